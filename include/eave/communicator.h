@@ -1,0 +1,92 @@
+// The pluggable part of eave: what is averaged between replicas, and when.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "eave/options.h"
+#include "eave/pull.h"
+#include "eave/slice.h"
+#include "eave/transport.h"
+
+namespace eave {
+
+// The numbers of one replica, as plain slices: a trainer other than eave's can fill it too. All on one device, alive and
+// at the same address from begin() to finish().
+struct ReplicaView {
+  Slice parameters;  // x
+  Slice gradients;   // as large as parameters
+  Slice momentum;    // may be empty
+  Slice statistics;  // batch-norm statistics; may be empty
+};
+
+// One optimizer step, the same on every rank except `samples`.
+struct Step {
+  std::int64_t index = 0;               // from 0 over the whole run
+  std::int64_t samples = 0;             // this rank's in this step; may be 0
+  std::int64_t samples_everywhere = 0;  // summed over ranks: > 0
+  double learning_rate = 0;
+};
+
+struct CommunicatorCosts {
+  double seconds_waiting = 0;  // the compute thread was blocked in this communicator
+};
+
+// Called by the one compute thread of a rank, in this order: begin, then per step [gradient_weight, gradient_ready …,
+// before_update, after_update], finish. All ranks call with the same steps. `consensus` may be called between steps.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  // Collective: all leave with rank 0's parameters and statistics. Buffers are allocated here, none later.
+  virtual void begin(const ReplicaView& replica) = 0;
+  // By what the gradient of this rank's mean loss is multiplied in backward: n_i / Σ n_j where gradients are averaged,
+  // 1 where each replica trains on its own.
+  virtual float gradient_weight(const Step& step) const;
+  // Backward is done with this part of replica.gradients: its exchange may start. Every element once, from the end of the
+  // arena to its beginning.
+  virtual void gradient_ready(Slice part);
+  // Gradients are complete on all parts. Waits where the method needs other ranks' gradients.
+  virtual std::optional<Pull> before_update(const Step& step);
+  // Parameters have moved.
+  virtual void after_update(const Step& step);
+  // The model that is evaluated and saved: the center, or the parameters. Collective; waits for what is in flight.
+  // The slice stays valid and unchanged until the next step.
+  virtual ConstSlice consensus() = 0;
+  // Collective; drains what is in flight. Nothing but consensus() and costs() may follow.
+  virtual void finish() = 0;
+
+  // The formula in force with its numbers, in plain text: printed at start and kept in the metrics header.
+  virtual std::string equation() const = 0;
+  virtual CommunicatorCosts costs() const = 0;
+};
+
+// Facts about a method that trainers and reports need.
+struct CommunicatorTraits {
+  bool averages_gradients = false;  // a step works on the batches of all ranks: the learning rate may scale with them
+  bool has_center = false;          // consensus() is a variable of its own, not the replica's parameters
+};
+
+struct CommunicatorContext {
+  Transport& transport;
+  const OptionValues& values;
+  double learning_rate = 0;  // the first step's, for ρ = α/η
+  std::vector<std::string>& warnings;  // appended to by rank 0's maker; the caller prints them once
+};
+
+// A member of the communicator family: one file in src/communicator and one word in its CMake list.
+struct CommunicatorKind {
+  std::string name;
+  std::string summary;
+  CommunicatorTraits traits;
+  std::vector<OptionSpec> options;  // used by this method; given with another method they are an error
+  // Throws Error(kUsage) when options contradict each other. Not collective.
+  std::unique_ptr<Communicator> (*make)(const CommunicatorContext& context);
+};
+
+const std::vector<CommunicatorKind>& communicator_kinds();
+
+}  // namespace eave

@@ -1,0 +1,89 @@
+// Labelled images, and who trains on which of them when.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "eave/batch.h"
+#include "eave/options.h"
+
+namespace eave {
+
+// A set of labelled images. Immutable after opening; `read` may be called from several threads at once.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual std::int64_t size() const = 0;
+  virtual ImageShape shape() const = 0;
+  virtual int classes() const = 0;
+  virtual std::int32_t label(std::int64_t index) const = 0;
+  // Writes shape().size() bytes, HWC, 0–255. `index` in [0, size()).
+  virtual void read(std::int64_t index, std::span<std::uint8_t> pixels) const = 0;
+};
+
+// Training and test part of one dataset, opened and verified: sizes, magic numbers, counts and labels are checked
+// before anything is trained. Normalisation constants are per channel, for pixels scaled to [0, 1].
+struct DataSplit {
+  std::unique_ptr<Dataset> train;
+  std::unique_ptr<Dataset> test;
+  std::vector<float> mean;
+  std::vector<float> deviation;
+};
+
+// A member of the dataset family: one file in src/data and one word in its CMake list.
+struct DatasetKind {
+  std::string name;     // as typed: "fashion-mnist"
+  std::string summary;  // one line for --help
+  std::vector<OptionSpec> options;  // its own options; --data-dir is common to all and declared by the family
+  // Throws Error: kInputMissing (with the places looked at and the package or files to get), kBadData (file, offset).
+  DataSplit (*open)(const OptionValues& values);
+};
+
+const std::vector<DatasetKind>& dataset_kinds();
+
+enum class Sampling { kShard, kWhole, kStratified };
+
+// Deals samples to ranks. Every rank holds the same Sampler and can ask about any rank.
+//   shard       one permutation per epoch from (seed, epoch); step t takes the next ranks × batch samples, rank i the
+//               i-th part; the last step of an epoch is cut into parts as equal as can be, some maybe empty
+//   stratified  as shard, with the permutation arranged so that every part has each class's share
+//   whole       every rank walks the whole set in an order of its own, from (seed, epoch, rank) (the EASGD paper's setting)
+// An epoch is always size() samples counted over all ranks, so epoch n means the same for every number of ranks.
+class Sampler {
+ public:
+  // `labels` is read for stratified only (size() entries, else empty).
+  // Throws Error(kConfiguration) when there are more ranks than samples.
+  Sampler(Sampling sampling, std::int64_t size, int ranks, std::int64_t batch_per_rank, std::uint64_t seed,
+          std::vector<std::int32_t> labels);
+
+  std::int64_t steps_per_epoch() const;
+  // Samples that `rank` contributes in this step of any epoch (they do not depend on the epoch).
+  std::int64_t samples(std::int64_t step_in_epoch, int rank) const;
+  std::int64_t samples_of_all_ranks(std::int64_t step_in_epoch) const;
+  // Dataset indices of one rank's batch; `indices` has samples(step_in_epoch, rank) entries. Not thread-safe: keeps the
+  // current epoch's permutation.
+  void indices(std::int64_t epoch, std::int64_t step_in_epoch, int rank, std::span<std::int64_t> indices);
+
+ private:
+  void shuffle(std::int64_t epoch, int rank);
+  Sampling sampling_;
+  std::int64_t size_;
+  int ranks_;
+  std::int64_t batch_;
+  std::uint64_t seed_;
+  std::vector<std::int32_t> labels_;
+  std::vector<std::int64_t> order_;
+  std::int64_t order_epoch_ = -1;
+  int order_rank_ = -1;
+};
+
+// How often each class occurs in what `rank` trains on in the given epoch (for `whole`: as many draws as an epoch has).
+std::vector<std::int64_t> class_histogram(const Dataset& dataset, Sampler& sampler, std::int64_t epoch, int rank);
+// "" when the shares are what chance would give; otherwise one sentence naming rank, class, share and the global share.
+std::string describe_imbalance(const std::vector<std::int64_t>& of_rank, const std::vector<std::int64_t>& of_all, int rank);
+
+}  // namespace eave

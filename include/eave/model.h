@@ -1,0 +1,76 @@
+// A model: layers, their parameters in one flat arena, and the arithmetic of a training step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "eave/batch.h"
+#include "eave/slice.h"
+
+namespace eave {
+
+class Compute;
+
+// One named parameter (or statistic) inside the flat arena, dense and row-major in the order of `shape`.
+// Convolution weights are [height, width, in_channels, out_channels]; dense weights [in, out]; every tensor begins at a
+// multiple of 16 floats, and the padding between tensors is and stays zero.
+struct TensorInfo {
+  std::string name;  // "conv1.weight"
+  std::vector<std::int64_t> shape;
+  std::int64_t offset = 0;  // in floats
+  std::int64_t size = 0;    // in floats, without padding
+};
+
+// Summed over the samples of one call: divide by `samples` after summing over ranks.
+struct Score {
+  double loss_sum = 0;
+  std::int64_t correct = 0;
+  std::int64_t samples = 0;
+};
+
+// The text specification of a named model ("mlp", "lenet", "cifar7", "resnet20"), or `name_or_text` itself when it is
+// already one ("conv2d 32 5x5; relu; max_pool 2; dense 10"). Throws Error(kUsage) that lists names and layers.
+std::string model_specification(const std::string& name_or_text);
+std::vector<std::string> model_names();
+
+// Planned for one input shape and one largest batch, on one device. Owns activations and workspaces, never parameters:
+// those are passed in, so the center, the mean and a worker are evaluated without touching each other.
+// Not thread-safe; one Model per replica. After the first step of a batch size, a step of that size allocates nothing.
+class Model {
+ public:
+  // Throws Error(kUsage) when the text cannot be read, Error(kConfiguration) when the layers do not fit the images or
+  // the last layer does not give `classes` outputs.
+  Model(const std::string& specification, ImageShape input, int classes, std::int64_t largest_batch, Compute& compute);
+  ~Model();
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+
+  const std::vector<TensorInfo>& parameters() const;
+  const std::vector<TensorInfo>& statistics() const;  // batch norm: "bn1.mean", "bn1.variance" in pairs
+  std::int64_t parameter_size() const;  // floats in the arena, padding included
+  std::int64_t statistics_size() const;
+  std::int64_t activation_bytes() const;  // what this Model holds beside parameters
+  std::string summary() const;            // a table: layer, output shape, parameters
+
+  // Fills both arenas from the seed alone (He for layers before ReLU, Glorot otherwise): the same on every rank.
+  void initialise(std::uint64_t seed, Slice parameters, Slice statistics) const;
+
+  // Forward, loss and backward of one step. Afterwards gradients = weight × ∂(mean loss over the batch)/∂parameters.
+  // With batch.samples == 0 gradients are zero. `ready` is called on slices of `gradients` as they become final: every
+  // element once, from the end of the arena to its beginning. `statistics` moves by its running average.
+  // `seed` keys dropout, with batch.step and batch.indices. Loss: mean softmax cross-entropy.
+  Score train(const Batch& batch, std::uint64_t seed, ConstSlice parameters, Slice statistics, Slice gradients,
+              float weight, const std::function<void(Slice)>& ready);
+
+  // Forward only, in evaluation mode (no dropout, running statistics). Changes none of its arguments.
+  Score evaluate(const Batch& batch, ConstSlice parameters, ConstSlice statistics);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace eave

@@ -1,0 +1,43 @@
+// Randomness without state: every number is a function of (seed, purpose, step, global sample index, position).
+//
+// The same sample in the same step draws the same numbers on whichever rank it lands, so dropout and augmentation do
+// not depend on how many ranks there are. Generator: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy
+// as 1, 2, 3", SC 2011).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace eave {
+
+// What the numbers are for; streams of different purposes are independent.
+enum class Purpose : std::uint32_t { kInitialise = 1, kShuffle = 2, kAugment = 3, kDropout = 4, kSynthetic = 5, kTest = 6 };
+
+struct RandomKey {
+  std::uint64_t seed = 0;
+  Purpose purpose = Purpose::kTest;
+  std::uint32_t part = 0;  // which layer, tensor or class of this purpose
+};
+
+// Four independent uniform 32-bit words for counter (a, b). `b` keeps its low 48 bits apart from `a`'s 64.
+std::array<std::uint32_t, 4> random_words(const RandomKey& key, std::uint64_t a, std::uint64_t b);
+
+// A sequence of numbers for one counter `a` (say, one sample): a cheap value type, not shared between threads.
+class RandomStream {
+ public:
+  RandomStream(const RandomKey& key, std::uint64_t a) : key_(key), a_(a) {}
+
+  std::uint32_t next_word();
+  std::uint32_t below(std::uint32_t bound);  // uniform in [0, bound), unbiased; bound > 0
+  float uniform();                           // in [0, 1), 24 bits
+  float normal();                            // mean 0, variance 1 (Box-Muller)
+
+ private:
+  RandomKey key_;
+  std::uint64_t a_;
+  std::uint64_t block_ = 0;
+  int used_ = 4;
+  std::array<std::uint32_t, 4> words_{};
+};
+
+}  // namespace eave
