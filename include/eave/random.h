@@ -19,13 +19,16 @@ struct RandomKey {
   std::uint32_t part = 0;  // which layer, tensor or class of this purpose
 };
 
-// Four independent uniform 32-bit words for counter (a, b). `b` keeps its low 48 bits apart from `a`'s 64.
+// The generator itself: four words of counter, two words of key.
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::uint64_t key);
+
+// Four independent uniform 32-bit words for counter (a, b).
 std::array<std::uint32_t, 4> random_words(const RandomKey& key, std::uint64_t a, std::uint64_t b);
 
 // A sequence of numbers for one counter `a` (say, one sample): a cheap value type, not shared between threads.
 class RandomStream {
  public:
-  RandomStream(const RandomKey& key, std::uint64_t a) : key_(key), a_(a) {}
+  RandomStream(const RandomKey& key, std::uint64_t a);
 
   std::uint32_t next_word();
   std::uint32_t below(std::uint32_t bound);  // uniform in [0, bound), unbiased; bound > 0
@@ -33,7 +36,7 @@ class RandomStream {
   float normal();                            // mean 0, variance 1 (Box-Muller)
 
  private:
-  RandomKey key_;
+  std::uint64_t stream_;
   std::uint64_t a_;
   std::uint64_t block_ = 0;
   int used_ = 4;

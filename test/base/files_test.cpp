@@ -1,0 +1,55 @@
+#include "base/files.h"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+class Files : public testing::Test {
+ protected:
+  Files() : folder_(std::filesystem::temp_directory_path() / ("eave_files_" + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(folder_);
+  }
+  ~Files() override { std::filesystem::remove_all(folder_); }
+  ExitCode code_of(const std::function<void()>& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ExitCode::kDone;
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(Files, what_was_written_is_read_and_nothing_else_is_left) {
+  const std::string content("a\0b\n", 4);
+  write_file_atomically(folder_ / "file", "old");
+  write_file_atomically(folder_ / "file", content);
+  EXPECT_EQ(read_file(folder_ / "file"), content);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(Files, missing_large_and_unwritable_files_have_their_codes) {
+  EXPECT_EQ(code_of([&] { read_file(folder_ / "none"); }), ExitCode::kInputMissing);
+  EXPECT_EQ(code_of([&] { read_file(folder_); }), ExitCode::kInputMissing);
+  write_file_atomically(folder_ / "file", "12345");
+  EXPECT_EQ(code_of([&] { read_file(folder_ / "file", 4); }), ExitCode::kBadData);
+  EXPECT_EQ(code_of([&] { write_file_atomically(folder_ / "no" / "file", "x"); }), ExitCode::kCannotCreate);
+}
+
+TEST_F(Files, a_full_disk_is_an_input_output_error) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full on this system";
+  std::filesystem::create_symlink("/dev/full", folder_ / "file.partial");
+  EXPECT_EQ(code_of([&] { write_file_atomically(folder_ / "file", "x"); }), ExitCode::kInputOutput);
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,89 @@
+#include "eave/options.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+OptionValues sample() {
+  OptionValues values;
+  values.declare({"batch", OptionType::kInteger, "32", "samples", {}});
+  values.declare({"lr", OptionType::kReal, "0.1", "rate", {}});
+  values.declare({"order", OptionType::kText, "paper", "order", {"paper", "after-step"}});
+  values.declare({"overlap", OptionType::kFlag, "on", "overlap", {}});
+  values.declare({"bucket-bytes", OptionType::kBytes, "1MiB", "bucket", {}});
+  values.declare({"delay", OptionType::kSeconds, "0s", "delay", {}});
+  values.declare({"rate", OptionType::kRate, "", "rate", {}});
+  return values;
+}
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Options, defaults_hold_until_a_person_gives_a_value) {
+  OptionValues values = sample();
+  EXPECT_EQ(values.integer("batch", 1), 32);
+  EXPECT_FALSE(values.given("batch"));
+  EXPECT_EQ(values.entry("batch").source, "default");
+  values.set("batch", "64", "command line");
+  EXPECT_EQ(values.integer("batch", 1), 64);
+  EXPECT_TRUE(values.given("batch"));
+  EXPECT_FALSE(values.has("rate"));
+}
+
+TEST(Options, units_are_read) {
+  OptionValues values = sample();
+  values.set("bucket-bytes", "64k", "test");
+  EXPECT_EQ(values.bytes("bucket-bytes"), 65536);
+  values.set("bucket-bytes", "25MB", "test");
+  EXPECT_EQ(values.bytes("bucket-bytes"), 25000000);
+  values.set("delay", "5ms", "test");
+  EXPECT_DOUBLE_EQ(values.seconds("delay"), 0.005);
+  values.set("rate", "1gbit", "test");
+  EXPECT_DOUBLE_EQ(values.bytes_per_second("rate"), 125e6);
+  values.set("overlap", "", "bare flag");
+  EXPECT_TRUE(values.flag("overlap"));
+  values.set("overlap", "off", "test");
+  EXPECT_FALSE(values.flag("overlap"));
+}
+
+TEST(Options, a_wrong_value_names_option_value_place_and_what_is_right) {
+  OptionValues values = sample();
+  for (const auto& [name, text] : std::vector<std::pair<std::string, std::string>>{
+           {"batch", "3.5"}, {"batch", ""}, {"lr", "fast"}, {"lr", "inf"}, {"lr", "nan"}, {"overlap", "maybe"},
+           {"bucket-bytes", "-1"}, {"bucket-bytes", "3 parsecs"}, {"delay", "5"}, {"rate", "fast"}}) {
+    const std::string message = message_of([&] { values.set(name, text, "file a.ini"); });
+    EXPECT_NE(message.find("--" + name), std::string::npos) << message;
+    EXPECT_NE(message.find("file a.ini"), std::string::npos) << message;
+    EXPECT_NE(message.find("expected"), std::string::npos) << message;
+  }
+  values.set("batch", "0", "command line");
+  EXPECT_NE(message_of([&] { values.integer("batch", 1); }).find("at least 1"), std::string::npos);
+}
+
+TEST(Options, a_misspelt_name_or_choice_gets_the_likely_one) {
+  OptionValues values = sample();
+  EXPECT_NE(message_of([&] { values.set("bacth", "1", "x"); }).find("did you mean --batch?"), std::string::npos);
+  EXPECT_NE(message_of([&] { values.set("order", "papr", "x"); }).find("did you mean paper?"), std::string::npos);
+  EXPECT_EQ(message_of([&] { values.set("zzzzzz", "1", "x"); }).find("did you mean"), std::string::npos);
+}
+
+TEST(Options, declaring_a_name_with_two_meanings_is_a_bug) {
+  OptionValues values = sample();
+  EXPECT_NO_THROW(values.declare({"batch", OptionType::kInteger, "32", "other help", {}}));
+  EXPECT_THROW(values.declare({"batch", OptionType::kInteger, "64", "samples", {}}), Error);
+}
+
+}  // namespace
+}  // namespace eave
