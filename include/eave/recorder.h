@@ -1,0 +1,66 @@
+// What a run leaves behind: metrics.jsonl, summary.json, config.json, model.safetensors, and what is seen while it runs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace eave {
+
+// One rank's account of `steps` optimizer steps that end with `step` (--log-every of them; 1 by default).
+struct StepRecord {
+  std::int64_t step = 0;     // number of steps done, from 1
+  std::int64_t samples = 0;  // seen by all ranks together since the start
+  double epoch = 0;          // samples / size of the training set
+  double loss = 0;           // mean over this rank's samples in these steps; NaN when it had none
+  double learning_rate = 0;  // of the last of these steps
+  double seconds = 0;        // since training began, evaluations left out
+  double computing = 0;      // seconds: forward, backward, update
+  double exchanging = 0;     // seconds during which an exchange was carried out in the background
+  double waiting = 0;        // seconds blocked on other ranks
+  double loading = 0;        // seconds blocked on the loader
+  std::int64_t bytes = 0;    // sent by this rank
+};
+
+// Loss and accuracy of one model on the whole test set, both from the same forward passes.
+struct ModelScore {
+  double loss = 0;
+  double accuracy = 0;  // 0–1
+};
+
+// The four models of a run. Where the replicas are identical (gradients averaged, no batch norm) all four are one.
+struct EvaluationRecord {
+  std::int64_t step = 0;
+  std::int64_t samples = 0;
+  double epoch = 0;
+  double seconds = 0;             // training time so far
+  double evaluation_seconds = 0;  // what this evaluation took
+  ModelScore center;              // the consensus
+  ModelScore mean_of_workers;
+  ModelScore first_worker;  // rank 0
+  ModelScore best_worker;
+  int best_worker_rank = 0;
+  double distance_min = 0;  // consensus distance ‖x_i − c‖ / ‖c‖ over workers
+  double distance_mean = 0;
+  double distance_max = 0;
+};
+
+// Totals of a run, taken over ranks.
+struct RunSummary {
+  std::string communicator;
+  std::string model;
+  std::string data;
+  int ranks = 0;
+  std::int64_t steps = 0;
+  double epochs = 0;
+  std::int64_t samples = 0;       // seen by all ranks
+  double seconds = 0;             // training, evaluations left out; the slowest rank
+  double samples_per_second = 0;  // of all ranks together
+  std::int64_t bytes_per_rank = 0;  // sent by the rank that sent most
+  double waiting_share = 0;         // seconds waiting / seconds, mean over ranks
+  std::int64_t peak_memory_bytes = 0;  // largest resident set of a rank
+  EvaluationRecord evaluation;
+};
+
+}  // namespace eave

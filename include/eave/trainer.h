@@ -1,0 +1,78 @@
+// The training loop of one rank.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "eave/communicator.h"
+#include "eave/dataset.h"
+#include "eave/loader.h"
+#include "eave/model.h"
+#include "eave/optimizer.h"
+#include "eave/recorder.h"
+#include "eave/transport.h"
+
+namespace eave {
+
+// Model, optimizer and the arenas of one rank.
+struct Replica {
+  Replica(Model& model, Optimizer& optimizer, std::uint64_t seed);
+  ReplicaView view();
+
+  Model& model;
+  Optimizer& optimizer;
+  std::uint64_t seed;
+  Buffer parameters;
+  Buffer gradients;   // between steps: workspace of evaluations
+  Buffer statistics;
+};
+
+// Resolved numbers of a run; the same on every rank except slow_factor.
+struct TrainingPlan {
+  std::int64_t steps = 0;
+  std::int64_t evaluate_every_steps = 0;  // 0: only at the end
+  std::int64_t log_every_steps = 1;
+  std::int64_t evaluation_batch = 256;
+  double slow_factor = 1;  // this rank's computing is stretched by sleeping: a slow rank for experiments
+};
+
+// Where a trainer tells what happens. Called on every rank; a rank that does not report ignores it.
+struct TrainingEvents {
+  std::function<void(const StepRecord&)> step;  // this rank's record
+  // After an evaluation, on all ranks: the result, and the records since the last one, of every rank in rank order
+  // (on rank 0; empty elsewhere).
+  std::function<void(const EvaluationRecord&, const std::vector<std::vector<StepRecord>>&)> evaluation;
+};
+
+// Everything a trainer works with; all outlive it.
+struct TrainingParts {
+  Replica& replica;
+  Communicator& communicator;
+  CommunicatorTraits traits;
+  Transport& transport;
+  const CountingTransport& counting;
+  const Schedule& schedule;
+  const DataSplit& data;
+  Sampler& sampler;
+  Augmentation augmentation;
+};
+
+struct TrainingResult {
+  std::int64_t samples = 0;  // seen by all ranks
+  double seconds = 0;        // this rank's training time, evaluations left out
+  double waiting = 0;        // this rank's seconds blocked on others while training
+  std::int64_t bytes = 0;    // sent by this rank while training
+  EvaluationRecord evaluation;  // the last one
+};
+
+// Collective: runs plan.steps steps and evaluates at the end. Throws Error(kDiverged) when this rank's loss is not finite.
+TrainingResult train(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events);
+
+// Collective: the four models on the whole test set. Overwrites replica.gradients, nothing else.
+EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan);
+
+// Collective: batch-norm statistics of the mixture of all ranks' data: mean = E[mean_i], var = E[var_i] + Var[mean_i].
+std::vector<float> average_statistics(const Model& model, Transport& transport, ConstSlice mine);
+
+}  // namespace eave

@@ -1,0 +1,62 @@
+// metrics.jsonl: one JSON object a line, written by rank 0.
+//
+//   {"type": "header", "format": 1, "config": {option: text, …}, "communicator": …, "equation": …, "optimizer": …,
+//    "learning_rate": …, "ranks": [{"rank", "host", "device", "cores", "class_histogram": [samples of each class]}, …],
+//    "model": …, "parameters": count, "train_samples", "test_samples", "classes"}
+//   {"type": "step", "rank", "step", "samples", "epoch", "loss", "learning_rate", "seconds", "computing", "exchanging",
+//    "waiting", "loading", "bytes"}                     fields as StepRecord; loss is null where a rank had no samples
+//   {"type": "evaluation", "step", "samples", "epoch", "seconds", "evaluation_seconds",
+//    "center": {"loss", "accuracy"}, "mean_of_workers": {…}, "first_worker": {…}, "best_worker": {…, "rank"},
+//    "consensus_distance": {"min", "mean", "max"}}      fields as EvaluationRecord
+//   {"type": "end", … the fields of summary.json}
+//
+// Step lines of all ranks are written at each evaluation, ordered by rank, then step.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "eave/recorder.h"
+
+namespace eave {
+
+struct RankFacts {
+  std::string host;
+  std::string device;
+  std::string cores;
+  std::vector<std::int64_t> class_histogram;
+};
+
+struct RunHeader {
+  std::map<std::string, std::string> config;
+  std::string communicator;
+  std::string equation;
+  std::string optimizer;
+  std::string learning_rate;
+  std::string model;
+  std::int64_t parameters = 0;
+  std::int64_t train_samples = 0;
+  std::int64_t test_samples = 0;
+  int classes = 0;
+  std::vector<RankFacts> ranks;
+};
+
+// Appends lines and flushes after each call. Write errors throw Error(kInputOutput).
+class MetricsWriter {
+ public:
+  explicit MetricsWriter(const std::filesystem::path& path);
+  void write_header(const RunHeader& header);
+  void write_steps(int rank, const std::vector<StepRecord>& records);
+  void write_evaluation(const EvaluationRecord& record);
+  void write_end(const RunSummary& summary);
+
+ private:
+  void write(const std::string& text);
+  std::filesystem::path path_;
+  std::ofstream file_;
+};
+
+}  // namespace eave

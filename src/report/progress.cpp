@@ -1,0 +1,80 @@
+#include "report/progress.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "report/terminal.h"
+
+namespace eave {
+namespace {
+
+constexpr double kBarSeconds = 0.1, kLineSeconds = 10;
+constexpr int kBarWidth = 24;
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<long>(seconds + 0.5);
+  return whole >= 3600 ? format("%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60)
+                       : format("%ld:%02ld", whole / 60, whole % 60);
+}
+
+}  // namespace
+
+ProgressStyle progress_style(const std::string& word) {
+  if (word == "bar") return ProgressStyle::kBar;
+  if (word == "lines") return ProgressStyle::kLines;
+  if (word == "off") return ProgressStyle::kOff;
+  return ::isatty(STDERR_FILENO) ? ProgressStyle::kBar : ProgressStyle::kLines;
+}
+
+Progress::Progress(ProgressStyle style, std::int64_t steps, double epochs)
+    : style_(style), steps_(steps), epochs_(epochs), shown_(std::chrono::steady_clock::now()) {}
+
+std::string Progress::status(const StepRecord& record) const {
+  const double left = record.seconds / static_cast<double>(record.step) * static_cast<double>(steps_ - record.step);
+  return format("epoch %.2f/%.4g  step %lld/%lld  loss %.4f  lr %.4g  %.0f samples/s  %s left", record.epoch, epochs_,
+                static_cast<long long>(record.step), static_cast<long long>(steps_), loss_, record.learning_rate,
+                static_cast<double>(record.samples) / std::max(record.seconds, 1e-9), clock_text(left).c_str());
+}
+
+void Progress::show(const StepRecord& record) {
+  if (style_ == ProgressStyle::kOff) return;
+  if (std::isfinite(record.loss)) loss_ = loss_ < 0 ? record.loss : 0.95 * loss_ + 0.05 * record.loss;
+  const auto now = std::chrono::steady_clock::now();
+  const double since = std::chrono::duration<double>(now - shown_).count();
+  if (since < (style_ == ProgressStyle::kBar ? kBarSeconds : kLineSeconds)) return;
+  shown_ = now;
+  if (style_ == ProgressStyle::kLines) {
+    std::fprintf(stderr, "%s\n", status(record).c_str());
+    return;
+  }
+  const auto filled = static_cast<int>(kBarWidth * record.step / steps_);
+  const std::string bar = std::string(static_cast<std::size_t>(filled), '#') +
+                          std::string(static_cast<std::size_t>(kBarWidth - filled), '.');
+  const std::string line = "[" + bar + "] " + status(record);
+  std::fprintf(stderr, "\r%s\033[K", line.substr(0, static_cast<std::size_t>(terminal_columns() - 1)).c_str());
+  bar_drawn_ = true;
+}
+
+void Progress::clear_bar() {
+  if (bar_drawn_) std::fputs("\r\033[K", stderr);
+  bar_drawn_ = false;
+}
+
+void Progress::show(const EvaluationRecord& record, bool has_center) {
+  if (style_ == ProgressStyle::kOff) return;
+  clear_bar();
+  std::string line = format("epoch %.2f  test accuracy %.2f %%  test loss %.4f", record.epoch,
+                            100 * record.center.accuracy, record.center.loss);
+  if (has_center) {
+    line += format("  (center; mean of workers %.2f %%, best worker %.2f %%, distance %.3g)",
+                   100 * record.mean_of_workers.accuracy, 100 * record.best_worker.accuracy, record.distance_mean);
+  }
+  std::fprintf(stderr, "%s  %.1f s\n", line.c_str(), record.seconds);
+}
+
+void Progress::finish() { clear_bar(); }
+
+}  // namespace eave

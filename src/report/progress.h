@@ -1,0 +1,37 @@
+// What rank 0 shows while a run goes on: a bar on a terminal, plain lines elsewhere.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "eave/recorder.h"
+
+namespace eave {
+
+enum class ProgressStyle { kBar, kLines, kOff };
+
+// "auto" is a bar when standard error is a terminal, else lines.
+ProgressStyle progress_style(const std::string& word);
+
+// Writes to standard error; standard output is left to results. Redraws at most 10 times a second; in lines style one line
+// every 10 seconds and one per evaluation.
+class Progress {
+ public:
+  Progress(ProgressStyle style, std::int64_t steps, double epochs);
+  void show(const StepRecord& record);
+  void show(const EvaluationRecord& record, bool has_center);
+  void finish();  // leaves the cursor on a fresh line
+
+ private:
+  std::string status(const StepRecord& record) const;
+  void clear_bar();
+  ProgressStyle style_;
+  std::int64_t steps_;
+  double epochs_;
+  double loss_ = -1;  // smoothed
+  std::chrono::steady_clock::time_point shown_;
+  bool bar_drawn_ = false;
+};
+
+}  // namespace eave

@@ -1,0 +1,130 @@
+#include "report/summary.h"
+
+#include <array>
+
+#include "base/files.h"
+#include "eave/check.h"
+#include "report/json.h"
+#include "report/terminal.h"
+
+namespace eave {
+namespace {
+
+Json to_json(const ModelScore& score) { return {{"loss", score.loss}, {"accuracy", score.accuracy}}; }
+
+ModelScore score_from(const Json& object) { return {object.at("loss").get<double>(), object.at("accuracy").get<double>()}; }
+
+EvaluationRecord evaluation_from(const Json& object) {
+  EvaluationRecord record;
+  object.at("step").get_to(record.step);
+  object.at("samples").get_to(record.samples);
+  object.at("epoch").get_to(record.epoch);
+  object.at("seconds").get_to(record.seconds);
+  object.at("evaluation_seconds").get_to(record.evaluation_seconds);
+  record.center = score_from(object.at("center"));
+  record.mean_of_workers = score_from(object.at("mean_of_workers"));
+  record.first_worker = score_from(object.at("first_worker"));
+  record.best_worker = score_from(object.at("best_worker"));
+  object.at("best_worker").at("rank").get_to(record.best_worker_rank);
+  const Json& distance = object.at("consensus_distance");
+  distance.at("min").get_to(record.distance_min);
+  distance.at("mean").get_to(record.distance_mean);
+  distance.at("max").get_to(record.distance_max);
+  return record;
+}
+
+RunSummary summary_from(const Json& object) {
+  RunSummary summary;
+  object.at("communicator").get_to(summary.communicator);
+  object.at("model").get_to(summary.model);
+  object.at("data").get_to(summary.data);
+  object.at("ranks").get_to(summary.ranks);
+  object.at("steps").get_to(summary.steps);
+  object.at("epochs").get_to(summary.epochs);
+  object.at("samples").get_to(summary.samples);
+  object.at("seconds").get_to(summary.seconds);
+  object.at("samples_per_second").get_to(summary.samples_per_second);
+  object.at("bytes_per_rank").get_to(summary.bytes_per_rank);
+  object.at("waiting_share").get_to(summary.waiting_share);
+  object.at("peak_memory_bytes").get_to(summary.peak_memory_bytes);
+  summary.evaluation = evaluation_from(object.at("evaluation"));
+  return summary;
+}
+
+}  // namespace
+
+Json to_json(const EvaluationRecord& record) {
+  Json best = to_json(record.best_worker);
+  best["rank"] = record.best_worker_rank;
+  return {{"step", record.step},
+          {"samples", record.samples},
+          {"epoch", record.epoch},
+          {"seconds", record.seconds},
+          {"evaluation_seconds", record.evaluation_seconds},
+          {"center", to_json(record.center)},
+          {"mean_of_workers", to_json(record.mean_of_workers)},
+          {"first_worker", to_json(record.first_worker)},
+          {"best_worker", best},
+          {"consensus_distance",
+           {{"min", record.distance_min}, {"mean", record.distance_mean}, {"max", record.distance_max}}}};
+}
+
+Json to_json(const RunSummary& summary) {
+  return {{"communicator", summary.communicator},
+          {"test_accuracy", summary.evaluation.center.accuracy},
+          {"seconds", summary.seconds},
+          {"samples_per_second", summary.samples_per_second},
+          {"bytes_per_rank", summary.bytes_per_rank},
+          {"waiting_share", summary.waiting_share},
+          {"model", summary.model},
+          {"data", summary.data},
+          {"ranks", summary.ranks},
+          {"steps", summary.steps},
+          {"epochs", summary.epochs},
+          {"samples", summary.samples},
+          {"peak_memory_bytes", summary.peak_memory_bytes},
+          {"evaluation", to_json(summary.evaluation)}};
+}
+
+void write_summary(const std::filesystem::path& path, const RunSummary& summary) {
+  write_file_atomically(path, to_json(summary).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void write_summaries(const std::filesystem::path& path, const std::vector<RunSummary>& summaries) {
+  Json rows = Json::array();
+  for (const RunSummary& summary : summaries) rows.push_back(to_json(summary));
+  write_file_atomically(path, rows.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+RunSummary read_summary(const std::filesystem::path& path) {
+  const std::string text = read_file(path, std::size_t{1} << 24);
+  try {
+    return summary_from(Json::parse(text));
+  } catch (const Json::exception& error) {
+    throw Error(ExitCode::kBadData, path.string() + " is no summary of an eave run: " + error.what());
+  }
+}
+
+std::string human_bytes(double bytes) {
+  static constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB", "PB"};
+  std::size_t unit = 0;
+  while (bytes >= 999.95 && unit + 1 < kUnits.size()) {
+    bytes /= 1000;
+    ++unit;
+  }
+  return unit == 0 ? format("%.0f B", bytes) : format("%.1f %s", bytes, kUnits[unit]);
+}
+
+std::string summary_table(const std::vector<RunSummary>& summaries) {
+  std::string table =
+      "communicator   ranks   test accuracy   seconds   samples/s   bytes per rank   waiting\n"
+      "------------   -----   -------------   -------   ---------   --------------   -------\n";
+  for (const RunSummary& row : summaries) {
+    table += format("%-12s   %5d   %11.2f %%   %7.1f   %9.0f   %14s   %5.1f %%\n", row.communicator.c_str(), row.ranks,
+                    100 * row.evaluation.center.accuracy, row.seconds, row.samples_per_second,
+                    human_bytes(static_cast<double>(row.bytes_per_rank)).c_str(), 100 * row.waiting_share);
+  }
+  return table;
+}
+
+}  // namespace eave

@@ -1,0 +1,24 @@
+// summary.json, and the table that sets runs side by side.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "eave/recorder.h"
+
+namespace eave {
+
+void write_summary(const std::filesystem::path& path, const RunSummary& summary);
+// An array with one object per run, in the given order.
+void write_summaries(const std::filesystem::path& path, const std::vector<RunSummary>& summaries);
+// Throws Error: kInputMissing, kBadData (not JSON, or a field is missing) naming the file.
+RunSummary read_summary(const std::filesystem::path& path);
+
+// One row per run: test accuracy, seconds, samples/s, bytes each rank sent, share of time waiting. ASCII.
+std::string summary_table(const std::vector<RunSummary>& summaries);
+
+// "1.9 GB", "37.4 MB", "812 B"
+std::string human_bytes(double bytes);
+
+}  // namespace eave

@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "device/flat.h"
+#include "eave/trainer.h"
+
+namespace eave {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Score score_part(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice parameters, ConstSlice statistics,
+                 std::int64_t first, std::int64_t last) {
+  Score total;
+  for_each_evaluation_batch(parts.data, *parts.data.test, parts.augmentation, first, last, plan.evaluation_batch,
+                            [&](const Batch& batch) {
+                              const Score score = parts.replica.model.evaluate(batch, parameters, statistics);
+                              total.loss_sum += score.loss_sum;
+                              total.correct += score.correct;
+                              total.samples += score.samples;
+                            });
+  return total;
+}
+
+ModelScore divide(double loss_sum, double correct, double samples) {
+  return {loss_sum / samples, correct / samples};
+}
+
+// A model that all ranks hold: each scores its part of the test set.
+ModelScore score_together(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice parameters,
+                          ConstSlice statistics) {
+  const std::int64_t size = parts.data.test->size();
+  const std::int64_t rank = parts.transport.rank(), ranks = parts.transport.size();
+  const Score mine = score_part(parts, plan, parameters, statistics, size * rank / ranks, size * (rank + 1) / ranks);
+  const std::vector<double> sum = sum_over_ranks(
+      parts.transport, {mine.loss_sum, static_cast<double>(mine.correct), static_cast<double>(mine.samples)});
+  return divide(sum[0], sum[1], sum[2]);
+}
+
+// Each rank's own worker on the whole test set: two numbers per rank, summed into a table.
+void score_workers(const TrainingParts& parts, const TrainingPlan& plan, EvaluationRecord& record) {
+  const auto ranks = static_cast<std::size_t>(parts.transport.size());
+  const auto rank = static_cast<std::size_t>(parts.transport.rank());
+  const Score mine = score_part(parts, plan, parts.replica.parameters.slice(), parts.replica.statistics.slice(), 0,
+                                parts.data.test->size());
+  std::vector<double> table(2 * ranks);
+  table[2 * rank] = mine.loss_sum;
+  table[2 * rank + 1] = static_cast<double>(mine.correct);
+  table = sum_over_ranks(parts.transport, table);
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < ranks; ++i) {
+    if (table[2 * i + 1] > table[2 * best + 1]) best = i;
+  }
+  const auto samples = static_cast<double>(parts.data.test->size());
+  record.first_worker = divide(table[0], table[1], samples);
+  record.best_worker = divide(table[2 * best], table[2 * best + 1], samples);
+  record.best_worker_rank = static_cast<int>(best);
+}
+
+void score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice statistics, EvaluationRecord& record) {
+  const Slice mean = parts.replica.gradients.slice();
+  std::copy_n(parts.replica.parameters.data(), mean.size(), mean.data());
+  parts.transport.all_reduce_sum(mean).wait();
+  scale(mean, 1.0f / static_cast<float>(parts.transport.size()));
+  record.mean_of_workers = score_together(parts, plan, mean, statistics);
+}
+
+void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationRecord& record) {
+  const auto ranks = static_cast<std::size_t>(parts.transport.size());
+  std::vector<double> distances(ranks);
+  const double size = norm(center);
+  distances[static_cast<std::size_t>(parts.transport.rank())] =
+      distance(parts.replica.parameters.slice(), center) / (size > 0 ? size : 1);
+  distances = sum_over_ranks(parts.transport, distances);
+  record.distance_min = *std::min_element(distances.begin(), distances.end());
+  record.distance_max = *std::max_element(distances.begin(), distances.end());
+  record.distance_mean = std::accumulate(distances.begin(), distances.end(), 0.0) / static_cast<double>(ranks);
+}
+
+}  // namespace
+
+std::vector<float> average_statistics(const Model& model, Transport& transport, ConstSlice mine) {
+  const std::vector<TensorInfo>& tensors = model.statistics();
+  std::vector<double> moments(mine.begin(), mine.end());
+  for (std::size_t pair = 0; pair + 1 < tensors.size(); pair += 2) {
+    for (std::int64_t i = 0; i < tensors[pair].size; ++i) {
+      const double mean = mine[static_cast<std::size_t>(tensors[pair].offset + i)];
+      moments[static_cast<std::size_t>(tensors[pair + 1].offset + i)] += mean * mean;
+    }
+  }
+  if (!moments.empty()) moments = sum_over_ranks(transport, moments);
+  for (double& moment : moments) moment /= transport.size();
+  for (std::size_t pair = 0; pair + 1 < tensors.size(); pair += 2) {
+    for (std::int64_t i = 0; i < tensors[pair].size; ++i) {
+      const double mean = moments[static_cast<std::size_t>(tensors[pair].offset + i)];
+      moments[static_cast<std::size_t>(tensors[pair + 1].offset + i)] -= mean * mean;
+    }
+  }
+  return {moments.begin(), moments.end()};
+}
+
+EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan) {
+  const auto start = Clock::now();
+  EvaluationRecord record;
+  const ConstSlice center = parts.communicator.consensus();
+  const std::vector<float> statistics =
+      average_statistics(parts.replica.model, parts.transport, parts.replica.statistics.slice());
+  record.center = score_together(parts, plan, center, statistics);
+  if (parts.traits.has_center || !statistics.empty()) {
+    score_mean(parts, plan, statistics, record);
+    score_workers(parts, plan, record);
+    measure_distance(parts, center, record);
+  } else {
+    record.mean_of_workers = record.first_worker = record.best_worker = record.center;
+  }
+  record.evaluation_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return record;
+}
+
+}  // namespace eave

@@ -1,0 +1,184 @@
+#include "eave/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+namespace eave {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Running totals; a record is the difference between two of them.
+struct Totals {
+  double loading = 0, waiting = 0, exchanging = 0;
+  std::int64_t bytes = 0;
+};
+
+std::string pack(const std::vector<StepRecord>& records) {
+  return {reinterpret_cast<const char*>(records.data()), records.size() * sizeof(StepRecord)};
+}
+
+std::vector<StepRecord> unpack(const std::string& bytes) {
+  std::vector<StepRecord> records(bytes.size() / sizeof(StepRecord));
+  if (!records.empty()) std::memcpy(records.data(), bytes.data(), bytes.size());
+  return records;
+}
+
+class Loop {
+ public:
+  Loop(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events)
+      : parts_(parts),
+        plan_(plan),
+        events_(events),
+        loader_(parts.data, parts.sampler, {parts.augmentation, parts.replica.seed, parts.transport.rank(), 0, plan.steps}) {}
+
+  TrainingResult run() {
+    parts_.communicator.begin(parts_.replica.view());
+    last_ = totals();
+    resume();
+    for (std::int64_t index = 0; index < plan_.steps; ++index) {
+      run_step(index);
+      const bool is_last = index + 1 == plan_.steps;
+      if (is_last) parts_.communicator.finish();
+      if (is_last || (index + 1) % plan_.log_every_steps == 0) log(index);
+      const bool due = plan_.evaluate_every_steps > 0 && (index + 1) % plan_.evaluate_every_steps == 0;
+      if (is_last || due) evaluate_and_tell(index + 1);
+    }
+    return result_;
+  }
+
+ private:
+  void run_step(std::int64_t index) {
+    const std::int64_t in_epoch = index % parts_.sampler.steps_per_epoch();
+    const Batch& batch = loader_.next();
+    const auto start = Clock::now();
+    const double waited = parts_.communicator.costs().seconds_waiting;
+    const Step step{index, batch.samples, parts_.sampler.samples_of_all_ranks(in_epoch),
+                    parts_.schedule.learning_rate(result_.samples)};
+    const Score score = compute_gradients(batch, step);
+    apply_update(step);
+    result_.samples += step.samples_everywhere;
+    loss_sum_ += score.loss_sum;
+    loss_samples_ += score.samples;
+    learning_rate_ = step.learning_rate;
+    if (!std::isfinite(score.loss_sum)) refuse_divergence(step);
+    stretch(seconds_since(start) - (parts_.communicator.costs().seconds_waiting - waited));
+  }
+
+  Score compute_gradients(const Batch& batch, const Step& step) {
+    Replica& replica = parts_.replica;
+    return replica.model.train(batch, replica.seed, replica.parameters.slice(), replica.statistics.slice(),
+                               replica.gradients.slice(), parts_.communicator.gradient_weight(step),
+                               [this](Slice part) { parts_.communicator.gradient_ready(part); });
+  }
+
+  void apply_update(const Step& step) {
+    Replica& replica = parts_.replica;
+    const std::optional<Pull> pull = parts_.communicator.before_update(step);
+    if (step.samples > 0 || parts_.traits.averages_gradients) {
+      replica.optimizer.update(replica.parameters.slice(), replica.gradients.slice(), step.learning_rate, pull);
+    } else if (pull) {
+      apply_pull(replica.parameters.slice(), *pull);
+    }
+    parts_.communicator.after_update(step);
+  }
+
+  [[noreturn]] void refuse_divergence(const Step& step) const {
+    throw Error(ExitCode::kDiverged, "training diverged: the loss of step " + std::to_string(step.index + 1) +
+                                         " is not finite (learning rate " + std::to_string(step.learning_rate) +
+                                         "); try a smaller --lr, or warm-up");
+  }
+
+  void stretch(double computing) const {
+    if (plan_.slow_factor > 1) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(computing * (plan_.slow_factor - 1)));
+    }
+  }
+
+  Totals totals() const {
+    const TransportCounters counters = parts_.counting.counters();
+    return {loader_.seconds_waited(), parts_.communicator.costs().seconds_waiting, counters.seconds, counters.bytes};
+  }
+
+  double epochs() const {
+    return static_cast<double>(result_.samples) / static_cast<double>(parts_.data.train->size());
+  }
+
+  // The clock of training stops during evaluations.
+  void pause() { result_.seconds += seconds_since(interval_start_); }
+  void resume() { interval_start_ = Clock::now(); }
+
+  void log(std::int64_t index) {
+    pause();
+    resume();
+    const Totals now = totals();
+    StepRecord record;
+    record.step = index + 1;
+    record.samples = result_.samples;
+    record.epoch = epochs();
+    record.loss = loss_samples_ > 0 ? loss_sum_ / static_cast<double>(loss_samples_)
+                                    : std::numeric_limits<double>::quiet_NaN();
+    record.learning_rate = learning_rate_;
+    record.seconds = result_.seconds;
+    record.loading = now.loading - last_.loading;
+    record.waiting = now.waiting - last_.waiting;
+    record.exchanging = now.exchanging - last_.exchanging;
+    record.computing = result_.seconds - logged_seconds_ - record.loading - record.waiting;
+    record.bytes = now.bytes - last_.bytes;
+    last_ = now;
+    logged_seconds_ = result_.seconds;
+    result_.waiting += record.waiting;
+    result_.bytes += record.bytes;
+    loss_sum_ = 0;
+    loss_samples_ = 0;
+    records_.push_back(record);
+    events_.step(record);
+  }
+
+  void evaluate_and_tell(std::int64_t steps_done) {
+    pause();
+    EvaluationRecord& record = result_.evaluation;
+    record = evaluate(parts_, plan_);
+    record.step = steps_done;
+    record.samples = result_.samples;
+    record.epoch = epochs();
+    record.seconds = result_.seconds;
+    events_.evaluation(record, gather_records());
+    last_ = totals();
+    resume();
+  }
+
+  std::vector<std::vector<StepRecord>> gather_records() {
+    const std::vector<std::string> packed = parts_.transport.all_gather(pack(records_));
+    records_.clear();
+    std::vector<std::vector<StepRecord>> of_ranks;
+    if (parts_.transport.rank() == 0) {
+      for (const std::string& bytes : packed) of_ranks.push_back(unpack(bytes));
+    }
+    return of_ranks;
+  }
+
+  const TrainingParts& parts_;
+  const TrainingPlan& plan_;
+  const TrainingEvents& events_;
+  Loader loader_;
+  std::vector<StepRecord> records_;
+  Totals last_;
+  Clock::time_point interval_start_;
+  double logged_seconds_ = 0, loss_sum_ = 0, learning_rate_ = 0;
+  std::int64_t loss_samples_ = 0;
+  TrainingResult result_;
+};
+
+}  // namespace
+
+TrainingResult train(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events) {
+  return Loop(parts, plan, events).run();
+}
+
+}  // namespace eave
