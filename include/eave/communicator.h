@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "eave/options.h"
-#include "eave/pull.h"
 #include "eave/slice.h"
 #include "eave/transport.h"
 

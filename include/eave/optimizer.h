@@ -8,26 +8,31 @@
 #include <vector>
 
 #include "eave/options.h"
-#include "eave/pull.h"
 #include "eave/slice.h"
 
 namespace eave {
 
-// Turns gradients into a change of parameters, in one pass over the arena, elastic pull included.
+// Turns gradients into a change of parameters, in one pass over the arena, elastic pull included. The same inputs give
+// the same bits on every x86-64.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  // `parameters` and `gradients` are as large as the arena given to make. Not collective.
-  virtual void update(Slice parameters, ConstSlice gradients, double learning_rate, const std::optional<Pull>& pull) = 0;
+  // One step: call it once per step with the whole arena. `parameters`, `gradients` and the pull's slices are as large
+  // as the arena given to make and do not overlap. Gradients are read only. Not collective.
+  virtual void update(Slice parameters, ConstSlice gradients, double learning_rate,
+                      const std::optional<Pull>& pull) = 0;
   // Its state vectors (momentum first), for exchanges and checkpoints; each as large as the arena.
   virtual std::vector<Slice> state() = 0;
+  // The formula in force with its numbers, one line of ASCII.
   virtual std::string equation() const = 0;
 };
 
+// A member of the optimizer family: one file in src/optim and one word in its CMake list.
 struct OptimizerKind {
   std::string name;
   std::string summary;
-  std::vector<OptionSpec> options;
+  std::vector<OptionSpec> options;  // --lr and all else about the rate belong to Schedule
+  // Throws Error(kUsage) for options out of range or without effect. `values` holds `options` and those of Schedule.
   std::unique_ptr<Optimizer> (*make)(const OptionValues& values, std::int64_t arena_size);
 };
 
@@ -44,19 +49,24 @@ class Schedule {
   // Declares --lr, --lr-schedule constant|step|cosine, --lr-step-epochs, --lr-step-factor, --lr-final,
   // --lr-scaling none|linear|sqrt, --warmup-epochs, --warmup-from.
   static std::vector<OptionSpec> options();
-  // `scale` = k as above (1 for methods that do not average gradients). Throws Error(kUsage) for options that
-  // contradict each other or would have no effect.
+  // `scale` = k as above; 0 where rates do not scale with the ranks (the method does not average gradients): then a
+  // --lr-scaling other than none is refused. Throws Error(kUsage) for options that contradict each other or would have
+  // no effect.
   Schedule(const OptionValues& values, std::int64_t samples_per_epoch, std::int64_t total_samples, double scale);
 
+  // Of the step that begins after `samples_seen` samples. Warm-up first, then the shape; after total_samples it stays.
   double learning_rate(std::int64_t samples_seen) const;
-  std::string describe() const;  // one line: "0.1 × 4 (linear, 4 ranks) with warm-up over 5 epochs, cosine to 0"
+  // One line: "0.1 x 4 (linear) = 0.4, after warm-up from 0.1 over 5 epochs; cosine to 0"
+  std::string describe() const;
 
  private:
-  double base_ = 0, peak_ = 0, final_ = 0, factor_ = 1, warmup_samples_ = 0, warmup_from_ = 1;
-  std::int64_t samples_per_epoch_ = 0, total_samples_ = 0;
+  double shaped(double samples) const;
+  double base_ = 0, scale_ = 1, peak_ = 0;
+  double warmup_epochs_ = 0, warmup_rate_ = 0, warmup_samples_ = 0;
+  double final_ = 0, factor_ = 1;
+  double samples_per_epoch_ = 0, total_samples_ = 0;
   std::vector<double> step_epochs_;
   std::string shape_, scaling_;
-  double scale_ = 1;
 };
 
 }  // namespace eave

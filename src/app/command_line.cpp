@@ -1,0 +1,231 @@
+#include "app/command_line.h"
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "base/files.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr std::string_view kEnvironmentPrefix = "EAVE_";
+constexpr std::size_t kConfigLimitBytes = std::size_t{1} << 20;
+
+struct Assignment {
+  std::string name, text, source;
+};
+
+po::options_description describe_to_boost(const OptionValues& values) {
+  po::options_description description;
+  for (const auto& [name, entry] : values.entries()) {
+    auto* value = po::value<std::string>();
+    if (entry.spec.type == OptionType::kFlag) value->implicit_value("on");
+    description.add_options()(name.c_str(), value, entry.spec.help.c_str());
+  }
+  return description;
+}
+
+std::string joined_value(const po::option& option) { return option.value.empty() ? "" : option.value.back(); }
+
+void require_value(const OptionValues& values, const Assignment& assignment) {
+  const auto found = values.entries().find(assignment.name);
+  if (found == values.entries().end() || found->second.spec.type == OptionType::kFlag || !assignment.text.empty()) return;
+  throw Error(ExitCode::kUsage, "--" + assignment.name + " (" + assignment.source + ") needs a value: " + found->second.spec.help);
+}
+
+std::vector<Assignment> from_command_line(const std::vector<std::string>& words, const OptionValues& values) {
+  const auto style =
+      po::command_line_style::unix_style & ~po::command_line_style::allow_guessing & ~po::command_line_style::allow_short;
+  std::vector<Assignment> assignments;
+  try {
+    const po::options_description description = describe_to_boost(values);
+    const auto parsed = po::command_line_parser(words).options(description).style(style).allow_unregistered().run();
+    for (const po::option& option : parsed.options) {
+      if (option.position_key >= 0 || option.string_key.empty()) {
+        throw Error(ExitCode::kUsage, "unexpected word '" + joined_value(option) + "'; options begin with --, see --help");
+      }
+      assignments.push_back({option.string_key, joined_value(option), "command line"});
+    }
+  } catch (const po::error& error) {
+    throw Error(ExitCode::kUsage, std::string(error.what()) + "; see --help");
+  }
+  return assignments;
+}
+
+std::vector<Assignment> from_file(const std::string& path, const OptionValues& values) {
+  std::istringstream text(read_file(path, kConfigLimitBytes));
+  std::vector<Assignment> assignments;
+  try {
+    for (const po::option& option : po::parse_config_file(text, describe_to_boost(values), true).options) {
+      assignments.push_back({option.string_key, joined_value(option), "file " + path});
+    }
+  } catch (const po::error& error) {
+    throw Error(ExitCode::kUsage, path + ": " + error.what() + "; expected lines such as 'tau = 10'");
+  }
+  return assignments;
+}
+
+std::vector<Assignment> from_environment(const char* const* environment) {
+  std::vector<Assignment> assignments;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view variable = *environment;
+    const std::size_t equals = variable.find('=');
+    if (!variable.starts_with(kEnvironmentPrefix) || equals == std::string_view::npos) continue;
+    std::string name(variable.substr(kEnvironmentPrefix.size(), equals - kEnvironmentPrefix.size()));
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return c == '_' ? '-' : static_cast<char>(std::tolower(c)); });
+    assignments.push_back({name, std::string(variable.substr(equals + 1)),
+                           "environment " + std::string(variable.substr(0, equals))});
+  }
+  return assignments;
+}
+
+std::string text_of(const std::vector<Assignment>& assignments, const std::string& name) {
+  std::string text;
+  for (const Assignment& assignment : assignments) {
+    if (assignment.name == name) text = assignment.text;
+  }
+  return text;
+}
+
+void assign(OptionValues& values, const std::vector<Assignment>& assignments) {
+  for (const Assignment& assignment : assignments) {
+    require_value(values, assignment);
+    values.set(assignment.name, assignment.text, assignment.source);
+  }
+}
+
+std::string value_hint(const OptionSpec& spec) {
+  if (!spec.choices.empty()) {
+    std::string hint;
+    for (const std::string& choice : spec.choices) hint += (hint.empty() ? "" : "|") + choice;
+    return hint.size() <= 34 ? hint : "NAME";
+  }
+  switch (spec.type) {
+    case OptionType::kInteger: return "N";
+    case OptionType::kReal: return "X";
+    case OptionType::kFlag: return "on|off";
+    case OptionType::kBytes: return "SIZE";
+    case OptionType::kSeconds: return "TIME";
+    case OptionType::kRate: return "RATE";
+    case OptionType::kText: break;
+  }
+  return "TEXT";
+}
+
+std::string help_line(const OptionSpec& spec) {
+  std::string line = "  --" + spec.name + " " + value_hint(spec);
+  line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
+  line += spec.help;
+  if (!spec.default_text.empty()) line += " [" + spec.default_text + "]";
+  return line + "\n";
+}
+
+}  // namespace
+
+void CommandLine::add_group(const std::string& title, const std::vector<OptionSpec>& options) {
+  groups_.push_back({title, options, {}});
+}
+
+void CommandLine::add_family(const std::string& title, const OptionSpec& selector, const std::vector<Member>& members) {
+  Group group{title, {selector}, {}};
+  for (const Member& member : members) {
+    group.options.front().choices.push_back(member.name);
+    group.members.emplace_back(member.name, member.summary);
+    for (const OptionSpec& option : member.options) {
+      Owner& owner = owners_[option.name];
+      if (owner.members.empty()) group.options.push_back(option);
+      owner.selector = selector.name;
+      owner.members.insert(member.name);
+    }
+  }
+  groups_.push_back(group);
+}
+
+OptionValues CommandLine::parse(const std::vector<std::string>& words, const char* const* environment) const {
+  OptionValues values;
+  for (const Group& group : groups_) {
+    for (const OptionSpec& option : group.options) values.declare(option);
+  }
+  const std::vector<Assignment> typed = from_command_line(words, values);
+  const std::vector<Assignment> exported = from_environment(environment);
+  std::string config = text_of(typed, "config");
+  if (config.empty()) config = text_of(exported, "config");
+  if (!config.empty()) assign(values, from_file(config, values));
+  assign(values, exported);
+  assign(values, typed);
+  refuse_options_without_effect(values);
+  return values;
+}
+
+bool CommandLine::has_effect(const OptionValues& values, const std::string& name) const {
+  const auto owner = owners_.find(name);
+  return owner == owners_.end() || owner->second.members.contains(values.text(owner->second.selector));
+}
+
+void CommandLine::refuse_options_without_effect(const OptionValues& values) const {
+  for (const auto& [name, owner] : owners_) {
+    if (!values.given(name) || has_effect(values, name)) continue;
+    std::string members;
+    for (const std::string& member : owner.members) members += (members.empty() ? "" : ", ") + member;
+    throw Error(ExitCode::kUsage, "--" + name + " (" + values.entry(name).source + ") has no effect with --" +
+                                      owner.selector + " " + values.text(owner.selector) + "; it belongs to " + members);
+  }
+}
+
+std::string CommandLine::help() const {
+  std::string text = usage_ + "\n";
+  for (const Group& group : groups_) {
+    text += "\n" + group.title + "\n";
+    for (const OptionSpec& option : group.options) {
+      std::string line = help_line(option);
+      const auto owner = owners_.find(option.name);
+      if (owner != owners_.end() && owner->second.members.size() < group.options.front().choices.size()) {
+        std::string members;
+        for (const std::string& member : owner->second.members) members += (members.empty() ? "" : ", ") + member;
+        line.insert(line.size() - 1, " (" + members + ")");
+      }
+      text += line;
+      if (&option != &group.options.front() || group.members.empty()) continue;
+      for (const auto& [name, summary] : group.members) {
+        text += "      " + name + std::string(name.size() < 16 ? 16 - name.size() : 1, ' ') + summary + "\n";
+      }
+    }
+  }
+  return text +
+         "\nValues come from defaults, then a file (--config), then the environment (EAVE_BATCH=64 for --batch), then the\n"
+         "command line; --print-config shows each value and where it came from.\n";
+}
+
+std::vector<std::string> CommandLine::effective(const OptionValues& values) const {
+  std::vector<std::string> names;
+  for (const Group& group : groups_) {
+    for (const OptionSpec& option : group.options) {
+      if (has_effect(values, option.name)) names.push_back(option.name);
+    }
+  }
+  return names;
+}
+
+std::string CommandLine::describe(const OptionValues& values) const {
+  std::string text;
+  for (const Group& group : groups_) {
+    text += (text.empty() ? "# " : "\n# ") + group.title + "\n";
+    for (const OptionSpec& option : group.options) {
+      if (!has_effect(values, option.name) || option.name == "print-config" || option.name == "config") continue;
+      const OptionValues::Entry& entry = values.entry(option.name);
+      std::string line = (values.has(option.name) ? "" : "# ") + option.name + " = " + entry.text;
+      line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
+      text += line + "# " + entry.source + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace eave

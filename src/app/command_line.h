@@ -1,0 +1,59 @@
+// Options from their four places, in rising order: default, file (--config), environment (EAVE_*), command line.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "eave/options.h"
+
+namespace eave {
+
+// The options of one subcommand, in groups. Members of a family (communicators, datasets …) bring their own options,
+// which mean something only while that member is chosen.
+class CommandLine {
+ public:
+  // `usage` is the first line of --help.
+  explicit CommandLine(std::string usage) : usage_(std::move(usage)) {}
+
+  void add_group(const std::string& title, const std::vector<OptionSpec>& options);
+
+  // Declares `--<selector>` with its members as choices (after those it already has), and each member's options.
+  struct Member {
+    std::string name;
+    std::string summary;
+    std::vector<OptionSpec> options;
+  };
+  void add_family(const std::string& title, const OptionSpec& selector, const std::vector<Member>& members);
+
+  // Reads all places. Throws Error(kUsage): unknown names (with the likely one), wrong values, options that have no
+  // effect with the chosen member of their family. `environment` is main's, null-terminated.
+  OptionValues parse(const std::vector<std::string>& words, const char* const* environment) const;
+
+  std::string help() const;
+  // Every value that is in force and where it came from, as a configuration file.
+  std::string describe(const OptionValues& values) const;
+  // The options in force: those of members that are not chosen are left out.
+  std::vector<std::string> effective(const OptionValues& values) const;
+
+ private:
+  struct Group {
+    std::string title;
+    std::vector<OptionSpec> options;
+    std::vector<std::pair<std::string, std::string>> members;  // name, summary
+  };
+  struct Owner {
+    std::string selector;
+    std::set<std::string> members;
+  };
+  void refuse_options_without_effect(const OptionValues& values) const;
+  bool has_effect(const OptionValues& values, const std::string& name) const;
+
+  std::string usage_;
+  std::vector<Group> groups_;
+  std::map<std::string, Owner> owners_;
+};
+
+}  // namespace eave

@@ -1,0 +1,39 @@
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "app/commands.h"
+#include "app/launch.h"
+#include "eave/check.h"
+#include "eave/options.h"
+
+namespace {
+
+constexpr const char* kUsage =
+    "usage: eave COMMAND [options]\n\n"
+    "  train      trains one model replica per rank; run under mpirun for several ranks\n"
+    "  summary    sets finished runs side by side\n\n"
+    "eave COMMAND --help lists the options of a command; eave --version prints the version.\n";
+
+int refuse(const std::string& command) {
+  return eave::run_once([&] {
+    const std::string near = eave::nearest_word(command, {"train", "summary"});
+    throw eave::Error(eave::ExitCode::kUsage,
+                      "no command '" + command + "'; " +
+                          (near.empty() ? "expected train or summary" : "did you mean " + near + "?"));
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv, char** environment) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    return eave::run_once([] { std::fputs(kUsage, stdout); });
+  }
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  if (words[0] == "--version") return eave::run_once([] { std::puts("eave " EAVE_VERSION); });
+  if (words[0] == "train") return eave::train_command(rest, environment);
+  if (words[0] == "summary") return eave::summary_command(rest);
+  return refuse(words[0]);
+}

@@ -1,0 +1,223 @@
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include "app/command_line.h"
+#include "app/commands.h"
+#include "app/launch.h"
+#include "app/machine.h"
+#include "app/train_options.h"
+#include "app/training_job.h"
+#include "report/config.h"
+#include "report/progress.h"
+#include "report/run_directory.h"
+#include "report/summary.h"
+
+namespace eave {
+namespace {
+
+// What rank 0 shows and writes while a run goes on.
+class Reporter {
+ public:
+  Reporter(const OptionValues& values, bool has_center, std::int64_t steps, double epochs)
+      : progress_(progress_style(values.text("progress")), steps, epochs), has_center_(has_center) {}
+
+  void open(const std::filesystem::path& path) { metrics_.emplace(path); }
+  void header(const RunHeader& header) {
+    if (metrics_) metrics_->write_header(header);
+  }
+  void step(const StepRecord& record) { progress_.show(record); }
+  void evaluation(const EvaluationRecord& record, const std::vector<std::vector<StepRecord>>& of_ranks) {
+    progress_.show(record, has_center_);
+    if (!metrics_) return;
+    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) metrics_->write_steps(static_cast<int>(rank), of_ranks[rank]);
+    metrics_->write_evaluation(record);
+  }
+  void end(const RunSummary& summary) {
+    progress_.finish();
+    if (metrics_) metrics_->write_end(summary);
+  }
+
+ private:
+  Progress progress_;
+  bool has_center_;
+  std::optional<MetricsWriter> metrics_;
+};
+
+std::string pack(const RankFacts& facts) {
+  std::string text = facts.host + "\n" + facts.device + "\n" + facts.cores + "\n";
+  for (std::int64_t count : facts.class_histogram) text += std::to_string(count) + " ";
+  return text;
+}
+
+RankFacts unpack(const std::string& text) {
+  RankFacts facts;
+  std::istringstream lines(text);
+  std::getline(lines, facts.host);
+  std::getline(lines, facts.device);
+  std::getline(lines, facts.cores);
+  for (std::int64_t count = 0; lines >> count;) facts.class_histogram.push_back(count);
+  return facts;
+}
+
+std::vector<RankFacts> gather_facts(Transport& transport, const RankFacts& mine) {
+  std::vector<RankFacts> ranks;
+  for (const std::string& text : transport.all_gather(pack(mine))) ranks.push_back(unpack(text));
+  return ranks;
+}
+
+std::vector<std::string> describe_ranks(const std::vector<RankFacts>& ranks, int threads) {
+  std::vector<std::string> warnings;
+  const std::string oversubscription = describe_oversubscription(ranks, threads);
+  if (!oversubscription.empty()) warnings.push_back(oversubscription);
+  std::vector<std::int64_t> all(ranks.front().class_histogram.size());
+  for (const RankFacts& rank : ranks) {
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] += rank.class_histogram[i];
+  }
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const std::string imbalance = describe_imbalance(ranks[rank].class_histogram, all, static_cast<int>(rank));
+    if (!imbalance.empty()) warnings.push_back(imbalance);
+  }
+  return warnings;
+}
+
+RunSummary summarise(const OptionValues& values, Transport& transport, const TrainingPlan& plan,
+                     const TrainingResult& result) {
+  const auto ranks = static_cast<std::size_t>(transport.size());
+  const auto rank = static_cast<std::size_t>(transport.rank());
+  std::vector<double> table(4 * ranks);
+  table[4 * rank] = result.seconds;
+  table[4 * rank + 1] = result.waiting / result.seconds;
+  table[4 * rank + 2] = static_cast<double>(result.bytes);
+  table[4 * rank + 3] = static_cast<double>(peak_memory_bytes());
+  table = sum_over_ranks(transport, table);
+  RunSummary summary;
+  summary.communicator = values.text("communicator");
+  summary.model = values.text("model");
+  summary.data = values.text("data");
+  summary.ranks = transport.size();
+  summary.steps = plan.steps;
+  summary.epochs = result.evaluation.epoch;
+  summary.samples = result.samples;
+  for (std::size_t i = 0; i < ranks; ++i) {
+    summary.seconds = std::max(summary.seconds, table[4 * i]);
+    summary.waiting_share += table[4 * i + 1] / static_cast<double>(ranks);
+    summary.bytes_per_rank = std::max(summary.bytes_per_rank, static_cast<std::int64_t>(table[4 * i + 2]));
+    summary.peak_memory_bytes = std::max(summary.peak_memory_bytes, static_cast<std::int64_t>(table[4 * i + 3]));
+  }
+  summary.samples_per_second = static_cast<double>(result.samples) / summary.seconds;
+  summary.evaluation = result.evaluation;
+  return summary;
+}
+
+std::map<std::string, std::string> effective_config(const CommandLine& line, const OptionValues& values) {
+  std::map<std::string, std::string> config;
+  for (const std::string& name : line.effective(values)) {
+    if (values.has(name)) config[name] = values.text(name);
+  }
+  return config;
+}
+
+class TrainingRun {
+ public:
+  TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport)
+      : line_(line), values_(values), transport_(transport) {
+    agree(transport, [&] {
+      if (values.given("overwrite") && !values.has("run-dir")) {
+        throw Error(ExitCode::kUsage, "--overwrite has no effect without --run-dir");
+      }
+      job_ = std::make_unique<TrainingJob>(values, transport, transport);
+      if (is_first()) prepare_outputs();
+    });
+  }
+
+  void run() {
+    announce();
+    const TrainingEvents events{[this](const StepRecord& record) {
+                                  if (reporter_) reporter_->step(record);
+                                },
+                                [this](const EvaluationRecord& record, const auto& of_ranks) {
+                                  if (reporter_) reporter_->evaluation(record, of_ranks);
+                                }};
+    const TrainingResult result = train(job_->parts(), job_->plan(), events);
+    if (values_.has("run-dir")) job_->save_model(file("model.safetensors"));
+    const RunSummary summary = summarise(values_, transport_, job_->plan(), result);
+    if (is_first()) finish(summary);
+  }
+
+ private:
+  bool is_first() const { return transport_.rank() == 0; }
+  std::string file(const std::string& name) const { return std::filesystem::path(values_.text("run-dir")) / name; }
+
+  void prepare_outputs() {
+    reporter_ = std::make_unique<Reporter>(values_, job_->parts().traits.has_center, job_->plan().steps, job_->epochs());
+    if (!values_.has("run-dir")) return;
+    prepare_run_directory(values_.text("run-dir"), values_.flag("overwrite"));
+    reporter_->open(file("metrics.jsonl"));
+    write_config(file("config.json"), effective_config(line_, values_));
+  }
+
+  void announce() {
+    const std::vector<RankFacts> ranks = gather_facts(transport_, job_->facts());
+    if (!is_first()) return;
+    std::vector<std::string> warnings = job_->warnings();
+    for (const std::string& warning : describe_ranks(ranks, static_cast<int>(values_.integer("threads", 1)))) {
+      warnings.push_back(warning);
+    }
+    std::printf("%s\n%s\n", rank_table(ranks).c_str(), job_->describe().c_str());
+    std::fflush(stdout);
+    for (const std::string& warning : warnings) std::fprintf(stderr, "eave: warning: %s\n", warning.c_str());
+    RunHeader header = job_->header();
+    header.config = effective_config(line_, values_);
+    header.ranks = ranks;
+    reporter_->header(header);
+  }
+
+  void finish(const RunSummary& summary) {
+    reporter_->end(summary);
+    if (values_.has("run-dir")) write_summary(file("summary.json"), summary);
+    std::printf("\n%s", summary_table({summary}).c_str());
+    if (values_.has("run-dir")) std::printf("results in %s\n", values_.text("run-dir").c_str());
+    std::fflush(stdout);
+  }
+
+  const CommandLine& line_;
+  const OptionValues& values_;
+  Transport& transport_;
+  std::unique_ptr<TrainingJob> job_;
+  std::unique_ptr<Reporter> reporter_;
+};
+
+std::unique_ptr<Transport> shape(Transport& bare, const OptionValues& values) {
+  const LinkShape link{values.seconds("shape-delay"), values.has("shape-rate") ? values.bytes_per_second("shape-rate") : 0};
+  if (link.delay_seconds == 0 && link.bytes_per_second == 0) return nullptr;
+  return make_shaped_transport(bare, link);
+}
+
+void train_on(Transport& bare, const CommandLine& line, const OptionValues& values) {
+  const std::unique_ptr<Transport> shaped = shape(bare, values);
+  const std::unique_ptr<CountingTransport> counting = make_counting_transport(shaped ? *shaped : bare);
+  TrainingRun(line, values, *counting).run();
+}
+
+}  // namespace
+
+int train_command(const std::vector<std::string>& words, const char* const* environment) {
+  const CommandLine line = train_command_line();
+  if (asks_for_help(words)) return run_once([&] { std::fputs(line.help().c_str(), stdout); });
+  OptionValues values;
+  try {
+    values = line.parse(words, environment);
+  } catch (const Error&) {
+    return run_ranks("auto", 0, [failure = std::current_exception()](Transport& transport) {
+      agree(transport, [&] { std::rethrow_exception(failure); });
+    });
+  }
+  if (values.flag("print-config")) return run_once([&] { std::fputs(line.describe(values).c_str(), stdout); });
+  const int ranks = values.has("ranks") ? static_cast<int>(values.integer("ranks", 1, 4096)) : 0;
+  return run_ranks(values.text("transport"), ranks, [&](Transport& transport) { train_on(transport, line, values); });
+}
+
+}  // namespace eave

@@ -1,0 +1,117 @@
+#include "app/train_options.h"
+
+#include <cstdio>
+
+#include "eave/check.h"
+#include "eave/communicator.h"
+#include "eave/dataset.h"
+#include "eave/model.h"
+#include "eave/optimizer.h"
+#include "eave/transport.h"
+
+namespace eave {
+namespace {
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+template <typename Kind>
+std::vector<CommandLine::Member> members(const std::vector<Kind>& kinds) {
+  std::vector<CommandLine::Member> result;
+  for (const Kind& kind : kinds) {
+    if constexpr (requires { kind.options; }) {
+      result.push_back({kind.name, kind.summary, kind.options});
+    } else {
+      result.push_back({kind.name, kind.summary, {}});
+    }
+  }
+  return result;
+}
+
+void add_training(CommandLine& line) {
+  line.add_group("What is trained",
+                 {{"model", OptionType::kText, "mlp",
+                   listed(model_names()) + ", or layers: \"conv2d 32 5x5; relu; max_pool 2; dense 10\""},
+                  {"batch", OptionType::kInteger, "32", "samples per step"},
+                  {"batch-means", OptionType::kText, "per-rank", "whether --batch counts each rank or all together",
+                   {"per-rank", "total"}},
+                  {"epochs", OptionType::kReal, "5", "passes over the training set, counted over all ranks"},
+                  {"max-steps", OptionType::kInteger, "", "stop after this many steps even if epochs are left"},
+                  {"seed", OptionType::kInteger, "1", "of parameters, order of samples, augmentation and dropout"}});
+}
+
+void add_data(CommandLine& line) {
+  line.add_family("Data", {"data", OptionType::kText, "fashion-mnist", "dataset"}, members(dataset_kinds()));
+  line.add_group("Order and augmentation of samples",
+                 {{"sampling", OptionType::kText, "shard",
+                   "shard: one permutation cut between ranks; stratified: each part has every class's share; whole: each "
+                   "rank walks the whole set",
+                   {"shard", "stratified", "whole"}},
+                  {"crop", OptionType::kInteger, "0", "height and width cut out, at random in training; 0 = what the model is made for"},
+                  {"pad", OptionType::kInteger, "0", "zeros added on each side before the crop"},
+                  {"flip", OptionType::kFlag, "off", "flip training images left-right, half of the time"}});
+}
+
+std::vector<CommandLine::Member> transports() {
+  std::vector<CommandLine::Member> result = members(transport_kinds());
+  for (CommandLine::Member& member : result) {
+    if (member.name == "threads") member.options = {{"ranks", OptionType::kInteger, "2", "ranks of this process"}};
+  }
+  return result;
+}
+
+void add_ranks(CommandLine& line) {
+  line.add_family("Ranks and network",
+                  {"transport", OptionType::kText, "auto", "auto: mpi under a launcher, else loopback", {"auto"}},
+                  transports());
+  line.add_group("Slow networks and slow ranks, for experiments",
+                 {{"shape-delay", OptionType::kSeconds, "0s", "added to every exchange, as if the network were this slow"},
+                  {"shape-rate", OptionType::kRate, "", "limit of every rank's link, such as 1gbit"},
+                  {"slow-rank", OptionType::kText, "", "2:4x makes rank 2 compute four times as long"}});
+}
+
+void add_output(CommandLine& line) {
+  line.add_group("Evaluation and results",
+                 {{"run-dir", OptionType::kText, "", "directory for config.json, metrics.jsonl, summary.json, model.safetensors"},
+                  {"overwrite", OptionType::kFlag, "off", "replace the run that is in --run-dir"},
+                  {"evaluate-every", OptionType::kReal, "1", "epochs between evaluations; 0 = only at the end"},
+                  {"evaluation-batch", OptionType::kInteger, "128", "samples per forward pass of an evaluation"},
+                  {"log-every", OptionType::kInteger, "1", "steps per line of metrics.jsonl"},
+                  {"progress", OptionType::kText, "auto", "what is shown meanwhile", {"auto", "bar", "lines", "off"}},
+                  {"config", OptionType::kText, "", "file with lines such as 'tau = 10'"},
+                  {"print-config", OptionType::kFlag, "off", "print every value and where it came from, and stop"}});
+}
+
+}  // namespace
+
+CommandLine train_command_line() {
+  CommandLine line("usage: [mpirun -np P] eave train [options]\n\nTrains one model replica per rank, kept in agreement by a communicator.");
+  add_training(line);
+  add_data(line);
+  line.add_family("Averaging between ranks",
+                  {"communicator", OptionType::kText, "allreduce", "what is averaged, and when"},
+                  members(communicator_kinds()));
+  line.add_family("Optimizer", {"optimizer", OptionType::kText, "sgd", "update rule of each replica"},
+                  members(optimizer_kinds()));
+  line.add_group("Learning rate, a function of samples seen", Schedule::options());
+  add_ranks(line);
+  add_output(line);
+  line.add_group("Machine", {{"threads", OptionType::kInteger, "1", "threads per rank for computing"}});
+  return line;
+}
+
+SlowRank parse_slow_rank(const std::string& text, int ranks) {
+  SlowRank slow;
+  char unit = 0, rest = 0;
+  if (std::sscanf(text.c_str(), "%d:%lf%c%c", &slow.rank, &slow.factor, &unit, &rest) != 3 || unit != 'x' ||
+      slow.rank < 0 || slow.rank >= ranks || !(slow.factor >= 1 && slow.factor <= 1000)) {
+    throw Error(ExitCode::kUsage, "--slow-rank " + text + ": expected RANK:FACTORx such as 1:4x, with a rank below " +
+                                      std::to_string(ranks) + " and a factor from 1 to 1000");
+  }
+  return slow;
+}
+
+}  // namespace eave

@@ -1,0 +1,18 @@
+// What can be said to `eave train`.
+#pragma once
+
+#include "app/command_line.h"
+
+namespace eave {
+
+CommandLine train_command_line();
+
+// --slow-rank 2:4x: rank 2 computes four times as long.
+struct SlowRank {
+  int rank = -1;
+  double factor = 1;
+};
+// Throws Error(kUsage) for text that cannot be read. `ranks` bounds the rank.
+SlowRank parse_slow_rank(const std::string& text, int ranks);
+
+}  // namespace eave

@@ -1,0 +1,193 @@
+#include "app/training_job.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/machine.h"
+#include "app/train_options.h"
+#include "eave/compute.h"
+#include "report/safetensors.h"
+#include "report/terminal.h"
+
+namespace eave {
+namespace {
+
+template <typename Kind>
+const Kind& find_kind(const std::vector<Kind>& kinds, const std::string& name) {
+  const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) { return kind.name == name; });
+  EAVE_CHECK(found != kinds.end(), name + " is one of the choices of its option");
+  return *found;
+}
+
+std::vector<std::int32_t> labels_of(const Dataset& dataset) {
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(dataset.size()));
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = dataset.label(static_cast<std::int64_t>(i));
+  return labels;
+}
+
+Sampling sampling_of(const std::string& word) {
+  if (word == "whole") return Sampling::kWhole;
+  return word == "stratified" ? Sampling::kStratified : Sampling::kShard;
+}
+
+// The image side a named model is made for; 0: any.
+int model_crop(const std::string& model) { return model == "cifar7" ? 28 : 0; }
+
+std::vector<NamedArray> named_arrays(const std::vector<TensorInfo>& tensors, ConstSlice arena) {
+  std::vector<NamedArray> arrays;
+  for (const TensorInfo& tensor : tensors) {
+    arrays.push_back({tensor.name, tensor.shape,
+                      arena.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size))});
+  }
+  return arrays;
+}
+
+}  // namespace
+
+TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting)
+    : values_(values), transport_(transport), counting_(counting) {
+  open_data();
+  build_model();
+  plan_steps();
+  build_optimizer();
+  build_communicator();
+}
+
+TrainingJob::~TrainingJob() = default;
+
+void TrainingJob::open_data() {
+  data_ = find_kind(dataset_kinds(), values_.text("data")).open(values_);
+  const auto crop = static_cast<int>(values_.integer("crop", 0, 65536));
+  augmentation_.pad = static_cast<int>(values_.integer("pad", 0, 1024));
+  augmentation_.crop_height = augmentation_.crop_width = crop;
+  augmentation_.flip = values_.flag("flip");
+  if (crop == 0 && augmentation_.pad == 0) {
+    const int preferred = model_crop(values_.text("model"));
+    const ImageShape image = data_.train->shape();
+    if (preferred > 0 && preferred <= std::min(image.height, image.width)) {
+      augmentation_.crop_height = augmentation_.crop_width = preferred;
+    }
+  }
+  const std::int64_t batch = values_.integer("batch", 1, std::int64_t{1} << 24);
+  const bool is_total = values_.text("batch-means") == "total";
+  if (is_total && batch % transport_.size() != 0) {
+    throw Error(ExitCode::kUsage, "--batch " + std::to_string(batch) + " --batch-means total cannot be divided by " +
+                                      std::to_string(transport_.size()) + " ranks; give a multiple");
+  }
+  batch_per_rank_ = is_total ? batch / transport_.size() : batch;
+  const Sampling sampling = sampling_of(values_.text("sampling"));
+  sampler_ = std::make_unique<Sampler>(
+      sampling, data_.train->size(), transport_.size(), batch_per_rank_, static_cast<std::uint64_t>(values_.integer("seed", 0)),
+      sampling == Sampling::kStratified ? labels_of(*data_.train) : std::vector<std::int32_t>());
+}
+
+void TrainingJob::build_model() {
+  compute_ = make_cpu_compute(static_cast<int>(values_.integer("threads", 1, 1024)));
+  plan_.evaluation_batch = values_.integer("evaluation-batch", 1, 1 << 20);
+  model_ = std::make_unique<Model>(model_specification(values_.text("model")),
+                                   augmentation_.output(data_.train->shape()), data_.train->classes(),
+                                   std::max(batch_per_rank_, plan_.evaluation_batch), *compute_);
+}
+
+void TrainingJob::plan_steps() {
+  const double epochs = values_.real("epochs");
+  if (!(epochs > 0 && epochs <= 1e6)) {
+    throw Error(ExitCode::kUsage, "--epochs " + values_.text("epochs") + ": expected a number above 0, at most a million");
+  }
+  const auto steps_per_epoch = static_cast<double>(sampler_->steps_per_epoch());
+  plan_.steps = std::max<std::int64_t>(1, std::llround(epochs * steps_per_epoch));
+  if (values_.has("max-steps")) plan_.steps = std::min(plan_.steps, values_.integer("max-steps", 1));
+  const double evaluate_every = values_.real("evaluate-every");
+  if (evaluate_every < 0) throw Error(ExitCode::kUsage, "--evaluate-every: expected epochs, or 0 for only at the end");
+  if (evaluate_every > 0) {
+    plan_.evaluate_every_steps = std::max<std::int64_t>(1, std::llround(evaluate_every * steps_per_epoch));
+  }
+  plan_.log_every_steps = values_.integer("log-every", 1);
+  if (values_.has("slow-rank")) {
+    const SlowRank slow = parse_slow_rank(values_.text("slow-rank"), transport_.size());
+    if (slow.rank == transport_.rank()) plan_.slow_factor = slow.factor;
+  }
+}
+
+double TrainingJob::learning_rate_scale() const {
+  const bool is_per_rank = values_.text("batch-means") == "per-rank";
+  return traits_.averages_gradients && is_per_rank ? transport_.size() : 1;
+}
+
+void TrainingJob::build_optimizer() {
+  traits_ = find_kind(communicator_kinds(), values_.text("communicator")).traits;
+  optimizer_ = find_kind(optimizer_kinds(), values_.text("optimizer")).make(values_, model_->parameter_size());
+  const std::int64_t per_epoch = data_.train->size();
+  const double epochs_run = static_cast<double>(plan_.steps) / static_cast<double>(sampler_->steps_per_epoch());
+  schedule_ = std::make_unique<Schedule>(values_, per_epoch, std::llround(epochs_run * static_cast<double>(per_epoch)),
+                                         learning_rate_scale());
+  replica_ = std::make_unique<Replica>(*model_, *optimizer_, static_cast<std::uint64_t>(values_.integer("seed", 0)));
+}
+
+void TrainingJob::build_communicator() {
+  communicator_ = find_kind(communicator_kinds(), values_.text("communicator"))
+                      .make({transport_, values_, schedule_->learning_rate(0), warnings_});
+}
+
+TrainingParts TrainingJob::parts() {
+  return {*replica_, *communicator_, traits_, transport_, counting_, *schedule_, data_, *sampler_, augmentation_};
+}
+
+double TrainingJob::epochs() const {
+  return static_cast<double>(plan_.steps) / static_cast<double>(sampler_->steps_per_epoch());
+}
+
+RankFacts TrainingJob::facts() {
+  Sampler sampler = *sampler_;
+  return {host_name(), "cpu", core_binding(), class_histogram(*data_.train, sampler, 0, transport_.rank())};
+}
+
+RunHeader TrainingJob::header() {
+  RunHeader header;
+  header.communicator = values_.text("communicator");
+  header.equation = communicator_->equation();
+  header.optimizer = optimizer_->equation();
+  header.learning_rate = schedule_->describe();
+  header.model = values_.text("model");
+  for (const TensorInfo& tensor : model_->parameters()) header.parameters += tensor.size;
+  header.train_samples = data_.train->size();
+  header.test_samples = data_.test->size();
+  header.classes = data_.train->classes();
+  return header;
+}
+
+std::string TrainingJob::describe() const {
+  const ImageShape input = augmentation_.output(data_.train->shape());
+  std::int64_t parameters = 0;
+  for (const TensorInfo& tensor : model_->parameters()) parameters += tensor.size;
+  std::string card;
+  card += format("model          %s, %lld parameters\n", values_.text("model").substr(0, 200).c_str(),
+                 static_cast<long long>(parameters));
+  card += format("data           %s, %lld training and %lld test images, %d x %d x %d, %d classes\n",
+                 values_.text("data").c_str(), static_cast<long long>(data_.train->size()),
+                 static_cast<long long>(data_.test->size()), input.height, input.width, input.channels,
+                 data_.train->classes());
+  card += format("batch          %lld per rank, %lld in all; %lld steps per epoch, %lld steps\n",
+                 static_cast<long long>(batch_per_rank_), static_cast<long long>(batch_per_rank_ * transport_.size()),
+                 static_cast<long long>(sampler_->steps_per_epoch()), static_cast<long long>(plan_.steps));
+  card += "optimizer      " + optimizer_->equation() + "\n";
+  card += "learning rate  " + schedule_->describe() + "\n";
+  card += "communicator   " + values_.text("communicator") + " over " + transport_.name() + "\n" +
+          communicator_->equation();
+  if (card.back() != '\n') card += "\n";
+  return card;
+}
+
+void TrainingJob::save_model(const std::string& path) {
+  const ConstSlice consensus = communicator_->consensus();
+  const std::vector<float> statistics = average_statistics(*model_, transport_, replica_->statistics.slice());
+  if (transport_.rank() != 0) return;
+  std::vector<NamedArray> arrays = named_arrays(model_->parameters(), consensus);
+  for (const NamedArray& array : named_arrays(model_->statistics(), statistics)) arrays.push_back(array);
+  write_safetensors(path, arrays,
+                    {{"format", "eave"},
+                     {"model", model_specification(values_.text("model"))},
+                     {"layout", "images NHWC; conv weights [height, width, in, out]; dense weights [in, out]"}});
+}
+
+}  // namespace eave

@@ -1,0 +1,59 @@
+// One rank's part of `eave train`, put together from options.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "eave/options.h"
+#include "eave/trainer.h"
+#include "eave/transport.h"
+#include "report/metrics.h"
+
+namespace eave {
+
+class Compute;
+
+// Everything of one rank that options describe, opened and checked, before any training. Not collective; throws Error.
+class TrainingJob {
+ public:
+  TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting);
+  ~TrainingJob();
+
+  TrainingParts parts();
+  const TrainingPlan& plan() const { return plan_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  RankFacts facts();                // of this rank
+  RunHeader header();               // without config and ranks
+  std::string describe() const;     // the card printed at start: model, data, batch, equation, learning rate
+  double epochs() const;
+  // Writes the consensus, parameters named by layer. Collective up to the file, which rank 0 writes.
+  void save_model(const std::string& path);
+
+ private:
+  void open_data();
+  void build_model();
+  void plan_steps();
+  void build_optimizer();
+  void build_communicator();
+  double learning_rate_scale() const;
+
+  const OptionValues& values_;
+  Transport& transport_;
+  const CountingTransport& counting_;
+  std::vector<std::string> warnings_;
+  DataSplit data_;
+  Augmentation augmentation_;
+  std::int64_t batch_per_rank_ = 0;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Compute> compute_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Schedule> schedule_;
+  std::unique_ptr<Replica> replica_;
+  CommunicatorTraits traits_;
+  std::unique_ptr<Communicator> communicator_;
+  TrainingPlan plan_;
+};
+
+}  // namespace eave

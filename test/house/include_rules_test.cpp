@@ -1,0 +1,112 @@
+// Who may include whom: the rooms of the house, held by reading #include lines.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using Rooms = std::set<std::string>;
+
+// Direct permissions; a room may use what its friends may use, and itself.
+const std::map<std::string, Rooms> kFriends = {
+    {"base", {}},
+    {"kernels", {"base"}},
+    {"device", {"kernels"}},
+    {"transport", {"device"}},
+    {"nn", {"device"}},
+    {"optim", {"device"}},
+    {"data", {"device"}},
+    {"communicator", {"transport", "device"}},
+    {"report", {"base"}},
+    {"train", {"nn", "optim", "data", "communicator"}},
+    {"app", {"train", "report"}},
+};
+
+// The room each public header belongs to.
+const std::map<std::string, std::string> kHeaderRooms = {
+    {"check", "base"},       {"slice", "base"},         {"random", "base"},       {"options", "base"},
+    {"batch", "base"},       {"recorder", "base"},      {"device", "device"},     {"compute", "device"},
+    {"model", "nn"},         {"dataset", "data"},       {"loader", "data"},       {"optimizer", "optim"},
+    {"transport", "transport"}, {"communicator", "communicator"}, {"trainer", "train"},
+};
+
+Rooms reachable(const std::string& room) {
+  Rooms all = {room};
+  for (const std::string& near : kFriends.at(room)) all.merge(reachable(near));
+  return all;
+}
+
+std::vector<std::string> included_by(const fs::path& file) {
+  static const std::regex pattern("^\\s*#\\s*include\\s*[<\"]([^>\"]+)[>\"].*");
+  std::vector<std::string> names;
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (std::regex_match(line, match, pattern)) names.push_back(match[1]);
+  }
+  return names;
+}
+
+std::vector<fs::path> sources_under(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string suffix = entry.path().extension();
+    if (suffix == ".h" || suffix == ".cpp" || suffix == ".cu") files.push_back(entry.path());
+  }
+  return files;
+}
+
+// "" for headers that belong to no room of ours (the standard library, packages).
+std::string room_of_include(const std::string& name) {
+  const std::string first = name.substr(0, name.find('/'));
+  if (first == "eave") {
+    const std::string header = fs::path(name).stem();
+    const auto found = kHeaderRooms.find(header);
+    return found == kHeaderRooms.end() ? "unknown header " + name : found->second;
+  }
+  return name.find('/') != std::string::npos && kFriends.contains(first) ? first : "";
+}
+
+void expect_rules(const std::string& room, const fs::path& file) {
+  const Rooms allowed = reachable(room);
+  for (const std::string& name : included_by(file)) {
+    const std::string target = room_of_include(name);
+    EXPECT_TRUE(target.empty() || allowed.contains(target)) << file << " (" << room << ") includes " << name;
+  }
+}
+
+TEST(House, every_room_includes_only_those_it_may) {
+  const fs::path top = EAVE_SOURCE_DIR;
+  int files = 0;
+  for (const auto& [room, friends] : kFriends) {
+    const fs::path folder = room == "kernels" ? top / "kernels" : top / "src" / room;
+    for (const fs::path& file : sources_under(folder)) {
+      expect_rules(room, file);
+      ++files;
+    }
+  }
+  for (const auto& [header, room] : kHeaderRooms) expect_rules(room, top / "include/eave" / (header + ".h"));
+  EXPECT_GT(files, 40);
+}
+
+TEST(House, public_headers_are_at_most_15_and_free_of_vendors) {
+  const std::vector<fs::path> headers = sources_under(fs::path(EAVE_SOURCE_DIR) / "include");
+  EXPECT_LE(headers.size(), 15u);
+  for (const fs::path& header : headers) {
+    EXPECT_TRUE(kHeaderRooms.contains(header.stem())) << header;
+    for (const std::string& name : included_by(header)) {
+      for (const char* vendor : {"mpi.h", "cuda", "nccl", "cudnn", "cublas", "dnnl", "Eigen", "boost", "omp.h", "zlib.h"}) {
+        EXPECT_EQ(name.find(vendor), std::string::npos) << header << " includes " << name;
+      }
+    }
+  }
+}
+
+}  // namespace
