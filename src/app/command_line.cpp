@@ -47,6 +47,10 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
     const po::options_description description = describe_to_boost(values);
     const auto parsed = po::command_line_parser(words).options(description).style(style).allow_unregistered().run();
     for (const po::option& option : parsed.options) {
+      // The value of a misspelt option looks like a stray word: name the option instead.
+      if (option.unregistered && !option.string_key.empty()) return {{option.string_key, "", "command line"}};
+    }
+    for (const po::option& option : parsed.options) {
       if (option.position_key >= 0 || option.string_key.empty()) {
         throw Error(ExitCode::kUsage, "unexpected word '" + joined_value(option) + "'; options begin with --, see --help");
       }

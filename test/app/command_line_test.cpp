@@ -1,0 +1,125 @@
+#include "app/command_line.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+CommandLine sample() {
+  CommandLine line("usage: sample");
+  line.add_group("General", {{"batch", OptionType::kInteger, "32", "samples", {}},
+                             {"config", OptionType::kText, "", "file", {}},
+                             {"flip", OptionType::kFlag, "off", "flip", {}}});
+  line.add_family("Averaging", {"communicator", OptionType::kText, "allreduce", "which", {}},
+                  {{"allreduce", "all", {{"bucket-bytes", OptionType::kBytes, "1MiB", "bucket", {}}}},
+                   {"easgd", "elastic", {{"tau", OptionType::kInteger, "10", "period", {}}}}});
+  return line;
+}
+
+OptionValues parse(const std::vector<std::string>& words, const std::vector<std::string>& environment = {}) {
+  std::vector<const char*> variables;
+  for (const std::string& variable : environment) variables.push_back(variable.c_str());
+  variables.push_back(nullptr);
+  return sample().parse(words, variables.data());
+}
+
+std::string refusal(const std::vector<std::string>& words, const std::vector<std::string>& environment = {}) {
+  try {
+    parse(words, environment);
+  } catch (const Error& error) {
+    return std::to_string(static_cast<int>(error.code())) + " " + error.what();
+  }
+  return "accepted";
+}
+
+class ConfigFile {
+ public:
+  explicit ConfigFile(const std::string& text)
+      : path_(std::filesystem::temp_directory_path() / ("eave_config_" + std::to_string(::getpid()) + ".ini")) {
+    std::ofstream(path_) << text;
+  }
+  ~ConfigFile() { std::filesystem::remove(path_); }
+  std::string option() const { return "--config=" + path_.string(); }
+  std::string path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+TEST(CommandLine, default_then_file_then_environment_then_command_line) {
+  const ConfigFile file("batch = 1  # a remark\n");
+  EXPECT_EQ(parse({}).text("batch"), "32");
+  EXPECT_EQ(parse({file.option()}).text("batch"), "1");
+  EXPECT_EQ(parse({file.option()}, {"EAVE_BATCH=2"}).text("batch"), "2");
+  EXPECT_EQ(parse({file.option(), "--batch", "3"}, {"EAVE_BATCH=2"}).text("batch"), "3");
+}
+
+TEST(CommandLine, each_value_knows_its_source) {
+  const ConfigFile file("communicator = easgd\n");
+  const OptionValues values = parse({file.option(), "--tau=3"}, {"EAVE_BATCH=2", "OTHER=1"});
+  EXPECT_EQ(values.entry("communicator").source, "file " + file.path());
+  EXPECT_EQ(values.entry("tau").source, "command line");
+  EXPECT_EQ(values.entry("batch").source, "environment EAVE_BATCH");
+  EXPECT_EQ(values.entry("flip").source, "default");
+}
+
+TEST(CommandLine, what_it_prints_as_configuration_reads_back_the_same) {
+  const OptionValues values = parse({"--communicator", "easgd", "--tau", "7", "--flip", "--batch", "5"});
+  const ConfigFile file(sample().describe(values));
+  const OptionValues again = parse({file.option()});
+  for (const char* name : {"communicator", "tau", "flip", "batch"}) EXPECT_EQ(again.text(name), values.text(name)) << name;
+}
+
+TEST(CommandLine, an_option_of_another_member_is_refused_wherever_it_was_given) {
+  const ConfigFile file("tau = 3\n");
+  for (const std::string& message :
+       {refusal({"--tau", "3"}), refusal({}, {"EAVE_TAU=3"}), refusal({file.option()})}) {
+    EXPECT_EQ(message.substr(0, 3), "64 ") << message;
+    EXPECT_NE(message.find("--tau"), std::string::npos) << message;
+    EXPECT_NE(message.find("has no effect with --communicator allreduce; it belongs to easgd"), std::string::npos) << message;
+  }
+  EXPECT_EQ(refusal({"--communicator", "easgd", "--tau", "3"}), "accepted");
+}
+
+TEST(CommandLine, misspelt_options_get_the_likely_one_and_code_64) {
+  for (const std::string& message : {refusal({"--bacth", "3"}), refusal({"--bacth=3"}), refusal({}, {"EAVE_BACTH=3"})}) {
+    EXPECT_EQ(message.substr(0, 3), "64 ") << message;
+    EXPECT_NE(message.find("did you mean --batch?"), std::string::npos) << message;
+  }
+  EXPECT_NE(refusal({"--communicator", "eagsd"}).find("did you mean easgd?"), std::string::npos);
+  EXPECT_EQ(refusal({"--bat", "3"}).substr(0, 3), "64 ") << "abbreviations are not guessed";
+}
+
+TEST(CommandLine, stray_words_missing_values_and_broken_files_are_refused) {
+  EXPECT_NE(refusal({"stray"}).find("unexpected word 'stray'"), std::string::npos);
+  EXPECT_EQ(refusal({"--batch"}).substr(0, 3), "64 ");
+  EXPECT_EQ(refusal({"--batch", ""}).substr(0, 3), "64 ");
+  EXPECT_EQ(refusal({"--config", "/nonexistent/eave.ini"}).substr(0, 3), "66 ");
+  const ConfigFile broken("this is no assignment\n");
+  EXPECT_EQ(refusal({broken.option()}).substr(0, 3), "64 ");
+  const ConfigFile unknown("bacth = 3\n");
+  EXPECT_NE(refusal({unknown.option()}).find("did you mean --batch?"), std::string::npos);
+}
+
+TEST(CommandLine, help_names_every_option_group_and_member) {
+  const std::string help = sample().help();
+  for (const char* word : {"--batch", "--tau", "--bucket-bytes", "Averaging", "elastic", "[32]", "(easgd)"}) {
+    EXPECT_NE(help.find(word), std::string::npos) << word;
+  }
+}
+
+TEST(CommandLine, options_of_members_that_are_not_chosen_are_not_in_force) {
+  const std::vector<std::string> names = sample().effective(parse({}));
+  EXPECT_NE(std::find(names.begin(), names.end(), "bucket-bytes"), names.end());
+  EXPECT_EQ(std::find(names.begin(), names.end(), "tau"), names.end());
+}
+
+}  // namespace
+}  // namespace eave
