@@ -1,0 +1,49 @@
+// all_reduce_sum between ranks that are threads of one process: one call's latency, and large sums.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <string>
+
+#include "eave/device.h"
+#include "eave/transport.h"
+
+namespace eave {
+namespace {
+
+const TransportKind* find_transport(const std::string& name) {
+  for (const TransportKind& kind : transport_kinds()) {
+    if (kind.name == name) return &kind;
+  }
+  return nullptr;
+}
+
+// One iteration is `kCalls` calls by all ranks, timed on rank 0: starting the ranks is not counted.
+constexpr int kCalls = 20;
+
+double time_calls(int ranks, std::size_t size) {
+  double seconds = 0;
+  find_transport("threads")->run(ranks, [&](Transport& transport) {
+    Buffer values(size);
+    transport.all_reduce_sum(values.slice()).wait();
+    const auto begin = std::chrono::steady_clock::now();
+    for (int call = 0; call < kCalls; ++call) transport.all_reduce_sum(values.slice()).wait();
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    if (transport.rank() == 0) seconds = taken.count();
+  });
+  return seconds / kCalls;
+}
+
+void threads_all_reduce(benchmark::State& state) {
+  const auto ranks = static_cast<int>(state.range(0));
+  const auto size = static_cast<std::size_t>(state.range(1));
+  for (auto _ : state) state.SetIterationTime(time_calls(ranks, size));
+  state.SetBytesProcessed(state.iterations() * state.range(1) * static_cast<std::int64_t>(sizeof(float)));
+}
+
+BENCHMARK(threads_all_reduce)
+    ->ArgsProduct({{2, 4}, {1, 270'000, 1'860'000}})
+    ->ArgNames({"ranks", "floats"})
+    ->UseManualTime();
+
+}  // namespace
+}  // namespace eave
