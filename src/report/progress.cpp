@@ -1,7 +1,5 @@
 #include "report/progress.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -26,7 +24,7 @@ ProgressStyle progress_style(const std::string& word) {
   if (word == "bar") return ProgressStyle::kBar;
   if (word == "lines") return ProgressStyle::kLines;
   if (word == "off") return ProgressStyle::kOff;
-  return ::isatty(STDERR_FILENO) ? ProgressStyle::kBar : ProgressStyle::kLines;
+  return terminal_columns() > 0 ? ProgressStyle::kBar : ProgressStyle::kLines;
 }
 
 Progress::Progress(ProgressStyle style, std::int64_t steps, double epochs)
@@ -54,7 +52,8 @@ void Progress::show(const StepRecord& record) {
   const std::string bar = std::string(static_cast<std::size_t>(filled), '#') +
                           std::string(static_cast<std::size_t>(kBarWidth - filled), '.');
   const std::string line = "[" + bar + "] " + status(record);
-  std::fprintf(stderr, "\r%s\033[K", line.substr(0, static_cast<std::size_t>(terminal_columns() - 1)).c_str());
+  const auto columns = static_cast<std::size_t>(std::max(terminal_columns(), 20));
+  std::fprintf(stderr, "\r%s\033[K", line.substr(0, columns - 1).c_str());
   bar_drawn_ = true;
 }
 

@@ -1,9 +1,6 @@
 // Small helpers for text on a terminal.
 #pragma once
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <array>
 #include <cstdio>
 #include <string>
@@ -18,9 +15,8 @@ std::string format(const char* pattern, Values... values) {
   return text.data();
 }
 
-inline int terminal_columns() {
-  winsize size{};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 100;
-}
+// Columns of the terminal that shows standard error; 0 when it goes elsewhere (a file, a pipe, a remote daemon). Under
+// mpirun standard error is a pipe to the launcher, so the launcher's own standard error is what counts.
+int terminal_columns();
 
 }  // namespace eave

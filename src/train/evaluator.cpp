@@ -63,16 +63,16 @@ void score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice
   const Slice mean = parts.replica.gradients.slice();
   std::copy_n(parts.replica.parameters.data(), mean.size(), mean.data());
   parts.transport.all_reduce_sum(mean).wait();
-  scale(mean, 1.0f / static_cast<float>(parts.transport.size()));
+  flat::scale(mean, 1.0f / static_cast<float>(parts.transport.size()));
   record.mean_of_workers = score_together(parts, plan, mean, statistics);
 }
 
 void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationRecord& record) {
   const auto ranks = static_cast<std::size_t>(parts.transport.size());
   std::vector<double> distances(ranks);
-  const double size = norm(center);
+  const double size = flat::norm(center);
   distances[static_cast<std::size_t>(parts.transport.rank())] =
-      distance(parts.replica.parameters.slice(), center) / (size > 0 ? size : 1);
+      flat::distance(parts.replica.parameters.slice(), center) / (size > 0 ? size : 1);
   distances = sum_over_ranks(parts.transport, distances);
   record.distance_min = *std::min_element(distances.begin(), distances.end());
   record.distance_max = *std::max_element(distances.begin(), distances.end());
