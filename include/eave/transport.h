@@ -9,27 +9,32 @@
 #include <string>
 #include <vector>
 
-#include "eave/device.h"
 #include "eave/check.h"
-#include "eave/options.h"
+#include "eave/device.h"
 #include "eave/slice.h"
 
 namespace eave {
 
-class Operation;
+class Operation;  // src/transport/operation.h
 
 // A communication in flight. Move-only; the slices it works on must stay alive and untouched until it is done.
-// Destroying a Pending does not wait and does not cancel.
+// Destroying a Pending (or assigning to it) waits until its slices are free again and drops the operation's failure: so
+// an exception may unwind past it. Declare it after the buffers it works on.
 class Pending {
  public:
-  Pending() = default;  // nothing in flight: done
-  explicit Pending(std::shared_ptr<Operation> operation);
-  Pending(Pending&&) noexcept = default;
-  Pending& operator=(Pending&&) noexcept = default;
+  Pending() noexcept;  // nothing in flight: done
+  explicit Pending(std::shared_ptr<Operation> operation) noexcept;
+  Pending(Pending&&) noexcept;
+  Pending& operator=(Pending&&) noexcept;
+  ~Pending();
 
   bool done() const;
-  // Blocks until done and returns the seconds it blocked. Rethrows the operation's failure. Afterwards nothing is in flight.
+  // Blocks until done and returns the seconds it blocked. Rethrows the operation's failure. Afterwards nothing is in
+  // flight.
   double wait();
+
+  // For decorators: the operation, or nullptr when it was done at once.
+  Operation* operation() const { return operation_.get(); }
 
  private:
   std::shared_ptr<Operation> operation_;
@@ -47,56 +52,81 @@ class Transport {
   virtual std::string name() const = 0;  // "mpi", or "shaped(counting(mpi))"
   virtual bool reaches(DeviceKind device) const = 0;
 
-  // In place: each element becomes the sum over ranks. The result is bit-identical on all ranks, and from run to run.
+  // In place: each element becomes the sum over ranks, added up in rank order in float32. So the result is
+  // bit-identical on all ranks, from run to run, and between transports.
   virtual Pending all_reduce_sum(Slice values) = 0;
   // In place: every rank gets root's values.
   virtual Pending broadcast(Slice values, int root) = 0;
   // Blocking, for small control messages: every rank's text, in rank order.
   virtual std::vector<std::string> all_gather(const std::string& mine) = 0;
-  // This rank fails: wakes or ends all others, so that none is left waiting. `mpi` ends the job with `code` and does not
-  // return; `threads` makes every pending and later call of the others throw Error(kPeerLost).
+  // This rank fails: wakes or ends all others, so that none is left waiting. `mpi` ends the job with `code` and does
+  // not return; `threads` makes every pending and later call of the others throw Error(kPeerLost). Any thread may call
+  // it.
   virtual void abort(ExitCode code) noexcept = 0;
 };
 
 // Sums in rank order, in double: the same bits on every rank. Blocking and collective.
 std::vector<double> sum_over_ranks(Transport& transport, const std::vector<double>& mine);
 
+// A failure that all ranks know of, with the same code and the same message on each. TransportKind::run prints it once
+// for the whole job (rank 0 does) and every rank returns its code; nobody needs to be aborted.
+class AgreedError : public Error {
+ public:
+  using Error::Error;
+};
+
+// Collective. Runs `stage` on every rank; when it throws on any of them, throws the same AgreedError on all. The
+// message is that of the ranks that failed: once when every rank says the same, otherwise by rank and host. The code is
+// that of the lowest rank that failed. For set-up, where a wrong option or file usually fails on all ranks alike.
+// `stage` must not communicate: a rank that fails would leave the others waiting in it.
+void agree(Transport& transport, const std::function<void()>& stage);
+
 // What crossed a transport, by the bytes this rank sent in a bandwidth-optimal algorithm: 2(p−1)/p·M for an allreduce
-// of M bytes, M(p−1)/p per rank for a broadcast.
+// of M bytes, M(p−1)/p per rank for a broadcast, (p−1)·M for an all_gather of M bytes from this rank.
 struct TransportCounters {
   std::int64_t calls = 0;
   std::int64_t bytes = 0;
   double seconds = 0;  // during which an operation was being carried out (from its start to its end)
 };
 
-// Decorator `counting`: counts what passes to `inner`. `counters()` may be read from any thread.
+// Decorators stand in front of another transport, which must outlive them.
+//
+// `counting`: counts what passes to `inner`. `counters()` may be read from any thread. Goes outermost,
+// counting(shaped(mpi)): then it counts the application's operations, and its seconds hold the shaped link's.
 class CountingTransport : public Transport {
  public:
   virtual TransportCounters counters() const = 0;
 };
-std::unique_ptr<CountingTransport> make_counting_transport(std::unique_ptr<Transport> inner);
+std::unique_ptr<CountingTransport> make_counting_transport(Transport& inner);
 
-// Decorator `shaped`: as if every rank's link had this one-way delay and rate (0 = unlimited). An operation ends no
-// earlier than delay + bytes / rate after the last rank joined it; operations share the link one after another.
+// `shaped`: as if this rank's link had this one-way delay and rate (0 = unlimited). An operation ends no
+// earlier than delay + bytes / rate after the last rank joined it, bytes as in TransportCounters; operations share the
+// link one after another. Ranks may have different links: an operation takes as long as the slowest needs. A rank by
+// itself has no link. Every rank must decorate its transport; making it is not collective.
 struct LinkShape {
   double delay_seconds = 0;
   double bytes_per_second = 0;
 };
-std::unique_ptr<Transport> make_shaped_transport(std::unique_ptr<Transport> inner, LinkShape shape);
+std::unique_ptr<Transport> make_shaped_transport(Transport& inner, LinkShape shape);
 
 // A member of the transport family: one file in src/transport and one word in its CMake list.
 struct TransportKind {
   std::string name;
   std::string summary;
   // Runs `body` once per rank of this process, each time with its own Transport, and returns the process's exit code
-  // when all are through. `loopback`: one rank. `threads`: `ranks` ranks, each on a thread. `mpi`: the rank that the
-  // launcher made this process; `ranks` is ignored (0). Errors escaping `body` are reported as described at run_ranks.
+  // when all are through. `loopback`: one rank. `threads`: `ranks` ranks, each on a thread (rank 0 on the caller's).
+  // `mpi`: the rank that the launcher made this process; `ranks` is ignored (0). May be called once per process for
+  // `mpi`.
+  //
+  // An Error that escapes `body` on some rank is printed to stderr as "eave: rank 1 on host: text" (one rank: "eave:
+  // text"), then ends the job with its code on all ranks; any other exception does so with 70 (71 when out of memory).
+  // An AgreedError is printed by rank 0 alone, as "eave: text".
   int (*run)(int ranks, const std::function<void(Transport&)>& body);
 };
 
 const std::vector<TransportKind>& transport_kinds();
 
-// True when a launcher (mpirun, srun --mpi=pmix) started this process as one of several ranks.
+// True when a launcher (mpirun, mpiexec, srun --mpi=pmix) started this process, also as the only rank.
 bool started_by_launcher();
 
 }  // namespace eave

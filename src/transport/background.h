@@ -1,0 +1,52 @@
+// A Transport whose operations are carried out by a communication thread, one after another.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "eave/transport.h"
+#include "transport/operation.h"
+#include "transport/wire.h"
+
+namespace eave {
+
+// Owns the wire and the thread. Once an operation fails, all that follow fail with the same error: the ranks are no
+// longer in step. Destroying it carries out what is queued, then ends the thread.
+class BackgroundTransport final : public Transport {
+ public:
+  explicit BackgroundTransport(std::unique_ptr<Wire> wire);
+  BackgroundTransport(const BackgroundTransport&) = delete;
+  BackgroundTransport& operator=(const BackgroundTransport&) = delete;
+  ~BackgroundTransport() override;
+
+  int rank() const override { return wire_->rank(); }
+  int size() const override { return wire_->size(); }
+  std::string name() const override { return wire_->name(); }
+  bool reaches(DeviceKind device) const override { return wire_->reaches(device); }
+
+  Pending all_reduce_sum(Slice values) override;
+  Pending broadcast(Slice values, int root) override;
+  std::vector<std::string> all_gather(const std::string& mine) override;
+  void abort(ExitCode code) noexcept override { wire_->abort(code); }
+
+ private:
+  Pending enqueue(const Operation::Request& request);
+  void carry_out_all() noexcept;
+  Operation* next_operation();  // blocks; nullptr when there will be no more
+  void carry_out(const Operation::Request& request);
+
+  std::unique_ptr<Wire> wire_;
+  OperationPool pool_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Operation* first_ = nullptr;
+  Operation* last_ = nullptr;
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+}  // namespace eave

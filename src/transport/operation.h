@@ -1,0 +1,81 @@
+// What a Pending waits for: one communication, handed from the compute thread to the communication thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "eave/slice.h"
+
+namespace eave {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_between(Clock::time_point start, Clock::time_point end) {
+  return std::chrono::duration<double>(end - start).count();
+}
+
+// Told once, in the communication thread, how long an operation took from its start to its end.
+class OperationObserver {
+ public:
+  virtual ~OperationObserver() = default;
+  virtual void finished(double seconds) noexcept = 0;
+};
+
+// The request and its outcome. The compute thread fills the request; the communication thread calls start and finish.
+class Operation {
+ public:
+  enum class Verb { kAllReduceSum, kBroadcast, kAllGather };
+  struct Request {
+    Verb verb = Verb::kAllReduceSum;
+    Slice values{};
+    int root = 0;
+    const std::string* mine = nullptr;
+    std::vector<std::string>* all = nullptr;
+  };
+
+  // Makes a free operation ready for use again.
+  void reuse(const Request& request);
+  const Request& request() const { return request_; }
+
+  void start() noexcept;
+  void finish(std::exception_ptr failure) noexcept;
+
+  bool done() const noexcept { return done_.load(std::memory_order_acquire); }
+  double wait_until_done() noexcept;                          // returns the seconds it blocked
+  void rethrow_failure();                                     // once it is done
+  void observe(std::shared_ptr<OperationObserver> observer);  // at once when it is done already
+
+  // Free: nobody but the pool holds on to it.
+  bool is_free() const noexcept { return free_.load(std::memory_order_acquire); }
+  void set_free() noexcept { free_.store(true, std::memory_order_release); }
+
+  Operation* next = nullptr;  // the queue's link
+
+ private:
+  Request request_;
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  std::shared_ptr<OperationObserver> observer_;
+  std::exception_ptr failure_;
+  Clock::time_point started_;
+  double seconds_ = 0;
+  std::atomic<bool> done_{false};
+  std::atomic<bool> free_{true};
+};
+
+// Recycles operations, so that a steady state allocates none. Used by one thread.
+class OperationPool {
+ public:
+  std::shared_ptr<Operation> take(const Operation::Request& request);
+
+ private:
+  std::vector<std::shared_ptr<Operation>> operations_;
+};
+
+}  // namespace eave

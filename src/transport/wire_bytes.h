@@ -1,0 +1,22 @@
+// Bytes that one rank sends in a bandwidth-optimal algorithm.
+#pragma once
+
+#include <cstddef>
+
+#include "eave/slice.h"
+
+namespace eave {
+
+// Reduce-scatter and all-gather, each of which sends (p−1)/p of the values.
+inline double all_reduce_wire_bytes(std::size_t count, int ranks) {
+  return 2.0 * (ranks - 1) / ranks * static_cast<double>(count * sizeof(float));
+}
+
+// Scatter and all-gather, seen as the mean over ranks.
+inline double broadcast_wire_bytes(std::size_t count, int ranks) {
+  return 1.0 * (ranks - 1) / ranks * static_cast<double>(count * sizeof(float));
+}
+
+inline double all_gather_wire_bytes(std::size_t bytes, int ranks) { return (ranks - 1.0) * static_cast<double>(bytes); }
+
+}  // namespace eave

@@ -1,0 +1,258 @@
+// What every transport promises, on every number of ranks.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <thread>
+
+#include "eave/random.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+using namespace std::chrono_literals;
+
+class TransportContract : public testing::TestWithParam<Ranks> {};
+
+// Reproducible everywhere, and of such different magnitudes that the order of summation shows in the last bits.
+std::vector<float> uneven_numbers(int rank, std::size_t count) {
+  std::vector<float> values(count);
+  RandomStream random({.seed = 7}, static_cast<std::uint64_t>(rank));
+  for (float& value : values) value = random.normal() * std::exp2(static_cast<float>(random.below(16)));
+  return values;
+}
+
+std::vector<float> sum_in_order(const std::vector<int>& ranks, std::size_t count) {
+  std::vector<float> sum = uneven_numbers(ranks.front(), count);
+  for (std::size_t k = 1; k < ranks.size(); ++k) {
+    const std::vector<float> other = uneven_numbers(ranks[k], count);
+    for (std::size_t i = 0; i < count; ++i) sum[i] += other[i];
+  }
+  return sum;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::ranges::equal(a, b, [](float x, float y) { return std::bit_cast<int>(x) == std::bit_cast<int>(y); });
+}
+
+double cpu_seconds_of_process() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+TEST_P(TransportContract, knows_its_rank_size_and_name) {
+  on_ranks(GetParam(), [&](Transport& transport) {
+    EXPECT_EQ(transport.size(), GetParam().count);
+    EXPECT_EQ(transport.name(), GetParam().transport);
+    EXPECT_TRUE(transport.reaches(DeviceKind::kCpu));
+    const std::vector<std::string> ranks = transport.all_gather(std::to_string(transport.rank()));
+    for (int rank = 0; rank < transport.size(); ++rank)
+      EXPECT_EQ(ranks[static_cast<std::size_t>(rank)], std::to_string(rank));
+  });
+}
+
+TEST_P(TransportContract, sums_integers_exactly) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    const int p = transport.size();
+    for (std::size_t count : {0, 1, 2, 3, 5, 64, 1000, 65537, 3000001}) {
+      std::vector<float> values(count);
+      for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(transport.rank() + 1 + i % 1021);
+      transport.all_reduce_sum(values).wait();
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < count; ++i)
+        wrong += values[i] != static_cast<float>(p * (p + 1) / 2 + p * static_cast<int>(i % 1021));
+      EXPECT_EQ(wrong, 0u) << "of " << count;
+    }
+  });
+}
+
+TEST_P(TransportContract, sums_in_rank_order_to_the_same_bits_everywhere) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    std::vector<int> ranks(static_cast<std::size_t>(transport.size()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    for (std::size_t count : {1, 7, 4097, 1000003}) {
+      const std::vector<float> expected = sum_in_order(ranks, count);
+      for (int repeat = 0; repeat < 3; ++repeat) {
+        std::vector<float> values = uneven_numbers(transport.rank(), count);
+        transport.all_reduce_sum(values).wait();
+        EXPECT_TRUE(same_bits(values, expected)) << count << " values, repeat " << repeat;
+      }
+    }
+    std::ranges::reverse(ranks);
+    std::vector<float> backwards = sum_in_order(ranks, 4097);
+    std::ranges::reverse(ranks);
+    if (transport.size() > 2) {
+      EXPECT_FALSE(same_bits(backwards, sum_in_order(ranks, 4097))) << "the numbers do not show the order";
+    }
+  });
+}
+
+TEST_P(TransportContract, carries_out_operations_in_the_order_of_calls) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    const float p = static_cast<float>(transport.size());
+    std::vector<float> values(5000, transport.rank() == transport.size() - 1 ? 3.0f : 0.0f);
+    std::vector<Pending> pending;
+    for (int k = 0; k < 5; ++k) pending.push_back(transport.all_reduce_sum(values));
+    pending.push_back(transport.broadcast(values, 0));
+    for (int k = 0; k < 3; ++k) pending.push_back(transport.all_reduce_sum(values));
+    EXPECT_EQ(transport.all_gather("between").size(), static_cast<std::size_t>(transport.size()));
+    EXPECT_TRUE(pending.back().done()) << "all_gather came after it";
+    for (Pending& each : pending) each.wait();
+    EXPECT_EQ(values, std::vector<float>(5000, 3 * std::pow(p, 7.0f)));
+  });
+}
+
+TEST_P(TransportContract, broadcasts_from_each_root) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (int root = 0; root < transport.size(); ++root)
+      for (std::size_t count : {0, 1, 3, 1000, 2500003}) {
+        const std::vector<float> expected = uneven_numbers(100 + root, count);
+        std::vector<float> values = transport.rank() == root ? expected : std::vector<float>(count, -1.0f);
+        transport.broadcast(values, root).wait();
+        EXPECT_TRUE(same_bits(values, expected)) << count << " values from " << root;
+      }
+  });
+}
+
+TEST_P(TransportContract, gathers_texts_of_any_length) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    const auto text_of = [](int rank, std::size_t length) {
+      std::string text(length, static_cast<char>('a' + rank));
+      if (length > 2) text[length / 2] = '\0';
+      return text;
+    };
+    const auto gathers = [&](auto length_of) {
+      const std::vector<std::string> all = transport.all_gather(text_of(transport.rank(), length_of(transport.rank())));
+      ASSERT_EQ(all.size(), static_cast<std::size_t>(transport.size()));
+      for (int rank = 0; rank < transport.size(); ++rank)
+        EXPECT_EQ(all[static_cast<std::size_t>(rank)], text_of(rank, length_of(rank)));
+    };
+    gathers([](int) { return std::size_t{0}; });
+    gathers([](int rank) { return static_cast<std::size_t>(rank); });
+    gathers([&](int rank) { return static_cast<std::size_t>(transport.size() - 1 - rank) * 1000; });
+    gathers([](int rank) { return (std::size_t{1} << 20) + static_cast<std::size_t>(rank); });
+  });
+}
+
+TEST_P(TransportContract, an_exchange_proceeds_while_the_rank_computes) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    std::vector<float> values(4 << 20, 1.0f);
+    Pending pending = transport.all_reduce_sum(values);
+    const auto start = std::chrono::steady_clock::now();
+    volatile double work = 0;  // the compute thread never waits and never calls the transport
+    while (!pending.done() && std::chrono::steady_clock::now() - start < 60s)
+      for (int i = 0; i < 100000; ++i) work = work + 1;
+    EXPECT_TRUE(pending.done());
+    EXPECT_LT(pending.wait(), 0.001) << "nothing was left to wait for";
+    EXPECT_EQ(values.back(), static_cast<float>(transport.size()));
+  });
+}
+
+TEST_P(TransportContract, wait_returns_the_seconds_it_blocked) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    std::vector<float> values(1000, 1.0f);
+    transport.all_reduce_sum(values).wait();
+    const bool late = transport.rank() == transport.size() - 1;
+    if (late) std::this_thread::sleep_for(200ms);
+    const double seconds = transport.all_reduce_sum(values).wait();
+    if (!late) {
+      EXPECT_GT(seconds, 0.1) << "the last rank came 0.2 s late";
+    }
+    EXPECT_LT(seconds, 30);
+    EXPECT_EQ(Pending().wait(), 0);
+  });
+}
+
+TEST_P(TransportContract, waiting_for_a_late_rank_costs_little_processor_time) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    std::vector<float> values(1000, 1.0f);
+    transport.all_reduce_sum(values).wait();
+    const double before = cpu_seconds_of_process();
+    if (transport.rank() == transport.size() - 1) std::this_thread::sleep_for(1s);
+    transport.all_reduce_sum(values).wait();
+    EXPECT_LT(cpu_seconds_of_process() - before, 0.1) << "a tenth of the second";
+  });
+}
+
+TEST_P(TransportContract, destroying_a_pending_leaves_its_slice_alone) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      std::vector<float> values(100000, 1.0f);
+      { const Pending dropped = transport.all_reduce_sum(values); }
+      EXPECT_EQ(values.back(), static_cast<float>(transport.size()));
+    }
+  });
+}
+
+TEST_P(TransportContract, allocates_nothing_after_the_first_operations) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    std::vector<float> values(100000);
+    const auto exchange = [&] {
+      Pending first = transport.all_reduce_sum(Slice(values).first(50000));
+      Pending second = transport.all_reduce_sum(Slice(values).last(50000));
+      first.wait();
+      second.wait();
+    };
+    for (int step = 0; step < 3; ++step) exchange();
+    const long before = allocations();  // with ranks as threads: of all ranks, which are past their first steps
+    for (int step = 0; step < 50; ++step) exchange();
+    const long after = allocations();
+    exchange();  // no rank goes on before all have looked
+    EXPECT_EQ(after - before, 0);
+  });
+}
+
+TEST_P(TransportContract, sums_doubles_in_rank_order) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    const double tiny = 1e-20 * (transport.rank() + 1);
+    const std::vector<double> sum = sum_over_ranks(transport, {1.0, tiny});
+    double expected = 0;
+    for (int rank = 0; rank < transport.size(); ++rank) expected += 1e-20 * (rank + 1);
+    EXPECT_EQ(sum, (std::vector<double>{1.0 * transport.size(), expected}));
+    EXPECT_TRUE(sum_over_ranks(transport, {}).empty());
+  });
+}
+
+std::string agreed_message(Transport& transport, const std::function<void()>& stage, ExitCode code) {
+  try {
+    agree(transport, stage);
+  } catch (const AgreedError& error) {
+    EXPECT_EQ(error.code(), code);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_P(TransportContract, agrees_on_what_failed_where) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    const int p = transport.size();
+    bool ran = false;
+    agree(transport, [&] { ran = true; });
+    EXPECT_TRUE(ran);
+    const auto everywhere = [] { throw Error(ExitCode::kInputMissing, "no such file: x"); };
+    EXPECT_EQ(agreed_message(transport, everywhere, ExitCode::kInputMissing), "no such file: x");
+    const auto on_last = [&] {
+      if (transport.rank() == p - 1) throw Error(ExitCode::kBadData, "bad magic");
+    };
+    const std::string message = agreed_message(transport, on_last, ExitCode::kBadData);
+    EXPECT_NE(message.find("bad magic"), std::string::npos);
+    EXPECT_EQ(message.find("rank " + std::to_string(p - 1) + " on ") == 0, p > 1) << message;
+    const auto with_standard_exception = [] { throw std::runtime_error("oops"); };
+    EXPECT_NE(agreed_message(transport, with_standard_exception, ExitCode::kInternal).find("oops"), std::string::npos);
+  });
+}
+
+std::string name_of(const testing::TestParamInfo<Ranks>& info) {
+  return info.param.transport + "_" + std::to_string(info.param.count);
+}
+INSTANTIATE_TEST_SUITE_P(On, TransportContract, testing::ValuesIn(ranks_under_test()), name_of);
+
+}  // namespace
+}  // namespace eave

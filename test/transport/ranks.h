@@ -1,0 +1,31 @@
+// On which ranks the contract of Transport is tested. A test program links one file that defines these.
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "eave/transport.h"
+
+namespace eave {
+
+struct Ranks {
+  std::string transport;
+  int count = 1;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Ranks& ranks) {
+  return out << ranks.transport << " with " << ranks.count << (ranks.count == 1 ? " rank" : " ranks");
+}
+
+// Every case this program can test.
+std::vector<Ranks> ranks_under_test();
+
+// Runs `body` once per rank and expects that nothing escapes it.
+void on_ranks(const Ranks& ranks, const std::function<void(Transport&)>& body);
+
+// Calls of operator new by this process so far.
+long allocations();
+
+}  // namespace eave
