@@ -60,6 +60,8 @@ class Schedule {
   std::string describe() const;
 
  private:
+  void read_shape(const OptionValues& values);
+  void read_warmup(const OptionValues& values);
   double shaped(double samples) const;
   double base_ = 0, scale_ = 1, peak_ = 0;
   double warmup_epochs_ = 0, warmup_rate_ = 0, warmup_samples_ = 0;

@@ -1,0 +1,150 @@
+#include "kernels/cpu/update.h"
+
+#include <cmath>
+#include <cstddef>
+
+#include "kernels/cpu/multiversion.h"
+
+namespace eave::cpu {
+namespace {
+
+enum class Momentum { kNone, kHeavyBall, kNesterov };
+
+// Called with x from before the step; `step` is what the optimizer subtracts.
+template <bool kPull>
+EAVE_INLINE void move(float* __restrict parameters, float x, float step, const float* __restrict center,
+                      float* __restrict difference, float alpha, std::size_t i) {
+  if constexpr (kPull) {
+    const float d = alpha * (x - center[i]);
+    difference[i] = d;
+    parameters[i] = x - step - d;
+  } else {
+    parameters[i] = x - step;
+  }
+}
+
+template <Momentum kMomentum, bool kPull>
+EAVE_INLINE void pass_sgd(float* __restrict parameters, const float* __restrict gradients, float* __restrict velocity,
+                          std::size_t size, const SgdStep& step, const float* __restrict center,
+                          float* __restrict difference, float alpha) {
+  for (std::size_t i = 0; i < size; ++i) {
+    const float x = parameters[i];
+    float s = step.gradient_scale * (gradients[i] + step.weight_decay * x);
+    if constexpr (kMomentum != Momentum::kNone) {
+      const float v = step.momentum * velocity[i] + s;
+      velocity[i] = v;
+      s = kMomentum == Momentum::kNesterov ? s + step.momentum * v : v;
+    }
+    move<kPull>(parameters, x, step.step_scale * s, center, difference, alpha, i);
+  }
+}
+
+template <bool kPull>
+EAVE_INLINE void pass_adamw(float* __restrict parameters, const float* __restrict gradients, float* __restrict first,
+                            float* __restrict second, std::size_t size, const AdamwStep& step,
+                            const float* __restrict center, float* __restrict difference, float alpha) {
+  for (std::size_t i = 0; i < size; ++i) {
+    const float x = parameters[i], g = gradients[i];
+    const float m = step.beta1 * first[i] + step.fresh1 * g;
+    const float v = step.beta2 * second[i] + step.fresh2 * (g * g);
+    first[i] = m;
+    second[i] = v;
+    const float s = step.decay * x + step.rate * m / (std::sqrt(v) * step.root_scale + step.epsilon);
+    move<kPull>(parameters, x, s, center, difference, alpha, i);
+  }
+}
+
+EAVE_MULTIVERSION void run_sgd(float* x, const float* g, float* v, std::size_t size, Momentum momentum, SgdStep step) {
+  switch (momentum) {
+    case Momentum::kNone:
+      return pass_sgd<Momentum::kNone, false>(x, g, v, size, step, nullptr, nullptr, 0);
+    case Momentum::kHeavyBall:
+      return pass_sgd<Momentum::kHeavyBall, false>(x, g, v, size, step, nullptr, nullptr, 0);
+    case Momentum::kNesterov:
+      return pass_sgd<Momentum::kNesterov, false>(x, g, v, size, step, nullptr, nullptr, 0);
+  }
+}
+
+EAVE_MULTIVERSION void run_sgd_pulled(float* x, const float* g, float* v, std::size_t size, Momentum momentum,
+                                      SgdStep step, const float* c, float* d, float alpha) {
+  switch (momentum) {
+    case Momentum::kNone:
+      return pass_sgd<Momentum::kNone, true>(x, g, v, size, step, c, d, alpha);
+    case Momentum::kHeavyBall:
+      return pass_sgd<Momentum::kHeavyBall, true>(x, g, v, size, step, c, d, alpha);
+    case Momentum::kNesterov:
+      return pass_sgd<Momentum::kNesterov, true>(x, g, v, size, step, c, d, alpha);
+  }
+}
+
+EAVE_MULTIVERSION void run_adamw(float* x, const float* g, float* m, float* v, std::size_t size, AdamwStep step) {
+  pass_adamw<false>(x, g, m, v, size, step, nullptr, nullptr, 0);
+}
+
+EAVE_MULTIVERSION void run_adamw_pulled(float* x, const float* g, float* m, float* v, std::size_t size, AdamwStep step,
+                                        const float* c, float* d, float alpha) {
+  pass_adamw<true>(x, g, m, v, size, step, c, d, alpha);
+}
+
+EAVE_MULTIVERSION void run_pull(float* __restrict x, const float* __restrict c, float* __restrict d, std::size_t size,
+                                float alpha) {
+  for (std::size_t i = 0; i < size; ++i) move<true>(x, x[i], 0.0f, c, d, alpha, i);
+}
+
+EAVE_MULTIVERSION void run_difference(float* __restrict d, const float* __restrict x, const float* __restrict c,
+                                      std::size_t size, float scale) {
+  for (std::size_t i = 0; i < size; ++i) d[i] = scale * (x[i] - c[i]);
+}
+
+EAVE_MULTIVERSION void run_center(float* __restrict c, const float* __restrict sum, std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i) c[i] += sum[i];
+}
+
+EAVE_MULTIVERSION void run_center_and_follow(float* __restrict c, const float* __restrict sum, float* __restrict x,
+                                             std::size_t size, float keep) {
+  for (std::size_t i = 0; i < size; ++i) {
+    const float moved = c[i] + sum[i];
+    c[i] = moved;
+    x[i] = moved + keep * (x[i] - moved);
+  }
+}
+
+}  // namespace
+
+void update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step, const Pull* pull) {
+  const Momentum momentum = velocity.empty() ? Momentum::kNone
+                            : step.nesterov  ? Momentum::kNesterov
+                                             : Momentum::kHeavyBall;
+  if (pull != nullptr) {
+    run_sgd_pulled(parameters.data(), gradients.data(), velocity.data(), parameters.size(), momentum, step,
+                   pull->center.data(), pull->difference.data(), pull->alpha);
+  } else {
+    run_sgd(parameters.data(), gradients.data(), velocity.data(), parameters.size(), momentum, step);
+  }
+}
+
+void update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
+                  const Pull* pull) {
+  if (pull != nullptr) {
+    run_adamw_pulled(parameters.data(), gradients.data(), first.data(), second.data(), parameters.size(), step,
+                     pull->center.data(), pull->difference.data(), pull->alpha);
+  } else {
+    run_adamw(parameters.data(), gradients.data(), first.data(), second.data(), parameters.size(), step);
+  }
+}
+
+void pull_parameters(Slice parameters, const Pull& pull) {
+  run_pull(parameters.data(), pull.center.data(), pull.difference.data(), parameters.size(), pull.alpha);
+}
+
+void write_difference(Slice difference, ConstSlice parameters, ConstSlice center, float scale) {
+  run_difference(difference.data(), parameters.data(), center.data(), difference.size(), scale);
+}
+
+void move_center(Slice center, ConstSlice sum) { run_center(center.data(), sum.data(), center.size()); }
+
+void move_center_and_follow(Slice center, ConstSlice sum, Slice parameters, float alpha) {
+  run_center_and_follow(center.data(), sum.data(), parameters.data(), center.size(), 1 - alpha);
+}
+
+}  // namespace eave::cpu

@@ -1,0 +1,17 @@
+// Numbers in messages: 0.225, 1e-05, 12345.7 whatever the locale.
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <string>
+
+namespace eave {
+
+// Six significant digits, without trailing zeros.
+inline std::string number_text(double value) {
+  std::array<char, 32> text{};
+  const auto result = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 6);
+  return {text.data(), result.ptr};
+}
+
+}  // namespace eave

@@ -1,0 +1,91 @@
+// Adam with decoupled weight decay (Loshchilov, Hutter 2019), t = 1, 2, … counting calls of update:
+//   m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;  x <- x - eta (m/(1 - b1^t) / (sqrt(v/(1 - b2^t)) + eps) + wd x)
+#include <cmath>
+
+#include "base/number_text.h"
+#include "eave/check.h"
+#include "eave/device.h"
+#include "eave/optimizer.h"
+#include "kernels/cpu/update.h"
+#include "optim/option_checks.h"
+
+namespace eave {
+namespace {
+
+struct Settings {
+  double beta1 = 0;
+  double beta2 = 0;
+  double epsilon = 0;
+  double weight_decay = 0;
+};
+
+// The default of --lr suits sgd; with adamw it would ruin a run without a word.
+void require_own_rate(const OptionValues& values) {
+  const auto rate = values.entries().find("lr");
+  if (rate == values.entries().end() || rate->second.is_set) return;
+  throw Error(ExitCode::kUsage, "--optimizer adamw needs a learning rate of its own: the default of --lr, " +
+                                    rate->second.text + ", is for sgd; --lr 0.001 is usual");
+}
+
+Settings read_settings(const OptionValues& values) {
+  require_own_rate(values);
+  Settings settings;
+  settings.beta1 = real_in(values, "adam-beta1", 0, 1);
+  settings.beta2 = real_in(values, "adam-beta2", 0, 1);
+  settings.epsilon = real_in(values, "adam-epsilon", 1e-30, 1);  // padding is 0 / (0 + epsilon)
+  settings.weight_decay = real_in(values, "weight-decay", 0, 1e6);
+  return settings;
+}
+
+class Adamw final : public Optimizer {
+ public:
+  Adamw(const Settings& settings, std::int64_t arena_size)
+      : settings_(settings),
+        first_(static_cast<std::size_t>(arena_size)),
+        second_(static_cast<std::size_t>(arena_size)) {}
+
+  void update(Slice parameters, ConstSlice gradients, double learning_rate, const std::optional<Pull>& pull) override {
+    const double t = static_cast<double>(++steps_);
+    cpu::AdamwStep step;
+    step.rate = static_cast<float>(learning_rate / (1 - std::pow(settings_.beta1, t)));
+    step.root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(settings_.beta2, t)));
+    step.beta1 = static_cast<float>(settings_.beta1);
+    step.fresh1 = static_cast<float>(1 - settings_.beta1);
+    step.beta2 = static_cast<float>(settings_.beta2);
+    step.fresh2 = static_cast<float>(1 - settings_.beta2);
+    step.epsilon = static_cast<float>(settings_.epsilon);
+    step.decay = static_cast<float>(learning_rate * settings_.weight_decay);
+    cpu::update_adamw(parameters, gradients, first_.slice(), second_.slice(), step, pull ? &*pull : nullptr);
+  }
+
+  std::vector<Slice> state() override { return {first_.slice(), second_.slice()}; }
+
+  std::string equation() const override {
+    const std::string b1 = number_text(settings_.beta1), b2 = number_text(settings_.beta2);
+    const std::string decay = settings_.weight_decay > 0 ? " + " + number_text(settings_.weight_decay) + " x" : "";
+    return "adamw: m <- " + b1 + " m + (1 - " + b1 + ") g; v <- " + b2 + " v + (1 - " + b2 +
+           ") g^2; x <- x - lr (m/(1 - " + b1 + "^t) / (sqrt(v/(1 - " + b2 + "^t)) + " +
+           number_text(settings_.epsilon) + ")" + decay + ")";
+  }
+
+ private:
+  Settings settings_;
+  Buffer first_, second_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace
+
+OptimizerKind describe_optimizer_adamw() {
+  return {"adamw",
+          "Adam with decoupled weight decay",
+          {{"adam-beta1", OptionType::kReal, "0.9", "share of the mean gradient that is kept per step"},
+           {"adam-beta2", OptionType::kReal, "0.999", "share of the mean squared gradient that is kept per step"},
+           {"adam-epsilon", OptionType::kReal, "1e-8", "added to the root of the mean squared gradient"},
+           weight_decay_option()},
+          [](const OptionValues& values, std::int64_t arena_size) -> std::unique_ptr<Optimizer> {
+            return std::make_unique<Adamw>(read_settings(values), arena_size);
+          }};
+}
+
+}  // namespace eave

@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numbers>
+
+#include "base/number_text.h"
+#include "eave/check.h"
+#include "eave/optimizer.h"
+#include "optim/option_checks.h"
+
+namespace eave {
+namespace {
+
+std::vector<double> read_epochs(const OptionValues& values) {
+  const std::string& text = values.text("lr-step-epochs");
+  std::vector<double> epochs;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    double epoch = 0;
+    const auto result = std::from_chars(at, end, epoch);
+    const bool is_later = epoch > (epochs.empty() ? 0 : epochs.back()) && std::isfinite(epoch);
+    const bool is_separated = result.ptr == end || (*result.ptr == ',' && result.ptr + 1 != end);
+    if (result.ec != std::errc() || !is_later || !is_separated) {
+      refuse_option(values, "lr-step-epochs", "expected rising epochs with commas between, such as 30,60,80");
+    }
+    epochs.push_back(epoch);
+    at = result.ptr == end ? end : result.ptr + 1;
+  }
+  return epochs;
+}
+
+void refuse_without(const OptionValues& values, const std::string& name, const std::string& what_it_needs) {
+  if (values.given(name)) refuse_option(values, name, "has no effect without " + what_it_needs);
+}
+
+double scaling_factor(const OptionValues& values, double scale) {
+  const std::string& rule = values.text("lr-scaling");
+  if (rule == "none") return 1;
+  if (scale == 0) {
+    refuse_option(values, "lr-scaling",
+                  "has no effect here: each replica trains on batches of its own, whatever the number of ranks");
+  }
+  return rule == "linear" ? scale : std::sqrt(scale);
+}
+
+}  // namespace
+
+std::vector<OptionSpec> Schedule::options() {
+  return {{"lr", OptionType::kReal, "0.05", "learning rate before scaling; adamw needs its own, 0.001 is usual"},
+          {"lr-schedule",
+           OptionType::kText,
+           "constant",
+           "how the rate falls with the samples seen",
+           {"constant", "step", "cosine"}},
+          {"lr-step-epochs", OptionType::kText, "", "step: epochs at which the rate falls, such as 30,60,80"},
+          {"lr-step-factor", OptionType::kReal, "0.1", "step: the rate is multiplied by this at each"},
+          {"lr-final", OptionType::kReal, "0", "cosine: the rate at the end"},
+          {"lr-scaling",
+           OptionType::kText,
+           "none",
+           "multiply the rate by (total batch / batch per rank), by its root, or not",
+           {"none", "linear", "sqrt"}},
+          {"warmup-epochs", OptionType::kReal, "0", "epochs of gradual warm-up; 0 = none"},
+          {"warmup-from", OptionType::kReal, "1", "warm-up begins at this times --lr and ends at the scaled rate"}};
+}
+
+Schedule::Schedule(const OptionValues& values, std::int64_t samples_per_epoch, std::int64_t total_samples, double scale)
+    : samples_per_epoch_(static_cast<double>(samples_per_epoch)),
+      total_samples_(static_cast<double>(total_samples)),
+      shape_(values.text("lr-schedule")),
+      scaling_(values.text("lr-scaling")) {
+  base_ = real_in(values, "lr", 0, 1e6);
+  if (base_ == 0) refuse_option(values, "lr", "a rate of 0 trains nothing");
+  scale_ = scaling_factor(values, scale);
+  peak_ = base_ * scale_;
+  read_shape(values);
+  read_warmup(values);
+}
+
+void Schedule::read_shape(const OptionValues& values) {
+  if (shape_ == "step") {
+    step_epochs_ = read_epochs(values);
+    factor_ = real_in(values, "lr-step-factor", 0, 1e6);
+    if (factor_ == 0 || factor_ == 1) refuse_option(values, "lr-step-factor", "expected a factor such as 0.1");
+    if (step_epochs_.empty()) {
+      throw Error(ExitCode::kUsage, "--lr-schedule step needs --lr-step-epochs, such as 30,60,80");
+    }
+  } else {
+    refuse_without(values, "lr-step-epochs", "--lr-schedule step");
+    refuse_without(values, "lr-step-factor", "--lr-schedule step");
+  }
+  if (shape_ == "cosine") {
+    final_ = real_in(values, "lr-final", 0, 1e6);
+    if (final_ >= peak_) {
+      refuse_option(values, "lr-final", "expected less than the rate it falls from, " + number_text(peak_));
+    }
+  } else {
+    refuse_without(values, "lr-final", "--lr-schedule cosine");
+  }
+}
+
+void Schedule::read_warmup(const OptionValues& values) {
+  warmup_epochs_ = real_in(values, "warmup-epochs", 0, 1e6);
+  if (warmup_epochs_ == 0) return refuse_without(values, "warmup-from", "--warmup-epochs");
+  const double from = real_in(values, "warmup-from", 0, 1e6);
+  warmup_rate_ = from * base_;
+  warmup_samples_ = warmup_epochs_ * samples_per_epoch_;
+  if (from == 1 && scaling_ == "none") {
+    refuse_option(values, "warmup-epochs",
+                  "has no effect: without --lr-scaling the warm-up from 1 times --lr ends where it begins; "
+                  "give --warmup-from, such as 0.1");
+  }
+  if (!step_epochs_.empty() && step_epochs_.front() < warmup_epochs_) {
+    refuse_option(values, "lr-step-epochs",
+                  "the first step comes before the end of the warm-up, epoch " + number_text(warmup_epochs_));
+  }
+}
+
+double Schedule::learning_rate(std::int64_t samples_seen) const {
+  const auto samples = static_cast<double>(samples_seen);
+  if (samples < warmup_samples_) return warmup_rate_ + (peak_ - warmup_rate_) * (samples / warmup_samples_);
+  return shaped(samples);
+}
+
+double Schedule::shaped(double samples) const {
+  if (shape_ == "cosine") {
+    const double length = std::max(total_samples_ - warmup_samples_, 1.0);
+    const double share = std::min((samples - warmup_samples_) / length, 1.0);
+    return final_ + (peak_ - final_) * 0.5 * (1 + std::cos(std::numbers::pi * share));
+  }
+  double rate = peak_;
+  for (const double epoch : step_epochs_) {
+    if (samples >= epoch * samples_per_epoch_) rate *= factor_;
+  }
+  return rate;
+}
+
+std::string Schedule::describe() const {
+  std::string line = number_text(base_);
+  if (scaling_ != "none") {
+    line += " x " + number_text(scale_) + " (" + scaling_ + ") = " + number_text(peak_);
+  }
+  if (warmup_epochs_ > 0) {
+    line += ", after warm-up from " + number_text(warmup_rate_) + " over " + number_text(warmup_epochs_) + " epochs";
+  }
+  if (shape_ == "cosine") return line + "; cosine to " + number_text(final_);
+  if (shape_ == "constant") return line + "; constant";
+  line += "; times " + number_text(factor_) + " at epochs ";
+  for (std::size_t i = 0; i < step_epochs_.size(); ++i) line += (i > 0 ? ", " : "") + number_text(step_epochs_[i]);
+  return line;
+}
+
+}  // namespace eave

@@ -1,0 +1,92 @@
+// Stochastic gradient descent:  g' = g + wd x;  v <- mu v + g';  x <- x - eta v.
+//
+// v holds no learning rate, so a change of rate scales the whole step at once: this is the momentum correction of
+// Goyal et al. 2017 (remark 3) without its factor. With --momentum-correction off, v <- mu v + eta g' and x <- x - v:
+// steps taken at the old rate live on in v. Nesterov steps by g' + mu v instead of v. A pull does not enter v.
+#include <cmath>
+
+#include "base/number_text.h"
+#include "eave/check.h"
+#include "eave/device.h"
+#include "eave/optimizer.h"
+#include "kernels/cpu/update.h"
+#include "optim/option_checks.h"
+
+namespace eave {
+namespace {
+
+struct Settings {
+  double momentum = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+  bool correction = true;
+};
+
+Settings read_settings(const OptionValues& values) {
+  Settings settings;
+  settings.momentum = real_in(values, "momentum", 0, 1);
+  settings.weight_decay = real_in(values, "weight-decay", 0, 1e6);
+  settings.nesterov = values.flag("nesterov");
+  settings.correction = values.flag("momentum-correction");
+  if (settings.momentum > 0) return settings;
+  if (settings.nesterov) refuse_option(values, "nesterov", "has no effect with --momentum 0");
+  if (values.given("momentum-correction")) {
+    refuse_option(values, "momentum-correction", "has no effect with --momentum 0");
+  }
+  return settings;
+}
+
+class Sgd final : public Optimizer {
+ public:
+  Sgd(const Settings& settings, std::int64_t arena_size)
+      : settings_(settings), velocity_(settings.momentum > 0 ? static_cast<std::size_t>(arena_size) : 0) {}
+
+  void update(Slice parameters, ConstSlice gradients, double learning_rate, const std::optional<Pull>& pull) override {
+    const auto rate = static_cast<float>(learning_rate);
+    cpu::SgdStep step;
+    step.gradient_scale = settings_.correction ? 1 : rate;
+    step.step_scale = settings_.correction ? rate : 1;
+    step.momentum = static_cast<float>(settings_.momentum);
+    step.weight_decay = static_cast<float>(settings_.weight_decay);
+    step.nesterov = settings_.nesterov;
+    cpu::update_sgd(parameters, gradients, velocity_.slice(), step, pull ? &*pull : nullptr);
+  }
+
+  std::vector<Slice> state() override {
+    if (velocity_.size() == 0) return {};
+    return {velocity_.slice()};
+  }
+
+  std::string equation() const override {
+    const std::string decayed =
+        settings_.weight_decay > 0 ? "(g + " + number_text(settings_.weight_decay) + " x)" : "g";
+    if (settings_.momentum == 0) return "sgd: x <- x - lr " + decayed;
+    const std::string mu = number_text(settings_.momentum);
+    const std::string scaled = (settings_.correction ? "" : "lr ") + decayed;
+    const std::string step = settings_.nesterov ? "(" + scaled + " + " + mu + " v)" : "v";
+    return "sgd: v <- " + mu + " v + " + scaled + "; x <- x - " + (settings_.correction ? "lr " : "") + step;
+  }
+
+ private:
+  Settings settings_;
+  Buffer velocity_;
+};
+
+}  // namespace
+
+OptimizerKind describe_optimizer_sgd() {
+  return {"sgd",
+          "stochastic gradient descent with momentum",
+          {{"momentum", OptionType::kReal, "0.9", "share of the last step's velocity that is kept; 0 = none"},
+           {"nesterov", OptionType::kFlag, "off", "Nesterov's momentum"},
+           {"momentum-correction", OptionType::kFlag, "on",
+            "on: a new learning rate applies to the whole velocity; off: only to new gradients"},
+           weight_decay_option()},
+          [](const OptionValues& values, std::int64_t arena_size) -> std::unique_ptr<Optimizer> {
+            return std::make_unique<Sgd>(read_settings(values), arena_size);
+          }};
+}
+
+void apply_pull(Slice parameters, const Pull& pull) { cpu::pull_parameters(parameters, pull); }
+
+}  // namespace eave

@@ -1,0 +1,141 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/cpu/update.h"
+#include "optim_fixture.h"
+
+namespace eave {
+namespace {
+
+// Sizes around every vector width, and one that is a realistic arena's tail.
+const std::size_t kSizes[] = {1, 3, 15, 16, 17, 63, 65, 1000, 4099};
+
+struct Arena {
+  explicit Arena(std::size_t size)
+      : x(random_floats(size, 1)),
+        g(random_floats(size, 2)),
+        v(random_floats(size, 3)),
+        w(random_floats(size, 4)),
+        c(random_floats(size, 5)),
+        d(size) {
+    for (float& value : w) value *= value;
+  }
+  Pull pull(float alpha) { return {c, alpha, d}; }
+  std::vector<float> x, g, v, w, c, d;
+};
+
+// Plain float arithmetic in the order of the header's formula, compiled for the oldest x86-64: no fused multiply-add.
+void step_one_by_one(Arena& a, const cpu::SgdStep& step, float alpha) {
+  for (std::size_t i = 0; i < a.x.size(); ++i) {
+    const float x = a.x[i];
+    const float scaled = step.gradient_scale * (a.g[i] + step.weight_decay * x);
+    a.v[i] = step.momentum * a.v[i] + scaled;
+    const float s = step.nesterov ? scaled + step.momentum * a.v[i] : a.v[i];
+    a.d[i] = alpha * (x - a.c[i]);
+    a.x[i] = x - step.step_scale * s - a.d[i];
+  }
+}
+
+TEST(FusedUpdate, gives_the_bits_of_plain_scalar_arithmetic_at_every_vector_width) {
+  for (const std::size_t size : kSizes) {
+    for (const bool nesterov : {false, true}) {
+      const cpu::SgdStep step{.step_scale = 0.1f, .momentum = 0.9f, .weight_decay = 1e-3f, .nesterov = nesterov};
+      Arena expected(size), fused(size);
+      step_one_by_one(expected, step, 0.3f);
+      const Pull pull = fused.pull(0.3f);
+      cpu::update_sgd(fused.x, fused.g, fused.v, step, &pull);
+      EXPECT_EQ(fused.x, expected.x) << size;
+      EXPECT_EQ(fused.v, expected.v) << size;
+      EXPECT_EQ(fused.d, expected.d) << size;
+    }
+  }
+}
+
+TEST(FusedUpdate, adamw_gives_the_bits_of_plain_scalar_arithmetic_at_every_vector_width) {
+  for (const std::size_t size : kSizes) {
+    const cpu::AdamwStep step{.rate = 0.01f,
+                              .root_scale = 3,
+                              .beta1 = 0.9f,
+                              .fresh1 = 0.1f,
+                              .beta2 = 0.99f,
+                              .fresh2 = 0.01f,
+                              .epsilon = 1e-8f,
+                              .decay = 1e-4f};
+    Arena expected(size), fused(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      const float x = expected.x[i], g = expected.g[i];
+      expected.v[i] = step.beta1 * expected.v[i] + step.fresh1 * g;
+      expected.w[i] = step.beta2 * expected.w[i] + step.fresh2 * (g * g);
+      const float root = std::sqrt(expected.w[i]) * step.root_scale + step.epsilon;
+      expected.x[i] = x - (step.decay * x + step.rate * expected.v[i] / root);
+    }
+    cpu::update_adamw(fused.x, fused.g, fused.v, fused.w, step, nullptr);
+    EXPECT_EQ(fused.x, expected.x) << size;
+    EXPECT_EQ(fused.w, expected.w) << size;
+  }
+}
+
+TEST(FusedUpdate, pull_equals_separate_passes) {
+  for (const std::size_t size : kSizes) {
+    for (const std::size_t velocity : {std::size_t{0}, size}) {
+      const cpu::SgdStep step{.step_scale = 0.1f, .momentum = 0.9f, .weight_decay = 1e-3f};
+      Arena fused(size), separate(size);
+      const Pull pull = fused.pull(0.25f);
+      cpu::update_sgd(fused.x, fused.g, Slice(fused.v).first(velocity), step, &pull);
+
+      cpu::write_difference(separate.d, separate.x, separate.c, 0.25f);
+      cpu::update_sgd(separate.x, separate.g, Slice(separate.v).first(velocity), step, nullptr);
+      for (std::size_t i = 0; i < size; ++i) separate.x[i] -= separate.d[i];
+      EXPECT_EQ(fused.x, separate.x) << size;
+      EXPECT_EQ(fused.d, separate.d) << size;
+    }
+  }
+}
+
+TEST(FusedUpdate, adamw_pull_equals_separate_passes) {
+  for (const std::size_t size : kSizes) {
+    const cpu::AdamwStep step{.rate = 0.01f,
+                              .root_scale = 3,
+                              .beta1 = 0.9f,
+                              .fresh1 = 0.1f,
+                              .beta2 = 0.99f,
+                              .fresh2 = 0.01f,
+                              .epsilon = 1e-8f,
+                              .decay = 1e-4f};
+    Arena fused(size), separate(size);
+    const Pull pull = fused.pull(0.25f);
+    cpu::update_adamw(fused.x, fused.g, fused.v, fused.w, step, &pull);
+
+    cpu::write_difference(separate.d, separate.x, separate.c, 0.25f);
+    cpu::update_adamw(separate.x, separate.g, separate.v, separate.w, step, nullptr);
+    for (std::size_t i = 0; i < size; ++i) separate.x[i] -= separate.d[i];
+    EXPECT_EQ(fused.x, separate.x) << size;
+    EXPECT_EQ(fused.d, separate.d) << size;
+  }
+}
+
+TEST(FusedUpdate, pulls_once_and_towards_the_center) {
+  std::vector<float> x = {12, -4, 6}, center = {4, 4, 6}, difference(3);
+  apply_pull(x, {center, 0.25f, difference});
+  EXPECT_EQ(x, (std::vector<float>{10, -2, 6}));
+  EXPECT_EQ(difference, (std::vector<float>{2, -2, 0}));
+  EXPECT_EQ(center, (std::vector<float>{4, 4, 6}));
+}
+
+TEST(FusedUpdate, follows_the_center_exactly_when_alpha_is_one) {
+  std::vector<float> center = {1e8f, 0.1f, -3}, sum = {1, 1e-9f, 5}, x = {1e-8f, 12345.678f, 1e20f};
+  cpu::move_center_and_follow(center, sum, x, 1);
+  EXPECT_EQ(x, center);
+  EXPECT_EQ(center[2], 2);
+}
+
+TEST(FusedUpdate, follows_the_moved_center) {
+  std::vector<float> center = {4, 8}, sum = {4, -8}, x = {0, 16};
+  cpu::move_center_and_follow(center, sum, x, 0.25f);
+  EXPECT_EQ(center, (std::vector<float>{8, 0}));
+  EXPECT_EQ(x, (std::vector<float>{2, 12}));
+}
+
+}  // namespace
+}  // namespace eave

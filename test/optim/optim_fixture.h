@@ -1,0 +1,56 @@
+// What the tests of this room share.
+#pragma once
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "eave/check.h"
+#include "eave/optimizer.h"
+#include "eave/random.h"
+
+namespace eave {
+
+using Given = std::vector<std::pair<std::string, std::string>>;
+
+inline OptionValues values_of(const std::vector<OptionSpec>& specs, const Given& given) {
+  OptionValues values;
+  for (const OptionSpec& spec : specs) values.declare(spec);
+  for (const auto& [name, text] : given) values.set(name, text, "command line");
+  return values;
+}
+
+inline const OptimizerKind& find_optimizer(const std::string& name) {
+  const auto& kinds = optimizer_kinds();
+  const auto found =
+      std::find_if(kinds.begin(), kinds.end(), [&](const OptimizerKind& kind) { return kind.name == name; });
+  if (found == kinds.end()) throw std::logic_error("no optimizer " + name);
+  return *found;
+}
+
+inline std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Given& given, std::size_t size) {
+  const OptimizerKind& kind = find_optimizer(name);
+  return kind.make(values_of(kind.options, given), static_cast<std::int64_t>(size));
+}
+
+inline std::vector<float> random_floats(std::size_t size, std::uint64_t stream) {
+  RandomStream random({.seed = 7, .purpose = Purpose::kTest}, stream);
+  std::vector<float> values(size);
+  for (float& value : values) value = random.normal();
+  return values;
+}
+
+// The message of the Error that `action` throws; "" when it throws none.
+template <typename Action>
+std::string refusal(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.code() == ExitCode::kUsage ? error.what() : "not a usage error";
+  }
+  return "";
+}
+
+}  // namespace eave

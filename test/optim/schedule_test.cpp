@@ -1,0 +1,134 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "optim_fixture.h"
+
+namespace eave {
+namespace {
+
+constexpr std::int64_t kEpoch = 1000, kEpochs = 10, kTotal = kEpoch * kEpochs;
+
+Schedule make_schedule(const Given& given, double scale = 1) {
+  return Schedule(values_of(Schedule::options(), given), kEpoch, kTotal, scale);
+}
+
+std::string refused(const Given& given, double scale = 1) {
+  return refusal([&] { make_schedule(given, scale); });
+}
+
+// The rate of the first step of every epoch, with the last batch of an epoch cut short.
+std::vector<double> rates_by_epoch(const Schedule& schedule, std::int64_t ranks) {
+  const std::int64_t batch = 32 * ranks;
+  std::vector<double> rates;
+  for (std::int64_t epoch = 0; epoch < kEpochs; ++epoch) {
+    for (std::int64_t seen = 0; seen < kEpoch; seen += std::min(batch, kEpoch - seen)) {
+      const double rate = schedule.learning_rate(epoch * kEpoch + seen);
+      if (seen == 0) rates.push_back(rate);
+    }
+  }
+  return rates;
+}
+
+TEST(Schedule, rate_in_epoch_n_is_the_same_for_every_rank_count_without_scaling) {
+  for (const Given& given : std::vector<Given>{{},
+                                               {{"lr-schedule", "step"}, {"lr-step-epochs", "2,5"}},
+                                               {{"lr-schedule", "cosine"}},
+                                               {{"warmup-epochs", "3"}, {"warmup-from", "0.1"}}}) {
+    const std::vector<double> alone = rates_by_epoch(make_schedule(given, 1), 1);
+    for (const std::int64_t ranks : {2, 3, 4, 8}) {
+      EXPECT_EQ(rates_by_epoch(make_schedule(given, static_cast<double>(ranks)), ranks), alone);
+    }
+  }
+}
+
+TEST(Schedule, every_step_of_an_epoch_has_one_rate_under_step) {
+  const Schedule schedule = make_schedule({{"lr", "0.5"}, {"lr-schedule", "step"}, {"lr-step-epochs", "2,5"}});
+  EXPECT_EQ(schedule.learning_rate(0), 0.5);
+  EXPECT_EQ(schedule.learning_rate(2 * kEpoch - 1), 0.5);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(2 * kEpoch), 0.05);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(5 * kEpoch - 1), 0.05);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(5 * kEpoch), 0.005);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(kTotal), 0.005);
+}
+
+TEST(Schedule, cosine_falls_from_the_rate_to_the_final_one_and_stays) {
+  const Schedule schedule = make_schedule({{"lr", "0.5"}, {"lr-schedule", "cosine"}, {"lr-final", "0.1"}});
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(0), 0.5);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(kTotal / 2), 0.3);
+  EXPECT_NEAR(schedule.learning_rate(kTotal / 4), 0.3 + 0.2 * std::sqrt(0.5), 1e-12);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(kTotal), 0.1);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(2 * kTotal), 0.1);
+}
+
+TEST(Schedule, scaling_multiplies_by_the_ratio_of_batches_or_its_root) {
+  EXPECT_DOUBLE_EQ(make_schedule({{"lr", "0.1"}, {"lr-scaling", "linear"}}, 4).learning_rate(0), 0.4);
+  EXPECT_DOUBLE_EQ(make_schedule({{"lr", "0.1"}, {"lr-scaling", "sqrt"}}, 4).learning_rate(0), 0.2);
+  EXPECT_DOUBLE_EQ(make_schedule({{"lr", "0.1"}, {"lr-scaling", "none"}}, 4).learning_rate(0), 0.1);
+  EXPECT_DOUBLE_EQ(make_schedule({{"lr", "0.1"}, {"lr-scaling", "linear"}}, 1).learning_rate(0), 0.1);
+}
+
+TEST(Schedule, warm_up_rises_by_a_constant_amount_per_sample_to_the_scaled_rate) {
+  const Schedule schedule = make_schedule({{"lr", "0.1"}, {"lr-scaling", "linear"}, {"warmup-epochs", "5"}}, 4);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(0), 0.1);
+  const double per_sample = (0.4 - 0.1) / (5 * kEpoch);
+  for (std::int64_t seen = 0; seen < 5 * kEpoch; seen += 77) {
+    EXPECT_NEAR(schedule.learning_rate(seen + 1) - schedule.learning_rate(seen), per_sample, 1e-12);
+  }
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(5 * kEpoch), 0.4);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(kTotal), 0.4);
+}
+
+TEST(Schedule, cosine_begins_where_warm_up_ends) {
+  const Schedule schedule =
+      make_schedule({{"lr", "0.5"}, {"lr-schedule", "cosine"}, {"warmup-epochs", "2"}, {"warmup-from", "0"}});
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(0), 0);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(kEpoch), 0.25);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(2 * kEpoch), 0.5);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(6 * kEpoch), 0.25);
+  EXPECT_NEAR(schedule.learning_rate(kTotal), 0, 1e-15);
+}
+
+TEST(Schedule, refuses_what_contradicts_or_has_no_effect) {
+  const std::vector<std::pair<Given, std::string>> cases = {
+      {{{"lr", "0"}}, "--lr 0"},
+      {{{"lr", "-1"}}, "--lr -1"},
+      {{{"lr-step-epochs", "3"}}, "has no effect without --lr-schedule step"},
+      {{{"lr-step-factor", "0.5"}}, "has no effect without --lr-schedule step"},
+      {{{"lr-final", "0.01"}}, "has no effect without --lr-schedule cosine"},
+      {{{"lr-schedule", "cosine"}, {"lr-final", "1"}}, "less than the rate"},
+      {{{"lr-schedule", "step"}}, "needs --lr-step-epochs"},
+      {{{"lr-schedule", "step"}, {"lr-step-epochs", "5,2"}}, "rising epochs"},
+      {{{"lr-schedule", "step"}, {"lr-step-epochs", "5,,7"}}, "rising epochs"},
+      {{{"lr-schedule", "step"}, {"lr-step-epochs", "5,"}}, "rising epochs"},
+      {{{"lr-schedule", "step"}, {"lr-step-epochs", "five"}}, "rising epochs"},
+      {{{"lr-schedule", "step"}, {"lr-step-epochs", "5"}, {"lr-step-factor", "1"}}, "factor such as"},
+      {{{"warmup-from", "0.1"}}, "has no effect without --warmup-epochs"},
+      {{{"warmup-epochs", "5"}}, "give --warmup-from"},
+      {{{"warmup-epochs", "-1"}}, "--warmup-epochs -1"},
+      {{{"lr-schedule", "step"}, {"lr-step-epochs", "2"}, {"warmup-epochs", "3"}, {"warmup-from", "0"}},
+       "before the end of the warm-up"},
+  };
+  for (const auto& [given, expected] : cases)
+    EXPECT_NE(refused(given).find(expected), std::string::npos) << refused(given);
+  EXPECT_EQ(refused({}), "");
+}
+
+TEST(Schedule, refuses_scaling_where_rates_do_not_scale_with_the_ranks) {
+  EXPECT_NE(refused({{"lr-scaling", "linear"}}, 0).find("--lr-scaling linear"), std::string::npos);
+  EXPECT_EQ(refused({{"lr-scaling", "none"}}, 0), "");
+  EXPECT_DOUBLE_EQ(make_schedule({{"lr", "0.1"}}, 0).learning_rate(0), 0.1);
+}
+
+TEST(Schedule, describes_the_numbers_in_force) {
+  EXPECT_EQ(make_schedule({{"lr", "0.1"}}).describe(), "0.1; constant");
+  EXPECT_EQ(
+      make_schedule({{"lr", "0.1"}, {"lr-scaling", "linear"}, {"warmup-epochs", "5"}, {"lr-schedule", "cosine"}}, 4)
+          .describe(),
+      "0.1 x 4 (linear) = 0.4, after warm-up from 0.1 over 5 epochs; cosine to 0");
+  EXPECT_EQ(make_schedule({{"lr", "0.1"}, {"lr-schedule", "step"}, {"lr-step-epochs", "3,6"}}).describe(),
+            "0.1; times 0.1 at epochs 3, 6");
+}
+
+}  // namespace
+}  // namespace eave
