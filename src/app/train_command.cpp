@@ -22,7 +22,7 @@ namespace {
 class Reporter {
  public:
   Reporter(const OptionValues& values, bool has_center, std::int64_t steps, double epochs)
-      : progress_(progress_style(values.text("progress")), steps, epochs), has_center_(has_center) {}
+      : progress_(values.text("progress"), started_by_launcher(), steps, epochs), has_center_(has_center) {}
 
   void open(const std::filesystem::path& path) { metrics_.emplace(path); }
   void header(const RunHeader& header) {

@@ -20,15 +20,17 @@ std::string clock_text(double seconds) {
 
 }  // namespace
 
-ProgressStyle progress_style(const std::string& word) {
+ProgressStyle progress_style(const std::string& word, bool by_launcher) {
   if (word == "bar") return ProgressStyle::kBar;
   if (word == "lines") return ProgressStyle::kLines;
   if (word == "off") return ProgressStyle::kOff;
-  return terminal_columns() > 0 ? ProgressStyle::kBar : ProgressStyle::kLines;
+  return terminal_columns(by_launcher) > 0 ? ProgressStyle::kBar : ProgressStyle::kLines;
 }
 
-Progress::Progress(ProgressStyle style, std::int64_t steps, double epochs)
-    : style_(style), steps_(steps), epochs_(epochs), shown_(std::chrono::steady_clock::now()) {}
+Progress::Progress(const std::string& style, bool by_launcher, std::int64_t steps, double epochs)
+    : style_(progress_style(style, by_launcher)),
+      by_launcher_(by_launcher),
+      steps_(steps), epochs_(epochs), shown_(std::chrono::steady_clock::now()) {}
 
 std::string Progress::status(const StepRecord& record) const {
   const double left = record.seconds / static_cast<double>(record.step) * static_cast<double>(steps_ - record.step);
@@ -52,7 +54,7 @@ void Progress::show(const StepRecord& record) {
   const std::string bar = std::string(static_cast<std::size_t>(filled), '#') +
                           std::string(static_cast<std::size_t>(kBarWidth - filled), '.');
   const std::string line = "[" + bar + "] " + status(record);
-  const auto columns = static_cast<std::size_t>(std::max(terminal_columns(), 20));
+  const auto columns = static_cast<std::size_t>(std::max(terminal_columns(by_launcher_), 20));
   std::fprintf(stderr, "\r%s\033[K", line.substr(0, columns - 1).c_str());
   bar_drawn_ = true;
 }

@@ -11,14 +11,15 @@ namespace eave {
 
 enum class ProgressStyle { kBar, kLines, kOff };
 
-// "auto" is a bar when standard error is a terminal, else lines.
-ProgressStyle progress_style(const std::string& word);
+// "auto" is a bar when standard error shows on a terminal, else lines.
+ProgressStyle progress_style(const std::string& word, bool by_launcher);
 
 // Writes to standard error; standard output is left to results. Redraws at most 10 times a second; in lines style one line
 // every 10 seconds and one per evaluation.
 class Progress {
  public:
-  Progress(ProgressStyle style, std::int64_t steps, double epochs);
+  // `by_launcher`: mpirun or the like started this process.
+  Progress(const std::string& style, bool by_launcher, std::int64_t steps, double epochs);
   void show(const StepRecord& record);
   void show(const EvaluationRecord& record, bool has_center);
   void finish();  // leaves the cursor on a fresh line
@@ -27,6 +28,7 @@ class Progress {
   std::string status(const StepRecord& record) const;
   void clear_bar();
   ProgressStyle style_;
+  bool by_launcher_;
   std::int64_t steps_;
   double epochs_;
   double loss_ = -1;  // smoothed

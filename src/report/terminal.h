@@ -16,7 +16,7 @@ std::string format(const char* pattern, Values... values) {
 }
 
 // Columns of the terminal that shows standard error; 0 when it goes elsewhere (a file, a pipe, a remote daemon). Under
-// mpirun standard error is a pipe to the launcher, so the launcher's own standard error is what counts.
-int terminal_columns();
+// mpirun standard error is a pipe to the launcher, so `by_launcher` says to look where the launcher's own goes.
+int terminal_columns(bool by_launcher);
 
 }  // namespace eave
