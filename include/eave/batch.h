@@ -20,10 +20,10 @@ struct ImageShape {
 // A view; whoever made it keeps it alive. `samples` may be 0: the rank has none left in this step and still takes part.
 struct Batch {
   std::int64_t samples = 0;
-  std::int64_t step = 0;                   // counted from 0 over the whole run, the same on all ranks
-  ConstSlice inputs;                       // samples × height × width × channels, normalised
-  std::span<const std::int32_t> labels;    // samples, each in [0, classes)
-  std::span<const std::int64_t> indices;   // samples: index in the dataset, the counter of all per-sample randomness
+  std::int64_t step = 0;                  // counted from 0 over the whole run, the same on all ranks
+  ConstSlice inputs;                      // samples × height × width × channels, normalised
+  std::span<const std::int32_t> labels;   // samples, each in [0, classes)
+  std::span<const std::int64_t> indices;  // samples: index in the dataset, the counter of all per-sample randomness
 };
 
 }  // namespace eave

@@ -15,10 +15,10 @@ enum class OptionType { kText, kInteger, kReal, kFlag, kBytes, kSeconds, kRate }
 // kBytes reads "64k", "25MiB"; kSeconds "5ms", "2s"; kRate "1gbit", "100mbit", "10MB/s" (bytes per second);
 // kFlag "on|off|true|false|1|0" (a bare --name means on).
 struct OptionSpec {
-  std::string name;           // as typed, without dashes: "bucket-bytes"
+  std::string name;  // as typed, without dashes: "bucket-bytes"
   OptionType type = OptionType::kText;
-  std::string default_text;   // "" = not set (then `has` is false unless given)
-  std::string help;           // one line
+  std::string default_text;               // "" = not set (then `has` is false unless given)
+  std::string help;                       // one line
   std::vector<std::string> choices = {};  // for kText: the only values allowed; empty = any
 };
 

@@ -11,7 +11,14 @@
 namespace eave {
 
 // What the numbers are for; streams of different purposes are independent.
-enum class Purpose : std::uint32_t { kInitialise = 1, kShuffle = 2, kAugment = 3, kDropout = 4, kSynthetic = 5, kTest = 6 };
+enum class Purpose : std::uint32_t {
+  kInitialise = 1,
+  kShuffle = 2,
+  kAugment = 3,
+  kDropout = 4,
+  kSynthetic = 5,
+  kTest = 6
+};
 
 struct RandomKey {
   std::uint64_t seed = 0;

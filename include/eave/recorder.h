@@ -1,4 +1,5 @@
-// What a run leaves behind: metrics.jsonl, summary.json, config.json, model.safetensors, and what is seen while it runs.
+// What a run leaves behind: metrics.jsonl, summary.json, config.json, model.safetensors, and what is seen while it
+// runs.
 #pragma once
 
 #include <cstdint>
@@ -54,11 +55,11 @@ struct RunSummary {
   int ranks = 0;
   std::int64_t steps = 0;
   double epochs = 0;
-  std::int64_t samples = 0;       // seen by all ranks
-  double seconds = 0;             // training, evaluations left out; the slowest rank
-  double samples_per_second = 0;  // of all ranks together
-  std::int64_t bytes_per_rank = 0;  // sent by the rank that sent most
-  double waiting_share = 0;         // seconds waiting / seconds, mean over ranks
+  std::int64_t samples = 0;            // seen by all ranks
+  double seconds = 0;                  // training, evaluations left out; the slowest rank
+  double samples_per_second = 0;       // of all ranks together
+  std::int64_t bytes_per_rank = 0;     // sent by the rank that sent most
+  double waiting_share = 0;            // seconds waiting / seconds, mean over ranks
   std::int64_t peak_memory_bytes = 0;  // largest resident set of a rank
   EvaluationRecord evaluation;
 };

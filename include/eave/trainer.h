@@ -24,7 +24,7 @@ struct Replica {
   Optimizer& optimizer;
   std::uint64_t seed;
   Buffer parameters;
-  Buffer gradients;   // between steps: workspace of evaluations
+  Buffer gradients;  // between steps: workspace of evaluations
   Buffer statistics;
 };
 
@@ -59,14 +59,15 @@ struct TrainingParts {
 };
 
 struct TrainingResult {
-  std::int64_t samples = 0;  // seen by all ranks
-  double seconds = 0;        // this rank's training time, evaluations left out
-  double waiting = 0;        // this rank's seconds blocked on others while training
-  std::int64_t bytes = 0;    // sent by this rank while training
+  std::int64_t samples = 0;     // seen by all ranks
+  double seconds = 0;           // this rank's training time, evaluations left out
+  double waiting = 0;           // this rank's seconds blocked on others while training
+  std::int64_t bytes = 0;       // sent by this rank while training
   EvaluationRecord evaluation;  // the last one
 };
 
-// Collective: runs plan.steps steps and evaluates at the end. Throws Error(kDiverged) when this rank's loss is not finite.
+// Collective: runs plan.steps steps and evaluates at the end. Throws Error(kDiverged) when this rank's loss is not
+// finite.
 TrainingResult train(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events);
 
 // Collective: the four models on the whole test set. Overwrites replica.gradients, nothing else.

@@ -35,13 +35,15 @@ std::string joined_value(const po::option& option) { return option.value.empty()
 
 void require_value(const OptionValues& values, const Assignment& assignment) {
   const auto found = values.entries().find(assignment.name);
-  if (found == values.entries().end() || found->second.spec.type == OptionType::kFlag || !assignment.text.empty()) return;
-  throw Error(ExitCode::kUsage, "--" + assignment.name + " (" + assignment.source + ") needs a value: " + found->second.spec.help);
+  if (found == values.entries().end() || found->second.spec.type == OptionType::kFlag || !assignment.text.empty())
+    return;
+  throw Error(ExitCode::kUsage,
+              "--" + assignment.name + " (" + assignment.source + ") needs a value: " + found->second.spec.help);
 }
 
 std::vector<Assignment> from_command_line(const std::vector<std::string>& words, const OptionValues& values) {
-  const auto style =
-      po::command_line_style::unix_style & ~po::command_line_style::allow_guessing & ~po::command_line_style::allow_short;
+  const auto style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing &
+                     ~po::command_line_style::allow_short;
   std::vector<Assignment> assignments;
   try {
     const po::options_description description = describe_to_boost(values);
@@ -52,7 +54,8 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
     }
     for (const po::option& option : parsed.options) {
       if (option.position_key >= 0 || option.string_key.empty()) {
-        throw Error(ExitCode::kUsage, "unexpected word '" + joined_value(option) + "'; options begin with --, see --help");
+        throw Error(ExitCode::kUsage,
+                    "unexpected word '" + joined_value(option) + "'; options begin with --, see --help");
       }
       assignments.push_back({option.string_key, joined_value(option), "command line"});
     }
@@ -84,8 +87,8 @@ std::vector<Assignment> from_environment(const char* const* environment) {
     std::string name(variable.substr(kEnvironmentPrefix.size(), equals - kEnvironmentPrefix.size()));
     std::transform(name.begin(), name.end(), name.begin(),
                    [](unsigned char c) { return c == '_' ? '-' : static_cast<char>(std::tolower(c)); });
-    assignments.push_back({name, std::string(variable.substr(equals + 1)),
-                           "environment " + std::string(variable.substr(0, equals))});
+    assignments.push_back(
+        {name, std::string(variable.substr(equals + 1)), "environment " + std::string(variable.substr(0, equals))});
   }
   return assignments;
 }
@@ -112,13 +115,20 @@ std::string value_hint(const OptionSpec& spec) {
     return hint.size() <= 34 ? hint : "NAME";
   }
   switch (spec.type) {
-    case OptionType::kInteger: return "N";
-    case OptionType::kReal: return "X";
-    case OptionType::kFlag: return "on|off";
-    case OptionType::kBytes: return "SIZE";
-    case OptionType::kSeconds: return "TIME";
-    case OptionType::kRate: return "RATE";
-    case OptionType::kText: break;
+    case OptionType::kInteger:
+      return "N";
+    case OptionType::kReal:
+      return "X";
+    case OptionType::kFlag:
+      return "on|off";
+    case OptionType::kBytes:
+      return "SIZE";
+    case OptionType::kSeconds:
+      return "TIME";
+    case OptionType::kRate:
+      return "RATE";
+    case OptionType::kText:
+      break;
   }
   return "TEXT";
 }
@@ -179,7 +189,8 @@ void CommandLine::refuse_options_without_effect(const OptionValues& values) cons
     std::string members;
     for (const std::string& member : owner.members) members += (members.empty() ? "" : ", ") + member;
     throw Error(ExitCode::kUsage, "--" + name + " (" + values.entry(name).source + ") has no effect with --" +
-                                      owner.selector + " " + values.text(owner.selector) + "; it belongs to " + members);
+                                      owner.selector + " " + values.text(owner.selector) + "; it belongs to " +
+                                      members);
   }
 }
 
@@ -203,7 +214,8 @@ std::string CommandLine::help() const {
     }
   }
   return text +
-         "\nValues come from defaults, then a file (--config), then the environment (EAVE_BATCH=64 for --batch), then the\n"
+         "\nValues come from defaults, then a file (--config), then the environment (EAVE_BATCH=64 for --batch), then "
+         "the\n"
          "command line; --print-config shows each value and where it came from.\n";
 }
 

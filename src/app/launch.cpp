@@ -13,8 +13,9 @@ int run_ranks(const std::string& transport, int ranks, const std::function<void(
   if (kind == kinds.end()) {
     kind = find("loopback");
     return kind->run(1, [](Transport&) {
-      throw Error(ExitCode::kPeerLost, "started by an MPI launcher, but this eave was built without MPI; install "
-                                       "libopenmpi-dev and build again, or run without a launcher");
+      throw Error(ExitCode::kPeerLost,
+                  "started by an MPI launcher, but this eave was built without MPI; install "
+                  "libopenmpi-dev and build again, or run without a launcher");
     });
   }
   return kind->run(ranks, body);
@@ -29,7 +30,8 @@ int run_once(const std::function<void()>& action) {
 }
 
 bool asks_for_help(const std::vector<std::string>& words) {
-  return std::any_of(words.begin(), words.end(), [](const std::string& word) { return word == "--help" || word == "-h"; });
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word == "--help" || word == "-h"; });
 }
 
 }  // namespace eave

@@ -18,9 +18,9 @@ constexpr const char* kUsage =
 int refuse(const std::string& command) {
   return eave::run_once([&] {
     const std::string near = eave::nearest_word(command, {"train", "summary"});
-    throw eave::Error(eave::ExitCode::kUsage,
-                      "no command '" + command + "'; " +
-                          (near.empty() ? "expected train or summary" : "did you mean " + near + "?"));
+    throw eave::Error(
+        eave::ExitCode::kUsage,
+        "no command '" + command + "'; " + (near.empty() ? "expected train or summary" : "did you mean " + near + "?"));
   });
 }
 

@@ -30,7 +30,8 @@ Request read_request(const std::vector<std::string>& words) {
       request.directories.emplace_back(words[i]);
     }
   }
-  if (request.directories.empty()) throw Error(ExitCode::kUsage, "no run directory given; expected RUN_DIR... [--json FILE]");
+  if (request.directories.empty())
+    throw Error(ExitCode::kUsage, "no run directory given; expected RUN_DIR... [--json FILE]");
   return request;
 }
 
@@ -41,7 +42,8 @@ int summary_command(const std::vector<std::string>& words) {
   return run_once([&] {
     const Request request = read_request(words);
     std::vector<RunSummary> rows;
-    for (const std::filesystem::path& directory : request.directories) rows.push_back(read_summary(directory / "summary.json"));
+    for (const std::filesystem::path& directory : request.directories)
+      rows.push_back(read_summary(directory / "summary.json"));
     std::fputs(summary_table(rows).c_str(), stdout);
     if (!request.json.empty()) write_summaries(request.json, rows);
   });

@@ -32,7 +32,8 @@ class Reporter {
   void evaluation(const EvaluationRecord& record, const std::vector<std::vector<StepRecord>>& of_ranks) {
     progress_.show(record, has_center_);
     if (!metrics_) return;
-    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) metrics_->write_steps(static_cast<int>(rank), of_ranks[rank]);
+    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
+      metrics_->write_steps(static_cast<int>(rank), of_ranks[rank]);
     metrics_->write_evaluation(record);
   }
   void end(const RunSummary& summary) {
@@ -152,7 +153,8 @@ class TrainingRun {
   std::string file(const std::string& name) const { return std::filesystem::path(values_.text("run-dir")) / name; }
 
   void prepare_outputs() {
-    reporter_ = std::make_unique<Reporter>(values_, job_->parts().traits.has_center, job_->plan().steps, job_->epochs());
+    reporter_ =
+        std::make_unique<Reporter>(values_, job_->parts().traits.has_center, job_->plan().steps, job_->epochs());
     if (!values_.has("run-dir")) return;
     prepare_run_directory(values_.text("run-dir"), values_.flag("overwrite"));
     reporter_->open(file("metrics.jsonl"));
@@ -191,7 +193,8 @@ class TrainingRun {
 };
 
 std::unique_ptr<Transport> shape(Transport& bare, const OptionValues& values) {
-  const LinkShape link{values.seconds("shape-delay"), values.has("shape-rate") ? values.bytes_per_second("shape-rate") : 0};
+  const LinkShape link{values.seconds("shape-delay"),
+                       values.has("shape-rate") ? values.bytes_per_second("shape-rate") : 0};
   if (link.delay_seconds == 0 && link.bytes_per_second == 0) return nullptr;
   return make_shaped_transport(bare, link);
 }

@@ -36,7 +36,10 @@ void add_training(CommandLine& line) {
                  {{"model", OptionType::kText, "mlp",
                    listed(model_names()) + ", or layers: \"conv2d 32 5x5; relu; max_pool 2; dense 10\""},
                   {"batch", OptionType::kInteger, "32", "samples per step"},
-                  {"batch-means", OptionType::kText, "per-rank", "whether --batch counts each rank or all together",
+                  {"batch-means",
+                   OptionType::kText,
+                   "per-rank",
+                   "whether --batch counts each rank or all together",
                    {"per-rank", "total"}},
                   {"epochs", OptionType::kReal, "5", "passes over the training set, counted over all ranks"},
                   {"max-steps", OptionType::kInteger, "", "stop after this many steps even if epochs are left"},
@@ -45,14 +48,18 @@ void add_training(CommandLine& line) {
 
 void add_data(CommandLine& line) {
   line.add_family("Data", {"data", OptionType::kText, "fashion-mnist", "dataset"}, members(dataset_kinds()));
-  line.add_group("Order and augmentation of samples",
-                 {{"sampling", OptionType::kText, "shard",
-                   "shard: one permutation cut between ranks; stratified: each part has every class's share; whole: each "
-                   "rank walks the whole set",
-                   {"shard", "stratified", "whole"}},
-                  {"crop", OptionType::kInteger, "0", "height and width cut out, at random in training; 0 = what the model is made for"},
-                  {"pad", OptionType::kInteger, "0", "zeros added on each side before the crop"},
-                  {"flip", OptionType::kFlag, "off", "flip training images left-right, half of the time"}});
+  line.add_group(
+      "Order and augmentation of samples",
+      {{"sampling",
+        OptionType::kText,
+        "shard",
+        "shard: one permutation cut between ranks; stratified: each part has every class's share; whole: each "
+        "rank walks the whole set",
+        {"shard", "stratified", "whole"}},
+       {"crop", OptionType::kInteger, "0",
+        "height and width cut out, at random in training; 0 = what the model is made for"},
+       {"pad", OptionType::kInteger, "0", "zeros added on each side before the crop"},
+       {"flip", OptionType::kFlag, "off", "flip training images left-right, half of the time"}});
 }
 
 std::vector<CommandLine::Member> transports() {
@@ -67,28 +74,32 @@ void add_ranks(CommandLine& line) {
   line.add_family("Ranks and network",
                   {"transport", OptionType::kText, "auto", "auto: mpi under a launcher, else loopback", {"auto"}},
                   transports());
-  line.add_group("Slow networks and slow ranks, for experiments",
-                 {{"shape-delay", OptionType::kSeconds, "0s", "added to every exchange, as if the network were this slow"},
-                  {"shape-rate", OptionType::kRate, "", "limit of every rank's link, such as 1gbit"},
-                  {"slow-rank", OptionType::kText, "", "2:4x makes rank 2 compute four times as long"}});
+  line.add_group(
+      "Slow networks and slow ranks, for experiments",
+      {{"shape-delay", OptionType::kSeconds, "0s", "added to every exchange, as if the network were this slow"},
+       {"shape-rate", OptionType::kRate, "", "limit of every rank's link, such as 1gbit"},
+       {"slow-rank", OptionType::kText, "", "2:4x makes rank 2 compute four times as long"}});
 }
 
 void add_output(CommandLine& line) {
-  line.add_group("Evaluation and results",
-                 {{"run-dir", OptionType::kText, "", "directory for config.json, metrics.jsonl, summary.json, model.safetensors"},
-                  {"overwrite", OptionType::kFlag, "off", "replace the run that is in --run-dir"},
-                  {"evaluate-every", OptionType::kReal, "1", "epochs between evaluations; 0 = only at the end"},
-                  {"evaluation-batch", OptionType::kInteger, "128", "samples per forward pass of an evaluation"},
-                  {"log-every", OptionType::kInteger, "1", "steps per line of metrics.jsonl"},
-                  {"progress", OptionType::kText, "auto", "what is shown meanwhile", {"auto", "bar", "lines", "off"}},
-                  {"config", OptionType::kText, "", "file with lines such as 'tau = 10'"},
-                  {"print-config", OptionType::kFlag, "off", "print every value and where it came from, and stop"}});
+  line.add_group(
+      "Evaluation and results",
+      {{"run-dir", OptionType::kText, "", "directory for config.json, metrics.jsonl, summary.json, model.safetensors"},
+       {"overwrite", OptionType::kFlag, "off", "replace the run that is in --run-dir"},
+       {"evaluate-every", OptionType::kReal, "1", "epochs between evaluations; 0 = only at the end"},
+       {"evaluation-batch", OptionType::kInteger, "128", "samples per forward pass of an evaluation"},
+       {"log-every", OptionType::kInteger, "1", "steps per line of metrics.jsonl"},
+       {"progress", OptionType::kText, "auto", "what is shown meanwhile", {"auto", "bar", "lines", "off"}},
+       {"config", OptionType::kText, "", "file with lines such as 'tau = 10'"},
+       {"print-config", OptionType::kFlag, "off", "print every value and where it came from, and stop"}});
 }
 
 }  // namespace
 
 CommandLine train_command_line() {
-  CommandLine line("usage: [mpirun -np P] eave train [options]\n\nTrains one model replica per rank, kept in agreement by a communicator.");
+  CommandLine line(
+      "usage: [mpirun -np P] eave train [options]\n\nTrains one model replica per rank, kept in agreement by a "
+      "communicator.");
   add_training(line);
   add_data(line);
   line.add_family("Averaging between ranks",

@@ -77,22 +77,24 @@ void TrainingJob::open_data() {
   batch_per_rank_ = is_total ? batch / transport_.size() : batch;
   const Sampling sampling = sampling_of(values_.text("sampling"));
   sampler_ = std::make_unique<Sampler>(
-      sampling, data_.train->size(), transport_.size(), batch_per_rank_, static_cast<std::uint64_t>(values_.integer("seed", 0)),
+      sampling, data_.train->size(), transport_.size(), batch_per_rank_,
+      static_cast<std::uint64_t>(values_.integer("seed", 0)),
       sampling == Sampling::kStratified ? labels_of(*data_.train) : std::vector<std::int32_t>());
 }
 
 void TrainingJob::build_model() {
   compute_ = make_cpu_compute(static_cast<int>(values_.integer("threads", 1, 1024)));
   plan_.evaluation_batch = values_.integer("evaluation-batch", 1, 1 << 20);
-  model_ = std::make_unique<Model>(model_specification(values_.text("model")),
-                                   augmentation_.output(data_.train->shape()), data_.train->classes(),
-                                   std::max(batch_per_rank_, plan_.evaluation_batch), *compute_);
+  model_ =
+      std::make_unique<Model>(model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),
+                              data_.train->classes(), std::max(batch_per_rank_, plan_.evaluation_batch), *compute_);
 }
 
 void TrainingJob::plan_steps() {
   const double epochs = values_.real("epochs");
   if (!(epochs > 0 && epochs <= 1e6)) {
-    throw Error(ExitCode::kUsage, "--epochs " + values_.text("epochs") + ": expected a number above 0, at most a million");
+    throw Error(ExitCode::kUsage,
+                "--epochs " + values_.text("epochs") + ": expected a number above 0, at most a million");
   }
   const auto steps_per_epoch = static_cast<double>(sampler_->steps_per_epoch());
   plan_.steps = std::max<std::int64_t>(1, std::llround(epochs * steps_per_epoch));

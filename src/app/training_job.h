@@ -23,9 +23,9 @@ class TrainingJob {
   TrainingParts parts();
   const TrainingPlan& plan() const { return plan_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
-  RankFacts facts();                // of this rank
-  RunHeader header();               // without config and ranks
-  std::string describe() const;     // the card printed at start: model, data, batch, equation, learning rate
+  RankFacts facts();             // of this rank
+  RunHeader header();            // without config and ranks
+  std::string describe() const;  // the card printed at start: model, data, batch, equation, learning rate
   double epochs() const;
   // Writes the consensus, parameters named by layer. Collective up to the file, which rank 0 writes.
   void save_model(const std::string& path);

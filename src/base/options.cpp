@@ -15,15 +15,20 @@ namespace {
 using Scale = std::pair<std::string_view, double>;
 
 constexpr double kKibi = 1024.0, kKilo = 1000.0;
-const std::vector<Scale> kByteScales = {{"", 1},           {"b", 1},
-                                        {"k", kKibi},      {"kib", kKibi},
-                                        {"kb", kKilo},     {"m", kKibi * kKibi},
-                                        {"mib", kKibi * kKibi}, {"mb", kKilo * kKilo},
-                                        {"g", kKibi * kKibi * kKibi}, {"gib", kKibi * kKibi * kKibi},
-                                        {"gb", kKilo * kKilo * kKilo}};
+const std::vector<Scale> kByteScales = {{"", 1},
+                                        {"b", 1},
+                                        {"k", kKibi},
+                                        {"kib", kKibi},
+                                        {"kb", kKilo},
+                                        {"m", kKibi* kKibi},
+                                        {"mib", kKibi* kKibi},
+                                        {"mb", kKilo* kKilo},
+                                        {"g", kKibi* kKibi* kKibi},
+                                        {"gib", kKibi* kKibi* kKibi},
+                                        {"gb", kKilo* kKilo* kKilo}};
 const std::vector<Scale> kSecondScales = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"min", 60}, {"h", 3600}};
-const std::vector<Scale> kRateScales = {{"bit", 0.125},  {"kbit", 125},  {"mbit", 125e3}, {"gbit", 125e6},
-                                        {"b/s", 1},      {"kb/s", 1e3},  {"mb/s", 1e6},   {"gb/s", 1e9}};
+const std::vector<Scale> kRateScales = {{"bit", 0.125}, {"kbit", 125}, {"mbit", 125e3}, {"gbit", 125e6},
+                                        {"b/s", 1},     {"kb/s", 1e3}, {"mb/s", 1e6},   {"gb/s", 1e9}};
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -84,12 +89,24 @@ void check_value(const OptionValues& values, const OptionValues::Entry& entry) {
         refuse(entry, "one of " + join(entry.spec.choices) + (near.empty() ? "" : "; did you mean " + near + "?"));
       }
       break;
-    case OptionType::kInteger: values.integer(name, INT64_MIN); break;
-    case OptionType::kReal: values.real(name); break;
-    case OptionType::kFlag: values.flag(name); break;
-    case OptionType::kBytes: values.bytes(name); break;
-    case OptionType::kSeconds: values.seconds(name); break;
-    case OptionType::kRate: values.bytes_per_second(name); break;
+    case OptionType::kInteger:
+      values.integer(name, INT64_MIN);
+      break;
+    case OptionType::kReal:
+      values.real(name);
+      break;
+    case OptionType::kFlag:
+      values.flag(name);
+      break;
+    case OptionType::kBytes:
+      values.bytes(name);
+      break;
+    case OptionType::kSeconds:
+      values.seconds(name);
+      break;
+    case OptionType::kRate:
+      values.bytes_per_second(name);
+      break;
   }
 }
 

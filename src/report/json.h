@@ -13,8 +13,6 @@ Json to_json(const EvaluationRecord& record);
 Json to_json(const RunSummary& summary);
 
 // Text of one object on one line; bytes that are not UTF-8 (a host name, a path) are replaced, never an error.
-inline std::string to_line(const Json& object) {
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+inline std::string to_line(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace eave

@@ -7,17 +7,26 @@ namespace eave {
 namespace {
 
 Json to_json(const RankFacts& facts, std::size_t rank) {
-  return {{"rank", rank}, {"host", facts.host}, {"device", facts.device}, {"cores", facts.cores},
+  return {{"rank", rank},
+          {"host", facts.host},
+          {"device", facts.device},
+          {"cores", facts.cores},
           {"class_histogram", facts.class_histogram}};
 }
 
 Json to_json(int rank, const StepRecord& record) {
-  return {{"type", "step"},           {"rank", rank},
-          {"step", record.step},      {"samples", record.samples},
-          {"epoch", record.epoch},    {"loss", record.loss},
-          {"learning_rate", record.learning_rate}, {"seconds", record.seconds},
-          {"computing", record.computing},         {"exchanging", record.exchanging},
-          {"waiting", record.waiting},             {"loading", record.loading},
+  return {{"type", "step"},
+          {"rank", rank},
+          {"step", record.step},
+          {"samples", record.samples},
+          {"epoch", record.epoch},
+          {"loss", record.loss},
+          {"learning_rate", record.learning_rate},
+          {"seconds", record.seconds},
+          {"computing", record.computing},
+          {"exchanging", record.exchanging},
+          {"waiting", record.waiting},
+          {"loading", record.loading},
           {"bytes", record.bytes}};
 }
 

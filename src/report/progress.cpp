@@ -30,7 +30,9 @@ ProgressStyle progress_style(const std::string& word, bool by_launcher) {
 Progress::Progress(const std::string& style, bool by_launcher, std::int64_t steps, double epochs)
     : style_(progress_style(style, by_launcher)),
       by_launcher_(by_launcher),
-      steps_(steps), epochs_(epochs), shown_(std::chrono::steady_clock::now()) {}
+      steps_(steps),
+      epochs_(epochs),
+      shown_(std::chrono::steady_clock::now()) {}
 
 std::string Progress::status(const StepRecord& record) const {
   const double left = record.seconds / static_cast<double>(record.step) * static_cast<double>(steps_ - record.step);

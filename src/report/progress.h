@@ -14,8 +14,8 @@ enum class ProgressStyle { kBar, kLines, kOff };
 // "auto" is a bar when standard error shows on a terminal, else lines.
 ProgressStyle progress_style(const std::string& word, bool by_launcher);
 
-// Writes to standard error; standard output is left to results. Redraws at most 10 times a second; in lines style one line
-// every 10 seconds and one per evaluation.
+// Writes to standard error; standard output is left to results. Redraws at most 10 times a second; in lines style one
+// line every 10 seconds and one per evaluation.
 class Progress {
  public:
   // `by_launcher`: mpirun or the like started this process.

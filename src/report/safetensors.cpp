@@ -18,8 +18,7 @@ std::string header_text(const std::vector<NamedArray>& arrays, const std::map<st
     std::uint64_t count = 1;
     for (std::int64_t extent : array.shape) count *= static_cast<std::uint64_t>(extent);
     EAVE_CHECK(count == array.values.size(), array.name + " has as many values as its shape says");
-    header[array.name] = {
-        {"dtype", "F32"}, {"shape", array.shape}, {"data_offsets", {offset, offset + 4 * count}}};
+    header[array.name] = {{"dtype", "F32"}, {"shape", array.shape}, {"data_offsets", {offset, offset + 4 * count}}};
     offset += 4 * count;
   }
   std::string text = to_line(header);

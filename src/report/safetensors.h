@@ -17,8 +17,8 @@ struct NamedArray {
   ConstSlice values;                // product of shape
 };
 
-// Writes float32 arrays and text metadata, atomically. Layout: 8 bytes little-endian header length, a JSON header padded
-// to 8 bytes, the values one after another. Throws Error: kCannotCreate, kInputOutput.
+// Writes float32 arrays and text metadata, atomically. Layout: 8 bytes little-endian header length, a JSON header
+// padded to 8 bytes, the values one after another. Throws Error: kCannotCreate, kInputOutput.
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
                        const std::map<std::string, std::string>& metadata);
 

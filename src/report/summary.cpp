@@ -12,7 +12,9 @@ namespace {
 
 Json to_json(const ModelScore& score) { return {{"loss", score.loss}, {"accuracy", score.accuracy}}; }
 
-ModelScore score_from(const Json& object) { return {object.at("loss").get<double>(), object.at("accuracy").get<double>()}; }
+ModelScore score_from(const Json& object) {
+  return {object.at("loss").get<double>(), object.at("accuracy").get<double>()};
+}
 
 EvaluationRecord evaluation_from(const Json& object) {
   EvaluationRecord record;

@@ -24,9 +24,7 @@ Score score_part(const TrainingParts& parts, const TrainingPlan& plan, ConstSlic
   return total;
 }
 
-ModelScore divide(double loss_sum, double correct, double samples) {
-  return {loss_sum / samples, correct / samples};
-}
+ModelScore divide(double loss_sum, double correct, double samples) { return {loss_sum / samples, correct / samples}; }
 
 // A model that all ranks hold: each scores its part of the test set.
 ModelScore score_together(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice parameters,

@@ -35,7 +35,8 @@ class Loop {
       : parts_(parts),
         plan_(plan),
         events_(events),
-        loader_(parts.data, parts.sampler, {parts.augmentation, parts.replica.seed, parts.transport.rank(), 0, plan.steps}) {}
+        loader_(parts.data, parts.sampler,
+                {parts.augmentation, parts.replica.seed, parts.transport.rank(), 0, plan.steps}) {}
 
   TrainingResult run() {
     parts_.communicator.begin(parts_.replica.view());
@@ -121,8 +122,8 @@ class Loop {
     record.step = index + 1;
     record.samples = result_.samples;
     record.epoch = epochs();
-    record.loss = loss_samples_ > 0 ? loss_sum_ / static_cast<double>(loss_samples_)
-                                    : std::numeric_limits<double>::quiet_NaN();
+    record.loss =
+        loss_samples_ > 0 ? loss_sum_ / static_cast<double>(loss_samples_) : std::numeric_limits<double>::quiet_NaN();
     record.learning_rate = learning_rate_;
     record.seconds = result_.seconds;
     record.loading = now.loading - last_.loading;

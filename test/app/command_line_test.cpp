@@ -74,22 +74,24 @@ TEST(CommandLine, what_it_prints_as_configuration_reads_back_the_same) {
   const OptionValues values = parse({"--communicator", "easgd", "--tau", "7", "--flip", "--batch", "5"});
   const ConfigFile file(sample().describe(values));
   const OptionValues again = parse({file.option()});
-  for (const char* name : {"communicator", "tau", "flip", "batch"}) EXPECT_EQ(again.text(name), values.text(name)) << name;
+  for (const char* name : {"communicator", "tau", "flip", "batch"})
+    EXPECT_EQ(again.text(name), values.text(name)) << name;
 }
 
 TEST(CommandLine, an_option_of_another_member_is_refused_wherever_it_was_given) {
   const ConfigFile file("tau = 3\n");
-  for (const std::string& message :
-       {refusal({"--tau", "3"}), refusal({}, {"EAVE_TAU=3"}), refusal({file.option()})}) {
+  for (const std::string& message : {refusal({"--tau", "3"}), refusal({}, {"EAVE_TAU=3"}), refusal({file.option()})}) {
     EXPECT_EQ(message.substr(0, 3), "64 ") << message;
     EXPECT_NE(message.find("--tau"), std::string::npos) << message;
-    EXPECT_NE(message.find("has no effect with --communicator allreduce; it belongs to easgd"), std::string::npos) << message;
+    EXPECT_NE(message.find("has no effect with --communicator allreduce; it belongs to easgd"), std::string::npos)
+        << message;
   }
   EXPECT_EQ(refusal({"--communicator", "easgd", "--tau", "3"}), "accepted");
 }
 
 TEST(CommandLine, misspelt_options_get_the_likely_one_and_code_64) {
-  for (const std::string& message : {refusal({"--bacth", "3"}), refusal({"--bacth=3"}), refusal({}, {"EAVE_BACTH=3"})}) {
+  for (const std::string& message :
+       {refusal({"--bacth", "3"}), refusal({"--bacth=3"}), refusal({}, {"EAVE_BACTH=3"})}) {
     EXPECT_EQ(message.substr(0, 3), "64 ") << message;
     EXPECT_NE(message.find("did you mean --batch?"), std::string::npos) << message;
   }

@@ -14,7 +14,8 @@ TEST(Machine, core_lists_are_counted) {
 }
 
 TEST(Machine, oversubscription_is_counted_per_host_over_all_bindings) {
-  const RankFacts a0{"a", "cpu", "0", {}}, a1{"a", "cpu", "1", {}}, a01{"a", "cpu", "0-1", {}}, b{"b", "cpu", "0-1", {}};
+  const RankFacts a0{"a", "cpu", "0", {}}, a1{"a", "cpu", "1", {}}, a01{"a", "cpu", "0-1", {}},
+      b{"b", "cpu", "0-1", {}};
   EXPECT_EQ(describe_oversubscription({a0, a1}, 1), "");
   EXPECT_EQ(describe_oversubscription({a01, a01, b, b}, 1), "");
   EXPECT_NE(describe_oversubscription({a0, a0}, 1), "");

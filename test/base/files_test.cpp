@@ -1,7 +1,6 @@
 #include "base/files.h"
 
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <filesystem>

@@ -60,9 +60,16 @@ TEST(Options, units_are_read) {
 
 TEST(Options, a_wrong_value_names_option_value_place_and_what_is_right) {
   OptionValues values = sample();
-  for (const auto& [name, text] : std::vector<std::pair<std::string, std::string>>{
-           {"batch", "3.5"}, {"batch", ""}, {"lr", "fast"}, {"lr", "inf"}, {"lr", "nan"}, {"overlap", "maybe"},
-           {"bucket-bytes", "-1"}, {"bucket-bytes", "3 parsecs"}, {"delay", "5"}, {"rate", "fast"}}) {
+  for (const auto& [name, text] : std::vector<std::pair<std::string, std::string>>{{"batch", "3.5"},
+                                                                                   {"batch", ""},
+                                                                                   {"lr", "fast"},
+                                                                                   {"lr", "inf"},
+                                                                                   {"lr", "nan"},
+                                                                                   {"overlap", "maybe"},
+                                                                                   {"bucket-bytes", "-1"},
+                                                                                   {"bucket-bytes", "3 parsecs"},
+                                                                                   {"delay", "5"},
+                                                                                   {"rate", "fast"}}) {
     const std::string message = message_of([&] { values.set(name, text, "file a.ini"); });
     EXPECT_NE(message.find("--" + name), std::string::npos) << message;
     EXPECT_NE(message.find("file a.ini"), std::string::npos) << message;

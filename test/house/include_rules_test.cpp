@@ -31,10 +31,21 @@ const std::map<std::string, Rooms> kFriends = {
 
 // The room each public header belongs to.
 const std::map<std::string, std::string> kHeaderRooms = {
-    {"check", "base"},       {"slice", "base"},         {"random", "base"},       {"options", "base"},
-    {"batch", "base"},       {"recorder", "base"},      {"device", "device"},     {"compute", "device"},
-    {"model", "nn"},         {"dataset", "data"},       {"loader", "data"},       {"optimizer", "optim"},
-    {"transport", "transport"}, {"communicator", "communicator"}, {"trainer", "train"},
+    {"check", "base"},
+    {"slice", "base"},
+    {"random", "base"},
+    {"options", "base"},
+    {"batch", "base"},
+    {"recorder", "base"},
+    {"device", "device"},
+    {"compute", "device"},
+    {"model", "nn"},
+    {"dataset", "data"},
+    {"loader", "data"},
+    {"optimizer", "optim"},
+    {"transport", "transport"},
+    {"communicator", "communicator"},
+    {"trainer", "train"},
 };
 
 Rooms reachable(const std::string& room) {
@@ -102,7 +113,8 @@ TEST(House, public_headers_are_at_most_15_and_free_of_vendors) {
   for (const fs::path& header : headers) {
     EXPECT_TRUE(kHeaderRooms.contains(header.stem())) << header;
     for (const std::string& name : included_by(header)) {
-      for (const char* vendor : {"mpi.h", "cuda", "nccl", "cudnn", "cublas", "dnnl", "Eigen", "boost", "omp.h", "zlib.h"}) {
+      for (const char* vendor :
+           {"mpi.h", "cuda", "nccl", "cudnn", "cublas", "dnnl", "Eigen", "boost", "omp.h", "zlib.h"}) {
         EXPECT_EQ(name.find(vendor), std::string::npos) << header << " includes " << name;
       }
     }
