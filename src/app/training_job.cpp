@@ -112,8 +112,8 @@ void TrainingJob::plan_steps() {
 }
 
 double TrainingJob::learning_rate_scale() const {
-  const bool is_per_rank = values_.text("batch-means") == "per-rank";
-  return traits_.averages_gradients && is_per_rank ? transport_.size() : 1;
+  if (!traits_.averages_gradients) return 0;
+  return values_.text("batch-means") == "per-rank" ? transport_.size() : 1;
 }
 
 void TrainingJob::build_optimizer() {
