@@ -36,9 +36,9 @@ struct DataSplit {
 
 // A member of the dataset family: one file in src/data and one word in its CMake list.
 struct DatasetKind {
-  std::string name;     // as typed: "fashion-mnist"
-  std::string summary;  // one line for --help
-  std::vector<OptionSpec> options;  // its own options; --data-dir is common to all and declared by the family
+  std::string name;                 // as typed: "fashion-mnist"
+  std::string summary;              // one line for --help
+  std::vector<OptionSpec> options;  // those that read files share --data-dir
   // Throws Error: kInputMissing (with the places looked at and the package or files to get), kBadData (file, offset).
   DataSplit (*open)(const OptionValues& values);
 };
@@ -50,13 +50,17 @@ enum class Sampling { kShard, kWhole, kStratified };
 // Deals samples to ranks. Every rank holds the same Sampler and can ask about any rank.
 //   shard       one permutation per epoch from (seed, epoch); step t takes the next ranks × batch samples, rank i the
 //               i-th part; the last step of an epoch is cut into parts as equal as can be, some maybe empty
-//   stratified  as shard, with the permutation arranged so that every part has each class's share
-//   whole       every rank walks the whole set in an order of its own, from (seed, epoch, rank) (the EASGD paper's setting)
-// An epoch is always size() samples counted over all ranks, so epoch n means the same for every number of ranks.
+//   stratified  as shard, with the permutation arranged so that every stretch of it, and with it every part of every
+//               step, has each class's share to within two samples
+//   whole       every rank walks the whole set in an order of its own, from (seed, pass, rank), and begins the next
+//               pass when it has seen every sample (the EASGD paper's setting)
+// An epoch is always size() samples counted over all ranks, so epoch n means the same for every number of ranks. With
+// shard and stratified, p ranks at batch n see in every step exactly the samples of one rank at batch p × n.
+// Samples are shuffled one by one, never as ready-made batches.
 class Sampler {
  public:
-  // `labels` is read for stratified only (size() entries, else empty).
-  // Throws Error(kConfiguration) when there are more ranks than samples.
+  // `labels` is read for stratified only (size entries, else empty). A batch of more than all samples means all.
+  // Throws Error(kConfiguration) when there are no samples or fewer than ranks, or no batch.
   Sampler(Sampling sampling, std::int64_t size, int ranks, std::int64_t batch_per_rank, std::uint64_t seed,
           std::vector<std::int32_t> labels);
 
@@ -65,11 +69,14 @@ class Sampler {
   std::int64_t samples(std::int64_t step_in_epoch, int rank) const;
   std::int64_t samples_of_all_ranks(std::int64_t step_in_epoch) const;
   // Dataset indices of one rank's batch; `indices` has samples(step_in_epoch, rank) entries. Not thread-safe: keeps the
-  // current epoch's permutation.
+  // current permutation (8 bytes a sample); a new one costs one shuffle of the whole set.
   void indices(std::int64_t epoch, std::int64_t step_in_epoch, int rank, std::span<std::int64_t> indices);
 
  private:
-  void shuffle(std::int64_t epoch, int rank);
+  std::int64_t first(std::int64_t step_in_epoch, int rank) const;  // place of a rank's part within the step
+  std::int64_t samples_of_epoch(int rank) const;
+  void arrange(std::int64_t pass, int rank);
+
   Sampling sampling_;
   std::int64_t size_;
   int ranks_;
@@ -77,13 +84,15 @@ class Sampler {
   std::uint64_t seed_;
   std::vector<std::int32_t> labels_;
   std::vector<std::int64_t> order_;
-  std::int64_t order_epoch_ = -1;
+  std::int64_t order_pass_ = -1;
   int order_rank_ = -1;
 };
 
-// How often each class occurs in what `rank` trains on in the given epoch (for `whole`: as many draws as an epoch has).
+// How often each class occurs in what `rank` trains on in the given epoch (for `whole`: in the draws of that epoch).
 std::vector<std::int64_t> class_histogram(const Dataset& dataset, Sampler& sampler, std::int64_t epoch, int rank);
 // "" when the shares are what chance would give; otherwise one sentence naming rank, class, share and the global share.
-std::string describe_imbalance(const std::vector<std::int64_t>& of_rank, const std::vector<std::int64_t>& of_all, int rank);
+// Judged by a chi-square test at one in 10^9, and only where the shares also differ by enough to matter.
+std::string describe_imbalance(const std::vector<std::int64_t>& of_rank, const std::vector<std::int64_t>& of_all,
+                               int rank);
 
 }  // namespace eave

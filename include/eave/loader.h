@@ -11,15 +11,18 @@
 namespace eave {
 
 // Random changes to training images, keyed by (seed, step, dataset index): the same whatever the number of ranks.
+// The border is black: pixels of value 0, normalised as all others.
 struct Augmentation {
-  int pad = 0;           // zero border added on each side before cropping
-  int crop_height = 0;   // 0 = image height; random position in training, centre in evaluation
+  int pad = 0;          // border added on each side before cropping
+  int crop_height = 0;  // 0 = image height; random position in training, centre in evaluation
   int crop_width = 0;
-  bool flip = false;     // left-right with probability ½, training only
-  ImageShape output(ImageShape input) const;  // Error(kConfiguration) when the crop is larger than the padded image
+  bool flip = false;  // left-right with probability ½, training only
+  // Throws Error(kConfiguration) when a number is negative or the crop is larger than the padded image.
+  ImageShape output(ImageShape input) const;
 };
 
-// Prefetches `depth` batches. Owned by one thread, its consumer.
+// Prefetches `depth` batches. Owned by one thread, its consumer. Memory: depth + 1 batches of floats and one image;
+// nothing is allocated after construction but the sampler's permutation.
 class Loader {
  public:
   struct Settings {
@@ -28,7 +31,7 @@ class Loader {
     int rank = 0;
     std::int64_t first_step = 0;  // global step to begin with
     std::int64_t last_step = 0;   // one past the end
-    int depth = 2;
+    int depth = 2;                // at least 1
   };
   // Training order. `split` and `sampler` outlive the loader; the loader's thread uses `sampler` alone from now on.
   Loader(const DataSplit& split, Sampler& sampler, const Settings& settings);
@@ -36,7 +39,8 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // The next step's batch, valid until the following call. Error thrown in the loading thread comes out here.
+  // The next step's batch, valid until the following call. An exception of the loading thread comes out here, in the
+  // place of the batch that it spoiled. Must not be called more than last_step − first_step times.
   const Batch& next();
   double seconds_waited() const;  // total time `next` blocked
 
@@ -45,8 +49,8 @@ class Loader {
   std::unique_ptr<State> state_;
 };
 
-// Evaluation order: this rank's contiguous part [first, last) of the dataset, in batches of at most `batch`, centre crop,
-// no flip. Calls `consume` for each. Single-threaded, no randomness.
+// Evaluation order: this rank's contiguous part [first, last) of the dataset, in batches of at most `batch`, centre
+// crop, no flip. Calls `consume` for each. Single-threaded, no randomness.
 void for_each_evaluation_batch(const DataSplit& split, const Dataset& dataset, const Augmentation& augmentation,
                                std::int64_t first, std::int64_t last, std::int64_t batch,
                                const std::function<void(const Batch&)>& consume);

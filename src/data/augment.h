@@ -1,0 +1,44 @@
+// From the bytes of one image to the floats a model sees: crop, flip, normalise.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "eave/loader.h"
+
+namespace eave {
+
+// Where the crop stands within the padded image, and whether it is mirrored.
+struct Placing {
+  int top = 0;
+  int left = 0;
+  bool flip = false;
+};
+
+class ImageWriter {
+ public:
+  // `mean` and `deviation` have one entry per channel. Throws as Augmentation::output.
+  ImageWriter(ImageShape input, const Augmentation& augmentation, const std::vector<float>& mean,
+              const std::vector<float>& deviation);
+
+  ImageShape output() const { return output_; }
+  Placing random(std::uint64_t seed, std::int64_t step, std::int64_t index) const;
+  Placing centre() const;
+  // `pixels` HWC bytes of the input shape, `values` HWC floats of the output shape: (pixel / 255 − mean) / deviation,
+  // correctly rounded from double.
+  void write(std::span<const std::uint8_t> pixels, Placing placing, std::span<float> values) const;
+
+ private:
+  using Table = std::array<float, 256>;
+  void fill_border(float* row, int first, int last) const;
+  void convert(const std::uint8_t* pixel, std::ptrdiff_t stride, int count, float* values) const;
+
+  ImageShape input_;
+  ImageShape output_;
+  Augmentation augmentation_;
+  std::vector<Table> tables_;  // one per channel: there are only 256 values
+};
+
+}  // namespace eave

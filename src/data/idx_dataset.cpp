@@ -1,0 +1,165 @@
+#include "data/idx_dataset.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "data/byte_source.h"
+#include "data/idx.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kClasses = 10;
+constexpr std::int64_t kLongestSide = 65535;
+
+// A file of the set, in the order in which they are read.
+enum File { kTrainLabels, kTrainImages, kTestLabels, kTestImages, kFiles };
+constexpr std::array<const char*, kFiles> kStems = {"train-labels", "train-images", "t10k-labels", "t10k-images"};
+
+IdxContent content_of(int file) {
+  return file == kTrainLabels || file == kTestLabels ? IdxContent::kLabels : IdxContent::kImages;
+}
+
+// "train-images-idx3-ubyte", also as some unpackers name it, with a dot.
+std::vector<std::string> file_names(int file) {
+  const std::string stem = kStems[static_cast<std::size_t>(file)];
+  const std::string format = "idx" + std::to_string(static_cast<int>(content_of(file))) + "-ubyte";
+  return {stem + "-" + format, stem + "-" + format + ".gz", stem + "." + format, stem + "." + format + ".gz"};
+}
+
+std::optional<fs::path> find_file(const fs::path& directory, int file) {
+  for (const std::string& name : file_names(file)) {
+    std::error_code error;
+    if (fs::exists(directory / name, error)) return directory / name;
+  }
+  return std::nullopt;
+}
+
+using Paths = std::array<fs::path, kFiles>;
+
+// All four are there, or none is: else Error(kInputMissing).
+bool holds_files(const fs::path& directory) {
+  std::string missing;
+  int found = 0;
+  for (int file = 0; file < kFiles; ++file) {
+    if (find_file(directory, file)) {
+      ++found;
+    } else {
+      missing += (missing.empty() ? "" : ", ") + file_names(file).front() + "[.gz]";
+    }
+  }
+  if (found == 0) return false;
+  if (found < kFiles) throw Error(ExitCode::kInputMissing, directory.string() + " lacks " + missing);
+  return true;
+}
+
+using Paths = std::array<fs::path, kFiles>;
+
+Paths locate(const IdxSet& set, const OptionValues& values) {
+  const fs::path directory = find_data(set.places, values, holds_files);
+  Paths paths;
+  for (int file = 0; file < kFiles; ++file) {
+    const auto path = find_file(directory, file);
+    if (!path) throw Error(ExitCode::kInputMissing, file_names(file).front() + " has gone from " + directory.string());
+    paths[static_cast<std::size_t>(file)] = *path;
+  }
+  return paths;
+}
+
+class IdxDataset : public Dataset {
+ public:
+  IdxDataset(IdxArray images, IdxArray labels) : images_(std::move(images.values)), labels_(std::move(labels.values)) {
+    shape_ = {static_cast<int>(images.dimensions[1]), static_cast<int>(images.dimensions[2]), 1};
+  }
+  std::int64_t size() const override { return static_cast<std::int64_t>(labels_.size()); }
+  ImageShape shape() const override { return shape_; }
+  int classes() const override { return kClasses; }
+  std::int32_t label(std::int64_t index) const override { return labels_[static_cast<std::size_t>(index)]; }
+  void read(std::int64_t index, std::span<std::uint8_t> pixels) const override {
+    std::copy_n(images_.begin() + index * shape_.size(), shape_.size(), pixels.begin());
+  }
+
+ private:
+  std::vector<std::uint8_t> images_;
+  std::vector<std::uint8_t> labels_;
+  ImageShape shape_;
+};
+
+void check_labels(const fs::path& path, const IdxArray& labels) {
+  const auto wrong =
+      std::find_if(labels.values.begin(), labels.values.end(), [](std::uint8_t label) { return label >= kClasses; });
+  if (wrong == labels.values.end()) return;
+  const std::ptrdiff_t place = wrong - labels.values.begin();
+  throw Error(ExitCode::kBadData, path.string() + ": label " + std::to_string(*wrong) + " of sample " +
+                                      std::to_string(place) + " (offset " + std::to_string(8 + place) +
+                                      " of the content), expected 0 to " + std::to_string(kClasses - 1));
+}
+
+void check_sides(const fs::path& path, const IdxArray& images) {
+  for (const std::size_t side : {1, 2}) {
+    if (images.dimensions[side] <= kLongestSide) continue;
+    throw Error(ExitCode::kBadData, path.string() + ": images of " + std::to_string(images.dimensions[1]) + " × " +
+                                        std::to_string(images.dimensions[2]) + " pixels (offset 8), expected at most " +
+                                        std::to_string(kLongestSide) + " each way");
+  }
+}
+
+using Arrays = std::array<IdxArray, kFiles>;
+
+std::int64_t count(const Arrays& arrays, File file) { return arrays[file].dimensions[0]; }
+
+void check_counts(const Paths& paths, const Arrays& arrays) {
+  const bool crossed = count(arrays, kTrainImages) == count(arrays, kTestLabels) &&
+                       count(arrays, kTestImages) == count(arrays, kTrainLabels);
+  for (const auto& [images, labels] : {std::pair{kTrainImages, kTrainLabels}, std::pair{kTestImages, kTestLabels}}) {
+    if (count(arrays, images) == count(arrays, labels)) continue;
+    throw Error(ExitCode::kBadData,
+                paths[images].string() + " holds " + std::to_string(count(arrays, images)) + " images, but " +
+                    paths[labels].string() + " holds " + std::to_string(count(arrays, labels)) + " labels (offset 4)" +
+                    (crossed ? ": training and test files were swapped, either the images or the labels"
+                             : ": they are not of the same set"));
+  }
+  if (count(arrays, kTestImages) <= count(arrays, kTrainImages)) return;
+  throw Error(ExitCode::kBadData, paths[kTestImages].string() + " holds " + std::to_string(count(arrays, kTestImages)) +
+                                      " images, more than the " + std::to_string(count(arrays, kTrainImages)) + " of " +
+                                      paths[kTrainImages].string() + ": were training and test files swapped?");
+}
+
+void check_shapes(const Paths& paths, const Arrays& arrays) {
+  for (const std::size_t side : {1, 2}) {
+    if (arrays[kTrainImages].dimensions[side] == arrays[kTestImages].dimensions[side]) continue;
+    throw Error(ExitCode::kBadData, paths[kTrainImages].string() + " and " + paths[kTestImages].string() +
+                                        " differ in the size of their images (offset 8): they are not of one set");
+  }
+}
+
+}  // namespace
+
+DataSplit open_idx_set(const IdxSet& set, const OptionValues& values) {
+  const Paths paths = locate(set, values);
+  Arrays arrays;
+  for (int file = 0; file < kFiles; ++file) {
+    const auto i = static_cast<std::size_t>(file);
+    arrays[i] = read_idx(FileSource(paths[i]), content_of(file));
+    if (content_of(file) == IdxContent::kLabels) {
+      check_labels(paths[i], arrays[i]);
+    } else {
+      check_sides(paths[i], arrays[i]);
+    }
+  }
+  check_counts(paths, arrays);
+  check_shapes(paths, arrays);
+  DataSplit split;
+  split.train = std::make_unique<IdxDataset>(std::move(arrays[kTrainImages]), std::move(arrays[kTrainLabels]));
+  split.test = std::make_unique<IdxDataset>(std::move(arrays[kTestImages]), std::move(arrays[kTestLabels]));
+  split.mean = {set.mean};
+  split.deviation = {set.deviation};
+  return split;
+}
+
+}  // namespace eave

@@ -1,0 +1,179 @@
+#include "eave/loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "data/augment.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+// A batch with the memory behind its views.
+struct Slot {
+  Batch batch;
+  std::vector<float> inputs;
+  std::vector<std::int32_t> labels;
+  std::vector<std::int64_t> indices;
+  std::exception_ptr error;
+
+  void reserve(std::int64_t samples, std::int64_t values) {
+    inputs.resize(static_cast<std::size_t>(samples * values));
+    labels.resize(static_cast<std::size_t>(samples));
+    indices.resize(static_cast<std::size_t>(samples));
+  }
+  // Views the first `samples` of what is reserved.
+  void show(std::int64_t samples, std::int64_t values, std::int64_t step) {
+    const auto count = static_cast<std::size_t>(samples);
+    batch = {samples, step, ConstSlice(inputs).first(static_cast<std::size_t>(samples * values)),
+             std::span(labels).first(count), std::span(indices).first(count)};
+  }
+};
+
+// Fills a slot from the indices that stand in it.
+class BatchFiller {
+ public:
+  BatchFiller(const DataSplit& split, const Dataset& dataset, const Augmentation& augmentation)
+      : dataset_(dataset),
+        writer_(dataset.shape(), augmentation, split.mean, split.deviation),
+        pixels_(static_cast<std::size_t>(dataset.shape().size())) {}
+
+  const ImageWriter& writer() const { return writer_; }
+  std::int64_t values() const { return writer_.output().size(); }
+
+  template <typename Place>
+  void fill(Slot& slot, std::int64_t samples, Place place) {
+    const auto values = static_cast<std::size_t>(this->values());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(samples); ++i) {
+      const std::int64_t index = slot.indices[i];
+      dataset_.read(index, pixels_);
+      writer_.write(pixels_, place(index), std::span(slot.inputs).subspan(i * values, values));
+      slot.labels[i] = dataset_.label(index);
+    }
+  }
+
+ private:
+  const Dataset& dataset_;
+  ImageWriter writer_;
+  std::vector<std::uint8_t> pixels_;
+};
+
+std::int64_t largest_batch(const Sampler& sampler, int rank) {
+  // Only the last step of an epoch differs from the first.
+  return std::max(sampler.samples(0, rank), sampler.samples(sampler.steps_per_epoch() - 1, rank));
+}
+
+}  // namespace
+
+// Slots form a ring. `produced` and `consumed` count steps; the consumer looks at slot consumed − 1, the thread writes
+// slot `produced`, so that depth + 1 slots never meet.
+struct Loader::State {
+  State(const DataSplit& split, Sampler& from, const Settings& with)
+      : sampler(from), settings(with), filler(split, *split.train, with.augmentation) {
+    EAVE_CHECK(settings.depth >= 1, "a loader holds at least one batch ahead");
+    EAVE_CHECK(settings.first_step >= 0 && settings.first_step <= settings.last_step, "steps in order");
+    slots.resize(static_cast<std::size_t>(settings.depth) + 1);
+    for (Slot& slot : slots) slot.reserve(largest_batch(sampler, settings.rank), filler.values());
+  }
+
+  std::int64_t steps() const { return settings.last_step - settings.first_step; }
+  Slot& slot_of(std::int64_t number) { return slots[static_cast<std::size_t>(number) % slots.size()]; }
+
+  void load(Slot& slot, std::int64_t step) {
+    const std::int64_t epoch = step / sampler.steps_per_epoch(), in_epoch = step % sampler.steps_per_epoch();
+    const std::int64_t samples = sampler.samples(in_epoch, settings.rank);
+    sampler.indices(epoch, in_epoch, settings.rank, std::span(slot.indices).first(static_cast<std::size_t>(samples)));
+    filler.fill(slot, samples, [&](std::int64_t index) { return filler.writer().random(settings.seed, step, index); });
+    slot.show(samples, filler.values(), step);
+  }
+
+  // False when the consumer has left.
+  bool wait_for_room() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return stop || produced - consumed < settings.depth; });
+    return !stop;
+  }
+
+  void run() {
+    for (std::int64_t number = 0; number < steps() && wait_for_room(); ++number) {
+      Slot& slot = slot_of(number);
+      slot.error = nullptr;
+      try {
+        load(slot, settings.first_step + number);
+      } catch (...) {
+        slot.error = std::current_exception();
+      }
+      const std::lock_guard lock(mutex);
+      ++produced;
+      changed.notify_all();
+    }
+  }
+
+  Sampler& sampler;
+  Settings settings;
+  BatchFiller filler;
+  std::vector<Slot> slots;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::int64_t produced = 0;
+  std::int64_t consumed = 0;
+  bool stop = false;
+  double seconds_waited = 0;
+  std::thread thread;
+};
+
+Loader::Loader(const DataSplit& split, Sampler& sampler, const Settings& settings)
+    : state_(std::make_unique<State>(split, sampler, settings)) {
+  state_->thread = std::thread([state = state_.get()] { state->run(); });
+}
+
+Loader::~Loader() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stop = true;
+  }
+  state_->changed.notify_all();
+  state_->thread.join();
+}
+
+const Batch& Loader::next() {
+  State& state = *state_;
+  EAVE_CHECK(state.consumed < state.steps(), "next() was called for more steps than the loader was made for");
+  std::unique_lock lock(state.mutex);
+  if (state.produced == state.consumed) {
+    const auto begin = std::chrono::steady_clock::now();
+    state.changed.wait(lock, [&] { return state.produced > state.consumed; });
+    state.seconds_waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  const Slot& slot = state.slot_of(state.consumed++);
+  state.changed.notify_all();
+  if (slot.error) std::rethrow_exception(slot.error);
+  return slot.batch;
+}
+
+double Loader::seconds_waited() const { return state_->seconds_waited; }
+
+void for_each_evaluation_batch(const DataSplit& split, const Dataset& dataset, const Augmentation& augmentation,
+                               std::int64_t first, std::int64_t last, std::int64_t batch,
+                               const std::function<void(const Batch&)>& consume) {
+  EAVE_CHECK(first >= 0 && first <= last && last <= dataset.size() && batch > 0, "a part of the dataset, in batches");
+  if (first == last) return;
+  BatchFiller filler(split, dataset, augmentation);
+  Slot slot;
+  batch = std::min(batch, last - first);
+  slot.reserve(batch, filler.values());
+  for (std::int64_t number = 0; first < last; ++number, first += batch) {
+    const std::int64_t samples = std::min(batch, last - first);
+    for (std::int64_t i = 0; i < samples; ++i) slot.indices[static_cast<std::size_t>(i)] = first + i;
+    filler.fill(slot, samples, [&](std::int64_t) { return filler.writer().centre(); });
+    slot.show(samples, filler.values(), number);
+    consume(slot.batch);
+  }
+}
+
+}  // namespace eave
