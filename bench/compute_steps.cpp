@@ -7,6 +7,8 @@
 // Each case is answered by one JSON line with the median CPU and wall seconds of a step; "peak" by the GFLOP/s of this
 // core's multiply-adds. A model is planned and warmed up when its case first comes, and kept: later rounds time nothing
 // but steps.
+#include <dnnl.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -155,7 +157,9 @@ void run(const std::vector<std::string>& words) {
     answer(timer, line);
     return;
   }
-  std::printf("{\"compiler\": \"%s\"}\n", EAVE_BENCH_COMPILER);
+  const dnnl_version_t& onednn = *dnnl_version();
+  std::printf("{\"compiler\": \"%s\", \"onednn\": \"%d.%d.%d\"}\n", EAVE_BENCH_COMPILER, onednn.major, onednn.minor,
+              onednn.patch);
   std::fflush(stdout);
   while (std::getline(std::cin, line)) answer(timer, line);
 }
