@@ -147,10 +147,8 @@ void CommandLine::add_group(const std::string& title, const std::vector<OptionSp
   groups_.push_back({title, options, {}});
 }
 
-void CommandLine::add_family(const std::string& title, const OptionSpec& selector, const std::vector<Member>& members,
-                             const std::vector<OptionSpec>& common) {
+void CommandLine::add_family(const std::string& title, const OptionSpec& selector, const std::vector<Member>& members) {
   Group group{title, {selector}, {}};
-  group.options.insert(group.options.end(), common.begin(), common.end());
   for (const Member& member : members) {
     group.options.front().choices.push_back(member.name);
     group.members.emplace_back(member.name, member.summary);

@@ -20,15 +20,13 @@ class CommandLine {
 
   void add_group(const std::string& title, const std::vector<OptionSpec>& options);
 
-  // Declares `--<selector>` with its members as choices (after those it already has), options that all members read,
-  // and each member's own.
+  // Declares `--<selector>` with its members as choices (after those it already has), and each member's options.
   struct Member {
     std::string name;
     std::string summary;
     std::vector<OptionSpec> options;
   };
-  void add_family(const std::string& title, const OptionSpec& selector, const std::vector<Member>& members,
-                  const std::vector<OptionSpec>& common = {});
+  void add_family(const std::string& title, const OptionSpec& selector, const std::vector<Member>& members);
 
   // Reads all places. Throws Error(kUsage): unknown names (with the likely one), wrong values, options that have no
   // effect with the chosen member of their family. `environment` is main's, null-terminated.

@@ -47,8 +47,7 @@ void add_training(CommandLine& line) {
 }
 
 void add_data(CommandLine& line) {
-  line.add_family("Data", {"data", OptionType::kText, "fashion-mnist", "dataset"}, members(dataset_kinds()),
-                  dataset_common_options());
+  line.add_family("Data", {"data", OptionType::kText, "fashion-mnist", "dataset"}, members(dataset_kinds()));
   line.add_group(
       "Order and augmentation of samples",
       {{"sampling",
