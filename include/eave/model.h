@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "eave/batch.h"
+#include "eave/compute.h"
 #include "eave/slice.h"
 
 namespace eave {
-
-class Compute;
 
 // One named parameter (or statistic) inside the flat arena, dense and row-major in the order of `shape`.
 // Convolution weights are [height, width, in_channels, out_channels]; dense weights [in, out]; every tensor begins at a
@@ -42,7 +41,8 @@ std::vector<std::string> model_names();
 class Model {
  public:
   // Throws Error(kUsage) when the text cannot be read, Error(kConfiguration) when the layers do not fit the images or
-  // the last layer does not give `classes` outputs.
+  // the last layer does not give `classes` outputs, Error(kResource) when memory for a training step of `largest_batch`
+  // samples cannot be had. `compute` outlives the model.
   Model(const std::string& specification, ImageShape input, int classes, std::int64_t largest_batch, Compute& compute);
   ~Model();
   Model(Model&&) noexcept;
@@ -50,7 +50,7 @@ class Model {
 
   const std::vector<TensorInfo>& parameters() const;
   const std::vector<TensorInfo>& statistics() const;  // batch norm: "bn1.mean", "bn1.variance" in pairs
-  std::int64_t parameter_size() const;  // floats in the arena, padding included
+  std::int64_t parameter_size() const;                // floats in the arena, padding included
   std::int64_t statistics_size() const;
   std::int64_t activation_bytes() const;  // what this Model holds beside parameters
   std::string summary() const;            // a table: layer, output shape, parameters
@@ -65,7 +65,8 @@ class Model {
   Score train(const Batch& batch, std::uint64_t seed, ConstSlice parameters, Slice statistics, Slice gradients,
               float weight, const std::function<void(Slice)>& ready);
 
-  // Forward only, in evaluation mode (no dropout, running statistics). Changes none of its arguments.
+  // Forward only, in evaluation mode (no dropout, running statistics). Changes none of its arguments. Any batch size;
+  // memory grows where a larger one than in training needs it.
   Score evaluate(const Batch& batch, ConstSlice parameters, ConstSlice statistics);
 
  private:

@@ -1,0 +1,185 @@
+// The arithmetic of one device, as layers see it. Layers are written once against this; only Compute differs between
+// devices. All images are NHWC. Slices passed in are as long as the shape says (longer is allowed where they come from
+// an arena); none may overlap unless said so.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "eave/batch.h"
+#include "eave/device.h"
+#include "eave/slice.h"
+
+namespace eave {
+
+struct DenseShape {
+  std::int64_t samples = 0;
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 0;
+  bool relu = false;
+  bool training = true;  // backward will be called
+};
+
+struct Window {
+  int height = 1;
+  int width = 1;
+  int stride = 1;
+  int pad = 0;  // zeros on each side
+  // Positions of the window along an image side of `size`; 0 or less: it does not fit.
+  int rows(int size) const { return size + 2 * pad < height ? 0 : (size + 2 * pad - height) / stride + 1; }
+  int columns(int size) const { return size + 2 * pad < width ? 0 : (size + 2 * pad - width) / stride + 1; }
+};
+
+// A convolution and what follows it directly: relu, then a max-pool of `pool` × `pool` without overlap (0: none).
+struct ConvolutionShape {
+  std::int64_t samples = 0;
+  ImageShape input;
+  Window window;
+  int outputs = 0;  // channels
+  bool bias = true;
+  bool relu = false;
+  int pool = 0;
+  bool training = true;  // backward will be called
+  ImageShape convolved() const { return {window.rows(input.height), window.columns(input.width), outputs}; }
+  ImageShape output() const;  // after pooling; incomplete windows at the right and bottom are dropped
+};
+
+struct LinearForward {
+  ConstSlice input, weights, bias;
+  Slice output;
+  Slice saved;    // kept for backward; empty in evaluation
+  Slice scratch;  // contents mean nothing before and after
+};
+
+struct LinearBackward {
+  ConstSlice input, weights, output, saved;
+  Slice d_output;  // consumed: holds anything afterwards
+  Slice d_input;   // empty: not wanted
+  Slice d_weights, d_bias;
+  Slice scratch;
+};
+
+// A dense layer or convolution, planned for one shape. Weights are [inputs, outputs] or [height, width, in, out]; an
+// empty bias means none. Gradients are overwritten, not added to.
+class LinearPlan {
+ public:
+  virtual ~LinearPlan() = default;
+  virtual std::int64_t saved_size() const { return 0; }  // floats
+  virtual std::int64_t scratch_size() const { return 0; }
+  virtual void forward(const LinearForward& call) = 0;
+  virtual void backward(const LinearBackward& call) = 0;
+};
+
+// Normalises each channel over all rows (samples × height × width), then scale and shift, then adds `skip` (when
+// given), then relu. Ioffe and Szegedy 2015; variance is the biased one inside, the unbiased one in the running
+// average.
+struct BatchNormShape {
+  std::int64_t rows = 0;
+  std::int64_t channels = 0;
+  bool relu = false;
+};
+
+struct BatchNormForward {
+  ConstSlice input, skip, scale, shift;
+  Slice output;
+  Slice saved;                           // 2 × channels: mean, 1/deviation
+  Slice running_mean, running_variance;  // moved towards this batch by kBatchNormMomentum
+};
+
+struct BatchNormBackward {
+  ConstSlice input, output, scale, saved;
+  Slice d_output;     // afterwards: the gradient of what relu was applied to, which is also the gradient of `skip`
+  ConstSlice d_more;  // added to d_output first; may be empty
+  Slice d_input;      // empty: not wanted
+  Slice d_scale, d_shift;
+};
+
+struct BatchNormEvaluation {
+  ConstSlice input, skip, scale, shift, mean, variance;
+  Slice output;
+};
+
+inline constexpr float kBatchNormMomentum = 0.1f;
+inline constexpr float kBatchNormEpsilon = 1e-5f;
+
+struct PoolShape {
+  std::int64_t samples = 0;
+  ImageShape input;
+  Window window;
+  ImageShape output() const { return {window.rows(input.height), window.columns(input.width), input.channels}; }
+};
+
+// A shortcut without parameters past layers that shrink the image and widen it (He et al. 2016, option A): every
+// stride-th pixel, zero channels added on both sides.
+struct ShortcutShape {
+  std::int64_t samples = 0;
+  ImageShape input, output;
+  int stride = 1;
+};
+
+// Zeroes each value with probability `rate`, scales the rest by 1/(1 − rate). Which ones follows from (seed, layer,
+// step, dataset index of the sample, position) alone.
+struct DropoutShape {
+  std::int64_t samples = 0;
+  std::int64_t size = 0;  // per sample
+  float rate = 0;
+  std::uint32_t layer = 0;
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;
+  std::span<const std::int64_t> indices;
+};
+
+struct LossSum {
+  double loss_sum = 0;
+  std::int64_t correct = 0;
+};
+
+// Used by one thread at a time, the one that made it. Plans belong to the Compute that made them and must not outlive
+// it.
+class Compute {
+ public:
+  virtual ~Compute() = default;
+  virtual DeviceKind device() const = 0;
+  virtual std::unique_ptr<LinearPlan> plan_dense(const DenseShape& shape) = 0;
+  virtual std::unique_ptr<LinearPlan> plan_convolution(const ConvolutionShape& shape) = 0;
+
+  virtual void batch_norm_forward(const BatchNormShape& shape, const BatchNormForward& call) = 0;
+  virtual void batch_norm_backward(const BatchNormShape& shape, const BatchNormBackward& call) = 0;
+  virtual void batch_norm_evaluate(const BatchNormShape& shape, const BatchNormEvaluation& call) = 0;
+
+  // `winners` has a byte per output, in the memory of floats: pool_winners_size(shape) of them; empty in evaluation.
+  virtual void max_pool_forward(const PoolShape& shape, ConstSlice input, Slice output, Slice winners) = 0;
+  virtual void max_pool_backward(const PoolShape& shape, ConstSlice winners, ConstSlice d_output, Slice d_input) = 0;
+  // Zeros of the padding count as values.
+  virtual void average_pool_forward(const PoolShape& shape, ConstSlice input, Slice output) = 0;
+  virtual void average_pool_backward(const PoolShape& shape, ConstSlice d_output, Slice d_input) = 0;
+
+  // In relu_…, output may be input and d_input may be d_output.
+  virtual void relu_forward(ConstSlice input, Slice output) = 0;
+  virtual void relu_backward(ConstSlice output, ConstSlice d_output, Slice d_input) = 0;
+  virtual void dropout_forward(const DropoutShape& shape, ConstSlice input, Slice output) = 0;
+  virtual void dropout_backward(const DropoutShape& shape, ConstSlice d_output, Slice d_input) = 0;
+  virtual void shortcut_forward(const ShortcutShape& shape, ConstSlice input, Slice output) = 0;
+  virtual void shortcut_backward(const ShortcutShape& shape, ConstSlice d_output, Slice d_input) = 0;
+  virtual void add(ConstSlice a, ConstSlice b, Slice sum) = 0;  // sum may be a or b
+  virtual void copy(ConstSlice from, Slice into) = 0;
+  virtual void fill(Slice values, float value) = 0;
+
+  // Softmax cross-entropy summed over samples. `d_logits` (empty: not wanted) gets factor × its gradient.
+  // A sample counts as correct when its label's logit is the largest (the first of equals wins).
+  virtual LossSum softmax_cross_entropy(std::int64_t classes, ConstSlice logits, std::span<const std::int32_t> labels,
+                                        float factor, Slice d_logits) = 0;
+};
+
+std::int64_t pool_winners_size(const PoolShape& shape);  // floats
+
+// Arithmetic on the calling thread's core (and `threads` − 1 more). Prepares the calling thread as below.
+std::unique_ptr<Compute> make_cpu_compute(int threads);
+
+// For a thread that computes: `threads` OpenMP threads, and denormal numbers read and written as zero (with a saturated
+// softmax they make a step several times slower). Called by make_cpu_compute; a thread that uses flat algebra only may
+// call it itself.
+void prepare_compute_thread(int threads);
+
+}  // namespace eave

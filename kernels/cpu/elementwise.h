@@ -1,0 +1,20 @@
+// Passes over values that are bound by memory.
+#pragma once
+
+#include <cstdint>
+
+namespace eave::cpu {
+
+void relu(const float* input, float* output, std::int64_t count);
+// d_input = d_output where output > 0, else 0.
+void relu_gradient(const float* output, const float* d_output, float* d_input, std::int64_t count);
+void add(const float* a, const float* b, float* sum, std::int64_t count);
+void fill(float* values, float value, std::int64_t count);
+
+// rows × columns, in place: + bias, then max(·, 0) when relu. An absent bias is nullptr.
+void add_bias(float* values, const float* bias, bool relu, std::int64_t rows, std::int64_t columns);
+// The reverse: where `output` (nullptr: no relu) is not positive, d_output becomes 0; d_bias (nullptr: not wanted) gets
+// the sums of the columns, summed within groups of rows first: the error does not grow with the number of rows.
+void add_bias_gradient(const float* output, float* d_output, float* d_bias, std::int64_t rows, std::int64_t columns);
+
+}  // namespace eave::cpu

@@ -1,0 +1,14 @@
+// Compiles a function for several instruction sets; the fitting one is chosen when the program is loaded.
+// Sanitizers run before the choice can be made, so their builds go without (EAVE_ONE_VERSION).
+#pragma once
+
+#if defined(EAVE_ONE_VERSION) || !defined(__x86_64__)
+#define EAVE_MULTIVERSION
+#elif defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#define EAVE_MULTIVERSION __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define EAVE_MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+
+// For what such functions call: it must be compiled as part of them.
+#define EAVE_INLINE inline __attribute__((always_inline))

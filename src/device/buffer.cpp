@@ -1,0 +1,59 @@
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#include "eave/check.h"
+#include "eave/device.h"
+
+namespace eave {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kHugeFrom = std::size_t{4} << 20;
+constexpr std::size_t kLargestBytes = std::size_t{1} << 47;  // beyond any address space: keeps sizes from wrapping
+
+float* allocate_zeroed(std::size_t size) {
+  if (size > kLargestBytes / sizeof(float)) return nullptr;
+  const std::size_t bytes = size * sizeof(float);
+  const std::size_t alignment = bytes >= kHugeFrom ? kHugePage : kAlignment;
+  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, rounded);
+  if (memory == nullptr) return nullptr;
+#ifdef __linux__
+  if (bytes >= kHugeFrom) madvise(memory, rounded, MADV_HUGEPAGE);  // advice: failing is harmless
+#endif
+  std::memset(memory, 0, rounded);
+  return static_cast<float*>(memory);
+}
+
+}  // namespace
+
+Buffer::Buffer(std::size_t size) : size_(size) {
+  if (size == 0) return;
+  data_ = allocate_zeroed(size);
+  if (data_ == nullptr) {
+    throw Error(ExitCode::kResource, "cannot get memory for " + std::to_string(size) + " numbers (" +
+                                         std::to_string(size / (std::size_t{1} << 18)) +
+                                         " MiB); use a smaller batch or model, or fewer ranks on this machine");
+  }
+}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+Buffer::~Buffer() { std::free(data_); }
+
+}  // namespace eave

@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "device/cpu_plans.h"
+#include "eave/check.h"
+#include "kernels/cpu/batch_norm.h"
+#include "kernels/cpu/dropout.h"
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/loss.h"
+#include "kernels/cpu/pool.h"
+#include "kernels/cpu/shortcut.h"
+
+namespace eave {
+namespace {
+
+const float* address(ConstSlice values) { return values.empty() ? nullptr : values.data(); }
+std::int64_t count(ConstSlice values) { return static_cast<std::int64_t>(values.size()); }
+
+cpu::PoolGeometry geometry(const PoolShape& s) {
+  const ImageShape out = s.output();
+  return {s.samples, s.input.height,  s.input.width,  s.input.channels, out.height,
+          out.width, s.window.height, s.window.width, s.window.stride,  s.window.pad};
+}
+
+cpu::ShortcutGeometry geometry(const ShortcutShape& s) {
+  return {s.samples,       s.input.height, s.input.width,     s.input.channels,
+          s.output.height, s.output.width, s.output.channels, s.stride};
+}
+
+class CpuCompute final : public Compute {
+ public:
+  explicit CpuCompute(int threads) { prepare_compute_thread(threads); }
+
+  DeviceKind device() const override { return DeviceKind::kCpu; }
+  std::unique_ptr<LinearPlan> plan_dense(const DenseShape& shape) override { return make_cpu_dense(shape); }
+  std::unique_ptr<LinearPlan> plan_convolution(const ConvolutionShape& shape) override {
+    return make_cpu_convolution(context_, shape);
+  }
+
+  void batch_norm_forward(const BatchNormShape& shape, const BatchNormForward& call) override;
+  void batch_norm_backward(const BatchNormShape& shape, const BatchNormBackward& call) override;
+  void batch_norm_evaluate(const BatchNormShape& shape, const BatchNormEvaluation& call) override;
+
+  void max_pool_forward(const PoolShape& shape, ConstSlice input, Slice output, Slice winners) override {
+    cpu::max_pool(geometry(shape), input.data(), output.data(),
+                  winners.empty() ? nullptr : reinterpret_cast<std::uint8_t*>(winners.data()));
+  }
+  void max_pool_backward(const PoolShape& shape, ConstSlice winners, ConstSlice d_output, Slice d_input) override {
+    cpu::max_pool_gradient(geometry(shape), reinterpret_cast<const std::uint8_t*>(winners.data()), d_output.data(),
+                           d_input.data());
+  }
+  void average_pool_forward(const PoolShape& shape, ConstSlice input, Slice output) override {
+    cpu::average_pool(geometry(shape), input.data(), output.data());
+  }
+  void average_pool_backward(const PoolShape& shape, ConstSlice d_output, Slice d_input) override {
+    cpu::average_pool_gradient(geometry(shape), d_output.data(), d_input.data());
+  }
+
+  void relu_forward(ConstSlice input, Slice output) override { cpu::relu(input.data(), output.data(), count(output)); }
+  void relu_backward(ConstSlice output, ConstSlice d_output, Slice d_input) override {
+    cpu::relu_gradient(output.data(), d_output.data(), d_input.data(), count(d_input));
+  }
+  void dropout_forward(const DropoutShape& shape, ConstSlice input, Slice output) override;
+  void dropout_backward(const DropoutShape& shape, ConstSlice d_output, Slice d_input) override {
+    dropout_forward(shape, d_output, d_input);  // the same pattern and factor
+  }
+  void shortcut_forward(const ShortcutShape& shape, ConstSlice input, Slice output) override {
+    cpu::shortcut(geometry(shape), input.data(), output.data());
+  }
+  void shortcut_backward(const ShortcutShape& shape, ConstSlice d_output, Slice d_input) override {
+    cpu::shortcut_gradient(geometry(shape), d_output.data(), d_input.data());
+  }
+  void add(ConstSlice a, ConstSlice b, Slice sum) override { cpu::add(a.data(), b.data(), sum.data(), count(sum)); }
+  void copy(ConstSlice from, Slice into) override { std::copy_n(from.data(), count(into), into.data()); }
+  void fill(Slice values, float value) override { cpu::fill(values.data(), value, count(values)); }
+
+  LossSum softmax_cross_entropy(std::int64_t classes, ConstSlice logits, std::span<const std::int32_t> labels,
+                                float factor, Slice d_logits) override {
+    const auto totals =
+        cpu::softmax_cross_entropy(logits.data(), labels.data(), static_cast<std::int64_t>(labels.size()), classes,
+                                   factor, d_logits.empty() ? nullptr : d_logits.data());
+    return {totals.loss, totals.correct};
+  }
+
+ private:
+  // Per-channel numbers while a batch norm runs; grows to the widest layer.
+  struct Channels {
+    std::vector<double> sums;
+    std::vector<float> a, b, c;
+    void fit(std::size_t channels);
+    cpu::ChannelSums totals(std::size_t channels) { return {sums.data(), sums.data() + channels}; }
+  };
+
+  DnnlContext context_;
+  Channels channels_;
+};
+
+void CpuCompute::Channels::fit(std::size_t channels) {
+  if (a.size() >= channels) return;
+  sums.resize(2 * channels);
+  a.resize(channels);
+  b.resize(channels);
+  c.resize(channels);
+}
+
+void CpuCompute::batch_norm_forward(const BatchNormShape& shape, const BatchNormForward& call) {
+  const auto channels = static_cast<std::size_t>(shape.channels);
+  channels_.fit(channels);
+  const Slice mean = call.saved.first(channels);
+  const Slice inverse_deviation = call.saved.subspan(channels, channels);
+  float* variance = channels_.c.data();
+  cpu::channel_moments(call.input.data(), shape.rows, shape.channels, channels_.totals(channels), mean.data(),
+                       variance);
+  const float unbiased = static_cast<float>(shape.rows) / static_cast<float>(shape.rows > 1 ? shape.rows - 1 : 1);
+  for (std::size_t i = 0; i < channels; ++i) {
+    inverse_deviation[i] = 1.0f / std::sqrt(variance[i] + kBatchNormEpsilon);
+    channels_.a[i] = call.scale[i] * inverse_deviation[i];
+    channels_.b[i] = call.shift[i] - mean[i] * channels_.a[i];
+    call.running_mean[i] += kBatchNormMomentum * (mean[i] - call.running_mean[i]);
+    call.running_variance[i] += kBatchNormMomentum * (variance[i] * unbiased - call.running_variance[i]);
+  }
+  cpu::normalise(call.input.data(), address(call.skip), channels_.a.data(), channels_.b.data(), shape.relu, shape.rows,
+                 shape.channels, call.output.data());
+}
+
+void CpuCompute::batch_norm_backward(const BatchNormShape& shape, const BatchNormBackward& call) {
+  const auto channels = static_cast<std::size_t>(shape.channels);
+  channels_.fit(channels);
+  const ConstSlice mean = call.saved.first(channels);
+  const ConstSlice inverse_deviation = call.saved.subspan(channels, channels);
+  const cpu::NormGradientSums sums{call.input.data(), shape.relu ? call.output.data() : nullptr, address(call.d_more),
+                                   mean.data(), inverse_deviation.data()};
+  cpu::norm_gradient_sums(sums, shape.rows, shape.channels, channels_.totals(channels), call.d_output.data(),
+                          call.d_scale.data(), call.d_shift.data());
+  if (call.d_input.empty()) return;
+  // dx = γ/σ · (d − mean(d) − x̂ · mean(d·x̂)), written as a·d + b·x + c.
+  const float share = 1.0f / static_cast<float>(shape.rows);
+  for (std::size_t i = 0; i < channels; ++i) {
+    const float a = call.scale[i] * inverse_deviation[i];
+    const float b = -a * inverse_deviation[i] * call.d_scale[i] * share;
+    channels_.a[i] = a;
+    channels_.b[i] = b;
+    channels_.c[i] = -a * call.d_shift[i] * share - b * mean[i];
+  }
+  cpu::norm_input_gradient(call.d_output.data(), call.input.data(), channels_.a.data(), channels_.b.data(),
+                           channels_.c.data(), shape.rows, shape.channels, call.d_input.data());
+}
+
+void CpuCompute::batch_norm_evaluate(const BatchNormShape& shape, const BatchNormEvaluation& call) {
+  const auto channels = static_cast<std::size_t>(shape.channels);
+  channels_.fit(channels);
+  for (std::size_t i = 0; i < channels; ++i) {
+    channels_.a[i] = call.scale[i] / std::sqrt(call.variance[i] + kBatchNormEpsilon);
+    channels_.b[i] = call.shift[i] - call.mean[i] * channels_.a[i];
+  }
+  cpu::normalise(call.input.data(), address(call.skip), channels_.a.data(), channels_.b.data(), shape.relu, shape.rows,
+                 shape.channels, call.output.data());
+}
+
+void CpuCompute::dropout_forward(const DropoutShape& shape, ConstSlice input, Slice output) {
+  const RandomKey key{shape.seed, Purpose::kDropout, shape.layer};
+  for (std::int64_t sample = 0; sample < shape.samples; ++sample) {
+    // Steps take the upper half of the counter: 2^32 of them, and as many samples.
+    const auto index = static_cast<std::uint64_t>(shape.indices[static_cast<std::size_t>(sample)]);
+    const std::uint64_t counter = (static_cast<std::uint64_t>(shape.step) << 32) ^ index;
+    cpu::dropout(key, counter, shape.rate, shape.size, input.data() + sample * shape.size,
+                 output.data() + sample * shape.size);
+  }
+}
+
+}  // namespace
+
+ImageShape ConvolutionShape::output() const {
+  const ImageShape full = convolved();
+  return pool == 0 ? full : ImageShape{full.height / pool, full.width / pool, full.channels};
+}
+
+std::int64_t pool_winners_size(const PoolShape& shape) { return (shape.samples * shape.output().size() + 3) / 4; }
+
+std::unique_ptr<Compute> make_cpu_compute(int threads) { return std::make_unique<CpuCompute>(threads); }
+
+void check_dnnl(dnnl_status_t status, const char* what) {
+  EAVE_CHECK(status == dnnl_success, std::string("oneDNN, ") + what + ": status " + std::to_string(status));
+}
+
+}  // namespace eave

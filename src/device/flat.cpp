@@ -1,0 +1,57 @@
+#include "device/flat.h"
+
+#include <Eigen/Core>
+#include <cmath>
+#include <string>
+
+#include "eave/check.h"
+
+namespace eave::flat {
+namespace {
+
+using Vector = Eigen::Map<Eigen::ArrayXf>;
+using ConstVector = Eigen::Map<const Eigen::ArrayXf>;
+
+Vector view(Slice values) { return {values.data(), static_cast<Eigen::Index>(values.size())}; }
+ConstVector view(ConstSlice values) { return {values.data(), static_cast<Eigen::Index>(values.size())}; }
+
+void check_same_size(std::size_t a, std::size_t b) {
+  EAVE_CHECK(a == b, std::to_string(a) + " and " + std::to_string(b) + " numbers");
+}
+
+}  // namespace
+
+void add(Slice into, ConstSlice from) {
+  check_same_size(into.size(), from.size());
+  view(into) += view(from);
+}
+
+void add_scaled(Slice into, float factor, ConstSlice from) {
+  check_same_size(into.size(), from.size());
+  view(into) += factor * view(from);
+}
+
+void scale(Slice values, float factor) { view(values) *= factor; }
+
+void copy(Slice into, ConstSlice from) {
+  check_same_size(into.size(), from.size());
+  view(into) = view(from);
+}
+
+void fill(Slice values, float value) { view(values) = value; }
+
+double dot(ConstSlice a, ConstSlice b) {
+  check_same_size(a.size(), b.size());
+  return (view(a).cast<double>() * view(b).cast<double>()).sum();
+}
+
+double norm(ConstSlice values) { return std::sqrt(view(values).cast<double>().square().sum()); }
+
+double distance(ConstSlice a, ConstSlice b) {
+  check_same_size(a.size(), b.size());
+  return std::sqrt((view(a).cast<double>() - view(b).cast<double>()).square().sum());
+}
+
+bool all_finite(ConstSlice values) { return view(values).isFinite().all(); }
+
+}  // namespace eave::flat

@@ -1,0 +1,168 @@
+#include "nn/graph.h"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+constexpr std::int64_t kLargestOutput = std::int64_t{1} << 28;  // numbers per sample: 1 GiB
+
+const LayerKind& kind_of(const LayerText& text) {
+  const auto& kinds = layer_kinds();
+  return *std::find_if(kinds.begin(), kinds.end(), [&](const LayerKind& kind) { return kind.name == text.word; });
+}
+
+class Builder {
+ public:
+  Builder(ImageShape input, int classes, bool fuse) : shape_(input), classes_(classes), fuse_(fuse) {
+    graph_.input = input;
+  }
+
+  Graph build(const std::vector<LayerText>& texts) {
+    add_all(texts);
+    check_outputs(texts.back());
+    for (Node& node : graph_.nodes) place_tensors(node);
+    if (graph_.parameters.empty()) {
+      throw Error(ExitCode::kConfiguration, "model: it has no layer with parameters; add a dense or conv2d layer");
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  void add_all(const std::vector<LayerText>& texts) {
+    for (const LayerText& text : texts) text.word == "residual" ? add_block(text) : add(text);
+  }
+
+  void add(const LayerText& text) {
+    if (fuse_ && graph_.nodes.size() > barrier_ && graph_.nodes.back().layer->absorb(text)) {
+      shape_ = graph_.nodes.back().layer->output();
+      return;
+    }
+    std::unique_ptr<Layer> layer = kind_of(text).make({text, shape_, classes_});
+    check_size(text, layer->output());
+    if (layer->is_view()) {
+      barrier_ = graph_.nodes.size();
+      shape_ = layer->output();
+      return;
+    }
+    push(text, std::move(layer));
+  }
+
+  void push(const LayerText& text, std::unique_ptr<Layer> layer) {
+    Node node;
+    node.input = shape_;
+    node.layer = std::move(layer);
+    shape_ = node.layer->output();
+    if (!node.layer->parameters().empty()) {
+      const std::string& prefix = kind_of(text).prefix;
+      node.name = prefix + std::to_string(++numbers_[prefix]);
+    }
+    graph_.nodes.push_back(std::move(node));
+  }
+
+  // A block's own layers never merge with what is before it: the skip starts between them.
+  void add_block(const LayerText& text) {
+    if (!text.arguments.empty()) fail_layer(text, "\"" + text.arguments.front() + "\" is not understood here");
+    const std::size_t begin = graph_.nodes.size();
+    const ImageShape skip = shape_;
+    barrier_ = begin;
+    add_all(text.body);
+    if (graph_.nodes.size() == begin) fail_layer(text, "there are no layers in its parentheses");
+    const int stride = skip_stride(text, skip);
+    const bool merged = fuse_ && graph_.nodes.size() > barrier_ && graph_.nodes.back().layer->absorb(text);
+    if (!merged) push(text, kind_of(text).make({text, shape_, classes_}));
+    Node& sum = graph_.nodes.back();
+    sum.skip = static_cast<int>(begin);
+    sum.skip_shape = skip;
+    sum.skip_stride = stride;
+  }
+
+  int skip_stride(const LayerText& text, ImageShape skip) const {
+    const int stride = (skip.height + shape_.height - 1) / shape_.height;
+    const bool fits = (skip.height + stride - 1) / stride == shape_.height &&
+                      (skip.width + stride - 1) / stride == shape_.width && shape_.channels >= skip.channels &&
+                      (shape_.channels - skip.channels) % 2 == 0;
+    if (!fits) {
+      fail_fit(text, "its layers turn " + to_string(skip) + " into " + to_string(shape_) +
+                         ", which cannot be added to the block's input: keep the shape, or divide height and width by "
+                         "the same stride and add an even number of channels");
+    }
+    return stride;
+  }
+
+  void check_size(const LayerText& text, ImageShape output) const {
+    if (output.size() <= kLargestOutput) return;
+    fail_fit(text, "its output of " + to_string(output) + " numbers for each sample is too large");
+  }
+
+  void check_outputs(const LayerText& last) const {
+    if (shape_.size() == classes_) return;
+    fail_fit(last, "the model gives " + to_string(shape_) + " outputs, but the data has " + std::to_string(classes_) +
+                       " classes; end with \"dense classes\"");
+  }
+
+  void place_tensors(Node& node) {
+    node.parameters_at = graph_.parameter_size;
+    node.parameters_size = append(node.name, node.layer->parameters(), graph_.parameters, graph_.parameter_size);
+    node.statistics_at = graph_.statistics_size;
+    node.statistics_size = append(node.name, node.layer->statistics(), graph_.statistics, graph_.statistics_size);
+    for (const TensorInfo& tensor : node.layer->parameters()) {
+      const std::int64_t gap = aligned(tensor.size) - tensor.size;
+      if (gap > 0) node.padding.push_back({tensor.offset + tensor.size, gap});
+    }
+  }
+
+  static std::int64_t append(const std::string& name, std::vector<TensorInfo> tensors, std::vector<TensorInfo>& all,
+                             std::int64_t& end) {
+    const std::int64_t size = lay_out(tensors);
+    for (TensorInfo& tensor : tensors) {
+      tensor.name = name + "." + tensor.name;
+      tensor.offset += end;
+      all.push_back(std::move(tensor));
+    }
+    end += size;
+    return size;
+  }
+
+  Graph graph_;
+  ImageShape shape_;  // of the last activation so far
+  int classes_;
+  bool fuse_;
+  std::size_t barrier_ = 0;  // nodes before this one absorb nothing any more
+  std::map<std::string, int> numbers_;
+};
+
+std::string pad(std::string text, std::size_t width) {
+  // Counts characters, not bytes: "×" has two.
+  const auto length = static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return text + std::string(length < width ? width - length : 0, ' ');
+}
+
+}  // namespace
+
+Graph build_graph(const std::string& specification, ImageShape input, int classes, bool fuse) {
+  return Builder(input, classes, fuse).build(parse_specification(specification));
+}
+
+std::string summarise(const Graph& graph) {
+  std::ostringstream table;
+  std::int64_t total = 0;
+  table << pad("layer", 52) << pad("output", 16) << "parameters\n";
+  table << pad("input", 52) << pad(to_string(graph.input), 16) << "\n";
+  for (const Node& node : graph.nodes) {
+    std::int64_t count = 0;
+    for (const TensorInfo& tensor : node.layer->parameters()) count += tensor.size;
+    total += count;
+    const std::string name = node.name.empty() ? "" : node.name + ": ";
+    table << pad(name + node.layer->describe(), 52) << pad(to_string(node.layer->output()), 16) << count << "\n";
+  }
+  table << pad("total", 68) << total << "\n";
+  return table.str();
+}
+
+}  // namespace eave

@@ -1,0 +1,47 @@
+// A model as a chain of layers, with skips over parts of it, and the places of its tensors in the arenas.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nn/layer.h"
+
+namespace eave {
+
+// What lies between a layer's tensors, relative to the layer's slice.
+struct Padding {
+  std::int64_t begin = 0, size = 0;
+};
+
+// Activation 0 is the model's input; node i turns activation i into activation i + 1.
+struct Node {
+  std::unique_ptr<Layer> layer;
+  std::string name;  // "conv1"; "" for layers without tensors
+  ImageShape input;
+  int skip = -1;  // the activation that is added, or -1
+  ImageShape skip_shape;
+  int skip_stride = 1;
+  std::int64_t parameters_at = 0, parameters_size = 0;
+  std::int64_t statistics_at = 0, statistics_size = 0;
+  std::vector<Padding> padding;  // of the parameters
+  // The skip has to be shrunk and widened before it is added.
+  bool has_projection() const { return skip >= 0 && !(skip_shape == layer->output()); }
+  ShortcutShape projection(std::int64_t samples) const { return {samples, skip_shape, layer->output(), skip_stride}; }
+};
+
+struct Graph {
+  ImageShape input;
+  std::vector<Node> nodes;
+  std::vector<TensorInfo> parameters, statistics;
+  std::int64_t parameter_size = 0, statistics_size = 0;
+};
+
+// Throws Error: kUsage where the text cannot be read, kConfiguration where layers do not fit. `fuse`: layers take over
+// the work of those that follow; without it (a reference for tests) each stands alone.
+Graph build_graph(const std::string& specification, ImageShape input, int classes, bool fuse = true);
+
+// A table: layer, output shape, parameters.
+std::string summarise(const Graph& graph);
+
+}  // namespace eave

@@ -1,0 +1,94 @@
+// Batch normalisation (Ioffe and Szegedy 2015); with the residual sum and the relu that follow it, one operation.
+#include <algorithm>
+
+#include "nn/layer.h"
+
+namespace eave {
+namespace {
+
+class BatchNormPlan final : public LayerPlan {
+ public:
+  BatchNormPlan(Compute& compute, const BatchNormShape& shape, const std::vector<TensorInfo>& parameters,
+                const std::vector<TensorInfo>& statistics)
+      : compute_(compute),
+        shape_(shape),
+        scale_(parameters[0]),
+        shift_(parameters[1]),
+        mean_(statistics[0]),
+        variance_(statistics[1]) {}
+
+  std::int64_t saved_size() const override { return 2 * shape_.channels; }
+  void forward(const ForwardCall& call) override {
+    const ConstSlice scale = part(call.parameters, scale_);
+    const ConstSlice shift = part(call.parameters, shift_);
+    if (call.training) {
+      compute_.batch_norm_forward(
+          shape_, {call.input, call.skip, scale, shift, call.output, call.saved, part(call.moving_statistics, mean_),
+                   part(call.moving_statistics, variance_)});
+    } else {
+      compute_.batch_norm_evaluate(shape_, {call.input, call.skip, scale, shift, part(call.statistics, mean_),
+                                            part(call.statistics, variance_), call.output});
+    }
+  }
+  void backward(const BackwardCall& call) override {
+    compute_.batch_norm_backward(
+        shape_, {call.input, call.output, part(call.parameters, scale_), call.saved, call.d_output, call.d_more,
+                 call.d_input, part(call.d_parameters, scale_), part(call.d_parameters, shift_)});
+  }
+
+ private:
+  Compute& compute_;
+  BatchNormShape shape_;
+  TensorInfo scale_, shift_, mean_, variance_;
+};
+
+class BatchNorm final : public Layer {
+ public:
+  explicit BatchNorm(ImageShape shape)
+      : shape_(shape),
+        parameters_{make_tensor("scale", {shape.channels}), make_tensor("shift", {shape.channels})},
+        statistics_{make_tensor("mean", {shape.channels}), make_tensor("variance", {shape.channels})} {
+    lay_out(parameters_);
+    lay_out(statistics_);
+  }
+
+  std::string describe() const override {
+    return std::string("batch_norm") + (sum_ ? ", add input of block" : "") + (relu_ ? ", relu" : "");
+  }
+  ImageShape output() const override { return shape_; }
+  std::vector<TensorInfo> parameters() const override { return parameters_; }
+  std::vector<TensorInfo> statistics() const override { return statistics_; }
+  void initialise(const RandomKey&, Slice parameters, Slice statistics) const override {
+    std::ranges::fill(part(parameters, parameters_[0]), 1.0f);
+    std::ranges::fill(part(statistics, statistics_[1]), 1.0f);
+  }
+  bool absorb(const LayerText& next) override {
+    if (relu_) return false;
+    if (next.word == "residual" && !sum_) return sum_ = true;
+    if (next.word != "relu") return false;
+    ArgumentReader(next).finish();
+    return relu_ = true;
+  }
+  bool takes_two_gradients() const override { return true; }
+  std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t samples, bool) const override {
+    const BatchNormShape shape{samples * shape_.height * shape_.width, shape_.channels, relu_};
+    return std::make_unique<BatchNormPlan>(compute, shape, parameters_, statistics_);
+  }
+
+ private:
+  ImageShape shape_;
+  bool relu_ = false;
+  bool sum_ = false;
+  std::vector<TensorInfo> parameters_, statistics_;
+};
+
+std::unique_ptr<Layer> make(const LayerContext& context) {
+  ArgumentReader(context.text).finish();
+  return std::make_unique<BatchNorm>(context.input);
+}
+
+}  // namespace
+
+LayerKind describe_layer_batch_norm() { return {"batch_norm", "bn", "batch_norm", make}; }
+
+}  // namespace eave

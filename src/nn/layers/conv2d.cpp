@@ -1,0 +1,128 @@
+// Convolution of NHWC images; with the relu and the max-pool that follow it, one operation.
+#include <cmath>
+
+#include "nn/layer.h"
+
+namespace eave {
+namespace {
+
+constexpr int kMostChannels = 1 << 16;
+constexpr int kMostStride = 255;
+
+class ConvolutionLayerPlan final : public LayerPlan {
+ public:
+  ConvolutionLayerPlan(std::unique_ptr<LinearPlan> plan, const std::vector<TensorInfo>& tensors)
+      : plan_(std::move(plan)), weights_(tensors[0]), bias_(tensors.back()), has_bias_(tensors.size() == 2) {}
+
+  std::int64_t saved_size() const override { return plan_->saved_size(); }
+  std::int64_t scratch_size() const override { return plan_->scratch_size(); }
+  void forward(const ForwardCall& call) override {
+    plan_->forward({call.input, part(call.parameters, weights_),
+                    has_bias_ ? part(call.parameters, bias_) : ConstSlice(), call.output, call.saved, call.scratch});
+  }
+  void backward(const BackwardCall& call) override {
+    plan_->backward({call.input, part(call.parameters, weights_), call.output, call.saved, call.d_output, call.d_input,
+                     part(call.d_parameters, weights_), has_bias_ ? part(call.d_parameters, bias_) : Slice(),
+                     call.scratch});
+  }
+
+ private:
+  std::unique_ptr<LinearPlan> plan_;
+  TensorInfo weights_, bias_;
+  bool has_bias_;
+};
+
+class Convolution final : public Layer {
+ public:
+  Convolution(const LayerText& text, const ConvolutionShape& shape) : text_(text.text()), shape_(shape) {
+    const Window& window = shape.window;
+    tensors_ = {make_tensor("weight", {window.height, window.width, shape.input.channels, shape.outputs})};
+    if (shape.bias) tensors_.push_back(make_tensor("bias", {shape.outputs}));
+    lay_out(tensors_);
+  }
+
+  std::string describe() const override {
+    return text_ + (shape_.relu ? ", relu" : "") + (shape_.pool > 0 ? ", max_pool " + std::to_string(shape_.pool) : "");
+  }
+  ImageShape output() const override { return shape_.output(); }
+  std::vector<TensorInfo> parameters() const override { return tensors_; }
+  void initialise(const RandomKey& key, Slice parameters, Slice) const override {
+    const Window& window = shape_.window;
+    const double area = window.height * window.width;
+    const double fan_in = area * shape_.input.channels;
+    const double fan_out = area * shape_.outputs;
+    fill_normal(key, std::sqrt(2.0 / (before_relu_ ? fan_in : fan_in + fan_out)), part(parameters, tensors_[0]));
+  }
+  bool absorb(const LayerText& next) override;
+  std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t samples, bool training) const override {
+    ConvolutionShape shape = shape_;
+    shape.samples = samples;
+    shape.training = training;
+    return std::make_unique<ConvolutionLayerPlan>(compute.plan_convolution(shape), tensors_);
+  }
+
+ private:
+  bool absorb_pool(const LayerText& next);
+
+  std::string text_;
+  ConvolutionShape shape_;
+  bool before_relu_ = false;
+  std::vector<TensorInfo> tensors_;
+};
+
+bool Convolution::absorb(const LayerText& next) {
+  if (shape_.pool > 0) return false;
+  before_relu_ = before_relu_ || next.word == "relu" || next.word == "batch_norm";
+  if (next.word == "relu" && !shape_.relu) {
+    ArgumentReader(next).finish();
+    return shape_.relu = true;
+  }
+  return shape_.relu && next.word == "max_pool" && absorb_pool(next);
+}
+
+// Only plain pools without overlap; others stand alone.
+bool Convolution::absorb_pool(const LayerText& next) {
+  if (next.arguments.size() != 1) return false;
+  const ArgumentReader::Size size = ArgumentReader(next).take_size("the window");
+  const ImageShape full = shape_.convolved();
+  if (size.height != size.width || size.height > full.height || size.height > full.width || size.height > 15)
+    return false;
+  shape_.pool = size.height;
+  return true;
+}
+
+std::unique_ptr<Layer> make(const LayerContext& context) {
+  ArgumentReader arguments(context.text);
+  ConvolutionShape shape;
+  shape.input = context.input;
+  shape.outputs = arguments.take_count("the number of outputs", 1, kMostChannels);
+  const auto size = arguments.take_size("the window");
+  shape.window = {size.height, size.width, 1, 0};
+  while (arguments.has_next()) {
+    if (arguments.take_word("stride")) {
+      shape.window.stride = arguments.take_count("the stride", 1, kMostStride);
+    } else if (arguments.take_word("pad")) {
+      shape.window.pad = arguments.take_count("the padding", 0, std::min(size.height, size.width) - 1);
+    } else if (arguments.take_word("no_bias")) {
+      shape.bias = false;
+    } else {
+      break;
+    }
+  }
+  arguments.finish();
+  const ImageShape out = shape.output();
+  if (out.height < 1 || out.width < 1) {
+    fail_fit(context.text, "the window of " + std::to_string(size.height) + "×" + std::to_string(size.width) +
+                               " is larger than its input of " + to_string(context.input) +
+                               "; use a smaller window, padding, or fewer pools before it");
+  }
+  return std::make_unique<Convolution>(context.text, shape);
+}
+
+}  // namespace
+
+LayerKind describe_layer_conv2d() {
+  return {"conv2d", "conv", "conv2d OUTPUTS HEIGHTxWIDTH [stride S] [pad P] [no_bias]", make};
+}
+
+}  // namespace eave

@@ -1,0 +1,76 @@
+// y = x·W + b over all values of a sample, in the order they are stored (height, width, channel).
+#include <cmath>
+
+#include "nn/layer.h"
+
+namespace eave {
+namespace {
+
+constexpr int kMostOutputs = 1 << 20;
+
+class DensePlan final : public LayerPlan {
+ public:
+  DensePlan(std::unique_ptr<LinearPlan> plan, const std::vector<TensorInfo>& tensors)
+      : plan_(std::move(plan)), weights_(tensors[0]), bias_(tensors[1]) {}
+
+  std::int64_t saved_size() const override { return plan_->saved_size(); }
+  std::int64_t scratch_size() const override { return plan_->scratch_size(); }
+  void forward(const ForwardCall& call) override {
+    plan_->forward({call.input, part(call.parameters, weights_), part(call.parameters, bias_), call.output, call.saved,
+                    call.scratch});
+  }
+  void backward(const BackwardCall& call) override {
+    plan_->backward({call.input, part(call.parameters, weights_), call.output, call.saved, call.d_output, call.d_input,
+                     part(call.d_parameters, weights_), part(call.d_parameters, bias_), call.scratch});
+  }
+
+ private:
+  std::unique_ptr<LinearPlan> plan_;
+  TensorInfo weights_, bias_;
+};
+
+class Dense final : public Layer {
+ public:
+  Dense(std::int64_t inputs, int outputs)
+      : inputs_(inputs),
+        outputs_(outputs),
+        tensors_{make_tensor("weight", {inputs, outputs}), make_tensor("bias", {outputs})} {
+    lay_out(tensors_);
+  }
+
+  std::string describe() const override { return "dense " + std::to_string(outputs_) + (relu_ ? ", relu" : ""); }
+  ImageShape output() const override { return {1, 1, outputs_}; }
+  std::vector<TensorInfo> parameters() const override { return tensors_; }
+  void initialise(const RandomKey& key, Slice parameters, Slice) const override {
+    const double fan = static_cast<double>(inputs_);
+    fill_normal(key, std::sqrt(2.0 / (relu_ ? fan : fan + outputs_)), part(parameters, tensors_[0]));
+  }
+  bool absorb(const LayerText& next) override {
+    if (next.word != "relu" || relu_) return false;
+    ArgumentReader(next).finish();
+    return relu_ = true;
+  }
+  std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t samples, bool training) const override {
+    return std::make_unique<DensePlan>(compute.plan_dense({samples, inputs_, outputs_, relu_, training}), tensors_);
+  }
+
+ private:
+  std::int64_t inputs_;
+  int outputs_;
+  bool relu_ = false;
+  std::vector<TensorInfo> tensors_;
+};
+
+std::unique_ptr<Layer> make(const LayerContext& context) {
+  ArgumentReader arguments(context.text);
+  const int outputs =
+      arguments.take_word("classes") ? context.classes : arguments.take_count("the number of outputs", 1, kMostOutputs);
+  arguments.finish();
+  return std::make_unique<Dense>(context.input.size(), outputs);
+}
+
+}  // namespace
+
+LayerKind describe_layer_dense() { return {"dense", "dense", "dense OUTPUTS|classes", make}; }
+
+}  // namespace eave

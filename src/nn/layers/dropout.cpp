@@ -1,0 +1,63 @@
+// Zeroes values at random while training (Srivastava et al. 2014), the same ones whatever the number of ranks.
+#include <sstream>
+
+#include "nn/layer.h"
+
+namespace eave {
+namespace {
+
+class DropoutPlan final : public LayerPlan {
+ public:
+  DropoutPlan(Compute& compute, std::int64_t size, float rate, std::uint32_t layer)
+      : compute_(compute), size_(size), rate_(rate), layer_(layer) {}
+
+  void forward(const ForwardCall& call) override {
+    if (call.training) return compute_.dropout_forward(shape(call.batch, call.seed), call.input, call.output);
+    compute_.copy(call.input, call.output);
+  }
+  void backward(const BackwardCall& call) override {
+    if (!call.d_input.empty()) compute_.dropout_backward(shape(call.batch, call.seed), call.d_output, call.d_input);
+  }
+
+ private:
+  DropoutShape shape(const Batch& batch, std::uint64_t seed) const {
+    return {batch.samples, size_, rate_, layer_, seed, batch.step, batch.indices};
+  }
+
+  Compute& compute_;
+  std::int64_t size_;
+  float rate_;
+  std::uint32_t layer_;
+};
+
+class Dropout final : public Layer {
+ public:
+  Dropout(ImageShape shape, float rate, int number) : shape_(shape), rate_(rate), number_(number) {}
+  std::string describe() const override {
+    std::ostringstream text;
+    text << "dropout " << rate_;
+    return text.str();
+  }
+  ImageShape output() const override { return shape_; }
+  std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t, bool) const override {
+    return std::make_unique<DropoutPlan>(compute, shape_.size(), rate_, static_cast<std::uint32_t>(number_));
+  }
+
+ private:
+  ImageShape shape_;
+  float rate_;
+  int number_;
+};
+
+std::unique_ptr<Layer> make(const LayerContext& context) {
+  ArgumentReader arguments(context.text);
+  const float rate = arguments.take_fraction("the share that is dropped");
+  arguments.finish();
+  return std::make_unique<Dropout>(context.input, rate, context.text.number);
+}
+
+}  // namespace
+
+LayerKind describe_layer_dropout() { return {"dropout", "", "dropout RATE", make}; }
+
+}  // namespace eave

@@ -1,0 +1,32 @@
+// All values of a sample in one row. Dense layers take images as they are, so this is for texts that say it.
+#include "eave/check.h"
+#include "nn/layer.h"
+
+namespace eave {
+namespace {
+
+class Flatten final : public Layer {
+ public:
+  explicit Flatten(ImageShape input) : size_(static_cast<int>(input.size())) {}
+  std::string describe() const override { return "flatten"; }
+  ImageShape output() const override { return {1, 1, size_}; }
+  bool is_view() const override { return true; }
+  std::unique_ptr<LayerPlan> plan(Compute&, std::int64_t, bool) const override {
+    EAVE_CHECK(false, "a view has nothing to plan");
+    return nullptr;
+  }
+
+ private:
+  int size_;
+};
+
+std::unique_ptr<Layer> make(const LayerContext& context) {
+  ArgumentReader(context.text).finish();
+  return std::make_unique<Flatten>(context.input);
+}
+
+}  // namespace
+
+LayerKind describe_layer_flatten() { return {"flatten", "", "flatten", make}; }
+
+}  // namespace eave

@@ -1,0 +1,18 @@
+// The mean of each channel over the whole image.
+#include "nn/pool_text.h"
+
+namespace eave {
+namespace {
+
+std::unique_ptr<Layer> make(const LayerContext& context) {
+  ArgumentReader(context.text).finish();
+  const ImageShape in = context.input;
+  // One window over the whole image; its stride is never taken.
+  return make_average_pool(context.text, PoolShape{0, in, {in.height, in.width, in.height, 0}});
+}
+
+}  // namespace
+
+LayerKind describe_layer_global_pool() { return {"global_pool", "", "global_pool", make}; }
+
+}  // namespace eave

@@ -1,0 +1,52 @@
+// y = layers(x) + x. When the layers shrink the image and widen it, x is subsampled and gets zero channels (option A of
+// He et al. 2016). This is the sum alone; the layers in the parentheses are the model's own, and a batch_norm at their
+// end absorbs it.
+#include "nn/layer.h"
+
+namespace eave {
+namespace {
+
+class ResidualPlan final : public LayerPlan {
+ public:
+  ResidualPlan(Compute& compute, bool relu) : compute_(compute), relu_(relu) {}
+
+  void forward(const ForwardCall& call) override {
+    compute_.add(call.input, call.skip, call.output);
+    if (relu_) compute_.relu_forward(call.output, call.output);
+  }
+  void backward(const BackwardCall& call) override {
+    if (relu_) compute_.relu_backward(call.output, call.d_output, call.d_output);
+    if (!call.d_input.empty()) compute_.copy(call.d_output, call.d_input);
+  }
+
+ private:
+  Compute& compute_;
+  bool relu_;
+};
+
+class Residual final : public Layer {
+ public:
+  explicit Residual(ImageShape shape) : shape_(shape) {}
+  std::string describe() const override { return relu_ ? "add input of block, relu" : "add input of block"; }
+  ImageShape output() const override { return shape_; }
+  bool absorb(const LayerText& next) override {
+    if (next.word != "relu" || relu_) return false;
+    ArgumentReader(next).finish();
+    return relu_ = true;
+  }
+  std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t, bool) const override {
+    return std::make_unique<ResidualPlan>(compute, relu_);
+  }
+
+ private:
+  ImageShape shape_;
+  bool relu_ = false;
+};
+
+std::unique_ptr<Layer> make(const LayerContext& context) { return std::make_unique<Residual>(context.input); }
+
+}  // namespace
+
+LayerKind describe_layer_residual() { return {"residual", "", "residual(LAYER; LAYER; …)", make}; }
+
+}  // namespace eave

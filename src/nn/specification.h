@@ -1,0 +1,55 @@
+// The text of a model: layers separated by ';', arguments by spaces, blocks in parentheses:
+//     conv2d 16 3x3 pad 1; relu; residual(conv2d 16 3x3 pad 1; batch_norm); dense classes
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "eave/batch.h"
+
+namespace eave {
+
+// One layer as it was written.
+struct LayerText {
+  std::string word;
+  std::vector<std::string> arguments;
+  std::vector<LayerText> body;  // what stands in parentheses
+  bool has_body = false;
+  int number = 0;            // counted from 1 through the whole text, as in messages
+  std::string text() const;  // "conv2d 32 5x5"
+};
+
+// Throws Error(kUsage) for text without layers, unknown layers (all known ones are listed) and unbalanced parentheses.
+std::vector<LayerText> parse_specification(const std::string& text);
+
+// Throws Error(kUsage): "model layer 3 "conv2d 32 5": <what>. Usage: <usage of the layer>".
+[[noreturn]] void fail_layer(const LayerText& layer, const std::string& what);
+// The same with kConfiguration: the text can be read, but the layer does not fit what comes before it.
+[[noreturn]] void fail_fit(const LayerText& layer, const std::string& what);
+
+std::string to_string(ImageShape shape);  // "28×28×1"
+
+// Reads a layer's arguments in order; every failure names layer, argument and usage.
+class ArgumentReader {
+ public:
+  explicit ArgumentReader(const LayerText& layer) : layer_(layer) {}
+
+  bool has_next() const { return next_ < layer_.arguments.size(); }
+  bool take_word(std::string_view word);  // true and past it when it comes next
+  int take_count(std::string_view name, int least, int most);
+  float take_fraction(std::string_view name);  // in [0, 1)
+  struct Size {
+    int height, width;
+  };
+  Size take_size(std::string_view name);  // "5x3", or "5" for "5x5"
+  void finish() const;                    // fails when something is left
+
+ private:
+  const std::string& take(std::string_view name);
+  const LayerText& layer_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace eave

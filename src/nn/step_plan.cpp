@@ -1,0 +1,162 @@
+#include "nn/step_plan.h"
+
+#include <algorithm>
+
+namespace eave {
+namespace {
+
+Slice at(Slice arena, std::int64_t offset, std::int64_t size) {
+  return arena.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
+}
+
+template <class AnySlice>
+AnySlice range(AnySlice of_model, std::int64_t offset, std::int64_t size) {
+  return of_model.empty() ? AnySlice()
+                          : of_model.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
+}
+
+}  // namespace
+
+StepPlan::StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, bool training)
+    : graph_(graph), compute_(compute), samples_(samples), training_(training), steps_(graph.nodes.size()) {
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    steps_[i].work = graph.nodes[i].layer->plan(compute, samples, training);
+    scratch_size_ = std::max(scratch_size_, steps_[i].work->scratch_size());
+  }
+  while (graph.nodes[first_with_parameters_].parameters_size == 0) ++first_with_parameters_;
+  ArenaPlanner planner;
+  scratch_ = planner.take(scratch_size_);
+  place_forward(planner);
+  if (training) place_backward(planner);
+  arena_size_ = planner.peak();
+}
+
+std::int64_t StepPlan::input_size(std::size_t node) const { return samples_ * graph_.nodes[node].input.size(); }
+std::int64_t StepPlan::output_size(std::size_t node) const {
+  return samples_ * graph_.nodes[node].layer->output().size();
+}
+
+bool StepPlan::wants_gradient(std::size_t activation) const { return activation > first_with_parameters_; }
+
+void StepPlan::place_forward(ArenaPlanner& planner) {
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    if (graph_.nodes[i].has_projection()) step.projected = planner.take(output_size(i));
+    step.output = planner.take(output_size(i));
+    const std::int64_t saved = step.work->saved_size();
+    if (training_ && saved > 0) step.saved = planner.take(saved);
+    if (step.projected >= 0) planner.release(step.projected);
+    if (!training_) release_last_uses(planner, i);
+  }
+}
+
+// Evaluation keeps no activation longer than the last layer that reads it.
+void StepPlan::release_last_uses(ArenaPlanner& planner, std::size_t node) {
+  std::vector<int> read = {static_cast<int>(node)};
+  if (graph_.nodes[node].skip >= 0 && graph_.nodes[node].skip != read[0]) read.push_back(graph_.nodes[node].skip);
+  for (const int activation : read) {
+    const auto reads = [&](const Node& later) { return later.skip == activation; };
+    const auto rest = graph_.nodes.begin() + static_cast<std::ptrdiff_t>(node) + 1;
+    if (activation == 0 || std::any_of(rest, graph_.nodes.end(), reads)) continue;
+    planner.release(steps_[static_cast<std::size_t>(activation) - 1].output);
+  }
+}
+
+// Gradients take the places of activations that backward no longer needs.
+void StepPlan::place_backward(ArenaPlanner& planner) {
+  steps_.back().d_outputs = {planner.take(output_size(steps_.size() - 1))};
+  for (std::size_t i = steps_.size(); i-- > first_with_parameters_;) {
+    Step& step = steps_[i];
+    const Node& node = graph_.nodes[i];
+    if (wants_gradient(i)) {
+      step.d_input = planner.take(input_size(i));
+      steps_[i - 1].d_outputs.push_back(step.d_input);
+    }
+    const auto skip = static_cast<std::size_t>(std::max(node.skip, 0));
+    const bool passes_on = node.skip >= 0 && wants_gradient(skip);
+    if (passes_on && node.has_projection()) {
+      step.d_projected = planner.take(samples_ * node.skip_shape.size());
+      steps_[skip - 1].d_outputs.push_back(step.d_projected);
+    } else if (passes_on) {
+      steps_[skip - 1].d_outputs.push_back(step.d_outputs.front());
+    }
+    const bool keeps_first = passes_on && !node.has_projection();
+    for (std::size_t k = keeps_first ? 1 : 0; k < step.d_outputs.size(); ++k) planner.release(step.d_outputs[k]);
+    planner.release(step.output);
+    if (step.saved >= 0) planner.release(step.saved);
+  }
+}
+
+ConstSlice StepPlan::activation(const StepCall& call, std::size_t index) const {
+  return index == 0 ? call.batch.inputs : at(call.arena, steps_[index - 1].output, output_size(index - 1));
+}
+
+ConstSlice StepPlan::skip(const StepCall& call, std::size_t index) {
+  const Node& node = graph_.nodes[index];
+  if (node.skip < 0) return {};
+  const ConstSlice from = activation(call, static_cast<std::size_t>(node.skip));
+  if (!node.has_projection()) return from;
+  const Slice projected = at(call.arena, steps_[index].projected, output_size(index));
+  compute_.shortcut_forward(node.projection(samples_), from, projected);
+  return projected;
+}
+
+ConstSlice StepPlan::forward(const StepCall& call) {
+  const Slice scratch = at(call.arena, scratch_, scratch_size_);
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Node& node = graph_.nodes[i];
+    Step& step = steps_[i];
+    const Slice saved = training_ && step.saved >= 0 ? at(call.arena, step.saved, step.work->saved_size()) : Slice();
+    step.work->forward({call.batch, call.seed, training_, activation(call, i), skip(call, i),
+                        range(call.parameters, node.parameters_at, node.parameters_size),
+                        range(call.statistics, node.statistics_at, node.statistics_size),
+                        range(call.moving_statistics, node.statistics_at, node.statistics_size),
+                        at(call.arena, step.output, output_size(i)), saved, scratch});
+  }
+  return activation(call, steps_.size());
+}
+
+Slice StepPlan::output_gradient(Slice arena) const {
+  return at(arena, steps_.back().d_outputs.front(), output_size(steps_.size() - 1));
+}
+
+// Several layers read this activation: all but what the layer adds itself is added here.
+void StepPlan::sum_gradients(const StepCall& call, std::size_t index, Slice& d_output, ConstSlice& d_more) {
+  const std::vector<std::int64_t>& places = steps_[index].d_outputs;
+  const std::int64_t size = output_size(index);
+  d_output = at(call.arena, places.front(), size);
+  std::size_t next = 1;
+  if (places.size() > 1 && graph_.nodes[index].layer->takes_two_gradients())
+    d_more = at(call.arena, places[next++], size);
+  for (; next < places.size(); ++next) compute_.add(d_output, at(call.arena, places[next], size), d_output);
+}
+
+void StepPlan::run_backward(const StepCall& call, std::size_t index, Slice d_parameters) {
+  const Node& node = graph_.nodes[index];
+  Step& step = steps_[index];
+  Slice d_output;
+  ConstSlice d_more;
+  sum_gradients(call, index, d_output, d_more);
+  const Slice d_input = step.d_input >= 0 ? at(call.arena, step.d_input, input_size(index)) : Slice();
+  const ConstSlice saved = step.saved >= 0 ? at(call.arena, step.saved, step.work->saved_size()) : Slice();
+  step.work->backward({call.batch, call.seed, activation(call, index), activation(call, index + 1),
+                       range(call.parameters, node.parameters_at, node.parameters_size), saved, d_output, d_more,
+                       d_input, d_parameters, at(call.arena, scratch_, scratch_size_)});
+  if (step.d_projected >= 0) {
+    compute_.shortcut_backward(node.projection(samples_), d_output,
+                               at(call.arena, step.d_projected, samples_ * node.skip_shape.size()));
+  }
+}
+
+void StepPlan::backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready) {
+  for (std::size_t i = steps_.size(); i-- > first_with_parameters_;) {
+    const Node& node = graph_.nodes[i];
+    const Slice d_parameters = range(gradients, node.parameters_at, node.parameters_size);
+    run_backward(call, i, d_parameters);
+    if (node.parameters_size == 0) continue;
+    for (const Padding& padding : node.padding) compute_.fill(at(d_parameters, padding.begin, padding.size), 0);
+    ready(d_parameters);
+  }
+}
+
+}  // namespace eave

@@ -1,0 +1,64 @@
+// A graph planned for a number of samples: its layers' plans, and the place of every value in one arena.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "nn/arena_planner.h"
+#include "nn/graph.h"
+
+namespace eave {
+
+// What a pass works with. The arena is as large as the plan asks and means nothing between steps.
+struct StepCall {
+  const Batch& batch;
+  std::uint64_t seed = 0;
+  ConstSlice parameters, statistics;
+  Slice moving_statistics;  // the same as statistics, or empty in evaluation
+  Slice arena;
+};
+
+class StepPlan {
+ public:
+  // `graph` and `compute` outlive the plan.
+  StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, bool training);
+
+  std::int64_t arena_size() const { return arena_size_; }
+  ConstSlice forward(const StepCall& call);
+  // Where backward expects the gradient of what forward returned.
+  Slice output_gradient(Slice arena) const;
+  void backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready);
+
+ private:
+  struct Step {
+    std::unique_ptr<LayerPlan> work;
+    std::int64_t output = -1, saved = -1;
+    std::int64_t projected = -1, d_projected = -1;  // the skip, shrunk and widened; and its gradient before that
+    std::int64_t d_input = -1;
+    std::vector<std::int64_t> d_outputs;  // parts of the output's gradient, in the order they are made
+  };
+
+  void place_forward(ArenaPlanner& planner);
+  void place_backward(ArenaPlanner& planner);
+  void release_last_uses(ArenaPlanner& planner, std::size_t node);
+  bool wants_gradient(std::size_t activation) const;
+
+  std::int64_t input_size(std::size_t node) const;  // of all samples
+  std::int64_t output_size(std::size_t node) const;
+  ConstSlice activation(const StepCall& call, std::size_t index) const;
+  ConstSlice skip(const StepCall& call, std::size_t node);
+  void sum_gradients(const StepCall& call, std::size_t node, Slice& d_output, ConstSlice& d_more);
+  void run_backward(const StepCall& call, std::size_t node, Slice d_parameters);
+
+  const Graph& graph_;
+  Compute& compute_;
+  std::int64_t samples_;
+  bool training_;
+  std::vector<Step> steps_;
+  std::size_t first_with_parameters_ = 0;
+  std::int64_t scratch_ = 0, scratch_size_ = 0;
+  std::int64_t arena_size_ = 0;
+};
+
+}  // namespace eave

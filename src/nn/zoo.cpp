@@ -1,0 +1,65 @@
+// The named models.
+#include "eave/check.h"
+#include "eave/model.h"
+#include "nn/specification.h"
+
+namespace eave {
+namespace {
+
+struct NamedModel {
+  const char* name;
+  std::string text;
+};
+
+// He et al. 2016, section 4.2, n = 3: three stages of three blocks with 16, 32 and 64 channels; shortcuts of option A.
+std::string resnet20() {
+  std::string text = "conv2d 16 3x3 pad 1 no_bias; batch_norm; relu; ";
+  for (const int channels : {16, 32, 64}) {
+    for (int block = 0; block < 3; ++block) {
+      const std::string layer = "conv2d " + std::to_string(channels) + " 3x3 pad 1 no_bias";
+      const bool shrinks = channels > 16 && block == 0;
+      text +=
+          "residual(" + layer + (shrinks ? " stride 2" : "") + "; batch_norm; relu; " + layer + "; batch_norm); relu; ";
+    }
+  }
+  return text + "global_pool; dense classes";
+}
+
+const std::vector<NamedModel>& zoo() {
+  static const std::vector<NamedModel> models = {
+      {"mlp", "flatten; dense 1024; relu; dense 1024; relu; dense classes"},
+      {"lenet",
+       "conv2d 32 5x5 pad 2; relu; max_pool 2; conv2d 64 5x5 pad 2; relu; max_pool 2; "
+       "flatten; dense 1024; relu; dropout 0.5; dense classes"},
+      // Zhang, Choromanska and LeCun 2015, section 5: for crops of 28 × 28 × 3.
+      {"cifar7",
+       "conv2d 64 5x5; relu; max_pool 2; conv2d 128 5x5; relu; max_pool 2; conv2d 64 3x3; relu; "
+       "flatten; dense 256; relu; dropout 0.5; dense classes"},
+      {"resnet20", resnet20()},
+  };
+  return models;
+}
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const NamedModel& model : zoo()) names.emplace_back(model.name);
+  return names;
+}
+
+std::string model_specification(const std::string& name_or_text) {
+  for (const NamedModel& model : zoo()) {
+    if (name_or_text == model.name) return model.text;
+  }
+  try {
+    parse_specification(name_or_text);
+  } catch (const Error& error) {
+    std::string names;
+    for (const std::string& name : model_names()) names += (names.empty() ? "" : ", ") + name;
+    throw Error(error.code(), std::string(error.what()) + "\nNamed models are: " + names);
+  }
+  return name_or_text;
+}
+
+}  // namespace eave

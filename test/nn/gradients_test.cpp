@@ -1,0 +1,131 @@
+// Gradients of every layer, alone and in the combinations that are fused, against central differences of a reference in
+// double that shares no code with the layers.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fixture.h"
+#include "reference.h"
+
+namespace eave {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* text;
+  ImageShape input;
+  int samples;
+};
+
+class Gradients : public ::testing::TestWithParam<Case> {};
+
+constexpr int kClasses = 3;
+constexpr double kStep = 1e-5;
+
+// A central difference with step h errs by h²·f'''/6 and by rounding 1e-16/h: 1e-10 and 1e-11 here. Where the step
+// crosses a kink of relu or max_pool it is meaningless; one-sided differences then disagree and the entry is left out.
+// Float gradients err by their rounding, 6e-8 times the sums' length and condition: 2e-5 of the largest entry is ample
+// for these sizes, and far below any mistake in a formula.
+constexpr double kTolerance = 2e-5;
+
+TEST_P(Gradients, equal_central_differences_in_double) {
+  const Case& c = GetParam();
+  TestModel test(c.text, c.input, kClasses, c.samples);
+  const TestBatch data(c.input, kClasses, c.samples, 100, 3);
+  for (std::size_t i = 0; i < test.parameters.size(); ++i) test.parameters[i] += 0.05f * std::sin(float(i) + 1);
+  const Score score = test.train(data.batch);
+
+  std::vector<double> point(test.parameters.begin(), test.parameters.end());
+  const auto loss = [&] {
+    return reference_loss(c.text, c.input, kClasses, data.batch, 5, test.model.parameters(), point).loss;
+  };
+  const double here = loss();
+  EXPECT_NEAR(score.loss_sum / c.samples, here, 1e-5 * (1 + here));
+
+  double largest = 0;
+  for (const float g : test.gradients) largest = std::max(largest, std::abs(double{g}));
+  ASSERT_GT(largest, 1e-3) << "a case whose gradients vanish shows nothing";
+  int compared = 0, skipped = 0;
+  for (const TensorInfo& tensor : test.model.parameters()) {
+    for (std::int64_t i = tensor.offset; i < tensor.offset + tensor.size; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const double original = point[at];
+      point[at] = original + kStep;
+      const double above = loss();
+      point[at] = original - kStep;
+      const double below = loss();
+      point[at] = original;
+      const double right = (above - here) / kStep, left = (here - below) / kStep;
+      if (std::abs(right - left) > 1e-3 * largest) {
+        ++skipped;
+        continue;
+      }
+      ++compared;
+      ASSERT_NEAR(test.gradients[at], (above - below) / (2 * kStep), kTolerance * largest)
+          << tensor.name << "[" << i - tensor.offset << "]";
+    }
+  }
+  EXPECT_GT(compared, 20 * skipped) << "too many kinks: the case shows little";
+}
+
+const Case kCases[] = {
+    {"dense", "dense classes", {2, 3, 2}, 5},
+    {"dense_relu", "dense 7; relu; dense classes", {1, 1, 6}, 9},
+    {"dense_wide", "dense 70; relu; dense classes", {1, 1, 5}, 3},
+    {"relu_alone", "relu; dense 5; dropout 0.2; relu; dense classes", {1, 1, 6}, 7},
+    {"dropout", "dense 20; relu; dropout 0.5; dense 9; dropout 0.3; dense classes", {1, 1, 6}, 7},
+    {"conv", "conv2d 4 3x3; dense classes", {6, 5, 2}, 3},
+    {"conv_relu", "conv2d 16 3x2; relu; dense classes", {5, 5, 3}, 3},
+    {"conv_padded_strided", "conv2d 5 3x3 pad 1 stride 2; relu; conv2d 4 3x3 pad 2; dense classes", {7, 6, 3}, 3},
+    {"conv_stride_cuts_padding", "conv2d 4 3x3 pad 1 stride 3; dense classes", {6, 6, 2}, 3},
+    {"conv_no_bias", "conv2d 3 2x2 no_bias; relu; dense classes", {4, 4, 1}, 4},
+    {"conv_one_channel", "conv2d 16 5x5 pad 2; relu; max_pool 2; dense classes", {8, 8, 1}, 3},
+    {"conv_pool",
+     "conv2d 16 3x3 pad 1; relu; max_pool 2; conv2d 16 3x3; relu; max_pool 2; dense classes",
+     {8, 8, 3},
+     3},
+    {"conv_pool_leftover",
+     "conv2d 16 3x3; relu; max_pool 2; conv2d 32 3x3 pad 1; relu; max_pool 3; dense classes",
+     {9, 9, 2},
+     2},
+    {"conv_pool_odd_channels",
+     "conv2d 5 3x3 pad 1; relu; max_pool 2; conv2d 6 2x2; relu; max_pool 2; dense classes",
+     {8, 8, 3},
+     3},
+    {"max_pool_alone", "conv2d 4 3x3; max_pool 2; relu; dense classes", {8, 7, 2}, 3},
+    {"max_pool_overlapping", "conv2d 4 2x2; relu; max_pool 3 stride 2 pad 1; dense classes", {8, 8, 2}, 3},
+    {"average_pool", "conv2d 4 3x3; average_pool 2; dense classes", {8, 7, 2}, 3},
+    {"average_pool_overlapping", "conv2d 4 2x2; relu; average_pool 3 stride 2 pad 1; dense classes", {8, 8, 2}, 3},
+    {"global_pool", "conv2d 6 3x3; relu; global_pool; dense classes", {6, 5, 2}, 4},
+    {"batch_norm", "conv2d 16 3x3 no_bias; batch_norm; dense classes", {5, 5, 2}, 4},
+    {"batch_norm_relu",
+     "conv2d 5 3x3; batch_norm; relu; conv2d 33 2x2; batch_norm; relu; global_pool; dense classes",
+     {5, 5, 2},
+     4},
+    {"batch_norm_of_dense", "dense 6; batch_norm; relu; dense classes", {1, 1, 5}, 9},
+    {"batch_norm_first", "batch_norm; conv2d 4 3x3; relu; dense classes", {5, 5, 3}, 4},
+    {"residual", "conv2d 4 3x3; residual(conv2d 4 3x3 pad 1; relu; conv2d 4 1x1); relu; dense classes", {5, 5, 2}, 3},
+    {"residual_of_input", "residual(conv2d 2 3x3 pad 1; batch_norm); relu; dense classes", {5, 5, 2}, 4},
+    {"residual_fused",
+     "conv2d 4 3x3; batch_norm; relu; residual(conv2d 4 3x3 pad 1; batch_norm; relu; conv2d 4 3x3 pad 1; batch_norm); "
+     "relu; global_pool; dense classes",
+     {6, 6, 2},
+     4},
+    {"residual_shrinking",
+     "conv2d 4 3x3; relu; residual(conv2d 8 3x3 pad 1 stride 2; batch_norm; relu; conv2d 8 3x3 pad 1; batch_norm); "
+     "relu; "
+     "residual(conv2d 8 3x3 pad 1; batch_norm); relu; dense classes",
+     {9, 8, 2},
+     3},
+    {"residual_nested",
+     "conv2d 4 3x3; residual(residual(conv2d 4 3x3 pad 1; batch_norm); relu; batch_norm); dense classes",
+     {5, 5, 2},
+     3},
+    {"residual_of_batch_norm", "conv2d 4 3x3; residual(batch_norm); relu; dense classes", {5, 5, 2}, 3},
+};
+
+INSTANTIATE_TEST_SUITE_P(Layers, Gradients, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace eave
