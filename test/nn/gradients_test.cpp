@@ -125,7 +125,7 @@ const Case kCases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Layers, Gradients, ::testing::ValuesIn(kCases),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& which) { return std::string(which.param.name); });
 
 }  // namespace
 }  // namespace eave
