@@ -28,11 +28,6 @@ std::set<int> parse_cores(const std::string& text) {
 
 }  // namespace
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
 std::string core_binding() {
   cpu_set_t set;
   CPU_ZERO(&set);

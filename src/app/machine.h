@@ -9,7 +9,6 @@
 
 namespace eave {
 
-std::string host_name();
 std::string core_binding();                // cores this process may run on: "0-3,8"
 int core_count(const std::string& cores);  // how many cores such a list names
 std::int64_t peak_memory_bytes();          // largest resident set so far

@@ -5,6 +5,7 @@
 
 #include "app/machine.h"
 #include "app/train_options.h"
+#include "base/host.h"
 #include "eave/compute.h"
 #include "report/safetensors.h"
 #include "report/terminal.h"

@@ -22,4 +22,20 @@ struct NamedArray {
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
                        const std::map<std::string, std::string>& metadata);
 
+// A file read back whole. `values` of the arrays are views of `content`.
+struct SafetensorsFile {
+  std::vector<float> content;
+  std::vector<NamedArray> arrays;
+  std::map<std::string, std::string> metadata;
+
+  // Throws Error(kBadData) when there is no such array or it has another number of values.
+  ConstSlice array(const std::string& name, std::size_t size) const;
+  const std::string& text(const std::string& key) const;
+  std::string path;
+};
+
+// Trusts nothing: header length, offsets, shapes and the file's size must agree before anything is allocated for them.
+// Throws Error: kInputMissing, kBadData naming the file and what is wrong.
+SafetensorsFile read_safetensors(const std::filesystem::path& path);
+
 }  // namespace eave
