@@ -13,8 +13,9 @@
 
 namespace eave {
 
-// The numbers of one replica, as plain slices: a trainer other than eave's can fill it too. All on one device, alive and
-// at the same address from begin() to finish().
+// The numbers of one replica, as plain slices: a trainer other than eave's can fill it too. All on one device, at the
+// same address from begin() on. They outlive the communicator, also when an exception unwinds: an exchange may be in
+// flight.
 struct ReplicaView {
   Slice parameters;  // x
   Slice gradients;   // as large as parameters
@@ -31,7 +32,7 @@ struct Step {
 };
 
 struct CommunicatorCosts {
-  double seconds_waiting = 0;  // the compute thread was blocked in this communicator
+  double seconds_waiting = 0;  // the compute thread was blocked in Pending::wait: for other ranks, or for the wire
 };
 
 // Called by the one compute thread of a rank, in this order: begin, then per step [gradient_weight, gradient_ready …,
@@ -41,15 +42,18 @@ class Communicator {
   virtual ~Communicator() = default;
 
   // Collective: all leave with rank 0's parameters and statistics. Buffers are allocated here, none later.
+  // Throws Error(kConfiguration) when the ranks' replicas differ in size.
   virtual void begin(const ReplicaView& replica) = 0;
   // By what the gradient of this rank's mean loss is multiplied in backward: n_i / Σ n_j where gradients are averaged,
   // 1 where each replica trains on its own.
   virtual float gradient_weight(const Step& step) const;
-  // Backward is done with this part of replica.gradients: its exchange may start. Every element once, from the end of the
-  // arena to its beginning.
+  // Backward is done with this part of replica.gradients: its exchange may start. Every element at most once, from the
+  // end of the arena to its beginning without gaps; parts may differ from rank to rank.
   virtual void gradient_ready(Slice part);
-  // Gradients are complete on all parts. Waits where the method needs other ranks' gradients.
-  virtual std::optional<Pull> before_update(const Step& step);
+  // Gradients are complete on all parts, also those that gradient_ready was not told of. Waits where the method needs
+  // other ranks' gradients. A Pull that comes back must be applied in this step's update: after_update sends its
+  // difference.
+  [[nodiscard]] virtual std::optional<Pull> before_update(const Step& step);
   // Parameters have moved.
   virtual void after_update(const Step& step);
   // The model that is evaluated and saved: the center, or the parameters. Collective; waits for what is in flight.
@@ -58,7 +62,7 @@ class Communicator {
   // Collective; drains what is in flight. Nothing but consensus() and costs() may follow.
   virtual void finish() = 0;
 
-  // The formula in force with its numbers, in plain text: printed at start and kept in the metrics header.
+  // The formula in force with its numbers, in lines of ASCII: printed at start and kept in the metrics header.
   virtual std::string equation() const = 0;
   virtual CommunicatorCosts costs() const = 0;
 };
@@ -72,7 +76,7 @@ struct CommunicatorTraits {
 struct CommunicatorContext {
   Transport& transport;
   const OptionValues& values;
-  double learning_rate = 0;  // the first step's, for ρ = α/η
+  double learning_rate = 0;            // the first step's, for ρ = α/η
   std::vector<std::string>& warnings;  // appended to by rank 0's maker; the caller prints them once
 };
 

@@ -1,0 +1,37 @@
+#include "eave/communicator.h"
+
+#include "communicator/begin.h"
+#include "eave/check.h"
+
+namespace eave {
+
+float Communicator::gradient_weight(const Step&) const { return 1; }
+void Communicator::gradient_ready(Slice) {}
+std::optional<Pull> Communicator::before_update(const Step&) { return {}; }
+void Communicator::after_update(const Step&) {}
+
+namespace {
+
+// Otherwise the first exchange would end in a message about ranks that are out of step.
+void require_equal_sizes(Transport& transport, const ReplicaView& replica) {
+  const std::vector<std::string> sizes =
+      transport.all_gather(std::to_string(replica.parameters.size()) + " parameters and " +
+                           std::to_string(replica.statistics.size()) + " statistics");
+  for (std::size_t rank = 1; rank < sizes.size(); ++rank) {
+    if (sizes[rank] == sizes[0]) continue;
+    throw AgreedError(ExitCode::kConfiguration, "rank 0 has " + sizes[0] + ", rank " + std::to_string(rank) + " has " +
+                                                    sizes[rank] + "; start every rank with the same model");
+  }
+}
+
+}  // namespace
+
+double share_replica(Transport& transport, const ReplicaView& replica) {
+  EAVE_CHECK(replica.gradients.size() == replica.parameters.size(), "gradients are as large as parameters");
+  require_equal_sizes(transport, replica);
+  double seconds = transport.broadcast(replica.parameters, 0).wait();
+  if (!replica.statistics.empty()) seconds += transport.broadcast(replica.statistics, 0).wait();
+  return seconds;
+}
+
+}  // namespace eave

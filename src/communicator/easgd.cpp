@@ -1,0 +1,128 @@
+// Elastic averaging, synchronous and without a server (Zhang, Choromanska, LeCun 2015, section 3). Every rank is a
+// worker, and every rank holds the center c, the same bits everywhere.
+//
+// Order `paper`, at steps t = tau, 2 tau, 3 tau … (t counts steps from 0: the first exchange sees tau local steps; at t
+// = 0 all differences are 0), everything from the values before step t:
+//   d_i = alpha (x_i - c);   x_i <- x_i - step_i - d_i;   c <- c + sum_j d_j   ( = (1 - beta) c + beta mean(x), beta =
+//   p alpha)
+// Order `after-step`, after the update of steps t with t + 1 = tau, 2 tau, …: the same with x_i from after the step.
+// Order `center-first`, at the same times: c <- c + (beta/p) sum_j (x_j - c), then x_i <- x_i - alpha (x_i - c) with
+// the new c. alpha = beta = 1 is plain averaging of the parameters.
+//
+// One round per exchange: an allreduce of d, M bytes of parameters, 2 M (p-1)/p on the wire per rank. In the first two
+// orders x_i needs only its own d_i, and c is not read before the next exchange or consensus(). So the allreduce runs
+// behind the following steps, is exact, and is waited for only when c is next read. center-first must wait.
+//
+// The sum of all x_i and c is not changed by an exchange of the first two orders. The center moves by one addition of
+// the same sum on every rank, which leaves no room for ranks to differ.
+#include <algorithm>
+
+#include "communicator/begin.h"
+#include "communicator/easgd_settings.h"
+#include "eave/check.h"
+#include "eave/communicator.h"
+#include "eave/device.h"
+#include "kernels/cpu/update.h"
+
+namespace eave {
+namespace {
+
+class Easgd final : public Communicator {
+ public:
+  Easgd(Transport& transport, const EasgdSettings& settings)
+      : transport_(transport), settings_(settings), alpha_(static_cast<float>(settings.alpha)) {}
+
+  void begin(const ReplicaView& replica) override {
+    replica_ = replica;
+    seconds_waiting_ += share_replica(transport_, replica);
+    center_ = Buffer(replica.parameters.size());
+    difference_ = Buffer(replica.parameters.size());
+    std::ranges::copy(replica.parameters, center_.data());
+  }
+
+  std::optional<Pull> before_update(const Step& step) override {
+    if (settings_.order != ElasticOrder::kPaper || step.index == 0 || step.index % settings_.tau != 0) return {};
+    settle();
+    return pull();
+  }
+
+  void after_update(const Step& step) override {
+    if (settings_.order == ElasticOrder::kPaper) {
+      if (step.index > 0 && step.index % settings_.tau == 0) start();
+    } else if ((step.index + 1) % settings_.tau != 0) {
+      return;
+    } else if (settings_.order == ElasticOrder::kAfterStep) {
+      exchange_after_step();
+    } else {
+      exchange_center_first();
+    }
+  }
+
+  ConstSlice consensus() override {
+    settle();
+    return center_.slice();
+  }
+
+  void finish() override { settle(); }
+  std::string equation() const override { return describe_equation(settings_); }
+  CommunicatorCosts costs() const override { return {seconds_waiting_}; }
+
+ private:
+  Pull pull() { return {center_.slice(), alpha_, difference_.slice()}; }
+
+  void exchange_after_step() {
+    settle();
+    cpu::pull_parameters(replica_.parameters, pull());
+    start();
+  }
+
+  void exchange_center_first() {
+    const double share = settings_.beta / settings_.workers;
+    cpu::write_difference(difference_.slice(), replica_.parameters, center_.slice(), static_cast<float>(share));
+    seconds_waiting_ += transport_.all_reduce_sum(difference_.slice()).wait();
+    cpu::move_center_and_follow(center_.slice(), difference_.slice(), replica_.parameters, alpha_);
+  }
+
+  void start() {
+    exchange_ = transport_.all_reduce_sum(difference_.slice());
+    is_center_behind_ = true;
+    if (!settings_.overlap) settle();
+  }
+
+  // The last exchange's sum arrives in the center.
+  void settle() {
+    if (!is_center_behind_) return;
+    seconds_waiting_ += exchange_.wait();
+    cpu::move_center(center_.slice(), difference_.slice());
+    is_center_behind_ = false;
+  }
+
+  Transport& transport_;
+  EasgdSettings settings_;
+  float alpha_;
+  ReplicaView replica_;
+  Buffer center_;
+  Buffer difference_;  // alpha (x - c); while an exchange is in flight, the sum in the making
+  Pending exchange_;
+  bool is_center_behind_ = false;
+  double seconds_waiting_ = 0;
+};
+
+std::unique_ptr<Communicator> make_easgd(const CommunicatorContext& context) {
+  const EasgdSettings settings = resolve_easgd(context.values, context.transport.size(), context.learning_rate);
+  const std::string warning = settings.allow_unstable ? "" : describe_instability(settings);
+  if (!warning.empty() && context.transport.rank() == 0) context.warnings.push_back(warning);
+  return std::make_unique<Easgd>(context.transport, settings);
+}
+
+}  // namespace
+
+CommunicatorKind describe_communicator_easgd() {
+  return {"easgd",
+          "elastic averaging: workers explore on their own, tied to a common center",
+          {.averages_gradients = false, .has_center = true},
+          easgd_options(),
+          make_easgd};
+}
+
+}  // namespace eave

@@ -1,0 +1,183 @@
+#include "communicator/easgd_settings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/number_text.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+constexpr double kDefaultBeta = 0.9;  // Zhang, Choromanska, LeCun 2015
+constexpr double kSameNumber = 1e-3;  // numbers are typed with three or four digits
+
+std::string given(const std::string& name, double value) { return "--" + name + " " + number_text(value); }
+
+std::optional<double> read_positive(const OptionValues& values, const std::string& name) {
+  if (!values.has(name)) return std::nullopt;
+  const double value = values.real(name);
+  if (value > 0) return value;
+  const OptionValues::Entry& entry = values.entry(name);
+  throw Error(ExitCode::kUsage, given(name, value) + " (" + entry.source + "): expected a number above 0");
+}
+
+bool agree(double a, double b) { return std::abs(a - b) <= kSameNumber * std::max(std::abs(a), std::abs(b)); }
+
+ElasticOrder order_of(const std::string& word) {
+  if (word == "after-step") return ElasticOrder::kAfterStep;
+  return word == "center-first" ? ElasticOrder::kCenterFirst : ElasticOrder::kPaper;
+}
+
+void require_agreement_with_rho(double alpha, double rho, double rate) {
+  if (agree(alpha, rho * rate)) return;
+  throw Error(ExitCode::kUsage, given("alpha", alpha) + " and " + given("rho", rho) +
+                                    " contradict each other: alpha = rho lr, and the first " + "learning rate is " +
+                                    number_text(rate) + "; give one of them, or " + given("alpha", rho * rate) +
+                                    " or " + given("rho", alpha / rate));
+}
+
+void require_agreement_with_beta(const std::string& other, double alpha, double beta, int workers) {
+  if (agree(beta, workers * alpha)) return;
+  throw Error(ExitCode::kUsage, other + " and " + given("beta", beta) +
+                                    " contradict each other: beta = p alpha, and with p = " + std::to_string(workers) +
+                                    " workers alpha = " + number_text(alpha) +
+                                    " makes beta = " + number_text(workers * alpha) + ", beta = " + number_text(beta) +
+                                    " makes alpha = " + number_text(beta / workers) +
+                                    "; give one of them (--order center-first takes both)");
+}
+
+void resolve_force(EasgdSettings& settings, const OptionValues& values) {
+  const std::optional<double> alpha = read_positive(values, "alpha"), beta = read_positive(values, "beta"),
+                              rho = read_positive(values, "rho");
+  const double rate = settings.learning_rate;
+  const int workers = settings.workers;
+  if (rho && !(rate > 0)) {
+    throw Error(ExitCode::kUsage, given("rho", *rho) +
+                                      " needs a learning rate above 0 at the first step, since alpha = " +
+                                      "rho lr; give --alpha or --beta instead");
+  }
+  if (alpha && rho) require_agreement_with_rho(*alpha, *rho, rate);
+  settings.alpha = alpha ? *alpha : rho ? *rho * rate : beta.value_or(kDefaultBeta) / workers;
+  settings.beta = workers * settings.alpha;
+  settings.rho = settings.alpha / rate;
+  if (!beta) return;
+  if (settings.order == ElasticOrder::kCenterFirst) {
+    settings.beta = *beta;
+  } else {
+    require_agreement_with_beta(alpha ? given("alpha", *alpha)
+                                : rho ? given("rho", *rho)
+                                      : "",
+                                settings.alpha, *beta, workers);
+  }
+}
+
+double at_curvature(const EasgdSettings& settings) {
+  // Solves (4 - 2q) / (2(1+p) - pq) = alpha for q = lr h.
+  return 2 - 2 * settings.alpha / (2 - settings.workers * settings.alpha);
+}
+
+std::string describe_stability(const EasgdSettings& settings) {
+  if (settings.order == ElasticOrder::kCenterFirst) return "stable for alpha < 2 and beta < 2";
+  const double limit = stable_alpha_limit(settings.order, settings.workers, settings.tau, 0);
+  std::string line = "stable for alpha < 2/(1+p) = " + number_text(limit);
+  if (settings.order == ElasticOrder::kPaper && settings.tau == 1 && settings.alpha < limit) {
+    line += ", and on curvature h while lr h < " + number_text(at_curvature(settings)) + " (2 for a worker alone)";
+  }
+  return line + ", without momentum";
+}
+
+std::string formula(ElasticOrder order) {
+  switch (order) {
+    case ElasticOrder::kPaper:
+      return "x_i <- x_i - step_i - alpha (x_i - c);  c <- c + alpha sum_j (x_j - c);  all from the values before the "
+             "step";
+    case ElasticOrder::kAfterStep:
+      return "x_i <- x_i - step_i;  then x_i <- x_i - alpha (x_i - c);  c <- c + alpha sum_j (x_j - c);  both from the "
+             "values after the step";
+    case ElasticOrder::kCenterFirst:
+      return "x_i <- x_i - step_i;  then c <- c + (beta/p) sum_j (x_j - c);  then x_i <- x_i - alpha (x_i - c) with "
+             "the "
+             "new c";
+  }
+  return "";
+}
+
+const char* name_of(ElasticOrder order) {
+  return order == ElasticOrder::kPaper ? "paper" : order == ElasticOrder::kAfterStep ? "after-step" : "center-first";
+}
+
+}  // namespace
+
+std::vector<OptionSpec> easgd_options() {
+  return {{"alpha", OptionType::kReal, "", "moving rate: x moves by alpha (x - c) per exchange; beta/p unless given"},
+          {"beta", OptionType::kReal, "", "p times alpha; 0.9 unless this, --alpha or --rho is given"},
+          {"rho", OptionType::kReal, "", "alpha divided by the first learning rate"},
+          {"tau", OptionType::kInteger, "10", "steps from one exchange to the next"},
+          {"order",
+           OptionType::kText,
+           "paper",
+           "paper: pull and step from the same values; after-step: pull after the step; center-first: the center moves "
+           "first, workers follow",
+           {"paper", "after-step", "center-first"}},
+          {"overlap", OptionType::kFlag, "on", "exchange behind the following steps; off: wait at once, same numbers"},
+          {"allow-unstable", OptionType::kFlag, "off", "no warning when alpha is beyond the stability bound"}};
+}
+
+EasgdSettings resolve_easgd(const OptionValues& values, int workers, double learning_rate) {
+  EasgdSettings settings;
+  settings.order = order_of(values.text("order"));
+  settings.workers = workers;
+  settings.learning_rate = learning_rate;
+  settings.tau = values.integer("tau", 1);
+  settings.allow_unstable = values.flag("allow-unstable");
+  settings.overlap = values.flag("overlap");
+  if (settings.order == ElasticOrder::kCenterFirst) {
+    if (settings.overlap && values.given("overlap")) {
+      throw Error(ExitCode::kUsage, "--overlap on (" + values.entry("overlap").source +
+                                        ") has no effect with --order center-first: workers follow the new center, so "
+                                        "they wait for it; use --order paper or after-step");
+    }
+    settings.overlap = false;
+  }
+  resolve_force(settings, values);
+  return settings;
+}
+
+double stable_alpha_limit(ElasticOrder order, int workers, std::int64_t tau, double rate_times_curvature) {
+  EAVE_CHECK(order != ElasticOrder::kCenterFirst, "center-first has two limits, alpha < 2 and beta < 2");
+  const double q = rate_times_curvature;
+  const double r = std::pow(1 - q, static_cast<double>(tau)), s = std::pow(1 - q, static_cast<double>(tau - 1));
+  return 2 * (1 + r) / (workers * (1 + r) + 2 * (order == ElasticOrder::kPaper ? s : r));
+}
+
+std::string describe_instability(const EasgdSettings& settings) {
+  const std::string in_force = "alpha = " + number_text(settings.alpha) + ", beta = " + number_text(settings.beta) +
+                               ", p = " + std::to_string(settings.workers) + " workers";
+  const std::string advice =
+      "; expect divergence. --beta 0.9 is the usual choice; --allow-unstable silences this warning";
+  if (settings.order == ElasticOrder::kCenterFirst) {
+    if (settings.alpha < 2 && settings.beta < 2) return "";
+    return "elastic averaging is unstable: --order center-first needs alpha < 2 and beta < 2, in force are " +
+           in_force + advice;
+  }
+  const double limit = stable_alpha_limit(settings.order, settings.workers, settings.tau, 0);
+  if (settings.alpha < limit) return "";
+  const std::string tighter = settings.order == ElasticOrder::kPaper && settings.tau == 1
+                                  ? " (on a loss of curvature h even less, (4 - 2 lr h) / (2(1+p) - p lr h))"
+                                  : "";
+  return "elastic averaging is unstable: alpha must be below 2/(1+p) = " + number_text(limit) + tighter +
+         ", in force are " + in_force + advice;
+}
+
+std::string describe_equation(const EasgdSettings& settings) {
+  return formula(settings.order) + "\nevery tau = " + std::to_string(settings.tau) +
+         " steps; alpha = " + number_text(settings.alpha) + ", beta = " + number_text(settings.beta) +
+         ", rho = alpha/lr = " + number_text(settings.rho) + " at the first lr " + number_text(settings.learning_rate) +
+         ", p = " + std::to_string(settings.workers) + " workers; order " + name_of(settings.order) + ", overlap " +
+         (settings.overlap ? "on" : "off") + "\n" + describe_stability(settings) +
+         "; lr is not multiplied by p: each worker steps on its own batch";
+}
+
+}  // namespace eave

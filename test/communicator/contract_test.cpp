@@ -1,0 +1,145 @@
+// What every communicator promises, by name, on every number of ranks.
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "recording_transport.h"
+#include "test/transport/ranks.h"
+#include "worker.h"
+
+namespace eave {
+namespace {
+
+std::vector<std::string> communicator_names() {
+  std::vector<std::string> names;
+  for (const CommunicatorKind& kind : communicator_kinds()) names.push_back(kind.name);
+  return names;
+}
+
+class CommunicatorContract : public testing::TestWithParam<std::tuple<std::string, Ranks>> {
+ protected:
+  const std::string& name() const { return std::get<0>(GetParam()); }
+  const Ranks& ranks() const { return std::get<1>(GetParam()); }
+  // Short periods, so that twenty steps hold several exchanges.
+  Given given() const { return name() == "easgd" ? Given{{"tau", "3"}} : Given{}; }
+};
+
+TEST_P(CommunicatorContract, begin_leaves_all_ranks_with_rank_zeros_parameters_and_statistics) {
+  on_ranks(ranks(), [&](Transport& transport) {
+    const Problem problem;
+    Worker worker(transport, name(), given(), problem);
+    worker.begin();
+    EXPECT_EQ(worker.x, problem.start());
+    EXPECT_EQ(worker.statistics, std::vector<float>(5, 0.5f));
+    EXPECT_EQ(worker.consensus(), problem.start());
+  });
+}
+
+TEST_P(CommunicatorContract, consensus_is_the_same_on_all_ranks_with_uneven_samples_and_ranks_that_have_none) {
+  on_ranks(ranks(), [&](Transport& transport) {
+    Worker worker(transport, name(), given(), {.momentum = 0.9, .uneven = true});
+    worker.begin();
+    for (int round = 0; round < 5; ++round) {
+      worker.run(4);
+      EXPECT_TRUE(same_on_all_ranks(transport, worker.consensus()));
+    }
+    EXPECT_NE(worker.consensus(), Problem().start());
+  });
+}
+
+TEST_P(CommunicatorContract, consensus_neither_moves_the_replica_nor_changes_the_course) {
+  on_ranks(ranks(), [&](Transport& transport) {
+    Worker quiet(transport, name(), given(), {.momentum = 0.9}), asked(transport, name(), given(), {.momentum = 0.9});
+    quiet.begin();
+    asked.begin();
+    for (int step = 0; step < 20; ++step) {
+      quiet.step();
+      asked.step();
+      const std::vector<float> before = asked.x;
+      asked.consensus();
+      EXPECT_EQ(asked.x, before);
+    }
+    EXPECT_EQ(asked.x, quiet.x);
+    EXPECT_EQ(asked.consensus(), quiet.consensus());
+  });
+}
+
+TEST_P(CommunicatorContract, ranks_post_the_same_operations_whatever_their_samples) {
+  on_ranks(ranks(), [&](Transport& transport) {
+    RecordingTransport recording(transport);
+    Worker worker(recording, name(), given(), {.size = 3000, .uneven = true});
+    worker.begin();
+    worker.run(12);
+    worker.communicator().finish();
+    EXPECT_GT(recording.calls.size(), 3u);
+    for (const std::string& other : transport.all_gather(recording.text())) EXPECT_EQ(other, recording.text());
+  });
+}
+
+TEST_P(CommunicatorContract, same_run_gives_the_same_bits) {
+  on_ranks(ranks(), [&](Transport& transport) {
+    std::vector<std::vector<float>> parameters, consensus;
+    for (int run = 0; run < 2; ++run) {
+      Worker worker(transport, name(), given(), {.size = 1000, .momentum = 0.9, .uneven = true});
+      worker.begin();
+      worker.run(20);
+      worker.communicator().finish();
+      parameters.push_back(worker.x);
+      consensus.push_back(worker.consensus());
+    }
+    EXPECT_EQ(parameters[0], parameters[1]);
+    EXPECT_EQ(consensus[0], consensus[1]);
+  });
+}
+
+TEST_P(CommunicatorContract, finish_leaves_nothing_in_flight) {
+  on_ranks(ranks(), [&](Transport& transport) {
+    RecordingTransport recording(transport);
+    Worker worker(recording, name(), given(), {});
+    worker.begin();
+    worker.run(10);
+    worker.communicator().finish();
+    const double waited = worker.communicator().costs().seconds_waiting;
+    const std::size_t calls = recording.calls.size();
+    EXPECT_TRUE(same_on_all_ranks(transport, worker.consensus()));
+    EXPECT_EQ(worker.communicator().costs().seconds_waiting, waited);
+    EXPECT_EQ(recording.calls.size(), calls);
+  });
+}
+
+TEST_P(CommunicatorContract, replicas_of_different_sizes_are_refused_on_all_ranks) {
+  on_ranks(ranks(), [&](Transport& transport) {
+    if (transport.size() == 1) return;  // nothing to differ from
+    Worker worker(transport, name(), given(), {.size = transport.rank() == 1 ? 36u : 37u});
+    try {
+      worker.begin();
+      ADD_FAILURE() << "rank " << transport.rank() << " begins";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kConfiguration);
+      EXPECT_NE(std::string(error.what()).find("rank 1 has 36 parameters"), std::string::npos) << error.what();
+    }
+  });
+}
+
+TEST_P(CommunicatorContract, equation_is_ascii_and_names_the_number_of_ranks) {
+  on_ranks(ranks(), [&](Transport& transport) {
+    Worker worker(transport, name(), given(), {});
+    const std::string equation = worker.communicator().equation();
+    EXPECT_NE(equation.find("p = " + std::to_string(transport.size())), std::string::npos) << equation;
+    EXPECT_TRUE(
+        std::all_of(equation.begin(), equation.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(AllKinds, CommunicatorContract,
+                         testing::Combine(testing::ValuesIn(communicator_names()),
+                                          testing::ValuesIn(ranks_under_test())),
+                         [](const auto& each) {
+                           std::string name = std::get<0>(each.param) + "_over_" + std::get<1>(each.param).transport +
+                                              "_" + std::to_string(std::get<1>(each.param).count);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,104 @@
+// easgd against an independent simulator, in double, of the published equations.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <tuple>
+
+#include "simulator.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+struct Course {
+  std::string order;
+  std::int64_t tau = 1;
+  double momentum = 0;
+  bool uneven = false;
+  double alpha = 0.2;
+};
+
+std::vector<Course> courses() {
+  std::vector<Course> all;
+  for (const std::string order : {"paper", "after-step", "center-first"}) {
+    for (const std::int64_t tau : {1, 3, 10}) {
+      all.push_back({order, tau, 0, false});
+      all.push_back({order, tau, 0.9, false});
+      all.push_back({order, tau, 0.9, true});
+    }
+  }
+  return all;
+}
+
+std::string describe(const Course& course) {
+  return course.order + ", tau " + std::to_string(course.tau) + ", momentum " + std::to_string(course.momentum) +
+         (course.uneven ? ", uneven" : "");
+}
+
+class EasgdSimulator : public testing::TestWithParam<Ranks> {};
+
+TEST_P(EasgdSimulator, is_followed_for_100_steps_in_every_order) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const Course& course : courses()) {
+      SCOPED_TRACE(describe(course));
+      const Problem problem{.learning_rate = 0.05, .momentum = course.momentum, .uneven = course.uneven};
+      Simulator simulator(problem, transport.size());
+      Worker worker(transport, "easgd",
+                    {{"order", course.order}, {"tau", std::to_string(course.tau)}, {"alpha", "0.2"}}, problem);
+      worker.begin();
+      for (std::int64_t t = 0; t < 100; ++t) {
+        worker.step();
+        simulator.elastic_step(t, course.order, course.alpha, course.alpha * transport.size(), course.tau);
+      }
+      const std::vector<float> center = worker.consensus();
+      const auto me = static_cast<std::size_t>(transport.rank());
+      // Float against double at values up to 5. All courses are stable, so roundings do not pile up.
+      for (std::size_t k = 0; k < problem.size; ++k) {
+        EXPECT_NEAR(worker.x[k], simulator.x[me][k], 1e-5) << k;
+        EXPECT_NEAR(center[k], simulator.c[k], 1e-5) << k;
+      }
+    }
+  });
+}
+
+TEST_P(EasgdSimulator, is_followed_with_a_beta_of_its_own_in_center_first_order) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    const Problem problem{.momentum = 0.5};
+    Simulator simulator(problem, transport.size());
+    Worker worker(transport, "easgd", {{"order", "center-first"}, {"tau", "4"}, {"alpha", "0.3"}, {"beta", "0.7"}},
+                  problem);
+    worker.begin();
+    for (std::int64_t t = 0; t < 100; ++t) {
+      worker.step();
+      simulator.elastic_step(t, "center-first", 0.3, 0.7, 4);
+    }
+    const std::vector<float> center = worker.consensus();
+    for (std::size_t k = 0; k < problem.size; ++k) {
+      EXPECT_NEAR(worker.x[k], simulator.x[static_cast<std::size_t>(transport.rank())][k], 1e-5) << k;
+      EXPECT_NEAR(center[k], simulator.c[k], 1e-5) << k;
+    }
+  });
+}
+
+TEST(EasgdOrders, differ_by_far_more_than_the_tolerance_above) {
+  std::vector<Simulator> simulators;
+  for (const std::string order : {"paper", "after-step", "center-first"}) {
+    simulators.emplace_back(Problem{.learning_rate = 0.05}, 2);
+    for (std::int64_t t = 0; t < 100; ++t) simulators.back().elastic_step(t, order, 0.2, 0.4, 3);
+  }
+  const auto distance = [](const Simulator& a, const Simulator& b) {
+    double largest = 0;
+    for (std::size_t k = 0; k < a.c.size(); ++k) largest = std::max(largest, std::abs(a.x[0][k] - b.x[0][k]));
+    return largest;
+  };
+  EXPECT_GT(distance(simulators[0], simulators[1]), 1e-2);
+  EXPECT_GT(distance(simulators[0], simulators[2]), 1e-2);
+  EXPECT_GT(distance(simulators[1], simulators[2]), 1e-2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, EasgdSimulator, testing::ValuesIn(ranks_under_test()), [](const auto& each) {
+  return each.param.transport + "_" + std::to_string(each.param.count);
+});
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,153 @@
+// One rank of a small training run: a quadratic of its own for every rank, and the loop of a trainer.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "eave/communicator.h"
+#include "eave/optimizer.h"
+#include "eave/random.h"
+
+namespace eave {
+
+using Given = std::vector<std::pair<std::string, std::string>>;
+
+inline OptionValues values_of(const std::vector<OptionSpec>& specs, const Given& given) {
+  OptionValues values;
+  for (const OptionSpec& spec : specs) values.declare(spec);
+  for (const auto& [name, text] : given) values.set(name, text, "command line");
+  return values;
+}
+
+template <typename Kind>
+const Kind& find_kind(const std::vector<Kind>& kinds, const std::string& name) {
+  const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) { return kind.name == name; });
+  if (found == kinds.end()) throw std::logic_error("no member " + name);
+  return *found;
+}
+
+// What is trained: worker i's loss is sum_k curvature(k) (x_k - target_i,k)^2 / 2.
+struct Problem {
+  std::size_t size = 37;
+  double learning_rate = 0.1;
+  double momentum = 0;
+  bool uneven = false;  // samples per step differ between ranks, and ranks other than 0 have none now and then
+
+  double curvature(std::size_t k) const { return 0.2 + 0.2 * static_cast<double>(k % 7); }
+  std::vector<float> target(int rank) const { return random_floats(10 + static_cast<std::uint64_t>(rank)); }
+  std::vector<float> start() const { return random_floats(1); }
+  std::int64_t samples(int rank, std::int64_t step) const {
+    if (!uneven) return 2;
+    return rank == 0 ? 1 + step % 3 : (step + rank) % 4;
+  }
+  std::int64_t samples_everywhere(int ranks, std::int64_t step) const {
+    std::int64_t sum = 0;
+    for (int rank = 0; rank < ranks; ++rank) sum += samples(rank, step);
+    return sum;
+  }
+  std::vector<float> random_floats(std::uint64_t stream) const {
+    RandomStream random({.seed = 3, .purpose = Purpose::kTest}, stream);
+    std::vector<float> values(size);
+    for (float& value : values) value = random.normal();
+    return values;
+  }
+};
+
+class Worker {
+ public:
+  Worker(Transport& transport, const std::string& communicator, const Given& given, const Problem& problem)
+      : problem_(problem), ranks_(transport.size()), rank_(transport.rank()), target_(problem.target(rank_)) {
+    const CommunicatorKind& kind = find_kind(communicator_kinds(), communicator);
+    averages_gradients_ = kind.traits.averages_gradients;
+    const OptionValues values = values_of(kind.options, given);
+    communicator_ = kind.make({transport, values, problem.learning_rate, warnings});
+    const OptimizerKind& sgd = find_kind(optimizer_kinds(), "sgd");
+    optimizer_ = sgd.make(values_of(sgd.options, {{"momentum", std::to_string(problem.momentum)}}),
+                          static_cast<std::int64_t>(problem.size));
+    x = problem.start();
+    g.resize(problem.size);
+    statistics.assign(5, 0.5f);
+    if (rank_ != 0) {  // begin has to mend this
+      for (float& value : x) value += static_cast<float>(rank_);
+      for (float& value : statistics) value -= static_cast<float>(rank_);
+    }
+  }
+
+  Communicator& communicator() { return *communicator_; }
+  void begin() { communicator_->begin({x, g, {}, statistics}); }
+
+  void run(std::int64_t steps) {
+    for (std::int64_t i = 0; i < steps; ++i) step();
+  }
+
+  void step() {
+    const std::int64_t t = next_step_++;
+    const Step step{t, problem_.samples(rank_, t), problem_.samples_everywhere(ranks_, t), problem_.learning_rate};
+    compute_gradients(step);
+    const std::optional<Pull> pull = communicator_->before_update(step);
+    if (step.samples > 0 || averages_gradients_) {
+      optimizer_->update(x, g, step.learning_rate, pull);
+    } else if (pull) {
+      apply_pull(x, *pull);
+    }
+    communicator_->after_update(step);
+  }
+
+  std::vector<float> consensus() {
+    const ConstSlice slice = communicator_->consensus();
+    return {slice.begin(), slice.end()};
+  }
+
+  std::vector<std::string> warnings;
+  std::vector<float> x, g, statistics;
+
+ private:
+  void compute_gradients(const Step& step) {
+    const double weight = step.samples > 0 ? communicator_->gradient_weight(step) : 0;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      g[k] = static_cast<float>(weight * problem_.curvature(k) * (static_cast<double>(x[k]) - target_[k]));
+    }
+    // Parts of different sizes on every rank: nothing may depend on them.
+    const std::size_t part = 1 + static_cast<std::size_t>(rank_) * 5;
+    for (std::size_t end = x.size(); end > 0; end -= std::min(part, end)) {
+      const std::size_t size = std::min(part, end);
+      communicator_->gradient_ready(Slice(g).subspan(end - size, size));
+    }
+  }
+
+  Problem problem_;
+  int ranks_, rank_;
+  std::vector<float> target_;
+  bool averages_gradients_ = false;
+  std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::int64_t next_step_ = 0;
+};
+
+inline std::string bytes_of(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+inline std::vector<float> floats_of(const std::string& bytes) {
+  const auto* begin = reinterpret_cast<const float*>(bytes.data());
+  return {begin, begin + bytes.size() / sizeof(float)};
+}
+
+// Collective: `mine` of every rank, in rank order.
+inline std::vector<std::vector<float>> gather(Transport& transport, const std::vector<float>& mine) {
+  std::vector<std::vector<float>> all;
+  for (const std::string& bytes : transport.all_gather(bytes_of(mine))) all.push_back(floats_of(bytes));
+  return all;
+}
+
+// Collective: whether every rank holds the same bits.
+inline bool same_on_all_ranks(Transport& transport, const std::vector<float>& mine) {
+  const std::vector<std::string> all = transport.all_gather(bytes_of(mine));
+  return std::all_of(all.begin(), all.end(), [&](const std::string& each) { return each == all.front(); });
+}
+
+}  // namespace eave
