@@ -59,6 +59,9 @@ class Communicator {
   // The model that is evaluated and saved: the center, or the parameters. Collective; waits for what is in flight.
   // The slice stays valid and unchanged until the next step.
   virtual ConstSlice consensus() = 0;
+  // Vectors of the method's own that a checkpoint keeps beside the replica's (the center), each as large as the
+  // parameters. To save: call consensus() first, then read. To restore: call begin() first, then write.
+  virtual std::vector<Slice> state() { return {}; }
   // Collective; drains what is in flight. Nothing but consensus() and costs() may follow.
   virtual void finish() = 0;
 

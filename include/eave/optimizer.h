@@ -23,6 +23,8 @@ class Optimizer {
                       const std::optional<Pull>& pull) = 0;
   // Its state vectors (momentum first), for exchanges and checkpoints; each as large as the arena.
   virtual std::vector<Slice> state() = 0;
+  // Number of updates done, where the rule depends on it (bias correction); kept in checkpoints with state().
+  virtual std::int64_t* update_count() { return nullptr; }
   // The formula in force with its numbers, one line of ASCII.
   virtual std::string equation() const = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "eave/communicator.h"
@@ -30,7 +31,9 @@ struct Replica {
 
 // Resolved numbers of a run; the same on every rank except slow_factor.
 struct TrainingPlan {
-  std::int64_t steps = 0;
+  std::int64_t steps = 0;                 // of the whole run
+  std::int64_t first_step = 0;            // above 0: go on from the checkpoint that was saved after so many steps
+  std::string checkpoint_directory;       // "": no checkpoints; else one is saved after each evaluation
   std::int64_t evaluate_every_steps = 0;  // 0: only at the end
   std::int64_t log_every_steps = 1;
   std::int64_t evaluation_batch = 256;
@@ -58,15 +61,21 @@ struct TrainingParts {
   Augmentation augmentation;
 };
 
+// How far a run has come since its beginning, over all resumptions.
+struct TrainingProgress {
+  std::int64_t steps = 0;
+  std::int64_t samples = 0;  // seen by all ranks
+  double seconds = 0;        // this rank's training time, evaluations left out
+  double waiting = 0;        // this rank's seconds blocked on others while training
+  std::int64_t bytes = 0;    // sent by this rank while training
+};
+
 struct TrainingResult {
-  std::int64_t samples = 0;     // seen by all ranks
-  double seconds = 0;           // this rank's training time, evaluations left out
-  double waiting = 0;           // this rank's seconds blocked on others while training
-  std::int64_t bytes = 0;       // sent by this rank while training
+  TrainingProgress progress;
   EvaluationRecord evaluation;  // the last one
 };
 
-// Collective: runs plan.steps steps and evaluates at the end. Throws Error(kDiverged) when this rank's loss is not
+// Collective: runs the plan's steps and evaluates at the end. Throws Error(kDiverged) when this rank's loss is not
 // finite.
 TrainingResult train(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events);
 

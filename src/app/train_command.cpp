@@ -89,9 +89,9 @@ RunSummary summarise(const OptionValues& values, Transport& transport, const Tra
   const auto ranks = static_cast<std::size_t>(transport.size());
   const auto rank = static_cast<std::size_t>(transport.rank());
   std::vector<double> table(4 * ranks);
-  table[4 * rank] = result.seconds;
-  table[4 * rank + 1] = result.waiting / result.seconds;
-  table[4 * rank + 2] = static_cast<double>(result.bytes);
+  table[4 * rank] = result.progress.seconds;
+  table[4 * rank + 1] = result.progress.waiting / result.progress.seconds;
+  table[4 * rank + 2] = static_cast<double>(result.progress.bytes);
   table[4 * rank + 3] = static_cast<double>(peak_memory_bytes());
   table = sum_over_ranks(transport, table);
   RunSummary summary;
@@ -101,14 +101,14 @@ RunSummary summarise(const OptionValues& values, Transport& transport, const Tra
   summary.ranks = transport.size();
   summary.steps = plan.steps;
   summary.epochs = result.evaluation.epoch;
-  summary.samples = result.samples;
+  summary.samples = result.progress.samples;
   for (std::size_t i = 0; i < ranks; ++i) {
     summary.seconds = std::max(summary.seconds, table[4 * i]);
     summary.waiting_share += table[4 * i + 1] / static_cast<double>(ranks);
     summary.bytes_per_rank = std::max(summary.bytes_per_rank, static_cast<std::int64_t>(table[4 * i + 2]));
     summary.peak_memory_bytes = std::max(summary.peak_memory_bytes, static_cast<std::int64_t>(table[4 * i + 3]));
   }
-  summary.samples_per_second = static_cast<double>(result.samples) / summary.seconds;
+  summary.samples_per_second = static_cast<double>(result.progress.samples) / summary.seconds;
   summary.evaluation = result.evaluation;
   return summary;
 }
@@ -121,14 +121,23 @@ std::map<std::string, std::string> effective_config(const CommandLine& line, con
   return config;
 }
 
+void check_outputs(const OptionValues& values) {
+  for (const std::string option : {"overwrite", "resume"}) {
+    if (values.flag(option) && !values.has("run-dir")) {
+      throw Error(ExitCode::kUsage, "--" + option + " has no effect without --run-dir");
+    }
+  }
+  if (values.flag("overwrite") && values.flag("resume")) {
+    throw Error(ExitCode::kUsage, "--overwrite and --resume contradict each other; give one");
+  }
+}
+
 class TrainingRun {
  public:
   TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport)
       : line_(line), values_(values), transport_(transport) {
     agree(transport, [&] {
-      if (values.given("overwrite") && !values.has("run-dir")) {
-        throw Error(ExitCode::kUsage, "--overwrite has no effect without --run-dir");
-      }
+      check_outputs(values);
       job_ = std::make_unique<TrainingJob>(values, transport, transport);
       if (is_first()) prepare_outputs();
     });
@@ -156,7 +165,11 @@ class TrainingRun {
     reporter_ =
         std::make_unique<Reporter>(values_, job_->parts().traits.has_center, job_->plan().steps, job_->epochs());
     if (!values_.has("run-dir")) return;
-    prepare_run_directory(values_.text("run-dir"), values_.flag("overwrite"));
+    if (values_.flag("resume")) {
+      reopen_run_directory(values_.text("run-dir"), job_->plan().first_step);
+    } else {
+      prepare_run_directory(values_.text("run-dir"), values_.flag("overwrite"));
+    }
     reporter_->open(file("metrics.jsonl"));
     write_config(file("config.json"), effective_config(line_, values_));
   }

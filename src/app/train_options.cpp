@@ -86,6 +86,8 @@ void add_output(CommandLine& line) {
       "Evaluation and results",
       {{"run-dir", OptionType::kText, "", "directory for config.json, metrics.jsonl, summary.json, model.safetensors"},
        {"overwrite", OptionType::kFlag, "off", "replace the run that is in --run-dir"},
+       {"resume", OptionType::kFlag, "off",
+        "go on from the checkpoint in --run-dir (one is saved after each evaluation)"},
        {"evaluate-every", OptionType::kReal, "1", "epochs between evaluations; 0 = only at the end"},
        {"evaluation-batch", OptionType::kInteger, "128", "samples per forward pass of an evaluation"},
        {"log-every", OptionType::kInteger, "1", "steps per line of metrics.jsonl"},

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "app/machine.h"
 #include "app/train_options.h"
 #include "base/host.h"
+#include "base/safetensors.h"
 #include "eave/compute.h"
-#include "report/safetensors.h"
 #include "report/terminal.h"
+#include "train/checkpoint.h"
 
 namespace eave {
 namespace {
@@ -100,6 +102,9 @@ void TrainingJob::plan_steps() {
   const auto steps_per_epoch = static_cast<double>(sampler_->steps_per_epoch());
   plan_.steps = std::max<std::int64_t>(1, std::llround(epochs * steps_per_epoch));
   if (values_.has("max-steps")) plan_.steps = std::min(plan_.steps, values_.integer("max-steps", 1));
+  if (values_.has("run-dir"))
+    plan_.checkpoint_directory = std::filesystem::path(values_.text("run-dir")) / "checkpoint";
+  if (values_.flag("resume")) plan_resumption();
   const double evaluate_every = values_.real("evaluate-every");
   if (evaluate_every < 0) throw Error(ExitCode::kUsage, "--evaluate-every: expected epochs, or 0 for only at the end");
   if (evaluate_every > 0) {
@@ -110,6 +115,14 @@ void TrainingJob::plan_steps() {
     const SlowRank slow = parse_slow_rank(values_.text("slow-rank"), transport_.size());
     if (slow.rank == transport_.rank()) plan_.slow_factor = slow.factor;
   }
+}
+
+void TrainingJob::plan_resumption() {
+  plan_.first_step = latest_checkpoint(plan_.checkpoint_directory);
+  if (plan_.first_step < plan_.steps) return;
+  throw Error(ExitCode::kUsage, "--resume: the run in " + values_.text("run-dir") + " has done " +
+                                    std::to_string(plan_.first_step) + " steps, and " + std::to_string(plan_.steps) +
+                                    " are asked for; give more --epochs or --max-steps");
 }
 
 double TrainingJob::learning_rate_scale() const {

@@ -31,7 +31,7 @@ class Descriptor {
   throw Error(code, what + " " + path.string() + ": " + std::strerror(errno));
 }
 
-void write_all(int descriptor, const std::string& content, const std::filesystem::path& path) {
+void write_all(int descriptor, std::string_view content, const std::filesystem::path& path) {
   std::size_t written = 0;
   while (written < content.size()) {
     const ssize_t count = ::write(descriptor, content.data() + written, content.size() - written);
@@ -44,11 +44,15 @@ void write_all(int descriptor, const std::string& content, const std::filesystem
 }  // namespace
 
 void write_file_atomically(const std::filesystem::path& path, const std::string& content) {
+  write_file_atomically(path, std::vector<std::string_view>{content});
+}
+
+void write_file_atomically(const std::filesystem::path& path, const std::vector<std::string_view>& pieces) {
   const std::filesystem::path beside = path.string() + ".partial";
   {
     const Descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (file.number() < 0) fail(ExitCode::kCannotCreate, "cannot create", beside);
-    write_all(file.number(), content, beside);
+    for (const std::string_view piece : pieces) write_all(file.number(), piece, beside);
     if (::fsync(file.number()) != 0) fail(ExitCode::kInputOutput, "cannot flush", beside);
   }
   if (::rename(beside.c_str(), path.c_str()) != 0) fail(ExitCode::kCannotCreate, "cannot create", path);

@@ -60,6 +60,8 @@ class Adamw final : public Optimizer {
 
   std::vector<Slice> state() override { return {first_.slice(), second_.slice()}; }
 
+  std::int64_t* update_count() override { return &steps_; }
+
   std::string equation() const override {
     const std::string b1 = number_text(settings_.beta1), b2 = number_text(settings_.beta2);
     const std::string decay = settings_.weight_decay > 0 ? " + " + number_text(settings_.weight_decay) + " x" : "";

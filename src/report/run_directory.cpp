@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 #include "base/files.h"
 #include "eave/check.h"
+#include "report/json.h"
 
 namespace eave {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kRunFiles = {"config.json", "metrics.jsonl", "summary.json", "model.safetensors"};
+constexpr std::array kRunFiles = {"config.json", "metrics.jsonl", "summary.json", "model.safetensors", "checkpoint"};
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
   throw Error(ExitCode::kCannotCreate, "--run-dir " + path.string() + ": " + why);
@@ -19,6 +21,13 @@ constexpr std::array kRunFiles = {"config.json", "metrics.jsonl", "summary.json"
 
 bool is_run_file(const fs::path& path) {
   return std::find(kRunFiles.begin(), kRunFiles.end(), path.filename().string()) != kRunFiles.end();
+}
+
+// Of a line of metrics.jsonl when the run goes on after `step`.
+bool is_kept(const Json& line, std::int64_t step) {
+  if (line.value("type", "") == "end") return false;
+  const auto found = line.find("step");
+  return found == line.end() || (found->is_number_integer() && found->get<std::int64_t>() <= step);
 }
 
 }  // namespace
@@ -32,10 +41,21 @@ void prepare_run_directory(const fs::path& path, bool overwrite) {
     refuse(path, "is not empty; choose another directory, or give --overwrite to replace the run in it");
   }
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-    if (is_run_file(entry.path())) fs::remove(entry.path(), error);
+    if (is_run_file(entry.path())) fs::remove_all(entry.path(), error);
   }
   const fs::path probe = path / "metrics.jsonl";
   write_file_atomically(probe, "");
+}
+
+void reopen_run_directory(const fs::path& path, std::int64_t step) {
+  const fs::path file = path / "metrics.jsonl";
+  std::istringstream lines(read_file(file, std::size_t{1} << 36));
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    const Json object = Json::parse(line, nullptr, false);
+    if (object.is_object() && is_kept(object, step)) kept += line + "\n";
+  }
+  write_file_atomically(file, kept);
 }
 
 }  // namespace eave

@@ -6,6 +6,8 @@
 #include <limits>
 #include <thread>
 
+#include "train/checkpoint.h"
+
 namespace eave {
 namespace {
 
@@ -36,13 +38,14 @@ class Loop {
         plan_(plan),
         events_(events),
         loader_(parts.data, parts.sampler,
-                {parts.augmentation, parts.replica.seed, parts.transport.rank(), 0, plan.steps}) {}
+                {parts.augmentation, parts.replica.seed, parts.transport.rank(), plan.first_step, plan.steps}) {}
 
   TrainingResult run() {
     parts_.communicator.begin(parts_.replica.view());
+    if (plan_.first_step > 0) resume_from_checkpoint();
     last_ = totals();
     resume();
-    for (std::int64_t index = 0; index < plan_.steps; ++index) {
+    for (std::int64_t index = plan_.first_step; index < plan_.steps; ++index) {
       run_step(index);
       const bool is_last = index + 1 == plan_.steps;
       if (is_last) parts_.communicator.finish();
@@ -50,7 +53,7 @@ class Loop {
       const bool due = plan_.evaluate_every_steps > 0 && (index + 1) % plan_.evaluate_every_steps == 0;
       if (is_last || due) evaluate_and_tell(index + 1);
     }
-    return result_;
+    return {progress_, evaluation_};
   }
 
  private:
@@ -60,10 +63,11 @@ class Loop {
     const auto start = Clock::now();
     const double waited = parts_.communicator.costs().seconds_waiting;
     const Step step{index, batch.samples, parts_.sampler.samples_of_all_ranks(in_epoch),
-                    parts_.schedule.learning_rate(result_.samples)};
+                    parts_.schedule.learning_rate(progress_.samples)};
     const Score score = compute_gradients(batch, step);
     apply_update(step);
-    result_.samples += step.samples_everywhere;
+    progress_.samples += step.samples_everywhere;
+    progress_.steps = index + 1;
     loss_sum_ += score.loss_sum;
     loss_samples_ += score.samples;
     learning_rate_ = step.learning_rate;
@@ -89,6 +93,12 @@ class Loop {
     parts_.communicator.after_update(step);
   }
 
+  void resume_from_checkpoint() {
+    progress_ = load_checkpoint(plan_.checkpoint_directory, parts_);
+    EAVE_CHECK(progress_.steps == plan_.first_step, "the checkpoint is that of the plan's first step");
+    logged_seconds_ = progress_.seconds;
+  }
+
   [[noreturn]] void refuse_divergence(const Step& step) const {
     throw Error(ExitCode::kDiverged, "training diverged: the loss of step " + std::to_string(step.index + 1) +
                                          " is not finite (learning rate " + std::to_string(step.learning_rate) +
@@ -107,11 +117,11 @@ class Loop {
   }
 
   double epochs() const {
-    return static_cast<double>(result_.samples) / static_cast<double>(parts_.data.train->size());
+    return static_cast<double>(progress_.samples) / static_cast<double>(parts_.data.train->size());
   }
 
   // The clock of training stops during evaluations.
-  void pause() { result_.seconds += seconds_since(interval_start_); }
+  void pause() { progress_.seconds += seconds_since(interval_start_); }
   void resume() { interval_start_ = Clock::now(); }
 
   void log(std::int64_t index) {
@@ -120,21 +130,21 @@ class Loop {
     const Totals now = totals();
     StepRecord record;
     record.step = index + 1;
-    record.samples = result_.samples;
+    record.samples = progress_.samples;
     record.epoch = epochs();
     record.loss =
         loss_samples_ > 0 ? loss_sum_ / static_cast<double>(loss_samples_) : std::numeric_limits<double>::quiet_NaN();
     record.learning_rate = learning_rate_;
-    record.seconds = result_.seconds;
+    record.seconds = progress_.seconds;
     record.loading = now.loading - last_.loading;
     record.waiting = now.waiting - last_.waiting;
     record.exchanging = now.exchanging - last_.exchanging;
-    record.computing = result_.seconds - logged_seconds_ - record.loading - record.waiting;
+    record.computing = progress_.seconds - logged_seconds_ - record.loading - record.waiting;
     record.bytes = now.bytes - last_.bytes;
     last_ = now;
-    logged_seconds_ = result_.seconds;
-    result_.waiting += record.waiting;
-    result_.bytes += record.bytes;
+    logged_seconds_ = progress_.seconds;
+    progress_.waiting += record.waiting;
+    progress_.bytes += record.bytes;
     loss_sum_ = 0;
     loss_samples_ = 0;
     records_.push_back(record);
@@ -143,13 +153,14 @@ class Loop {
 
   void evaluate_and_tell(std::int64_t steps_done) {
     pause();
-    EvaluationRecord& record = result_.evaluation;
+    EvaluationRecord& record = evaluation_;
     record = evaluate(parts_, plan_);
     record.step = steps_done;
-    record.samples = result_.samples;
+    record.samples = progress_.samples;
     record.epoch = epochs();
-    record.seconds = result_.seconds;
+    record.seconds = progress_.seconds;
     events_.evaluation(record, gather_records());
+    if (!plan_.checkpoint_directory.empty()) save_checkpoint(plan_.checkpoint_directory, parts_, progress_);
     last_ = totals();
     resume();
   }
@@ -173,7 +184,8 @@ class Loop {
   Clock::time_point interval_start_;
   double logged_seconds_ = 0, loss_sum_ = 0, learning_rate_ = 0;
   std::int64_t loss_samples_ = 0;
-  TrainingResult result_;
+  TrainingProgress progress_;
+  EvaluationRecord evaluation_;
 };
 
 }  // namespace

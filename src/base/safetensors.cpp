@@ -1,18 +1,20 @@
-#include "report/safetensors.h"
+#include "base/safetensors.h"
 
 #include <array>
 #include <bit>
-#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "base/files.h"
 #include "eave/check.h"
-#include "report/json.h"
 
 namespace eave {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr std::uint64_t kHeaderLimitBytes = std::uint64_t{1} << 20;
-constexpr std::size_t kFileLimitBytes = std::size_t{1} << 36;
 
 static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
 
@@ -26,7 +28,7 @@ std::string header_text(const std::vector<NamedArray>& arrays, const std::map<st
     header[array.name] = {{"dtype", "F32"}, {"shape", array.shape}, {"data_offsets", {offset, offset + 4 * count}}};
     offset += 4 * count;
   }
-  std::string text = to_line(header);
+  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return text;
 }
@@ -35,13 +37,20 @@ std::string header_text(const std::vector<NamedArray>& arrays, const std::map<st
   throw Error(ExitCode::kBadData, path.string() + ": " + why);
 }
 
-std::uint64_t header_length(const std::string& bytes, const std::filesystem::path& path) {
-  if (bytes.size() < 8) refuse(path, "is cut off within its first 8 bytes");
+// Reads exactly `size` bytes; the caller has held them against the file's size.
+void read_bytes(std::ifstream& file, char* bytes, std::uint64_t size, const std::filesystem::path& path) {
+  file.read(bytes, static_cast<std::streamsize>(size));
+  if (!file) throw Error(ExitCode::kInputOutput, "cannot read " + path.string());
+}
+
+std::uint64_t read_header_length(std::ifstream& file, std::uint64_t file_size, const std::filesystem::path& path) {
+  if (file_size < 8) refuse(path, "is cut off within its first 8 bytes");
+  std::array<char, 8> bytes{};
+  read_bytes(file, bytes.data(), bytes.size(), path);
   std::uint64_t length = 0;
   for (std::size_t byte = 8; byte-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[byte]);
-  if (length > kHeaderLimitBytes || length > bytes.size() - 8) {
-    refuse(path,
-           "says its header has " + std::to_string(length) + " bytes, of a file of " + std::to_string(bytes.size()));
+  if (length > kHeaderLimitBytes || length > file_size - 8) {
+    refuse(path, "says its header has " + std::to_string(length) + " bytes, of a file of " + std::to_string(file_size));
   }
   return length;
 }
@@ -91,18 +100,22 @@ const std::string& SafetensorsFile::text(const std::string& key) const {
 }
 
 SafetensorsFile read_safetensors(const std::filesystem::path& path) {
-  const std::string bytes = read_file(path, kFileLimitBytes);
-  const std::uint64_t length = header_length(bytes, path);
-  const std::size_t start = 8 + length;
-  if ((bytes.size() - start) % 4 != 0) refuse(path, "does not hold whole float32 values");
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) throw Error(ExitCode::kInputMissing, "no file " + path.string());
+  const std::uint64_t file_size = std::filesystem::file_size(path, error);
+  std::ifstream bytes(path, std::ios::binary);
+  std::string header(read_header_length(bytes, file_size, path), ' ');
+  read_bytes(bytes, header.data(), header.size(), path);
+  const std::uint64_t content_size = file_size - 8 - header.size();
+  if (content_size % 4 != 0) refuse(path, "does not hold whole float32 values");
   SafetensorsFile file;
   file.path = path;
-  file.content.resize((bytes.size() - start) / 4);
-  std::memcpy(file.content.data(), bytes.data() + start, bytes.size() - start);
+  file.content.resize(content_size / 4);
+  read_bytes(bytes, reinterpret_cast<char*>(file.content.data()), content_size, path);
   try {
-    read_arrays(Json::parse(bytes.begin() + 8, bytes.begin() + static_cast<std::ptrdiff_t>(start)), file);
-  } catch (const Json::exception& error) {
-    refuse(path, std::string("has a header that cannot be read: ") + error.what());
+    read_arrays(Json::parse(header), file);
+  } catch (const Json::exception& failure) {
+    refuse(path, std::string("has a header that cannot be read: ") + failure.what());
   }
   return file;
 }
@@ -110,15 +123,15 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path) {
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
                        const std::map<std::string, std::string>& metadata) {
   const std::string header = header_text(arrays, metadata);
-  std::string content;
+  std::string length_bytes;
   for (std::uint64_t length = header.size(), byte = 0; byte < 8; ++byte) {
-    content.push_back(static_cast<char>(length >> (8 * byte) & 0xff));
+    length_bytes.push_back(static_cast<char>(length >> (8 * byte) & 0xff));
   }
-  content += header;
+  std::vector<std::string_view> pieces = {length_bytes, header};
   for (const NamedArray& array : arrays) {
-    content.append(reinterpret_cast<const char*>(array.values.data()), array.values.size_bytes());
+    pieces.emplace_back(reinterpret_cast<const char*>(array.values.data()), array.values.size_bytes());
   }
-  write_file_atomically(path, content);
+  write_file_atomically(path, pieces);
 }
 
 }  // namespace eave

@@ -1,0 +1,141 @@
+#include "train/checkpoint.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+
+#include "base/files.h"
+#include "base/safetensors.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct NamedSlice {
+  std::string name;
+  Slice values;
+};
+
+// Everything that a step reads and a later step needs.
+std::vector<NamedSlice> state_of(const TrainingParts& parts) {
+  std::vector<NamedSlice> state = {{"parameters", parts.replica.parameters.slice()},
+                                   {"statistics", parts.replica.statistics.slice()}};
+  const auto append = [&](const std::string& owner, const std::vector<Slice>& slices) {
+    for (std::size_t i = 0; i < slices.size(); ++i) state.push_back({owner + "." + std::to_string(i), slices[i]});
+  };
+  append("optimizer", parts.replica.optimizer.state());
+  append("communicator", parts.communicator.state());
+  return state;
+}
+
+std::string exact_text(double value) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+template <typename Number>
+Number number_in(const SafetensorsFile& file, const std::string& key) {
+  const std::string& text = file.text(key);
+  Number number{};
+  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc()) {
+    throw Error(ExitCode::kBadData, file.path + ": '" + key + "' is no number");
+  }
+  return number;
+}
+
+// What must be the same in the run that saved and the run that loads.
+std::map<std::string, std::string> identity(const TrainingParts& parts) {
+  return {{"ranks", std::to_string(parts.transport.size())},
+          {"rank", std::to_string(parts.transport.rank())},
+          {"seed", std::to_string(parts.replica.seed)},
+          {"training samples", std::to_string(parts.data.train->size())},
+          {"steps per epoch", std::to_string(parts.sampler.steps_per_epoch())}};
+}
+
+void require_same_run(const SafetensorsFile& file, const TrainingParts& parts) {
+  for (const auto& [key, value] : identity(parts)) {
+    if (file.text(key) == value) continue;
+    throw Error(ExitCode::kConfiguration, file.path + " was saved with " + key + " " + file.text(key) +
+                                              ", this run has " + value + "; resume with the settings in config.json");
+  }
+}
+
+fs::path step_directory(const fs::path& directory, std::int64_t step) {
+  return directory / ("step-" + std::to_string(step));
+}
+
+fs::path rank_file(const fs::path& step, int rank) { return step / ("rank-" + std::to_string(rank) + ".safetensors"); }
+
+void write_rank_file(const fs::path& step, const TrainingParts& parts, const TrainingProgress& progress) {
+  std::map<std::string, std::string> metadata = identity(parts);
+  metadata["step"] = std::to_string(progress.steps);
+  metadata["samples"] = std::to_string(progress.samples);
+  metadata["bytes"] = std::to_string(progress.bytes);
+  metadata["seconds"] = exact_text(progress.seconds);
+  metadata["waiting"] = exact_text(progress.waiting);
+  if (const std::int64_t* count = parts.replica.optimizer.update_count()) metadata["updates"] = std::to_string(*count);
+  std::vector<NamedArray> arrays;
+  for (const NamedSlice& part : state_of(parts)) {
+    arrays.push_back({part.name, {static_cast<std::int64_t>(part.values.size())}, part.values});
+  }
+  std::error_code error;
+  fs::create_directories(step, error);
+  write_safetensors(rank_file(step, parts.transport.rank()), arrays, metadata);
+}
+
+void remove_other_steps(const fs::path& directory, const fs::path& kept) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("step-") && entry.path() != kept) fs::remove_all(entry.path(), error);
+  }
+}
+
+}  // namespace
+
+std::int64_t latest_checkpoint(const fs::path& directory) {
+  const fs::path path = directory / "latest";
+  if (!fs::exists(path)) {
+    throw Error(ExitCode::kInputMissing, "no checkpoint in " + directory.string() + "; start without --resume");
+  }
+  const std::string text = read_file(path, 64);
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (error != std::errc() || step < 1) throw Error(ExitCode::kBadData, path.string() + " names no step");
+  return step;
+}
+
+void save_checkpoint(const fs::path& directory, const TrainingParts& parts, const TrainingProgress& progress) {
+  parts.communicator.consensus();
+  const fs::path step = step_directory(directory, progress.steps);
+  agree(parts.transport, [&] { write_rank_file(step, parts, progress); });
+  agree(parts.transport, [&] {
+    if (parts.transport.rank() != 0) return;
+    write_file_atomically(directory / "latest", std::to_string(progress.steps) + "\n");
+    remove_other_steps(directory, step);
+  });
+}
+
+TrainingProgress load_checkpoint(const fs::path& directory, const TrainingParts& parts) {
+  TrainingProgress progress;
+  agree(parts.transport, [&] {
+    const fs::path step = step_directory(directory, latest_checkpoint(directory));
+    const SafetensorsFile file = read_safetensors(rank_file(step, parts.transport.rank()));
+    require_same_run(file, parts);
+    progress = {number_in<std::int64_t>(file, "step"), number_in<std::int64_t>(file, "samples"),
+                number_in<double>(file, "seconds"), number_in<double>(file, "waiting"),
+                number_in<std::int64_t>(file, "bytes")};
+    std::int64_t* count = parts.replica.optimizer.update_count();
+    const std::int64_t updates = count ? number_in<std::int64_t>(file, "updates") : 0;
+    const std::vector<NamedSlice> state = state_of(parts);
+    for (const NamedSlice& part : state) file.array(part.name, part.values.size());
+    for (const NamedSlice& part : state)
+      std::ranges::copy(file.array(part.name, part.values.size()), part.values.begin());
+    if (count) *count = updates;
+  });
+  return progress;
+}
+
+}  // namespace eave
