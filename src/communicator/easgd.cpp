@@ -63,6 +63,7 @@ class Easgd final : public Communicator {
     return center_.slice();
   }
 
+  std::vector<Slice> state() override { return {center_.slice()}; }
   void finish() override { settle(); }
   std::string equation() const override { return describe_equation(settings_); }
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }

@@ -92,6 +92,23 @@ TEST_P(CommunicatorContract, same_run_gives_the_same_bits) {
   });
 }
 
+TEST_P(CommunicatorContract, a_run_restored_from_its_state_continues_with_the_same_bits) {
+  on_ranks(ranks(), [&](Transport& transport) {
+    const Problem problem{.momentum = 0.9, .uneven = true};
+    Worker whole(transport, name(), given(), problem), first(transport, name(), given(), problem),
+        second(transport, name(), given(), problem);
+    whole.begin();
+    whole.run(20);
+    first.begin();
+    first.run(10);  // easgd: the exchange of step 9 is in flight
+    second.begin();
+    second.restore(first);
+    second.run(10);
+    EXPECT_EQ(second.x, whole.x);
+    EXPECT_EQ(second.consensus(), whole.consensus());
+  });
+}
+
 TEST_P(CommunicatorContract, finish_leaves_nothing_in_flight) {
   on_ranks(ranks(), [&](Transport& transport) {
     RecordingTransport recording(transport);

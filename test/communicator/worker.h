@@ -97,6 +97,15 @@ class Worker {
     communicator_->after_update(step);
   }
 
+  // Takes the place of `other`, as from a checkpoint; after begin().
+  void restore(Worker& other) {
+    other.consensus();  // settles what is in flight
+    x = other.x;
+    copy_state(other.communicator_->state(), communicator_->state());
+    copy_state(other.optimizer_->state(), optimizer_->state());
+    next_step_ = other.next_step_;
+  }
+
   std::vector<float> consensus() {
     const ConstSlice slice = communicator_->consensus();
     return {slice.begin(), slice.end()};
@@ -106,6 +115,11 @@ class Worker {
   std::vector<float> x, g, statistics;
 
  private:
+  static void copy_state(const std::vector<Slice>& from, const std::vector<Slice>& to) {
+    if (from.size() != to.size()) throw std::logic_error("states differ");
+    for (std::size_t i = 0; i < from.size(); ++i) std::ranges::copy(from[i], to[i].begin());
+  }
+
   void compute_gradients(const Step& step) {
     const double weight = step.samples > 0 ? communicator_->gradient_weight(step) : 0;
     for (std::size_t k = 0; k < x.size(); ++k) {
