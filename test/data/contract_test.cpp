@@ -1,0 +1,143 @@
+// What every dataset promises, by name.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "test/data/data_files.h"
+
+namespace eave {
+namespace {
+
+using Given = std::map<std::string, std::string>;
+
+class DatasetContract : public testing::TestWithParam<std::string> {
+ protected:
+  // Kinds without files of their own here get small ones.
+  void SetUp() override {
+    if (GetParam() == "mnist") write_set(directory_.path(), small_idx_set());
+    if (GetParam() == "cifar10") write_cifar10_set(directory_.path());
+    if (GetParam() == "mnist" || GetParam() == "cifar10") given_["data-dir"] = directory_.path().string();
+    if (GetParam() == "synthetic") given_ = {{"synthetic-samples", "2000"}, {"synthetic-test-samples", "500"}};
+    const Refusal found = refusal_of([&] { split_ = open_dataset(GetParam(), given_); });
+    if (found.code == ExitCode::kInputMissing) GTEST_SKIP() << found;
+    ASSERT_EQ(found.code, ExitCode::kDone) << found;
+  }
+  std::vector<const Dataset*> parts() const { return {split_.train.get(), split_.test.get()}; }
+  static Bytes pixels_of(const Dataset& dataset, std::int64_t index) {
+    Bytes pixels(static_cast<std::size_t>(dataset.shape().size()));
+    dataset.read(index, pixels);
+    return pixels;
+  }
+
+  TemporaryDirectory directory_;
+  Given given_;
+  DataSplit split_;
+};
+
+TEST_P(DatasetContract, parts_agree_in_shape_and_classes_and_are_not_empty) {
+  EXPECT_EQ(split_.train->shape(), split_.test->shape());
+  EXPECT_EQ(split_.train->classes(), split_.test->classes());
+  EXPECT_GE(split_.train->size(), split_.test->size());
+  EXPECT_GT(split_.test->size(), 0);
+  EXPECT_GT(split_.train->shape().size(), 0);
+}
+
+TEST_P(DatasetContract, every_label_is_one_of_the_classes_and_every_class_occurs) {
+  for (const Dataset* part : parts()) {
+    std::vector<std::int64_t> count(static_cast<std::size_t>(part->classes()));
+    for (std::int64_t index = 0; index < part->size(); ++index)
+      ++count.at(static_cast<std::size_t>(part->label(index)));
+    EXPECT_GT(*std::min_element(count.begin(), count.end()), 0);
+  }
+}
+
+TEST_P(DatasetContract, read_writes_one_image_and_nothing_beside_it) {
+  for (const Dataset* part : parts()) {
+    const auto size = static_cast<std::size_t>(part->shape().size());
+    for (const std::int64_t index : {std::int64_t{0}, part->size() / 2, part->size() - 1}) {
+      Bytes ones(size + 2, 1), twos(size + 2, 2);
+      part->read(index, std::span(ones).subspan(1, size));
+      part->read(index, std::span(twos).subspan(1, size));
+      EXPECT_EQ(ones.front() + ones.back(), 2);
+      EXPECT_EQ(twos.front() + twos.back(), 4);
+      EXPECT_TRUE(std::equal(ones.begin() + 1, ones.end() - 1, twos.begin() + 1)) << "every byte is written";
+    }
+  }
+}
+
+TEST_P(DatasetContract, opened_again_it_is_the_same) {
+  const DataSplit again = open_dataset(GetParam(), given_);
+  EXPECT_EQ(again.mean, split_.mean);
+  EXPECT_EQ(again.deviation, split_.deviation);
+  ASSERT_EQ(again.train->size(), split_.train->size());
+  for (std::int64_t index = 0; index < split_.train->size(); index += 1 + split_.train->size() / 100) {
+    ASSERT_EQ(pixels_of(*again.train, index), pixels_of(*split_.train, index));
+    ASSERT_EQ(again.train->label(index), split_.train->label(index));
+  }
+}
+
+TEST_P(DatasetContract, may_be_read_from_several_threads_at_once) {
+  constexpr std::int64_t kSamples = 10;
+  std::vector<Bytes> expected;
+  for (std::int64_t index = 0; index < kSamples; ++index) expected.push_back(pixels_of(*split_.train, index));
+  std::vector<int> wrong(4);
+  {
+    std::vector<std::jthread> threads;
+    for (int& mine : wrong) {
+      threads.emplace_back([&] {
+        for (std::int64_t i = 0; i < 20 * kSamples; ++i) {
+          mine += pixels_of(*split_.train, i % kSamples) != expected[static_cast<std::size_t>(i % kSamples)];
+        }
+      });
+    }
+  }
+  EXPECT_EQ(wrong, std::vector<int>(4));
+}
+
+TEST_P(DatasetContract, has_a_mean_and_a_positive_deviation_per_channel) {
+  const auto channels = static_cast<std::size_t>(split_.train->shape().channels);
+  ASSERT_EQ(split_.mean.size(), channels);
+  ASSERT_EQ(split_.deviation.size(), channels);
+  for (std::size_t channel = 0; channel < channels; ++channel) {
+    EXPECT_TRUE(split_.mean[channel] >= 0 && split_.mean[channel] <= 1);
+    EXPECT_TRUE(split_.deviation[channel] > 0 && split_.deviation[channel] <= 1);
+  }
+}
+
+TEST_P(DatasetContract, files_that_are_not_there_are_missed_with_place_and_remedy) {
+  const auto& options = dataset_kind(GetParam()).options;
+  const bool reads_files =
+      std::any_of(options.begin(), options.end(), [](const OptionSpec& option) { return option.name == "data-dir"; });
+  if (!reads_files) GTEST_SKIP() << GetParam() << " reads no files";
+  const std::string nowhere = (directory_.path() / "nowhere").string();
+  const Refusal found = refusal_of([&] { open_dataset(GetParam(), {{"data-dir", nowhere}}); });
+  EXPECT_EQ(found.code, ExitCode::kInputMissing);
+  EXPECT_TRUE(found.names(nowhere) && found.names(GetParam()) && found.names("--data-dir")) << found;
+}
+
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const DatasetKind& kind : dataset_kinds()) names.push_back(kind.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, DatasetContract, testing::ValuesIn(all_names()), [](const auto& test) {
+  std::string name = test.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(DatasetKinds, have_names_summaries_and_options_that_agree) {
+  OptionValues all;
+  EXPECT_GE(dataset_kinds().size(), 4u);
+  for (const DatasetKind& kind : dataset_kinds()) {
+    EXPECT_FALSE(kind.name.empty());
+    EXPECT_FALSE(kind.summary.empty());
+    for (const OptionSpec& option : kind.options) all.declare(option);  // throws when two differ
+  }
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,63 @@
+// Small data files, good and bad, for tests.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "eave/check.h"
+#include "eave/dataset.h"
+
+namespace eave {
+
+using Bytes = std::vector<std::uint8_t>;
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+void write_bytes(const std::filesystem::path& path, const Bytes& bytes);
+Bytes gzip(const Bytes& bytes);
+Bytes operator+(Bytes bytes, const Bytes& more);
+Bytes first(const Bytes& bytes, std::size_t count);
+Bytes with(Bytes bytes, std::size_t offset, std::uint8_t value);
+
+// An IDX file of unsigned bytes; `values` are repeated until all are there.
+Bytes idx_file(std::initializer_list<std::uint32_t> dimensions, const Bytes& values);
+
+// The four files of a set with 30 training and 10 test images of 6 × 5 pixels, by name.
+std::map<std::string, Bytes> small_idx_set();
+void write_set(const std::filesystem::path& directory, const std::map<std::string, Bytes>& files);
+
+// Six files of the right size, mostly holes: labels and first pixels count up for the first 100 records of each.
+void write_cifar10_set(const std::filesystem::path& directory);
+
+const DatasetKind& dataset_kind(const std::string& name);
+// Of a kind: its defaults, with these set.
+OptionValues options_of(const DatasetKind& kind, const std::map<std::string, std::string>& given);
+DataSplit open_dataset(const std::string& name, const std::map<std::string, std::string>& given);
+
+// What an action throws; kDone and "" when nothing.
+struct Refusal {
+  ExitCode code = ExitCode::kDone;
+  std::string text;
+  bool names(const std::string& word) const { return text.find(word) != std::string::npos; }
+};
+Refusal refusal_of(const std::function<void()>& action);
+std::ostream& operator<<(std::ostream& out, const Refusal& refusal);
+std::ostream& operator<<(std::ostream& out, ExitCode code);
+
+}  // namespace eave

@@ -1,0 +1,146 @@
+// The IDX parser, on bytes in memory.
+#include <gtest/gtest.h>
+
+#include "data/byte_source.h"
+#include "data/idx.h"
+#include "test/data/data_files.h"
+
+namespace eave {
+namespace {
+
+IdxArray parse(const Bytes& bytes, IdxContent content) { return read_idx(MemorySource(bytes, "some-file"), content); }
+
+Refusal refusal(const Bytes& bytes, IdxContent content) {
+  return refusal_of([&] { parse(bytes, content); });
+}
+
+const Bytes kImages = idx_file({3, 4, 5}, {7, 8, 9, 250, 0, 1});
+const Bytes kLabels = idx_file({12}, {0, 1, 2});
+
+TEST(ReadIdx, returns_what_was_written_plain_or_packed) {
+  for (const Bytes& bytes : {kImages, gzip(kImages)}) {
+    const IdxArray array = parse(bytes, IdxContent::kImages);
+    EXPECT_EQ(array.dimensions, (std::vector<std::int64_t>{3, 4, 5}));
+    EXPECT_EQ(array.values, Bytes(kImages.begin() + 16, kImages.end()));
+  }
+  EXPECT_EQ(parse(gzip(kLabels), IdxContent::kLabels).dimensions, std::vector<std::int64_t>{12});
+}
+
+TEST(ReadIdx, refuses_every_truncation_of_a_plain_file) {
+  for (std::size_t length = 0; length < kImages.size(); ++length) {
+    const Refusal found = refusal(first(kImages, length), IdxContent::kImages);
+    ASSERT_EQ(found.code, ExitCode::kBadData) << length << " bytes: " << found;
+    ASSERT_TRUE(found.names("some-file")) << found;
+  }
+}
+
+TEST(ReadIdx, refuses_every_truncation_of_a_packed_file) {
+  const Bytes packed = gzip(kImages);
+  for (std::size_t length = 0; length < packed.size(); ++length) {
+    ASSERT_EQ(refusal(first(packed, length), IdxContent::kImages).code, ExitCode::kBadData) << length << " bytes";
+  }
+}
+
+TEST(ReadIdx, refuses_every_packed_file_whose_content_is_truncated) {
+  for (std::size_t length = 0; length < kImages.size(); ++length) {
+    ASSERT_EQ(refusal(gzip(first(kImages, length)), IdxContent::kImages).code, ExitCode::kBadData) << length;
+  }
+}
+
+// Without meaning are its date, hints of the packer and what fills the last byte of the stream: some 75 bits.
+TEST(ReadIdx, notices_every_flipped_bit_of_a_packed_file_that_has_a_meaning) {
+  const Bytes packed = gzip(kImages);
+  std::size_t harmless = 0;
+  for (std::size_t bit = 0; bit < 8 * packed.size(); ++bit) {
+    const std::size_t at = bit / 8;
+    const Bytes changed = with(packed, at, static_cast<std::uint8_t>(packed[at] ^ (1 << bit % 8)));
+    const Refusal found = refusal(changed, IdxContent::kImages);
+    if (found.code == ExitCode::kBadData) continue;
+    ASSERT_EQ(found.code, ExitCode::kDone) << found;
+    ASSERT_EQ(parse(changed, IdxContent::kImages).values, Bytes(kImages.begin() + 16, kImages.end())) << "bit " << bit;
+    ++harmless;
+  }
+  EXPECT_LT(harmless, 76u);
+}
+
+TEST(ReadIdx, notices_every_flipped_bit_of_a_header) {
+  for (std::size_t bit = 0; bit < 8 * 16; ++bit) {
+    const std::size_t at = bit / 8;
+    const Bytes changed = with(kImages, at, static_cast<std::uint8_t>(kImages[at] ^ (1 << bit % 8)));
+    ASSERT_EQ(refusal(changed, IdxContent::kImages).code, ExitCode::kBadData) << "bit " << bit;
+  }
+}
+
+struct Bad {
+  std::string name;
+  Bytes bytes;
+  IdxContent content;
+  std::vector<std::string> words;  // that the message must hold
+};
+
+Bytes header(std::initializer_list<std::uint32_t> dimensions) {
+  Bytes bytes = {0, 0, 8, static_cast<std::uint8_t>(dimensions.size())};
+  for (const std::uint32_t dimension : dimensions) {
+    for (const int shift : {24, 16, 8, 0}) bytes.push_back(static_cast<std::uint8_t>(dimension >> shift));
+  }
+  return bytes;
+}
+
+std::vector<Bad> bad_files() {
+  const auto images = IdxContent::kImages, labels = IdxContent::kLabels;
+  const Bytes nothing(4, 0), bomb = gzip(header({2, 2, 2}) + Bytes(100 << 20, 0));
+  return {
+      {"empty", {}, images, {"is empty"}},
+      {"all_zero", Bytes(1000, 0), images, {"not unsigned bytes", "0x00000000", "expected 0x00000803"}},
+      {"text", Bytes(100, 'x'), images, {"not an IDX file", "0x78787878", "offset 0"}},
+      {"png", Bytes{0x89, 'P', 'N', 'G'} + Bytes(100, 1), images, {"not an IDX file", "0x89504e47"}},
+      {"little_endian", Bytes{3, 8, 0, 0} + Bytes(100, 1), images, {"not an IDX file", "0x03080000"}},
+      {"floats", with(kImages, 2, 0x0d), images, {"not unsigned bytes", "0x00000d03"}},
+      {"signed_bytes", with(kImages, 2, 0x09), images, {"not unsigned bytes", "0x00000903"}},
+      {"labels_for_images", kLabels, images, {"holds labels where images belong", "swapped"}},
+      {"images_for_labels", kImages, labels, {"holds images where labels belong", "swapped"}},
+      {"no_dimensions", with(kImages, 3, 0), images, {"has 0 dimensions"}},
+      {"four_dimensions", header({1, 1, 1, 1}) + Bytes{1}, images, {"has 4 dimensions"}},
+      {"nine_dimensions", header({1, 1, 1, 1, 1, 1, 1, 1, 1}) + Bytes{1}, images, {"has 9 dimensions", "more than 8"}},
+      {"255_dimensions", with(kImages, 3, 255), images, {"has 255 dimensions", "more than 8"}},
+      {"no_images", header({0, 4, 5}), images, {"dimension 0 at offset 4 is 0"}},
+      {"no_rows", header({3, 0, 5}), images, {"dimension 1 at offset 8 is 0"}},
+      {"no_columns", header({3, 4, 0}), images, {"dimension 2 at offset 12 is 0"}},
+      {"product_beyond_64_bits", header({0xffffffff, 0xffffffff, 0xffffffff}) + nothing, images, {"4294967295 × "}},
+      {"product_that_wraps_to_0", header({1u << 31, 1u << 31, 4}) + nothing, images, {"more than 64 bits"}},
+      {"product_that_wraps_to_the_size", header({1u << 31, 1u << 31, 5}) + nothing, images, {"more than 64 bits"}},
+      {"petabytes", header({1u << 20, 1u << 20, 1u << 10}) + nothing, images, {"20 bytes long", "1125899906842640"}},
+      {"petabytes_packed", gzip(header({1u << 20, 1u << 20, 1u << 10}) + nothing), images, {"can hold"}},
+      {"gigabytes_packed", gzip(header({1000, 1000, 1000}) + nothing), images, {"1000000000 bytes", "can hold"}},
+      {"too_long", kImages + Bytes{0}, images, {"is 77 bytes long", "declares 76 bytes", "behind its values"}},
+      {"too_short", first(kImages, 75), images, {"is 75 bytes long", "declares 76 bytes", "truncated"}},
+      {"twice", kImages + kImages, images, {"is 152 bytes long", "declares 76 bytes"}},
+      {"packed_too_long", gzip(kImages + Bytes{0}), images, {"goes on behind what its content declares"}},
+      {"packed_too_short", gzip(first(kImages, 75)), images, {"offset 75 of its content", "truncated"}},
+      {"bomb", bomb, images, {"goes on behind what its content declares"}},
+      {"bytes_behind_the_stream", gzip(kImages) + Bytes{0}, images, {"something stands behind the gzip stream"}},
+      {"two_streams", gzip(kImages) + gzip(kImages), images, {"something stands behind the gzip stream"}},
+      {"wrong_checksum",
+       with(gzip(kImages), gzip(kImages).size() - 8, 0x55),
+       images,
+       {"damaged", "incorrect data check"}},
+      {"packed_twice", gzip(gzip(kImages)), images, {"not an IDX file", "0x1f8b0800"}},
+      {"packed_nothing", gzip({}), images, {"middle of the magic number"}},
+      {"only_the_gzip_magic", {0x1f, 0x8b}, images, {"cut off"}},
+      {"gzip_of_an_unknown_method", with(gzip(kImages), 2, 7), images, {"damaged", "unknown compression method"}},
+  };
+}
+
+class BadIdx : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadIdx, is_refused_as_bad_data_with_what_was_found) {
+  const Refusal found = refusal(GetParam().bytes, GetParam().content);
+  EXPECT_EQ(found.code, ExitCode::kBadData) << found;
+  EXPECT_TRUE(found.names("some-file: ")) << found;
+  for (const std::string& word : GetParam().words) EXPECT_TRUE(found.names(word)) << word << "\nnot in\n" << found;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BadIdx, testing::ValuesIn(bad_files()), [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,222 @@
+// Sets of four IDX files, opened as the program opens them.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "test/data/data_files.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const kTrainImages = "train-images-idx3-ubyte";
+const char* const kTrainLabels = "train-labels-idx1-ubyte";
+const char* const kTestImages = "t10k-images-idx3-ubyte";
+const char* const kTestLabels = "t10k-labels-idx1-ubyte";
+
+Refusal refusal_in(const fs::path& directory) {
+  return refusal_of([&] { open_dataset("mnist", {{"data-dir", directory.string()}}); });
+}
+
+void swap_files(const fs::path& directory, const char* a, const char* b) {
+  fs::rename(directory / a, directory / "aside");
+  fs::rename(directory / b, directory / a);
+  fs::rename(directory / "aside", directory / b);
+}
+
+struct Damage {
+  std::string name;
+  std::function<void(const fs::path&)> inflict;
+  ExitCode code;
+  std::vector<std::string> words;
+};
+
+void replace(const fs::path& directory, const char* file, const Bytes& bytes) { write_bytes(directory / file, bytes); }
+
+void truncate_to(const fs::path& directory, const char* file, std::uintmax_t size) {
+  fs::resize_file(directory / file, size);
+}
+
+std::vector<Damage> label_damages() {
+  const ExitCode bad = ExitCode::kBadData;
+  return {
+      {"a_label_of_10",
+       [](auto& d) { replace(d, kTrainLabels, with(idx_file({30}, {1}), 8, 10)); },
+       bad,
+       {kTrainLabels, "label 10 of sample 0 (offset 8", "expected 0 to 9"}},
+      {"a_last_label_of_255",
+       [](auto& d) { replace(d, kTestLabels, with(idx_file({10}, {1}), 17, 255)); },
+       bad,
+       {kTestLabels, "label 255 of sample 9 (offset 17"}},
+      {"a_packed_label_of_77",
+       [](auto& d) { replace(d, kTestLabels, gzip(with(idx_file({10}, {1}), 11, 77))); },
+       bad,
+       {"label 77 of sample 3 (offset 11 of the content)"}},
+      {"one_label_less",
+       [](auto& d) { replace(d, kTrainLabels, idx_file({29}, {1})); },
+       bad,
+       {kTrainImages, "30 images", kTrainLabels, "29 labels", "not of the same set"}},
+      {"one_label_more",
+       [](auto& d) { replace(d, kTestLabels, idx_file({11}, {1})); },
+       bad,
+       {kTestImages, "10 images", kTestLabels, "11 labels"}},
+      {"labels_swapped",
+       [](auto& d) { swap_files(d, kTrainLabels, kTestLabels); },
+       bad,
+       {"training and test files were swapped"}},
+  };
+}
+
+std::vector<Damage> swaps() {
+  const ExitCode bad = ExitCode::kBadData;
+  return {
+      {"images_swapped",
+       [](auto& d) { swap_files(d, kTrainImages, kTestImages); },
+       bad,
+       {"training and test files were swapped"}},
+      {"training_and_test_swapped",
+       [](auto& d) {
+         swap_files(d, kTrainImages, kTestImages);
+         swap_files(d, kTrainLabels, kTestLabels);
+       },
+       bad,
+       {kTestImages, "30 images, more than the 10", "were training and test files swapped?"}},
+      {"images_and_labels_swapped",
+       [](auto& d) { swap_files(d, kTrainImages, kTrainLabels); },
+       bad,
+       {kTrainLabels, "holds images where labels belong", "swapped"}},
+      {"other_size_of_test_images",
+       [](auto& d) {
+         replace(d, kTestImages, idx_file({10, 5, 5}, {1}));
+       },
+       bad,
+       {kTrainImages, kTestImages, "differ in the size"}},
+      {"images_wider_than_can_be",
+       [](auto& d) {
+         replace(d, kTrainImages, idx_file({1, 1, 65536}, {1}));
+       },
+       bad,
+       {"1 × 65536 pixels", "at most 65535"}},
+  };
+}
+
+std::vector<Damage> truncations() {
+  std::vector<Damage> damages;
+  for (const char* file : {kTrainImages, kTrainLabels, kTestImages, kTestLabels}) {
+    for (const std::uintmax_t size : {0, 3, 7, 9}) {
+      const std::string name = std::string(file).substr(0, file[1] == '1' ? 8 : 9) + "_cut_to_" + std::to_string(size);
+      std::string word_name = name;
+      for (char& letter : word_name) letter = letter == '-' ? '_' : letter;
+      damages.push_back({word_name, [=](auto& d) { truncate_to(d, file, size); }, ExitCode::kBadData, {file}});
+    }
+  }
+  return damages;
+}
+
+std::vector<Damage> wrong_kinds_of_file() {
+  const ExitCode bad = ExitCode::kBadData, missing = ExitCode::kInputMissing;
+  const auto remove = [](const char* file) { return [=](auto& d) { fs::remove(d / file); }; };
+  return {
+      {"no_training_images", remove(kTrainImages), missing, {"lacks train-images-idx3-ubyte[.gz]"}},
+      {"no_test_labels", remove(kTestLabels), missing, {"lacks t10k-labels-idx1-ubyte[.gz]"}},
+      {"nothing_there",
+       [](auto& d) {
+         for (const char* file : {kTrainImages, kTrainLabels, kTestImages, kTestLabels}) fs::remove(d / file);
+       },
+       missing,
+       {"no files of mnist", "--data-dir"}},
+      {"no_directory", [](auto& d) { fs::remove_all(d); }, missing, {"no directory", "no files of mnist"}},
+      {"a_directory_as_file",
+       [](auto& d) {
+         fs::remove(d / kTrainImages);
+         fs::create_directory(d / kTrainImages);
+       },
+       bad,
+       {kTrainImages, "is a directory"}},
+      {"a_pipe_as_file",
+       [](auto& d) {
+         fs::remove(d / kTestImages);
+         ASSERT_EQ(::mkfifo((d / kTestImages).c_str(), 0600), 0);
+       },
+       bad,
+       {kTestImages, "no regular file"}},
+      {"a_dangling_link",
+       [](auto& d) {
+         fs::remove(d / kTestImages);
+         fs::create_symlink("nowhere", d / kTestImages);
+       },
+       missing,
+       {"lacks t10k-images-idx3-ubyte[.gz]"}},
+      {"a_link_to_itself",
+       [](auto& d) {
+         fs::remove(d / kTestImages);
+         fs::create_symlink(kTestImages, d / kTestImages);
+       },
+       missing,
+       {"t10k-images-idx3-ubyte"}},
+  };
+}
+
+std::vector<Damage> all_damages() {
+  std::vector<Damage> all;
+  for (const auto& part : {label_damages(), swaps(), truncations(), wrong_kinds_of_file()}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+class DamagedSet : public testing::TestWithParam<Damage> {};
+
+TEST_P(DamagedSet, is_refused_with_code_and_reason) {
+  const TemporaryDirectory directory;
+  const fs::path place = directory.path() / "set";
+  fs::create_directory(place);
+  write_set(place, small_idx_set());
+  ASSERT_EQ(refusal_in(place).code, ExitCode::kDone) << "before the damage";
+  GetParam().inflict(place);
+  const Refusal found = refusal_in(place);
+  EXPECT_EQ(found.code, GetParam().code) << found;
+  for (const std::string& word : GetParam().words) EXPECT_TRUE(found.names(word)) << word << "\nnot in\n" << found;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DamagedSet, testing::ValuesIn(all_damages()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(IdxSet, is_found_packed_and_under_the_names_of_other_unpackers) {
+  for (const bool dotted : {false, true}) {
+    const TemporaryDirectory directory;
+    fs::create_directories(directory.path() / "MNIST" / "raw");
+    for (const auto& [plain_name, bytes] : small_idx_set()) {
+      std::string name = plain_name;
+      if (dotted) name[name.find("-idx")] = '.';
+      write_bytes(directory.path() / "MNIST" / "raw" / (name + ".gz"), gzip(bytes));
+    }
+    const DataSplit split = open_dataset("mnist", {{"data-dir", directory.path().string()}});
+    EXPECT_EQ(split.train->size(), 30);
+    EXPECT_EQ(split.test->size(), 10);
+  }
+}
+
+TEST(IdxSet, holds_the_pixels_and_labels_of_its_files) {
+  const TemporaryDirectory directory;
+  write_set(directory.path(), small_idx_set());
+  const DataSplit split = open_dataset("mnist", {{"data-dir", directory.path().string()}});
+  EXPECT_EQ(split.train->shape(), (ImageShape{6, 5, 1}));
+  Bytes pixels(30);
+  for (std::int64_t index = 0; index < 30; ++index) {
+    split.train->read(index, pixels);
+    for (std::int64_t i = 0; i < 30; ++i) ASSERT_EQ(pixels[static_cast<std::size_t>(i)], (30 * index + i) % 251);
+    EXPECT_EQ(split.train->label(index), index % 10);
+  }
+}
+
+TEST(IdxSet, says_which_package_brings_fashion_mnist) {
+  const TemporaryDirectory directory;
+  const Refusal found = refusal_of([&] { open_dataset("fashion-mnist", {{"data-dir", directory.path().string()}}); });
+  EXPECT_EQ(found.code, ExitCode::kInputMissing);
+  EXPECT_TRUE(found.names("apt install dataset-fashion-mnist")) << found;
+  EXPECT_TRUE(found.names(directory.path().string())) << found;
+}
+
+}  // namespace
+}  // namespace eave
