@@ -2,6 +2,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/host.h"
 #include "eave/transport.h"
 #include "transport/failure.h"
 

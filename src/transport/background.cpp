@@ -1,11 +1,39 @@
 #include "transport/background.h"
 
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <system_error>
 #include <utility>
 
 namespace eave {
+
+namespace {
+
+// Of sched_setattr(2), which glibc does not declare.
+struct SchedulerAttributes {
+  std::uint32_t size = sizeof(SchedulerAttributes);
+  std::uint32_t policy = 0;  // SCHED_OTHER
+  std::uint64_t flags = 0;
+  std::int32_t nice = 0;
+  std::uint32_t priority = 0;
+  std::uint64_t runtime_ns = 0;
+  std::uint64_t deadline_ns = 0;
+  std::uint64_t period_ns = 0;
+};
+
+// This thread works little and often while compute threads fill the cores. A short time slice lets it run as soon as it
+// wakes instead of some ms later (Linux 6.12 on; before, the request does nothing).
+void ask_for_prompt_wake_up() noexcept {
+  prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds: the default adds 50 us to every sleep
+  SchedulerAttributes attributes;
+  syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0);
+  attributes.runtime_ns = 100'000;
+  syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+}  // namespace
 
 BackgroundTransport::BackgroundTransport(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {
   if (size() == 1) return;
@@ -61,7 +89,7 @@ Operation* BackgroundTransport::next_operation() {
 }
 
 void BackgroundTransport::carry_out_all() noexcept {
-  prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds: the default adds 50 us to every sleep of this thread
+  ask_for_prompt_wake_up();
   std::exception_ptr failure;
   while (Operation* operation = next_operation()) {
     operation->start();

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <new>
 
+#include "base/host.h"
 #include "eave/transport.h"
 
 namespace eave {
@@ -33,12 +34,6 @@ std::optional<Failure> failure_of(const std::function<void()>& body) noexcept {
   } catch (...) {
     return describe_failure(std::current_exception());
   }
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown host";
-  return name.data();
 }
 
 void print_failure(const Failure& failure, int rank, int ranks) noexcept {

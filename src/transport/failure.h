@@ -24,6 +24,4 @@ std::optional<Failure> failure_of(const std::function<void()>& body) noexcept;
 // Prints to stderr, in one write, as TransportKind::run says.
 void print_failure(const Failure& failure, int rank, int ranks) noexcept;
 
-std::string host_name();
-
 }  // namespace eave

@@ -1,0 +1,22 @@
+# Tests under mpirun.
+include_guard()
+
+# Open MPI refuses to start for root (containers, CI) and for more ranks than cores unless told.
+set(EAVE_MPI_ENVIRONMENT
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1)
+
+# eave_mpi_test(<target> RANKS <numbers…> [TIMEOUT s]): one ctest mpi.<target>.<ranks> for each number. The program links
+# test/mpi/ranks_under_mpirun.cpp, which refuses to pass on another number of ranks than it is told.
+function(eave_mpi_test target)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "RANKS")
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  foreach(ranks ${ARG_RANKS})
+    add_test(NAME mpi.${target}.${ranks}
+      COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${target}> --ranks=${ranks})
+    set_tests_properties(mpi.${target}.${ranks} PROPERTIES
+      TIMEOUT ${ARG_TIMEOUT} LABELS mpi PROCESSORS 2 ENVIRONMENT "${EAVE_MPI_ENVIRONMENT}")
+  endforeach()
+endfunction()

@@ -1,0 +1,101 @@
+// With which exit code mpirun ends, and what stands on the terminal, when something escapes a rank.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace {
+
+struct Ended {
+  int code = -1;
+  std::string messages;  // the lines of eave, without those of mpirun
+};
+
+Ended run(const std::string& command) {
+  Ended ended;
+  FILE* output = popen(("env " + command + " 2>&1").c_str(), "r");
+  std::array<char, 4096> line;
+  while (std::fgets(line.data(), line.size(), output))
+    if (std::string(line.data()).rfind("eave: ", 0) == 0) ended.messages += line.data();
+  const int status = pclose(output);
+  if (WIFEXITED(status)) ended.code = WEXITSTATUS(status);
+  return ended;
+}
+
+// Under mpirun, for at most 30 s (then the code is 124).
+Ended job(const std::string& ending, int ranks) {
+  return run(EAVE_MPI_ENVIRONMENT " timeout -k 5 30 " EAVE_MPIRUN " " + std::to_string(ranks) + " " EAVE_MPI_JOB " " +
+             ending);
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+long lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+TEST(MpiJob, that_goes_well_ends_with_0_and_says_nothing) {
+  for (int ranks : {1, 2, 4}) {
+    const Ended ended = job("well", ranks);
+    EXPECT_EQ(ended.code, 0);
+    EXPECT_EQ(ended.messages, "");
+  }
+}
+
+TEST(MpiJob, whose_ranks_fail_alike_prints_one_message) {
+  for (int ranks : {1, 2, 4}) {
+    const Ended ended = job("agreed", ranks);
+    EXPECT_EQ(ended.code, 64);
+    EXPECT_EQ(ended.messages, "eave: --batch 0: must be at least 1\n");
+  }
+}
+
+TEST(MpiJob, names_the_rank_and_host_that_failed_in_set_up) {
+  const Ended ended = job("agreed-last", 3);
+  EXPECT_EQ(ended.code, 66);
+  EXPECT_EQ(ended.messages.rfind("eave: rank 2 on ", 0), 0u) << ended.messages;
+  EXPECT_EQ(lines(ended.messages), 1) << ended.messages;
+}
+
+TEST(MpiJob, ends_on_all_ranks_when_one_fails) {
+  for (int ranks : {2, 4}) {
+    const Ended ended = job("one-rank-fails", ranks);
+    EXPECT_EQ(ended.code, 65);
+    EXPECT_EQ(ended.messages.rfind("eave: rank 1 on ", 0), 0u) << ended.messages;
+    EXPECT_TRUE(contains(ended.messages, ": bad magic\n")) << ended.messages;
+    EXPECT_EQ(lines(ended.messages), 1) << ended.messages;
+  }
+}
+
+TEST(MpiJob, ends_when_a_rank_fails_with_an_exchange_in_flight) { EXPECT_EQ(job("fails-in-flight", 2).code, 76); }
+
+TEST(MpiJob, ends_when_a_rank_fails_while_others_compute) {
+  const Ended ended = job("fails-while-others-compute", 3);
+  EXPECT_EQ(ended.code, 70);
+  EXPECT_TRUE(contains(ended.messages, "oops")) << ended.messages;
+}
+
+TEST(MpiJob, ends_when_a_rank_aborts_while_its_communication_thread_is_inside_mpi) {
+  EXPECT_EQ(job("aborts-while-waiting", 3).code, 76);
+}
+
+TEST(MpiJob, out_of_memory_ends_with_71) { EXPECT_EQ(job("out-of-memory", 2).code, 71); }
+
+TEST(MpiJob, whose_ranks_are_out_of_step_ends_with_70) {
+  const Ended ended = job("out-of-step", 2);
+  EXPECT_EQ(ended.code, 70);
+  EXPECT_TRUE(contains(ended.messages, "out of step")) << ended.messages;
+}
+
+// Such a launcher starts 4 processes, each of which MPI takes for the only one of a job.
+TEST(MpiJob, started_by_the_launcher_of_another_mpi_says_so_once) {
+  const Ended first = run("PMI_SIZE=4 PMI_RANK=0 timeout 30 " EAVE_MPI_JOB " well");
+  EXPECT_EQ(first.code, 69);
+  EXPECT_TRUE(contains(first.messages, "started 4 ranks")) << first.messages;
+  const Ended second = run("PMI_SIZE=4 PMI_RANK=1 timeout 30 " EAVE_MPI_JOB " well");
+  EXPECT_EQ(second.code, 69);
+  EXPECT_EQ(second.messages, "");
+}
+
+}  // namespace

@@ -1,0 +1,82 @@
+// A job that mpirun starts, to see how it ends: mpi_job <ending>.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "eave/transport.h"
+
+namespace {
+
+using namespace eave;
+
+void exchange_for_ever(Transport& transport) {
+  std::vector<float> values(1000);
+  for (;;) transport.all_reduce_sum(values).wait();
+}
+
+const std::map<std::string, std::function<void(Transport&)>> kEndings = {
+    {"well", [](Transport& transport) { transport.all_gather("done"); }},
+    {"agreed",
+     [](Transport& transport) {
+       agree(transport, [] { throw Error(ExitCode::kUsage, "--batch 0: must be at least 1"); });
+     }},
+    {"agreed-last",
+     [](Transport& transport) {
+       agree(transport, [&] {
+         if (transport.rank() == transport.size() - 1) throw Error(ExitCode::kInputMissing, "no such file: x");
+       });
+     }},
+    {"one-rank-fails",
+     [](Transport& transport) {
+       if (transport.rank() == 1) throw Error(ExitCode::kBadData, "bad magic");
+       exchange_for_ever(transport);
+     }},
+    {"fails-in-flight",
+     [](Transport& transport) {
+       std::vector<float> values(1 << 20);
+       Pending pending = transport.all_reduce_sum(values);
+       if (transport.rank() == 1) throw Error(ExitCode::kDiverged, "loss is not finite");
+       exchange_for_ever(transport);
+     }},
+    {"fails-while-others-compute",
+     [](Transport& transport) {
+       if (transport.rank() == 1) throw std::runtime_error("oops");
+       for (;;) pause();
+     }},
+    {"aborts-while-waiting",
+     [](Transport& transport) {
+       std::vector<float> values(1000);
+       if (transport.rank() == 0) {
+         const Pending never = transport.all_reduce_sum(values);  // its communication thread is inside MPI
+         usleep(100000);
+         transport.abort(ExitCode::kDiverged);
+       }
+       for (;;) pause();
+     }},
+    {"out-of-memory",
+     [](Transport& transport) {
+       if (transport.rank() == 1) throw std::bad_alloc();
+       exchange_for_ever(transport);
+     }},
+    {"out-of-step",
+     [](Transport& transport) {
+       std::vector<float> values(transport.rank() == 0 ? 1000 : 10);
+       for (;;) transport.all_reduce_sum(values).wait();
+     }},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto ending = kEndings.find(argc > 1 ? argv[1] : "");
+  if (ending == kEndings.end()) return 1;
+  const auto& kinds = transport_kinds();
+  const auto mpi = std::ranges::find_if(kinds, [](const TransportKind& kind) { return kind.name == "mpi"; });
+  return mpi->run(0, ending->second);
+}
