@@ -55,7 +55,7 @@ class Model {
   std::int64_t activation_bytes() const;  // what this Model holds beside parameters
   std::string summary() const;            // a table: layer, output shape, parameters
 
-  // Fills both arenas from the seed alone (He for layers before ReLU, Glorot otherwise): the same on every rank.
+  // Fills both arenas from the seed alone: the same on every rank. Weights: normal, variance 1 / fan_in; biases 0.
   void initialise(std::uint64_t seed, Slice parameters, Slice statistics) const;
 
   // Forward, loss and backward of one step. Afterwards gradients = weight × ∂(mean loss over the batch)/∂parameters.

@@ -1,5 +1,7 @@
 #include "nn/layer.h"
 
+#include <cmath>
+
 namespace eave {
 namespace {
 
@@ -24,8 +26,9 @@ TensorInfo make_tensor(std::string name, std::vector<std::int64_t> shape) {
   return {std::move(name), std::move(shape), 0, size};
 }
 
-void fill_normal(const RandomKey& key, double deviation, Slice values) {
+void fill_weights(const RandomKey& key, double fan_in, Slice values) {
   RandomStream stream(key, 0);
+  const double deviation = 1 / std::sqrt(fan_in);
   for (float& value : values) value = static_cast<float>(deviation * stream.normal());
 }
 

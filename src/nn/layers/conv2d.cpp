@@ -48,10 +48,7 @@ class Convolution final : public Layer {
   std::vector<TensorInfo> parameters() const override { return tensors_; }
   void initialise(const RandomKey& key, Slice parameters, Slice) const override {
     const Window& window = shape_.window;
-    const double area = window.height * window.width;
-    const double fan_in = area * shape_.input.channels;
-    const double fan_out = area * shape_.outputs;
-    fill_normal(key, std::sqrt(2.0 / (before_relu_ ? fan_in : fan_in + fan_out)), part(parameters, tensors_[0]));
+    fill_weights(key, double{1} * window.height * window.width * shape_.input.channels, part(parameters, tensors_[0]));
   }
   bool absorb(const LayerText& next) override;
   std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t samples, bool training) const override {
@@ -66,13 +63,11 @@ class Convolution final : public Layer {
 
   std::string text_;
   ConvolutionShape shape_;
-  bool before_relu_ = false;
   std::vector<TensorInfo> tensors_;
 };
 
 bool Convolution::absorb(const LayerText& next) {
   if (shape_.pool > 0) return false;
-  before_relu_ = before_relu_ || next.word == "relu" || next.word == "batch_norm";
   if (next.word == "relu" && !shape_.relu) {
     ArgumentReader(next).finish();
     return shape_.relu = true;

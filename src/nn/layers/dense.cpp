@@ -42,8 +42,7 @@ class Dense final : public Layer {
   ImageShape output() const override { return {1, 1, outputs_}; }
   std::vector<TensorInfo> parameters() const override { return tensors_; }
   void initialise(const RandomKey& key, Slice parameters, Slice) const override {
-    const double fan = static_cast<double>(inputs_);
-    fill_normal(key, std::sqrt(2.0 / (relu_ ? fan : fan + outputs_)), part(parameters, tensors_[0]));
+    fill_weights(key, static_cast<double>(inputs_), part(parameters, tensors_[0]));
   }
   bool absorb(const LayerText& next) override {
     if (next.word != "relu" || relu_) return false;
