@@ -29,12 +29,14 @@ class Reporter {
     if (metrics_) metrics_->write_header(header);
   }
   void step(const StepRecord& record) { progress_.show(record); }
-  void evaluation(const EvaluationRecord& record, const std::vector<std::vector<StepRecord>>& of_ranks) {
+  void evaluation(const EvaluationRecord& record) {
     progress_.show(record, has_center_);
+    if (metrics_) metrics_->write_evaluation(record);
+  }
+  void records(const std::vector<std::vector<StepRecord>>& of_ranks) {
     if (!metrics_) return;
     for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
       metrics_->write_steps(static_cast<int>(rank), of_ranks[rank]);
-    metrics_->write_evaluation(record);
   }
   void end(const RunSummary& summary) {
     progress_.finish();
@@ -148,9 +150,10 @@ class TrainingRun {
     const TrainingEvents events{[this](const StepRecord& record) {
                                   if (reporter_) reporter_->step(record);
                                 },
-                                [this](const EvaluationRecord& record, const auto& of_ranks) {
-                                  if (reporter_) reporter_->evaluation(record, of_ranks);
-                                }};
+                                [this](const EvaluationRecord& record) {
+                                  if (reporter_) reporter_->evaluation(record);
+                                },
+                                [this](const auto& of_ranks) { reporter_->records(of_ranks); }};
     const TrainingResult result = train(job_->parts(), job_->plan(), events);
     if (values_.has("run-dir")) job_->save_model(file("model.safetensors"));
     const RunSummary summary = summarise(values_, transport_, job_->plan(), result);

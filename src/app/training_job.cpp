@@ -36,6 +36,23 @@ Sampling sampling_of(const std::string& word) {
 // The image side a named model is made for; 0: any.
 int model_crop(const std::string& model) { return model == "cifar7" ? 28 : 0; }
 
+// One entry of the card printed at start; further lines of `text` stand below its first.
+std::string card_line(const std::string& title, const std::string& text) {
+  constexpr std::size_t kIndent = 15;
+  std::string line = title + std::string(kIndent - title.size(), ' ');
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    line += text[i];
+    if (text[i] == '\n' && i + 1 < text.size()) line += std::string(kIndent, ' ');
+  }
+  return line.back() == '\n' ? line : line + '\n';
+}
+
+// The decorator that counts is always there and says nothing to people.
+std::string without_counting(const std::string& name) {
+  constexpr std::string_view kPrefix = "counting(";
+  return name.starts_with(kPrefix) ? name.substr(kPrefix.size(), name.size() - kPrefix.size() - 1) : name;
+}
+
 std::vector<NamedArray> named_arrays(const std::vector<TensorInfo>& tensors, ConstSlice arena) {
   std::vector<NamedArray> arrays;
   for (const TensorInfo& tensor : tensors) {
@@ -176,22 +193,23 @@ std::string TrainingJob::describe() const {
   const ImageShape input = augmentation_.output(data_.train->shape());
   std::int64_t parameters = 0;
   for (const TensorInfo& tensor : model_->parameters()) parameters += tensor.size;
-  std::string card;
-  card += format("model          %s, %lld parameters\n", values_.text("model").substr(0, 200).c_str(),
-                 static_cast<long long>(parameters));
-  card += format("data           %s, %lld training and %lld test images, %d x %d x %d, %d classes\n",
-                 values_.text("data").c_str(), static_cast<long long>(data_.train->size()),
-                 static_cast<long long>(data_.test->size()), input.height, input.width, input.channels,
-                 data_.train->classes());
-  card += format("batch          %lld per rank, %lld in all; %lld steps per epoch, %lld steps\n",
-                 static_cast<long long>(batch_per_rank_), static_cast<long long>(batch_per_rank_ * transport_.size()),
-                 static_cast<long long>(sampler_->steps_per_epoch()), static_cast<long long>(plan_.steps));
-  card += "optimizer      " + optimizer_->equation() + "\n";
-  card += "learning rate  " + schedule_->describe() + "\n";
-  card += "communicator   " + values_.text("communicator") + " over " + transport_.name() + "\n" +
-          communicator_->equation();
-  if (card.back() != '\n') card += "\n";
-  return card;
+  return card_line("model", values_.text("model") + format(", %lld parameters", static_cast<long long>(parameters))) +
+         card_line("data",
+                   values_.text("data") + format(", %lld training and %lld test images, %d x %d x %d, %d classes",
+                                                 static_cast<long long>(data_.train->size()),
+                                                 static_cast<long long>(data_.test->size()), input.height, input.width,
+                                                 input.channels, data_.train->classes())) +
+         card_line("batch",
+                   format("%lld per rank, %lld in all; %lld steps per epoch, %lld steps in all",
+                          static_cast<long long>(batch_per_rank_),
+                          static_cast<long long>(batch_per_rank_ * transport_.size()),
+                          static_cast<long long>(sampler_->steps_per_epoch()), static_cast<long long>(plan_.steps))) +
+         (plan_.first_step > 0
+              ? card_line("resumed", format("after step %lld", static_cast<long long>(plan_.first_step)))
+              : "") +
+         card_line("optimizer", optimizer_->equation()) + card_line("learning rate", schedule_->describe()) +
+         card_line("communicator", values_.text("communicator") + " over " + without_counting(transport_.name()) +
+                                       "\n" + communicator_->equation());
 }
 
 void TrainingJob::save_model(const std::string& path) {
