@@ -40,12 +40,13 @@ struct TrainingPlan {
   double slow_factor = 1;  // this rank's computing is stretched by sleeping: a slow rank for experiments
 };
 
-// Where a trainer tells what happens. Called on every rank; a rank that does not report ignores it.
+// Where a trainer tells what happens.
 struct TrainingEvents {
-  std::function<void(const StepRecord&)> step;  // this rank's record
-  // After an evaluation, on all ranks: the result, and the records since the last one, of every rank in rank order
-  // (on rank 0; empty elsewhere).
-  std::function<void(const EvaluationRecord&, const std::vector<std::vector<StepRecord>>&)> evaluation;
+  std::function<void(const StepRecord&)> step;              // this rank's record
+  std::function<void(const EvaluationRecord&)> evaluation;  // on all ranks
+  // On rank 0 alone, before each evaluation and after 1000 records: those since the last time, of every rank in rank
+  // order.
+  std::function<void(const std::vector<std::vector<StepRecord>>&)> records;
 };
 
 // Everything a trainer works with; all outlive it.
@@ -76,7 +77,7 @@ struct TrainingResult {
 };
 
 // Collective: runs the plan's steps and evaluates at the end. Throws Error(kDiverged) when this rank's loss is not
-// finite.
+// finite, AgreedError(kDiverged) when what all ranks share is not: averaged gradients, the test loss of the consensus.
 TrainingResult train(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events);
 
 // Collective: the four models on the whole test set. Overwrites replica.gradients, nothing else.

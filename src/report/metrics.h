@@ -10,7 +10,8 @@
 //    "consensus_distance": {"min", "mean", "max"}}      fields as EvaluationRecord
 //   {"type": "end", … the fields of summary.json}
 //
-// Step lines of all ranks are written at each evaluation, ordered by rank, then step.
+// Step lines of all ranks are written before each evaluation, and where evaluations are rare after 1000 lines of each
+// rank: ordered by rank, then step.
 #pragma once
 
 #include <filesystem>

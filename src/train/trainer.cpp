@@ -1,11 +1,13 @@
 #include "eave/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <thread>
 
+#include "base/number_text.h"
 #include "train/checkpoint.h"
 
 namespace eave {
@@ -15,11 +17,17 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+constexpr std::size_t kMostRecords = 1000;  // that wait for being told to rank 0
+
 // Running totals; a record is the difference between two of them.
 struct Totals {
   double loading = 0, waiting = 0, exchanging = 0;
   std::int64_t bytes = 0;
 };
+
+Totals operator-(const Totals& a, const Totals& b) {
+  return {a.loading - b.loading, a.waiting - b.waiting, a.exchanging - b.exchanging, a.bytes - b.bytes};
+}
 
 std::string pack(const std::vector<StepRecord>& records) {
   return {reinterpret_cast<const char*>(records.data()), records.size() * sizeof(StepRecord)};
@@ -31,6 +39,10 @@ std::vector<StepRecord> unpack(const std::string& bytes) {
   return records;
 }
 
+bool is_finite(ConstSlice values) {
+  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+}
+
 class Loop {
  public:
   Loop(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events)
@@ -38,7 +50,9 @@ class Loop {
         plan_(plan),
         events_(events),
         loader_(parts.data, parts.sampler,
-                {parts.augmentation, parts.replica.seed, parts.transport.rank(), plan.first_step, plan.steps}) {}
+                {parts.augmentation, parts.replica.seed, parts.transport.rank(), plan.first_step, plan.steps}) {
+    records_.reserve(kMostRecords);
+  }
 
   TrainingResult run() {
     parts_.communicator.begin(parts_.replica.view());
@@ -51,7 +65,7 @@ class Loop {
       if (is_last) parts_.communicator.finish();
       if (is_last || (index + 1) % plan_.log_every_steps == 0) log(index);
       const bool due = plan_.evaluate_every_steps > 0 && (index + 1) % plan_.evaluate_every_steps == 0;
-      if (is_last || due) evaluate_and_tell(index + 1);
+      if (is_last || due) outside_of_training([&] { evaluate_and_tell(index + 1); });
     }
     return {progress_, evaluation_};
   }
@@ -71,7 +85,7 @@ class Loop {
     loss_sum_ += score.loss_sum;
     loss_samples_ += score.samples;
     learning_rate_ = step.learning_rate;
-    if (!std::isfinite(score.loss_sum)) refuse_divergence(step);
+    if (!std::isfinite(score.loss_sum)) throw Error(ExitCode::kDiverged, describe_divergence(step));
     stretch(seconds_since(start) - (parts_.communicator.costs().seconds_waiting - waited));
   }
 
@@ -85,6 +99,10 @@ class Loop {
   void apply_update(const Step& step) {
     Replica& replica = parts_.replica;
     const std::optional<Pull> pull = parts_.communicator.before_update(step);
+    if (parts_.traits.averages_gradients && !is_finite(gradients_of_last_tensor())) {
+      tell_records();
+      throw AgreedError(ExitCode::kDiverged, describe_divergence(step));
+    }
     if (step.samples > 0 || parts_.traits.averages_gradients) {
       replica.optimizer.update(replica.parameters.slice(), replica.gradients.slice(), step.learning_rate, pull);
     } else if (pull) {
@@ -99,10 +117,16 @@ class Loop {
     logged_seconds_ = progress_.seconds;
   }
 
-  [[noreturn]] void refuse_divergence(const Step& step) const {
-    throw Error(ExitCode::kDiverged, "training diverged: the loss of step " + std::to_string(step.index + 1) +
-                                         " is not finite (learning rate " + std::to_string(step.learning_rate) +
-                                         "); try a smaller --lr, or warm-up");
+  // A loss that is not finite makes these gradients not finite; averaged, they are so on all ranks at once.
+  ConstSlice gradients_of_last_tensor() {
+    const TensorInfo& last = parts_.replica.model.parameters().back();
+    return parts_.replica.gradients.slice().subspan(static_cast<std::size_t>(last.offset),
+                                                    static_cast<std::size_t>(last.size));
+  }
+
+  static std::string describe_divergence(const Step& step) {
+    return "training diverged: the loss of step " + std::to_string(step.index + 1) + " is not finite (learning rate " +
+           number_text(step.learning_rate) + "); try a smaller --lr, or warm-up";
   }
 
   void stretch(double computing) const {
@@ -120,7 +144,6 @@ class Loop {
     return static_cast<double>(progress_.samples) / static_cast<double>(parts_.data.train->size());
   }
 
-  // The clock of training stops during evaluations.
   void pause() { progress_.seconds += seconds_since(interval_start_); }
   void resume() { interval_start_ = Clock::now(); }
 
@@ -149,30 +172,41 @@ class Loop {
     loss_samples_ = 0;
     records_.push_back(record);
     events_.step(record);
+    if (records_.size() == kMostRecords) outside_of_training([this] { tell_records(); });
   }
 
-  void evaluate_and_tell(std::int64_t steps_done) {
+  // Neither time nor bytes of `action` are those of the steps around it.
+  void outside_of_training(const std::function<void()>& action) {
     pause();
-    EvaluationRecord& record = evaluation_;
-    record = evaluate(parts_, plan_);
-    record.step = steps_done;
-    record.samples = progress_.samples;
-    record.epoch = epochs();
-    record.seconds = progress_.seconds;
-    events_.evaluation(record, gather_records());
-    if (!plan_.checkpoint_directory.empty()) save_checkpoint(plan_.checkpoint_directory, parts_, progress_);
-    last_ = totals();
+    const Totals before = totals();
+    action();
+    last_ = last_ - (before - totals());
     resume();
   }
 
-  std::vector<std::vector<StepRecord>> gather_records() {
+  void evaluate_and_tell(std::int64_t steps_done) {
+    tell_records();
+    evaluation_ = evaluate(parts_, plan_);
+    evaluation_.step = steps_done;
+    evaluation_.samples = progress_.samples;
+    evaluation_.epoch = epochs();
+    evaluation_.seconds = progress_.seconds;
+    events_.evaluation(evaluation_);
+    if (!std::isfinite(evaluation_.center.loss)) {
+      throw AgreedError(ExitCode::kDiverged, "training diverged: the test loss after step " +
+                                                 std::to_string(steps_done) +
+                                                 " is not finite; try a smaller --lr, or warm-up");
+    }
+    if (!plan_.checkpoint_directory.empty()) save_checkpoint(plan_.checkpoint_directory, parts_, progress_);
+  }
+
+  void tell_records() {
     const std::vector<std::string> packed = parts_.transport.all_gather(pack(records_));
     records_.clear();
+    if (parts_.transport.rank() != 0) return;
     std::vector<std::vector<StepRecord>> of_ranks;
-    if (parts_.transport.rank() == 0) {
-      for (const std::string& bytes : packed) of_ranks.push_back(unpack(bytes));
-    }
-    return of_ranks;
+    for (const std::string& bytes : packed) of_ranks.push_back(unpack(bytes));
+    events_.records(of_ranks);
   }
 
   const TrainingParts& parts_;

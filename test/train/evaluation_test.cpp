@@ -1,0 +1,183 @@
+// The four models of an evaluation.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "device/flat.h"
+#include "test/train/training.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+constexpr const char* kWithStatistics = "conv2d 4 3x3 no_bias; batch_norm; relu; global_pool; dense classes";
+
+// 53 test samples divide by neither 3 ranks nor batches of 16.
+TrainingSetting elastic() {
+  TrainingSetting setting;
+  setting.communicator = "easgd";
+  setting.averaging = {{"tau", "3"}, {"beta", "0.5"}};
+  setting.rate = {{"lr", "0.05"}};
+  return setting;
+}
+
+// Loss and accuracy in one pass, by a model that nobody trains: no ranks, no parts.
+ModelScore score_alone(Training& training, ConstSlice parameters, ConstSlice statistics) {
+  Model model = training.another_model();
+  Score total;
+  const Dataset& test = *training.data().test;
+  for_each_evaluation_batch(training.data(), test, training.parts().augmentation, 0, test.size(), test.size(),
+                            [&](const Batch& batch) { total = model.evaluate(batch, parameters, statistics); });
+  const auto samples = static_cast<double>(total.samples);
+  EXPECT_EQ(total.samples, 53);
+  return {total.loss_sum / samples, static_cast<double>(total.correct) / samples};
+}
+
+// The same samples, in other batches: the sums are rounded differently, the counts are the same.
+void expect_same(const ModelScore& score, const ModelScore& alone, const char* which) {
+  EXPECT_NEAR(score.loss, alone.loss, 1e-6 * alone.loss) << which;
+  EXPECT_EQ(score.accuracy, alone.accuracy) << which;
+}
+
+std::vector<float> mean_over(const std::vector<std::vector<float>>& of_ranks) {
+  std::vector<float> mean = of_ranks.front();
+  for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += of_ranks[rank][i];
+  }
+  flat::scale(mean, 1.0f / static_cast<float>(of_ranks.size()));
+  return mean;
+}
+
+void expect_best(const EvaluationRecord& record, const std::vector<ModelScore>& workers) {
+  const auto best = std::max_element(workers.begin(), workers.end(),
+                                     [](const ModelScore& a, const ModelScore& b) { return a.accuracy < b.accuracy; });
+  EXPECT_EQ(record.best_worker_rank, best - workers.begin());
+  expect_same(record.best_worker, *best, "best worker");
+}
+
+void expect_scores_of_one_rank(Transport& transport, const TrainingSetting& setting) {
+  Training training(transport, setting);
+  const EvaluationRecord record = training.run().evaluation;
+  const auto parameters = gather(transport, training.parameters());
+  const ConstSlice mine = training.replica().statistics.slice();
+  const auto statistics = gather(transport, {mine.begin(), mine.end()});
+  const std::vector<float> shared = average_statistics(training.model(), transport, mine);
+  expect_same(record.center, score_alone(training, training.center(), shared), "center");
+  expect_same(record.mean_of_workers, score_alone(training, mean_over(parameters), shared), "mean of workers");
+  std::vector<ModelScore> workers;
+  for (std::size_t rank = 0; rank < parameters.size(); ++rank) {
+    workers.push_back(score_alone(training, parameters[rank], statistics[rank]));
+  }
+  expect_same(record.first_worker, workers.front(), "first worker");
+  expect_best(record, workers);
+}
+
+TEST(Evaluation, of_four_models_equals_that_of_one_rank_on_the_whole_test_set) {
+  for (int ranks : {1, 2, 3}) {
+    on_ranks({"threads", ranks}, [](Transport& transport) {
+      TrainingSetting setting = elastic();
+      expect_scores_of_one_rank(transport, setting);
+      setting.model = kWithStatistics;
+      expect_scores_of_one_rank(transport, setting);
+      setting.communicator = "allreduce";
+      setting.averaging = {};
+      expect_scores_of_one_rank(transport, setting);
+    });
+  }
+}
+
+TEST(Evaluation, of_elastic_workers_tells_four_models_apart) {
+  on_ranks({"threads", 3}, [](Transport& transport) {
+    const EvaluationRecord record = Training(transport, elastic()).run().evaluation;
+    EXPECT_NE(record.center.loss, record.mean_of_workers.loss);
+    EXPECT_NE(record.center.loss, record.first_worker.loss);
+    EXPECT_GT(record.distance_min, 0);
+    EXPECT_LT(record.distance_min, record.distance_max);
+  });
+}
+
+TEST(Evaluation, is_the_same_record_on_all_ranks_but_for_the_time_it_took) {
+  for (const std::string& communicator : communicator_names()) {
+    on_ranks({"threads", 3}, [&](Transport& transport) {
+      TrainingSetting setting;
+      setting.communicator = communicator;
+      Training training(transport, setting);
+      const EvaluationRecord record = training.run().evaluation;
+      EXPECT_TRUE(same_on_all_ranks(
+          transport, {static_cast<float>(record.center.loss), static_cast<float>(record.mean_of_workers.loss),
+                      static_cast<float>(record.best_worker.loss), static_cast<float>(record.distance_mean)}));
+    });
+  }
+}
+
+TEST(Evaluation, works_with_fewer_test_samples_than_ranks) {
+  on_ranks({"threads", 4}, [](Transport& transport) {
+    TrainingSetting setting = elastic();
+    setting.test_samples = 2;
+    const EvaluationRecord record = Training(transport, setting).run().evaluation;
+    EXPECT_TRUE(record.center.accuracy == 0 || record.center.accuracy == 0.5 || record.center.accuracy == 1);
+    EXPECT_GT(record.center.loss, 0);
+  });
+}
+
+TEST(Evaluation, of_the_center_changes_neither_workers_nor_center) {
+  for (const std::string& communicator : communicator_names()) {
+    on_ranks({"threads", 3}, [&](Transport& transport) {
+      TrainingSetting setting = elastic();
+      setting.communicator = communicator;
+      setting.averaging = brisk(communicator);
+      setting.model = kWithStatistics;
+      Training training(transport, setting);
+      training.run();
+      const std::vector<float> parameters = training.parameters(), center = training.center();
+      const ConstSlice statistics = training.replica().statistics.slice(),
+                       momentum = training.replica().view().momentum;
+      const std::vector<float> kept_statistics(statistics.begin(), statistics.end());
+      const std::vector<float> kept_momentum(momentum.begin(), momentum.end());
+      evaluate(training.parts(), training.plan());
+      EXPECT_EQ(training.parameters(), parameters);
+      EXPECT_EQ(training.center(), center);
+      EXPECT_TRUE(std::ranges::equal(statistics, kept_statistics));
+      EXPECT_TRUE(std::ranges::equal(momentum, kept_momentum));
+    });
+  }
+}
+
+// Means and variances of the ranks as whole numbers: all sums are exact. Rank i of 4: mean 4i + k, variance i + 2k.
+TEST(AverageStatistics, is_the_law_of_total_variance) {
+  on_ranks({"threads", 4}, [](Transport& transport) {
+    TrainingSetting setting;
+    setting.model = kWithStatistics;
+    Training training(transport, setting);
+    const std::vector<TensorInfo>& tensors = training.model().statistics();
+    ASSERT_EQ(tensors.size(), 2u);
+    std::vector<float> mine(static_cast<std::size_t>(training.model().statistics_size()));
+    const auto mean_at = static_cast<std::size_t>(tensors[0].offset),
+               variance_at = static_cast<std::size_t>(tensors[1].offset);
+    const auto rank = static_cast<float>(transport.rank());
+    for (std::size_t k = 0; k < 4; ++k) {
+      mine[mean_at + k] = 4 * rank + static_cast<float>(k);
+      mine[variance_at + k] = rank + static_cast<float>(2 * k);
+    }
+    const std::vector<float> all = average_statistics(training.model(), transport, mine);
+    for (std::size_t k = 0; k < 4; ++k) {
+      EXPECT_EQ(all[mean_at + k], 6 + static_cast<float>(k));                  // 4 · 1.5 + k
+      EXPECT_EQ(all[variance_at + k], 1.5f + static_cast<float>(2 * k) + 20);  // E[variance] + 16 · Var[0, 1, 2, 3]
+    }
+  });
+}
+
+TEST(AverageStatistics, of_one_rank_are_its_own) {
+  on_ranks({"loopback", 1}, [](Transport& transport) {
+    TrainingSetting setting;
+    setting.model = kWithStatistics;
+    Training training(transport, setting);
+    training.run();
+    const ConstSlice mine = training.replica().statistics.slice();
+    const std::vector<float> all = average_statistics(training.model(), transport, mine);
+    for (std::size_t i = 0; i < mine.size(); ++i) EXPECT_FLOAT_EQ(all[i], mine[i]);
+  });
+}
+
+}  // namespace
+}  // namespace eave

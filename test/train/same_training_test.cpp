@@ -1,0 +1,109 @@
+// Which trainings are the same training.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "test/train/training.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+// The parameters of every rank after the training.
+std::vector<std::vector<float>> train_everywhere(const Ranks& ranks, const TrainingSetting& setting) {
+  std::vector<std::vector<float>> parameters(static_cast<std::size_t>(ranks.count));
+  on_ranks(ranks, [&](Transport& transport) {
+    Training training(transport, setting);
+    training.run();
+    parameters[static_cast<std::size_t>(transport.rank())] = training.parameters();
+  });
+  return parameters;
+}
+
+double relative_distance(const std::vector<float>& a, const std::vector<float>& b) {
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
+    norm += double{b[i]} * b[i];
+  }
+  return std::sqrt(difference / norm);
+}
+
+struct Dealing {
+  std::string name;
+  std::int64_t samples;
+  Sampling sampling;
+};
+
+class SameTraining : public testing::TestWithParam<std::tuple<int, Dealing>> {};
+
+// Batches of 24 in all. Dropout, crop and flip are on; 50 steps are more than an epoch. The sums of a step are added up
+// in another order on another number of ranks: hence not the same bits.
+TEST_P(SameTraining, p_ranks_at_batch_n_equal_one_rank_at_batch_pn) {
+  const auto& [ranks, dealing] = GetParam();
+  TrainingSetting setting;
+  setting.samples = dealing.samples;
+  setting.sampling = dealing.sampling;
+  setting.averaging = brisk("allreduce");
+  setting.plan.steps = 50;
+  setting.batch = 24;
+  const std::vector<float> alone = train_everywhere({"loopback", 1}, setting).front();
+  setting.batch = 24 / ranks;
+  const std::vector<std::vector<float>> together = train_everywhere({"threads", ranks}, setting);
+  for (const std::vector<float>& parameters : together) EXPECT_EQ(parameters, together.front());
+  EXPECT_LT(relative_distance(together.front(), alone), 1e-5);
+}
+
+TEST(SameTrainingIsNot, without_the_same_samples_in_each_step) {
+  TrainingSetting setting;
+  setting.plan.steps = 50;
+  const std::vector<float> one = train_everywhere({"loopback", 1}, setting).front();
+  setting.seed = 2;
+  EXPECT_GT(relative_distance(train_everywhere({"loopback", 1}, setting).front(), one), 1e-2);
+}
+
+// 960 divides evenly; of 997 the last step of an epoch has 13; of 961 it has one, so that most ranks have none.
+INSTANTIATE_TEST_SUITE_P(
+    Ranks, SameTraining,
+    testing::Combine(testing::Values(1, 2, 4),
+                     testing::Values(Dealing{"even", 960, Sampling::kShard}, Dealing{"uneven", 997, Sampling::kShard},
+                                     Dealing{"one_left", 961, Sampling::kShard},
+                                     Dealing{"stratified", 997, Sampling::kStratified})),
+    [](const auto& each) { return std::get<1>(each.param).name + "_" + std::to_string(std::get<0>(each.param)); });
+
+class SameBits : public testing::TestWithParam<std::string> {
+ protected:
+  TrainingSetting setting() const {
+    TrainingSetting setting;
+    setting.communicator = GetParam();
+    setting.averaging = brisk(GetParam());
+    setting.samples = 97;
+    setting.plan.steps = 20;
+    return setting;
+  }
+};
+
+TEST_P(SameBits, come_from_the_same_seed_and_the_same_number_of_ranks) {
+  for (int ranks : {1, 3}) {
+    const auto once = train_everywhere({"threads", ranks}, setting());
+    EXPECT_EQ(train_everywhere({"threads", ranks}, setting()), once);
+  }
+}
+
+TEST_P(SameBits, come_from_one_rank_over_loopback_and_over_threads) {
+  EXPECT_EQ(train_everywhere({"loopback", 1}, setting()), train_everywhere({"threads", 1}, setting()));
+}
+
+TEST_P(SameBits, come_with_and_without_evaluations_between) {
+  TrainingSetting often = setting(), batch_norm = setting();
+  often.plan.evaluate_every_steps = 1;
+  EXPECT_EQ(train_everywhere({"threads", 3}, often), train_everywhere({"threads", 3}, setting()));
+  batch_norm.model = "conv2d 4 3x3 no_bias; batch_norm; relu; global_pool; dense classes";
+  often.model = batch_norm.model;
+  EXPECT_EQ(train_everywhere({"threads", 3}, often), train_everywhere({"threads", 3}, batch_norm));
+}
+
+INSTANTIATE_TEST_SUITE_P(With, SameBits, testing::ValuesIn(communicator_names()), in_identifiers);
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,246 @@
+// What a trainer does and tells step by step.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "test/train/training.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+class Steps : public testing::TestWithParam<std::string> {
+ protected:
+  TrainingSetting setting() const {
+    TrainingSetting setting;
+    setting.communicator = GetParam();
+    setting.averaging = brisk(GetParam());
+    return setting;
+  }
+};
+
+// Samples that all ranks have seen before a step, and that step's rate.
+std::map<std::int64_t, double> rates_by_samples(int ranks, TrainingSetting setting) {
+  std::map<std::int64_t, double> rates;
+  setting.plan.steps = 3 * setting.samples / (ranks * setting.batch);
+  on_ranks({"threads", ranks}, [&](Transport& transport) {
+    Training training(transport, setting);
+    training.run();
+    if (transport.rank() != 0) return;
+    std::int64_t seen = 0;
+    for (const StepRecord& step : training.steps) {
+      rates[seen] = step.learning_rate;
+      seen = step.samples;
+    }
+  });
+  return rates;
+}
+
+TEST_P(Steps, have_the_same_learning_rate_in_epoch_n_for_every_number_of_ranks) {
+  const std::vector<Given> schedules = {
+      {{"lr", "0.02"}, {"lr-schedule", "cosine"}, {"warmup-epochs", "1"}, {"warmup-from", "0.1"}},
+      {{"lr", "0.02"}, {"lr-schedule", "step"}, {"lr-step-epochs", "1,2"}}};
+  for (const Given& schedule : schedules) {
+    TrainingSetting these = setting();
+    these.rate = schedule;
+    const std::map<std::int64_t, double> alone = rates_by_samples(1, these);
+    for (int ranks : {2, 4}) {
+      const std::map<std::int64_t, double> together = rates_by_samples(ranks, these);
+      EXPECT_EQ(together.size(), alone.size() / static_cast<std::size_t>(ranks));
+      for (const auto& [samples, rate] : together) EXPECT_EQ(rate, alone.at(samples)) << "after " << samples;
+    }
+    EXPECT_NE(alone.at(0), alone.at(these.samples));
+  }
+}
+
+// 33 samples, 4 ranks, batches of 8: every second step has one sample, and three ranks have none.
+TEST_P(Steps, go_on_where_ranks_have_no_samples) {
+  for (Sampling sampling : {Sampling::kShard, Sampling::kStratified, Sampling::kWhole}) {
+    on_ranks({"threads", 4}, [&](Transport& transport) {
+      TrainingSetting these = setting();
+      these.samples = 33;
+      these.sampling = sampling;
+      Training training(transport, these);
+      const TrainingResult result = training.run();
+      EXPECT_EQ(result.progress.samples, 6 * 33);
+      ASSERT_EQ(training.steps.size(), 12u);
+      std::int64_t without = 0;
+      for (const StepRecord& step : training.steps) without += std::isnan(step.loss);
+      EXPECT_EQ(without, transport.rank() == 3 ? 0 : 6);
+      for (float value : training.parameters()) ASSERT_TRUE(std::isfinite(value));
+      EXPECT_TRUE(same_on_all_ranks(transport, training.center()));
+    });
+  }
+}
+
+TEST_P(Steps, come_back_to_rank_0_as_each_rank_told_them) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    TrainingSetting these = setting();
+    these.plan.evaluate_every_steps = 5;
+    Training training(transport, these);
+    training.run();
+    EXPECT_EQ(training.evaluations.size(), 3u);  // after steps 5, 10 and 12
+    EXPECT_EQ(training.records.size(), transport.rank() == 0 ? 3u : 0u);
+    std::vector<float> told;
+    for (const StepRecord& step : training.steps) told.push_back(static_cast<float>(step.loss));
+    const std::vector<std::vector<float>> all = gather(transport, told);
+    std::vector<std::vector<float>> came_back(transport.rank() == 0 ? 3 : 0);
+    for (const auto& of_ranks : training.records) {
+      ASSERT_EQ(of_ranks.size(), came_back.size());
+      for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+        for (const StepRecord& step : of_ranks[rank]) {
+          came_back[rank].push_back(static_cast<float>(step.loss));
+          EXPECT_EQ(step.step, std::ssize(came_back[rank]));
+        }
+      }
+    }
+    EXPECT_TRUE(transport.rank() != 0 || came_back == all);
+  });
+}
+
+// More than 1000 records are not kept until the evaluation at the end.
+TEST_P(Steps, come_back_to_rank_0_also_where_evaluations_are_rare) {
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    TrainingSetting these = setting();
+    these.model = "flatten; dense classes";
+    these.batch = 1;
+    these.plan.steps = 2100;
+    Training training(transport, these);
+    const std::int64_t bytes = training.run().progress.bytes;
+    std::int64_t told = 0;
+    for (const StepRecord& step : training.steps) told += step.bytes;
+    EXPECT_EQ(told, bytes);
+    if (transport.rank() != 0) return;
+    ASSERT_EQ(training.records.size(), 3u);
+    EXPECT_EQ(training.records[1][1].back().step, 2000);
+    EXPECT_EQ(training.records[2][0].size(), 100u);
+  });
+}
+
+TEST_P(Steps, account_for_all_their_time) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    for (std::int64_t every : {1, 3}) {
+      TrainingSetting these = setting();
+      these.plan.log_every_steps = every;
+      these.plan.evaluate_every_steps = 5;
+      Training training(transport, these);
+      const TrainingResult result = training.run();
+      double before = 0;
+      for (const StepRecord& step : training.steps) {
+        EXPECT_NEAR(step.computing + step.waiting + step.loading, step.seconds - before, 1e-9);
+        for (double part : {step.computing, step.waiting, step.loading, step.exchanging}) EXPECT_GE(part, 0);
+        EXPECT_GT(step.computing, 0);
+        before = step.seconds;
+      }
+      EXPECT_GE(result.progress.seconds, before);
+    }
+  });
+}
+
+// Evaluations between two lines exchange too, and their bytes are not training's.
+TEST_P(Steps, count_the_same_bytes_however_often_they_are_told_and_evaluated) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    const auto bytes = [&](std::int64_t log_every, std::int64_t evaluate_every) {
+      TrainingSetting these = setting();
+      these.plan.log_every_steps = log_every;
+      these.plan.evaluate_every_steps = evaluate_every;
+      Training training(transport, these);
+      const std::int64_t sent = training.run().progress.bytes;
+      std::int64_t told = 0;
+      for (const StepRecord& step : training.steps) told += step.bytes;
+      EXPECT_EQ(sent, told);
+      return sent;
+    };
+    const std::int64_t sent = bytes(1, 0);
+    EXPECT_GT(sent, 0);
+    EXPECT_EQ(bytes(1, 1), sent);
+    EXPECT_EQ(bytes(3, 0), sent);
+    EXPECT_EQ(bytes(3, 4), sent);
+  });
+}
+
+TEST_P(Steps, of_a_slow_rank_take_so_much_longer) {
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    TrainingSetting these = setting();
+    these.plan.steps = 40;
+    these.averaging = {};  // easgd: ranks meet every 10 steps
+    if (transport.rank() == 1) these.plan.slow_factor = 8;
+    Training training(transport, these);
+    training.run();
+    double computing = 0;
+    for (const StepRecord& step : training.steps) computing += step.computing;
+    const std::vector<double> of_ranks = sum_over_ranks(
+        transport, transport.rank() == 0 ? std::vector<double>{computing, 0} : std::vector<double>{0, computing});
+    EXPECT_GT(of_ranks[1] / of_ranks[0], 2) << "8 but for noise";
+  });
+}
+
+int exit_code(int ranks, const std::function<void(Transport&)>& body) {
+  return find_kind(transport_kinds(), ranks == 1 ? "loopback" : "threads").run(ranks, body);
+}
+
+TEST(LastStep, that_diverges_ends_the_job_with_76) {
+  for (int ranks : {1, 2}) {
+    const int code = exit_code(ranks, [&](Transport& transport) {
+      TrainingSetting setting;
+      setting.rate = {{"lr", "500000"}};
+      setting.plan.steps = 2;  // their losses are finite, the parameters they leave are not
+      Training training(transport, setting);
+      training.run();
+      ADD_FAILURE() << "the test loss is " << training.evaluations.back().center.loss;
+    });
+    EXPECT_EQ(code, 76);
+  }
+}
+
+TEST_P(Steps, that_diverge_end_the_job_with_76) {
+  for (int ranks : {1, 2, 4}) {
+    const int code = exit_code(ranks, [&](Transport& transport) {
+      TrainingSetting these = setting();
+      these.rate = {{"lr", "500000"}};
+      these.plan.steps = 40;
+      Training(transport, these).run();
+    });
+    EXPECT_EQ(code, 76);
+  }
+}
+
+// Reading fails on one rank, in one step.
+class BrokenImages final : public Dataset {
+ public:
+  BrokenImages(std::int64_t size, std::int64_t reads) : images_(size), reads_left_(reads) {}
+  std::int64_t size() const override { return images_.size(); }
+  ImageShape shape() const override { return images_.shape(); }
+  int classes() const override { return images_.classes(); }
+  std::int32_t label(std::int64_t index) const override { return images_.label(index); }
+  void read(std::int64_t index, std::span<std::uint8_t> pixels) const override {
+    if (reads_left_-- == 0) throw Error(ExitCode::kInputOutput, "cannot read sample " + std::to_string(index));
+    images_.read(index, pixels);
+  }
+
+ private:
+  CraftedImages images_;
+  mutable std::int64_t reads_left_;
+};
+
+TEST_P(Steps, that_fail_on_one_rank_end_the_job_on_all) {
+  for (int ranks : {1, 2, 4}) {
+    const int code = exit_code(ranks, [&](Transport& transport) {
+      TrainingSetting these = setting();
+      DataSplit data = crafted_data(these.samples, these.test_samples);
+      const bool is_last = transport.rank() == ranks - 1;
+      data.train =
+          std::make_unique<BrokenImages>(these.samples, is_last ? 20 : std::numeric_limits<std::int64_t>::max());
+      Training(transport, these, std::move(data)).run();
+    });
+    EXPECT_EQ(code, 74);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Steps, testing::ValuesIn(communicator_names()), in_identifiers);
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,102 @@
+#include "test/train/training.h"
+
+#include <algorithm>
+
+#include "eave/random.h"
+
+namespace eave {
+
+std::int32_t CraftedImages::label(std::int64_t index) const {
+  return static_cast<std::int32_t>(random_words({5, Purpose::kTest, 1}, static_cast<std::uint64_t>(index), 0)[0] % 5);
+}
+
+void CraftedImages::read(std::int64_t index, std::span<std::uint8_t> pixels) const {
+  RandomStream random({5, Purpose::kTest, 2}, static_cast<std::uint64_t>(index));
+  const auto bright = static_cast<std::size_t>(label(index));
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    pixels[i] = static_cast<std::uint8_t>(random.below(160) + (i / 36 % 5 == bright ? 90 : 0));
+  }
+}
+
+DataSplit crafted_data(std::int64_t train, std::int64_t test) {
+  DataSplit split;
+  split.train = std::make_unique<CraftedImages>(train);
+  split.test = std::make_unique<CraftedImages>(test);
+  split.mean = {0.4f, 0.4f, 0.4f};
+  split.deviation = {0.25f, 0.25f, 0.25f};
+  return split;
+}
+
+Training::Training(Transport& transport, const TrainingSetting& setting)
+    : Training(transport, setting, crafted_data(setting.samples, setting.test_samples)) {}
+
+Training::Training(Transport& transport, const TrainingSetting& setting, DataSplit data)
+    : setting_(setting), data_(std::move(data)), counting_(make_counting_transport(transport)) {
+  build(transport);
+}
+
+void Training::build(Transport& transport) {
+  std::vector<std::int32_t> labels;
+  if (setting_.sampling == Sampling::kStratified) {
+    for (std::int64_t i = 0; i < data_.train->size(); ++i) labels.push_back(data_.train->label(i));
+  }
+  sampler_ = std::make_unique<Sampler>(setting_.sampling, data_.train->size(), transport.size(), setting_.batch,
+                                       setting_.seed, labels);
+  compute_ = make_cpu_compute(1);
+  model_ = std::make_unique<Model>(another_model());
+  const OptimizerKind& sgd = find_kind(optimizer_kinds(), "sgd");
+  optimizer_ = sgd.make(values_of(sgd.options, setting_.optimizer), model_->parameter_size());
+  schedule_ = std::make_unique<Schedule>(values_of(Schedule::options(), setting_.rate), data_.train->size(),
+                                         4 * data_.train->size(), 0);
+  replica_ = std::make_unique<Replica>(*model_, *optimizer_, setting_.seed);
+  const CommunicatorKind& kind = find_kind(communicator_kinds(), setting_.communicator);
+  traits_ = kind.traits;
+  const OptionValues values = values_of(kind.options, setting_.averaging);
+  communicator_ = kind.make({*counting_, values, schedule_->learning_rate(0), warnings_});
+}
+
+Model Training::another_model() {
+  return Model(model_specification(setting_.model), input(), data_.train->classes(), setting_.batch, *compute_);
+}
+
+TrainingParts Training::parts() {
+  return {*replica_,  *communicator_, traits_,   *counting_,           *counting_,
+          *schedule_, data_,          *sampler_, setting_.augmentation};
+}
+
+TrainingResult Training::run() {
+  const TrainingEvents events{[this](const StepRecord& record) { steps.push_back(record); },
+                              [this](const EvaluationRecord& record) { evaluations.push_back(record); },
+                              [this](const auto& of_ranks) { records.push_back(of_ranks); }};
+  return train(parts(), setting_.plan, events);
+}
+
+std::vector<float> Training::parameters() const {
+  const ConstSlice slice = static_cast<const Buffer&>(replica_->parameters).slice();
+  return {slice.begin(), slice.end()};
+}
+
+std::vector<float> Training::center() {
+  const ConstSlice slice = communicator_->consensus();
+  return {slice.begin(), slice.end()};
+}
+
+std::vector<std::string> communicator_names() {
+  std::vector<std::string> names;
+  for (const CommunicatorKind& kind : communicator_kinds()) names.push_back(kind.name);
+  return names;
+}
+
+std::string in_identifiers(const testing::TestParamInfo<std::string>& each) {
+  std::string name = each.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+Given brisk(const std::string& communicator) {
+  if (communicator == "easgd") return {{"tau", "3"}};
+  if (communicator == "allreduce") return {{"bucket-bytes", "4k"}};
+  return {};
+}
+
+}  // namespace eave

@@ -1,0 +1,102 @@
+// One rank's training, put together by hand: crafted images, a small model, any communicator.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "eave/compute.h"
+#include "eave/trainer.h"
+#include "test/communicator/worker.h"
+
+namespace eave {
+
+// Images 12 × 12 × 3 of 5 classes, to be had in any number: noise, brighter where the class is. Bytes and labels depend
+// on the index alone.
+class CraftedImages final : public Dataset {
+ public:
+  explicit CraftedImages(std::int64_t size) : size_(size) {}
+  std::int64_t size() const override { return size_; }
+  ImageShape shape() const override { return {12, 12, 3}; }
+  int classes() const override { return 5; }
+  std::int32_t label(std::int64_t index) const override;
+  void read(std::int64_t index, std::span<std::uint8_t> pixels) const override;
+
+ private:
+  std::int64_t size_;
+};
+
+DataSplit crafted_data(std::int64_t train, std::int64_t test);
+
+inline TrainingPlan brief_plan() {
+  TrainingPlan plan;
+  plan.steps = 12;
+  plan.evaluation_batch = 16;
+  return plan;
+}
+
+struct TrainingSetting {
+  std::string model = "conv2d 4 3x3 pad 1; relu; max_pool 2; flatten; dense 16; relu; dropout 0.5; dense classes";
+  std::int64_t samples = 96;
+  std::int64_t test_samples = 53;
+  std::int64_t batch = 8;  // of each rank
+  Sampling sampling = Sampling::kShard;
+  std::string communicator = "allreduce";
+  Given averaging = {};                     // options of the communicator
+  Given optimizer = {{"momentum", "0.9"}};  // of sgd
+  Given rate = {{"lr", "0.02"}};            // of the schedule
+  Augmentation augmentation = {.pad = 1, .crop_height = 10, .crop_width = 10, .flip = true};
+  std::uint64_t seed = 1;
+  TrainingPlan plan = brief_plan();
+};
+
+class Training {
+ public:
+  Training(Transport& transport, const TrainingSetting& setting);
+  Training(Transport& transport, const TrainingSetting& setting, DataSplit data);
+
+  TrainingResult run();
+
+  TrainingParts parts();
+  const TrainingPlan& plan() const { return setting_.plan; }
+  const DataSplit& data() const { return data_; }
+  Replica& replica() { return *replica_; }
+  Communicator& communicator() { return *communicator_; }
+  Model& model() { return *model_; }
+  ImageShape input() const { return setting_.augmentation.output(data_.train->shape()); }
+  // A second model of the same layers, which shares nothing with the one that is trained.
+  Model another_model();
+  std::vector<float> parameters() const;
+  std::vector<float> center();
+
+  // As they were told:
+  std::vector<StepRecord> steps;  // of this rank
+  std::vector<EvaluationRecord> evaluations;
+  std::vector<std::vector<std::vector<StepRecord>>> records;
+
+ private:
+  void build(Transport& transport);
+
+  TrainingSetting setting_;
+  DataSplit data_;
+  std::unique_ptr<CountingTransport> counting_;
+  std::unique_ptr<Compute> compute_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Schedule> schedule_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Replica> replica_;
+  CommunicatorTraits traits_;
+  std::vector<std::string> warnings_;
+  std::unique_ptr<Communicator> communicator_;
+};
+
+std::vector<std::string> communicator_names();
+// A parameter of a test as part of its name.
+std::string in_identifiers(const testing::TestParamInfo<std::string>& each);
+// Short periods, so that a few steps hold several exchanges and several buckets.
+Given brisk(const std::string& communicator);
+
+}  // namespace eave
