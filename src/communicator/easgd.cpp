@@ -41,20 +41,20 @@ class Easgd final : public Communicator {
   }
 
   std::optional<Pull> before_update(const Step& step) override {
-    if (settings_.order != ElasticOrder::kPaper || step.index == 0 || step.index % settings_.tau != 0) return {};
+    if (settings_.order != ElasticOrder::kPaper || !exchanges_in(step)) return {};
     settle();
     return pull();
   }
 
   void after_update(const Step& step) override {
-    if (settings_.order == ElasticOrder::kPaper) {
-      if (step.index > 0 && step.index % settings_.tau == 0) start();
-    } else if ((step.index + 1) % settings_.tau != 0) {
-      return;
-    } else if (settings_.order == ElasticOrder::kAfterStep) {
-      exchange_after_step();
-    } else {
-      exchange_center_first();
+    if (!exchanges_in(step)) return;
+    switch (settings_.order) {
+      case ElasticOrder::kPaper:
+        return start();
+      case ElasticOrder::kAfterStep:
+        return exchange_after_step();
+      case ElasticOrder::kCenterFirst:
+        return exchange_center_first();
     }
   }
 
@@ -69,6 +69,11 @@ class Easgd final : public Communicator {
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
+  bool exchanges_in(const Step& step) const {
+    if (settings_.order == ElasticOrder::kPaper) return step.index > 0 && step.index % settings_.tau == 0;
+    return (step.index + 1) % settings_.tau == 0;
+  }
+
   Pull pull() { return {center_.slice(), alpha_, difference_.slice()}; }
 
   void exchange_after_step() {

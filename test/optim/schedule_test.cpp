@@ -52,6 +52,13 @@ TEST(Schedule, every_step_of_an_epoch_has_one_rate_under_step) {
   EXPECT_DOUBLE_EQ(schedule.learning_rate(kTotal), 0.005);
 }
 
+TEST(Schedule, falls_at_the_same_epochs_with_scaling) {
+  const Schedule schedule =
+      make_schedule({{"lr", "0.5"}, {"lr-schedule", "step"}, {"lr-step-epochs", "2"}, {"lr-scaling", "linear"}}, 4);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(2 * kEpoch - 1), 2);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(2 * kEpoch), 0.2);
+}
+
 TEST(Schedule, cosine_falls_from_the_rate_to_the_final_one_and_stays) {
   const Schedule schedule = make_schedule({{"lr", "0.5"}, {"lr-schedule", "cosine"}, {"lr-final", "0.1"}});
   EXPECT_DOUBLE_EQ(schedule.learning_rate(0), 0.5);
