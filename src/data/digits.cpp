@@ -12,11 +12,26 @@ namespace {
 constexpr double kReach = 0.8;           // the field covers [-kReach, kReach] each way
 constexpr double kPerDistance = 8192.0;  // steps of a stored distance per unit
 constexpr double kOne = 65536.0;
-constexpr int kMostChannels = 16;
 
 std::int32_t round_to_int(double value) { return static_cast<std::int32_t>(std::lround(value)); }
 
 double between(RandomStream& random, double low, double high) { return low + (high - low) * double{random.uniform()}; }
+
+std::uint8_t to_byte(std::int32_t value) { return static_cast<std::uint8_t>(std::clamp(value, 0, 255)); }
+
+// Uniform in [-amplitude, amplitude), in pieces that the compiler turns into vector instructions.
+void add_noise(std::span<std::uint8_t> pixels, std::int32_t amplitude, RandomStream& random) {
+  std::array<std::uint8_t, 64> noise;
+  while (!pixels.empty()) {
+    const std::size_t count = std::min(pixels.size(), noise.size());
+    for (std::size_t i = 0; i < count; i += 4) {
+      const std::uint32_t word = random.next_word();
+      for (std::size_t k = 0; k < 4; ++k) noise[i + k] = static_cast<std::uint8_t>(word >> (8 * k));
+    }
+    for (std::size_t i = 0; i < count; ++i) pixels[i] = to_byte(pixels[i] + (((noise[i] - 128) * amplitude) >> 7));
+    pixels = pixels.subspan(count);
+  }
+}
 
 }  // namespace
 
@@ -27,6 +42,7 @@ struct DigitArtist::Pose {
   std::int32_t origin_y = 0, y_by_column = 0, y_by_row = 0;
   double bend = 0;
   std::int32_t half_width = 0;  // of a stroke, in stored distances
+  std::int32_t far = 0;         // a stored distance beyond which nothing within a grid cell is covered
   std::int32_t sharpness = 0;   // 1/65536 of coverage per stored distance
   std::int32_t noise = 0;
   std::array<std::int32_t, kMostChannels> paper{};
@@ -34,7 +50,7 @@ struct DigitArtist::Pose {
 };
 
 DigitArtist::DigitArtist(ImageShape shape) : shape_(shape) {
-  EAVE_CHECK(shape.channels >= 1 && shape.channels <= kMostChannels, "1 to 16 channels");
+  EAVE_CHECK(shape.channels >= 1 && shape.channels <= kMostChannels && shape.width <= kLongestSide, "can be drawn");
   const auto glyphs = digit_glyphs();
   for (std::size_t digit = 0; digit < glyphs.size(); ++digit) {
     for (const Glyph& glyph : glyphs[digit]) {
@@ -73,6 +89,8 @@ DigitArtist::Pose DigitArtist::pick_pose(RandomStream& random) const {
   pose.bend = between(random, -0.6, 0.6) * grid * determinant * row * row;
   pose.half_width = round_to_int(kPerDistance * between(random, 0.03, 0.09));
   pose.sharpness = round_to_int(kOne * 256 / kPerDistance * tall * shape_.height);
+  const double cell_diagonal = std::sqrt(2.0) * kPerDistance * 2 * kReach / (kGrid - 1);
+  pose.far = pose.half_width + round_to_int(cell_diagonal + 128 * kOne / pose.sharpness) + 1;
   pose.noise = round_to_int(between(random, 15, 80));
   const double paper = between(random, 0, 70), ink = between(random, 120, 240);
   for (std::size_t channel = 0; channel < static_cast<std::size_t>(shape_.channels); ++channel) {
@@ -87,6 +105,7 @@ std::int32_t DigitArtist::cover(const Field& field, std::int32_t x, std::int32_t
   constexpr std::uint32_t kEnd = (kGrid - 1) << 16;
   if (static_cast<std::uint32_t>(x) >= kEnd || static_cast<std::uint32_t>(y) >= kEnd) return 0;
   const std::uint16_t* corner = field.data() + (y >> 16) * kGrid + (x >> 16);
+  if (corner[0] > pose.far) return 0;
   const std::int32_t right = (x >> 8) & 255, down = (y >> 8) & 255;
   const std::int32_t above = corner[0] * (256 - right) + corner[1] * right;
   const std::int32_t below = corner[kGrid] * (256 - right) + corner[kGrid + 1] * right;
@@ -95,33 +114,36 @@ std::int32_t DigitArtist::cover(const Field& field, std::int32_t x, std::int32_t
   return static_cast<std::int32_t>(std::clamp<std::int64_t>(coverage, 0, 256));
 }
 
+void DigitArtist::cover_row(const Field& field, const Pose& pose, std::int32_t row,
+                            std::span<std::int32_t> coverage) const {
+  const double off_middle = row - 0.5 * (shape_.height - 1);
+  std::int32_t x = pose.origin_x + row * pose.x_by_row + round_to_int(pose.bend * off_middle * off_middle);
+  std::int32_t y = pose.origin_y + row * pose.y_by_row;
+  for (std::int32_t& here : coverage) {
+    here = cover(field, x, y, pose);
+    x += pose.x_by_column;
+    y += pose.y_by_column;
+  }
+}
+
 void DigitArtist::draw(int digit, RandomStream random, std::span<std::uint8_t> pixels) const {
   const auto& ways = fields_[static_cast<std::size_t>(digit)];
   const Field& field = ways[random.below(static_cast<std::uint32_t>(ways.size()))];
   const Pose pose = pick_pose(random);
   const auto channels = static_cast<std::size_t>(shape_.channels);
+  std::array<std::int32_t, kLongestSide> room;
+  const auto coverage = std::span(room).first(static_cast<std::size_t>(shape_.width));
   std::uint8_t* pixel = pixels.data();
-  std::uint32_t noise = 0;
-  int noise_bytes = 0;
-  for (std::int32_t row = 0; row < shape_.height; ++row) {
-    const double off_middle = row - 0.5 * (shape_.height - 1);
-    std::int32_t x = pose.origin_x + row * pose.x_by_row + round_to_int(pose.bend * off_middle * off_middle);
-    std::int32_t y = pose.origin_y + row * pose.y_by_row;
-    for (std::int32_t column = 0; column < shape_.width; ++column, x += pose.x_by_column, y += pose.y_by_column) {
-      const std::int32_t coverage = cover(field, x, y, pose);
-      for (std::size_t channel = 0; channel < channels; ++channel) {
-        if (noise_bytes == 0) {
-          noise = random.next_word();
-          noise_bytes = 4;
-        }
-        const std::int32_t grain = ((static_cast<std::int32_t>(noise & 255) - 128) * pose.noise) >> 7;
-        noise >>= 8;
-        --noise_bytes;
-        const std::int32_t value = pose.paper[channel] + ((coverage * pose.ink[channel]) >> 8) + grain;
-        *pixel++ = static_cast<std::uint8_t>(std::clamp(value, 0, 255));
+  for (std::int32_t row = 0; row < shape_.height; ++row, pixel += coverage.size() * channels) {
+    cover_row(field, pose, row, coverage);
+    for (std::size_t channel = 0; channel < channels; ++channel) {
+      const std::int32_t paper = pose.paper[channel], ink = pose.ink[channel];
+      for (std::size_t column = 0; column < coverage.size(); ++column) {
+        pixel[column * channels + channel] = to_byte(paper + ((coverage[column] * ink) >> 8));
       }
     }
   }
+  add_noise(pixels, pose.noise, random);
 }
 
 }  // namespace eave

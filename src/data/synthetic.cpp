@@ -64,8 +64,9 @@ void measure(const Dataset& dataset, DataSplit& split) {
 }
 
 DataSplit open_synthetic(const OptionValues& values) {
-  const auto side = static_cast<int>(values.integer("synthetic-size", 8, 2048));
-  const ImageShape shape{side, side, static_cast<int>(values.integer("synthetic-channels", 1, 16))};
+  const auto side = static_cast<int>(values.integer("synthetic-size", 8, DigitArtist::kLongestSide));
+  const ImageShape shape{side, side,
+                         static_cast<int>(values.integer("synthetic-channels", 1, DigitArtist::kMostChannels))};
   const auto seed = static_cast<std::uint64_t>(values.integer("synthetic-seed", 0));
   const auto artist = std::make_shared<const DigitArtist>(shape);
   DataSplit split;

@@ -36,9 +36,9 @@ Bytes gzip(const Bytes& bytes) {
   stream.next_out = packed.data();
   stream.avail_out = static_cast<uInt>(packed.size());
   EAVE_CHECK(deflate(&stream, Z_FINISH) == Z_STREAM_END, "zlib packs");
-  packed.resize(packed.size() - stream.avail_out);
+  const std::size_t count = stream.total_out;
   deflateEnd(&stream);
-  return packed;
+  return first(packed, count);
 }
 
 Bytes operator+(Bytes bytes, const Bytes& more) {
