@@ -54,7 +54,10 @@ EAVE_INLINE void pass_adamw(float* __restrict parameters, const float* __restric
   }
 }
 
-EAVE_MULTIVERSION void run_sgd(float* x, const float* g, float* v, std::size_t size, Momentum momentum, SgdStep step) {
+// Here, not only on the inlined loops, __restrict spares the compiler its run-time checks: with six streams there are
+// too many, and it would give up on vectors.
+EAVE_MULTIVERSION void run_sgd(float* __restrict x, const float* __restrict g, float* __restrict v, std::size_t size,
+                               Momentum momentum, SgdStep step) {
   switch (momentum) {
     case Momentum::kNone:
       return pass_sgd<Momentum::kNone, false>(x, g, v, size, step, nullptr, nullptr, 0);
@@ -65,8 +68,9 @@ EAVE_MULTIVERSION void run_sgd(float* x, const float* g, float* v, std::size_t s
   }
 }
 
-EAVE_MULTIVERSION void run_sgd_pulled(float* x, const float* g, float* v, std::size_t size, Momentum momentum,
-                                      SgdStep step, const float* c, float* d, float alpha) {
+EAVE_MULTIVERSION void run_sgd_pulled(float* __restrict x, const float* __restrict g, float* __restrict v,
+                                      std::size_t size, Momentum momentum, SgdStep step, const float* __restrict c,
+                                      float* __restrict d, float alpha) {
   switch (momentum) {
     case Momentum::kNone:
       return pass_sgd<Momentum::kNone, true>(x, g, v, size, step, c, d, alpha);
@@ -77,12 +81,14 @@ EAVE_MULTIVERSION void run_sgd_pulled(float* x, const float* g, float* v, std::s
   }
 }
 
-EAVE_MULTIVERSION void run_adamw(float* x, const float* g, float* m, float* v, std::size_t size, AdamwStep step) {
+EAVE_MULTIVERSION void run_adamw(float* __restrict x, const float* __restrict g, float* __restrict m,
+                                 float* __restrict v, std::size_t size, AdamwStep step) {
   pass_adamw<false>(x, g, m, v, size, step, nullptr, nullptr, 0);
 }
 
-EAVE_MULTIVERSION void run_adamw_pulled(float* x, const float* g, float* m, float* v, std::size_t size, AdamwStep step,
-                                        const float* c, float* d, float alpha) {
+EAVE_MULTIVERSION void run_adamw_pulled(float* __restrict x, const float* __restrict g, float* __restrict m,
+                                        float* __restrict v, std::size_t size, AdamwStep step,
+                                        const float* __restrict c, float* __restrict d, float alpha) {
   pass_adamw<true>(x, g, m, v, size, step, c, d, alpha);
 }
 
