@@ -65,7 +65,10 @@ TrainingParts Training::parts() {
 }
 
 TrainingResult Training::run() {
-  const TrainingEvents events{[this](const StepRecord& record) { steps.push_back(record); },
+  const TrainingEvents events{[this](const StepRecord& record) {
+                                steps.push_back(record);
+                                at_step(record);
+                              },
                               [this](const EvaluationRecord& record) { evaluations.push_back(record); },
                               [this](const auto& of_ranks) { records.push_back(of_ranks); }};
   return train(parts(), setting_.plan, events);

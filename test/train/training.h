@@ -71,6 +71,7 @@ class Training {
   std::vector<float> parameters() const;
   std::vector<float> center();
 
+  std::function<void(const StepRecord&)> at_step = [](const StepRecord&) {};
   // As they were told:
   std::vector<StepRecord> steps;  // of this rank
   std::vector<EvaluationRecord> evaluations;
