@@ -33,6 +33,11 @@ po::options_description describe_to_boost(const OptionValues& values) {
 
 std::string joined_value(const po::option& option) { return option.value.empty() ? "" : option.value.back(); }
 
+bool is_flag(const OptionValues& values, const std::string& name) {
+  const auto found = values.entries().find(name);
+  return found != values.entries().end() && found->second.spec.type == OptionType::kFlag;
+}
+
 void require_value(const OptionValues& values, const Assignment& assignment) {
   const auto found = values.entries().find(assignment.name);
   if (found == values.entries().end() || found->second.spec.type == OptionType::kFlag || !assignment.text.empty())
@@ -57,7 +62,9 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
         throw Error(ExitCode::kUsage,
                     "unexpected word '" + joined_value(option) + "'; options begin with --, see --help");
       }
-      assignments.push_back({option.string_key, joined_value(option), "command line"});
+      std::string text = joined_value(option);
+      if (text.empty() && is_flag(values, option.string_key)) text = "on";
+      assignments.push_back({option.string_key, text, "command line"});
     }
   } catch (const po::error& error) {
     throw Error(ExitCode::kUsage, std::string(error.what()) + "; see --help");
@@ -236,7 +243,7 @@ std::string CommandLine::describe(const OptionValues& values) const {
     for (const OptionSpec& option : group.options) {
       if (!has_effect(values, option.name) || option.name == "print-config" || option.name == "config") continue;
       const OptionValues::Entry& entry = values.entry(option.name);
-      std::string line = (values.has(option.name) ? "" : "# ") + option.name + " = " + entry.text;
+      std::string line = (entry.is_set ? "" : "# ") + option.name + " = " + entry.text;
       line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
       text += line + "# " + entry.source + "\n";
     }

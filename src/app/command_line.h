@@ -33,7 +33,8 @@ class CommandLine {
   OptionValues parse(const std::vector<std::string>& words, const char* const* environment) const;
 
   std::string help() const;
-  // Every value that is in force and where it came from, as a configuration file.
+  // Every value that is in force and where it came from, as a configuration file in which defaults are comments: given
+  // by a file, some would be refused for having no effect.
   std::string describe(const OptionValues& values) const;
   // The options in force: those of members that are not chosen are left out.
   std::vector<std::string> effective(const OptionValues& values) const;

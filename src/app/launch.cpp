@@ -1,8 +1,76 @@
 #include "app/launch.h"
 
 #include <algorithm>
+#include <set>
 
 namespace eave {
+namespace {
+
+constexpr std::size_t kMostDifferences = 4;  // in one message
+
+std::string pack(const Intent& intent) {
+  std::string text;
+  for (const auto& [name, value] : intent) text += name + '\0' + value + '\0';
+  return text;
+}
+
+Intent unpack(const std::string& text) {
+  Intent intent;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t name_end = text.find('\0', at), value_end = text.find('\0', name_end + 1);
+    intent[text.substr(at, name_end - at)] = text.substr(name_end + 1, value_end - name_end - 1);
+    at = value_end + 1;
+  }
+  return intent;
+}
+
+const std::string& value_in(const Intent& intent, const std::string& name) {
+  static const std::string kNotSet = "not set";
+  const auto found = intent.find(name);
+  return found == intent.end() ? kNotSet : found->second;
+}
+
+// "--lr is 0.1 on rank 0, 0.2 on ranks 1, 2"
+std::string describe_difference(const std::string& name, const std::vector<Intent>& of_ranks) {
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;  // by value, the lowest rank first
+  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+    const std::string& value = value_in(of_ranks[rank], name);
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& each) { return each.first == value; });
+    if (group == groups.end()) group = groups.insert(group, {value, {}});
+    group->second.push_back(rank);
+  }
+  std::string text;
+  for (const auto& [value, ranks] : groups) {
+    text += (text.empty() ? name + " is " : ", ") + value + (ranks.size() == 1 ? " on rank" : " on ranks");
+    for (const std::size_t rank : ranks) text += (rank == ranks.front() ? " " : ", ") + std::to_string(rank);
+  }
+  return text;
+}
+
+// What all ranks have, each with a value of its own: it explains what only some of them have.
+std::vector<std::string> describe_differences(const std::vector<Intent>& of_ranks) {
+  std::vector<std::string> differences;
+  for (const auto& [name, value] : of_ranks.front()) {
+    const auto has_it = [&](const Intent& intent) { return intent.contains(name); };
+    const auto differs = [&](const Intent& intent) { return value_in(intent, name) != value; };
+    if (std::all_of(of_ranks.begin(), of_ranks.end(), has_it) &&
+        std::any_of(of_ranks.begin(), of_ranks.end(), differs)) {
+      differences.push_back(describe_difference(name, of_ranks));
+    }
+  }
+  if (!differences.empty()) return differences;
+  std::set<std::string> names;
+  for (const Intent& intent : of_ranks) {
+    for (const auto& [name, value] : intent) names.insert(name);
+  }
+  for (const std::string& name : names) {
+    if (std::any_of(of_ranks.begin(), of_ranks.end(), [&](const Intent& intent) { return !intent.contains(name); }))
+      differences.push_back(describe_difference(name, of_ranks));
+  }
+  return differences;
+}
+
+}  // namespace
 
 int run_ranks(const std::string& transport, int ranks, const std::function<void(Transport&)>& body) {
   const std::vector<TransportKind>& kinds = transport_kinds();
@@ -21,12 +89,36 @@ int run_ranks(const std::string& transport, int ranks, const std::function<void(
   return kind->run(ranks, body);
 }
 
-int run_once(const std::function<void()>& action) {
+int run_once(const std::string& command, const std::function<void()>& action) {
   return run_ranks("auto", 0, [&](Transport& transport) {
+    require_same_intent(transport, {{"command", command}});
     agree(transport, [&] {
       if (transport.rank() == 0) action();
     });
   });
+}
+
+int refuse_to_run(const std::exception_ptr& failure) {
+  return run_ranks("auto", 0, [&](Transport& transport) {
+    require_same_intent(transport, {});
+    agree(transport, [&] { std::rethrow_exception(failure); });
+  });
+}
+
+void require_same_intent(Transport& transport, const Intent& mine) {
+  std::vector<Intent> of_ranks;
+  for (const std::string& text : transport.all_gather(pack(mine))) of_ranks.push_back(unpack(text));
+  if (std::any_of(of_ranks.begin(), of_ranks.end(), [](const Intent& intent) { return intent.empty(); })) return;
+  const std::vector<std::string> differences = describe_differences(of_ranks);
+  if (differences.empty()) return;
+  std::string text = "the ranks were started differently: ";
+  for (std::size_t i = 0; i < std::min(differences.size(), kMostDifferences); ++i) {
+    text += (i == 0 ? "" : "; ") + differences[i];
+  }
+  if (differences.size() > kMostDifferences) {
+    text += "; and " + std::to_string(differences.size() - kMostDifferences) + " more";
+  }
+  throw AgreedError(ExitCode::kConfiguration, text + ". Start all with the same command, options and environment");
 }
 
 bool asks_for_help(const std::vector<std::string>& words) {

@@ -1,7 +1,9 @@
 // Starting ranks.
 #pragma once
 
+#include <exception>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,8 +15,19 @@ namespace eave {
 // returns the process's exit code. See TransportKind::run for how errors are reported.
 int run_ranks(const std::string& transport, int ranks, const std::function<void(Transport&)>& body);
 
-// Runs `action` on rank 0 of the job alone: for what is printed once.
-int run_once(const std::function<void()>& action);
+// Runs `action` on rank 0 of the job alone: for what is printed once. `command` says what is run, as it was typed.
+int run_once(const std::string& command, const std::function<void()>& action);
+
+// Ends the job with this failure, told once for all ranks that have it.
+int refuse_to_run(const std::exception_ptr& failure);
+
+// What a rank was started to do: names and values, the same on all ranks of a job. Empty: it could not be understood.
+using Intent = std::map<std::string, std::string>;
+
+// Collective, and the first thing that ranks do together: mpirun can start each with options of its own, and ranks that
+// take different numbers of steps would wait for each other for ever. Throws AgreedError(kConfiguration) naming what
+// differs and on which ranks. Where a rank's intent is empty nothing is compared: that rank is about to fail.
+void require_same_intent(Transport& transport, const Intent& mine);
 
 bool asks_for_help(const std::vector<std::string>& words);
 

@@ -71,9 +71,9 @@ std::string describe_oversubscription(const std::vector<RankFacts>& ranks, int t
   for (const auto& [host, load] : hosts) {
     const auto& [count, cores] = load;
     if (cores.empty() || count * threads_per_rank <= static_cast<int>(cores.size())) continue;
-    text +=
-        format("host %s: %d ranks with %d thread(s) each share %zu core(s); times are not those of separate cores. ",
-               host.c_str(), count, threads_per_rank, cores.size());
+    text += text.empty() ? "" : "; ";
+    text += format("host %s: %d ranks with %d thread(s) each share %zu core(s); times are not those of separate cores",
+                   host.c_str(), count, threads_per_rank, cores.size());
   }
   return text;
 }

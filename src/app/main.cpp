@@ -16,12 +16,10 @@ constexpr const char* kUsage =
     "eave COMMAND --help lists the options of a command; eave --version prints the version.\n";
 
 int refuse(const std::string& command) {
-  return eave::run_once([&] {
-    const std::string near = eave::nearest_word(command, {"train", "summary"});
-    throw eave::Error(
-        eave::ExitCode::kUsage,
-        "no command '" + command + "'; " + (near.empty() ? "expected train or summary" : "did you mean " + near + "?"));
-  });
+  const std::string near = eave::nearest_word(command, {"train", "summary"});
+  return eave::refuse_to_run(std::make_exception_ptr(eave::Error(
+      eave::ExitCode::kUsage,
+      "no command '" + command + "'; " + (near.empty() ? "expected train or summary" : "did you mean " + near + "?"))));
 }
 
 }  // namespace
@@ -29,10 +27,10 @@ int refuse(const std::string& command) {
 int main(int argc, char** argv, char** environment) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    return eave::run_once([] { std::fputs(kUsage, stdout); });
+    return eave::run_once("--help", [] { std::fputs(kUsage, stdout); });
   }
   const std::vector<std::string> rest(words.begin() + 1, words.end());
-  if (words[0] == "--version") return eave::run_once([] { std::puts("eave " EAVE_VERSION); });
+  if (words[0] == "--version") return eave::run_once("--version", [] { std::puts("eave " EAVE_VERSION); });
   if (words[0] == "train") return eave::train_command(rest, environment);
   if (words[0] == "summary") return eave::summary_command(rest);
   return refuse(words[0]);

@@ -38,9 +38,14 @@ Request read_request(const std::vector<std::string>& words) {
 }  // namespace
 
 int summary_command(const std::vector<std::string>& words) {
-  if (asks_for_help(words)) return run_once([] { std::fputs(kUsage, stdout); });
-  return run_once([&] {
-    const Request request = read_request(words);
+  if (asks_for_help(words)) return run_once("summary --help", [] { std::fputs(kUsage, stdout); });
+  Request request;
+  try {
+    request = read_request(words);
+  } catch (const Error&) {
+    return refuse_to_run(std::current_exception());
+  }
+  return run_once("summary", [&] {
     std::vector<RunSummary> rows;
     for (const std::filesystem::path& directory : request.directories)
       rows.push_back(read_summary(directory / "summary.json"));

@@ -141,6 +141,9 @@ class TrainingRun {
     agree(transport, [&] {
       check_outputs(values);
       job_ = std::make_unique<TrainingJob>(values, transport, transport);
+    });
+    // By itself: an earlier run is replaced only when nothing stands in the way of this one on any rank.
+    agree(transport, [&] {
       if (is_first()) prepare_outputs();
     });
   }
@@ -215,27 +218,45 @@ std::unique_ptr<Transport> shape(Transport& bare, const OptionValues& values) {
   return make_shaped_transport(bare, link);
 }
 
+// Files may lie elsewhere on each host, and what is shown is rank 0's affair.
+Intent intent_of(const CommandLine& line, const OptionValues& values) {
+  Intent intent{{"command", "train"}};
+  for (const auto& [name, value] : effective_config(line, values)) intent["--" + name] = value;
+  for (const char* name : {"--config", "--data-dir", "--progress"}) intent.erase(name);
+  return intent;
+}
+
 void train_on(Transport& bare, const CommandLine& line, const OptionValues& values) {
+  require_same_intent(bare, intent_of(line, values));
   const std::unique_ptr<Transport> shaped = shape(bare, values);
   const std::unique_ptr<CountingTransport> counting = make_counting_transport(shaped ? *shaped : bare);
   TrainingRun(line, values, *counting).run();
+}
+
+// Under mpirun each process would train on its own, and all would write to the same places.
+void refuse_launcher(const std::string& transport) {
+  if (transport == "auto" || transport == "mpi" || !started_by_launcher()) return;
+  throw Error(ExitCode::kUsage, "--transport " + transport + " under an MPI launcher: each of its ranks would train " +
+                                    "by itself; leave out --transport, or start eave without the launcher");
 }
 
 }  // namespace
 
 int train_command(const std::vector<std::string>& words, const char* const* environment) {
   const CommandLine line = train_command_line();
-  if (asks_for_help(words)) return run_once([&] { std::fputs(line.help().c_str(), stdout); });
+  if (asks_for_help(words)) return run_once("train --help", [&] { std::fputs(line.help().c_str(), stdout); });
   OptionValues values;
+  int ranks = 0;
   try {
     values = line.parse(words, environment);
+    if (values.has("ranks")) ranks = static_cast<int>(values.integer("ranks", 1, 4096));
+    refuse_launcher(values.text("transport"));
   } catch (const Error&) {
-    return run_ranks("auto", 0, [failure = std::current_exception()](Transport& transport) {
-      agree(transport, [&] { std::rethrow_exception(failure); });
-    });
+    return refuse_to_run(std::current_exception());
   }
-  if (values.flag("print-config")) return run_once([&] { std::fputs(line.describe(values).c_str(), stdout); });
-  const int ranks = values.has("ranks") ? static_cast<int>(values.integer("ranks", 1, 4096)) : 0;
+  if (values.flag("print-config")) {
+    return run_once("train --print-config", [&] { std::fputs(line.describe(values).c_str(), stdout); });
+  }
   return run_ranks(values.text("transport"), ranks, [&](Transport& transport) { train_on(transport, line, values); });
 }
 
