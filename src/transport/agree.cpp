@@ -1,5 +1,5 @@
 // What ranks settle between them with small messages.
-#include <cstring>
+#include <algorithm>
 #include <map>
 
 #include "base/host.h"
@@ -56,12 +56,11 @@ void agree(Transport& transport, const std::function<void()>& stage) {
 }
 
 std::vector<double> sum_over_ranks(Transport& transport, const std::vector<double>& mine) {
-  std::string bytes(mine.size() * sizeof(double), '\0');
-  std::memcpy(bytes.data(), mine.data(), bytes.size());
+  const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
   std::vector<double> sum(mine.size(), 0.0), theirs(mine.size());
   for (const std::string& other : transport.all_gather(bytes)) {
     EAVE_CHECK(other.size() == bytes.size(), "ranks sum different numbers of values");
-    std::memcpy(theirs.data(), other.data(), other.size());
+    std::ranges::copy(other, reinterpret_cast<char*>(theirs.data()));
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += theirs[i];
   }
   return sum;

@@ -1,8 +1,11 @@
 // Ranks as processes that an MPI launcher started.
 #include <mpi.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 
 #include "eave/transport.h"
 #include "transport/background.h"
@@ -12,6 +15,9 @@
 
 namespace eave {
 namespace {
+
+constexpr std::chrono::milliseconds kTurn{250};  // ending all ranks takes some 50 ms
+constexpr int kMostTurns = 6;
 
 // Under another MPI's launcher each process takes itself for the only rank of a job of its own. They all say so alike.
 void check_launcher(int size) {
@@ -63,6 +69,8 @@ class MpiSession {
 int run_rank(Transport& transport, const std::function<void(Transport&)>& body) {
   const std::optional<Failure> failure = failure_of([&] { body(transport); });
   if (!failure) return 0;
+  // Ranks often fail alike at the same moment: the lowest speaks, and has ended the others before it is their turn.
+  if (!failure->agreed) std::this_thread::sleep_for(kTurn * std::min(transport.rank(), kMostTurns));
   if (!failure->agreed || transport.rank() == 0) print_failure(*failure, transport.rank(), transport.size());
   if (!failure->agreed) transport.abort(failure->code);
   return static_cast<int>(failure->code);

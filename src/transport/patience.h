@@ -15,7 +15,7 @@ class Patience {
   void sleep() const {
     using namespace std::chrono_literals;
     const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - since_;
-    std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(waited / 8, 20us, 250us));
+    std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(waited / 8, 20us, 500us));
   }
 
  private:

@@ -20,7 +20,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 // Shortest of several runs of `operation`: what the link takes when nothing else is in the way.
 double shortest(Transport& transport, const std::function<void()>& operation) {
   double best = std::numeric_limits<double>::infinity();
-  for (int repeat = 0; repeat < 15; ++repeat) {
+  for (int repeat = 0; repeat < 25; ++repeat) {
     sum_over_ranks(transport, {});
     const Clock::time_point start = Clock::now();
     operation();
