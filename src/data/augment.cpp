@@ -24,9 +24,9 @@ ImageShape Augmentation::output(ImageShape input) const {
                           input.channels};
   const std::int64_t border = std::int64_t{2} * pad;
   if (result.height <= input.height + border && result.width <= input.width + border) return result;
-  throw Error(ExitCode::kConfiguration, "a crop of " + std::to_string(result.height) + " × " +
+  throw Error(ExitCode::kConfiguration, "a crop of " + std::to_string(result.height) + " x " +
                                             std::to_string(result.width) + " does not fit into images of " +
-                                            std::to_string(input.height) + " × " + std::to_string(input.width) +
+                                            std::to_string(input.height) + " x " + std::to_string(input.width) +
                                             " padded by " + std::to_string(pad) + ": crop less, or pad more");
 }
 

@@ -1,4 +1,4 @@
-// CIFAR-10, binary version: records of one label byte and 3 × 1,024 pixel bytes (red, green, blue planes of 32 × 32).
+// CIFAR-10, binary version: records of one label byte and 3 x 1,024 pixel bytes (red, green, blue planes of 32 x 32).
 
 #include <algorithm>
 #include <array>
@@ -153,7 +153,7 @@ DataSplit open_cifar10(const OptionValues& values) {
 
 DatasetKind describe_dataset_cifar10() {
   return {"cifar10",
-          "32×32 colour photographs, 10 classes, 50,000 + 10,000 (Krizhevsky, 2009); the binary version",
+          "32 x 32 colour photographs, 10 classes, 50,000 + 10,000 (Krizhevsky, 2009); the binary version",
           {data_dir_option()},
           open_cifar10};
 }

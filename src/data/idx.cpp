@@ -88,9 +88,9 @@ std::uint64_t count_values(const ByteSource& source, const std::vector<std::int6
   std::uint64_t product = 1;
   std::string text;
   for (const std::int64_t dimension : dimensions) {
-    text += (text.empty() ? "" : " × ") + std::to_string(dimension);
+    text += (text.empty() ? "" : " x ") + std::to_string(dimension);
     if (__builtin_mul_overflow(product, static_cast<std::uint64_t>(dimension), &product) || product > INT64_MAX / 2) {
-      refuse(source, "declares " + text + " … values: more than 64 bits can count");
+      refuse(source, "declares " + text + " ... values: more than 64 bits can count");
     }
   }
   return product;

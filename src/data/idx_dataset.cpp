@@ -103,7 +103,7 @@ void check_labels(const fs::path& path, const IdxArray& labels) {
 void check_sides(const fs::path& path, const IdxArray& images) {
   for (const std::size_t side : {1, 2}) {
     if (images.dimensions[side] <= kLongestSide) continue;
-    throw Error(ExitCode::kBadData, path.string() + ": images of " + std::to_string(images.dimensions[1]) + " × " +
+    throw Error(ExitCode::kBadData, path.string() + ": images of " + std::to_string(images.dimensions[1]) + " x " +
                                         std::to_string(images.dimensions[2]) + " pixels (offset 8), expected at most " +
                                         std::to_string(kLongestSide) + " each way");
   }

@@ -16,7 +16,7 @@ DataSplit open_mnist(const OptionValues& values) {
 
 DatasetKind describe_dataset_mnist() {
   return {"mnist",
-          "28×28 grey handwritten digits, 10 classes, 60,000 + 10,000 (LeCun, Cortes, Burges)",
+          "28 x 28 grey handwritten digits, 10 classes, 60,000 + 10,000 (LeCun, Cortes, Burges)",
           {data_dir_option()},
           open_mnist};
 }

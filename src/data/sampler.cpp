@@ -20,7 +20,8 @@ void require_enough(std::int64_t size, int ranks, std::int64_t batch) {
   if (size < 1) throw Error(ExitCode::kConfiguration, "the training set is empty: there is nothing to train on");
   if (size < ranks) {
     throw Error(ExitCode::kConfiguration, std::to_string(ranks) + " ranks but only " + std::to_string(size) +
-                                              " training samples: start at most as many ranks as there are samples");
+                                              (size == 1 ? " training sample" : " training samples") +
+                                              ": start at most as many ranks as there are samples");
   }
 }
 

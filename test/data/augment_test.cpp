@@ -112,7 +112,7 @@ TEST(ImageWriter, mirrors_nothing_when_not_asked_to) {
   for (std::int64_t index = 0; index < 1000; ++index) ASSERT_FALSE(writer.random(1, 5, index).flip);
 }
 
-// 5 × 5 positions and two mirrors, uniform together: chi-square with 49 degrees, 115 is beyond 1e-6.
+// 5 x 5 positions and two mirrors, uniform together: chi-square with 49 degrees, 115 is beyond 1e-6.
 TEST(ImageWriter, all_positions_and_mirrors_are_equally_likely) {
   const ImageWriter writer = make_writer({8, 8, 1}, {2, 0, 0, true});
   std::map<std::tuple<int, int, bool>, int> count;
@@ -152,7 +152,7 @@ TEST(Augmentation, output_is_the_crop_or_the_image) {
 TEST(Augmentation, a_crop_larger_than_the_padded_image_is_refused_with_both_sizes) {
   const Refusal refusal = refusal_of([] { Augmentation{1, 35, 0, false}.output({32, 32, 3}); });
   EXPECT_EQ(refusal.code, ExitCode::kConfiguration);
-  EXPECT_TRUE(refusal.names("35 × 32") && refusal.names("32 × 32") && refusal.names("padded by 1")) << refusal;
+  EXPECT_TRUE(refusal.names("35 x 32") && refusal.names("32 x 32") && refusal.names("padded by 1")) << refusal;
   EXPECT_EQ(refusal_of([] { Augmentation{-1, 0, 0, false}.output({32, 32, 3}); }).code, ExitCode::kConfiguration);
   EXPECT_EQ(refusal_of([] { Augmentation{0, -2, 0, false}.output({32, 32, 3}); }).code, ExitCode::kConfiguration);
 }

@@ -106,7 +106,7 @@ std::vector<Bad> bad_files() {
       {"no_images", header({0, 4, 5}), images, {"dimension 0 at offset 4 is 0"}},
       {"no_rows", header({3, 0, 5}), images, {"dimension 1 at offset 8 is 0"}},
       {"no_columns", header({3, 4, 0}), images, {"dimension 2 at offset 12 is 0"}},
-      {"product_beyond_64_bits", header({0xffffffff, 0xffffffff, 0xffffffff}) + nothing, images, {"4294967295 × "}},
+      {"product_beyond_64_bits", header({0xffffffff, 0xffffffff, 0xffffffff}) + nothing, images, {"4294967295 x "}},
       {"product_that_wraps_to_0", header({1u << 31, 1u << 31, 4}) + nothing, images, {"more than 64 bits"}},
       {"product_that_wraps_to_the_size", header({1u << 31, 1u << 31, 5}) + nothing, images, {"more than 64 bits"}},
       {"petabytes", header({1u << 20, 1u << 20, 1u << 10}) + nothing, images, {"20 bytes long", "1125899906842640"}},

@@ -96,7 +96,7 @@ std::vector<Damage> swaps() {
          replace(d, kTrainImages, idx_file({1, 1, 65536}, {1}));
        },
        bad,
-       {"1 × 65536 pixels", "at most 65535"}},
+       {"1 x 65536 pixels", "at most 65535"}},
   };
 }
 
