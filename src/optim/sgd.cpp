@@ -87,6 +87,4 @@ OptimizerKind describe_optimizer_sgd() {
           }};
 }
 
-void apply_pull(Slice parameters, const Pull& pull) { cpu::pull_parameters(parameters, pull); }
-
 }  // namespace eave

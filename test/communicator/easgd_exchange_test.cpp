@@ -75,7 +75,6 @@ TEST_P(Easgd, pulls_worker_and_center_by_the_same_alpha_and_once) {
 
 TEST_P(Easgd, pulls_workers_to_the_moved_center_in_center_first_order) {
   on_ranks(GetParam(), [](Transport& transport) {
-    if (transport.size() == 3) return;  // beta / 3 is not a float
     const float p = static_cast<float>(transport.size());
     Worker worker(transport, "easgd", {{"order", "center-first"}, {"tau", "1"}, {"alpha", "0.25"}, {"beta", "0.5"}},
                   {.size = 1});
@@ -83,8 +82,9 @@ TEST_P(Easgd, pulls_workers_to_the_moved_center_in_center_first_order) {
     start_at(worker, {x});
     exchange(worker, 0);
     const float center = 0.5f * 16 * (p + 1) / 2;
-    EXPECT_EQ(worker.consensus()[0], center);
-    EXPECT_EQ(worker.x[0], x - 0.25f * (x - center));
+    const float rounding = transport.size() == 3 ? 1e-5f : 0;  // a third of beta is not a float
+    EXPECT_NEAR(worker.consensus()[0], center, rounding);
+    EXPECT_NEAR(worker.x[0], x - 0.25f * (x - center), rounding);
   });
 }
 
