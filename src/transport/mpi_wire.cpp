@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <climits>
+#include <cstdint>
 #include <cstdlib>
 #include <thread>
 
@@ -15,7 +15,7 @@ namespace {
 enum Tag { kScatter = 1, kGather, kLength, kText };
 
 constexpr std::size_t kInFlightBytes = std::size_t{1} << 24;
-constexpr std::size_t kPiece = std::size_t{1} << 30;  // of a long text: MPI counts in int
+constexpr std::size_t kPiece = std::size_t{1} << 20;  // of a long text: MPI counts in int
 
 void add(const float* values, float* sum, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) sum[i] += values[i];
@@ -73,9 +73,9 @@ void MpiWire::broadcast(Slice values, int root) {
 // `root` sends every rank its part.
 void MpiWire::hand_out(Slice segment, int root, Slot& slot) {
   const std::lock_guard lock(in_mpi_);
-  if (rank_ != root) return receive(part_of(segment, rank_), root, kScatter, slot.scattering);
+  if (rank_ != root) return receive(std::as_writable_bytes(part_of(segment, rank_)), root, kScatter, slot.scattering);
   for (int peer = 0; peer < size_; ++peer)
-    if (peer != root) send(part_of(segment, peer), peer, kScatter, slot.scattering);
+    if (peer != root) send(std::as_bytes(part_of(segment, peer)), peer, kScatter, slot.scattering);
 }
 
 // Sends every rank its part of this rank's segment, and receives the others' share of the own part one behind the
@@ -88,12 +88,12 @@ void MpiWire::scatter(Slice segment, Slot& slot) {
   std::size_t at = 0;
   for (int peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
-    receive(Slice(received).subspan(at, mine), peer, kScatter, slot.scattering);
+    receive(std::as_writable_bytes(Slice(received).subspan(at, mine)), peer, kScatter, slot.scattering);
     at += mine;
   }
   for (int step = 1; step < size_; ++step) {  // starting behind itself, so that ranks do not all send to rank 0 first
     const int peer = (rank_ + step) % size_;
-    send(part_of(segment, peer), peer, kScatter, slot.scattering);
+    send(std::as_bytes(part_of(segment, peer)), peer, kScatter, slot.scattering);
   }
 }
 
@@ -110,52 +110,49 @@ void MpiWire::sum(Slice segment, Slot& slot) {
 void MpiWire::gather(Slice segment, int root, Slot& slot) {
   const std::lock_guard lock(in_mpi_);
   for (int peer = 0; peer < size_ && rank_ != root; ++peer)
-    if (peer != rank_) receive(part_of(segment, peer), peer, kGather, slot.gathering);
+    if (peer != rank_) receive(std::as_writable_bytes(part_of(segment, peer)), peer, kGather, slot.gathering);
   for (int step = 1; step < size_; ++step) {
     const int peer = (rank_ + step) % size_;
-    if (peer != root) send(part_of(segment, rank_), peer, kGather, slot.gathering);
+    if (peer != root) send(std::as_bytes(part_of(segment, rank_)), peer, kGather, slot.gathering);
   }
 }
 
 std::vector<std::string> MpiWire::all_gather(const std::string& mine) {
-  const std::uint64_t my_length = mine.size();
-  std::vector<std::uint64_t> lengths(static_cast<std::size_t>(size_), my_length);
+  const std::uint64_t length = mine.size();
+  std::vector<std::uint64_t> lengths(static_cast<std::size_t>(size_), length);
   std::vector<std::string> all(static_cast<std::size_t>(size_), mine);
-  Requests requests;
-  const auto exchange_with = [&](int peer, const void* from, void* to, std::size_t out, std::size_t in, int tag) {
-    const std::lock_guard lock(in_mpi_);
-    for (std::size_t at = 0; at < in; at += kPiece)
-      EAVE_MPI(MPI_Irecv(static_cast<char*>(to) + at, static_cast<int>(std::min(kPiece, in - at)), MPI_BYTE, peer, tag,
-                         communicator_, &requests.emplace_back()));
-    for (std::size_t at = 0; at < out; at += kPiece)
-      EAVE_MPI(MPI_Isend(static_cast<const char*>(from) + at, static_cast<int>(std::min(kPiece, out - at)), MPI_BYTE,
-                         peer, tag, communicator_, &requests.emplace_back()));
-  };
-  for (int peer = 0; peer < size_; ++peer)
-    if (peer != rank_)
-      exchange_with(peer, &my_length, &lengths[static_cast<std::size_t>(peer)], sizeof my_length, sizeof my_length,
-                    kLength);
-  wait_for(requests);
-  for (int peer = 0; peer < size_; ++peer) {
-    if (peer == rank_) continue;
-    std::string& theirs = all[static_cast<std::size_t>(peer)];
-    theirs.resize(lengths[static_cast<std::size_t>(peer)]);
-    exchange_with(peer, mine.data(), theirs.data(), mine.size(), theirs.size(), kText);
-  }
-  wait_for(requests);
+  const auto at = [](int peer) { return static_cast<std::size_t>(peer); };
+  tell_all(std::as_bytes(std::span(&length, 1)), kLength,
+           [&](int peer) { return std::as_writable_bytes(std::span(&lengths[at(peer)], 1)); });
+  tell_all(std::as_bytes(std::span(mine)), kText, [&](int peer) {
+    all[at(peer)].resize(lengths[at(peer)]);
+    return std::as_writable_bytes(std::span(all[at(peer)]));
+  });
   return all;
 }
 
-void MpiWire::send(Slice values, int to, int tag, Requests& requests) {
-  if (values.empty()) return;
-  EAVE_MPI(MPI_Isend(values.data(), static_cast<int>(values.size()), MPI_FLOAT, to, tag, communicator_,
-                     &requests.emplace_back()));
+void MpiWire::tell_all(ConstBytes mine, int tag, const std::function<Bytes(int)>& theirs_of) {
+  Requests requests;
+  {
+    const std::lock_guard lock(in_mpi_);
+    for (int peer = 0; peer < size_; ++peer)
+      if (peer != rank_) receive(theirs_of(peer), peer, tag, requests);
+    for (int peer = 0; peer < size_; ++peer)
+      if (peer != rank_) send(mine, peer, tag, requests);
+  }
+  wait_for(requests);
 }
 
-void MpiWire::receive(Slice values, int from, int tag, Requests& requests) {
-  if (values.empty()) return;
-  EAVE_MPI(MPI_Irecv(values.data(), static_cast<int>(values.size()), MPI_FLOAT, from, tag, communicator_,
-                     &requests.emplace_back()));
+void MpiWire::send(ConstBytes bytes, int to, int tag, Requests& requests) {
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(kPiece, bytes.size())))
+    EAVE_MPI(MPI_Isend(bytes.data(), static_cast<int>(std::min(kPiece, bytes.size())), MPI_BYTE, to, tag, communicator_,
+                       &requests.emplace_back()));
+}
+
+void MpiWire::receive(Bytes bytes, int from, int tag, Requests& requests) {
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(kPiece, bytes.size())))
+    EAVE_MPI(MPI_Irecv(bytes.data(), static_cast<int>(std::min(kPiece, bytes.size())), MPI_BYTE, from, tag,
+                       communicator_, &requests.emplace_back()));
 }
 
 void MpiWire::wait_for(Requests& requests) {

@@ -3,8 +3,10 @@
 
 #include <mpi.h>
 
-#include <cstdint>
+#include <cstddef>
+#include <functional>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "transport/wire.h"
@@ -38,6 +40,8 @@ class MpiWire final : public Wire {
   void abort(ExitCode code) noexcept override;  // does not return
 
  private:
+  using Bytes = std::span<std::byte>;
+  using ConstBytes = std::span<const std::byte>;
   using Requests = std::vector<MPI_Request>;
   // One segment under way: the other ranks' shares of this rank's part, and the requests of both phases.
   struct Slot {
@@ -53,8 +57,9 @@ class MpiWire final : public Wire {
   void sum(Slice segment, Slot& slot);
   void gather(Slice segment, int root, Slot& slot);
 
-  void send(Slice values, int to, int tag, Requests& requests);
-  void receive(Slice values, int from, int tag, Requests& requests);
+  void tell_all(ConstBytes mine, int tag, const std::function<Bytes(int)>& theirs_of);
+  void send(ConstBytes bytes, int to, int tag, Requests& requests);
+  void receive(Bytes bytes, int from, int tag, Requests& requests);
   void wait_for(Requests& requests);
   bool advance(Requests& requests);
 
