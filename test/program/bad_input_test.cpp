@@ -1,0 +1,215 @@
+// What is wrong is said once, before training, with the right exit code, and nobody is left waiting.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <future>
+#include <semaphore>
+
+#include "test/program/data_files.h"
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+struct Case {
+  std::string words;
+  int code;
+  std::vector<std::string> says;  // what, where, what to do
+  std::string environment = {};
+};
+
+void expect_one_message(const Ended& ended, const Case& wrong, const std::string& how) {
+  SCOPED_TRACE(how + ": eave " + wrong.words + "\n" + ended.errors);
+  EXPECT_EQ(ended.code, wrong.code);
+  EXPECT_EQ(ended.messages().size(), 1u);
+  for (const std::string& text : wrong.says) EXPECT_TRUE(ended.says(text)) << text;
+  EXPECT_EQ(ended.output, "") << "training began";
+}
+
+// Runs several at once, as most of the time mpirun only waits.
+class Runs {
+ public:
+  void start(const Case& wrong, const std::string& how, const std::function<Ended()>& run) {
+    runs_.push_back({wrong, how, std::async(std::launch::async, [this, run] {
+                       places_.acquire();
+                       Ended ended = run();
+                       places_.release();
+                       return ended;
+                     })});
+  }
+  void check(const std::function<void(const Ended&, const Case&, const std::string&)>& check) {
+    for (Run& run : runs_) check(run.ended.get(), run.wrong, run.how);
+  }
+
+ private:
+  struct Run {
+    Case wrong;
+    std::string how;
+    std::future<Ended> ended;
+  };
+  std::counting_semaphore<> places_{8};
+  std::vector<Run> runs_;
+};
+
+// Each case by itself, on 2 and 4 ranks as threads, on 2 and 4 under mpirun.
+void start_all(Runs& runs, const Place& place, const Case& wrong) {
+  runs.start(wrong, "alone", [=, &place] { return place.eave(wrong.words, {0, wrong.environment}); });
+  for (const std::string ranks : {"2", "4"}) {
+    const std::string threads = wrong.words + " --transport threads --ranks " + ranks;
+    if (wrong.words.starts_with("train")) {
+      runs.start(wrong, "threads " + ranks, [=, &place] { return place.eave(threads, {0, wrong.environment}); });
+    }
+    if (!has_mpirun()) continue;
+    runs.start(wrong, "mpirun " + ranks, [=, &place] {
+      return place.eave(wrong.words, {std::stoi(ranks), wrong.environment});
+    });
+  }
+}
+
+void expect_refused(const Place& place, const std::vector<Case>& cases) {
+  Runs runs;
+  for (const Case& wrong : cases) start_all(runs, place, wrong);
+  runs.check(expect_one_message);
+}
+
+std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
+
+TEST(BadInput, of_commands_and_options_is_refused_with_64) {
+  const Place place;
+  expect_refused(place, {{"trian", 64, {"no command 'trian'", "did you mean train?"}},
+                         {"train --bacth 3", 64, {"unknown option --bacth (command line)", "did you mean --batch?"}},
+                         {quick("--batch 0"), 64, {"--batch 0 (command line)", "at least 1"}},
+                         {quick("--batch many"), 64, {"--batch many (command line)", "whole number"}},
+                         {quick("--communicator easdg"), 64, {"--communicator easdg", "did you mean easgd?"}},
+                         {quick("--tau 3"), 64, {"--tau (command line) has no effect", "belongs to easgd"}},
+                         {quick(""), 64, {"unknown option --bacth (environment EAVE_BACTH)"}, "EAVE_BACTH=3"},
+                         {"summary", 64, {"no run directory given", "RUN_DIR"}}});
+}
+
+TEST(BadInput, of_configuration_files_is_refused) {
+  const Place place;
+  place.write("broken.ini", "this is no assignment\n");
+  place.write("unknown.ini", "bacth = 3\n");
+  expect_refused(place, {{quick("--config nowhere.ini"), 66, {"no file nowhere.ini"}},
+                         {quick("--config broken.ini"), 64, {"broken.ini", "this is no assignment", "tau = 10"}},
+                         {quick("--config unknown.ini"), 64, {"file unknown.ini", "did you mean --batch?"}}});
+}
+
+TEST(BadInput, of_models_is_refused) {
+  const Place place;
+  expect_refused(place, {{quick("--model cifar7"), 78, {"conv2d 128 5x5", "larger than its input", "smaller window"}},
+                         {quick("--model 'conv3d 3; dense 10'"), 64, {"no layer \"conv3d\"", "conv2d", "resnet20"}},
+                         {quick("--model 'flatten; dense 11'"), 78, {"dense 11", "10 classes", "dense classes"}},
+                         {quick("--crop 40"), 78, {"crop of 40", "8", "crop less"}}});
+}
+
+TEST(BadInput, of_run_directories_is_refused_with_73) {
+  const Place place;
+  place.write("used/notes.txt", "mine");
+  place.write("file", "");
+  expect_refused(place, {{quick("--run-dir used"), 73, {"--run-dir used", "not empty", "--overwrite"}},
+                         {quick("--run-dir file"), 73, {"--run-dir file", "no directory"}},
+                         {quick("--run-dir file/below"), 73, {"--run-dir file/below", "cannot be created"}},
+                         {quick("--run-dir /proc/eave"), 73, {"--run-dir /proc/eave", "cannot be created"}},
+                         {"summary nowhere", 66, {"nowhere/summary.json"}}});
+  EXPECT_EQ(place.read("used/notes.txt"), "mine");
+}
+
+TEST(BadInput, of_data_files_is_refused) {
+  const Place place;
+  write_fashion_mnist(place, "good", [](const std::string&, std::string&) {});
+  ASSERT_EQ(place.eave("train --data-dir good --max-steps 1 --progress off").code, 0);
+  write_fashion_mnist(place, "cut", [](const std::string& name, std::string& bytes) {
+    if (name.starts_with("train-images")) bytes.resize(bytes.size() - 1);
+  });
+  write_fashion_mnist(place, "foreign", [](const std::string& name, std::string& bytes) {
+    if (name.starts_with("t10k-images")) bytes = "no images here, only words";
+  });
+  write_fashion_mnist(place, "label", [](const std::string& name, std::string& bytes) {
+    if (name.starts_with("train-labels")) bytes.back() = 10;
+  });
+  write_fashion_mnist(place, "swapped", [](const std::string&, std::string&) {});
+  std::filesystem::rename(place.path() / "swapped/train-labels-idx1-ubyte", place.path() / "swapped/other");
+  std::filesystem::rename(place.path() / "swapped/t10k-labels-idx1-ubyte",
+                          place.path() / "swapped/train-labels-idx1-ubyte");
+  std::filesystem::rename(place.path() / "swapped/other", place.path() / "swapped/t10k-labels-idx1-ubyte");
+  write_fashion_mnist(place, "part", [](const std::string&, std::string&) {});
+  std::filesystem::remove(place.path() / "part/t10k-labels-idx1-ubyte");
+  expect_refused(place,
+                 {{"train --data-dir nowhere", 66, {"no directory nowhere", "dataset-fashion-mnist", "--data-dir"}},
+                  {"train --data-dir part", 66, {"t10k-labels-idx1-ubyte"}},
+                  {"train --data-dir cut", 65, {"cut/train-images-idx3-ubyte"}},
+                  {"train --data-dir foreign", 65, {"foreign/t10k-images-idx3-ubyte"}},
+                  {"train --data-dir label", 65, {"label/train-labels-idx1-ubyte", "10"}},
+                  {"train --data-dir swapped", 65, {"swapped/", "labels"}},
+                  {"train --data cifar10 --data-dir good", 66, {"cifar10", "--data-dir"}}});
+}
+
+TEST(BadInput, of_numbers_of_ranks_is_refused) {
+  const Place place;
+  Runs runs;
+  const auto start = [&](const std::string& words, int ranks, int code, const std::vector<std::string>& says) {
+    runs.start({words, code, says}, "mpirun " + std::to_string(ranks),
+               [=, &place] { return place.eave(words, {ranks}); });
+  };
+  const std::string few = quick("--synthetic-samples 1"), odd = quick("--batch 33 --batch-means total");
+  start(few + " --transport threads --ranks 2", 0, 78, {"2 ranks", "1 training sample", "at most as many ranks"});
+  start(odd + " --transport threads --ranks 2", 0, 64, {"--batch 33", "2 ranks", "multiple"});
+  start(quick("--transport threads --ranks 0"), 0, 64, {"--ranks 0", "at least 1"});
+  start(quick("--transport threads --ranks 2 --slow-rank 2:4x"), 0, 64, {"--slow-rank 2:4x", "below 2"});
+  if (has_mpirun()) {
+    start(few, 2, 78, {"2 ranks", "1 training sample", "at most as many ranks"});
+    start(odd, 4, 64, {"--batch 33", "4 ranks", "multiple"});
+    start(quick("--transport threads"), 2, 64, {"--transport threads", "launcher"});
+  }
+  runs.check(expect_one_message);
+}
+
+// mpirun starts each rank with a command line and an environment of its own.
+TEST(BadInput, on_one_rank_ends_all) {
+  if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
+  const Place place;
+  const std::string good = program() + " " + quick("");
+  write_fashion_mnist(place, "data", [](const std::string&, std::string&) {});
+  const std::string read = program() + " train --max-steps 1 --progress off --run-dir run --data-dir ";
+  const std::vector<std::tuple<std::string, std::string, Case>> jobs = {
+      {read + "data", read + "nowhere", {"", 66, {"rank 1 on ", "no directory nowhere"}}},
+      {read + "nowhere", read + "data", {"", 66, {"rank 0 on ", "no directory nowhere"}}},
+      {good, good + " --bacth 3", {"", 64, {"rank 1 on ", "--bacth"}}},
+      {"env EAVE_LR=0.1 " + good, good, {"", 78, {"--lr is 0.1 on rank 0, 0.05 on rank 1"}}},
+      {good, good + " --batch 4", {"", 78, {"--batch is 8 on rank 0, 4 on rank 1"}}},
+      {good, good + " --communicator easgd", {"", 78, {"--communicator is allreduce on rank 0, easgd on rank 1"}}},
+      {good, program() + " train --help", {"", 78, {"train on rank 0, train --help on rank 1"}}}};
+  Runs runs;
+  for (const auto& [first, second, wrong] : jobs) {
+    const std::string command = "timeout -k 5 20 " + mpirun(1) + " " + first + " : -np 1 " + second;
+    runs.start(wrong, command, [command, &place] { return place.run(command); });
+  }
+  runs.check(expect_one_message);
+  EXPECT_FALSE(std::filesystem::exists(place.path() / "run")) << "made although rank 1 could not start";
+}
+
+// Found while training: the start has been printed.
+TEST(Divergence, ends_with_76_and_one_message) {
+  const Place place;
+  Runs runs;
+  for (const std::string communicator : {"allreduce", "easgd"}) {
+    const std::string words = quick("--lr 500000 --epochs 9 --communicator " + communicator);
+    start_all(runs, place, {words, 76, {"training diverged", "try a smaller --lr"}});
+  }
+  runs.check([](const Ended& ended, const Case& wrong, const std::string& how) {
+    Ended quiet = ended;
+    quiet.output.clear();
+    expect_one_message(quiet, wrong, how);
+  });
+}
+
+TEST(Divergence, leaves_the_steps_until_then_in_the_metrics) {
+  const Place place;
+  EXPECT_EQ(place.eave(quick("--lr 500000 --transport threads --ranks 2 --run-dir run")).code, 76);
+  const std::string metrics = place.read("run/metrics.jsonl");
+  EXPECT_NE(metrics.find("\"type\":\"step\",\"rank\":1,\"step\":1,"), std::string::npos) << metrics;
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,36 @@
+#include "test/program/data_files.h"
+
+#include <initializer_list>
+
+namespace eave {
+namespace {
+
+// Two zero bytes, 8 for unsigned bytes, the number of extents; each extent with its high byte first.
+std::string header(std::initializer_list<int> extents) {
+  std::string bytes{'\0', '\0', '\x08', static_cast<char>(extents.size())};
+  for (const int extent : extents) {
+    for (const int shift : {24, 16, 8, 0}) bytes.push_back(static_cast<char>(extent >> shift & 255));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void write_fashion_mnist(const Place& place, const std::string& directory,
+                         const std::function<void(const std::string&, std::string&)>& change) {
+  for (const std::string part : {"train", "t10k"}) {
+    const int samples = part == "train" ? 12 : 11;
+    std::string images = header({samples, 28, 28}), labels = header({samples});
+    for (int i = 0; i < samples; ++i) {
+      labels.push_back(static_cast<char>(i % 10));
+      for (int pixel = 0; pixel < 28 * 28; ++pixel) images.push_back(static_cast<char>((pixel * (i % 10 + 1)) % 200));
+    }
+    for (auto& [name, bytes] : {std::pair<std::string, std::string*>{part + "-images-idx3-ubyte", &images},
+                                std::pair<std::string, std::string*>{part + "-labels-idx1-ubyte", &labels}}) {
+      change(name, *bytes);
+      place.write(directory + "/" + name, *bytes);
+    }
+  }
+}
+
+}  // namespace eave

@@ -1,0 +1,85 @@
+#include "test/program/program.h"
+
+#include <sys/wait.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Containers and CI are root, and have fewer cores than ranks. Without the last, mpirun waits a second for each rank
+// that it ends.
+constexpr const char* kEnvironment =
+    "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+    "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=^tcp "
+    "OMPI_MCA_odls_base_sigkill_timeout=0 ";
+
+std::string content_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+const char* const kQuick =
+    " --data synthetic --synthetic-samples 97 --synthetic-test-samples 23 --synthetic-size 8 --epochs 1 --batch 8 "
+    "--model \"conv2d 4 3x3 pad 1; relu; max_pool 2; flatten; dense 16; relu; dropout 0.5; dense classes\" "
+    "--progress off ";
+
+std::vector<std::string> Ended::messages() const {
+  std::vector<std::string> found;
+  std::istringstream lines(errors);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("eave: ") && !line.starts_with("eave: warning: ")) found.push_back(line);
+  }
+  return found;
+}
+
+Place::Place() {
+  std::string name = (fs::temp_directory_path() / "eave-test-XXXXXX").string();
+  if (!mkdtemp(name.data())) throw std::runtime_error("no temporary directory " + name);
+  path_ = name;
+}
+
+Place::~Place() {
+  std::error_code error;
+  fs::remove_all(path_, error);
+}
+
+std::string Place::read(const std::string& file) const { return content_of(path_ / file); }
+
+void Place::write(const std::string& file, const std::string& content) const {
+  fs::create_directories((path_ / file).parent_path());
+  std::ofstream(path_ / file, std::ios::binary) << content;
+}
+
+Ended Place::eave(const std::string& words, const Launch& launch) const {
+  const std::string before = launch.mpirun_ranks > 0 ? mpirun(launch.mpirun_ranks) : "";
+  return run(launch.environment + " timeout -k 5 20 " + before + " " + program() + " " + words);
+}
+
+Ended Place::run(const std::string& command) const {
+  static std::atomic<int> number{0};
+  const std::string own = ".said-" + std::to_string(number++);
+  const fs::path output = path_ / (own + "-output"), errors = path_ / (own + "-errors");
+  const int status = std::system(("cd '" + path_.string() + "' && " + kEnvironment + command + " </dev/null >'" +
+                                  output.string() + "' 2>'" + errors.string() + "'")
+                                     .c_str());
+  Ended ended{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(output), content_of(errors)};
+  fs::remove(output);
+  fs::remove(errors);
+  return ended;
+}
+
+bool has_mpirun() { return std::string(EAVE_MPIRUN) != ""; }
+std::string program() { return std::string("'") + EAVE_PROGRAM + "'"; }
+std::string mpirun(int ranks) { return EAVE_MPIRUN " " + std::to_string(ranks); }
+
+}  // namespace eave
