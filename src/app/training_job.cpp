@@ -107,7 +107,7 @@ void TrainingJob::build_model() {
   plan_.evaluation_batch = values_.integer("evaluation-batch", 1, 1 << 20);
   model_ =
       std::make_unique<Model>(model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),
-                              data_.train->classes(), std::max(batch_per_rank_, plan_.evaluation_batch), *compute_);
+                              data_.train->classes(), batch_per_rank_, *compute_);
 }
 
 void TrainingJob::plan_steps() {

@@ -27,9 +27,10 @@ float* allocate_zeroed(std::size_t size) {
   void* memory = std::aligned_alloc(alignment, rounded);
   if (memory == nullptr) return nullptr;
 #ifdef __linux__
-  if (bytes >= kHugeFrom) madvise(memory, rounded, MADV_HUGEPAGE);  // advice: failing is harmless
+  // Whole huge pages only: the last would be mostly empty. Advice: failing is harmless.
+  if (bytes >= kHugeFrom) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
 #endif
-  std::memset(memory, 0, rounded);
+  std::memset(memory, 0, bytes);
   return static_cast<float*>(memory);
 }
 
