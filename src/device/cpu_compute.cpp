@@ -30,12 +30,12 @@ cpu::ShortcutGeometry geometry(const ShortcutShape& s) {
 
 class CpuCompute final : public Compute {
  public:
-  explicit CpuCompute(int threads) { prepare_compute_thread(threads); }
+  CpuCompute(int threads, const cpu::WideKernels* kernels) : kernels_(kernels) { prepare_compute_thread(threads); }
 
   DeviceKind device() const override { return DeviceKind::kCpu; }
-  std::unique_ptr<LinearPlan> plan_dense(const DenseShape& shape) override { return make_cpu_dense(shape); }
+  std::unique_ptr<LinearPlan> plan_dense(const DenseShape& shape) override { return make_cpu_dense(kernels_, shape); }
   std::unique_ptr<LinearPlan> plan_convolution(const ConvolutionShape& shape) override {
-    return make_cpu_convolution(context_, shape);
+    return make_cpu_convolution(context_, kernels_, shape);
   }
 
   void batch_norm_forward(const BatchNormShape& shape, const BatchNormForward& call) override;
@@ -93,6 +93,7 @@ class CpuCompute final : public Compute {
   };
 
   DnnlContext context_;
+  const cpu::WideKernels* kernels_;
   Channels channels_;
 };
 
@@ -178,7 +179,15 @@ ImageShape ConvolutionShape::output() const {
 
 std::int64_t pool_winners_size(const PoolShape& shape) { return (shape.samples * shape.output().size() + 3) / 4; }
 
-std::unique_ptr<Compute> make_cpu_compute(int threads) { return std::make_unique<CpuCompute>(threads); }
+std::unique_ptr<Compute> make_cpu_compute(int threads) {
+  const auto kernels = cpu::wide_kernels();
+  // The wide kernels work on one thread; the library's operations share the work of several.
+  return make_cpu_compute_with(threads, threads > 1 || kernels.empty() ? nullptr : kernels.front());
+}
+
+std::unique_ptr<Compute> make_cpu_compute_with(int threads, const cpu::WideKernels* kernels) {
+  return std::make_unique<CpuCompute>(threads, kernels);
+}
 
 void check_dnnl(dnnl_status_t status, const char* what) {
   EAVE_CHECK(status == dnnl_success, std::string("oneDNN, ") + what + ": status " + std::to_string(status));

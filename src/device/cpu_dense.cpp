@@ -1,44 +1,84 @@
 #include <dnnl.h>
 
+#include <algorithm>
+
 #include "device/cpu_plans.h"
 #include "kernels/cpu/elementwise.h"
 
 namespace eave {
 namespace {
 
-class CpuDense final : public LinearPlan {
+const float* address(ConstSlice values) { return values.empty() ? nullptr : values.data(); }
+float* address(Slice values) { return values.empty() ? nullptr : values.data(); }
+
+// By eave's own products: bias and relu within, no memory of their own.
+class WideDense final : public LinearPlan {
  public:
-  explicit CpuDense(const DenseShape& shape) : shape_(shape) {}
+  WideDense(const cpu::WideKernels& kernels, const DenseShape& shape) : kernels_(kernels), s_(shape) {}
+
+  std::int64_t scratch_size() const override {
+    return std::max({kernels_.multiply_scratch(s_.samples, s_.outputs, s_.inputs),
+                     kernels_.multiply_scratch(s_.inputs, s_.outputs, s_.samples),
+                     kernels_.multiply_scratch(s_.samples, s_.inputs, s_.outputs)});
+  }
 
   void forward(const LinearForward& call) override {
-    const auto [n, in, out, relu, training] = shape_;
-    check_dnnl(dnnl_sgemm('N', 'N', n, out, in, 1, call.input.data(), in, call.weights.data(), out, 0,
-                          call.output.data(), out),
-               "dense forward");
-    const float* bias = call.bias.empty() ? nullptr : call.bias.data();
-    if (relu || bias != nullptr) cpu::add_bias(call.output.data(), bias, relu, n, out);
+    kernels_.multiply({s_.samples, s_.outputs, s_.inputs, call.input.data(), s_.inputs, false, call.weights.data(),
+                       s_.outputs, false, call.output.data(), s_.outputs, address(call.bias), s_.relu},
+                      call.scratch.data());
   }
 
   void backward(const LinearBackward& call) override {
-    const auto [n, in, out, relu, training] = shape_;
-    const float* mask = relu ? call.output.data() : nullptr;
-    float* d_bias = call.d_bias.empty() ? nullptr : call.d_bias.data();
-    if (relu || d_bias != nullptr) cpu::add_bias_gradient(mask, call.d_output.data(), d_bias, n, out);
-    check_dnnl(dnnl_sgemm('T', 'N', in, out, n, 1, call.input.data(), in, call.d_output.data(), out, 0,
-                          call.d_weights.data(), out),
+    const float* d_output = call.d_output.data();
+    cpu::add_bias_gradient(s_.relu ? call.output.data() : nullptr, call.d_output.data(), address(call.d_bias),
+                           s_.samples, s_.outputs);
+    kernels_.multiply({s_.inputs, s_.outputs, s_.samples, call.input.data(), s_.inputs, true, d_output, s_.outputs,
+                       false, call.d_weights.data(), s_.outputs, nullptr, false},
+                      call.scratch.data());
+    if (call.d_input.empty()) return;
+    kernels_.multiply({s_.samples, s_.inputs, s_.outputs, d_output, s_.outputs, false, call.weights.data(), s_.outputs,
+                       true, call.d_input.data(), s_.inputs, nullptr, false},
+                      call.scratch.data());
+  }
+
+ private:
+  const cpu::WideKernels& kernels_;
+  DenseShape s_;
+};
+
+class DnnlDense final : public LinearPlan {
+ public:
+  explicit DnnlDense(const DenseShape& shape) : s_(shape) {}
+
+  void forward(const LinearForward& call) override {
+    check_dnnl(dnnl_sgemm('N', 'N', s_.samples, s_.outputs, s_.inputs, 1, call.input.data(), s_.inputs,
+                          call.weights.data(), s_.outputs, 0, call.output.data(), s_.outputs),
+               "dense forward");
+    cpu::add_bias(call.output.data(), address(call.bias), s_.relu, s_.samples, s_.outputs);
+  }
+
+  void backward(const LinearBackward& call) override {
+    const float* d_output = call.d_output.data();
+    cpu::add_bias_gradient(s_.relu ? call.output.data() : nullptr, call.d_output.data(), address(call.d_bias),
+                           s_.samples, s_.outputs);
+    check_dnnl(dnnl_sgemm('T', 'N', s_.inputs, s_.outputs, s_.samples, 1, call.input.data(), s_.inputs, d_output,
+                          s_.outputs, 0, call.d_weights.data(), s_.outputs),
                "dense weight gradient");
     if (call.d_input.empty()) return;
-    check_dnnl(dnnl_sgemm('N', 'T', n, in, out, 1, call.d_output.data(), out, call.weights.data(), out, 0,
-                          call.d_input.data(), in),
+    check_dnnl(dnnl_sgemm('N', 'T', s_.samples, s_.inputs, s_.outputs, 1, d_output, s_.outputs, call.weights.data(),
+                          s_.outputs, 0, call.d_input.data(), s_.inputs),
                "dense input gradient");
   }
 
  private:
-  DenseShape shape_;
+  DenseShape s_;
 };
 
 }  // namespace
 
-std::unique_ptr<LinearPlan> make_cpu_dense(const DenseShape& shape) { return std::make_unique<CpuDense>(shape); }
+std::unique_ptr<LinearPlan> make_cpu_dense(const cpu::WideKernels* kernels, const DenseShape& shape) {
+  if (kernels != nullptr) return std::make_unique<WideDense>(*kernels, shape);
+  return std::make_unique<DnnlDense>(shape);
+}
 
 }  // namespace eave

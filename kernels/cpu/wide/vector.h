@@ -1,0 +1,58 @@
+// Vectors of kWidth floats. Included only by sources that are compiled once per instruction set: everything here has
+// internal linkage and nothing of the standard library is called, so that no function compiled for one CPU can be
+// linked into code that runs on another.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/multiversion.h"
+
+namespace eave::cpu {
+namespace {
+
+constexpr int kWidth = EAVE_VECTOR_WIDTH;
+
+typedef float Vector __attribute__((vector_size(4 * EAVE_VECTOR_WIDTH)));
+typedef std::int32_t Lanes __attribute__((vector_size(4 * EAVE_VECTOR_WIDTH)));
+typedef float AnyVector __attribute__((vector_size(4 * EAVE_VECTOR_WIDTH), aligned(4), may_alias));
+
+// Loops over arrays of vectors are unrolled from the start, or the compiler would keep them in memory.
+#define EAVE_UNROLL _Pragma("GCC unroll 32")
+
+EAVE_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+EAVE_INLINE std::int64_t larger(std::int64_t a, std::int64_t b) { return a < b ? b : a; }
+
+EAVE_INLINE Vector load(const float* from) { return *reinterpret_cast<const AnyVector*>(from); }
+EAVE_INLINE void store(float* into, Vector value) { *reinterpret_cast<AnyVector*>(into) = value; }
+// In a register: kept from becoming a memory operand of every use.
+EAVE_INLINE Vector broadcast(float value) {
+  Vector all = value - Vector{};
+  asm("" : "+x"(all));
+  return all;
+}
+
+// rows[i] lane j ↔ rows[j] lane i, by exchanging blocks of 1, 2, 4 … lanes between rows as far apart.
+template <int kApart>
+EAVE_INLINE void exchange_blocks(Vector* rows) {
+  Lanes low, high;
+  for (int lane = 0; lane < kWidth; ++lane) {
+    low[lane] = (lane & kApart) == 0 ? lane : kWidth + lane - kApart;
+    high[lane] = (lane & kApart) == 0 ? lane + kApart : kWidth + lane;
+  }
+  for (int i = 0; i < kWidth; ++i) {
+    if ((i & kApart) != 0) continue;
+    const Vector a = rows[i], b = rows[i + kApart];
+    rows[i] = __builtin_shuffle(a, b, low);
+    rows[i + kApart] = __builtin_shuffle(a, b, high);
+  }
+}
+
+EAVE_INLINE void transpose(Vector* rows) {
+  exchange_blocks<1>(rows);
+  exchange_blocks<2>(rows);
+  exchange_blocks<4>(rows);
+  if constexpr (kWidth == 16) exchange_blocks<8>(rows);
+}
+
+}  // namespace
+}  // namespace eave::cpu

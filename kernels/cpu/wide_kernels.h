@@ -1,0 +1,59 @@
+// Kernels written for wide vector registers, compiled once per instruction set and chosen when the program runs. Where
+// there is none for the CPU or the compiler, the library's operations serve. One thread; scratch is lent by the caller.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace eave::cpu {
+
+// c = a · b (+ bias, then max(·, 0) when relu): rows × columns, row-major, lines `c_stride` apart.
+struct Product {
+  std::int64_t rows = 0, columns = 0, depth = 0;
+  const float* a = nullptr;  // a[row · a_stride + k]; transposed: a[k · a_stride + row]
+  std::int64_t a_stride = 0;
+  bool a_transposed = false;
+  const float* b = nullptr;  // b[k · b_stride + column]; transposed: b[column · b_stride + k]
+  std::int64_t b_stride = 0;
+  bool b_transposed = false;
+  float* c = nullptr;
+  std::int64_t c_stride = 0;
+  const float* bias = nullptr;  // nullptr: none
+  bool relu = false;
+};
+
+// A convolution, relu and a max-pool of pool × pool windows that do not overlap. Of the convolution's outputs at most
+// one in pool² passes a gradient: the kernel visits those alone.
+struct PooledConvolution {
+  int height = 0, width = 0, channels = 0;  // of the input
+  int window_height = 0, window_width = 0, stride = 1, pad = 0;
+  int outputs = 0;  // channels
+  int pool = 0;
+  int rows = 0, columns = 0;  // after the pool
+};
+
+struct PooledGradient {
+  std::int64_t samples = 0;
+  const float* input = nullptr;
+  const float* weights = nullptr;         // [height, width, in, out]
+  const std::uint8_t* winners = nullptr;  // as max_pool wrote them, one for each d_output
+  const float* d_output = nullptr;        // 0 where relu passes nothing
+  float* d_weights = nullptr;
+  float* d_input = nullptr;  // nullptr: not wanted
+};
+
+struct WideKernels {
+  const char* name;  // of the instruction set
+  int width;         // floats of a vector
+  // Floats of scratch for multiply.
+  std::int64_t (*multiply_scratch)(std::int64_t rows, std::int64_t columns, std::int64_t depth);
+  void (*multiply)(const Product& product, float* scratch);
+  // `outputs` must be a multiple of width.
+  std::int64_t (*pooled_gradient_scratch)(const PooledConvolution& shape);
+  void (*pooled_gradient)(const PooledConvolution& shape, const PooledGradient& gradient, float* scratch);
+};
+
+// Those that this CPU can run, the fastest first; may be empty.
+std::vector<const WideKernels*> wide_kernels();
+
+}  // namespace eave::cpu

@@ -1,0 +1,42 @@
+// Convolutions by oneDNN.
+#pragma once
+
+#include "device/cpu_plans.h"
+#include "device/dnnl_convolution.h"
+#include "device/dnnl_operation.h"
+
+namespace eave {
+
+// Without a pool. Weights are packed once per pass into the layout that oneDNN prefers; images are never repacked.
+class CpuConvolution final : public LinearPlan {
+ public:
+  CpuConvolution(DnnlContext& context, const ConvolutionShape& shape);
+
+  std::int64_t scratch_size() const override { return packed_size_ + working_size_; }
+  void forward(const LinearForward& call) override;
+  void backward(const LinearBackward& call) override;
+
+  // The two halves of forward, to convolve several groups of samples with the same weights. The packed weights lie in
+  // the scratch, or are `weights` themselves.
+  const float* pack(ConstSlice weights, Slice scratch);
+  void convolve(const float* packed, ConstSlice bias, const float* input, float* output, Slice scratch);
+  // The gradients, where relu has been dealt with.
+  void convolve_back(const LinearBackward& call, const float* d_convolved);
+
+ private:
+  DnnlConvolution description(dnnl::memory::format_tag weights) const;
+  void plan_forward();
+  void plan_to_input();
+  void plan_to_weights();
+  void fit_scratch(const DnnlRepacking& repacking, const DnnlOperation& operation);
+  void convolve_back_to_weights(const LinearBackward& call, const float* d_convolved);
+  void convolve_back_to_input(const LinearBackward& call, const float* d_convolved);
+
+  DnnlContext& context_;
+  ConvolutionShape shape_;
+  DnnlOperation forward_, to_input_, to_weights_;
+  DnnlRepacking pack_forward_, pack_to_input_, unpack_gradient_;
+  std::int64_t packed_size_ = 0, working_size_ = 0;
+};
+
+}  // namespace eave
