@@ -170,8 +170,9 @@ TEST(BadInput, on_one_rank_ends_all) {
   if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
   const Place place;
   const std::string good = program() + " " + quick("");
+  place.write("run/metrics.jsonl", "of an earlier run");
   write_fashion_mnist(place, "data", [](const std::string&, std::string&) {});
-  const std::string read = program() + " train --max-steps 1 --progress off --run-dir run --data-dir ";
+  const std::string read = program() + " train --max-steps 1 --progress off --run-dir run --overwrite --data-dir ";
   const std::vector<std::tuple<std::string, std::string, Case>> jobs = {
       {read + "data", read + "nowhere", {"", 66, {"rank 1 on ", "no directory nowhere"}}},
       {read + "nowhere", read + "data", {"", 66, {"rank 0 on ", "no directory nowhere"}}},
@@ -186,7 +187,7 @@ TEST(BadInput, on_one_rank_ends_all) {
     runs.start(wrong, command, [command, &place] { return place.run(command); });
   }
   runs.check(expect_one_message);
-  EXPECT_FALSE(std::filesystem::exists(place.path() / "run")) << "made although rank 1 could not start";
+  EXPECT_EQ(place.read("run/metrics.jsonl"), "of an earlier run") << "replaced although a rank could not start";
 }
 
 // Found while training: the start has been printed.

@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 // that it ends.
 constexpr const char* kEnvironment =
     "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
-    "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=^tcp "
+    "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_mpi_yield_when_idle=1 "
+    "OMPI_MCA_btl=^tcp,uct,openib,ofi "
     "OMPI_MCA_odls_base_sigkill_timeout=0 ";
 
 std::string content_of(const fs::path& path) {

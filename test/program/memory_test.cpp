@@ -1,0 +1,47 @@
+// A rank holds at most its activations, 5 times its parameters and 100 MB: parameters, gradients, momentum, center and
+// difference; the rest is the program, its libraries and the images.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "test/nn/fixture.h"
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+constexpr int kBatch = 32;
+constexpr std::int64_t kEvaluationBatch = 128;  // the default
+
+std::int64_t allowed_bytes(const std::string& model, ImageShape shape) {
+  TestModel replica(model_specification(model), shape, 10, kBatch);
+  const TestBatch evaluated(shape, 10, kEvaluationBatch);
+  replica.evaluate(evaluated.batch);
+  return replica.model.activation_bytes() + 5 * replica.model.parameter_size() * std::int64_t{sizeof(float)} +
+         100'000'000;
+}
+
+// easgd holds more than allreduce, a rank under mpirun more than one by itself.
+void expect_within_bound(const std::string& model, ImageShape shape, const std::string& data) {
+  const Place place;
+  const Ended ended = place.eave("train --model " + model + data + " --batch " + std::to_string(kBatch) +
+                                     " --communicator easgd --tau 2 --max-steps 6 --progress off --run-dir run",
+                                 {has_mpirun() ? 2 : 0});
+  if (ended.code == 66) GTEST_SKIP() << "Fashion-MNIST is not installed";
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  const auto summary = nlohmann::json::parse(place.read("run/summary.json"));
+  const auto peak = summary.at("peak_memory_bytes").get<std::int64_t>();
+  EXPECT_LE(peak, allowed_bytes(model, shape));
+  EXPECT_GT(peak, 10'000'000) << "of a program with its libraries";
+}
+
+TEST(PeakMemory, of_mlp_is_within_its_bound) { expect_within_bound("mlp", {28, 28, 1}, ""); }
+TEST(PeakMemory, of_lenet_is_within_its_bound) { expect_within_bound("lenet", {28, 28, 1}, ""); }
+TEST(PeakMemory, of_resnet20_is_within_its_bound) {
+  expect_within_bound("resnet20", {32, 32, 3},
+                      " --data synthetic --synthetic-size 32 --synthetic-channels 3 --synthetic-samples 1000 "
+                      "--synthetic-test-samples 256");
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,111 @@
+// What is printed, and where values come from.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <thread>
+
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+TEST(Help, version_and_configuration_are_printed_once_on_any_number_of_ranks) {
+  const Place place;
+  for (const std::string words : {"--help", "--version", "train --help", "train --print-config", "summary --help"}) {
+    const Ended alone = place.eave(words);
+    EXPECT_EQ(alone.code, 0) << words;
+    EXPECT_FALSE(alone.output.empty()) << words;
+    for (int ranks : {2, 4}) {
+      if (!has_mpirun() || (ranks == 4 && words != "--help")) continue;
+      const Ended together = place.eave(words, {ranks});
+      EXPECT_EQ(together.code, 0) << words;
+      EXPECT_EQ(together.output, alone.output) << words;
+      EXPECT_EQ(together.errors, "") << words;
+    }
+  }
+}
+
+// "name = value" of each line that sets one; without the place it came from.
+std::string values_in(const std::string& configuration) {
+  std::string values;
+  std::istringstream lines(configuration);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string value = line.substr(0, line.find("  #"));
+    if (!value.empty() && value[0] != '#') values += value.substr(0, value.find_last_not_of(' ') + 1) + "\n";
+  }
+  return values;
+}
+
+TEST(Configuration, that_was_printed_reads_back_the_same_and_trains) {
+  const Place place;
+  const std::string words = "train" + std::string(kQuick) + "--communicator easgd --tau 3 --flip --max-steps 2";
+  const Ended printed = place.eave(words + " --print-config");
+  ASSERT_EQ(printed.code, 0) << printed.errors;
+  place.write("run.ini", printed.output);
+  const Ended again = place.eave("train --config run.ini --print-config");
+  EXPECT_EQ(values_in(again.output), values_in(printed.output));
+  EXPECT_NE(values_in(printed.output).find("\ntau = 3\n"), std::string::npos) << printed.output;
+  EXPECT_NE(values_in(printed.output).find("\nflip = on\n"), std::string::npos) << printed.output;
+  EXPECT_NE(again.output.find("# file run.ini"), std::string::npos) << again.output;
+  const Ended trained = place.eave("train --config run.ini");
+  EXPECT_EQ(trained.code, 0) << trained.errors;
+}
+
+TEST(Configuration, of_the_command_line_goes_before_environment_file_and_default) {
+  const Place place;
+  place.write("run.ini", "lr = 0.1\nseed = 10\nbatch = 100\n");
+  const Ended printed =
+      place.eave("train --config run.ini --batch 300 --print-config", {0, "EAVE_BATCH=200 EAVE_SEED=20"});
+  const std::string values = values_in(printed.output);
+  for (const std::string line : {"batch = 300\n", "seed = 20\n", "lr = 0.1\n"}) {
+    EXPECT_NE(values.find(line), std::string::npos) << line << printed.output;
+  }
+  EXPECT_NE(printed.output.find("# momentum = 0.9"), std::string::npos) << printed.output;
+  EXPECT_NE(printed.output.find("# environment EAVE_SEED"), std::string::npos) << printed.output;
+}
+
+long count(const std::string& text, const std::string& part) {
+  long found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(Start, shows_every_rank_the_equation_and_each_warning_once) {
+  const Place place;
+  const int ranks = static_cast<int>(std::thread::hardware_concurrency()) + 1;  // more than cores
+  const Ended ended =
+      place.eave("train" + std::string(kQuick) +
+                 "--communicator easgd --alpha 1.5 --max-steps 1 --transport threads --ranks " + std::to_string(ranks));
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_EQ(count(ended.errors, "eave: warning: "), 2) << ended.errors;
+  EXPECT_TRUE(ended.says(std::to_string(ranks) + " ranks")) << ended.errors;
+  EXPECT_TRUE(ended.says("alpha")) << ended.errors;
+  for (int rank = 0; rank < ranks; ++rank)
+    EXPECT_NE(
+        ended.output.find("\n" + std::string(4 - std::to_string(rank).size(), ' ') + std::to_string(rank) + "   "),
+        std::string::npos)
+        << ended.output;
+  EXPECT_NE(ended.output.find("alpha = 1.5"), std::string::npos) << ended.output;
+  EXPECT_EQ(count(ended.output, "test accuracy"), 1) << ended.output;
+  const Ended silent =
+      place.eave("train" + std::string(kQuick) + "--communicator easgd --alpha 1.5 --allow-unstable --max-steps 1");
+  EXPECT_EQ(silent.code, 0);
+  EXPECT_EQ(silent.errors, "");
+}
+
+// Under mpirun all ranks write to one standard error: rank 0 alone may.
+TEST(Progress, is_that_of_rank_0_in_plain_lines_where_there_is_no_terminal) {
+  const Place place;
+  const std::string words = "train" + std::string(kQuick) + "--progress auto --evaluate-every 0.5";
+  for (int ranks : {0, 2}) {
+    if (ranks > 0 && !has_mpirun()) continue;
+    const Ended ended = place.eave(words, {ranks});
+    ASSERT_EQ(ended.code, 0) << ended.errors;
+    EXPECT_EQ(count(ended.errors, "test accuracy"), 2) << ended.errors;
+    EXPECT_EQ(ended.errors.find_first_of("\r\033"), std::string::npos) << ended.errors;
+  }
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,203 @@
+// What a run leaves behind.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
+
+std::vector<Json> lines_of(const std::string& text) {
+  std::vector<Json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));  // throws where it is torn
+  return lines;
+}
+
+std::set<std::string> keys(const Json& object) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : object.items()) names.insert(name);
+  return names;
+}
+
+struct Metrics {
+  explicit Metrics(const Place& place, const std::string& run = "run") {
+    for (const Json& line : lines_of(place.read(run + "/metrics.jsonl"))) {
+      of_type[line.at("type").get<std::string>()].push_back(line);
+      order += line.at("type").get<std::string>()[0] + std::string(1, ' ');
+    }
+  }
+  std::map<std::string, std::vector<Json>> of_type;
+  std::string order;
+};
+
+const std::set<std::string> kScores = {"center", "mean_of_workers", "first_worker", "best_worker"};
+const std::set<std::string> kSummary = {"communicator",
+                                        "test_accuracy",
+                                        "seconds",
+                                        "samples_per_second",
+                                        "bytes_per_rank",
+                                        "waiting_share",
+                                        "model",
+                                        "data",
+                                        "ranks",
+                                        "steps",
+                                        "epochs",
+                                        "samples",
+                                        "peak_memory_bytes",
+                                        "evaluation"};
+
+void expect_scores(const Json& evaluation) {
+  for (const std::string& which : kScores) {
+    EXPECT_GT(evaluation.at(which).at("loss").get<double>(), 0);
+    const double accuracy = evaluation.at(which).at("accuracy").get<double>();
+    EXPECT_EQ(std::round(accuracy * 23), accuracy * 23) << "of 23 test samples";
+  }
+  EXPECT_LE(evaluation.at("consensus_distance").at("min"), evaluation.at("consensus_distance").at("max"));
+}
+
+// 97 samples, 2 ranks, batches of 8: 7 steps an epoch, the last with one sample.
+void expect_every_step_of_every_rank(const Metrics& metrics, std::int64_t bytes_per_rank) {
+  const std::set<std::string> fields = {"type",    "rank",          "step",    "samples",   "epoch",
+                                        "loss",    "learning_rate", "seconds", "computing", "exchanging",
+                                        "waiting", "loading",       "bytes"};
+  std::map<int, std::int64_t> bytes, next;
+  for (const Json& step : metrics.of_type.at("step")) {
+    EXPECT_EQ(keys(step), fields);
+    const int rank = step.at("rank");
+    const std::int64_t number = step.at("step");
+    EXPECT_EQ(number, ++next[rank]);
+    EXPECT_EQ(step.at("samples").get<std::int64_t>(),
+              (number - 1) / 7 * 97 + std::min<std::int64_t>(((number - 1) % 7 + 1) * 16, 97));
+    EXPECT_EQ(step.at("learning_rate").get<double>(), 0.05);
+    EXPECT_EQ(step.at("loss").is_null(), rank == 0 && number % 7 == 0) << "rank 0 has no sample in the last step";
+    bytes[rank] += step.at("bytes").get<std::int64_t>();
+  }
+  EXPECT_EQ(next, (std::map<int, std::int64_t>{{0, 21}, {1, 21}}));
+  EXPECT_EQ(std::max(bytes[0], bytes[1]), bytes_per_rank);
+  EXPECT_GT(bytes_per_rank, 0);
+}
+
+void expect_header(const Json& header, const Json& config) {
+  EXPECT_EQ(header.at("config"), config);
+  EXPECT_EQ(header.at("ranks").size(), 2u);
+  std::int64_t samples = 0;
+  for (const Json& rank : header.at("ranks")) {
+    for (const Json& count : rank.at("class_histogram")) samples += count.get<std::int64_t>();
+    EXPECT_FALSE(rank.at("host").get<std::string>().empty());
+    EXPECT_EQ(rank.at("device"), "cpu");
+  }
+  EXPECT_EQ(samples, 97);
+  EXPECT_EQ(header.at("train_samples"), 97);
+  EXPECT_EQ(header.at("test_samples"), 23);
+  EXPECT_NE(header.at("equation").get<std::string>().find("alpha"), std::string::npos);
+  EXPECT_FALSE(header.at("optimizer").get<std::string>().empty());
+  EXPECT_FALSE(header.at("learning_rate").get<std::string>().empty());
+}
+
+TEST(RunDirectory, holds_settings_steps_evaluations_and_summary) {
+  const Place place;
+  const std::string words = quick("--communicator easgd --tau 2 --epochs 3 --run-dir run");
+  const Ended ended = has_mpirun() ? place.eave(words, {2}) : place.eave(words + " --transport threads --ranks 2");
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  const Json config = Json::parse(place.read("run/config.json")), summary = Json::parse(place.read("run/summary.json"));
+  EXPECT_EQ(config.at("tau"), "2");
+  EXPECT_EQ(config.at("momentum"), "0.9");
+  EXPECT_FALSE(config.contains("bucket-bytes")) << "of allreduce";
+  const Metrics metrics(place);
+  EXPECT_EQ(metrics.order.substr(0, 4), "h s ");
+  EXPECT_EQ(metrics.order.substr(metrics.order.size() - 6), "s e e ");  // the last evaluation, and the end
+  expect_header(metrics.of_type.at("header").at(0), config);
+  expect_every_step_of_every_rank(metrics, summary.at("bytes_per_rank"));
+  ASSERT_EQ(metrics.of_type.at("evaluation").size(), 3u);
+  for (const Json& evaluation : metrics.of_type.at("evaluation")) expect_scores(evaluation);
+  EXPECT_EQ(metrics.of_type.at("evaluation")[1].at("step"), 14);
+  Json end = metrics.of_type.at("end").at(0);
+  end.erase("type");
+  EXPECT_EQ(end, summary);
+  EXPECT_EQ(keys(summary), kSummary);
+  EXPECT_EQ(summary.at("ranks"), 2);
+  EXPECT_EQ(summary.at("steps"), 21);
+  EXPECT_EQ(summary.at("samples"), 3 * 97);
+  EXPECT_EQ(summary.at("test_accuracy"), summary.at("evaluation").at("center").at("accuracy"));
+  expect_scores(summary.at("evaluation"));
+}
+
+TEST(RunDirectory, is_replaced_by_overwrite_but_for_what_is_not_the_runs) {
+  const Place place;
+  ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
+  place.write("run/notes.txt", "mine");
+  ASSERT_EQ(place.eave(quick("--run-dir run --overwrite --max-steps 2")).code, 0);
+  EXPECT_EQ(place.read("run/notes.txt"), "mine");
+  EXPECT_EQ(Metrics(place).of_type.at("header").size(), 1u);
+  EXPECT_EQ(Metrics(place).of_type.at("step").size(), 2u);
+}
+
+TEST(RunDirectory, keeps_its_run_when_another_cannot_start_in_its_place) {
+  const Place place;
+  ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
+  const std::string metrics = place.read("run/metrics.jsonl"), model = place.read("run/model.safetensors");
+  EXPECT_EQ(place.eave(quick("--run-dir run --overwrite --model cifar7")).code, 78);
+  EXPECT_EQ(place.read("run/metrics.jsonl"), metrics);
+  EXPECT_EQ(place.read("run/model.safetensors"), model);
+}
+
+TEST(RunDirectory, is_read_by_the_summary_command) {
+  const Place place;
+  ASSERT_EQ(place.eave(quick("--max-steps 2 --run-dir one")).code, 0);
+  ASSERT_EQ(place.eave(quick("--max-steps 3 --run-dir two --communicator easgd")).code, 0);
+  const Ended table = place.eave("summary one two --json both.json");
+  EXPECT_EQ(table.code, 0) << table.errors;
+  const Json rows = Json::parse(place.read("both.json"));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0], Json::parse(place.read("one/summary.json")));
+  EXPECT_EQ(rows[1], Json::parse(place.read("two/summary.json")));
+  EXPECT_NE(table.output.find("\nallreduce "), std::string::npos) << table.output;
+  EXPECT_NE(table.output.find("\neasgd "), std::string::npos) << table.output;
+}
+
+TEST(Length, is_that_of_epochs_or_of_max_steps_whichever_ends_first) {
+  const Place place;
+  const std::vector<std::pair<std::string, int>> lengths = {
+      {"--epochs 2", 26}, {"--epochs 0.5", 7}, {"--max-steps 3", 3}, {"--max-steps 99", 13}};  // 13 steps an epoch
+  for (const auto& [words, steps] : lengths) {
+    ASSERT_EQ(place.eave(quick("--run-dir run --overwrite " + words)).code, 0);
+    EXPECT_EQ(Json::parse(place.read("run/summary.json")).at("steps"), steps) << words;
+    EXPECT_EQ(Metrics(place).of_type.at("step").size(), static_cast<std::size_t>(steps)) << words;
+  }
+}
+
+// One step an epoch, so that an epoch's histogram is that of one step: stratified, each rank has each class's share to
+// within two samples.
+TEST(Sampling, deals_as_its_name_says) {
+  const Place place;
+  for (const std::string sampling : {"shard", "stratified", "whole"}) {
+    const Ended ended = place.eave(quick(
+        "--synthetic-samples 400 --batch 200 --transport threads --ranks 2 --run-dir run --overwrite --sampling " +
+        sampling));
+    ASSERT_EQ(ended.code, 0) << ended.errors;
+    const Metrics metrics(place);
+    const Json ranks = metrics.of_type.at("header").at(0).at("ranks");
+    EXPECT_EQ(metrics.of_type.at("header").at(0).at("config").at("sampling"), sampling);
+    std::int64_t furthest = 0, samples = 0;
+    for (std::size_t label = 0; label < 10; ++label) {
+      const std::int64_t first = ranks[0].at("class_histogram")[label], second = ranks[1].at("class_histogram")[label];
+      furthest = std::max(furthest, std::abs(first - second));
+      samples += first + second;
+    }
+    EXPECT_EQ(samples, 400);
+    EXPECT_TRUE(sampling != "stratified" || furthest <= 4) << furthest;
+    EXPECT_TRUE(sampling != "shard" || furthest > 4) << "by chance alone";
+  }
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,125 @@
+// Which runs of the program leave the same model; and what makes them slower.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
+
+// Augmented, with dropout, 97 samples on 2 ranks: the last step of an epoch has one.
+std::string model_of(const Place& place, const std::string& words, int mpirun_ranks = 0) {
+  const Ended ended = place.eave(quick("--crop 7 --flip --overwrite --run-dir run " + words), {mpirun_ranks});
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  return place.read("run/model.safetensors");
+}
+
+class SameRun : public testing::TestWithParam<std::string> {
+ protected:
+  std::string with(const std::string& more) const {
+    return "--communicator " + GetParam() + (GetParam() == "easgd" ? " --tau 3 " : " ") + more;
+  }
+  const Place place_;
+};
+
+TEST_P(SameRun, over_threads_and_under_mpirun_leaves_the_same_bits) {
+  if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
+  const std::string threads = model_of(place_, with("--transport threads --ranks 2"));
+  EXPECT_EQ(model_of(place_, with(""), 2), threads);
+  EXPECT_EQ(model_of(place_, with(""), 2), threads) << "again";
+  EXPECT_NE(model_of(place_, with(""), 3), threads) << "another number of ranks";
+}
+
+TEST_P(SameRun, with_another_seed_leaves_others) {
+  EXPECT_EQ(model_of(place_, with("")), model_of(place_, with("")));
+  EXPECT_NE(model_of(place_, with("")), model_of(place_, with("--seed 2")));
+}
+
+TEST_P(SameRun, resumed_leaves_the_bits_and_steps_of_the_uninterrupted) {
+  const std::string threads = " --transport threads --ranks 2 ";
+  const std::string whole = model_of(place_, with("--epochs 3" + threads));
+  model_of(place_, with("--epochs 1" + threads));
+  const Ended resumed = place_.eave(quick("--crop 7 --flip --run-dir run --resume " + with("--epochs 3" + threads)));
+  ASSERT_EQ(resumed.code, 0) << resumed.errors;
+  EXPECT_EQ(place_.read("run/model.safetensors"), whole);
+  std::map<int, std::vector<int>> steps;
+  std::istringstream lines(place_.read("run/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const Json object = Json::parse(line);
+    if (object.at("type") == "step") steps[object.at("rank")].push_back(object.at("step"));
+  }
+  for (auto& [rank, of_rank] : steps) {
+    std::sort(of_rank.begin(), of_rank.end());
+    ASSERT_EQ(of_rank.size(), 21u);
+    for (int i = 0; i < 21; ++i) EXPECT_EQ(of_rank[static_cast<std::size_t>(i)], i + 1) << "each once";
+  }
+  EXPECT_EQ(steps.size(), 2u);
+}
+
+INSTANTIATE_TEST_SUITE_P(With, SameRun, testing::Values("allreduce", "easgd"),
+                         [](const auto& each) { return each.param; });
+
+struct Times {
+  double seconds = 0;
+  double bytes = 0;
+  std::map<int, double> computing;  // by rank, the middle step's
+};
+
+Times times_of(const Place& place, const std::string& words) {
+  const Ended ended = place.eave("train " + words + " --progress off --run-dir run --overwrite");
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  const Json summary = Json::parse(place.read("run/summary.json"));
+  Times times{summary.at("seconds"), summary.at("bytes_per_rank"), {}};
+  std::map<int, std::vector<double>> steps;
+  std::istringstream lines(place.read("run/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const Json object = Json::parse(line);
+    if (object.at("type") == "step") steps[object.at("rank")].push_back(object.at("computing"));
+  }
+  for (auto& [rank, of_rank] : steps) {
+    std::nth_element(of_rank.begin(), of_rank.begin() + std::ssize(of_rank) / 2, of_rank.end());
+    times.computing[rank] = of_rank[of_rank.size() / 2];
+  }
+  return times;
+}
+
+constexpr const char* kTenSteps =
+    "--data synthetic --synthetic-samples 400 --synthetic-test-samples 20 --synthetic-size 16 --model 'flatten; dense "
+    "64; "
+    "relu; dense classes' --batch 8 --max-steps 10 --evaluate-every 0 --transport threads --ranks 2 ";
+
+TEST(SlowRank, computes_so_many_times_as_long) {
+  const Place place;
+  const Times times =
+      times_of(place, std::string(kTenSteps) + "--model mlp --batch 64 --synthetic-samples 2000 --slow-rank 1:4x");
+  EXPECT_GT(times.computing.at(1) / times.computing.at(0), 2) << "4 but for noise";
+}
+
+// What an exchange takes at least is exact; what more it takes is the machine's affair.
+TEST(ShapedLink, delays_every_exchange) {
+  const Place place;
+  const Times free = times_of(place, kTenSteps),
+              delayed = times_of(place, std::string(kTenSteps) + "--shape-delay 50ms");
+  EXPECT_GE(delayed.seconds, 10 * 0.050);
+  EXPECT_GT(delayed.seconds, 2 * free.seconds);
+}
+
+TEST(ShapedLink, limits_the_rate) {
+  const Place place;
+  const Times free = times_of(place, kTenSteps),
+              limited = times_of(place, std::string(kTenSteps) + "--shape-rate 5mbit");
+  EXPECT_GE(limited.seconds, limited.bytes / 625'000);
+  EXPECT_GT(limited.seconds, 2 * free.seconds);
+  EXPECT_EQ(limited.bytes, free.bytes);
+}
+
+}  // namespace
+}  // namespace eave
