@@ -71,6 +71,7 @@ TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const
   plan_steps();
   build_optimizer();
   build_communicator();
+  if (values.flag("resume")) check_checkpoint(plan_.checkpoint_directory, parts());
 }
 
 TrainingJob::~TrainingJob() = default;

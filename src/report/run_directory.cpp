@@ -38,7 +38,9 @@ void prepare_run_directory(const fs::path& path, bool overwrite) {
   fs::create_directories(path, error);
   if (error) refuse(path, "cannot be created: " + error.message());
   if (!overwrite && !fs::is_empty(path, error)) {
-    refuse(path, "is not empty; choose another directory, or give --overwrite to replace the run in it");
+    refuse(path,
+           "is not empty; choose another directory, or give --resume to go on with the run in it, --overwrite to "
+           "replace it");
   }
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     if (is_run_file(entry.path())) fs::remove_all(entry.path(), error);

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "base/files.h"
 #include "base/safetensors.h"
@@ -45,21 +47,17 @@ Number number_in(const SafetensorsFile& file, const std::string& key) {
   return number;
 }
 
-// What must be the same in the run that saved and the run that loads.
-std::map<std::string, std::string> identity(const TrainingParts& parts) {
+// What must be the same in the run that saved and the run that loads; the first that differs is told.
+std::vector<std::pair<std::string, std::string>> identity(const TrainingParts& parts) {
+  std::string vectors;
+  for (const NamedSlice& part : state_of(parts)) vectors += (vectors.empty() ? "" : ", ") + part.name;
   return {{"ranks", std::to_string(parts.transport.size())},
-          {"rank", std::to_string(parts.transport.rank())},
           {"seed", std::to_string(parts.replica.seed)},
           {"training samples", std::to_string(parts.data.train->size())},
-          {"steps per epoch", std::to_string(parts.sampler.steps_per_epoch())}};
-}
-
-void require_same_run(const SafetensorsFile& file, const TrainingParts& parts) {
-  for (const auto& [key, value] : identity(parts)) {
-    if (file.text(key) == value) continue;
-    throw Error(ExitCode::kConfiguration, file.path + " was saved with " + key + " " + file.text(key) +
-                                              ", this run has " + value + "; resume with the settings in config.json");
-  }
+          {"steps per epoch", std::to_string(parts.sampler.steps_per_epoch())},
+          {"model parameters", std::to_string(parts.replica.parameters.size())},
+          {"vectors", vectors},
+          {"rank", std::to_string(parts.transport.rank())}};
 }
 
 fs::path step_directory(const fs::path& directory, std::int64_t step) {
@@ -68,8 +66,28 @@ fs::path step_directory(const fs::path& directory, std::int64_t step) {
 
 fs::path rank_file(const fs::path& step, int rank) { return step / ("rank-" + std::to_string(rank) + ".safetensors"); }
 
+// The message names the step, not the rank's file: all ranks say the same.
+void require_same(const SafetensorsFile& file, const fs::path& step, const std::string& key, const std::string& value) {
+  if (file.text(key) == value) return;
+  throw Error(ExitCode::kConfiguration, step.string() + " was saved with " + key + " " + file.text(key) +
+                                            ", this run has " + value + "; resume with the settings in config.json");
+}
+
+// This rank's file, of the run that goes on.
+SafetensorsFile open_rank_file(const fs::path& directory, const TrainingParts& parts) {
+  const fs::path step = step_directory(directory, latest_checkpoint(directory));
+  const fs::path mine = rank_file(step, parts.transport.rank()), first = rank_file(step, 0);
+  if (!fs::exists(mine) && fs::exists(first)) {
+    require_same(read_safetensors(first), step, "ranks", std::to_string(parts.transport.size()));
+  }
+  SafetensorsFile file = read_safetensors(mine);
+  for (const auto& [key, value] : identity(parts)) require_same(file, step, key, value);
+  return file;
+}
+
 void write_rank_file(const fs::path& step, const TrainingParts& parts, const TrainingProgress& progress) {
-  std::map<std::string, std::string> metadata = identity(parts);
+  std::map<std::string, std::string> metadata;
+  for (const auto& [key, value] : identity(parts)) metadata[key] = value;
   metadata["step"] = std::to_string(progress.steps);
   metadata["samples"] = std::to_string(progress.samples);
   metadata["bytes"] = std::to_string(progress.bytes);
@@ -118,12 +136,12 @@ void save_checkpoint(const fs::path& directory, const TrainingParts& parts, cons
   });
 }
 
+void check_checkpoint(const fs::path& directory, const TrainingParts& parts) { open_rank_file(directory, parts); }
+
 TrainingProgress load_checkpoint(const fs::path& directory, const TrainingParts& parts) {
   TrainingProgress progress;
   agree(parts.transport, [&] {
-    const fs::path step = step_directory(directory, latest_checkpoint(directory));
-    const SafetensorsFile file = read_safetensors(rank_file(step, parts.transport.rank()));
-    require_same_run(file, parts);
+    const SafetensorsFile file = open_rank_file(directory, parts);
     progress = {number_in<std::int64_t>(file, "step"), number_in<std::int64_t>(file, "samples"),
                 number_in<double>(file, "seconds"), number_in<double>(file, "waiting"),
                 number_in<std::int64_t>(file, "bytes")};

@@ -17,6 +17,10 @@ std::int64_t latest_checkpoint(const std::filesystem::path& directory);
 void save_checkpoint(const std::filesystem::path& directory, const TrainingParts& parts,
                      const TrainingProgress& progress);
 
+// Not collective, before Communicator::begin: throws when this rank's file is missing, damaged or of another run, and
+// changes nothing. For what must be known before the results of the earlier run are touched.
+void check_checkpoint(const std::filesystem::path& directory, const TrainingParts& parts);
+
 // Collective, after Communicator::begin. Checks the whole file of each rank before it touches the replica. Throws on
 // all ranks alike: kInputMissing, kBadData (damaged), kConfiguration (another model, method or number of ranks).
 TrainingProgress load_checkpoint(const std::filesystem::path& directory, const TrainingParts& parts);

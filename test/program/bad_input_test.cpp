@@ -107,7 +107,7 @@ TEST(BadInput, of_run_directories_is_refused_with_73) {
   const Place place;
   place.write("used/notes.txt", "mine");
   place.write("file", "");
-  expect_refused(place, {{quick("--run-dir used"), 73, {"--run-dir used", "not empty", "--overwrite"}},
+  expect_refused(place, {{quick("--run-dir used"), 73, {"--run-dir used", "not empty", "--resume", "--overwrite"}},
                          {quick("--run-dir file"), 73, {"--run-dir file", "no directory"}},
                          {quick("--run-dir file/below"), 73, {"--run-dir file/below", "cannot be created"}},
                          {quick("--run-dir /proc/eave"), 73, {"--run-dir /proc/eave", "cannot be created"}},
@@ -163,6 +163,33 @@ TEST(BadInput, of_numbers_of_ranks_is_refused) {
     start(quick("--transport threads"), 2, 64, {"--transport threads", "launcher"});
   }
   runs.check(expect_one_message);
+}
+
+TEST(Resumption, of_another_run_is_refused_once_and_changes_nothing) {
+  const Place place;
+  const std::string two = "--transport threads --ranks 2 --run-dir run ";
+  ASSERT_EQ(place.eave(quick(two)).code, 0);
+  const std::string resumed = "--epochs 2 --resume ", settings = "settings in config.json";
+  const std::string config = place.read("run/config.json"), metrics = place.read("run/metrics.jsonl");
+  const std::vector<Case> cases = {
+      {quick("--resume"), 64, {"--resume", "--run-dir"}},
+      {quick(two + "--resume --overwrite"), 64, {"--overwrite and --resume", "give one"}},
+      {quick(two + "--resume"), 64, {"7 steps", "more --epochs"}},
+      {quick("--run-dir nowhere --resume"), 66, {"no checkpoint in nowhere", "without --resume"}},
+      {quick(two + resumed + "--seed 2"), 78, {"run/checkpoint", "seed 1", "2", settings}},
+      {quick(two + resumed + "--batch 4"), 78, {"steps per epoch 7", settings}},
+      {quick(two + resumed + "--model mlp"), 78, {"model parameters", settings}},
+      {quick(two + resumed + "--communicator easgd"), 78, {"communicator.0", settings}},
+      {quick(two + resumed + "--ranks 3"), 78, {"ranks 2", "3", settings}},
+      {quick(two + resumed + "--ranks 1"), 78, {"ranks 2", "1", settings}}};
+  for (const Case& wrong : cases) expect_one_message(place.eave(wrong.words), wrong, "resumed");
+  const std::string file = "run/checkpoint/step-7/rank-1.safetensors", content = place.read(file);
+  place.write(file, content.substr(0, content.size() - 4));
+  expect_one_message(place.eave(quick(two + resumed)), {"", 65, {"rank 1 on ", "rank-1.safetensors"}}, "cut");
+  std::filesystem::remove(place.path() / file);
+  expect_one_message(place.eave(quick(two + resumed)), {"", 66, {"rank 1 on ", "rank-1.safetensors"}}, "missing");
+  EXPECT_EQ(place.read("run/config.json"), config);
+  EXPECT_EQ(place.read("run/metrics.jsonl"), metrics);
 }
 
 // mpirun starts each rank with a command line and an environment of its own.
