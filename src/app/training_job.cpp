@@ -190,6 +190,18 @@ RunHeader TrainingJob::header() {
   return header;
 }
 
+// Says whether the method scales its rate with the ranks, the commonest cause of unequal comparisons.
+std::string TrainingJob::describe_rate() const {
+  const std::string ranks = std::to_string(transport_.size());
+  std::string note = "each replica steps on its own batch: never multiplied by the number of ranks";
+  if (traits_.averages_gradients) {
+    note = values_.text("lr-scaling") == "none"
+               ? "not multiplied by the number of ranks, " + ranks + "; --lr-scaling linear or sqrt does"
+               : "a step works on the batches of all ranks, " + ranks;
+  }
+  return schedule_->describe() + "\n" + note;
+}
+
 std::string TrainingJob::describe() const {
   const ImageShape input = augmentation_.output(data_.train->shape());
   std::int64_t parameters = 0;
@@ -208,7 +220,7 @@ std::string TrainingJob::describe() const {
          (plan_.first_step > 0
               ? card_line("resumed", format("after step %lld", static_cast<long long>(plan_.first_step)))
               : "") +
-         card_line("optimizer", optimizer_->equation()) + card_line("learning rate", schedule_->describe()) +
+         card_line("optimizer", optimizer_->equation()) + card_line("learning rate", describe_rate()) +
          card_line("communicator", values_.text("communicator") + " over " + without_counting(transport_.name()) +
                                        "\n" + communicator_->equation());
 }

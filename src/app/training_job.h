@@ -38,6 +38,7 @@ class TrainingJob {
   void build_optimizer();
   void build_communicator();
   double learning_rate_scale() const;
+  std::string describe_rate() const;
 
   const OptionValues& values_;
   Transport& transport_;
