@@ -77,6 +77,9 @@ std::vector<Assignment> from_file(const std::string& path, const OptionValues& v
   std::vector<Assignment> assignments;
   try {
     for (const po::option& option : po::parse_config_file(text, describe_to_boost(values), true).options) {
+      if (option.string_key == "config") {
+        throw Error(ExitCode::kUsage, path + ": a configuration file cannot name another one");
+      }
       assignments.push_back({option.string_key, joined_value(option), "file " + path});
     }
   } catch (const po::error& error) {

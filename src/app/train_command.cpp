@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "app/command_line.h"
@@ -134,6 +135,28 @@ void check_outputs(const OptionValues& values) {
   }
 }
 
+// What may differ in a run that goes on: how long, where, how it is watched, and on what network.
+const std::set<std::string> kFreeOnResume = {
+    "allow-unstable", "bucket-bytes", "config",      "data-dir",   "epochs",       "evaluate-every", "evaluation-batch",
+    "log-every",      "max-steps",    "overlap",     "overwrite",  "print-config", "progress",       "ranks",
+    "resume",         "run-dir",      "shape-delay", "shape-rate", "slow-rank",    "threads",        "transport"};
+
+void require_same_settings(const std::map<std::string, std::string>& saved,
+                           const std::map<std::string, std::string>& mine) {
+  const auto text = [](const auto& config, const std::string& name) {
+    const auto found = config.find(name);
+    return found == config.end() ? std::string("not set") : found->second;
+  };
+  std::map<std::string, std::string> names = saved;
+  names.insert(mine.begin(), mine.end());
+  for (const auto& [name, unused] : names) {
+    if (kFreeOnResume.contains(name) || text(saved, name) == text(mine, name)) continue;
+    throw Error(ExitCode::kConfiguration, "--resume: the run was started with --" + name + " " + text(saved, name) +
+                                              ", now it is " + text(mine, name) +
+                                              "; resume with the settings in config.json");
+  }
+}
+
 class TrainingRun {
  public:
   TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport)
@@ -172,6 +195,7 @@ class TrainingRun {
         std::make_unique<Reporter>(values_, job_->parts().traits.has_center, job_->plan().steps, job_->epochs());
     if (!values_.has("run-dir")) return;
     if (values_.flag("resume")) {
+      require_same_settings(read_config(file("config.json")), effective_config(line_, values_));
       reopen_run_directory(values_.text("run-dir"), job_->plan().first_step);
     } else {
       prepare_run_directory(values_.text("run-dir"), values_.flag("overwrite"));
@@ -186,6 +210,9 @@ class TrainingRun {
     std::vector<std::string> warnings = job_->warnings();
     for (const std::string& warning : describe_ranks(ranks, static_cast<int>(values_.integer("threads", 1)))) {
       warnings.push_back(warning);
+    }
+    if (ranks.size() == 1 && transport_.name().find("shaped") != std::string::npos) {
+      warnings.push_back("--shape-delay and --shape-rate slow nothing down: one rank exchanges nothing");
     }
     std::printf("%s\n%s\n", rank_table(ranks).c_str(), job_->describe().c_str());
     std::fflush(stdout);

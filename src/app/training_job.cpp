@@ -145,7 +145,11 @@ void TrainingJob::plan_resumption() {
 
 double TrainingJob::learning_rate_scale() const {
   if (!traits_.averages_gradients) return 0;
-  return values_.text("batch-means") == "per-rank" ? transport_.size() : 1;
+  if (values_.text("batch-means") == "per-rank") return transport_.size();
+  if (values_.text("lr-scaling") == "none") return 1;
+  throw Error(ExitCode::kUsage,
+              "--lr-scaling " + values_.text("lr-scaling") +
+                  " has no effect with --batch-means total: " + "the batch does not grow with the number of ranks");
 }
 
 void TrainingJob::build_optimizer() {
@@ -160,7 +164,7 @@ void TrainingJob::build_optimizer() {
 
 void TrainingJob::build_communicator() {
   communicator_ = find_kind(communicator_kinds(), values_.text("communicator"))
-                      .make({transport_, values_, schedule_->learning_rate(0), warnings_});
+                      .make({transport_, values_, schedule_->learning_rate(0), warnings_, plan_.steps});
 }
 
 TrainingParts TrainingJob::parts() {
@@ -181,7 +185,7 @@ RunHeader TrainingJob::header() {
   header.communicator = values_.text("communicator");
   header.equation = communicator_->equation();
   header.optimizer = optimizer_->equation();
-  header.learning_rate = schedule_->describe();
+  header.learning_rate = describe_rate();
   header.model = values_.text("model");
   for (const TensorInfo& tensor : model_->parameters()) header.parameters += tensor.size;
   header.train_samples = data_.train->size();

@@ -174,7 +174,9 @@ std::string describe_instability(const EasgdSettings& settings) {
 std::string describe_equation(const EasgdSettings& settings) {
   return formula(settings.order) + "\nevery tau = " + std::to_string(settings.tau) +
          " steps; alpha = " + number_text(settings.alpha) + ", beta = " + number_text(settings.beta) +
-         ", rho = alpha/lr = " + number_text(settings.rho) + " at the first lr " + number_text(settings.learning_rate) +
+         (settings.learning_rate > 0 ? ", rho = alpha/lr = " + number_text(settings.rho) + " at the first lr " +
+                                           number_text(settings.learning_rate)
+                                     : std::string(", rho = alpha/lr not defined at the first lr, 0")) +
          ", p = " + std::to_string(settings.workers) + " workers; order " + name_of(settings.order) + ", overlap " +
          (settings.overlap ? "on" : "off") + "\n" + describe_stability(settings) +
          "; lr is not multiplied by p: each worker steps on its own batch";

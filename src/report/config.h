@@ -7,6 +7,9 @@
 
 namespace eave {
 
+// Throws Error(kBadData) when the file is no such thing, kInputMissing.
+std::map<std::string, std::string> read_config(const std::filesystem::path& path);
+
 void write_config(const std::filesystem::path& path, const std::map<std::string, std::string>& config);
 
 }  // namespace eave

@@ -1,8 +1,9 @@
 #include "report/run_directory.h"
 
-#include <algorithm>
 #include <array>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "base/files.h"
 #include "eave/check.h"
@@ -13,14 +14,38 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kRunFiles = {"config.json", "metrics.jsonl", "summary.json", "model.safetensors", "checkpoint"};
+constexpr std::array kRunFiles = {"config.json", "metrics.jsonl", "summary.json", "model.safetensors"};
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
   throw Error(ExitCode::kCannotCreate, "--run-dir " + path.string() + ": " + why);
 }
 
-bool is_run_file(const fs::path& path) {
-  return std::find(kRunFiles.begin(), kRunFiles.end(), path.filename().string()) != kRunFiles.end();
+bool has_nothing(const fs::path& path) {
+  std::error_code error;
+  return fs::is_empty(path, error);
+}
+
+// What an earlier run left here; files of others, also inside its checkpoint directory, stay.
+std::vector<fs::path> files_of_run(const fs::path& path) {
+  std::vector<fs::path> files;
+  for (const char* name : kRunFiles) files.push_back(path / name);
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path / "checkpoint", error)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("step-") || name == "latest") files.push_back(entry.path());
+  }
+  return files;
+}
+
+void remove_run(const fs::path& path) {
+  if (!has_nothing(path) && !fs::exists(path / "metrics.jsonl")) {
+    refuse(path, "holds files, but no run that --overwrite could replace; choose another directory");
+  }
+  std::error_code error;
+  for (const fs::path& file : files_of_run(path)) {
+    fs::remove_all(file, error);
+    if (error) refuse(path, "cannot remove " + file.filename().string() + ": " + error.message());
+  }
 }
 
 // Of a line of metrics.jsonl when the run goes on after `step`.
@@ -37,14 +62,12 @@ void prepare_run_directory(const fs::path& path, bool overwrite) {
   if (fs::exists(path, error) && !fs::is_directory(path, error)) refuse(path, "is there already and is no directory");
   fs::create_directories(path, error);
   if (error) refuse(path, "cannot be created: " + error.message());
-  if (!overwrite && !fs::is_empty(path, error)) {
+  if (!overwrite && !has_nothing(path)) {
     refuse(path,
            "is not empty; choose another directory, or give --resume to go on with the run in it, --overwrite to "
            "replace it");
   }
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-    if (is_run_file(entry.path())) fs::remove_all(entry.path(), error);
-  }
+  remove_run(path);
   const fs::path probe = path / "metrics.jsonl";
   write_file_atomically(probe, "");
 }

@@ -106,10 +106,13 @@ EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan) 
   const std::vector<float> statistics =
       average_statistics(parts.replica.model, parts.transport, parts.replica.statistics.slice());
   record.center = score_together(parts, plan, center, statistics);
+  measure_distance(parts, center, record);
+  if (parts.traits.averages_gradients && record.distance_max != 0) {
+    throw AgreedError(ExitCode::kInternal, "the replicas are no longer equal under a method that keeps them so");
+  }
   if (parts.traits.has_center || !statistics.empty()) {
     score_mean(parts, plan, statistics, record);
     score_workers(parts, plan, record);
-    measure_distance(parts, center, record);
   } else {
     record.mean_of_workers = record.first_worker = record.best_worker = record.center;
   }

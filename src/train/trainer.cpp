@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include "base/number_text.h"
 #include "train/checkpoint.h"
@@ -62,9 +63,10 @@ class Loop {
     for (std::int64_t index = plan_.first_step; index < plan_.steps; ++index) {
       run_step(index);
       const bool is_last = index + 1 == plan_.steps;
-      if (is_last) parts_.communicator.finish();
-      if (is_last || (index + 1) % plan_.log_every_steps == 0) log(index);
       const bool due = plan_.evaluate_every_steps > 0 && (index + 1) % plan_.evaluate_every_steps == 0;
+      if (is_last) parts_.communicator.finish();
+      if (is_last || due) meet();
+      if (is_last || due || (index + 1) % plan_.log_every_steps == 0) log(index);
       if (is_last || due) outside_of_training([&] { evaluate_and_tell(index + 1); });
     }
     return {progress_, evaluation_};
@@ -147,6 +149,13 @@ class Loop {
   void pause() { progress_.seconds += seconds_since(interval_start_); }
   void resume() { interval_start_ = Clock::now(); }
 
+  // Ranks that train on their own reach an evaluation at different times: what the fast ones wait belongs to training.
+  void meet() {
+    const auto start = Clock::now();
+    parts_.transport.all_gather("");
+    seconds_meeting_ += seconds_since(start);
+  }
+
   void log(std::int64_t index) {
     pause();
     resume();
@@ -160,7 +169,7 @@ class Loop {
     record.learning_rate = learning_rate_;
     record.seconds = progress_.seconds;
     record.loading = now.loading - last_.loading;
-    record.waiting = now.waiting - last_.waiting;
+    record.waiting = now.waiting - last_.waiting + std::exchange(seconds_meeting_, 0);
     record.exchanging = now.exchanging - last_.exchanging;
     record.computing = progress_.seconds - logged_seconds_ - record.loading - record.waiting;
     record.bytes = now.bytes - last_.bytes;
@@ -216,7 +225,7 @@ class Loop {
   std::vector<StepRecord> records_;
   Totals last_;
   Clock::time_point interval_start_;
-  double logged_seconds_ = 0, loss_sum_ = 0, learning_rate_ = 0;
+  double logged_seconds_ = 0, seconds_meeting_ = 0, loss_sum_ = 0, learning_rate_ = 0;
   std::int64_t loss_samples_ = 0;
   TrainingProgress progress_;
   EvaluationRecord evaluation_;
