@@ -74,9 +74,9 @@ long count(const std::string& text, const std::string& part) {
 TEST(Start, shows_every_rank_the_equation_and_each_warning_once) {
   const Place place;
   const int ranks = static_cast<int>(std::thread::hardware_concurrency()) + 1;  // more than cores
-  const Ended ended =
-      place.eave("train" + std::string(kQuick) +
-                 "--communicator easgd --alpha 1.5 --max-steps 1 --transport threads --ranks " + std::to_string(ranks));
+  const Ended ended = place.eave("train" + std::string(kQuick) +
+                                 "--communicator easgd --alpha 1.5 --tau 1 --max-steps 2 --transport threads --ranks " +
+                                 std::to_string(ranks));
   ASSERT_EQ(ended.code, 0) << ended.errors;
   EXPECT_EQ(count(ended.errors, "eave: warning: "), 2) << ended.errors;
   EXPECT_TRUE(ended.says(std::to_string(ranks) + " ranks")) << ended.errors;
@@ -88,8 +88,8 @@ TEST(Start, shows_every_rank_the_equation_and_each_warning_once) {
         << ended.output;
   EXPECT_NE(ended.output.find("alpha = 1.5"), std::string::npos) << ended.output;
   EXPECT_EQ(count(ended.output, "test accuracy"), 1) << ended.output;
-  const Ended silent =
-      place.eave("train" + std::string(kQuick) + "--communicator easgd --alpha 1.5 --allow-unstable --max-steps 1");
+  const Ended silent = place.eave("train" + std::string(kQuick) +
+                                  "--communicator easgd --alpha 1.5 --tau 1 --allow-unstable --max-steps 2");
   EXPECT_EQ(silent.code, 0);
   EXPECT_EQ(silent.errors, "");
 }

@@ -1,0 +1,94 @@
+// What a run must not hide from the person who compares it with another.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
+
+std::map<int, Json> last_step_of_ranks(const Place& place) {
+  std::map<int, Json> last;
+  std::istringstream lines(place.read("run/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const Json object = Json::parse(line);
+    if (object.at("type") == "step") last[object.at("rank").get<int>()] = object;
+  }
+  return last;
+}
+
+// Elastic workers meet only at evaluations: the fast one's wait there is part of its training time.
+TEST(Waiting, of_a_fast_worker_at_evaluations_is_counted) {
+  const Place place;
+  ASSERT_EQ(
+      place
+          .eave(quick("--communicator easgd --tau 50 --epochs 40 --evaluate-every 1 --transport threads --ranks 2 "
+                      "--slow-rank 1:20x --run-dir run"))
+          .code,
+      0);
+  std::map<int, Json> last = last_step_of_ranks(place);
+  const double fast = last.at(0).at("seconds"), slow = last.at(1).at("seconds");
+  // All evaluations begin together, so both have trained equally long but for the last evaluation's own skew.
+  EXPECT_NEAR(fast / slow, 1, 0.1) << fast << " s and " << slow << " s";
+  const Json summary = Json::parse(place.read("run/summary.json"));
+  EXPECT_GT(summary.at("waiting_share").get<double>(),
+            0.25);  // the fast one waits 19/20 of its time, the slow one hardly
+}
+
+TEST(Exchange, that_never_happens_is_warned_about) {
+  const Place place;
+  EXPECT_TRUE(place.eave(quick("--communicator easgd --tau 10 --max-steps 10")).says("no exchange will take place"));
+  EXPECT_FALSE(place.eave(quick("--communicator easgd --tau 10 --max-steps 11")).says("no exchange"));
+  EXPECT_FALSE(
+      place.eave(quick("--communicator easgd --tau 10 --max-steps 10 --order after-step")).says("no exchange"));
+}
+
+TEST(Overwriting, removes_only_what_a_run_left) {
+  const Place place;
+  std::filesystem::create_directories(place.path() / "mine/checkpoint");
+  place.write("mine/config.json", "kept");
+  place.write("mine/checkpoint/notes.txt", "kept");
+  const Ended refused = place.eave(quick("--run-dir mine --overwrite"));
+  EXPECT_EQ(refused.code, 73) << refused.errors;
+  EXPECT_TRUE(refused.says("no run that --overwrite could replace")) << refused.errors;
+  EXPECT_EQ(place.read("mine/config.json"), "kept");
+  ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
+  place.write("run/checkpoint/notes.txt", "kept");
+  ASSERT_EQ(place.eave(quick("--run-dir run --overwrite --max-steps 2")).code, 0);
+  EXPECT_EQ(place.read("run/checkpoint/notes.txt"), "kept");
+}
+
+TEST(Resuming, with_a_setting_that_changes_the_method_is_refused) {
+  const Place place;
+  ASSERT_EQ(place.eave(quick("--communicator easgd --tau 3 --run-dir run")).code, 0);
+  for (const char* changed : {"--tau 4", "--tau 3 --order after-step", "--tau 3 --sampling whole", "--tau 3 --lr 0.01",
+                              "--tau 3 --beta 0.5", "--tau 3 --nesterov"}) {
+    const Ended refused =
+        place.eave(quick("--communicator easgd --epochs 2 --resume --run-dir run " + std::string(changed)));
+    EXPECT_EQ(refused.code, 78) << changed << ": " << refused.errors;
+    EXPECT_TRUE(refused.says("settings in config.json")) << refused.errors;
+  }
+  const Ended same = place.eave(quick("--communicator easgd --tau 3 --epochs 2 --resume --run-dir run --log-every 2"));
+  EXPECT_EQ(same.code, 0) << same.errors;
+}
+
+TEST(Options, without_effect_in_this_combination_are_refused_or_warned_about) {
+  const Place place;
+  const Ended scaled = place.eave(quick("--lr-scaling linear --batch-means total"));
+  EXPECT_EQ(scaled.code, 64);
+  EXPECT_TRUE(scaled.says("has no effect with --batch-means total")) << scaled.errors;
+  place.write("a.ini", "config = b.ini\n");
+  EXPECT_EQ(place.eave(quick("--config a.ini")).code, 64);
+  EXPECT_TRUE(place.eave(quick("--max-steps 2 --shape-rate 1gbit")).says("one rank exchanges nothing"));
+}
+
+}  // namespace
+}  // namespace eave
