@@ -34,6 +34,8 @@ struct Score {
 // already one ("conv2d 32 5x5; relu; max_pool 2; dense 10"). Throws Error(kUsage) that lists names and layers.
 std::string model_specification(const std::string& name_or_text);
 std::vector<std::string> model_names();
+// The side of the square crop that a named model is made for; 0: it takes images of any size.
+int model_crop(const std::string& name_or_text);
 
 // Planned for one input shape and one largest batch, on one device. Owns activations and workspaces, never parameters:
 // those are passed in, so the center, the mean and a worker are evaluated without touching each other.

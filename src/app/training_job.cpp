@@ -33,9 +33,6 @@ Sampling sampling_of(const std::string& word) {
   return word == "stratified" ? Sampling::kStratified : Sampling::kShard;
 }
 
-// The image side a named model is made for; 0: any.
-int model_crop(const std::string& model) { return model == "cifar7" ? 28 : 0; }
-
 // One entry of the card printed at start; further lines of `text` stand below its first.
 std::string card_line(const std::string& title, const std::string& text) {
   constexpr std::size_t kIndent = 15;

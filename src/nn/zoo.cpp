@@ -9,6 +9,7 @@ namespace {
 struct NamedModel {
   const char* name;
   std::string text;
+  int crop = 0;  // the image side it is made for; 0: any
 };
 
 // He et al. 2016, section 4.2, n = 3: three stages of three blocks with 16, 32 and 64 channels; shortcuts of option A.
@@ -34,7 +35,8 @@ const std::vector<NamedModel>& zoo() {
       // Zhang, Choromanska and LeCun 2015, section 5: for crops of 28 × 28 × 3.
       {"cifar7",
        "conv2d 64 5x5; relu; max_pool 2; conv2d 128 5x5; relu; max_pool 2; conv2d 64 3x3; relu; "
-       "flatten; dense 256; relu; dropout 0.5; dense classes"},
+       "flatten; dense 256; relu; dropout 0.5; dense classes",
+       28},
       {"resnet20", resnet20()},
   };
   return models;
@@ -46,6 +48,13 @@ std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const NamedModel& model : zoo()) names.emplace_back(model.name);
   return names;
+}
+
+int model_crop(const std::string& name_or_text) {
+  for (const NamedModel& model : zoo()) {
+    if (name_or_text == model.name) return model.crop;
+  }
+  return 0;
 }
 
 std::string model_specification(const std::string& name_or_text) {
