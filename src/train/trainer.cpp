@@ -189,7 +189,7 @@ class Loop {
     pause();
     const Totals before = totals();
     action();
-    last_ = last_ - (before - totals());
+    last_ = totals() - (before - last_);
     resume();
   }
 

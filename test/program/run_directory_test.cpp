@@ -139,6 +139,11 @@ TEST(RunDirectory, is_replaced_by_overwrite_but_for_what_is_not_the_runs) {
   EXPECT_EQ(place.read("run/notes.txt"), "mine");
   EXPECT_EQ(Metrics(place).of_type.at("header").size(), 1u);
   EXPECT_EQ(Metrics(place).of_type.at("step").size(), 2u);
+  // What a run could not finish is not mixed with what an earlier one left.
+  ASSERT_EQ(place.eave(quick("--run-dir run --overwrite --lr 500000")).code, 76);
+  for (const std::string file : {"summary.json", "model.safetensors", "checkpoint/latest"}) {
+    EXPECT_FALSE(std::filesystem::exists(place.path() / "run" / file)) << file;
+  }
 }
 
 TEST(RunDirectory, keeps_its_run_when_another_cannot_start_in_its_place) {
