@@ -45,8 +45,8 @@ struct PooledGradient {
 struct WideKernels {
   const char* name;  // of the instruction set
   int width;         // floats of a vector
-  // Floats of scratch for multiply.
-  std::int64_t (*multiply_scratch)(std::int64_t rows, std::int64_t columns, std::int64_t depth);
+  // Floats of scratch for multiply; addresses do not matter.
+  std::int64_t (*multiply_scratch)(const Product& product);
   void (*multiply)(const Product& product, float* scratch);
   // `outputs` must be a multiple of width.
   std::int64_t (*pooled_gradient_scratch)(const PooledConvolution& shape);

@@ -17,31 +17,58 @@ class WideDense final : public LinearPlan {
   WideDense(const cpu::WideKernels& kernels, const DenseShape& shape) : kernels_(kernels), s_(shape) {}
 
   std::int64_t scratch_size() const override {
-    return std::max({kernels_.multiply_scratch(s_.samples, s_.outputs, s_.inputs),
-                     kernels_.multiply_scratch(s_.inputs, s_.outputs, s_.samples),
-                     kernels_.multiply_scratch(s_.samples, s_.inputs, s_.outputs)});
+    const std::int64_t forward = kernels_.multiply_scratch(forward_product({}));
+    if (!s_.training) return forward;
+    return std::max(
+        {forward, kernels_.multiply_scratch(weights_product({})), kernels_.multiply_scratch(input_product({}))});
   }
 
-  void forward(const LinearForward& call) override {
-    kernels_.multiply({s_.samples, s_.outputs, s_.inputs, call.input.data(), s_.inputs, false, call.weights.data(),
-                       s_.outputs, false, call.output.data(), s_.outputs, address(call.bias), s_.relu},
-                      call.scratch.data());
-  }
+  void forward(const LinearForward& call) override { kernels_.multiply(forward_product(call), call.scratch.data()); }
 
   void backward(const LinearBackward& call) override {
-    const float* d_output = call.d_output.data();
     cpu::add_bias_gradient(s_.relu ? call.output.data() : nullptr, call.d_output.data(), address(call.d_bias),
                            s_.samples, s_.outputs);
-    kernels_.multiply({s_.inputs, s_.outputs, s_.samples, call.input.data(), s_.inputs, true, d_output, s_.outputs,
-                       false, call.d_weights.data(), s_.outputs, nullptr, false},
-                      call.scratch.data());
-    if (call.d_input.empty()) return;
-    kernels_.multiply({s_.samples, s_.inputs, s_.outputs, d_output, s_.outputs, false, call.weights.data(), s_.outputs,
-                       true, call.d_input.data(), s_.inputs, nullptr, false},
-                      call.scratch.data());
+    kernels_.multiply(weights_product(call), call.scratch.data());
+    if (!call.d_input.empty()) kernels_.multiply(input_product(call), call.scratch.data());
   }
 
  private:
+  cpu::Product forward_product(const LinearForward& call) const {
+    return {
+        s_.samples, s_.outputs, s_.inputs,          call.input.data(), s_.inputs,          false,  call.weights.data(),
+        s_.outputs, false,      call.output.data(), s_.outputs,        address(call.bias), s_.relu};
+  }
+  cpu::Product weights_product(const LinearBackward& call) const {
+    return {s_.inputs,
+            s_.outputs,
+            s_.samples,
+            call.input.data(),
+            s_.inputs,
+            true,
+            call.d_output.data(),
+            s_.outputs,
+            false,
+            call.d_weights.data(),
+            s_.outputs,
+            nullptr,
+            false};
+  }
+  cpu::Product input_product(const LinearBackward& call) const {
+    return {s_.samples,
+            s_.inputs,
+            s_.outputs,
+            call.d_output.data(),
+            s_.outputs,
+            false,
+            call.weights.data(),
+            s_.outputs,
+            true,
+            call.d_input.data(),
+            s_.inputs,
+            nullptr,
+            false};
+  }
+
   const cpu::WideKernels& kernels_;
   DenseShape s_;
 };

@@ -1,8 +1,10 @@
-// Matrix products as Goto and van de Geijn (2008) arrange them: tiles of c stay in registers, b comes in packed panels
-// that fit the innermost cache, a in packed strips. What a panel is packed from is prefetched while the one before it
-// is worked on: dense weights are read once, from beyond the caches.
+// Matrix products as Goto and van de Geijn (2008) arrange them: tiles of c stay in registers, b comes in packed panels,
+// a in packed strips. The larger operand is packed piece by piece. Weights are read once, from beyond the caches: while
+// one part of them is worked on, the part that follows is fetched, line by line in the order of memory, which the
+// hardware's own prefetching then joins.
 #include <utility>
 
+#include "kernels/cpu/wide/multiply_dots.h"
 #include "kernels/cpu/wide/pack.h"
 #include "kernels/cpu/wide/tables.h"
 
@@ -12,27 +14,27 @@ namespace {
 constexpr int kTileVectors = 2;  // side by side; with the rows they fill the registers
 constexpr int kTileRows = kWidth == 16 ? 14 : 6;
 constexpr std::int64_t kPanel = kTileVectors * kWidth;  // columns
-constexpr std::int64_t kDepth = 256;                    // a panel of this depth fits the innermost cache
 constexpr std::int64_t kLine = 16;                      // floats of a cache line
 
-// Addresses to fetch, one per step of the depth: `per_row` of them `step` apart, then `row_step` further.
-struct Fetch {
-  const float* at;
-  std::int64_t step;
-  std::int64_t per_row;
-  std::int64_t row_step;
-};
+// Of the depth at a time: a panel fits the innermost cache, and all of b's rows the next one; a transposed b is packed
+// and fetched in whole rows.
+constexpr std::int64_t kDepth = 128;
+constexpr std::int64_t kTransposedDepth = 1024;
+// Up to so many rows, packing a transposed b costs more than dot products, which need none.
+constexpr std::int64_t kMostDotRows = 64;
 
+// One strip of a times `count` panels of b.
 struct Tile {
   std::int64_t depth;
   const float* a;  // [depth][rows]
-  const float* b;  // [depth][kPanel]
+  const float* b;  // [count][depth][kPanel]
+  std::int64_t count;
   float* c;
   std::int64_t c_stride;
   bool accumulate;
-  const float* bias;  // kPanel of them, or nullptr
+  const float* bias;  // for all panels, or nullptr
   bool relu;
-  Fetch fetch;
+  const float* fetch;  // a line per step of the depth
 };
 
 template <int kRows>
@@ -41,70 +43,59 @@ struct Sums {
 };
 
 template <int kRows>
-EAVE_INLINE void multiply_panel(const Tile& t, Sums<kRows>& sums) {
+EAVE_INLINE void multiply_panel(const float* a, const float* b, std::int64_t depth, const float* fetch,
+                                Sums<kRows>& sums) {
   EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
     EAVE_UNROLL for (int v = 0; v < kTileVectors; ++v) sums.at[i][v] = Vector{};
   }
-  const float* a = t.a;
-  const float* b = t.b;
-  Fetch fetch = t.fetch;
-  std::int64_t left = fetch.per_row;
-  for (std::int64_t k = 0; k < t.depth; ++k, a += kRows, b += kPanel) {
+  for (std::int64_t k = 0; k < depth; ++k, a += kRows, b += kPanel, fetch += kLine) {
     Vector y[kTileVectors];
     EAVE_UNROLL for (int v = 0; v < kTileVectors; ++v) y[v] = load(b + v * kWidth);
     EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
       const Vector x = broadcast(a[i]);
       EAVE_UNROLL for (int v = 0; v < kTileVectors; ++v) sums.at[i][v] += x * y[v];
     }
-    __builtin_prefetch(fetch.at, 0, 2);
-    fetch.at += fetch.step;
-    if (--left == 0) {
-      fetch.at += fetch.row_step;
-      left = fetch.per_row;
-    }
+    __builtin_prefetch(fetch, 0, 2);
   }
 }
 
 template <int kRows>
-EAVE_INLINE void store_sums(const Tile& t, const Sums<kRows>& sums) {
-  EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
-    EAVE_UNROLL for (int v = 0; v < kTileVectors; ++v) store(t.c + i * t.c_stride + v * kWidth, sums.at[i][v]);
-  }
-}
-
-template <int kRows>
-EAVE_INLINE void add_sums(const Tile& t, const Sums<kRows>& sums) {
-  EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
-    EAVE_UNROLL for (int v = 0; v < kTileVectors; ++v) {
-      float* c = t.c + i * t.c_stride + v * kWidth;
-      store(c, sums.at[i][v] + load(c));
+EAVE_INLINE void store_sums(float* c, std::int64_t c_stride, bool accumulate, Sums<kRows>& sums) {
+  if (accumulate) {
+    EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
+      EAVE_UNROLL for (int v = 0; v < kTileVectors; ++v) sums.at[i][v] += load(c + i * c_stride + v * kWidth);
     }
   }
+  EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
+    EAVE_UNROLL for (int v = 0; v < kTileVectors; ++v) store(c + i * c_stride + v * kWidth, sums.at[i][v]);
+  }
 }
 
-// bias and relu, on what was stored just now
-EAVE_INLINE void finish_tile(const Tile& t, int rows) {
-  const Vector lowest = t.relu ? Vector{} : Vector{} - __builtin_inff();
+// bias and relu, on what was stored just now. A call of its own: it must not take registers from the sums.
+__attribute__((noinline)) void finish_panel(float* c, std::int64_t c_stride, int rows, const float* bias, bool relu) {
+  const Vector lowest = relu ? Vector{} : Vector{} - __builtin_inff();
   for (int v = 0; v < kTileVectors; ++v) {
-    const Vector bias = t.bias != nullptr ? load(t.bias + v * kWidth) : Vector{};
+    const Vector add = bias != nullptr ? load(bias + v * kWidth) : Vector{};
     for (int i = 0; i < rows; ++i) {
-      float* c = t.c + i * t.c_stride + v * kWidth;
-      const Vector value = load(c) + bias;
-      store(c, value < lowest ? lowest : value);  // NaN passes
+      float* at = c + i * c_stride + v * kWidth;
+      const Vector value = load(at) + add;
+      store(at, value < lowest ? lowest : value);  // NaN passes
     }
   }
 }
 
 template <int kRows>
-void multiply_tile(const Tile& t) {
-  Sums<kRows> sums;
-  multiply_panel(t, sums);
-  if (t.accumulate) {
-    add_sums(t, sums);
-  } else {
-    store_sums(t, sums);
+void multiply_tile(const Tile& tile) {
+  const Tile t = tile;
+  for (std::int64_t j = 0; j < t.count; ++j) {
+    float* const c = t.c + j * kPanel;
+    Sums<kRows> sums;
+    multiply_panel(t.a, t.b + j * t.depth * kPanel, t.depth, t.fetch, sums);
+    store_sums(c, t.c_stride, t.accumulate, sums);
+    if (t.bias != nullptr || t.relu) {
+      finish_panel(c, t.c_stride, kRows, t.bias == nullptr ? nullptr : t.bias + j * kPanel, t.relu);
+    }
   }
-  if (t.bias != nullptr || t.relu) finish_tile(t, kRows);
 }
 
 template <int... kIndex>
@@ -122,20 +113,22 @@ struct Strips {
   std::int64_t count, shorter_rows, longer;
 };
 
+std::int64_t most_depth(const Product& p) { return p.b_transposed ? kTransposedDepth : kDepth; }
+bool streams_panels(const Product& p) { return p.rows < p.columns; }
+
 class Multiplication {
  public:
   Multiplication(const Product& product, float* scratch)
       : p_(product), strips_(product.rows), panels_((product.columns + kPanel - 1) / kPanel), scratch_(scratch) {}
 
   void run() {
-    const std::int64_t blocks = (p_.depth + kDepth - 1) / kDepth;
+    const std::int64_t most = most_depth(p_), blocks = (p_.depth + most - 1) / most;
     for (std::int64_t block = 0; block < blocks; ++block) {
       begin_ = cut(block, blocks);
       depth_ = cut(block + 1, blocks) - begin_;
       first_ = block == 0;
       last_ = block == blocks - 1;
-      // The larger operand is packed piece by piece, the smaller one as a whole.
-      p_.rows < p_.columns ? stream_panels() : stream_strips();
+      streams_panels(p_) ? stream_panels() : stream_strips();
     }
   }
 
@@ -145,27 +138,33 @@ class Multiplication {
     return block == blocks ? p_.depth : p_.depth * block / blocks / kWidth * kWidth;
   }
 
+  // b is the larger operand.
   void stream_panels() {
     float* panel = scratch_;
     float* strips = panel + depth_ * kPanel + kWidth;
     for (std::int64_t s = 0; s < strips_.count; ++s) pack_strip(s, strips + strips_.begin(s) * depth_);
+    if (!p_.b_transposed) set_fetch(p_.b + (begin_ + depth_) * p_.b_stride, last_ ? 0 : depth_ * p_.b_stride);
     for (std::int64_t j = 0; j < panels_; ++j) {
+      if (p_.b_transposed) {
+        set_fetch(p_.b + (j + 1) * kPanel * p_.b_stride, j + 1 < panels_ ? kPanel * p_.b_stride : 0);
+      }
       pack_panel(j, panel);
       for (std::int64_t s = 0; s < strips_.count; ++s) {
-        multiply(s, j, strips + strips_.begin(s) * depth_, panel, fetch_panel(j + 1, s));
+        multiply(s, j, 1, strips + strips_.begin(s) * depth_, panel, next_fetch());
       }
     }
   }
 
+  // a is the larger operand.
   void stream_strips() {
     float* strip = scratch_;
     float* panels = strip + depth_ * kTileRows + kWidth;
     for (std::int64_t j = 0; j < panels_; ++j) pack_panel(j, panels + j * depth_ * kPanel);
+    const std::int64_t whole = p_.columns / kPanel;
     for (std::int64_t s = 0; s < strips_.count; ++s) {
       pack_strip(s, strip);
-      for (std::int64_t j = 0; j < panels_; ++j) {
-        multiply(s, j, strip, panels + j * depth_ * kPanel, {strip, 0, 1, 0});
-      }
+      if (whole > 0) multiply(s, 0, whole, strip, panels, strip);
+      if (whole < panels_) multiply(s, whole, 1, strip, panels + whole * depth_ * kPanel, strip);
     }
   }
 
@@ -190,21 +189,26 @@ class Multiplication {
     }
   }
 
-  // The part of the next panel's source that strip s fetches: each strip has `depth` turns.
-  Fetch fetch_panel(std::int64_t j, std::int64_t s) const {
-    if (j >= panels_ || s >= kPanel / kLine) return {p_.b, 0, 1, 0};
-    const std::int64_t column = j * kPanel;
-    if (!p_.b_transposed) return {p_.b + begin_ * p_.b_stride + column + s * kLine, p_.b_stride, depth_, 0};
-    const std::int64_t lines = (depth_ + kLine - 1) / kLine;
-    return {p_.b + (column + s * kLine) * p_.b_stride + begin_, kLine, lines, p_.b_stride - lines * kLine};
+  void set_fetch(const float* from, std::int64_t count) {
+    fetch_ = from;
+    fetch_end_ = from + count;
   }
 
-  void multiply(std::int64_t s, std::int64_t j, const float* strip, const float* panel, const Fetch& fetch) const {
-    const std::int64_t column = j * kPanel, columns = smaller(kPanel, p_.columns - column);
+  // Where the next tile goes on fetching. At the end: lines that are near anyway.
+  const float* next_fetch() {
+    if (fetch_ >= fetch_end_) return scratch_;
+    const float* from = fetch_;
+    fetch_ += depth_ * kLine;
+    return from;
+  }
+
+  void multiply(std::int64_t s, std::int64_t j, std::int64_t count, const float* strip, const float* panel,
+                const float* fetch) const {
+    const std::int64_t column = j * kPanel, columns = p_.columns - column;
     float* c = p_.c + strips_.begin(s) * p_.c_stride + column;
     const float* bias = last_ && p_.bias != nullptr ? p_.bias + column : nullptr;
-    const Tile tile{depth_, strip, panel, c, p_.c_stride, !first_, bias, last_ && p_.relu, fetch};
-    if (columns == kPanel) return multiply_rows(tile, strips_.size(s), kTileSizes{});
+    const Tile tile{depth_, strip, panel, count, c, p_.c_stride, !first_, bias, last_ && p_.relu, fetch};
+    if (columns >= kPanel) return multiply_rows(tile, strips_.size(s), kTileSizes{});
     multiply_edge(tile, strips_.size(s), columns);
   }
 
@@ -212,9 +216,9 @@ class Multiplication {
   static void multiply_edge(Tile tile, std::int64_t rows, std::int64_t columns) {
     float c[kTileRows * kPanel] = {}, bias[kPanel] = {};
     float* const target = tile.c;
-    if (tile.accumulate) pack_straight(target, tile.c_stride, rows, columns, kPanel, c, kPanel);
-    if (tile.bias != nullptr) pack_straight(tile.bias, 0, 1, columns, kPanel, bias, kPanel);
     const std::int64_t stride = tile.c_stride;
+    if (tile.accumulate) pack_straight(target, stride, rows, columns, kPanel, c, kPanel);
+    if (tile.bias != nullptr) pack_straight(tile.bias, 0, 1, columns, kPanel, bias, kPanel);
     tile.c = c;
     tile.c_stride = kPanel;
     tile.bias = tile.bias == nullptr ? nullptr : bias;
@@ -232,17 +236,25 @@ class Multiplication {
   float* scratch_;
   std::int64_t begin_ = 0, depth_ = 0;
   bool first_ = false, last_ = false;
+  const float* fetch_ = nullptr;
+  const float* fetch_end_ = nullptr;
 };
+
+bool suits_dots(const Product& p) {
+  return p.b_transposed && !p.a_transposed && p.rows <= kMostDotRows && p.bias == nullptr && !p.relu;
+}
 
 }  // namespace
 
-std::int64_t EAVE_WIDE(multiply_scratch)(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
-  const std::int64_t block = smaller(depth, kDepth + kWidth);
-  const std::int64_t panels = (columns + kPanel - 1) / kPanel * kPanel;
-  const std::int64_t whole = rows < columns ? rows + kPanel : panels + kTileRows;
-  return block * whole + 2 * kWidth;
+std::int64_t EAVE_WIDE(multiply_scratch)(const Product& p) {
+  if (suits_dots(p)) return 0;
+  const std::int64_t depth = smaller(p.depth, most_depth(p) + kWidth);
+  const std::int64_t panels = (p.columns + kPanel - 1) / kPanel * kPanel;
+  return depth * (streams_panels(p) ? p.rows + kPanel : panels + kTileRows) + 2 * kWidth;
 }
 
-void EAVE_WIDE(multiply)(const Product& product, float* scratch) { Multiplication(product, scratch).run(); }
+void EAVE_WIDE(multiply)(const Product& product, float* scratch) {
+  suits_dots(product) ? multiply_dots(product) : Multiplication(product, scratch).run();
+}
 
 }  // namespace eave::cpu

@@ -10,7 +10,7 @@
 
 namespace eave::cpu {
 
-std::int64_t EAVE_WIDE(multiply_scratch)(std::int64_t rows, std::int64_t columns, std::int64_t depth);
+std::int64_t EAVE_WIDE(multiply_scratch)(const Product& product);
 void EAVE_WIDE(multiply)(const Product& product, float* scratch);
 std::int64_t EAVE_WIDE(pooled_gradient_scratch)(const PooledConvolution& shape);
 void EAVE_WIDE(pooled_gradient)(const PooledConvolution& shape, const PooledGradient& gradient, float* scratch);

@@ -27,26 +27,40 @@ EAVE_INLINE void store(float* into, Vector value) { *reinterpret_cast<AnyVector*
 // In a register: kept from becoming a memory operand of every use.
 EAVE_INLINE Vector broadcast(float value) {
   Vector all = value - Vector{};
-  asm("" : "+x"(all));
+  asm("" : "+v"(all));
   return all;
 }
 
-// rows[i] lane j ↔ rows[j] lane i, by exchanging blocks of 1, 2, 4 … lanes between rows as far apart.
+// Which lanes of two vectors (the second one's count on from kWidth) form each of them after an exchange of blocks.
+template <int kApart>
+struct ExchangeLanes {
+  constexpr ExchangeLanes() {
+    for (int lane = 0; lane < kWidth; ++lane) {
+      first[lane] = (lane & kApart) == 0 ? lane : kWidth + lane - kApart;
+      second[lane] = (lane & kApart) == 0 ? lane + kApart : kWidth + lane;
+    }
+  }
+  alignas(64) std::int32_t first[kWidth]{};
+  alignas(64) std::int32_t second[kWidth]{};
+};
+
+// Exchanges blocks of kApart lanes: a's odd blocks for b's even ones.
+template <int kApart>
+EAVE_INLINE void exchange(Vector& a, Vector& b) {
+  static constexpr ExchangeLanes<kApart> kLanes;
+  const Vector old_a = a, old_b = b;
+  a = __builtin_shuffle(old_a, old_b, *reinterpret_cast<const Lanes*>(kLanes.first));
+  b = __builtin_shuffle(old_a, old_b, *reinterpret_cast<const Lanes*>(kLanes.second));
+}
+
 template <int kApart>
 EAVE_INLINE void exchange_blocks(Vector* rows) {
-  Lanes low, high;
-  for (int lane = 0; lane < kWidth; ++lane) {
-    low[lane] = (lane & kApart) == 0 ? lane : kWidth + lane - kApart;
-    high[lane] = (lane & kApart) == 0 ? lane + kApart : kWidth + lane;
-  }
-  for (int i = 0; i < kWidth; ++i) {
-    if ((i & kApart) != 0) continue;
-    const Vector a = rows[i], b = rows[i + kApart];
-    rows[i] = __builtin_shuffle(a, b, low);
-    rows[i + kApart] = __builtin_shuffle(a, b, high);
+  EAVE_UNROLL for (int i = 0; i < kWidth; ++i) {
+    if ((i & kApart) == 0) exchange<kApart>(rows[i], rows[i + kApart]);
   }
 }
 
+// rows[i] lane j <-> rows[j] lane i, by exchanging blocks of 1, 2, 4 ... lanes between rows as far apart.
 EAVE_INLINE void transpose(Vector* rows) {
   exchange_blocks<1>(rows);
   exchange_blocks<2>(rows);
