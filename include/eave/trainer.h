@@ -40,9 +40,12 @@ struct TrainingPlan {
   double slow_factor = 1;  // this rank's computing is stretched by sleeping: a slow rank for experiments
 };
 
-// Where a trainer tells what happens.
+// Where a trainer tells what happens; each may be left empty.
 struct TrainingEvents {
-  std::function<void(const StepRecord&)> step;              // this rank's record
+  // How far this rank is, at the end of a step, every 0.2 s or less often, whatever log_every_steps: the fields up to
+  // `seconds`; the loss is the mean since the last glance.
+  std::function<void(const StepRecord&)> glance;
+  std::function<void(const StepRecord&)> step;              // this rank's record, each log_every_steps
   std::function<void(const EvaluationRecord&)> evaluation;  // on all ranks
   // On rank 0 alone, before each evaluation and after 1000 records: those since the last time, of every rank in rank
   // order.

@@ -29,15 +29,15 @@ class Reporter {
   void header(const RunHeader& header) {
     if (metrics_) metrics_->write_header(header);
   }
-  void step(const StepRecord& record) { progress_.show(record); }
-  void evaluation(const EvaluationRecord& record) {
-    progress_.show(record, has_center_);
-    if (metrics_) metrics_->write_evaluation(record);
-  }
-  void records(const std::vector<std::vector<StepRecord>>& of_ranks) {
-    if (!metrics_) return;
-    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
-      metrics_->write_steps(static_cast<int>(rank), of_ranks[rank]);
+  TrainingEvents events() {
+    TrainingEvents events;
+    events.glance = [this](const StepRecord& record) { progress_.show(record); };
+    events.evaluation = [this](const EvaluationRecord& record) {
+      progress_.show(record, has_center_);
+      if (metrics_) metrics_->write_evaluation(record);
+    };
+    events.records = [this](const auto& of_ranks) { write(of_ranks); };
+    return events;
   }
   void end(const RunSummary& summary) {
     progress_.finish();
@@ -45,6 +45,12 @@ class Reporter {
   }
 
  private:
+  void write(const std::vector<std::vector<StepRecord>>& of_ranks) {
+    if (!metrics_) return;
+    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
+      metrics_->write_steps(static_cast<int>(rank), of_ranks[rank]);
+  }
+
   Progress progress_;
   bool has_center_;
   std::optional<MetricsWriter> metrics_;
@@ -173,14 +179,8 @@ class TrainingRun {
 
   void run() {
     announce();
-    const TrainingEvents events{[this](const StepRecord& record) {
-                                  if (reporter_) reporter_->step(record);
-                                },
-                                [this](const EvaluationRecord& record) {
-                                  if (reporter_) reporter_->evaluation(record);
-                                },
-                                [this](const auto& of_ranks) { reporter_->records(of_ranks); }};
-    const TrainingResult result = train(job_->parts(), job_->plan(), events);
+    const TrainingResult result =
+        train(job_->parts(), job_->plan(), reporter_ ? reporter_->events() : TrainingEvents());
     if (values_.has("run-dir")) job_->save_model(file("model.safetensors"));
     const RunSummary summary = summarise(values_, transport_, job_->plan(), result);
     if (is_first()) finish(summary);

@@ -9,7 +9,7 @@
 namespace eave {
 namespace {
 
-constexpr double kBarSeconds = 0.1, kLineSeconds = 10;
+constexpr double kLineSeconds = 10;
 constexpr int kBarWidth = 24;
 
 std::string clock_text(double seconds) {
@@ -43,15 +43,18 @@ std::string Progress::status(const StepRecord& record) const {
 
 void Progress::show(const StepRecord& record) {
   if (style_ == ProgressStyle::kOff) return;
-  if (std::isfinite(record.loss)) loss_ = loss_ < 0 ? record.loss : 0.95 * loss_ + 0.05 * record.loss;
+  if (std::isfinite(record.loss)) loss_ = loss_ < 0 ? record.loss : 0.8 * loss_ + 0.2 * record.loss;
+  style_ == ProgressStyle::kBar ? draw_bar(record) : print_line(record);
+}
+
+void Progress::print_line(const StepRecord& record) {
   const auto now = std::chrono::steady_clock::now();
-  const double since = std::chrono::duration<double>(now - shown_).count();
-  if (since < (style_ == ProgressStyle::kBar ? kBarSeconds : kLineSeconds)) return;
+  if (std::chrono::duration<double>(now - shown_).count() < kLineSeconds) return;
   shown_ = now;
-  if (style_ == ProgressStyle::kLines) {
-    std::fprintf(stderr, "%s\n", status(record).c_str());
-    return;
-  }
+  std::fprintf(stderr, "%s\n", status(record).c_str());
+}
+
+void Progress::draw_bar(const StepRecord& record) {
   const auto filled = static_cast<int>(kBarWidth * record.step / steps_);
   const std::string bar = std::string(static_cast<std::size_t>(filled), '#') +
                           std::string(static_cast<std::size_t>(kBarWidth - filled), '.');

@@ -14,18 +14,25 @@ enum class ProgressStyle { kBar, kLines, kOff };
 // "auto" is a bar when standard error shows on a terminal, else lines.
 ProgressStyle progress_style(const std::string& word, bool by_launcher);
 
-// Writes to standard error; standard output is left to results. Redraws at most 10 times a second; in lines style one
-// line every 10 seconds and one per evaluation.
+// Writes to standard error; standard output is left to results. A bar is drawn anew at each glance of the trainer; in
+// lines style there is one line every 10 seconds. Both get a line per evaluation.
 class Progress {
  public:
   // `by_launcher`: mpirun or the like started this process.
   Progress(const std::string& style, bool by_launcher, std::int64_t steps, double epochs);
-  void show(const StepRecord& record);
+  // Takes the bar away, so that a message of what ended the run stands on a line of its own.
+  ~Progress() { clear_bar(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(const StepRecord& glance);
   void show(const EvaluationRecord& record, bool has_center);
-  void finish();  // leaves the cursor on a fresh line
+  void finish();  // takes the bar away
 
  private:
   std::string status(const StepRecord& record) const;
+  void draw_bar(const StepRecord& record);
+  void print_line(const StepRecord& record);
   void clear_bar();
   ProgressStyle style_;
   bool by_launcher_;

@@ -19,6 +19,25 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 constexpr std::size_t kMostRecords = 1000;  // that wait for being told to rank 0
+constexpr std::chrono::milliseconds kBetweenGlances{200};
+
+// The mean loss of the samples of some steps.
+class LossMean {
+ public:
+  void add(const Score& score) {
+    sum_ += score.loss_sum;
+    samples_ += score.samples;
+  }
+  // NaN where there was no sample. Begins anew.
+  double take() {
+    const double samples = static_cast<double>(std::exchange(samples_, 0)), sum = std::exchange(sum_, 0);
+    return samples > 0 ? sum / samples : std::numeric_limits<double>::quiet_NaN();
+  }
+
+ private:
+  double sum_ = 0;
+  std::int64_t samples_ = 0;
+};
 
 // Running totals; a record is the difference between two of them.
 struct Totals {
@@ -66,7 +85,7 @@ class Loop {
       const bool due = plan_.evaluate_every_steps > 0 && (index + 1) % plan_.evaluate_every_steps == 0;
       if (is_last) parts_.communicator.finish();
       if (is_last || due) meet();
-      if (is_last || due || (index + 1) % plan_.log_every_steps == 0) log(index);
+      if (is_last || due || (index + 1) % plan_.log_every_steps == 0) log();
       if (is_last || due) outside_of_training([&] { evaluate_and_tell(index + 1); });
     }
     return {progress_, evaluation_};
@@ -84,11 +103,17 @@ class Loop {
     apply_update(step);
     progress_.samples += step.samples_everywhere;
     progress_.steps = index + 1;
-    loss_sum_ += score.loss_sum;
-    loss_samples_ += score.samples;
+    loss_.add(score);
+    loss_at_glance_.add(score);
     learning_rate_ = step.learning_rate;
     if (!std::isfinite(score.loss_sum)) throw Error(ExitCode::kDiverged, describe_divergence(step));
-    stretch(seconds_since(start) - (parts_.communicator.costs().seconds_waiting - waited));
+    const auto end = Clock::now();
+    stretch(std::chrono::duration<double>(end - start).count() -
+            (parts_.communicator.costs().seconds_waiting - waited));
+    if (events_.glance && end - glanced_ >= kBetweenGlances) {
+      glanced_ = end;
+      glance();
+    }
   }
 
   Score compute_gradients(const Batch& batch, const Step& step) {
@@ -156,18 +181,24 @@ class Loop {
     seconds_meeting_ += seconds_since(start);
   }
 
-  void log(std::int64_t index) {
+  StepRecord record_of_now(LossMean& loss) {
     pause();
     resume();
-    const Totals now = totals();
     StepRecord record;
-    record.step = index + 1;
+    record.step = progress_.steps;
     record.samples = progress_.samples;
     record.epoch = epochs();
-    record.loss =
-        loss_samples_ > 0 ? loss_sum_ / static_cast<double>(loss_samples_) : std::numeric_limits<double>::quiet_NaN();
+    record.loss = loss.take();
     record.learning_rate = learning_rate_;
     record.seconds = progress_.seconds;
+    return record;
+  }
+
+  void glance() { events_.glance(record_of_now(loss_at_glance_)); }
+
+  void log() {
+    const Totals now = totals();
+    StepRecord record = record_of_now(loss_);
     record.loading = now.loading - last_.loading;
     record.waiting = now.waiting - last_.waiting + std::exchange(seconds_meeting_, 0);
     record.exchanging = now.exchanging - last_.exchanging;
@@ -177,10 +208,8 @@ class Loop {
     logged_seconds_ = progress_.seconds;
     progress_.waiting += record.waiting;
     progress_.bytes += record.bytes;
-    loss_sum_ = 0;
-    loss_samples_ = 0;
     records_.push_back(record);
-    events_.step(record);
+    if (events_.step) events_.step(record);
     if (records_.size() == kMostRecords) outside_of_training([this] { tell_records(); });
   }
 
@@ -200,7 +229,7 @@ class Loop {
     evaluation_.samples = progress_.samples;
     evaluation_.epoch = epochs();
     evaluation_.seconds = progress_.seconds;
-    events_.evaluation(evaluation_);
+    if (events_.evaluation) events_.evaluation(evaluation_);
     if (!std::isfinite(evaluation_.center.loss)) {
       throw AgreedError(ExitCode::kDiverged, "training diverged: the test loss after step " +
                                                  std::to_string(steps_done) +
@@ -212,7 +241,7 @@ class Loop {
   void tell_records() {
     const std::vector<std::string> packed = parts_.transport.all_gather(pack(records_));
     records_.clear();
-    if (parts_.transport.rank() != 0) return;
+    if (parts_.transport.rank() != 0 || !events_.records) return;
     std::vector<std::vector<StepRecord>> of_ranks;
     for (const std::string& bytes : packed) of_ranks.push_back(unpack(bytes));
     events_.records(of_ranks);
@@ -225,8 +254,9 @@ class Loop {
   std::vector<StepRecord> records_;
   Totals last_;
   Clock::time_point interval_start_;
-  double logged_seconds_ = 0, seconds_meeting_ = 0, loss_sum_ = 0, learning_rate_ = 0;
-  std::int64_t loss_samples_ = 0;
+  double logged_seconds_ = 0, seconds_meeting_ = 0, learning_rate_ = 0;
+  LossMean loss_, loss_at_glance_;
+  Clock::time_point glanced_ = Clock::now();
   TrainingProgress progress_;
   EvaluationRecord evaluation_;
 };

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
@@ -105,6 +106,25 @@ TEST(Progress, is_that_of_rank_0_in_plain_lines_where_there_is_no_terminal) {
     EXPECT_EQ(count(ended.errors, "test accuracy"), 2) << ended.errors;
     EXPECT_EQ(ended.errors.find_first_of("\r\033"), std::string::npos) << ended.errors;
   }
+}
+
+TEST(Progress, as_a_bar_moves_by_the_clock_and_leaves_no_trace) {
+  const Place place;
+  const std::string words = "train" + std::string(kQuick) + "--progress bar --log-every 1000000 --run-dir run ";
+  const Ended ended = place.eave(words + "--slow-rank 0:300x --epochs 10");
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  const auto summary = nlohmann::json::parse(place.read("run/summary.json"));
+  const double seconds = summary.at("seconds");
+  ASSERT_GT(seconds, 0.5);
+  EXPECT_GE(static_cast<double>(count(ended.errors, "\r[")), seconds / 0.2 / 2) << "half, where there is much to do";
+  EXPECT_LE(static_cast<double>(count(ended.errors, "\r[")), seconds / 0.2);
+  // Its loss is finite for two steps, and then no longer.
+  const Ended failed = place.eave(words +
+                                  "--slow-rank 0:1000x --batch 97 --synthetic-size 12 --lr 500000 --overwrite "
+                                  "--epochs 5 --evaluate-every 5");
+  EXPECT_EQ(failed.code, 76) << failed.errors;
+  EXPECT_TRUE(failed.says("\r[")) << failed.errors;
+  EXPECT_TRUE(failed.says("\r\033[Keave: training diverged")) << failed.errors;
 }
 
 }  // namespace

@@ -65,12 +65,14 @@ TrainingParts Training::parts() {
 }
 
 TrainingResult Training::run() {
-  const TrainingEvents events{[this](const StepRecord& record) {
-                                steps.push_back(record);
-                                at_step(record);
-                              },
-                              [this](const EvaluationRecord& record) { evaluations.push_back(record); },
-                              [this](const auto& of_ranks) { records.push_back(of_ranks); }};
+  TrainingEvents events;
+  events.glance = [this](const StepRecord& record) { glances.push_back(record); };
+  events.step = [this](const StepRecord& record) {
+    steps.push_back(record);
+    at_step(record);
+  };
+  events.evaluation = [this](const EvaluationRecord& record) { evaluations.push_back(record); };
+  events.records = [this](const auto& of_ranks) { records.push_back(of_ranks); };
   return train(parts(), setting_.plan, events);
 }
 

@@ -73,6 +73,7 @@ class Training {
 
   std::function<void(const StepRecord&)> at_step = [](const StepRecord&) {};
   // As they were told:
+  std::vector<StepRecord> glances;
   std::vector<StepRecord> steps;  // of this rank
   std::vector<EvaluationRecord> evaluations;
   std::vector<std::vector<std::vector<StepRecord>>> records;
