@@ -76,8 +76,8 @@ class AgreedError : public Error {
 };
 
 // Collective. Runs `stage` on every rank; when it throws on any of them, throws the same AgreedError on all. The
-// message is that of the ranks that failed: once when every rank says the same, otherwise by rank and host. The code is
-// that of the lowest rank that failed. For set-up, where a wrong option or file usually fails on all ranks alike.
+// code and the message are those of the lowest rank that failed; unless every rank says the same, with its rank and
+// host, and with the other ranks that failed. For set-up, where a wrong option or file usually fails on all ranks alike.
 // `stage` must not communicate: a rank that fails would leave the others waiting in it.
 void agree(Transport& transport, const std::function<void()>& stage);
 

@@ -1,6 +1,5 @@
 // What ranks settle between them with small messages.
 #include <algorithm>
-#include <map>
 
 #include "base/host.h"
 #include "eave/transport.h"
@@ -27,20 +26,26 @@ Report unpack(int rank, const std::string& text) {
   return {rank, std::stoi(text), text.substr(first + 1, second - first - 1), text.substr(second + 1)};
 }
 
-std::string who(const std::vector<Report>& reports) {
-  if (reports.size() == 1) return "rank " + std::to_string(reports[0].rank) + " on " + reports[0].host;
-  std::string text = "ranks";
-  for (const Report& report : reports) text += (&report == &reports[0] ? " " : ", ") + std::to_string(report.rank);
+constexpr std::size_t kMostNamed = 8;  // ranks in one message
+
+// "rank 3", "ranks 0, 1, 4", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 120 others"
+std::string name_ranks(const std::vector<Report>& reports) {
+  std::string text = reports.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(reports.size(), kMostNamed); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(reports[i].rank);
+  if (reports.size() > kMostNamed) text += " and " + std::to_string(reports.size() - kMostNamed) + " others";
   return text;
 }
 
-std::string merge(const std::vector<Report>& reports, int ranks) {
-  std::map<std::string, std::vector<Report>> by_message;
-  for (const Report& report : reports) by_message[report.message].push_back(report);
-  const auto& [message, first] = *by_message.begin();
-  if (first.size() == static_cast<std::size_t>(ranks)) return message;
-  std::string text;
-  for (const auto& [each, group] : by_message) text += (text.empty() ? "" : "\n") + who(group) + ": " + each;
+// In full what the lowest rank says; who else failed, and whether alike.
+std::string merge(const std::vector<Report>& reports, std::size_t ranks) {
+  std::vector<Report> alike, otherwise;
+  for (const Report& report : reports)
+    (report.message == reports.front().message ? alike : otherwise).push_back(report);
+  if (alike.size() == ranks) return alike.front().message;
+  std::string text = name_ranks(alike) + (alike.size() == 1 ? " on " + alike.front().host : "") + ": ";
+  text += alike.front().message;
+  if (!otherwise.empty()) text += "; " + name_ranks(otherwise) + " failed too, for other reasons";
   return text;
 }
 
@@ -52,7 +57,7 @@ void agree(Transport& transport, const std::function<void()>& stage) {
   for (std::size_t rank = 0; rank < outcomes.size(); ++rank)
     if (!outcomes[rank].empty()) reports.push_back(unpack(static_cast<int>(rank), outcomes[rank]));
   if (reports.empty()) return;
-  throw AgreedError(static_cast<ExitCode>(reports.front().code), merge(reports, transport.size()));
+  throw AgreedError(static_cast<ExitCode>(reports.front().code), merge(reports, outcomes.size()));
 }
 
 std::vector<double> sum_over_ranks(Transport& transport, const std::vector<double>& mine) {

@@ -67,6 +67,28 @@ TEST(Failure, agreed_names_the_ranks_that_failed) {
   EXPECT_EQ(ended.printed, "eave: ranks 1, 3: no such file: x\n");
 }
 
+TEST(Failure, agreed_though_each_rank_has_its_own_is_one_message_of_the_lowest_rank) {
+  const auto differently = [](int first) {
+    return [first](Transport& transport) {
+      agree(transport, [&] {
+        if (transport.rank() < first) return;
+        const bool is_first = transport.rank() == first;
+        throw Error(is_first ? ExitCode::kBadData : ExitCode::kInputMissing,
+                    is_first ? "z: bad magic" : "no such file: " + std::to_string(transport.rank()));
+      });
+    };
+  };
+  const Ended three = run("threads", 4, differently(1));
+  EXPECT_EQ(three.code, 65);
+  EXPECT_EQ(three.printed.find("eave: rank 1 on "), 0u) << three.printed;
+  EXPECT_NE(three.printed.find(": z: bad magic; ranks 2, 3 failed too, for other reasons\n"), std::string::npos)
+      << three.printed;
+  EXPECT_EQ(lines(three.printed), 1) << three.printed;
+  const Ended many = run("threads", 12, differently(0));
+  EXPECT_NE(many.printed.find("bad magic; ranks 1, 2, 3, 4, 5, 6, 7, 8 and 3 others failed too"), std::string::npos)
+      << many.printed;
+}
+
 TEST(Failure, that_is_no_error_of_eave_ends_with_70_and_lack_of_memory_with_71) {
   const auto throws = [](auto exception) {
     return [exception](Transport& transport) {
