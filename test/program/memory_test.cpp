@@ -13,6 +13,10 @@ namespace {
 constexpr int kBatch = 32;
 constexpr std::int64_t kEvaluationBatch = 128;  // the default
 
+constexpr const char* kColoured =
+    " --data synthetic --synthetic-size 32 --synthetic-channels 3 --synthetic-samples 1000 "
+    "--synthetic-test-samples 256";
+
 std::int64_t allowed_bytes(const std::string& model, ImageShape shape) {
   TestModel replica(model_specification(model), shape, 10, kBatch);
   const TestBatch evaluated(shape, 10, kEvaluationBatch);
@@ -37,11 +41,8 @@ void expect_within_bound(const std::string& model, ImageShape shape, const std::
 
 TEST(PeakMemory, of_mlp_is_within_its_bound) { expect_within_bound("mlp", {28, 28, 1}, ""); }
 TEST(PeakMemory, of_lenet_is_within_its_bound) { expect_within_bound("lenet", {28, 28, 1}, ""); }
-TEST(PeakMemory, of_resnet20_is_within_its_bound) {
-  expect_within_bound("resnet20", {32, 32, 3},
-                      " --data synthetic --synthetic-size 32 --synthetic-channels 3 --synthetic-samples 1000 "
-                      "--synthetic-test-samples 256");
-}
+TEST(PeakMemory, of_resnet20_is_within_its_bound) { expect_within_bound("resnet20", {32, 32, 3}, kColoured); }
+TEST(PeakMemory, of_cifar7_is_within_its_bound) { expect_within_bound("cifar7", {28, 28, 3}, kColoured); }
 
 }  // namespace
 }  // namespace eave
