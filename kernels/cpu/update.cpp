@@ -10,12 +10,18 @@ namespace {
 
 enum class Momentum { kNone, kHeavyBall, kNesterov };
 
+enum class Elastic { kNone, kPull, kArriveAndPull };
+
+Elastic elastic_of(const Pull& pull) { return pull.center_is_behind ? Elastic::kArriveAndPull : Elastic::kPull; }
+
 // Called with x from before the step; `step` is what the optimizer subtracts.
-template <bool kPull>
-EAVE_INLINE void move(float* __restrict parameters, float x, float step, const float* __restrict center,
+template <Elastic kElastic>
+EAVE_INLINE void move(float* __restrict parameters, float x, float step, float* __restrict center,
                       float* __restrict difference, float alpha, std::size_t i) {
-  if constexpr (kPull) {
-    const float d = alpha * (x - center[i]);
+  if constexpr (kElastic != Elastic::kNone) {
+    float c = center[i];
+    if constexpr (kElastic == Elastic::kArriveAndPull) center[i] = c += difference[i];
+    const float d = alpha * (x - c);
     difference[i] = d;
     parameters[i] = x - step - d;
   } else {
@@ -23,10 +29,10 @@ EAVE_INLINE void move(float* __restrict parameters, float x, float step, const f
   }
 }
 
-template <Momentum kMomentum, bool kPull>
+template <Momentum kMomentum, Elastic kElastic>
 EAVE_INLINE void pass_sgd(float* __restrict parameters, const float* __restrict gradients, float* __restrict velocity,
-                          std::size_t size, const SgdStep& step, const float* __restrict center,
-                          float* __restrict difference, float alpha) {
+                          std::size_t size, const SgdStep& step, float* __restrict center, float* __restrict difference,
+                          float alpha) {
   for (std::size_t i = 0; i < size; ++i) {
     const float x = parameters[i];
     float s = step.gradient_scale * (gradients[i] + step.weight_decay * x);
@@ -35,14 +41,14 @@ EAVE_INLINE void pass_sgd(float* __restrict parameters, const float* __restrict 
       velocity[i] = v;
       s = kMomentum == Momentum::kNesterov ? s + step.momentum * v : v;
     }
-    move<kPull>(parameters, x, step.step_scale * s, center, difference, alpha, i);
+    move<kElastic>(parameters, x, step.step_scale * s, center, difference, alpha, i);
   }
 }
 
-template <bool kPull>
+template <Elastic kElastic>
 EAVE_INLINE void pass_adamw(float* __restrict parameters, const float* __restrict gradients, float* __restrict first,
-                            float* __restrict second, std::size_t size, const AdamwStep& step,
-                            const float* __restrict center, float* __restrict difference, float alpha) {
+                            float* __restrict second, std::size_t size, const AdamwStep& step, float* __restrict center,
+                            float* __restrict difference, float alpha) {
   for (std::size_t i = 0; i < size; ++i) {
     const float x = parameters[i], g = gradients[i];
     const float m = step.beta1 * first[i] + step.fresh1 * g;
@@ -50,7 +56,21 @@ EAVE_INLINE void pass_adamw(float* __restrict parameters, const float* __restric
     first[i] = m;
     second[i] = v;
     const float s = step.decay * x + step.rate * m / (std::sqrt(v) * step.root_scale + step.epsilon);
-    move<kPull>(parameters, x, s, center, difference, alpha, i);
+    move<kElastic>(parameters, x, s, center, difference, alpha, i);
+  }
+}
+
+template <Elastic kElastic>
+EAVE_INLINE void choose_sgd(float* __restrict x, const float* __restrict g, float* __restrict v, std::size_t size,
+                            Momentum momentum, const SgdStep& step, float* __restrict c, float* __restrict d,
+                            float alpha) {
+  switch (momentum) {
+    case Momentum::kNone:
+      return pass_sgd<Momentum::kNone, kElastic>(x, g, v, size, step, c, d, alpha);
+    case Momentum::kHeavyBall:
+      return pass_sgd<Momentum::kHeavyBall, kElastic>(x, g, v, size, step, c, d, alpha);
+    case Momentum::kNesterov:
+      return pass_sgd<Momentum::kNesterov, kElastic>(x, g, v, size, step, c, d, alpha);
   }
 }
 
@@ -58,43 +78,38 @@ EAVE_INLINE void pass_adamw(float* __restrict parameters, const float* __restric
 // too many, and it would give up on vectors.
 EAVE_MULTIVERSION void run_sgd(float* __restrict x, const float* __restrict g, float* __restrict v, std::size_t size,
                                Momentum momentum, SgdStep step) {
-  switch (momentum) {
-    case Momentum::kNone:
-      return pass_sgd<Momentum::kNone, false>(x, g, v, size, step, nullptr, nullptr, 0);
-    case Momentum::kHeavyBall:
-      return pass_sgd<Momentum::kHeavyBall, false>(x, g, v, size, step, nullptr, nullptr, 0);
-    case Momentum::kNesterov:
-      return pass_sgd<Momentum::kNesterov, false>(x, g, v, size, step, nullptr, nullptr, 0);
-  }
+  choose_sgd<Elastic::kNone>(x, g, v, size, momentum, step, nullptr, nullptr, 0);
 }
 
-EAVE_MULTIVERSION void run_sgd_pulled(float* __restrict x, const float* __restrict g, float* __restrict v,
-                                      std::size_t size, Momentum momentum, SgdStep step, const float* __restrict c,
-                                      float* __restrict d, float alpha) {
-  switch (momentum) {
-    case Momentum::kNone:
-      return pass_sgd<Momentum::kNone, true>(x, g, v, size, step, c, d, alpha);
-    case Momentum::kHeavyBall:
-      return pass_sgd<Momentum::kHeavyBall, true>(x, g, v, size, step, c, d, alpha);
-    case Momentum::kNesterov:
-      return pass_sgd<Momentum::kNesterov, true>(x, g, v, size, step, c, d, alpha);
-  }
+EAVE_MULTIVERSION void run_sgd_elastic(float* __restrict x, const float* __restrict g, float* __restrict v,
+                                       std::size_t size, Momentum momentum, SgdStep step, float* __restrict c,
+                                       float* __restrict d, float alpha, Elastic elastic) {
+  elastic == Elastic::kPull ? choose_sgd<Elastic::kPull>(x, g, v, size, momentum, step, c, d, alpha)
+                            : choose_sgd<Elastic::kArriveAndPull>(x, g, v, size, momentum, step, c, d, alpha);
 }
 
 EAVE_MULTIVERSION void run_adamw(float* __restrict x, const float* __restrict g, float* __restrict m,
                                  float* __restrict v, std::size_t size, AdamwStep step) {
-  pass_adamw<false>(x, g, m, v, size, step, nullptr, nullptr, 0);
+  pass_adamw<Elastic::kNone>(x, g, m, v, size, step, nullptr, nullptr, 0);
 }
 
-EAVE_MULTIVERSION void run_adamw_pulled(float* __restrict x, const float* __restrict g, float* __restrict m,
-                                        float* __restrict v, std::size_t size, AdamwStep step,
-                                        const float* __restrict c, float* __restrict d, float alpha) {
-  pass_adamw<true>(x, g, m, v, size, step, c, d, alpha);
+EAVE_MULTIVERSION void run_adamw_elastic(float* __restrict x, const float* __restrict g, float* __restrict m,
+                                         float* __restrict v, std::size_t size, AdamwStep step, float* __restrict c,
+                                         float* __restrict d, float alpha, Elastic elastic) {
+  elastic == Elastic::kPull ? pass_adamw<Elastic::kPull>(x, g, m, v, size, step, c, d, alpha)
+                            : pass_adamw<Elastic::kArriveAndPull>(x, g, m, v, size, step, c, d, alpha);
 }
 
-EAVE_MULTIVERSION void run_pull(float* __restrict x, const float* __restrict c, float* __restrict d, std::size_t size,
-                                float alpha) {
-  for (std::size_t i = 0; i < size; ++i) move<true>(x, x[i], 0.0f, c, d, alpha, i);
+template <Elastic kElastic>
+EAVE_INLINE void pass_pull(float* __restrict x, float* __restrict c, float* __restrict d, std::size_t size,
+                           float alpha) {
+  for (std::size_t i = 0; i < size; ++i) move<kElastic>(x, x[i], 0.0f, c, d, alpha, i);
+}
+
+EAVE_MULTIVERSION void run_pull(float* __restrict x, float* __restrict c, float* __restrict d, std::size_t size,
+                                float alpha, Elastic elastic) {
+  elastic == Elastic::kPull ? pass_pull<Elastic::kPull>(x, c, d, size, alpha)
+                            : pass_pull<Elastic::kArriveAndPull>(x, c, d, size, alpha);
 }
 
 EAVE_MULTIVERSION void run_difference(float* __restrict d, const float* __restrict x, const float* __restrict c,
@@ -122,8 +137,8 @@ void update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const Sg
                             : step.nesterov  ? Momentum::kNesterov
                                              : Momentum::kHeavyBall;
   if (pull != nullptr) {
-    run_sgd_pulled(parameters.data(), gradients.data(), velocity.data(), parameters.size(), momentum, step,
-                   pull->center.data(), pull->difference.data(), pull->alpha);
+    run_sgd_elastic(parameters.data(), gradients.data(), velocity.data(), parameters.size(), momentum, step,
+                    pull->center.data(), pull->difference.data(), pull->alpha, elastic_of(*pull));
   } else {
     run_sgd(parameters.data(), gradients.data(), velocity.data(), parameters.size(), momentum, step);
   }
@@ -132,15 +147,16 @@ void update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const Sg
 void update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
                   const Pull* pull) {
   if (pull != nullptr) {
-    run_adamw_pulled(parameters.data(), gradients.data(), first.data(), second.data(), parameters.size(), step,
-                     pull->center.data(), pull->difference.data(), pull->alpha);
+    run_adamw_elastic(parameters.data(), gradients.data(), first.data(), second.data(), parameters.size(), step,
+                      pull->center.data(), pull->difference.data(), pull->alpha, elastic_of(*pull));
   } else {
     run_adamw(parameters.data(), gradients.data(), first.data(), second.data(), parameters.size(), step);
   }
 }
 
 void pull_parameters(Slice parameters, const Pull& pull) {
-  run_pull(parameters.data(), pull.center.data(), pull.difference.data(), parameters.size(), pull.alpha);
+  run_pull(parameters.data(), pull.center.data(), pull.difference.data(), parameters.size(), pull.alpha,
+           elastic_of(pull));
 }
 
 void write_difference(Slice difference, ConstSlice parameters, ConstSlice center, float scale) {

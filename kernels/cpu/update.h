@@ -19,7 +19,8 @@ struct SgdStep {
   bool nesterov = false;
 };
 
-// `velocity` is empty when momentum is 0. 12 bytes, with velocity 20; the pull adds 8. `pull` may be null.
+// `velocity` is empty when momentum is 0. 12 bytes, with velocity 20; the pull adds 8, the center's arrival 8 more.
+// `pull` may be null.
 void update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step, const Pull* pull);
 
 // m ← β₁m + (1 − β₁)g;  v ← β₂v + (1 − β₂)g²;  x ← x − decay·x − rate·m / (√v·root_scale + ε).
@@ -34,11 +35,11 @@ struct AdamwStep {
   float decay = 0;  // η · weight decay
 };
 
-// 28 bytes; the pull adds 8. `pull` may be null.
+// 28 bytes; the pull adds 8, the center's arrival 8 more. `pull` may be null.
 void update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
                   const Pull* pull);
 
-// The pull without a step: difference = alpha·(x − center);  x ← x − difference. 16 bytes.
+// The pull without a step. 16 bytes, with the center's arrival 24.
 void pull_parameters(Slice parameters, const Pull& pull);
 
 // difference = scale·(x − center). 12 bytes.

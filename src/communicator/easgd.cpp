@@ -16,6 +16,7 @@
 // The sum of all x_i and c is not changed by an exchange of the first two orders. The center moves by one addition of
 // the same sum on every rank, which leaves no room for ranks to differ.
 #include <algorithm>
+#include <utility>
 
 #include "communicator/begin.h"
 #include "communicator/easgd_settings.h"
@@ -42,7 +43,6 @@ class Easgd final : public Communicator {
 
   std::optional<Pull> before_update(const Step& step) override {
     if (settings_.order != ElasticOrder::kPaper || !exchanges_in(step)) return {};
-    settle();
     return pull();
   }
 
@@ -74,10 +74,13 @@ class Easgd final : public Communicator {
     return (step.index + 1) % settings_.tau == 0;
   }
 
-  Pull pull() { return {center_.slice(), alpha_, difference_.slice()}; }
+  // The last exchange's sum arrives in the center in the same pass.
+  Pull pull() {
+    if (is_center_behind_) seconds_waiting_ += exchange_.wait();
+    return {center_.slice(), alpha_, difference_.slice(), std::exchange(is_center_behind_, false)};
+  }
 
   void exchange_after_step() {
-    settle();
     cpu::pull_parameters(replica_.parameters, pull());
     start();
   }
@@ -95,7 +98,7 @@ class Easgd final : public Communicator {
     if (!settings_.overlap) settle();
   }
 
-  // The last exchange's sum arrives in the center.
+  // The last exchange's sum arrives in the center now.
   void settle() {
     if (!is_center_behind_) return;
     seconds_waiting_ += exchange_.wait();

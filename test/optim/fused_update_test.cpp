@@ -18,10 +18,10 @@ struct Arena {
         v(random_floats(size, 3)),
         w(random_floats(size, 4)),
         c(random_floats(size, 5)),
-        d(size) {
+        d(random_floats(size, 6)) {
     for (float& value : w) value *= value;
   }
-  Pull pull(float alpha) { return {c, alpha, d}; }
+  Pull pull(float alpha, bool center_is_behind = false) { return {c, alpha, d, center_is_behind}; }
   std::vector<float> x, g, v, w, c, d;
 };
 
@@ -76,24 +76,39 @@ TEST(FusedUpdate, adamw_gives_the_bits_of_plain_scalar_arithmetic_at_every_vecto
   }
 }
 
-TEST(FusedUpdate, pull_equals_separate_passes) {
+// The pull as passes of its own, around `update`.
+template <class Update>
+void pull_in_separate_passes(Arena& arena, float alpha, bool center_is_behind, Update update) {
+  if (center_is_behind) cpu::move_center(arena.c, arena.d);
+  cpu::write_difference(arena.d, arena.x, arena.c, alpha);
+  update();
+  for (std::size_t i = 0; i < arena.x.size(); ++i) arena.x[i] -= arena.d[i];
+}
+
+void expect_same_bits(const Arena& fused, const Arena& separate) {
+  EXPECT_EQ(fused.x, separate.x) << fused.x.size();
+  EXPECT_EQ(fused.d, separate.d) << fused.x.size();
+  EXPECT_EQ(fused.c, separate.c) << fused.x.size();
+}
+
+class FusedPull : public ::testing::TestWithParam<bool> {};
+
+TEST_P(FusedPull, equals_separate_passes_with_sgd) {
   for (const std::size_t size : kSizes) {
     for (const std::size_t velocity : {std::size_t{0}, size}) {
       const cpu::SgdStep step{.step_scale = 0.1f, .momentum = 0.9f, .weight_decay = 1e-3f};
       Arena fused(size), separate(size);
-      const Pull pull = fused.pull(0.25f);
+      const Pull pull = fused.pull(0.25f, GetParam());
       cpu::update_sgd(fused.x, fused.g, Slice(fused.v).first(velocity), step, &pull);
-
-      cpu::write_difference(separate.d, separate.x, separate.c, 0.25f);
-      cpu::update_sgd(separate.x, separate.g, Slice(separate.v).first(velocity), step, nullptr);
-      for (std::size_t i = 0; i < size; ++i) separate.x[i] -= separate.d[i];
-      EXPECT_EQ(fused.x, separate.x) << size;
-      EXPECT_EQ(fused.d, separate.d) << size;
+      pull_in_separate_passes(separate, 0.25f, GetParam(), [&] {
+        cpu::update_sgd(separate.x, separate.g, Slice(separate.v).first(velocity), step, nullptr);
+      });
+      expect_same_bits(fused, separate);
     }
   }
 }
 
-TEST(FusedUpdate, adamw_pull_equals_separate_passes) {
+TEST_P(FusedPull, equals_separate_passes_with_adamw) {
   for (const std::size_t size : kSizes) {
     const cpu::AdamwStep step{.rate = 0.01f,
                               .root_scale = 3,
@@ -104,16 +119,25 @@ TEST(FusedUpdate, adamw_pull_equals_separate_passes) {
                               .epsilon = 1e-8f,
                               .decay = 1e-4f};
     Arena fused(size), separate(size);
-    const Pull pull = fused.pull(0.25f);
+    const Pull pull = fused.pull(0.25f, GetParam());
     cpu::update_adamw(fused.x, fused.g, fused.v, fused.w, step, &pull);
-
-    cpu::write_difference(separate.d, separate.x, separate.c, 0.25f);
-    cpu::update_adamw(separate.x, separate.g, separate.v, separate.w, step, nullptr);
-    for (std::size_t i = 0; i < size; ++i) separate.x[i] -= separate.d[i];
-    EXPECT_EQ(fused.x, separate.x) << size;
-    EXPECT_EQ(fused.d, separate.d) << size;
+    pull_in_separate_passes(separate, 0.25f, GetParam(),
+                            [&] { cpu::update_adamw(separate.x, separate.g, separate.v, separate.w, step, nullptr); });
+    expect_same_bits(fused, separate);
   }
 }
+
+TEST_P(FusedPull, equals_separate_passes_without_a_step) {
+  for (const std::size_t size : kSizes) {
+    Arena fused(size), separate(size);
+    apply_pull(fused.x, fused.pull(0.25f, GetParam()));
+    pull_in_separate_passes(separate, 0.25f, GetParam(), [] {});
+    expect_same_bits(fused, separate);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Center, FusedPull, ::testing::Bool(),
+                         [](const auto& param_info) { return param_info.param ? "arrives" : "stands"; });
 
 TEST(FusedUpdate, pulls_once_and_towards_the_center) {
   std::vector<float> x = {12, -4, 6}, center = {4, 4, 6}, difference(3);
