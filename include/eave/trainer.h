@@ -47,9 +47,9 @@ struct TrainingEvents {
   std::function<void(const StepRecord&)> glance;
   std::function<void(const StepRecord&)> step;              // this rank's record, each log_every_steps
   std::function<void(const EvaluationRecord&)> evaluation;  // on all ranks
-  // On rank 0 alone, before each evaluation and after 1000 records: those since the last time, of every rank in rank
-  // order.
-  std::function<void(const std::vector<std::vector<StepRecord>>&)> records;
+  // On rank 0 alone: the records of one rank since the last time, in their order. Rank 0's own within a second, and
+  // when training fails; those of the others before each evaluation, and after 1000 of them.
+  std::function<void(int rank, const std::vector<StepRecord>&)> records;
 };
 
 // Everything a trainer works with; all outlive it.

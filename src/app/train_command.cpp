@@ -36,7 +36,9 @@ class Reporter {
       progress_.show(record, has_center_);
       if (metrics_) metrics_->write_evaluation(record);
     };
-    events.records = [this](const auto& of_ranks) { write(of_ranks); };
+    events.records = [this](int rank, const std::vector<StepRecord>& records) {
+      if (metrics_) metrics_->write_steps(rank, records);
+    };
     return events;
   }
   void end(const RunSummary& summary) {
@@ -45,12 +47,6 @@ class Reporter {
   }
 
  private:
-  void write(const std::vector<std::vector<StepRecord>>& of_ranks) {
-    if (!metrics_) return;
-    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
-      metrics_->write_steps(static_cast<int>(rank), of_ranks[rank]);
-  }
-
   Progress progress_;
   bool has_center_;
   std::optional<MetricsWriter> metrics_;

@@ -10,8 +10,11 @@
 //    "consensus_distance": {"min", "mean", "max"}}      fields as EvaluationRecord
 //   {"type": "end", … the fields of summary.json}
 //
-// Step lines of all ranks are written before each evaluation, and where evaluations are rare after 1000 lines of each
-// rank: ordered by rank, then step.
+// Step lines of one rank stand in the order of its steps. Rank 0's own are written within a second of the step (or the
+// next step, where it takes longer than the one before); those of the other ranks before each evaluation and, where
+// evaluations are rare, after 1000 of each rank: ranks that train on their own do not meet for the sake of this file.
+// So all lines of steps up to an evaluation stand before it, and a run that is killed has lost at most a second of rank
+// 0's. A line that was being written when the run was killed may lack its end.
 #pragma once
 
 #include <filesystem>

@@ -18,7 +18,8 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-constexpr std::size_t kMostRecords = 1000;  // that wait for being told to rank 0
+constexpr int kMostRecords = 1000;      // that wait for being told to rank 0
+constexpr double kSecondsUntold = 1.0;  // of what rank 0 has recorded itself
 constexpr std::chrono::milliseconds kBetweenGlances{200};
 
 // The mean loss of the samples of some steps.
@@ -75,6 +76,16 @@ class Loop {
   }
 
   TrainingResult run() {
+    try {
+      return run_steps();
+    } catch (...) {
+      tell_own_records();
+      throw;
+    }
+  }
+
+ private:
+  TrainingResult run_steps() {
     parts_.communicator.begin(parts_.replica.view());
     if (plan_.first_step > 0) resume_from_checkpoint();
     last_ = totals();
@@ -91,7 +102,6 @@ class Loop {
     return {progress_, evaluation_};
   }
 
- private:
   void run_step(std::int64_t index) {
     const std::int64_t in_epoch = index % parts_.sampler.steps_per_epoch();
     const Batch& batch = loader_.next();
@@ -112,7 +122,7 @@ class Loop {
             (parts_.communicator.costs().seconds_waiting - waited));
     if (events_.glance && end - glanced_ >= kBetweenGlances) {
       glanced_ = end;
-      glance();
+      events_.glance(record_of_now(loss_at_glance_));
     }
   }
 
@@ -194,8 +204,6 @@ class Loop {
     return record;
   }
 
-  void glance() { events_.glance(record_of_now(loss_at_glance_)); }
-
   void log() {
     const Totals now = totals();
     StepRecord record = record_of_now(loss_);
@@ -210,7 +218,18 @@ class Loop {
     progress_.bytes += record.bytes;
     records_.push_back(record);
     if (events_.step) events_.step(record);
-    if (records_.size() == kMostRecords) outside_of_training([this] { tell_records(); });
+    if (++records_since_meeting_ == kMostRecords) {
+      outside_of_training([this] { tell_records(); });
+    } else if (is_late_at_next(record)) {
+      outside_of_training([this] { tell_own_records(); });
+    }
+  }
+
+  // Were the next record, which takes as long as this one, waited for. Rank 0's alone: those of the others come when
+  // the ranks meet, and to meet for them would make ranks wait that train on their own.
+  bool is_late_at_next(const StepRecord& record) const {
+    const double taken = record.computing + record.waiting + record.loading;
+    return parts_.transport.rank() == 0 && record.seconds + taken - told_seconds_ >= kSecondsUntold;
   }
 
   // Neither time nor bytes of `action` are those of the steps around it.
@@ -239,19 +258,29 @@ class Loop {
   }
 
   void tell_records() {
+    tell_own_records();
     const std::vector<std::string> packed = parts_.transport.all_gather(pack(records_));
     records_.clear();
+    records_since_meeting_ = 0;
     if (parts_.transport.rank() != 0 || !events_.records) return;
-    std::vector<std::vector<StepRecord>> of_ranks;
-    for (const std::string& bytes : packed) of_ranks.push_back(unpack(bytes));
-    events_.records(of_ranks);
+    for (std::size_t rank = 1; rank < packed.size(); ++rank)
+      events_.records(static_cast<int>(rank), unpack(packed[rank]));
+  }
+
+  void tell_own_records() {
+    if (parts_.transport.rank() != 0) return;
+    told_seconds_ = progress_.seconds;
+    if (!records_.empty() && events_.records) events_.records(0, records_);
+    records_.clear();
   }
 
   const TrainingParts& parts_;
   const TrainingPlan& plan_;
   const TrainingEvents& events_;
   Loader loader_;
-  std::vector<StepRecord> records_;
+  std::vector<StepRecord> records_;  // of this rank, not told yet
+  int records_since_meeting_ = 0;
+  double told_seconds_ = 0;
   Totals last_;
   Clock::time_point interval_start_;
   double logged_seconds_ = 0, seconds_meeting_ = 0, learning_rate_ = 0;

@@ -155,6 +155,28 @@ TEST(RunDirectory, keeps_its_run_when_another_cannot_start_in_its_place) {
   EXPECT_EQ(place.read("run/model.safetensors"), model);
 }
 
+// Steps of rank 0 take some 10 ms.
+TEST(RunDirectory, of_a_run_that_was_killed_lacks_a_second_of_rank_0_and_can_be_resumed) {
+  const Place place;
+  const std::string words = quick("--slow-rank 0:300x --transport threads --ranks 2 --run-dir run ");
+  const std::string killed = "timeout -s KILL 2 " + program() + " " + words + "--epochs 900 --evaluate-every ";
+  place.run(killed + "900");
+  const std::vector<Json> steps = Metrics(place).of_type["step"];
+  ASSERT_FALSE(steps.empty());
+  EXPECT_GT(steps.back().at("seconds").get<double>(), 0.5) << "of 2 less one, and half for the start";
+  for (const Json& step : steps) EXPECT_EQ(step.at("rank"), 0);
+
+  place.run(killed + "5 --overwrite");
+  const std::int64_t reached = Metrics(place).of_type["step"].back().at("step");
+  const int epochs = static_cast<int>(reached / 7) + 10;
+  const Ended resumed = place.eave(words + "--evaluate-every 5 --resume --epochs " + std::to_string(epochs));
+  ASSERT_EQ(resumed.code, 0) << resumed.errors;
+  const Metrics metrics(place);
+  std::map<int, std::int64_t> next;
+  for (const Json& step : metrics.of_type.at("step")) EXPECT_EQ(step.at("step"), ++next[step.at("rank")]);
+  EXPECT_EQ(next, (std::map<int, std::int64_t>{{0, 7 * epochs}, {1, 7 * epochs}}));
+}
+
 TEST(RunDirectory, is_read_by_the_summary_command) {
   const Place place;
   ASSERT_EQ(place.eave(quick("--max-steps 2 --run-dir one")).code, 0);

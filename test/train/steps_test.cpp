@@ -76,50 +76,6 @@ TEST_P(Steps, go_on_where_ranks_have_no_samples) {
   }
 }
 
-TEST_P(Steps, come_back_to_rank_0_as_each_rank_told_them) {
-  on_ranks({"threads", 3}, [&](Transport& transport) {
-    TrainingSetting these = setting();
-    these.plan.evaluate_every_steps = 5;
-    Training training(transport, these);
-    training.run();
-    EXPECT_EQ(training.evaluations.size(), 3u);  // after steps 5, 10 and 12
-    EXPECT_EQ(training.records.size(), transport.rank() == 0 ? 3u : 0u);
-    std::vector<float> told;
-    for (const StepRecord& step : training.steps) told.push_back(static_cast<float>(step.loss));
-    const std::vector<std::vector<float>> all = gather(transport, told);
-    std::vector<std::vector<float>> came_back(transport.rank() == 0 ? 3 : 0);
-    for (const auto& of_ranks : training.records) {
-      ASSERT_EQ(of_ranks.size(), came_back.size());
-      for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
-        for (const StepRecord& step : of_ranks[rank]) {
-          came_back[rank].push_back(static_cast<float>(step.loss));
-          EXPECT_EQ(step.step, std::ssize(came_back[rank]));
-        }
-      }
-    }
-    EXPECT_TRUE(transport.rank() != 0 || came_back == all);
-  });
-}
-
-// More than 1000 records are not kept until the evaluation at the end.
-TEST_P(Steps, come_back_to_rank_0_also_where_evaluations_are_rare) {
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    TrainingSetting these = setting();
-    these.model = "flatten; dense classes";
-    these.batch = 1;
-    these.plan.steps = 2100;
-    Training training(transport, these);
-    const std::int64_t bytes = training.run().progress.bytes;
-    std::int64_t told = 0;
-    for (const StepRecord& step : training.steps) told += step.bytes;
-    EXPECT_EQ(told, bytes);
-    if (transport.rank() != 0) return;
-    ASSERT_EQ(training.records.size(), 3u);
-    EXPECT_EQ(training.records[1][1].back().step, 2000);
-    EXPECT_EQ(training.records[2][0].size(), 100u);
-  });
-}
-
 TEST_P(Steps, account_for_all_their_time) {
   on_ranks({"threads", 3}, [&](Transport& transport) {
     for (std::int64_t every : {1, 3}) {

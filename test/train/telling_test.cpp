@@ -55,5 +55,112 @@ TEST(Glances, come_by_the_clock_whatever_the_steps_per_record) {
   });
 }
 
+using RecordsOfRank = std::pair<int, std::vector<StepRecord>>;
+
+std::vector<std::vector<StepRecord>> join_of_ranks(const std::vector<RecordsOfRank>& told, int ranks) {
+  std::vector<std::vector<StepRecord>> joined(static_cast<std::size_t>(ranks));
+  for (const auto& [rank, records] : told) {
+    auto& all = joined.at(static_cast<std::size_t>(rank));
+    all.insert(all.end(), records.begin(), records.end());
+  }
+  return joined;
+}
+
+std::vector<float> losses(const std::vector<StepRecord>& records) {
+  std::vector<float> values;
+  for (const StepRecord& record : records) values.push_back(static_cast<float>(record.loss));
+  return values;
+}
+
+class Records : public testing::TestWithParam<std::string> {
+ protected:
+  TrainingSetting setting() const {
+    TrainingSetting setting;
+    setting.communicator = GetParam();
+    setting.averaging = brisk(GetParam());
+    return setting;
+  }
+};
+
+TEST_P(Records, come_to_rank_0_as_each_rank_told_them) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    TrainingSetting these = setting();
+    these.plan.evaluate_every_steps = 5;
+    Training training(transport, these);
+    training.run();
+    EXPECT_EQ(training.evaluations.size(), 3u);  // after steps 5, 10 and 12
+    const std::vector<std::vector<float>> all = gather(transport, losses(training.steps));
+    if (transport.rank() != 0) {
+      EXPECT_TRUE(training.records.empty());
+      return;
+    }
+    const auto of_ranks = join_of_ranks(training.records, 3);
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(losses(of_ranks[rank]), all[rank]);
+      for (std::size_t i = 0; i < of_ranks[rank].size(); ++i)
+        EXPECT_EQ(of_ranks[rank][i].step, static_cast<std::int64_t>(i) + 1);
+    }
+  });
+}
+
+// More than 1000 records are not kept until the evaluation at the end.
+TEST_P(Records, come_to_rank_0_also_where_evaluations_are_rare) {
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    TrainingSetting these = setting();
+    these.model = "flatten; dense classes";
+    these.batch = 1;
+    these.plan.steps = 2100;
+    Training training(transport, these);
+    const std::int64_t bytes = training.run().progress.bytes;
+    std::int64_t told = 0;
+    for (const StepRecord& step : training.steps) told += step.bytes;
+    EXPECT_EQ(told, bytes);
+    std::vector<std::int64_t> ends;
+    for (const auto& [rank, records] : training.records) {
+      if (rank == 1) ends.push_back(records.back().step);
+    }
+    if (transport.rank() != 0) return;
+    EXPECT_EQ(ends, (std::vector<std::int64_t>{1000, 2000, 2100}));
+    EXPECT_EQ(join_of_ranks(training.records, 2)[0].size(), 2100u);
+  });
+}
+
+// 50 steps of 40 ms and no evaluation before their end.
+TEST_P(Records, of_rank_0_come_within_a_second) {
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    TrainingSetting these = setting();
+    these.plan.steps = 50;
+    Training training(transport, these, slow_data(these));
+    double oldest = 0;  // age of what is not told, after each step
+    training.at_step = [&](const StepRecord& record) {
+      const std::int64_t told = training.records.empty() ? 0 : training.records.back().second.back().step;
+      if (training.steps.back().step > told + 1) {
+        oldest = std::max(oldest, record.seconds - training.steps[static_cast<std::size_t>(told)].seconds);
+      }
+    };
+    const double seconds = training.run().progress.seconds;
+    ASSERT_GT(seconds, 1.9);
+    if (transport.rank() != 0) return;
+    EXPECT_GT(oldest, 0) << "they are not told one by one";
+    EXPECT_LT(oldest, 1.5) << "a second, on a machine with much to do";
+  });
+}
+
+TEST_P(Records, of_rank_0_come_also_when_training_fails) {
+  int told = 0;
+  const auto fails = [&](Transport& transport) {
+    Training training(transport, setting());
+    training.at_step = [](const StepRecord& record) {
+      if (record.step == 7) throw Error(ExitCode::kInternal, "thrown by the test");
+    };
+    EXPECT_THROW(training.run(), Error);
+    for (const auto& [rank, records] : training.records) told += static_cast<int>(records.size());
+  };
+  EXPECT_EQ(find_kind(transport_kinds(), "loopback").run(1, fails), 0);
+  EXPECT_EQ(told, 7);
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Records, testing::ValuesIn(communicator_names()), in_identifiers);
+
 }  // namespace
 }  // namespace eave

@@ -72,7 +72,7 @@ TrainingResult Training::run() {
     at_step(record);
   };
   events.evaluation = [this](const EvaluationRecord& record) { evaluations.push_back(record); };
-  events.records = [this](const auto& of_ranks) { records.push_back(of_ranks); };
+  events.records = [this](int rank, const auto& of_rank) { records.emplace_back(rank, of_rank); };
   return train(parts(), setting_.plan, events);
 }
 

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "eave/compute.h"
@@ -76,7 +77,7 @@ class Training {
   std::vector<StepRecord> glances;
   std::vector<StepRecord> steps;  // of this rank
   std::vector<EvaluationRecord> evaluations;
-  std::vector<std::vector<std::vector<StepRecord>>> records;
+  std::vector<std::pair<int, std::vector<StepRecord>>> records;  // rank, its records
 
  private:
   void build(Transport& transport);
