@@ -118,6 +118,18 @@ void assign(OptionValues& values, const std::vector<Assignment>& assignments) {
   }
 }
 
+// A configuration file has no quotes: a value ends with its line or at #, and the spaces around it are not its own.
+void require_writable(const OptionValues::Entry& entry) {
+  const std::string& text = entry.text;
+  const auto is_blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  const bool is_framed = !text.empty() && (is_blank(text.front()) || is_blank(text.back()));
+  if (!is_framed && text.find_first_of("#\n\r") == std::string::npos) return;
+  throw Error(ExitCode::kUsage, "--print-config: a configuration file cannot hold --" + entry.spec.name + " '" + text +
+                                    "' (" + entry.source +
+                                    "): no value in it has a #, a line break, or blanks at its ends; give this one on "
+                                    "the command line");
+}
+
 std::string value_hint(const OptionSpec& spec) {
   if (!spec.choices.empty()) {
     std::string hint;
@@ -246,6 +258,7 @@ std::string CommandLine::describe(const OptionValues& values) const {
     for (const OptionSpec& option : group.options) {
       if (!has_effect(values, option.name) || option.name == "print-config" || option.name == "config") continue;
       const OptionValues::Entry& entry = values.entry(option.name);
+      if (entry.is_set) require_writable(entry);
       std::string line = (entry.is_set ? "" : "# ") + option.name + " = " + entry.text;
       line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
       text += line + "# " + entry.source + "\n";

@@ -34,7 +34,7 @@ class CommandLine {
 
   std::string help() const;
   // Every value that is in force and where it came from, as a configuration file in which defaults are comments: given
-  // by a file, some would be refused for having no effect.
+  // by a file, some would be refused for having no effect. Throws Error(kUsage) for a value that no file can hold.
   std::string describe(const OptionValues& values) const;
   // The options in force: those of members that are not chosen are left out.
   std::vector<std::string> effective(const OptionValues& values) const;

@@ -15,6 +15,7 @@ namespace {
 CommandLine sample() {
   CommandLine line("usage: sample");
   line.add_group("General", {{"batch", OptionType::kInteger, "32", "samples", {}},
+                             {"name", OptionType::kText, "", "any text", {}},
                              {"config", OptionType::kText, "", "file", {}},
                              {"flip", OptionType::kFlag, "off", "flip", {}}});
   line.add_family("Averaging", {"communicator", OptionType::kText, "allreduce", "which", {}},
@@ -76,6 +77,28 @@ TEST(CommandLine, what_it_prints_as_configuration_reads_back_the_same) {
   const OptionValues again = parse({file.option()});
   for (const char* name : {"communicator", "tau", "flip", "batch"})
     EXPECT_EQ(again.text(name), values.text(name)) << name;
+}
+
+// Whatever stands in it: the same comes back, or the person hears that no file can hold it.
+TEST(CommandLine, a_value_it_prints_as_configuration_comes_back_whole_or_is_refused) {
+  const std::vector<std::string> held = {"a b",          "a = b", "[a]",  "\"a\"", "'a'", "a;b", "\\", "a\tb", "a,b  c",
+                                         "\u00e4\u20ac", "$a",    "a\vb", "=",     "-a",  "//",  "[",  "]",    "\x7f"};
+  const std::vector<std::string> not_held = {"a#b", "#",    "a #b", " a",  "a ",  "\ta",
+                                             "a\t", "a\nb", "a\rb", "a\r", "\va", " "};
+  for (const std::string& text : held) {
+    const ConfigFile file(sample().describe(parse({"--name=" + text})));
+    EXPECT_EQ(parse({file.option()}).text("name"), text);
+  }
+  for (const std::string& text : not_held) {
+    const OptionValues values = parse({"--name=" + text});
+    EXPECT_EQ(values.text("name"), text);
+    try {
+      ADD_FAILURE() << "'" << text << "' became " << sample().describe(values);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kUsage);
+      EXPECT_NE(std::string(error.what()).find("--name"), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST(CommandLine, an_option_of_another_member_is_refused_wherever_it_was_given) {
