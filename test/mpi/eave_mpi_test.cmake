@@ -13,6 +13,7 @@ function(eave_mpi_test target)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  add_dependencies(mpi_tests ${target})
   foreach(ranks ${ARG_RANKS})
     add_test(NAME mpi.${target}.${ranks}
       COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${target}> --ranks=${ranks})
