@@ -19,24 +19,28 @@ namespace eave {
 struct ReplicaView {
   Slice parameters;  // x
   Slice gradients;   // as large as parameters
-  Slice momentum;    // may be empty
   Slice statistics;  // batch-norm statistics; may be empty
+  // The optimizer's vectors (momentum first), each as large as parameters; none with plain SGD.
+  std::vector<Slice> optimizer;
 };
 
-// One optimizer step, the same on every rank except `samples`.
+// One optimizer step, the same on every rank except `samples` and `loss_sum`.
 struct Step {
   std::int64_t index = 0;               // from 0 over the whole run
   std::int64_t samples = 0;             // this rank's in this step; may be 0
   std::int64_t samples_everywhere = 0;  // summed over ranks: > 0
   double learning_rate = 0;
+  Ahead ahead{};        // how parameters stand to the iterate before and after this step's update
+  double loss_sum = 0;  // over this rank's samples; known from before_update on
 };
 
 struct CommunicatorCosts {
   double seconds_waiting = 0;  // the compute thread was blocked in Pending::wait: for other ranks, or for the wire
 };
 
-// Called by the one compute thread of a rank, in this order: begin, then per step [gradient_weight, gradient_ready …,
-// before_update, after_update], finish. All ranks call with the same steps. `consensus` may be called between steps.
+// Called by the one compute thread of a rank, in this order: begin, then per step [before_gradients, gradient_weight,
+// gradient_ready …, before_update, update if updates(step), after_update], finish. All ranks call with the same steps.
+// `consensus` may be called between steps.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -44,6 +48,8 @@ class Communicator {
   // Collective: all leave with rank 0's parameters and statistics. Buffers are allocated here, none later.
   // Throws Error(kConfiguration) when the ranks' replicas differ in size.
   virtual void begin(const ReplicaView& replica) = 0;
+  // Parameters may change here, once for the whole step; or an exchange of them starts behind the gradients.
+  virtual void before_gradients(const Step& step);
   // By what the gradient of this rank's mean loss is multiplied in backward: n_i / Σ n_j where gradients are averaged,
   // 1 where each replica trains on its own.
   virtual float gradient_weight(const Step& step) const;
@@ -54,6 +60,9 @@ class Communicator {
   // other ranks' gradients. A Pull that comes back must be applied in this step's update: after_update sends its
   // difference.
   [[nodiscard]] virtual std::optional<Pull> before_update(const Step& step);
+  // Whether the optimizer moves this replica in this step: with samples of its own, or with gradients that are averaged
+  // over all ranks. Where it does not, a Pull is applied alone.
+  virtual bool updates(const Step& step) const;
   // Parameters have moved.
   virtual void after_update(const Step& step);
   // The model that is evaluated and saved: the center, or the parameters. Collective; waits for what is in flight.

@@ -21,6 +21,8 @@ class Optimizer {
   // as the arena given to make and do not overlap. Gradients are read only. Not collective.
   virtual void update(Slice parameters, ConstSlice gradients, double learning_rate,
                       const std::optional<Pull>& pull) = 0;
+  // How parameters stand to the iterate when the rate is `learning_rate`; the velocity is the same memory at all times.
+  virtual Ahead ahead(double /*learning_rate*/) { return {}; }
   // Its state vectors (momentum first), for exchanges and checkpoints; each as large as the arena.
   virtual std::vector<Slice> state() = 0;
   // Number of updates done, where the rule depends on it (bias correction); kept in checkpoints with state().
@@ -40,8 +42,9 @@ struct OptimizerKind {
 
 const std::vector<OptimizerKind>& optimizer_kinds();
 
-// Applies only the pull: for a step in which a replica that trains on its own has no samples.
-void apply_pull(Slice parameters, const Pull& pull);
+// Applies only the pull: for a step in which a replica that trains on its own has no samples. `ahead` is its
+// optimizer's.
+void apply_pull(Slice parameters, const Pull& pull, const Ahead& ahead = {});
 
 // Learning rate as a function of samples seen by all ranks together, so epoch n has the same rate for every rank count.
 // Scaling (Goyal et al. 2017): the base rate is multiplied by k (linear) or √k, k = total batch / batch per rank, for

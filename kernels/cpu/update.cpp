@@ -14,14 +14,16 @@ enum class Elastic { kNone, kPull, kArriveAndPull };
 
 Elastic elastic_of(const Pull& pull) { return pull.center_is_behind ? Elastic::kArriveAndPull : Elastic::kPull; }
 
-// Called with x from before the step; `step` is what the optimizer subtracts.
+const float* velocity_of(const Ahead& ahead) { return ahead.velocity.empty() ? nullptr : ahead.velocity.data(); }
+
+// Called with the parameters x and the iterate from before the step; `step` is what the optimizer subtracts.
 template <Elastic kElastic>
-EAVE_INLINE void move(float* __restrict parameters, float x, float step, float* __restrict center,
+EAVE_INLINE void move(float* __restrict parameters, float x, float iterate, float step, float* __restrict center,
                       float* __restrict difference, float alpha, std::size_t i) {
   if constexpr (kElastic != Elastic::kNone) {
     float c = center[i];
     if constexpr (kElastic == Elastic::kArriveAndPull) center[i] = c += difference[i];
-    const float d = alpha * (x - c);
+    const float d = alpha * (iterate - c);
     difference[i] = d;
     parameters[i] = x - step - d;
   } else {
@@ -35,13 +37,14 @@ EAVE_INLINE void pass_sgd(float* __restrict parameters, const float* __restrict 
                           float alpha) {
   for (std::size_t i = 0; i < size; ++i) {
     const float x = parameters[i];
-    float s = step.gradient_scale * (gradients[i] + step.weight_decay * x);
+    float s = step.gradient_scale * (gradients[i] + step.weight_decay * x), iterate = x;
+    if constexpr (kMomentum == Momentum::kNesterov) iterate = x + step.step_scale * step.momentum * velocity[i];
     if constexpr (kMomentum != Momentum::kNone) {
       const float v = step.momentum * velocity[i] + s;
       velocity[i] = v;
       s = kMomentum == Momentum::kNesterov ? s + step.momentum * v : v;
     }
-    move<kElastic>(parameters, x, step.step_scale * s, center, difference, alpha, i);
+    move<kElastic>(parameters, x, iterate, step.step_scale * s, center, difference, alpha, i);
   }
 }
 
@@ -56,7 +59,7 @@ EAVE_INLINE void pass_adamw(float* __restrict parameters, const float* __restric
     first[i] = m;
     second[i] = v;
     const float s = step.decay * x + step.rate * m / (std::sqrt(v) * step.root_scale + step.epsilon);
-    move<kElastic>(parameters, x, s, center, difference, alpha, i);
+    move<kElastic>(parameters, x, x, s, center, difference, alpha, i);
   }
 }
 
@@ -100,34 +103,67 @@ EAVE_MULTIVERSION void run_adamw_elastic(float* __restrict x, const float* __res
                             : pass_adamw<Elastic::kArriveAndPull>(x, g, m, v, size, step, c, d, alpha);
 }
 
-template <Elastic kElastic>
-EAVE_INLINE void pass_pull(float* __restrict x, float* __restrict c, float* __restrict d, std::size_t size,
-                           float alpha) {
-  for (std::size_t i = 0; i < size; ++i) move<kElastic>(x, x[i], 0.0f, c, d, alpha, i);
+// The iterate that parameters are ahead of.
+template <bool kAhead>
+EAVE_INLINE float iterate_of(const float* __restrict x, const float* __restrict v, float factor, std::size_t i) {
+  if constexpr (kAhead) return x[i] + factor * v[i];
+  return x[i];
+}
+
+template <Elastic kElastic, bool kAhead>
+EAVE_INLINE void pass_pull(float* __restrict x, float* __restrict c, float* __restrict d, std::size_t size, float alpha,
+                           const float* __restrict v, float factor) {
+  for (std::size_t i = 0; i < size; ++i) {
+    move<kElastic>(x, x[i], iterate_of<kAhead>(x, v, factor, i), 0.0f, c, d, alpha, i);
+  }
 }
 
 EAVE_MULTIVERSION void run_pull(float* __restrict x, float* __restrict c, float* __restrict d, std::size_t size,
-                                float alpha, Elastic elastic) {
-  elastic == Elastic::kPull ? pass_pull<Elastic::kPull>(x, c, d, size, alpha)
-                            : pass_pull<Elastic::kArriveAndPull>(x, c, d, size, alpha);
+                                float alpha, Elastic elastic, const float* __restrict v, float factor) {
+  if (v == nullptr) {
+    elastic == Elastic::kPull ? pass_pull<Elastic::kPull, false>(x, c, d, size, alpha, v, factor)
+                              : pass_pull<Elastic::kArriveAndPull, false>(x, c, d, size, alpha, v, factor);
+  } else {
+    elastic == Elastic::kPull ? pass_pull<Elastic::kPull, true>(x, c, d, size, alpha, v, factor)
+                              : pass_pull<Elastic::kArriveAndPull, true>(x, c, d, size, alpha, v, factor);
+  }
+}
+
+template <bool kAhead>
+EAVE_INLINE void pass_difference(float* __restrict d, const float* __restrict x, const float* __restrict c,
+                                 std::size_t size, float scale, const float* __restrict v, float factor) {
+  for (std::size_t i = 0; i < size; ++i) d[i] = scale * (iterate_of<kAhead>(x, v, factor, i) - c[i]);
 }
 
 EAVE_MULTIVERSION void run_difference(float* __restrict d, const float* __restrict x, const float* __restrict c,
-                                      std::size_t size, float scale) {
-  for (std::size_t i = 0; i < size; ++i) d[i] = scale * (x[i] - c[i]);
+                                      std::size_t size, float scale, const float* __restrict v, float factor) {
+  v == nullptr ? pass_difference<false>(d, x, c, size, scale, v, factor)
+               : pass_difference<true>(d, x, c, size, scale, v, factor);
 }
 
 EAVE_MULTIVERSION void run_center(float* __restrict c, const float* __restrict sum, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) c[i] += sum[i];
 }
 
-EAVE_MULTIVERSION void run_center_and_follow(float* __restrict c, const float* __restrict sum, float* __restrict x,
-                                             std::size_t size, float keep) {
+template <bool kAhead>
+EAVE_INLINE void pass_follow(float* __restrict c, const float* __restrict sum, float* __restrict x, std::size_t size,
+                             float keep, const float* __restrict v, float factor) {
   for (std::size_t i = 0; i < size; ++i) {
-    const float moved = c[i] + sum[i];
+    const float iterate = iterate_of<kAhead>(x, v, factor, i), moved = c[i] + sum[i];
+    const float followed = moved + keep * (iterate - moved);
     c[i] = moved;
-    x[i] = moved + keep * (x[i] - moved);
+    if constexpr (kAhead) {
+      x[i] = followed - factor * v[i];
+    } else {
+      x[i] = followed;
+    }
   }
+}
+
+EAVE_MULTIVERSION void run_center_and_follow(float* __restrict c, const float* __restrict sum, float* __restrict x,
+                                             std::size_t size, float keep, const float* __restrict v, float factor) {
+  v == nullptr ? pass_follow<false>(c, sum, x, size, keep, v, factor)
+               : pass_follow<true>(c, sum, x, size, keep, v, factor);
 }
 
 }  // namespace
@@ -154,19 +190,21 @@ void update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice sec
   }
 }
 
-void pull_parameters(Slice parameters, const Pull& pull) {
+void pull_parameters(Slice parameters, const Pull& pull, const Ahead& ahead) {
   run_pull(parameters.data(), pull.center.data(), pull.difference.data(), parameters.size(), pull.alpha,
-           elastic_of(pull));
+           elastic_of(pull), velocity_of(ahead), ahead.factor);
 }
 
-void write_difference(Slice difference, ConstSlice parameters, ConstSlice center, float scale) {
-  run_difference(difference.data(), parameters.data(), center.data(), difference.size(), scale);
+void write_difference(Slice difference, ConstSlice parameters, ConstSlice center, float scale, const Ahead& ahead) {
+  run_difference(difference.data(), parameters.data(), center.data(), difference.size(), scale, velocity_of(ahead),
+                 ahead.factor);
 }
 
 void move_center(Slice center, ConstSlice sum) { run_center(center.data(), sum.data(), center.size()); }
 
-void move_center_and_follow(Slice center, ConstSlice sum, Slice parameters, float alpha) {
-  run_center_and_follow(center.data(), sum.data(), parameters.data(), center.size(), 1 - alpha);
+void move_center_and_follow(Slice center, ConstSlice sum, Slice parameters, float alpha, const Ahead& ahead) {
+  run_center_and_follow(center.data(), sum.data(), parameters.data(), center.size(), 1 - alpha, velocity_of(ahead),
+                        ahead.factor);
 }
 
 }  // namespace eave::cpu

@@ -39,17 +39,20 @@ struct AdamwStep {
 void update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
                   const Pull* pull);
 
+// Where parameters are `ahead` of the iterate, x stands for the iterate in what follows, and the parameters move by as
+// much as it does.
+
 // The pull without a step. 16 bytes, with the center's arrival 24.
-void pull_parameters(Slice parameters, const Pull& pull);
+void pull_parameters(Slice parameters, const Pull& pull, const Ahead& ahead = {});
 
 // difference = scale·(x − center). 12 bytes.
-void write_difference(Slice difference, ConstSlice parameters, ConstSlice center, float scale);
+void write_difference(Slice difference, ConstSlice parameters, ConstSlice center, float scale, const Ahead& ahead = {});
 
 // center ← center + sum. 12 bytes. One addition and nothing else, so that every rank gets the same bits.
 void move_center(Slice center, ConstSlice sum);
 
 // center ← center + sum;  x ← center + (1 − alpha)·(x − center): with alpha = 1, x becomes the center exactly. 20
 // bytes.
-void move_center_and_follow(Slice center, ConstSlice sum, Slice parameters, float alpha);
+void move_center_and_follow(Slice center, ConstSlice sum, Slice parameters, float alpha, const Ahead& ahead = {});
 
 }  // namespace eave::cpu

@@ -1,4 +1,13 @@
-// Synchronous gradient averaging:  g <- sum_i w_i g_i,  w_i = n_i / sum_j n_j,  n_i = samples of rank i in this step.
+// Synchronous gradient averaging:  g <- sum_i w_i g_i,  n_i = samples of rank i in this step, g_i the gradient of their
+// mean loss:
+//
+//   --reduction    --loss-reduction mean    sum         with equal n_i, lr acts as if it were so many times as large
+//   weighted       w_i = n_i / sum_j n_j    n_i w_i     1       n_i
+//   mean           w_i = 1/p                n_i/p       1       n_i
+//   sum            w_i = 1                  n_i         p       p n_i
+//
+// A rank without samples has g_i = 0. It takes part in every case; in `mean` it counts, so the step is the smaller.
+// What follows is said of the weighted mean.
 //
 // Every rank then takes the same step from the same parameters, so the replicas never part: p ranks at batch n are one
 // rank at batch pn, also when the last batch is uneven and when a rank has no samples left (weight 0, and it takes
@@ -8,6 +17,8 @@
 // Buckets are cut from the end of the arena at fixed places, whatever parts backward reports, so all ranks post the
 // same ones; each starts as soon as backward has passed it. What backward leaves (at least the first layer's bucket) is
 // waited for in before_update.
+#include "communicator/allreduce.h"
+
 #include <algorithm>
 
 #include "communicator/begin.h"
@@ -19,12 +30,43 @@ namespace {
 
 constexpr std::int64_t kSmallestBucket = 4096;
 
+// The two lines of the card: what is in force, and by what it differs from the mean over samples when all ranks have
+// equally many.
+std::string describe_gradient_averaging(const GradientAveraging& settings, int ranks) {
+  const std::string p = std::to_string(ranks);
+  const std::string of_rank = settings.loss_is_summed ? "n_i g_i" : "g_i";
+  std::string text, factor;
+  switch (settings.reduction) {
+    case GradientReduction::kWeighted:
+      text = "g <- sum_i (n_i / n) " + of_rank + ", n = sum_i n_i";
+      factor = settings.loss_is_summed ? "n_i" : "";
+      break;
+    case GradientReduction::kMean:
+      text = "g <- (1/p) sum_i " + of_rank + ", also where n_i = 0 (then g_i = 0)";
+      factor = settings.loss_is_summed ? "n_i" : "";
+      break;
+    case GradientReduction::kSum:
+      text = "g <- sum_i " + of_rank;
+      factor = settings.loss_is_summed ? "p n_i = " + p + " n_i" : "p = " + p;
+      break;
+  }
+  text += "; n_i samples of rank i in a step, g_i the gradient of their mean loss; p = " + p + " ranks\n";
+  if (factor.empty()) {
+    return text + (settings.reduction == GradientReduction::kMean
+                       ? "with equal n_i this is the mean over all samples of a step (--reduction weighted)"
+                       : "the mean over all samples of a step; summing the g_i instead (--reduction sum) would be as "
+                         "if lr were p = " + p + " times as large");
+  }
+  return text + "lr acts as if it were " + factor +
+         " times as large as with the mean over all samples (--reduction weighted --loss-reduction mean)";
+}
+
 class AllReduce final : public Communicator {
  public:
-  AllReduce(Transport& transport, std::int64_t bucket_bytes)
+  AllReduce(Transport& transport, const GradientAveraging& settings)
       : transport_(transport),
-        bucket_bytes_(bucket_bytes),
-        bucket_(static_cast<std::size_t>(bucket_bytes) / sizeof(float)) {}
+        settings_(settings),
+        bucket_(static_cast<std::size_t>(settings.bucket_bytes) / sizeof(float)) {}
 
   void begin(const ReplicaView& replica) override {
     replica_ = replica;
@@ -36,7 +78,8 @@ class AllReduce final : public Communicator {
   float gradient_weight(const Step& step) const override {
     EAVE_CHECK(step.samples >= 0 && step.samples <= step.samples_everywhere && step.samples_everywhere > 0,
                "a step has samples");
-    return static_cast<float>(static_cast<double>(step.samples) / static_cast<double>(step.samples_everywhere));
+    return static_cast<float>(reduction_weight(step) *
+                              (settings_.loss_is_summed ? static_cast<double>(step.samples) : 1.0));
   }
 
   void gradient_ready(Slice part) override {
@@ -54,6 +97,7 @@ class AllReduce final : public Communicator {
     return {};
   }
 
+  bool updates(const Step&) const override { return true; }
   ConstSlice consensus() override { return replica_.parameters; }
 
   void finish() override {
@@ -62,15 +106,25 @@ class AllReduce final : public Communicator {
   }
 
   std::string equation() const override {
-    const std::string p = std::to_string(transport_.size());
-    return "g <- sum_i (n_i / n) g_i, n = sum_i n_i: the mean over all samples of a step, p = " + p + " ranks\n" +
-           "(summing the ranks' mean gradients instead would be as if lr were " + p + " times as large); buckets of " +
-           std::to_string(bucket_bytes_) + " bytes";
+    return describe_gradient_averaging(settings_, transport_.size()) + "; buckets of " +
+           std::to_string(settings_.bucket_bytes) + " bytes";
   }
 
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
+  double reduction_weight(const Step& step) const {
+    switch (settings_.reduction) {
+      case GradientReduction::kWeighted:
+        return static_cast<double>(step.samples) / static_cast<double>(step.samples_everywhere);
+      case GradientReduction::kMean:
+        return 1.0 / transport_.size();
+      case GradientReduction::kSum:
+        return 1;
+    }
+    return 0;
+  }
+
   void restart() {
     in_flight_.clear();
     ready_ = started_ = replica_.gradients.size();
@@ -86,7 +140,7 @@ class AllReduce final : public Communicator {
   }
 
   Transport& transport_;
-  std::int64_t bucket_bytes_;
+  GradientAveraging settings_;
   std::size_t bucket_;  // floats
   ReplicaView replica_;
   std::size_t ready_ = 0;    // gradients from here on are complete
@@ -95,25 +149,52 @@ class AllReduce final : public Communicator {
   double seconds_waiting_ = 0;
 };
 
+GradientReduction reduction_of(const std::string& word) {
+  if (word == "mean") return GradientReduction::kMean;
+  return word == "sum" ? GradientReduction::kSum : GradientReduction::kWeighted;
+}
+
 std::unique_ptr<Communicator> make_allreduce(const CommunicatorContext& context) {
-  const std::int64_t bytes = context.values.bytes("bucket-bytes");
-  if (bytes < kSmallestBucket) {
-    const OptionValues::Entry& entry = context.values.entry("bucket-bytes");
-    throw Error(ExitCode::kUsage, "--bucket-bytes " + entry.text + " (" + entry.source + "): expected at least " +
-                                      std::to_string(kSmallestBucket) + "; 1MiB is usual");
-  }
-  return std::make_unique<AllReduce>(context.transport, bytes);
+  return make_gradient_averaging(context.transport,
+                                 {bucket_bytes_in(context.values), reduction_of(context.values.text("reduction")),
+                                  context.values.text("loss-reduction") == "sum"});
 }
 
 }  // namespace
 
+std::unique_ptr<Communicator> make_gradient_averaging(Transport& transport, const GradientAveraging& settings) {
+  return std::make_unique<AllReduce>(transport, settings);
+}
+
+OptionSpec bucket_bytes_option() {
+  return {"bucket-bytes", OptionType::kBytes, "1MiB", "gradients are exchanged in pieces of this size during backward"};
+}
+
+std::int64_t bucket_bytes_in(const OptionValues& values) {
+  const std::int64_t bytes = values.bytes("bucket-bytes");
+  if (bytes >= kSmallestBucket) return bytes;
+  const OptionValues::Entry& entry = values.entry("bucket-bytes");
+  throw Error(ExitCode::kUsage, "--bucket-bytes " + entry.text + " (" + entry.source + "): expected at least " +
+                                    std::to_string(kSmallestBucket) + "; 1MiB is usual");
+}
+
 CommunicatorKind describe_communicator_allreduce() {
-  return {
-      "allreduce",
-      "gradients averaged over all ranks in every step",
-      {.averages_gradients = true, .has_center = false},
-      {{"bucket-bytes", OptionType::kBytes, "1MiB", "gradients are exchanged in pieces of this size during backward"}},
-      make_allreduce};
+  return {"allreduce",
+          "gradients averaged over all ranks in every step",
+          {.averages_gradients = true, .has_center = false},
+          {bucket_bytes_option(),
+           {"reduction",
+            OptionType::kText,
+            "weighted",
+            "weighted: the mean over all samples of a step; mean: each rank's gradient counts alike; sum: they are "
+            "added up",
+            {"weighted", "mean", "sum"}},
+           {"loss-reduction",
+            OptionType::kText,
+            "mean",
+            "a rank's loss is the mean or the sum over its samples",
+            {"mean", "sum"}}},
+          make_allreduce};
 }
 
 }  // namespace eave

@@ -5,9 +5,11 @@
 
 namespace eave {
 
+void Communicator::before_gradients(const Step&) {}
 float Communicator::gradient_weight(const Step&) const { return 1; }
 void Communicator::gradient_ready(Slice) {}
 std::optional<Pull> Communicator::before_update(const Step&) { return {}; }
+bool Communicator::updates(const Step& step) const { return step.samples > 0; }
 void Communicator::after_update(const Step&) {}
 
 namespace {

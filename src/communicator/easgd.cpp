@@ -13,6 +13,9 @@
 // orders x_i needs only its own d_i, and c is not read before the next exchange or consensus(). So the allreduce runs
 // behind the following steps, is exact, and is waited for only when c is next read. center-first must wait.
 //
+// With Nesterov workers this is EAMSGD (section 4 there): x_i is the iterate, not the look-ahead point at which the
+// gradient is taken and which the parameters are (Ahead in slice.h), and the pull does not enter the velocity.
+//
 // The sum of all x_i and c is not changed by an exchange of the first two orders. The center moves by one addition of
 // the same sum on every rank, which leaves no room for ranks to differ.
 #include <algorithm>
@@ -52,9 +55,9 @@ class Easgd final : public Communicator {
       case ElasticOrder::kPaper:
         return start();
       case ElasticOrder::kAfterStep:
-        return exchange_after_step();
+        return exchange_after_step(step);
       case ElasticOrder::kCenterFirst:
-        return exchange_center_first();
+        return exchange_center_first(step);
     }
   }
 
@@ -80,16 +83,17 @@ class Easgd final : public Communicator {
     return {center_.slice(), alpha_, difference_.slice(), std::exchange(is_center_behind_, false)};
   }
 
-  void exchange_after_step() {
-    cpu::pull_parameters(replica_.parameters, pull());
+  void exchange_after_step(const Step& step) {
+    cpu::pull_parameters(replica_.parameters, pull(), step.ahead);
     start();
   }
 
-  void exchange_center_first() {
+  void exchange_center_first(const Step& step) {
     const double share = settings_.beta / settings_.workers;
-    cpu::write_difference(difference_.slice(), replica_.parameters, center_.slice(), static_cast<float>(share));
+    cpu::write_difference(difference_.slice(), replica_.parameters, center_.slice(), static_cast<float>(share),
+                          step.ahead);
     seconds_waiting_ += transport_.all_reduce_sum(difference_.slice()).wait();
-    cpu::move_center_and_follow(center_.slice(), difference_.slice(), replica_.parameters, alpha_);
+    cpu::move_center_and_follow(center_.slice(), difference_.slice(), replica_.parameters, alpha_, step.ahead);
   }
 
   void start() {

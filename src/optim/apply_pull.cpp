@@ -3,6 +3,8 @@
 
 namespace eave {
 
-void apply_pull(Slice parameters, const Pull& pull) { cpu::pull_parameters(parameters, pull); }
+void apply_pull(Slice parameters, const Pull& pull, const Ahead& ahead) {
+  cpu::pull_parameters(parameters, pull, ahead);
+}
 
 }  // namespace eave

@@ -2,7 +2,11 @@
 //
 // v holds no learning rate, so a change of rate scales the whole step at once: this is the momentum correction of
 // Goyal et al. 2017 (remark 3) without its factor. With --momentum-correction off, v <- mu v + eta g' and x <- x - v:
-// steps taken at the old rate live on in v. Nesterov steps by g' + mu v instead of v. A pull does not enter v.
+// steps taken at the old rate live on in v. A pull does not enter v.
+//
+// Nesterov steps by g' + mu v instead of v: the classical x <- x + w, w <- mu w - eta g'(x + mu w), written for the
+// look-ahead point y = x + mu w, which is what the parameters then are. The iterate x = y + eta mu v is what a pull
+// works on: EAMSGD (Zhang, Choromanska, LeCun 2015, equations 5 and 6).
 #include <cmath>
 
 #include "base/number_text.h"
@@ -42,14 +46,14 @@ class Sgd final : public Optimizer {
       : settings_(settings), velocity_(settings.momentum > 0 ? static_cast<std::size_t>(arena_size) : 0) {}
 
   void update(Slice parameters, ConstSlice gradients, double learning_rate, const std::optional<Pull>& pull) override {
-    const auto rate = static_cast<float>(learning_rate);
-    cpu::SgdStep step;
-    step.gradient_scale = settings_.correction ? 1 : rate;
-    step.step_scale = settings_.correction ? rate : 1;
-    step.momentum = static_cast<float>(settings_.momentum);
-    step.weight_decay = static_cast<float>(settings_.weight_decay);
-    step.nesterov = settings_.nesterov;
+    const cpu::SgdStep step = step_at(learning_rate);
     cpu::update_sgd(parameters, gradients, velocity_.slice(), step, pull ? &*pull : nullptr);
+  }
+
+  Ahead ahead(double learning_rate) override {
+    if (!settings_.nesterov) return {};
+    const cpu::SgdStep step = step_at(learning_rate);
+    return {velocity_.slice(), step.step_scale * step.momentum};
   }
 
   std::vector<Slice> state() override {
@@ -68,6 +72,17 @@ class Sgd final : public Optimizer {
   }
 
  private:
+  cpu::SgdStep step_at(double learning_rate) const {
+    const auto rate = static_cast<float>(learning_rate);
+    cpu::SgdStep step;
+    step.gradient_scale = settings_.correction ? 1 : rate;
+    step.step_scale = settings_.correction ? rate : 1;
+    step.momentum = static_cast<float>(settings_.momentum);
+    step.weight_decay = static_cast<float>(settings_.weight_decay);
+    step.nesterov = settings_.nesterov;
+    return step;
+  }
+
   Settings settings_;
   Buffer velocity_;
 };

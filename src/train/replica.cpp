@@ -13,8 +13,7 @@ Replica::Replica(Model& a_model, Optimizer& an_optimizer, std::uint64_t a_seed)
 }
 
 ReplicaView Replica::view() {
-  const std::vector<Slice> state = optimizer.state();
-  return {parameters.slice(), gradients.slice(), state.empty() ? Slice() : state.front(), statistics.slice()};
+  return {parameters.slice(), gradients.slice(), statistics.slice(), optimizer.state()};
 }
 
 }  // namespace eave

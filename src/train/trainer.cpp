@@ -107,9 +107,12 @@ class Loop {
     const Batch& batch = loader_.next();
     const auto start = Clock::now();
     const double waited = parts_.communicator.costs().seconds_waiting;
-    const Step step{index, batch.samples, parts_.sampler.samples_of_all_ranks(in_epoch),
-                    parts_.schedule.learning_rate(progress_.samples)};
+    Step step{index, batch.samples, parts_.sampler.samples_of_all_ranks(in_epoch),
+              parts_.schedule.learning_rate(progress_.samples)};
+    step.ahead = parts_.replica.optimizer.ahead(step.learning_rate);
+    parts_.communicator.before_gradients(step);
     const Score score = compute_gradients(batch, step);
+    step.loss_sum = score.loss_sum;
     apply_update(step);
     progress_.samples += step.samples_everywhere;
     progress_.steps = index + 1;
@@ -140,10 +143,10 @@ class Loop {
       tell_records();
       throw AgreedError(ExitCode::kDiverged, describe_divergence(step));
     }
-    if (step.samples > 0 || parts_.traits.averages_gradients) {
+    if (parts_.communicator.updates(step)) {
       replica.optimizer.update(replica.parameters.slice(), replica.gradients.slice(), step.learning_rate, pull);
     } else if (pull) {
-      apply_pull(replica.parameters.slice(), *pull);
+      apply_pull(replica.parameters.slice(), *pull, step.ahead);
     }
     parts_.communicator.after_update(step);
   }

@@ -15,6 +15,7 @@ struct Course {
   std::int64_t tau = 1;
   double momentum = 0;
   bool uneven = false;
+  bool nesterov = false;
   double alpha = 0.2;
 };
 
@@ -25,6 +26,8 @@ std::vector<Course> courses() {
       all.push_back({order, tau, 0, false});
       all.push_back({order, tau, 0.9, false});
       all.push_back({order, tau, 0.9, true});
+      all.push_back({order, tau, 0.9, true, true});
+      all.push_back({order, tau, 0.99, false, true});
     }
   }
   return all;
@@ -32,7 +35,7 @@ std::vector<Course> courses() {
 
 std::string describe(const Course& course) {
   return course.order + ", tau " + std::to_string(course.tau) + ", momentum " + std::to_string(course.momentum) +
-         (course.uneven ? ", uneven" : "");
+         (course.uneven ? ", uneven" : "") + (course.nesterov ? ", nesterov" : "");
 }
 
 class EasgdSimulator : public testing::TestWithParam<Ranks> {};
@@ -41,7 +44,8 @@ TEST_P(EasgdSimulator, is_followed_for_100_steps_in_every_order) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const Course& course : courses()) {
       SCOPED_TRACE(describe(course));
-      const Problem problem{.learning_rate = 0.05, .momentum = course.momentum, .uneven = course.uneven};
+      const Problem problem{
+          .learning_rate = 0.05, .momentum = course.momentum, .nesterov = course.nesterov, .uneven = course.uneven};
       Simulator simulator(problem, transport.size());
       Worker worker(transport, "easgd",
                     {{"order", course.order}, {"tau", std::to_string(course.tau)}, {"alpha", "0.2"}}, problem);
@@ -50,11 +54,11 @@ TEST_P(EasgdSimulator, is_followed_for_100_steps_in_every_order) {
         worker.step();
         simulator.elastic_step(t, course.order, course.alpha, course.alpha * transport.size(), course.tau);
       }
-      const std::vector<float> center = worker.consensus();
+      const std::vector<float> center = worker.consensus(), x = worker.iterate();
       const auto me = static_cast<std::size_t>(transport.rank());
       // Float against double at values up to 5. All courses are stable, so roundings do not pile up.
       for (std::size_t k = 0; k < problem.size; ++k) {
-        EXPECT_NEAR(worker.x[k], simulator.x[me][k], 1e-5) << k;
+        EXPECT_NEAR(x[k], simulator.x[me][k], 1e-5) << k;
         EXPECT_NEAR(center[k], simulator.c[k], 1e-5) << k;
       }
     }
@@ -78,6 +82,18 @@ TEST_P(EasgdSimulator, is_followed_with_a_beta_of_its_own_in_center_first_order)
       EXPECT_NEAR(center[k], simulator.c[k], 1e-5) << k;
     }
   });
+}
+
+// The known mistakes: pulling the look-ahead point, or letting the pull into the velocity.
+TEST(EasgdNesterov, pulls_the_iterate_and_not_the_point_ahead) {
+  const Problem problem{.learning_rate = 0.05, .momentum = 0.9, .nesterov = true};
+  Simulator simulator(problem, 1);
+  double largest = 0;
+  for (std::int64_t t = 0; t < 20; ++t) {
+    simulator.elastic_step(t, "paper", 0.2, 0.2, 3);
+    for (const double v : simulator.v[0]) largest = std::max(largest, std::abs(problem.momentum * v));
+  }
+  EXPECT_GT(0.2 * largest, 1e-2);  // by how much the pull of the point ahead would differ, in one exchange
 }
 
 TEST(EasgdOrders, differ_by_far_more_than_the_tolerance_above) {

@@ -19,11 +19,19 @@ struct Simulator {
     for (int rank = 0; rank < ranks; ++rank) targets.push_back(problem.target(rank));
   }
 
-  double gradient(std::size_t i, std::size_t k) const { return problem.curvature(k) * (x[i][k] - targets[i][k]); }
+  double gradient(std::size_t i, std::size_t k) const { return gradient_at(x[i][k], i, k); }
+  double gradient_at(double at, std::size_t i, std::size_t k) const {
+    return problem.curvature(k) * (at - targets[i][k]);
+  }
 
   // By how much worker i steps on its own: not at all without samples.
   double local_step(std::size_t i, std::size_t k, std::int64_t t) {
     if (problem.samples(static_cast<int>(i), t) == 0) return 0;
+    if (problem.nesterov) {  // v <- delta v - eta g(x + delta v), x <- x + v
+      const double ahead = x[i][k] + problem.momentum * v[i][k];
+      v[i][k] = problem.momentum * v[i][k] - problem.learning_rate * gradient_at(ahead, i, k);
+      return -v[i][k];
+    }
     v[i][k] = problem.momentum * v[i][k] + gradient(i, k);
     return problem.learning_rate * v[i][k];
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -35,6 +36,7 @@ struct Problem {
   std::size_t size = 37;
   double learning_rate = 0.1;
   double momentum = 0;
+  bool nesterov = false;
   bool uneven = false;  // samples per step differ between ranks, and ranks other than 0 have none now and then
 
   double curvature(std::size_t k) const { return 0.2 + 0.2 * static_cast<double>(k % 7); }
@@ -62,11 +64,11 @@ class Worker {
   Worker(Transport& transport, const std::string& communicator, const Given& given, const Problem& problem)
       : problem_(problem), ranks_(transport.size()), rank_(transport.rank()), target_(problem.target(rank_)) {
     const CommunicatorKind& kind = find_kind(communicator_kinds(), communicator);
-    averages_gradients_ = kind.traits.averages_gradients;
     const OptionValues values = values_of(kind.options, given);
     communicator_ = kind.make({transport, values, problem.learning_rate, warnings});
     const OptimizerKind& sgd = find_kind(optimizer_kinds(), "sgd");
-    optimizer_ = sgd.make(values_of(sgd.options, {{"momentum", std::to_string(problem.momentum)}}),
+    optimizer_ = sgd.make(values_of(sgd.options, {{"momentum", std::to_string(problem.momentum)},
+                                                  {"nesterov", problem.nesterov ? "on" : "off"}}),
                           static_cast<std::int64_t>(problem.size));
     x = problem.start();
     g.resize(problem.size);
@@ -78,7 +80,7 @@ class Worker {
   }
 
   Communicator& communicator() { return *communicator_; }
-  void begin() { communicator_->begin({x, g, {}, statistics}); }
+  void begin() { communicator_->begin({x, g, statistics, optimizer_->state()}); }
 
   void run(std::int64_t steps) {
     for (std::int64_t i = 0; i < steps; ++i) step();
@@ -86,13 +88,16 @@ class Worker {
 
   void step() {
     const std::int64_t t = next_step_++;
-    const Step step{t, problem_.samples(rank_, t), problem_.samples_everywhere(ranks_, t), problem_.learning_rate};
+    Step step{t, problem_.samples(rank_, t), problem_.samples_everywhere(ranks_, t), problem_.learning_rate,
+              optimizer_->ahead(problem_.learning_rate)};
+    communicator_->before_gradients(step);
     compute_gradients(step);
+    step.loss_sum = static_cast<double>(step.samples) * loss();
     const std::optional<Pull> pull = communicator_->before_update(step);
-    if (step.samples > 0 || averages_gradients_) {
+    if (communicator_->updates(step)) {
       optimizer_->update(x, g, step.learning_rate, pull);
     } else if (pull) {
-      apply_pull(x, *pull);
+      apply_pull(x, *pull, step.ahead);
     }
     communicator_->after_update(step);
   }
@@ -104,6 +109,14 @@ class Worker {
     copy_state(other.communicator_->state(), communicator_->state());
     copy_state(other.optimizer_->state(), optimizer_->state());
     next_step_ = other.next_step_;
+  }
+
+  // What x is ahead of with Nesterov's momentum; x itself otherwise.
+  std::vector<float> iterate() {
+    const Ahead ahead = optimizer_->ahead(problem_.learning_rate);
+    std::vector<float> iterate = x;
+    for (std::size_t k = 0; k < ahead.velocity.size(); ++k) iterate[k] += ahead.factor * ahead.velocity[k];
+    return iterate;
   }
 
   std::vector<float> consensus() {
@@ -118,6 +131,14 @@ class Worker {
   static void copy_state(const std::vector<Slice>& from, const std::vector<Slice>& to) {
     if (from.size() != to.size()) throw std::logic_error("states differ");
     for (std::size_t i = 0; i < from.size(); ++i) std::ranges::copy(from[i], to[i].begin());
+  }
+
+  double loss() const {
+    double sum = 0;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      sum += problem_.curvature(k) * std::pow(static_cast<double>(x[k]) - target_[k], 2) / 2;
+    }
+    return sum;
   }
 
   void compute_gradients(const Step& step) {
@@ -136,7 +157,6 @@ class Worker {
   Problem problem_;
   int ranks_, rank_;
   std::vector<float> target_;
-  bool averages_gradients_ = false;
   std::unique_ptr<Communicator> communicator_;
   std::unique_ptr<Optimizer> optimizer_;
   std::int64_t next_step_ = 0;

@@ -30,9 +30,10 @@ void step_one_by_one(Arena& a, const cpu::SgdStep& step, float alpha) {
   for (std::size_t i = 0; i < a.x.size(); ++i) {
     const float x = a.x[i];
     const float scaled = step.gradient_scale * (a.g[i] + step.weight_decay * x);
+    const float iterate = step.nesterov ? x + step.step_scale * step.momentum * a.v[i] : x;
     a.v[i] = step.momentum * a.v[i] + scaled;
     const float s = step.nesterov ? scaled + step.momentum * a.v[i] : a.v[i];
-    a.d[i] = alpha * (x - a.c[i]);
+    a.d[i] = alpha * (iterate - a.c[i]);
     a.x[i] = x - step.step_scale * s - a.d[i];
   }
 }
@@ -145,6 +146,22 @@ TEST(FusedUpdate, pulls_once_and_towards_the_center) {
   EXPECT_EQ(x, (std::vector<float>{10, -2, 6}));
   EXPECT_EQ(difference, (std::vector<float>{2, -2, 0}));
   EXPECT_EQ(center, (std::vector<float>{4, 4, 6}));
+}
+
+TEST(FusedUpdate, passes_without_a_step_work_on_the_iterate_that_parameters_are_ahead_of) {
+  // Parameters 10, 20; velocity 4, -4; the iterate is 10 + 0.5 * 4 = 12 and 20 - 2 = 18.
+  const std::vector<float> velocity = {4, -4};
+  const Ahead ahead{velocity, 0.5f};
+  std::vector<float> x = {10, 20}, center = {8, 10}, difference = {0, 0};
+  cpu::write_difference(difference, x, center, 0.25f, ahead);
+  EXPECT_EQ(difference, (std::vector<float>{1, 2}));
+  apply_pull(x, {center, 0.25f, difference}, ahead);
+  EXPECT_EQ(x, (std::vector<float>{9, 18}));
+  EXPECT_EQ(difference, (std::vector<float>{1, 2}));
+  const std::vector<float> sum = {3, 6};  // the center moves to 11, 16: the iterate 11, 16 stands on it
+  cpu::move_center_and_follow(center, sum, x, 0.25f, ahead);
+  EXPECT_EQ(center, (std::vector<float>{11, 16}));
+  EXPECT_EQ(x, (std::vector<float>{9, 18}));
 }
 
 TEST(FusedUpdate, follows_the_center_exactly_when_alpha_is_one) {

@@ -131,7 +131,7 @@ TEST(Evaluation, of_the_center_changes_neither_workers_nor_center) {
       training.run();
       const std::vector<float> parameters = training.parameters(), center = training.center();
       const ConstSlice statistics = training.replica().statistics.slice(),
-                       momentum = training.replica().view().momentum;
+                       momentum = training.replica().view().optimizer.front();
       const std::vector<float> kept_statistics(statistics.begin(), statistics.end());
       const std::vector<float> kept_momentum(momentum.begin(), momentum.end());
       evaluate(training.parts(), training.plan());

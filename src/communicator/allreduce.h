@@ -1,0 +1,26 @@
+// Gradient averaging, for methods that begin with it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "eave/communicator.h"
+
+namespace eave {
+
+enum class GradientReduction { kWeighted, kMean, kSum };
+
+// `loss_is_summed`: a rank's loss is the sum over its samples, not their mean.
+struct GradientAveraging {
+  std::int64_t bucket_bytes = 0;
+  GradientReduction reduction = GradientReduction::kWeighted;
+  bool loss_is_summed = false;
+};
+
+std::unique_ptr<Communicator> make_gradient_averaging(Transport& transport, const GradientAveraging& settings);
+
+// --bucket-bytes. Throws Error(kUsage) where they are too few.
+OptionSpec bucket_bytes_option();
+std::int64_t bucket_bytes_in(const OptionValues& values);
+
+}  // namespace eave

@@ -1,0 +1,47 @@
+#include "communicator/local_steps.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace eave {
+namespace {
+
+constexpr double kLongest = 1e9;  // steps; what a loss that explodes asks for need not fit an integer
+
+}  // namespace
+
+LocalSteps::LocalSteps(Transport& transport, const LocalStepsSettings& settings)
+    : transport_(transport), settings_(settings) {}
+
+std::int64_t LocalSteps::first_local() const { return std::max(settings_.post_local_at, settings_.warmup); }
+
+std::int64_t LocalSteps::tau() const {
+  const std::int64_t adapted = kept_.integer(kTau);
+  return adapted > 0 ? adapted : settings_.tau;
+}
+
+bool LocalSteps::is_due(const Step& step) {
+  if (averages_gradients(step)) return false;
+  if (step.index < settings_.warmup) return true;
+  if (!settings_.adaptive) return (step.index + 1 - first_local()) % settings_.tau == 0;
+  const std::int64_t steps = kept_.integer(kStepsSince) + 1;
+  kept_.set(kStepsSince, steps);
+  kept_.set(kLossSince, kept_.real(kLossSince) + step.loss_sum);
+  return steps >= tau();
+}
+
+void LocalSteps::adapt(std::int64_t samples) {
+  if (!settings_.adaptive || kept_.integer(kStepsSince) == 0) return;
+  const double loss = sum_over_ranks(transport_, {kept_.real(kLossSince)})[0] / static_cast<double>(samples);
+  kept_.set(kStepsSince, std::int64_t{0});
+  kept_.set(kLossSince, 0.0);
+  if (kept_.real(kFirstLoss) == 0) {
+    kept_.set(kFirstLoss, loss);
+    return;
+  }
+  const double tau = std::ceil(std::sqrt(loss / kept_.real(kFirstLoss)) * static_cast<double>(settings_.tau));
+  // A loss that is no number ends the run elsewhere.
+  if (!std::isnan(tau)) kept_.set(kTau, static_cast<std::int64_t>(std::clamp(tau, 1.0, kLongest)));
+}
+
+}  // namespace eave

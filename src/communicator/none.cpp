@@ -1,0 +1,89 @@
+// No averaging: every rank trains alone, from the same parameters. The control of a comparison.
+//
+//   x_i <- x_i - step_i
+//
+// Rounds: none between the beginning and the end; steps wait for nobody. At the end one broadcast of M bytes, or with
+// --average-at-end one allreduce, 2 M (p-1)/p on the wire per rank, of x <- sum_i (n_i / n) x_i, n_i = all samples that
+// rank i has trained on, n = sum_i n_i. Neither touches a replica, so a run that has ended can be resumed.
+//
+// What is evaluated before the end is rank 0's worker (a broadcast), at the end the same or the average.
+#include "communicator/begin.h"
+#include "communicator/weighted_mean.h"
+#include "device/flat.h"
+#include "eave/communicator.h"
+#include "eave/device.h"
+
+namespace eave {
+namespace {
+
+class None final : public Communicator {
+ public:
+  None(Transport& transport, bool average_at_end)
+      : transport_(transport), mean_(transport), average_at_end_(average_at_end) {}
+
+  void begin(const ReplicaView& replica) override {
+    replica_ = replica;
+    seconds_waiting_ += share_replica(transport_, replica);
+    consensus_ = Buffer(replica.parameters.size());
+  }
+
+  void after_update(const Step& step) override {
+    mean_.count(step);
+    is_consensus_of_now_ = false;
+  }
+
+  ConstSlice consensus() override {
+    if (!is_consensus_of_now_) {
+      flat::copy(consensus_.slice(), replica_.parameters);
+      seconds_waiting_ += transport_.broadcast(consensus_.slice(), 0).wait();
+      is_consensus_of_now_ = true;
+    }
+    return consensus_.slice();
+  }
+
+  std::vector<Slice> state() override { return {mean_.state()}; }
+
+  void finish() override {
+    if (!average_at_end_) {
+      consensus();
+      return;
+    }
+    flat::copy(consensus_.slice(), replica_.parameters);
+    seconds_waiting_ += mean_.average(consensus_.slice());
+    is_consensus_of_now_ = true;
+  }
+
+  std::string equation() const override {
+    const std::string first = "x_i <- x_i - step_i; p = " + std::to_string(transport_.size()) + " workers, each alone\n";
+    return first + (average_at_end_ ? "at the end, once: x <- sum_i (n_i / n) x_i, n_i = samples of rank i in the whole "
+                                      "run, n = sum_i n_i; before the end, rank 0's worker is evaluated"
+                                    : "rank 0's worker is evaluated and saved; --average-at-end averages all, once");
+  }
+
+  CommunicatorCosts costs() const override { return {seconds_waiting_}; }
+
+ private:
+  Transport& transport_;
+  WeightedMean mean_;
+  bool average_at_end_;
+  ReplicaView replica_;
+  Buffer consensus_;
+  bool is_consensus_of_now_ = false;
+  double seconds_waiting_ = 0;
+};
+
+std::unique_ptr<Communicator> make_none(const CommunicatorContext& context) {
+  return std::make_unique<None>(context.transport, context.values.flag("average-at-end"));
+}
+
+}  // namespace
+
+CommunicatorKind describe_communicator_none() {
+  return {"none",
+          "every rank trains alone: the control of a comparison",
+          {.averages_gradients = false, .has_center = true},
+          {{"average-at-end", OptionType::kFlag, "off", "the model at the end is the mean of all ranks' workers"}},
+          make_none};
+}
+
+}  // namespace eave

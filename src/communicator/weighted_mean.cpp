@@ -1,0 +1,26 @@
+#include "communicator/weighted_mean.h"
+
+#include "device/flat.h"
+#include "eave/check.h"
+
+namespace eave {
+
+void WeightedMean::count(const Step& step) {
+  EAVE_CHECK(step.samples >= 0 && step.samples <= step.samples_everywhere && step.samples_everywhere > 0,
+             "a step has samples");
+  counts_.set(0, counts_.integer(0) + step.samples);
+  counts_.set(1, counts_.integer(1) + step.samples_everywhere);
+}
+
+void WeightedMean::reset() {
+  counts_.set(0, std::int64_t{0});
+  counts_.set(1, std::int64_t{0});
+}
+
+double WeightedMean::average(Slice values) const {
+  const auto mine = static_cast<double>(counts_.integer(0)), all = static_cast<double>(counts_.integer(1));
+  flat::scale(values, static_cast<float>(all > 0 ? mine / all : 1.0 / transport_.size()));
+  return transport_.all_reduce_sum(values).wait();
+}
+
+}  // namespace eave
