@@ -91,6 +91,8 @@ struct CommunicatorContext {
   double learning_rate = 0;            // the first step's, for ρ = α/η
   std::vector<std::string>& warnings;  // appended to by rank 0's maker; the caller prints them once
   std::int64_t steps = 0;              // of the whole run; 0: not known
+  std::int64_t first_step = 0;         // above 0: the run is resumed before this step
+  std::uint64_t seed = 0;              // of the run
 };
 
 // A member of the communicator family: one file in src/communicator and one word in its CMake list.

@@ -161,7 +161,8 @@ void TrainingJob::build_optimizer() {
 
 void TrainingJob::build_communicator() {
   communicator_ = find_kind(communicator_kinds(), values_.text("communicator"))
-                      .make({transport_, values_, schedule_->learning_rate(0), warnings_, plan_.steps});
+                      .make({transport_, values_, schedule_->learning_rate(0), warnings_, plan_.steps, plan_.first_step,
+                             static_cast<std::uint64_t>(values_.integer("seed", 0))});
 }
 
 TrainingParts TrainingJob::parts() {
