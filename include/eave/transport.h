@@ -11,6 +11,7 @@
 
 #include "eave/check.h"
 #include "eave/device.h"
+#include "eave/service.h"
 #include "eave/slice.h"
 
 namespace eave {
@@ -40,8 +41,9 @@ class Pending {
   std::shared_ptr<Operation> operation_;
 };
 
-// The ranks of one job. Every method is collective: all ranks call it, in the same order, with the same count.
-// Methods that return Pending return at once; operations are carried out one after another in the order of the calls.
+// The ranks of one job. Every method is collective unless it says otherwise: all ranks call it, in the same order, with
+// the same count. Methods that return Pending return at once; a rank's operations are carried out one after another in
+// the order of its calls.
 // A peer that is gone or a failing library surfaces as Error(kPeerLost / kResource) from Pending::wait.
 // One thread per rank calls a Transport. Counts may exceed 2^31.
 class Transport {
@@ -54,11 +56,29 @@ class Transport {
 
   // In place: each element becomes the sum over ranks, added up in rank order in float32. So the result is
   // bit-identical on all ranks, from run to run, and between transports.
-  virtual Pending all_reduce_sum(Slice values) = 0;
+  //
+  // `ranks`: collective among these alone (empty: all), the same ascending list on each, with this rank in it; anything
+  // else throws Error. It stays alive until done. Groups without a common rank do not wait for each other; ranks that
+  // are in several groups together call them in the same order.
+  virtual Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}) = 0;
   // In place: every rank gets root's values.
   virtual Pending broadcast(Slice values, int root) = 0;
   // Blocking, for small control messages: every rank's text, in rank order.
   virtual std::vector<std::string> all_gather(const std::string& mine) = 0;
+
+  // From its return on, requests to this rank are answered by `service`, also while the rank computes, waits or has
+  // nothing to do; nullptr: it answers none. The service is lent until the next serve returns or withdraw is called.
+  // Blocks until all ranks have come, their requests all answered; meanwhile the former services go on. So a job calls
+  // it twice, in the end with nullptr on all ranks.
+  virtual void serve(Service* service) = 0;
+  // Not collective. Each request's values go to its owner and come back as its reply, in any order; done when all have.
+  // Requests and slices stay alive until then. Values of one request are what is answered at a time: cut what is long
+  // (some 64 Ki floats), so that sending, answering and replies overlap. Error(kInternal) if the owner has no service.
+  virtual Pending request(std::span<const ServiceRequest> requests) = 0;
+  // Not collective, for unwinding: this rank's service is not called any more once this returns. Requests to it stay
+  // unanswered until the rank aborts.
+  virtual void withdraw() noexcept = 0;
+
   // This rank fails: wakes or ends all others, so that none is left waiting. `mpi` ends the job with `code` and does
   // not return; `threads` makes every pending and later call of the others throw Error(kPeerLost). Any thread may call
   // it.
@@ -77,12 +97,13 @@ class AgreedError : public Error {
 
 // Collective. Runs `stage` on every rank; when it throws on any of them, throws the same AgreedError on all. The
 // code and the message are those of the lowest rank that failed; unless every rank says the same, with its rank and
-// host, and with the other ranks that failed. For set-up, where a wrong option or file usually fails on all ranks alike.
-// `stage` must not communicate: a rank that fails would leave the others waiting in it.
+// host, and with the other ranks that failed. For set-up, where a wrong option or file usually fails on all ranks
+// alike. `stage` must not communicate: a rank that fails would leave the others waiting in it.
 void agree(Transport& transport, const std::function<void()>& stage);
 
 // What crossed a transport, by the bytes this rank sent in a bandwidth-optimal algorithm: 2(p−1)/p·M for an allreduce
-// of M bytes, M(p−1)/p per rank for a broadcast, (p−1)·M for an all_gather of M bytes from this rank.
+// of M bytes among p ranks, M(p−1)/p per rank for a broadcast, (p−1)·M for an all_gather of M bytes from this rank, M
+// for a request of M bytes to another rank. Its reply counts M for the owner, and is no call there.
 struct TransportCounters {
   std::int64_t calls = 0;
   std::int64_t bytes = 0;

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "transport/arguments.h"
+
 namespace eave {
 
 namespace {
@@ -55,8 +57,9 @@ BackgroundTransport::~BackgroundTransport() {
   thread_.join();
 }
 
-Pending BackgroundTransport::all_reduce_sum(Slice values) {
-  return enqueue({.verb = Operation::Verb::kAllReduceSum, .values = values});
+Pending BackgroundTransport::all_reduce_sum(Slice values, std::span<const int> ranks) {
+  check_group(ranks, rank(), size());
+  return enqueue({.verb = Operation::Verb::kAllReduceSum, .values = values, .ranks = ranks});
 }
 
 Pending BackgroundTransport::broadcast(Slice values, int root) {
@@ -71,6 +74,23 @@ std::vector<std::string> BackgroundTransport::all_gather(const std::string& mine
   return all;
 }
 
+void BackgroundTransport::serve(Service* service) {
+  if (size() == 1) return alone_.serve(service);
+  enqueue({.verb = Operation::Verb::kServe, .service = service}).wait();
+}
+
+Pending BackgroundTransport::request(std::span<const ServiceRequest> requests) {
+  check_owners(requests, size());
+  if (size() > 1) return enqueue({.verb = Operation::Verb::kRequest, .requests = requests});
+  alone_.request(requests);
+  return {};
+}
+
+void BackgroundTransport::withdraw() noexcept {
+  if (size() == 1) return alone_.serve(nullptr);
+  wire_->withdraw();
+}
+
 Pending BackgroundTransport::enqueue(const Operation::Request& request) {
   if (size() == 1) return {};
   std::shared_ptr<Operation> operation = pool_.take(request);
@@ -81,8 +101,26 @@ Pending BackgroundTransport::enqueue(const Operation::Request& request) {
   return Pending(std::move(operation));
 }
 
-Operation* BackgroundTransport::next_operation() {
+// Until there is an operation, or none will come.
+void BackgroundTransport::attend(std::unique_lock<std::mutex>& lock) {
+  const auto called = [this] { return first_ || closing_; };
+  while (!called()) {
+    lock.unlock();
+    const std::optional<std::chrono::nanoseconds> pause = wire_->attend();
+    lock.lock();
+    if (!pause) return changed_.wait(lock, called);
+    changed_.wait_for(lock, *pause, called);
+  }
+}
+
+Operation* BackgroundTransport::next_operation(std::exception_ptr& failure) {
   std::unique_lock lock(mutex_);
+  try {
+    if (!failure) attend(lock);
+  } catch (...) {
+    failure = std::current_exception();
+    lock.lock();
+  }
   changed_.wait(lock, [this] { return first_ || closing_; });
   if (!first_) return nullptr;
   return std::exchange(first_, first_->next);
@@ -91,7 +129,7 @@ Operation* BackgroundTransport::next_operation() {
 void BackgroundTransport::carry_out_all() noexcept {
   ask_for_prompt_wake_up();
   std::exception_ptr failure;
-  while (Operation* operation = next_operation()) {
+  while (Operation* operation = next_operation(failure)) {
     operation->start();
     try {
       if (!failure) carry_out(operation->request());
@@ -105,11 +143,16 @@ void BackgroundTransport::carry_out_all() noexcept {
 void BackgroundTransport::carry_out(const Operation::Request& request) {
   switch (request.verb) {
     case Operation::Verb::kAllReduceSum:
-      return wire_->all_reduce_sum(request.values);
+      return wire_->all_reduce_sum(request.values, request.ranks);
     case Operation::Verb::kBroadcast:
       return wire_->broadcast(request.values, request.root);
     case Operation::Verb::kAllGather:
       *request.all = wire_->all_gather(*request.mine);
+      return;
+    case Operation::Verb::kServe:
+      return wire_->serve(request.service);
+    case Operation::Verb::kRequest:
+      return wire_->request(request.requests);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "eave/transport.h"
 #include "transport/operation.h"
+#include "transport/own_service.h"
 #include "transport/wire.h"
 
 namespace eave {
@@ -28,18 +29,24 @@ class BackgroundTransport final : public Transport {
   std::string name() const override { return wire_->name(); }
   bool reaches(DeviceKind device) const override { return wire_->reaches(device); }
 
-  Pending all_reduce_sum(Slice values) override;
+  Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
   Pending broadcast(Slice values, int root) override;
   std::vector<std::string> all_gather(const std::string& mine) override;
+  void serve(Service* service) override;
+  Pending request(std::span<const ServiceRequest> requests) override;
+  void withdraw() noexcept override;
   void abort(ExitCode code) noexcept override { wire_->abort(code); }
 
  private:
   Pending enqueue(const Operation::Request& request);
   void carry_out_all() noexcept;
-  Operation* next_operation();  // blocks; nullptr when there will be no more
+  // Blocks, and answers requests meanwhile; nullptr when there will be no more.
+  Operation* next_operation(std::exception_ptr& failure);
+  void attend(std::unique_lock<std::mutex>& lock);
   void carry_out(const Operation::Request& request);
 
   std::unique_ptr<Wire> wire_;
+  OwnService alone_;  // of a single rank
   OperationPool pool_;
   std::mutex mutex_;
   std::condition_variable changed_;

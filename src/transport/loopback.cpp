@@ -1,6 +1,8 @@
 // A single rank by itself: there is nothing to exchange, so every operation is done at once.
 #include "eave/transport.h"
+#include "transport/arguments.h"
 #include "transport/failure.h"
+#include "transport/own_service.h"
 
 namespace eave {
 namespace {
@@ -12,13 +14,26 @@ class LoopbackTransport final : public Transport {
   std::string name() const override { return "loopback"; }
   bool reaches(DeviceKind) const override { return true; }
 
-  Pending all_reduce_sum(Slice) override { return {}; }
+  Pending all_reduce_sum(Slice, std::span<const int> ranks) override {
+    check_group(ranks, 0, 1);
+    return {};
+  }
   Pending broadcast(Slice, int root) override {
     EAVE_CHECK(root == 0, "root " + std::to_string(root) + " of 1 rank");
     return {};
   }
   std::vector<std::string> all_gather(const std::string& mine) override { return {mine}; }
+  void serve(Service* service) override { service_.serve(service); }
+  Pending request(std::span<const ServiceRequest> requests) override {
+    check_owners(requests, 1);
+    service_.request(requests);
+    return {};
+  }
+  void withdraw() noexcept override { service_.serve(nullptr); }
   void abort(ExitCode) noexcept override {}
+
+ private:
+  OwnService service_;
 };
 
 int run_loopback(int, const std::function<void(Transport&)>& body) {

@@ -34,9 +34,12 @@ class MpiWire final : public Wire {
   std::string name() const override { return "mpi"; }
   bool reaches(DeviceKind device) const override { return device == DeviceKind::kCpu; }
 
-  void all_reduce_sum(Slice values) override;
+  void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
   void broadcast(Slice values, int root) override;
   std::vector<std::string> all_gather(const std::string& mine) override;
+  void serve(Service*) override { throw Error(ExitCode::kInternal, "requests over mpi are not there yet"); }
+  void request(std::span<const ServiceRequest>) override { serve(nullptr); }
+  void withdraw() noexcept override {}
   void abort(ExitCode code) noexcept override;  // does not return
 
  private:

@@ -7,9 +7,11 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "eave/service.h"
 #include "eave/slice.h"
 
 namespace eave {
@@ -30,13 +32,16 @@ class OperationObserver {
 // The request and its outcome. The compute thread fills the request; the communication thread calls start and finish.
 class Operation {
  public:
-  enum class Verb { kAllReduceSum, kBroadcast, kAllGather };
+  enum class Verb { kAllReduceSum, kBroadcast, kAllGather, kServe, kRequest };
   struct Request {
     Verb verb = Verb::kAllReduceSum;
     Slice values{};
     int root = 0;
     const std::string* mine = nullptr;
     std::vector<std::string>* all = nullptr;
+    std::span<const int> ranks{};  // empty: all
+    Service* service = nullptr;
+    std::span<const ServiceRequest> requests{};
   };
 
   // Makes a free operation ready for use again.

@@ -21,9 +21,11 @@ class ShapedWire final : public Wire {
   std::string name() const override { return "shaped(" + inner_.name() + ")"; }
   bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
 
-  void all_reduce_sum(Slice values) override {
-    const Clock::time_point end = end_of(all_reduce_wire_bytes(values.size(), size()));
-    inner_.all_reduce_sum(values).wait();
+  void all_reduce_sum(Slice values, std::span<const int> ranks) override {
+    const int size_of_group = ranks.empty() ? size() : static_cast<int>(ranks.size());
+    if (size_of_group == 1) return;
+    const Clock::time_point end = end_of(all_reduce_wire_bytes(values.size(), size_of_group), ranks);
+    inner_.all_reduce_sum(values, ranks).wait();
     std::this_thread::sleep_until(end);
   }
 
@@ -40,23 +42,61 @@ class ShapedWire final : public Wire {
     return all;
   }
 
+  // The ranks tell each other their links, by which requests are charged.
+  void serve(Service* service) override {
+    const auto* const mine = reinterpret_cast<const char*>(&shape_);
+    const std::vector<std::string> shapes = inner_.all_gather(std::string(mine, sizeof shape_));
+    links_.resize(shapes.size());
+    for (std::size_t rank = 0; rank < shapes.size(); ++rank)
+      std::ranges::copy(shapes[rank], reinterpret_cast<char*>(&links_[rank]));
+    inner_.serve(service);
+  }
+
+  void request(std::span<const ServiceRequest> requests) override {
+    const Clock::duration one_way = one_way_of(requests);
+    std::this_thread::sleep_for(one_way);
+    inner_.request(requests).wait();
+    std::this_thread::sleep_for(one_way);
+  }
+
+  void withdraw() noexcept override { inner_.withdraw(); }
   void abort(ExitCode code) noexcept override { inner_.abort(code); }
 
  private:
-  // Waits until all ranks have joined. They tell each other what the operation costs on their links: it ends for all
-  // when it ends on the slowest.
-  Clock::time_point end_of(double bytes) {
+  // Waits until all of `ranks` have joined. They tell each other what the operation costs on their links: it ends for
+  // all when it ends on the slowest.
+  Clock::time_point end_of(double bytes, std::span<const int> ranks = {}) {
     std::ranges::fill(costs_, 0.0f);
-    const double transfer = shape_.bytes_per_second > 0 ? bytes / shape_.bytes_per_second : 0;
-    costs_[static_cast<std::size_t>(rank())] = static_cast<float>(shape_.delay_seconds + transfer);
-    inner_.all_reduce_sum(costs_).wait();
-    const std::chrono::duration<double> slowest(std::ranges::max(costs_));
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(slowest);
+    costs_[static_cast<std::size_t>(rank())] = static_cast<float>(shape_.delay_seconds + transfer(bytes, shape_));
+    inner_.all_reduce_sum(costs_, ranks).wait();
+    return Clock::now() + duration_of(std::ranges::max(costs_));
+  }
+
+  // Requests to other ranks follow each other on the link; each goes at the pace of the slower of the two it takes.
+  Clock::duration one_way_of(std::span<const ServiceRequest> requests) const {
+    double delay = 0, transfers = 0;
+    for (const ServiceRequest& each : requests) {
+      if (each.owner == rank() || links_.empty()) continue;
+      const LinkShape& theirs = links_[static_cast<std::size_t>(each.owner)];
+      const double bytes = static_cast<double>(each.values.size_bytes());
+      delay = std::max({delay, shape_.delay_seconds, theirs.delay_seconds});
+      transfers += std::max(transfer(bytes, shape_), transfer(bytes, theirs));
+    }
+    return duration_of(delay + transfers);
+  }
+
+  static double transfer(double bytes, const LinkShape& link) {
+    return link.bytes_per_second > 0 ? bytes / link.bytes_per_second : 0;
+  }
+
+  static Clock::duration duration_of(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   }
 
   Transport& inner_;
   const LinkShape shape_;
   std::vector<float> costs_;
+  std::vector<LinkShape> links_;  // of all ranks
 };
 
 void check_shape(double value, const char* what) {

@@ -1,17 +1,21 @@
 // The blocking half of a transport: what a communication thread calls.
 #pragma once
 
+#include <chrono>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "eave/check.h"
 #include "eave/device.h"
+#include "eave/service.h"
 #include "eave/slice.h"
 
 namespace eave {
 
 // Operations between ranks that return when they are done, in the meaning of Transport. One thread calls them, except
-// abort, which any thread may call while another is in an operation. Never called with a single rank.
+// abort and withdraw, which any thread may call while another is in an operation. Never called with a single rank.
 class Wire {
  public:
   virtual ~Wire() = default;
@@ -20,9 +24,15 @@ class Wire {
   virtual std::string name() const = 0;
   virtual bool reaches(DeviceKind device) const = 0;
 
-  virtual void all_reduce_sum(Slice values) = 0;
+  virtual void all_reduce_sum(Slice values, std::span<const int> ranks = {}) = 0;  // empty: all ranks
   virtual void broadcast(Slice values, int root) = 0;
   virtual std::vector<std::string> all_gather(const std::string& mine) = 0;
+  virtual void serve(Service* service) = 0;
+  virtual void request(std::span<const ServiceRequest> requests) = 0;
+  virtual void withdraw() noexcept = 0;
+  // Called between operations: answers what has come, and returns how long to wait before the next call. nullopt: there
+  // is nothing that this thread would have to answer before the next operation.
+  virtual std::optional<std::chrono::nanoseconds> attend() { return std::nullopt; }
   virtual void abort(ExitCode code) noexcept = 0;
 };
 

@@ -16,9 +16,10 @@ class RecordingTransport final : public Transport {
   int size() const override { return inner_.size(); }
   std::string name() const override { return inner_.name(); }
   bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
-  Pending all_reduce_sum(Slice values) override {
-    calls.push_back("sum " + std::to_string(values.size()));
-    return inner_.all_reduce_sum(values);
+  Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}) override {
+    calls.push_back("sum " + std::to_string(values.size()) + (ranks.empty() ? "" : " among"));
+    for (int rank : ranks) calls.back() += " " + std::to_string(rank);
+    return inner_.all_reduce_sum(values, ranks);
   }
   Pending broadcast(Slice values, int root) override {
     calls.push_back("broadcast " + std::to_string(values.size()) + " from " + std::to_string(root));
@@ -28,6 +29,15 @@ class RecordingTransport final : public Transport {
     calls.push_back("gather");
     return inner_.all_gather(mine);
   }
+  void serve(Service* service) override {
+    calls.push_back(service ? "serve" : "serve nothing");
+    inner_.serve(service);
+  }
+  Pending request(std::span<const ServiceRequest> requests) override {
+    calls.push_back("request " + std::to_string(requests.size()));
+    return inner_.request(requests);
+  }
+  void withdraw() noexcept override { inner_.withdraw(); }
   void abort(ExitCode code) noexcept override { inner_.abort(code); }
 
   std::string text() const {

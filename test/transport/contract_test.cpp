@@ -1,15 +1,13 @@
 // What every transport promises, on every number of ranks.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <numeric>
 #include <thread>
 
-#include "eave/random.h"
+#include "test/transport/numbers.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
@@ -18,34 +16,6 @@ namespace {
 using namespace std::chrono_literals;
 
 class TransportContract : public testing::TestWithParam<Ranks> {};
-
-// Reproducible everywhere, and of such different magnitudes that the order of summation shows in the last bits.
-std::vector<float> uneven_numbers(int rank, std::size_t count) {
-  std::vector<float> values(count);
-  RandomStream random({.seed = 7}, static_cast<std::uint64_t>(rank));
-  for (float& value : values) value = random.normal() * std::exp2(static_cast<float>(random.below(16)));
-  return values;
-}
-
-std::vector<float> sum_in_order(const std::vector<int>& ranks, std::size_t count) {
-  std::vector<float> sum = uneven_numbers(ranks.front(), count);
-  for (std::size_t k = 1; k < ranks.size(); ++k) {
-    const std::vector<float> other = uneven_numbers(ranks[k], count);
-    for (std::size_t i = 0; i < count; ++i) sum[i] += other[i];
-  }
-  return sum;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return std::ranges::equal(a, b, [](float x, float y) { return std::bit_cast<int>(x) == std::bit_cast<int>(y); });
-}
-
-double cpu_seconds_of_process() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-         1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-}
 
 TEST_P(TransportContract, knows_its_rank_size_and_name) {
   on_ranks(GetParam(), [&](Transport& transport) {
@@ -249,10 +219,7 @@ TEST_P(TransportContract, agrees_on_what_failed_where) {
   });
 }
 
-std::string name_of(const testing::TestParamInfo<Ranks>& info) {
-  return info.param.transport + "_" + std::to_string(info.param.count);
-}
-INSTANTIATE_TEST_SUITE_P(On, TransportContract, testing::ValuesIn(ranks_under_test()), name_of);
+INSTANTIATE_TEST_SUITE_P(On, TransportContract, testing::ValuesIn(ranks_under_test()), name_of_ranks);
 
 }  // namespace
 }  // namespace eave

@@ -1,6 +1,8 @@
 // On which ranks the contract of Transport is tested. A test program links one file that defines these.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <ostream>
 #include <string>
@@ -17,6 +19,10 @@ struct Ranks {
 
 inline std::ostream& operator<<(std::ostream& out, const Ranks& ranks) {
   return out << ranks.transport << " with " << ranks.count << (ranks.count == 1 ? " rank" : " ranks");
+}
+
+inline std::string name_of_ranks(const testing::TestParamInfo<Ranks>& info) {
+  return info.param.transport + "_" + std::to_string(info.param.count);
 }
 
 // Every case this program can test.

@@ -1,0 +1,76 @@
+#include "transport/threads_wire.h"
+
+#include <algorithm>
+#include <array>
+
+namespace eave {
+namespace {
+
+using Request = Operation::Request;
+
+void sum_into_all(const std::vector<Request>& requests, std::size_t begin, std::size_t end) {
+  std::array<float, 4096> sum;
+  for (std::size_t at = begin; at < end; at += sum.size()) {
+    const std::size_t n = std::min(sum.size(), end - at);
+    std::copy_n(requests.front().values.data() + at, n, sum.data());
+    for (std::size_t rank = 1; rank < requests.size(); ++rank) {
+      const float* other = requests[rank].values.data() + at;
+      for (std::size_t i = 0; i < n; ++i) sum[i] += other[i];
+    }
+    for (const Request& request : requests) std::copy_n(sum.data(), n, request.values.data() + at);
+  }
+}
+
+}  // namespace
+
+void ThreadsWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
+  Meeting& meeting = job_.meeting_of(ranks);
+  const auto& requests = meeting.meet(rank_, {.verb = Operation::Verb::kAllReduceSum, .values = values});
+  const auto place = static_cast<std::size_t>(meeting.place_of(rank_));
+  const std::size_t share = values.size() / requests.size(), rest = values.size() % requests.size();
+  const std::size_t begin = place * share + std::min(place, rest);
+  sum_into_all(requests, begin, begin + share + (place < rest ? 1 : 0));
+  meeting.part();
+}
+
+void ThreadsWire::broadcast(Slice values, int root) {
+  Meeting& all = job_.meeting_of({});
+  const auto& requests = all.meet(rank_, {.verb = Operation::Verb::kBroadcast, .values = values, .root = root});
+  if (rank_ != root) std::ranges::copy(requests[static_cast<std::size_t>(root)].values, values.begin());
+  all.part();
+}
+
+std::vector<std::string> ThreadsWire::all_gather(const std::string& mine) {
+  Meeting& all = job_.meeting_of({});
+  std::vector<std::string> texts;
+  for (const Request& request : all.meet(rank_, {.verb = Operation::Verb::kAllGather, .mine = &mine}))
+    texts.push_back(*request.mine);
+  all.part();
+  return texts;
+}
+
+void ThreadsWire::meet_all() {
+  Meeting& all = job_.meeting_of({});
+  all.meet(rank_, {.verb = Operation::Verb::kServe});
+  all.part();
+}
+
+// Whoever has come has no request open, so between the two meetings nobody sends any.
+void ThreadsWire::serve(Service* service) {
+  meet_all();
+  job_.serve(rank_, service);
+  meet_all();
+}
+
+void ThreadsWire::request(std::span<const ServiceRequest> requests) {
+  open_.clear();
+  for (const ServiceRequest& each : requests) open_.push_back(&each);
+  for (;;) {
+    const std::int64_t seen = job_.answers();
+    std::erase_if(open_, [this](const ServiceRequest* each) { return job_.answer(rank_, *each); });
+    if (open_.empty()) return;
+    job_.await_answers_beyond(seen);
+  }
+}
+
+}  // namespace eave

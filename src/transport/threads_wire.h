@@ -1,0 +1,38 @@
+// Ranks as threads of one process: they read each other's memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "transport/threads_job.h"
+#include "transport/wire.h"
+
+namespace eave {
+
+// Allreduce: every rank sums its own 1/p of all ranks' slices, in rank order, and writes the sum to all of them.
+// Requests: whoever sends one runs the owner's service on his own values.
+class ThreadsWire final : public Wire {
+ public:
+  ThreadsWire(ThreadsJob& job, int rank) : job_(job), rank_(rank) {}
+  int rank() const override { return rank_; }
+  int size() const override { return job_.size(); }
+  std::string name() const override { return "threads"; }
+  bool reaches(DeviceKind device) const override { return device == DeviceKind::kCpu; }
+
+  void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
+  void broadcast(Slice values, int root) override;
+  std::vector<std::string> all_gather(const std::string& mine) override;
+  void serve(Service* service) override;
+  void request(std::span<const ServiceRequest> requests) override;
+  void withdraw() noexcept override { job_.withdraw(rank_); }
+  void abort(ExitCode) noexcept override { job_.lose(rank_); }
+
+ private:
+  void meet_all();
+
+  ThreadsJob& job_;
+  const int rank_;
+  std::vector<const ServiceRequest*> open_;  // not answered yet
+};
+
+}  // namespace eave

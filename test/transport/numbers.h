@@ -1,0 +1,43 @@
+// Numbers by which tests tell in what order something was added up.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "eave/random.h"
+
+namespace eave {
+
+// Reproducible everywhere, and of such different magnitudes that the order of summation shows in the last bits.
+inline std::vector<float> uneven_numbers(int rank, std::size_t count) {
+  std::vector<float> values(count);
+  RandomStream random({.seed = 7}, static_cast<std::uint64_t>(rank));
+  for (float& value : values) value = random.normal() * std::exp2(static_cast<float>(random.below(16)));
+  return values;
+}
+
+inline std::vector<float> sum_in_order(const std::vector<int>& ranks, std::size_t count) {
+  std::vector<float> sum = uneven_numbers(ranks.front(), count);
+  for (std::size_t k = 1; k < ranks.size(); ++k) {
+    const std::vector<float> other = uneven_numbers(ranks[k], count);
+    for (std::size_t i = 0; i < count; ++i) sum[i] += other[i];
+  }
+  return sum;
+}
+
+inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::ranges::equal(a, b, [](float x, float y) { return std::bit_cast<int>(x) == std::bit_cast<int>(y); });
+}
+
+inline double cpu_seconds_of_process() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+}  // namespace eave

@@ -1,0 +1,139 @@
+// When requests are answered: at any time, whatever the owner does; and what it costs to be ready.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "test/transport/numbers.h"
+#include "test/transport/ranks.h"
+#include "test/transport/services.h"
+
+namespace eave {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+class ServiceTiming : public testing::TestWithParam<Ranks> {};
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Sends one request to the next rank and back comes its reply.
+void ask(Transport& transport, int owner, std::vector<float>& values) {
+  const std::vector<ServiceRequest> requests{{owner, 0, values}};
+  transport.request(requests).wait();
+}
+
+TEST_P(ServiceTiming, requests_are_answered_while_the_owner_computes) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    DoublingService service(transport.rank());
+    Serving serving(transport, &service);
+    std::vector<float> values(100000);
+    ask(transport, (transport.rank() + 1) % transport.size(), values);
+    const auto start = Clock::now();
+    volatile double work = 0;  // the compute thread never waits and never calls the transport
+    while (service.answered == 0 && Clock::now() - start < 60s)
+      for (int i = 0; i < 100000; ++i) work = work + 1;
+    EXPECT_EQ(service.answered, 1);
+    serving.end();
+  });
+}
+
+TEST_P(ServiceTiming, requests_are_answered_while_the_owner_has_nothing_to_do) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    DoublingService service(transport.rank());
+    Serving serving(transport, &service);
+    std::vector<float> values(100000);
+    if (transport.rank() > 0) ask(transport, 0, values);
+    const auto start = Clock::now();
+    while (transport.rank() == 0 && service.answered < transport.size() - 1 && Clock::now() - start < 60s)
+      std::this_thread::sleep_for(1ms);
+    if (transport.rank() == 0) {
+      EXPECT_EQ(service.answered, transport.size() - 1);
+    }
+    serving.end();
+  });
+}
+
+TEST_P(ServiceTiming, requests_are_answered_while_the_owner_waits_in_a_collective) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    DoublingService service(transport.rank());
+    Serving serving(transport, &service);
+    std::vector<float> values(100000), sum(1000, 1.0f);
+    Pending collective;
+    if (transport.rank() > 0) collective = transport.all_reduce_sum(sum);
+    // Rank 0 joins the others only when each has answered.
+    for (int owner = 0; transport.rank() == 0 && owner < transport.size(); ++owner) ask(transport, owner, values);
+    if (transport.rank() == 0) collective = transport.all_reduce_sum(sum);
+    collective.wait();
+    EXPECT_EQ(sum.front(), static_cast<float>(transport.size()));
+    serving.end();
+    EXPECT_EQ(service.answered, 1);
+  });
+}
+
+TEST_P(ServiceTiming, requests_are_answered_while_the_owner_waits_for_its_own) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    // Rank 0 lets the last rank's request wait until it has been asked by all others, which ask after it.
+    struct LastWaits final : Service {
+      explicit LastWaits(int count) : ranks(count) {}
+      bool answer(int from, std::int64_t, Slice) override {
+        if (from == ranks - 1 && answered < ranks - 1) return false;
+        ++answered;
+        return true;
+      }
+      const int ranks;
+      int answered = 0;
+    } last_waits(transport.size());
+    Serving serving(transport, &last_waits);
+    std::vector<float> values(100000);
+    const int last = transport.size() - 1;
+    if (transport.rank() != last) ask(transport, last, values);  // while it waits for rank 0
+    ask(transport, 0, values);
+    serving.end();
+    const int me = transport.rank();
+    EXPECT_EQ(last_waits.answered, me == 0 ? transport.size() : me == last ? last : 0);
+  });
+}
+
+TEST_P(ServiceTiming, slow_rank_does_not_hold_up_the_others) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    DoublingService service(transport.rank());
+    Serving serving(transport, &service);
+    const bool slow = transport.rank() == transport.size() - 1 && transport.size() > 1;
+    std::vector<float> values(65536);
+    const auto start = Clock::now();
+    for (int step = 0; step < (slow ? 2 : 20); ++step) {
+      for (int owner = 0; owner < transport.size(); ++owner) ask(transport, owner, values);
+      std::this_thread::sleep_for(slow ? 1500ms : 1ms);
+    }
+    if (!slow) {
+      EXPECT_LT(seconds_since(start), 2.5) << "20 exchanges, while the slow rank takes 3 s for 2";
+    }
+    serving.end();
+  });
+}
+
+// Through the last rank's late arrival the others sit in serve(nullptr), as a rank does that only serves.
+TEST_P(ServiceTiming, being_ready_costs_less_than_a_hundredth_of_a_core) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    DoublingService service(transport.rank());
+    Serving serving(transport, &service);
+    std::this_thread::sleep_for(500ms);  // past the short sleeps
+    const double before_idle = cpu_seconds_of_process();
+    std::this_thread::sleep_for(3s);
+    const double idle = (cpu_seconds_of_process() - before_idle) / 3;
+    EXPECT_LT(idle, 0.01);
+    const double before_end = cpu_seconds_of_process();
+    if (transport.rank() == transport.size() - 1) std::this_thread::sleep_for(4s);
+    serving.end();
+    const double ending = (cpu_seconds_of_process() - before_end) / 4;
+    EXPECT_LT(ending, 0.015) << "with the short sleeps at its start";
+    if (transport.rank() == 0) RecordProperty("share_of_a_core", std::to_string(idle));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(On, ServiceTiming, testing::ValuesIn(ranks_under_test()), name_of_ranks);
+
+}  // namespace
+}  // namespace eave
