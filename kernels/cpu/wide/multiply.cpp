@@ -23,6 +23,10 @@ constexpr std::int64_t kTransposedDepth = 1024;
 // Up to so many rows, packing a transposed b costs more than dot products, which need none.
 constexpr std::int64_t kMostDotRows = 64;
 
+constexpr std::int64_t kSteps = 2;  // of the depth, unrolled
+// From this depth on a tile takes so long that fetching c beforehand pays.
+constexpr std::int64_t kFetchedDepth = 80;
+
 // One strip of a times `count` panels of b.
 struct Tile {
   std::int64_t depth;
@@ -34,7 +38,7 @@ struct Tile {
   bool accumulate;
   const float* bias;  // for all panels, or nullptr
   bool relu;
-  const float* fetch;  // a line per step of the depth
+  const float* fetch;  // a line per kSteps of the depth: more would fill the queue in which loads wait, too
 };
 
 template <int kRows>
@@ -43,19 +47,34 @@ struct Sums {
 };
 
 template <int kRows>
+EAVE_INLINE void multiply_step(const float* a, const float* b, Sums<kRows>& sums) {
+  Vector y[kTileVectors];
+  EAVE_UNROLL for (int v = 0; v < kTileVectors; ++v) y[v] = load(b + v * kWidth);
+  EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
+    const Vector x = broadcast(a[i]);
+    EAVE_UNROLL for (int v = 0; v < kTileVectors; ++v) sums.at[i][v] += x * y[v];
+  }
+}
+
+template <int kRows>
 EAVE_INLINE void multiply_panel(const float* a, const float* b, std::int64_t depth, const float* fetch,
                                 Sums<kRows>& sums) {
   EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
     EAVE_UNROLL for (int v = 0; v < kTileVectors; ++v) sums.at[i][v] = Vector{};
   }
-  for (std::int64_t k = 0; k < depth; ++k, a += kRows, b += kPanel, fetch += kLine) {
-    Vector y[kTileVectors];
-    EAVE_UNROLL for (int v = 0; v < kTileVectors; ++v) y[v] = load(b + v * kWidth);
-    EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
-      const Vector x = broadcast(a[i]);
-      EAVE_UNROLL for (int v = 0; v < kTileVectors; ++v) sums.at[i][v] += x * y[v];
-    }
+  std::int64_t k = 0;
+  for (; k + kSteps <= depth; k += kSteps, fetch += kLine) {
+    EAVE_UNROLL for (int step = 0; step < kSteps; ++step, a += kRows, b += kPanel) multiply_step(a, b, sums);
     __builtin_prefetch(fetch, 0, 2);
+  }
+  for (; k < depth; ++k, a += kRows, b += kPanel) multiply_step(a, b, sums);
+}
+
+// While the sums form: writing them would wait for lines from beyond the caches.
+template <int kRows>
+EAVE_INLINE void fetch_target(const float* c, std::int64_t c_stride) {
+  EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
+    EAVE_UNROLL for (int v = 0; v < kTileVectors; ++v) __builtin_prefetch(c + i * c_stride + v * kWidth, 1, 3);
   }
 }
 
@@ -89,6 +108,7 @@ void multiply_tile(const Tile& tile) {
   const Tile t = tile;
   for (std::int64_t j = 0; j < t.count; ++j) {
     float* const c = t.c + j * kPanel;
+    if (t.depth >= kFetchedDepth) fetch_target<kRows>(c, t.c_stride);
     Sums<kRows> sums;
     multiply_panel(t.a, t.b + j * t.depth * kPanel, t.depth, t.fetch, sums);
     store_sums(c, t.c_stride, t.accumulate, sums);
@@ -114,7 +134,8 @@ struct Strips {
 };
 
 std::int64_t most_depth(const Product& p) { return p.b_transposed ? kTransposedDepth : kDepth; }
-bool streams_panels(const Product& p) { return p.rows < p.columns; }
+// Where a is turned as it is packed, c is a gradient of weights: rows of it at a time are written faster than columns.
+bool streams_panels(const Product& p) { return p.rows < p.columns && !p.a_transposed; }
 
 class Multiplication {
  public:
@@ -198,7 +219,7 @@ class Multiplication {
   const float* next_fetch() {
     if (fetch_ >= fetch_end_) return scratch_;
     const float* from = fetch_;
-    fetch_ += depth_ * kLine;
+    fetch_ += depth_ / kSteps * kLine;
     return from;
   }
 

@@ -29,18 +29,17 @@ inline void pack_narrow(const float* from, std::int64_t stride, std::int64_t dep
 // `rows` being 0: with a smaller stride the next k overwrites it, and the end needs slack.
 inline void pack_turned(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t rows, float* into,
                         std::int64_t into_stride) {
-  for (std::int64_t k = 0; k < depth; k += kWidth) {
-    const std::int64_t count = smaller(kWidth, depth - k);
-    Vector block[kWidth] = {};
-    if (count == kWidth) {
-      for (std::int64_t i = 0; i < rows; ++i) block[i] = load(from + i * stride + k);
-    } else {
-      for (std::int64_t i = 0; i < rows; ++i) {
-        for (std::int64_t j = 0; j < count; ++j) block[i][j] = from[i * stride + k + j];
-      }
-    }
+  const std::int64_t whole = depth / kWidth * kWidth;
+  for (std::int64_t k = 0; k < whole; k += kWidth) {
+    Vector block[kWidth];
+    EAVE_UNROLL for (int i = 0; i < kWidth; ++i) block[i] = i < rows ? load(from + i * stride + k) : Vector{};
     transpose(block);
-    for (std::int64_t j = 0; j < count; ++j) store(into + (k + j) * into_stride, block[j]);
+    EAVE_UNROLL for (int j = 0; j < kWidth; ++j) store(into + (k + j) * into_stride, block[j]);
+  }
+  for (std::int64_t k = whole; k < depth; ++k) {
+    Vector values{};
+    for (std::int64_t i = 0; i < rows; ++i) values[i] = from[i * stride + k];
+    store(into + k * into_stride, values);
   }
 }
 
