@@ -68,8 +68,9 @@ class Communicator {
   // The model that is evaluated and saved: the center, or the parameters. Collective; waits for what is in flight.
   // The slice stays valid and unchanged until the next step.
   virtual ConstSlice consensus() = 0;
-  // Vectors of the method's own that a checkpoint keeps beside the replica's (the center), each as large as the
-  // parameters. To save: call consensus() first, then read. To restore: call begin() first, then write.
+  // What a checkpoint keeps of the method beside the replica's: vectors as large as the parameters (the center), and
+  // counts, each of a fixed size (empty before begin where memory is allocated there). Writing the slices restores all.
+  // To save: call consensus() first, then read. To restore: call begin() first, then write.
   virtual std::vector<Slice> state() { return {}; }
   // Collective; drains what is in flight. Nothing but consensus() and costs() may follow.
   virtual void finish() = 0;

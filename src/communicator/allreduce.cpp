@@ -55,7 +55,8 @@ std::string describe_gradient_averaging(const GradientAveraging& settings, int r
     return text + (settings.reduction == GradientReduction::kMean
                        ? "with equal n_i this is the mean over all samples of a step (--reduction weighted)"
                        : "the mean over all samples of a step; summing the g_i instead (--reduction sum) would be as "
-                         "if lr were p = " + p + " times as large");
+                         "if lr were p = " +
+                             p + " times as large");
   }
   return text + "lr acts as if it were " + factor +
          " times as large as with the mean over all samples (--reduction weighted --loss-reduction mean)";

@@ -20,7 +20,7 @@ std::int64_t LocalSteps::tau() const {
   return adapted > 0 ? adapted : settings_.tau;
 }
 
-bool LocalSteps::is_due(const Step& step) {
+bool LocalSteps::end_step(const Step& step) {
   if (averages_gradients(step)) return false;
   if (step.index < settings_.warmup) return true;
   if (!settings_.adaptive) return (step.index + 1 - first_local()) % settings_.tau == 0;

@@ -27,7 +27,7 @@ class LocalSteps {
 
   bool averages_gradients(const Step& step) const { return step.index < settings_.post_local_at; }
   // Once after each step: whether an exchange follows it.
-  bool is_due(const Step& step);
+  bool end_step(const Step& step);
   // Collective, at that exchange, where adaptive: an all_gather of one number. `samples` = of all ranks since the
   // exchange before. Elsewhere nothing.
   void adapt(std::int64_t samples);

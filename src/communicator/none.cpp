@@ -54,10 +54,12 @@ class None final : public Communicator {
   }
 
   std::string equation() const override {
-    const std::string first = "x_i <- x_i - step_i; p = " + std::to_string(transport_.size()) + " workers, each alone\n";
-    return first + (average_at_end_ ? "at the end, once: x <- sum_i (n_i / n) x_i, n_i = samples of rank i in the whole "
-                                      "run, n = sum_i n_i; before the end, rank 0's worker is evaluated"
-                                    : "rank 0's worker is evaluated and saved; --average-at-end averages all, once");
+    const std::string first =
+        "x_i <- x_i - step_i; p = " + std::to_string(transport_.size()) + " workers, each alone\n";
+    return first + (average_at_end_
+                        ? "at the end, once: x <- sum_i (n_i / n) x_i, n_i = samples of rank i in the whole "
+                          "run, n = sum_i n_i; before the end, rank 0's worker is evaluated"
+                        : "rank 0's worker is evaluated and saved; --average-at-end averages all, once");
   }
 
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }

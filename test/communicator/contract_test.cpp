@@ -21,7 +21,11 @@ class CommunicatorContract : public testing::TestWithParam<std::tuple<std::strin
   const std::string& name() const { return std::get<0>(GetParam()); }
   const Ranks& ranks() const { return std::get<1>(GetParam()); }
   // Short periods, so that twenty steps hold several exchanges.
-  Given given() const { return name() == "easgd" ? Given{{"tau", "3"}} : Given{}; }
+  Given given() const {
+    const std::vector<OptionSpec>& options = find_kind(communicator_kinds(), name()).options;
+    const bool has_tau = std::ranges::any_of(options, [](const OptionSpec& option) { return option.name == "tau"; });
+    return has_tau ? Given{{"tau", "3"}} : Given{};
+  }
 };
 
 TEST_P(CommunicatorContract, begin_leaves_all_ranks_with_rank_zeros_parameters_and_statistics) {

@@ -1,0 +1,194 @@
+// Periodic averaging of the parameters (local SGD; Stich 2019, Lin et al. 2020).
+//
+//   x_i <- x_i - step_i  in every step;   after every tau-th step  x_i <- sum_j w_j x_j,  w_j = n_j / sum_k n_k,
+//   n_j = samples of rank j since the exchange before.
+//
+// With tau = 1, plain SGD and any n_j this is `allreduce`: sum_j w_j (x - lr g_j) = x - lr sum_j w_j g_j. A rank
+// without samples takes part with weight 0 and leaves with the mean.
+//
+// Rounds: one allreduce of the parameters per exchange, M bytes, 2 M (p-1)/p on the wire per rank, waited for. With
+// --worker-momentum average one more per vector of the optimizer. Adaptive tau adds an all_gather of one number. None
+// between exchanges.
+//
+// --post-local-at T: the first T steps average gradients, as `allreduce` does, and the first exchange of parameters
+// follows step T + tau (counted from 1). --tau-warmup T: an exchange after each of the first T steps.
+//
+// Under Nesterov momentum the parameters are averaged as they are held, at the point ahead where the next gradient is
+// taken; the velocities are left to --worker-momentum. With --worker-momentum average the mean of the iterates is then
+// taken all the same, for the way from one point to the other is linear.
+//
+// consensus() is what an exchange now would give: the workers' mean with the weights of the samples since the last
+// exchange. It is computed in a buffer of its own.
+#include "communicator/allreduce.h"
+#include "communicator/begin.h"
+#include "communicator/local_steps.h"
+#include "communicator/periodic_options.h"
+#include "communicator/weighted_mean.h"
+#include "communicator/worker_momentum.h"
+#include "device/flat.h"
+#include "eave/check.h"
+#include "eave/communicator.h"
+#include "eave/device.h"
+
+namespace eave {
+namespace {
+
+struct LocalSgdSettings {
+  LocalStepsSettings steps;
+  WorkerMomentum momentum = WorkerMomentum::kLocal;
+  std::int64_t bucket_bytes = 0;
+};
+
+std::string describe_equation(const LocalSgdSettings& settings, int workers) {
+  const std::string tau = std::to_string(settings.steps.tau);
+  std::string text =
+      "x_i <- x_i - step_i;  after every tau-th step x_i <- sum_j (n_j / n) x_j, n_j = samples of rank j since the "
+      "exchange before, n = sum_j n_j\n" +
+      (settings.steps.adaptive
+           ? "tau_k = ceil(sqrt(F_k / F_0) tau_0), tau_0 = " + tau +
+                 ", F_k = mean training loss since the exchange before, F_0 of the first tau_0 steps"
+           : "tau = " + tau);
+  text += ", p = " + std::to_string(workers) + " workers; " + describe_worker_momentum(settings.momentum) + "\n";
+  if (settings.steps.post_local_at > 0) {
+    text += "the first " + std::to_string(settings.steps.post_local_at) +
+            " steps average gradients instead, g <- sum_i (n_i / n) g_i, at the same lr\n";
+  }
+  if (settings.steps.warmup > 0) {
+    text += "tau = 1 in the first " + std::to_string(settings.steps.warmup) + " steps\n";
+  }
+  return text + kLocalRate;
+}
+
+class LocalSgd final : public Communicator {
+ public:
+  LocalSgd(Transport& transport, const LocalSgdSettings& settings)
+      : transport_(transport), settings_(settings), steps_(transport, settings.steps), mean_(transport) {
+    if (settings.steps.post_local_at > 0) {
+      gradients_ = make_gradient_averaging(transport, {.bucket_bytes = settings.bucket_bytes});
+    }
+  }
+
+  void begin(const ReplicaView& replica) override {
+    replica_ = replica;
+    if (gradients_) {
+      gradients_->begin(replica);
+    } else {
+      seconds_waiting_ += share_replica(transport_, replica);
+    }
+    require_vectors(settings_.momentum, replica);
+    consensus_ = Buffer(replica.parameters.size());
+  }
+
+  void before_gradients(const Step& step) override {
+    averages_gradients_ = steps_.averages_gradients(step);
+    is_consensus_of_now_ = false;
+  }
+
+  float gradient_weight(const Step& step) const override {
+    return averages_gradients_ ? gradients_->gradient_weight(step) : Communicator::gradient_weight(step);
+  }
+
+  void gradient_ready(Slice part) override {
+    if (averages_gradients_) gradients_->gradient_ready(part);
+  }
+
+  std::optional<Pull> before_update(const Step& step) override {
+    return averages_gradients_ ? gradients_->before_update(step) : std::nullopt;
+  }
+
+  bool updates(const Step& step) const override { return averages_gradients_ || Communicator::updates(step); }
+
+  void after_update(const Step& step) override {
+    if (averages_gradients_) return;
+    mean_.count(step);
+    if (steps_.end_step(step)) exchange();
+  }
+
+  ConstSlice consensus() override {
+    if (mean_.samples_everywhere() == 0) return replica_.parameters;  // equal on all ranks
+    if (!is_consensus_of_now_) {
+      flat::copy(consensus_.slice(), replica_.parameters);
+      seconds_waiting_ += mean_.average(consensus_.slice());
+      is_consensus_of_now_ = true;
+    }
+    return consensus_.slice();
+  }
+
+  std::vector<Slice> state() override { return {mean_.state(), steps_.state()}; }
+  void finish() override { consensus(); }
+  std::string equation() const override { return describe_equation(settings_, transport_.size()); }
+
+  CommunicatorCosts costs() const override {
+    return {seconds_waiting_ + (gradients_ ? gradients_->costs().seconds_waiting : 0)};
+  }
+
+ private:
+  void exchange() {
+    seconds_waiting_ += mean_.average(replica_.parameters);
+    seconds_waiting_ += exchange_momentum(settings_.momentum, replica_, mean_);
+    steps_.adapt(mean_.samples_everywhere());
+    mean_.reset();
+  }
+
+  Transport& transport_;
+  LocalSgdSettings settings_;
+  LocalSteps steps_;
+  WeightedMean mean_;
+  std::unique_ptr<Communicator> gradients_;  // of the steps before --post-local-at
+  ReplicaView replica_;
+  Buffer consensus_;
+  bool averages_gradients_ = false;
+  bool is_consensus_of_now_ = false;
+  double seconds_waiting_ = 0;
+};
+
+LocalSgdSettings resolve_local_sgd(const OptionValues& values) {
+  LocalSgdSettings settings;
+  settings.steps = {values.integer("tau", 1), values.integer("post-local-at", 0), values.integer("tau-warmup", 0),
+                    values.flag("adaptive-tau")};
+  if (settings.steps.post_local_at > 0 && settings.steps.warmup > 0) {
+    refuse_option(values, "tau-warmup",
+                  "contradicts --post-local-at " + values.text("post-local-at") +
+                      ", whose steps average gradients, which is closer than tau = 1; give one of them");
+  }
+  if (settings.steps.post_local_at == 0 && values.given("bucket-bytes")) {
+    refuse_option(values, "bucket-bytes",
+                  "has no effect without --post-local-at: gradients are not exchanged, and the parameters are in one "
+                  "piece");
+  }
+  if (settings.steps.adaptive && settings.steps.tau == 1) {
+    refuse_option(values, "adaptive-tau", "needs a --tau above 1 to begin with; as the loss falls, so does tau");
+  }
+  settings.momentum = worker_momentum_in(values);
+  settings.bucket_bytes = bucket_bytes_in(values);
+  return settings;
+}
+
+std::unique_ptr<Communicator> make_local_sgd(const CommunicatorContext& context) {
+  const LocalSgdSettings settings = resolve_local_sgd(context.values);
+  const std::int64_t from = settings.steps.post_local_at;
+  if (context.steps > 0 && context.steps <= from && context.transport.rank() == 0) {
+    context.warnings.push_back("--post-local-at " + std::to_string(from) + ": gradients are averaged in all " +
+                               std::to_string(context.steps) + " steps, as under --communicator allreduce");
+  } else if (settings.steps.warmup == 0) {
+    warn_without_exchange(context, from + settings.steps.tau, "the workers are averaged only for evaluations");
+  }
+  return std::make_unique<LocalSgd>(context.transport, settings);
+}
+
+}  // namespace
+
+CommunicatorKind describe_communicator_local_sgd() {
+  return {"local-sgd",
+          "workers train on their own, their parameters are averaged every tau steps",
+          {.averages_gradients = false, .has_center = true},
+          {tau_option(),
+           worker_momentum_option(),
+           {"post-local-at", OptionType::kInteger, "0", "average gradients in the first so many steps"},
+           {"tau-warmup", OptionType::kInteger, "0", "tau = 1 in the first so many steps"},
+           {"adaptive-tau", OptionType::kFlag, "off", "tau falls with the square root of the training loss"},
+           bucket_bytes_option()},
+          make_local_sgd};
+}
+
+}  // namespace eave
