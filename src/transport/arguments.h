@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "eave/service.h"
+#include "eave/transport.h"
 
 namespace eave {
 

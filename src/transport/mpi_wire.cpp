@@ -4,10 +4,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <numeric>
 #include <thread>
-
-#include "transport/mpi_check.h"
-#include "transport/patience.h"
 
 namespace eave {
 namespace {
@@ -15,31 +13,36 @@ namespace {
 enum Tag { kScatter = 1, kGather, kLength, kText };
 
 constexpr std::size_t kInFlightBytes = std::size_t{1} << 24;
-constexpr std::size_t kPiece = std::size_t{1} << 20;  // of a long text: MPI counts in int
 
 void add(const float* values, float* sum, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) sum[i] += values[i];
 }
 
+// The first `segment.size() % parts` parts are one value longer.
+Slice part_of(Slice segment, int number, int parts) {
+  const auto k = static_cast<std::size_t>(number), p = static_cast<std::size_t>(parts);
+  const std::size_t share = segment.size() / p, rest = segment.size() % p;
+  return segment.subspan(k * share + std::min(k, rest), share + (k < rest ? 1 : 0));
+}
+
 }  // namespace
 
-MpiWire::MpiWire(MPI_Comm communicator, std::size_t part) : communicator_(communicator), part_(part) {
-  EAVE_MPI(MPI_Comm_rank(communicator_, &rank_));
-  EAVE_MPI(MPI_Comm_size(communicator_, &size_));
-  const std::size_t slot_bytes = part_ * static_cast<std::size_t>(size_) * sizeof(float);
+MpiWire::MpiWire(MPI_Comm communicator, std::size_t part)
+    : messages_(communicator), server_(messages_), requester_(messages_, server_), part_(part) {
+  all_.resize(static_cast<std::size_t>(size()));
+  std::iota(all_.begin(), all_.end(), 0);
+  const std::size_t slot_bytes = part_ * all_.size() * sizeof(float);
   slots_.resize(std::clamp(kInFlightBytes / slot_bytes, std::size_t{2}, std::size_t{16}));
 }
 
-// The first `size % size_` parts are one value longer.
-Slice MpiWire::part_of(Slice segment, int rank) const {
-  const auto r = static_cast<std::size_t>(rank), p = static_cast<std::size_t>(size_);
-  const std::size_t share = segment.size() / p, rest = segment.size() % p;
-  return segment.subspan(r * share + std::min(r, rest), share + (r < rest ? 1 : 0));
+MpiWire::Team MpiWire::team_of(std::span<const int> ranks) const {
+  if (ranks.empty()) ranks = all_;
+  return {ranks, static_cast<int>(std::ranges::lower_bound(ranks, rank()) - ranks.begin())};
 }
 
 template <class Scatter, class Combine, class Gather>
-void MpiWire::in_segments(Slice values, Scatter start_scatter, Combine combine, Gather start_gather) {
-  const std::size_t length = part_ * static_cast<std::size_t>(size_);
+void MpiWire::in_segments(Slice values, int parts, Scatter start_scatter, Combine combine, Gather start_gather) {
+  const std::size_t length = part_ * static_cast<std::size_t>(parts);
   const std::size_t count = (values.size() + length - 1) / length, ahead = slots_.size() - 1;
   const auto segment = [&](std::size_t k) {
     return values.subspan(k * length, std::min(length, values.size() - k * length));
@@ -58,70 +61,75 @@ void MpiWire::in_segments(Slice values, Scatter start_scatter, Combine combine, 
 }
 
 void MpiWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
-  EAVE_CHECK(ranks.empty(), "groups over mpi are not there yet");
+  const Team team = team_of(ranks);
+  if (team.size() == 1) return;
   in_segments(
-      values, [this](Slice segment, Slot& slot) { scatter(segment, slot); },
-      [this](Slice segment, Slot& slot) { sum(segment, slot); },
-      [this](Slice segment, Slot& slot) { gather(segment, -1, slot); });
+      values, team.size(), [&](Slice segment, Slot& slot) { scatter(segment, team, slot); },
+      [&](Slice segment, Slot& slot) { sum(segment, team, slot); },
+      [&](Slice segment, Slot& slot) { gather(segment, team, -1, slot); });
 }
 
 void MpiWire::broadcast(Slice values, int root) {
+  const Team team = team_of({});
   in_segments(
-      values, [this, root](Slice segment, Slot& slot) { hand_out(segment, root, slot); }, [](Slice, Slot&) {},
-      [this, root](Slice segment, Slot& slot) { gather(segment, root, slot); });
+      values, team.size(), [&](Slice segment, Slot& slot) { hand_out(segment, root, slot); }, [](Slice, Slot&) {},
+      [&](Slice segment, Slot& slot) { gather(segment, team, root, slot); });
 }
 
 // `root` sends every rank its part.
 void MpiWire::hand_out(Slice segment, int root, Slot& slot) {
-  const std::lock_guard lock(in_mpi_);
-  if (rank_ != root) return receive(std::as_writable_bytes(part_of(segment, rank_)), root, kScatter, slot.scattering);
-  for (int peer = 0; peer < size_; ++peer)
-    if (peer != root) send(std::as_bytes(part_of(segment, peer)), peer, kScatter, slot.scattering);
+  const auto part = [&](int rank_of_part) { return part_of(segment, rank_of_part, size()); };
+  const std::lock_guard lock(messages_.in_mpi());
+  if (rank() != root) return receive(std::as_writable_bytes(part(rank())), root, kScatter, slot.scattering);
+  for (int peer : all_)
+    if (peer != root) send(std::as_bytes(part(peer)), peer, kScatter, slot.scattering);
 }
 
-// Sends every rank its part of this rank's segment, and receives the others' share of the own part one behind the
+// Sends every other its part of this rank's segment, and receives the others' share of the own part one behind the
 // other.
-void MpiWire::scatter(Slice segment, Slot& slot) {
-  const std::size_t mine = part_of(segment, rank_).size();
+void MpiWire::scatter(Slice segment, const Team& team, Slot& slot) {
+  const std::size_t mine = part_of(segment, team.place, team.size()).size();
   std::vector<float>& received = slot.received;
-  received.resize(std::max(received.size(), mine * static_cast<std::size_t>(size_ - 1)));
-  const std::lock_guard lock(in_mpi_);
+  received.resize(std::max(received.size(), mine * static_cast<std::size_t>(team.size() - 1)));
+  const std::lock_guard lock(messages_.in_mpi());
   std::size_t at = 0;
-  for (int peer = 0; peer < size_; ++peer) {
-    if (peer == rank_) continue;
+  for (int peer : team.ranks) {
+    if (peer == rank()) continue;
     receive(std::as_writable_bytes(Slice(received).subspan(at, mine)), peer, kScatter, slot.scattering);
     at += mine;
   }
-  for (int step = 1; step < size_; ++step) {  // starting behind itself, so that ranks do not all send to rank 0 first
-    const int peer = (rank_ + step) % size_;
-    send(std::as_bytes(part_of(segment, peer)), peer, kScatter, slot.scattering);
+  for (int step = 1; step < team.size(); ++step) {  // starting behind itself, so that not all send to the first first
+    const int place = (team.place + step) % team.size();
+    send(std::as_bytes(part_of(segment, place, team.size())), team.rank_at(place), kScatter, slot.scattering);
   }
 }
 
 // In rank order: ((x0 + x1) + x2) + …, so this rank's own part stands at its place in the row, not first.
-void MpiWire::sum(Slice segment, Slot& slot) {
-  const Slice mine = part_of(segment, rank_);
+void MpiWire::sum(Slice segment, const Team& team, Slot& slot) {
+  const Slice mine = part_of(segment, team.place, team.size());
   const auto row = [&](int number) { return slot.received.data() + static_cast<std::size_t>(number) * mine.size(); };
-  for (int number = 1; number < rank_; ++number) add(row(number), row(0), mine.size());
-  if (rank_ > 0) add(row(0), mine.data(), mine.size());
-  for (int number = rank_; number < size_ - 1; ++number) add(row(number), mine.data(), mine.size());
+  for (int number = 1; number < team.place; ++number) add(row(number), row(0), mine.size());
+  if (team.place > 0) add(row(0), mine.data(), mine.size());
+  for (int number = team.place; number < team.size() - 1; ++number) add(row(number), mine.data(), mine.size());
 }
 
-// Sends the own part to all, and receives theirs in place. `root` has them all already; -1: nobody has.
-void MpiWire::gather(Slice segment, int root, Slot& slot) {
-  const std::lock_guard lock(in_mpi_);
-  for (int peer = 0; peer < size_ && rank_ != root; ++peer)
-    if (peer != rank_) receive(std::as_writable_bytes(part_of(segment, peer)), peer, kGather, slot.gathering);
-  for (int step = 1; step < size_; ++step) {
-    const int peer = (rank_ + step) % size_;
-    if (peer != root) send(std::as_bytes(part_of(segment, rank_)), peer, kGather, slot.gathering);
+// Sends the own part to all, and receives theirs in place. The one at place `root` has them all already; -1: nobody
+// has.
+void MpiWire::gather(Slice segment, const Team& team, int root, Slot& slot) {
+  const auto part = [&](int place) { return part_of(segment, place, team.size()); };
+  const std::lock_guard lock(messages_.in_mpi());
+  for (int place = 0; place < team.size() && team.place != root; ++place)
+    if (place != team.place) receive(std::as_writable_bytes(part(place)), team.rank_at(place), kGather, slot.gathering);
+  for (int step = 1; step < team.size(); ++step) {
+    const int place = (team.place + step) % team.size();
+    if (place != root) send(std::as_bytes(part(team.place)), team.rank_at(place), kGather, slot.gathering);
   }
 }
 
 std::vector<std::string> MpiWire::all_gather(const std::string& mine) {
   const std::uint64_t length = mine.size();
-  std::vector<std::uint64_t> lengths(static_cast<std::size_t>(size_), length);
-  std::vector<std::string> all(static_cast<std::size_t>(size_), mine);
+  std::vector<std::uint64_t> lengths(all_.size(), length);
+  std::vector<std::string> all(all_.size(), mine);
   const auto at = [](int peer) { return static_cast<std::size_t>(peer); };
   tell_all(std::as_bytes(std::span(&length, 1)), kLength,
            [&](int peer) { return std::as_writable_bytes(std::span(&lengths[at(peer)], 1)); });
@@ -135,48 +143,58 @@ std::vector<std::string> MpiWire::all_gather(const std::string& mine) {
 void MpiWire::tell_all(ConstBytes mine, int tag, const std::function<Bytes(int)>& theirs_of) {
   Requests requests;
   {
-    const std::lock_guard lock(in_mpi_);
-    for (int peer = 0; peer < size_; ++peer)
-      if (peer != rank_) receive(theirs_of(peer), peer, tag, requests);
-    for (int peer = 0; peer < size_; ++peer)
-      if (peer != rank_) send(mine, peer, tag, requests);
+    const std::lock_guard lock(messages_.in_mpi());
+    for (int peer : all_)
+      if (peer != rank()) receive(theirs_of(peer), peer, tag, requests);
+    for (int peer : all_)
+      if (peer != rank()) send(mine, peer, tag, requests);
   }
   wait_for(requests);
 }
 
+// Whoever has come has no request open: past the first exchange of words, the former services have nothing left to do.
+// Past the second, all new ones are there.
+void MpiWire::serve(Service* service) {
+  all_gather({});
+  server_.close();
+  if (service) server_.open(service);
+  const std::vector<std::string> serving = all_gather(service ? "serves" : "");
+  serving_.assign(serving.size(), false);
+  for (std::size_t peer = 0; peer < serving.size(); ++peer) serving_[peer] = !serving[peer].empty();
+}
+
+void MpiWire::request(std::span<const ServiceRequest> requests) {
+  for (const ServiceRequest& each : requests)
+    EAVE_CHECK(!serving_.empty() && serving_[static_cast<std::size_t>(each.owner)],
+               "rank " + std::to_string(each.owner) + " answers no requests");
+  requester_.carry_out(requests, patience_);
+}
+
+std::optional<std::chrono::nanoseconds> MpiWire::attend() {
+  if (!server_.is_open()) return std::nullopt;
+  if (!server_.attend()) return patience_.pause();
+  patience_.renew();
+  return std::chrono::nanoseconds(0);
+}
+
 void MpiWire::send(ConstBytes bytes, int to, int tag, Requests& requests) {
-  for (; !bytes.empty(); bytes = bytes.subspan(std::min(kPiece, bytes.size())))
-    EAVE_MPI(MPI_Isend(bytes.data(), static_cast<int>(std::min(kPiece, bytes.size())), MPI_BYTE, to, tag, communicator_,
-                       &requests.emplace_back()));
+  if (!bytes.empty()) messages_.send(bytes, to, tag, requests);
 }
 
 void MpiWire::receive(Bytes bytes, int from, int tag, Requests& requests) {
-  for (; !bytes.empty(); bytes = bytes.subspan(std::min(kPiece, bytes.size())))
-    EAVE_MPI(MPI_Irecv(bytes.data(), static_cast<int>(std::min(kPiece, bytes.size())), MPI_BYTE, from, tag,
-                       communicator_, &requests.emplace_back()));
+  if (!bytes.empty()) messages_.receive(bytes, from, tag, requests);
 }
 
 void MpiWire::wait_for(Requests& requests) {
-  Patience patience;
+  if (!requests.empty()) patience_.renew();
   while (!requests.empty()) {
-    if (advance(requests)) {
-      patience.renew();
+    const bool advanced = messages_.advance(requests), answered = server_.attend();
+    if (advanced || answered) {
+      patience_.renew();
     } else {
-      patience.sleep();
+      patience_.sleep();
     }
   }
-}
-
-// Lets MPI work, and takes out what is done. Tells whether anything was.
-bool MpiWire::advance(Requests& requests) {
-  const std::lock_guard lock(in_mpi_);
-  const std::size_t before = requests.size();
-  int done = 1;
-  while (!requests.empty() && done) {
-    EAVE_MPI(MPI_Test(&requests.back(), &done, MPI_STATUS_IGNORE));
-    if (done) requests.pop_back();
-  }
-  return requests.size() < before;
 }
 
 void MpiWire::abort(ExitCode code) noexcept {
@@ -185,7 +203,8 @@ void MpiWire::abort(ExitCode code) noexcept {
     std::this_thread::sleep_for(std::chrono::seconds(2));
     std::_Exit(static_cast<int>(code));
   }).detach();
-  if (in_mpi_.try_lock_for(std::chrono::seconds(1))) MPI_Abort(communicator_, static_cast<int>(code));
+  if (messages_.in_mpi().try_lock_for(std::chrono::seconds(1)))
+    MPI_Abort(messages_.communicator(), static_cast<int>(code));
   std::_Exit(static_cast<int>(code));
 }
 

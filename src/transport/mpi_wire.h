@@ -1,14 +1,15 @@
 // Messages between processes, by the point-to-point part of MPI-3.
 #pragma once
 
-#include <mpi.h>
-
 #include <cstddef>
 #include <functional>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "transport/mpi_messages.h"
+#include "transport/mpi_requester.h"
+#include "transport/mpi_server.h"
+#include "transport/patience.h"
 #include "transport/wire.h"
 
 namespace eave {
@@ -20,6 +21,8 @@ namespace eave {
 // Why not a non-blocking collective of the library: the order of its sums is its own affair, and waiting for one at
 // once is slower than the blocking call. Why not the blocking one: a thread in it burns a whole core until the last
 // rank comes.
+//
+// All waiting is one loop: look whether messages have moved, have requests answered that have come, sleep.
 class MpiWire final : public Wire {
  public:
   // Just below the 64 KiB up to which Open MPI sends over TCP at once. Longer messages, sent both ways, took twice the
@@ -29,49 +32,58 @@ class MpiWire final : public Wire {
   // `communicator` is lent, has MPI_ERRORS_RETURN set, and is used by nobody else. `part` is in values.
   explicit MpiWire(MPI_Comm communicator, std::size_t part = kPart);
 
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
+  int rank() const override { return messages_.rank(); }
+  int size() const override { return messages_.size(); }
   std::string name() const override { return "mpi"; }
   bool reaches(DeviceKind device) const override { return device == DeviceKind::kCpu; }
 
   void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
   void broadcast(Slice values, int root) override;
   std::vector<std::string> all_gather(const std::string& mine) override;
-  void serve(Service*) override { throw Error(ExitCode::kInternal, "requests over mpi are not there yet"); }
-  void request(std::span<const ServiceRequest>) override { serve(nullptr); }
-  void withdraw() noexcept override {}
+  void serve(Service* service) override;
+  void request(std::span<const ServiceRequest> requests) override;
+  void withdraw() noexcept override { server_.withdraw(); }
+  std::optional<std::chrono::nanoseconds> attend() override;
   void abort(ExitCode code) noexcept override;  // does not return
 
  private:
-  using Bytes = std::span<std::byte>;
-  using ConstBytes = std::span<const std::byte>;
-  using Requests = std::vector<MPI_Request>;
+  using Bytes = MpiMessages::Bytes;
+  using ConstBytes = MpiMessages::ConstBytes;
+  using Requests = MpiMessages::Requests;
   // One segment under way: the other ranks' shares of this rank's part, and the requests of both phases.
   struct Slot {
     std::vector<float> received;
     Requests scattering, gathering;
   };
+  // Who takes part in an operation. A place is a number in `ranks`.
+  struct Team {
+    std::span<const int> ranks;
+    int place;  // of this rank
+    int size() const { return static_cast<int>(ranks.size()); }
+    int rank_at(int other) const { return ranks[static_cast<std::size_t>(other)]; }
+  };
 
-  Slice part_of(Slice segment, int rank) const;
+  Team team_of(std::span<const int> ranks) const;
   template <class Scatter, class Combine, class Gather>
-  void in_segments(Slice values, Scatter scatter, Combine combine, Gather gather);
+  void in_segments(Slice values, int parts, Scatter scatter, Combine combine, Gather gather);
   void hand_out(Slice segment, int root, Slot& slot);
-  void scatter(Slice segment, Slot& slot);
-  void sum(Slice segment, Slot& slot);
-  void gather(Slice segment, int root, Slot& slot);
+  void scatter(Slice segment, const Team& team, Slot& slot);
+  void sum(Slice segment, const Team& team, Slot& slot);
+  void gather(Slice segment, const Team& team, int root, Slot& slot);
 
   void tell_all(ConstBytes mine, int tag, const std::function<Bytes(int)>& theirs_of);
+  // Nothing is no message.
   void send(ConstBytes bytes, int to, int tag, Requests& requests);
   void receive(Bytes bytes, int from, int tag, Requests& requests);
   void wait_for(Requests& requests);
-  bool advance(Requests& requests);
 
-  const MPI_Comm communicator_;
+  MpiMessages messages_;
+  MpiServer server_;
+  MpiRequester requester_;
+  Patience patience_;
   const std::size_t part_;
-  int rank_ = 0;
-  int size_ = 1;
-  // Held around calls of MPI, not while waiting: whoever holds it may call MPI (MPI_THREAD_SERIALIZED).
-  std::timed_mutex in_mpi_;
+  std::vector<int> all_;       // ranks
+  std::vector<bool> serving_;  // by rank
   std::vector<Slot> slots_;
 };
 

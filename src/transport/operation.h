@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "eave/service.h"
 #include "eave/slice.h"
+#include "eave/transport.h"
 
 namespace eave {
 

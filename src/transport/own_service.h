@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "eave/service.h"
+#include "eave/transport.h"
 
 namespace eave {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "eave/service.h"
+#include "eave/transport.h"
 #include "transport/meeting.h"
 
 namespace eave {

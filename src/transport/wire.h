@@ -9,8 +9,8 @@
 
 #include "eave/check.h"
 #include "eave/device.h"
-#include "eave/service.h"
 #include "eave/slice.h"
+#include "eave/transport.h"
 
 namespace eave {
 

@@ -1,0 +1,46 @@
+#include "transport/mpi_messages.h"
+
+#include <algorithm>
+
+#include "transport/mpi_check.h"
+
+namespace eave {
+
+MpiMessages::MpiMessages(MPI_Comm communicator) : communicator_(communicator) {
+  EAVE_MPI(MPI_Comm_rank(communicator_, &rank_));
+  EAVE_MPI(MPI_Comm_size(communicator_, &size_));
+}
+
+void MpiMessages::send(ConstBytes bytes, int to, int tag, Requests& requests, std::size_t piece) {
+  std::size_t at = 0;
+  do {
+    const std::size_t length = std::min(piece, bytes.size() - at);
+    EAVE_MPI(MPI_Isend(bytes.data() + at, static_cast<int>(length), MPI_BYTE, to, tag, communicator_,
+                       &requests.emplace_back()));
+    at += length;
+  } while (at < bytes.size());
+}
+
+void MpiMessages::receive(Bytes bytes, int from, int tag, Requests& requests, std::size_t piece) {
+  std::size_t at = 0;
+  do {
+    const std::size_t length = std::min(piece, bytes.size() - at);
+    EAVE_MPI(MPI_Irecv(bytes.data() + at, static_cast<int>(length), MPI_BYTE, from, tag, communicator_,
+                       &requests.emplace_back()));
+    at += length;
+  } while (at < bytes.size());
+}
+
+bool MpiMessages::advance(Requests& requests) {
+  if (requests.empty()) return false;
+  const std::lock_guard lock(in_mpi_);
+  const std::size_t before = requests.size();
+  int done = 1;
+  while (!requests.empty() && done) {
+    EAVE_MPI(MPI_Test(&requests.back(), &done, MPI_STATUS_IGNORE));
+    if (done) requests.pop_back();
+  }
+  return requests.size() < before;
+}
+
+}  // namespace eave

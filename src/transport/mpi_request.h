@@ -1,0 +1,26 @@
+// How a request travels between processes: a header, then its values; the reply comes back under the same number.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/mpi_messages.h"
+
+namespace eave {
+
+struct MpiRequestHeader {
+  std::int64_t key = 0;
+  std::uint64_t count = 0;
+  std::int32_t slot = 0;  // of the sender's window: tells its requests in flight apart
+};
+
+constexpr int kRequestHeaderTag = 16;
+// Requests in flight per sender: enough to hide sending behind answering; they bound the owner's memory.
+constexpr int kRequestWindow = 8;
+inline int tag_of_values(int slot) { return kRequestHeaderTag + 1 + 2 * slot; }
+inline int tag_of_reply(int slot) { return kRequestHeaderTag + 2 + 2 * slot; }
+
+// Bytes of a message; longer values go in several.
+constexpr std::size_t kRequestPiece = 60 * 1024;
+
+}  // namespace eave

@@ -1,0 +1,47 @@
+// The sender's side of requests between processes.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "eave/transport.h"
+#include "transport/mpi_messages.h"
+#include "transport/mpi_request.h"
+#include "transport/mpi_server.h"
+#include "transport/patience.h"
+
+namespace eave {
+
+// Keeps up to kRequestWindow requests to others in flight, and has this rank's own service answer meanwhile: requests
+// of this rank, and those that come from others. Used by the communication thread.
+class MpiRequester {
+ public:
+  MpiRequester(MpiMessages& messages, MpiServer& server) : messages_(messages), server_(server) {}
+
+  // Blocks until all have been answered.
+  void carry_out(std::span<const ServiceRequest> requests, Patience& patience);
+
+ private:
+  struct Flight {
+    enum class Stage { kFree, kGoing, kReturning };
+    Stage stage = Stage::kFree;
+    const ServiceRequest* request = nullptr;
+    MpiRequestHeader header;
+    MpiMessages::Requests messages;
+  };
+
+  bool start_next();
+  void start(Flight& flight, const ServiceRequest& request);
+  bool move(Flight& flight);
+  bool answer_one_of_own();
+
+  MpiMessages& messages_;
+  MpiServer& server_;
+  std::array<Flight, kRequestWindow> flights_;
+  std::vector<const ServiceRequest*> to_others_, own_;  // not yet started or answered; the next one is the last
+  std::size_t in_flight_ = 0;
+  std::int64_t own_refused_at_ = -1;
+};
+
+}  // namespace eave
