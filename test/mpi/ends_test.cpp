@@ -93,6 +93,24 @@ TEST(MpiJob, ends_when_a_rank_aborts_while_its_communication_thread_is_inside_mp
   expect_code_of_failed_rank(job("aborts-while-waiting", 3), 76);
 }
 
+TEST(MpiJob, ends_when_a_rank_fails_with_requests_of_others_in_flight) {
+  const Ended ended = job("fails-with-requests-in-flight", 3);
+  expect_code_of_failed_rank(ended, 76);
+  EXPECT_TRUE(contains(ended.messages, "loss is not finite")) << ended.messages;
+}
+
+TEST(MpiJob, whose_service_throws_ends_with_its_code) {
+  const Ended ended = job("service-throws", 3);
+  expect_code_of_failed_rank(ended, 65);
+  EXPECT_TRUE(contains(ended.messages, "bad values")) << ended.messages;
+}
+
+TEST(MpiJob, that_asks_a_rank_without_a_service_ends_with_70) {
+  const Ended ended = job("asks-nobody", 2);
+  expect_code_of_failed_rank(ended, 70);
+  EXPECT_TRUE(contains(ended.messages, "answers no requests")) << ended.messages;
+}
+
 TEST(MpiJob, out_of_memory_ends_with_71) { expect_code_of_failed_rank(job("out-of-memory", 2), 71); }
 
 TEST(MpiJob, whose_ranks_are_out_of_step_ends_with_70) {

@@ -20,6 +20,26 @@ void exchange_for_ever(Transport& transport) {
   for (;;) transport.all_reduce_sum(values).wait();
 }
 
+// Refuses when told, or throws.
+struct Unhelpful final : Service {
+  explicit Unhelpful(bool refuse) : refuses(refuse) {}
+  bool answer(int, std::int64_t, Slice) override {
+    if (!refuses) throw Error(ExitCode::kBadData, "bad values");
+    return false;
+  }
+  const bool refuses;
+};
+
+// Each rank asks the next.
+void ask_next(Transport& transport) {
+  std::vector<float> values(100000);
+  std::vector<ServiceRequest> requests;
+  for (std::size_t key = 0; key < 20; ++key)
+    requests.push_back({(transport.rank() + 1) % transport.size(), static_cast<std::int64_t>(key),
+                        Slice(values).subspan(key * 5000, 5000)});
+  transport.request(requests).wait();
+}
+
 const std::map<std::string, std::function<void(Transport&)>> kEndings = {
     {"well", [](Transport& transport) { transport.all_gather("done"); }},
     {"agreed",
@@ -59,6 +79,25 @@ const std::map<std::string, std::function<void(Transport&)>> kEndings = {
        }
        for (;;) pause();
      }},
+    {"fails-with-requests-in-flight",
+     [](Transport& transport) {
+       Unhelpful service(true);
+       transport.serve(&service);
+       if (transport.rank() == 0) {
+         usleep(100000);
+         transport.withdraw();
+         throw Error(ExitCode::kDiverged, "loss is not finite");
+       }
+       ask_next(transport);
+     }},
+    {"service-throws",
+     [](Transport& transport) {
+       Unhelpful service(false);
+       transport.serve(&service);
+       if (transport.rank() == 1) ask_next(transport);
+       transport.serve(nullptr);
+     }},
+    {"asks-nobody", [](Transport& transport) { ask_next(transport); }},
     {"out-of-memory",
      [](Transport& transport) {
        if (transport.rank() == 1) throw std::bad_alloc();

@@ -50,6 +50,13 @@ class DoublingService final : public Service {
   const int owner_;
 };
 
+// Sends back what it gets, in no time.
+class EchoService final : public Service {
+ public:
+  bool answer(int, std::int64_t, Slice) override { return ++answered > 0; }
+  int answered = 0;  // once nothing is answered any more
+};
+
 // Answers the ranks in turn, and adds the integer in each request to a sum.
 class RoundRobinService final : public Service {
  public:
