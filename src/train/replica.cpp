@@ -12,8 +12,6 @@ Replica::Replica(Model& a_model, Optimizer& an_optimizer, std::uint64_t a_seed)
   model.initialise(seed, parameters.slice(), statistics.slice());
 }
 
-ReplicaView Replica::view() {
-  return {parameters.slice(), gradients.slice(), statistics.slice(), optimizer.state()};
-}
+ReplicaView Replica::view() { return {parameters.slice(), gradients.slice(), statistics.slice(), optimizer.state()}; }
 
 }  // namespace eave
