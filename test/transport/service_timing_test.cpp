@@ -119,7 +119,7 @@ TEST_P(ServiceTiming, being_ready_costs_less_than_a_hundredth_of_a_core) {
   on_ranks(GetParam(), [](Transport& transport) {
     DoublingService service(transport.rank());
     Serving serving(transport, &service);
-    std::this_thread::sleep_for(600ms);  // past the short sleeps
+    std::this_thread::sleep_for(1100ms);  // past the short sleeps
     const double before_idle = cpu_seconds_of_process();
     std::this_thread::sleep_for(2s);
     const double idle = (cpu_seconds_of_process() - before_idle) / 2;
