@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "eave/options.h"
@@ -36,6 +37,13 @@ struct Step {
 
 struct CommunicatorCosts {
   double seconds_waiting = 0;  // the compute thread was blocked in Pending::wait: for other ranks, or for the wire
+};
+
+// What an asynchronous method has to tell at the end of a run; empty for all others.
+struct ExchangeReport {
+  std::int64_t exchanges = 0;           // of each worker
+  std::vector<std::int64_t> staleness;  // [k]: how often k exchanges of others lay between two of a worker
+  std::string order;                    // rank 0: the file exchanges.order, for a replay
 };
 
 // Called by the one compute thread of a rank, in this order: begin, then per step [before_gradients, gradient_weight,
@@ -72,8 +80,10 @@ class Communicator {
   // counts, each of a fixed size (empty before begin where memory is allocated there). Writing the slices restores all.
   // To save: call consensus() first, then read. To restore: call begin() first, then write.
   virtual std::vector<Slice> state() { return {}; }
-  // Collective; drains what is in flight. Nothing but consensus() and costs() may follow.
+  // Collective; drains what is in flight. Nothing but consensus(), costs() and report() may follow.
   virtual void finish() = 0;
+  // After finish.
+  virtual ExchangeReport report() const { return {}; }
 
   // The formula in force with its numbers, in lines of ASCII: printed at start and kept in the metrics header.
   virtual std::string equation() const = 0;
@@ -94,6 +104,8 @@ struct CommunicatorContext {
   std::int64_t steps = 0;              // of the whole run; 0: not known
   std::int64_t first_step = 0;         // above 0: the run is resumed before this step
   std::uint64_t seed = 0;              // of the run
+  // Options of the run that its numbers depend on, as resolved: name and text.
+  std::vector<std::pair<std::string, std::string>> settings = {};
 };
 
 // A member of the communicator family: one file in src/communicator and one word in its CMake list.

@@ -123,7 +123,8 @@ void agree(Transport& transport, const std::function<void()>& stage);
 struct TransportCounters {
   std::int64_t calls = 0;
   std::int64_t bytes = 0;
-  double seconds = 0;  // during which an operation was being carried out (from its start to its end)
+  std::int64_t bytes_replied = 0;  // of `bytes`, those that this rank's service has answered others with
+  double seconds = 0;              // during which an operation was being carried out (from its start to its end)
 };
 
 // Decorators stand in front of another transport, which must outlive them.

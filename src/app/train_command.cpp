@@ -11,6 +11,7 @@
 #include "app/machine.h"
 #include "app/train_options.h"
 #include "app/training_job.h"
+#include "base/files.h"
 #include "report/config.h"
 #include "report/progress.h"
 #include "report/run_directory.h"
@@ -118,6 +119,22 @@ RunSummary summarise(const OptionValues& values, Transport& transport, const Tra
   return summary;
 }
 
+// How many exchanges of others lay between two of a worker: median and largest.
+std::string describe_staleness(const ExchangeReport& report) {
+  std::int64_t all = 0, below = 0, median = -1, largest = 0;
+  for (const std::int64_t count : report.staleness) all += count;
+  if (all == 0) return "";
+  for (std::size_t k = 0; k < report.staleness.size(); ++k) {
+    if (report.staleness[k] == 0) continue;
+    below += report.staleness[k];
+    if (median < 0 && 2 * below >= all) median = static_cast<std::int64_t>(k);
+    largest = static_cast<std::int64_t>(k);
+  }
+  return std::to_string(report.exchanges) +
+         " exchanges of each worker; staleness, exchanges of others between two of a " + "worker: median " +
+         std::to_string(median) + ", largest " + std::to_string(largest) + "\n";
+}
+
 std::map<std::string, std::string> effective_config(const CommandLine& line, const OptionValues& values) {
   std::map<std::string, std::string> config;
   for (const std::string& name : line.effective(values)) {
@@ -178,8 +195,10 @@ class TrainingRun {
     const TrainingResult result =
         train(job_->parts(), job_->plan(), reporter_ ? reporter_->events() : TrainingEvents());
     if (values_.has("run-dir")) job_->save_model(file("model.safetensors"));
+    const ExchangeReport report = job_->parts().communicator.report();
+    if (values_.has("run-dir") && !report.order.empty()) write_file_atomically(file("exchanges.order"), report.order);
     const RunSummary summary = summarise(values_, transport_, job_->plan(), result);
-    if (is_first()) finish(summary);
+    if (is_first()) finish(summary, report);
   }
 
  private:
@@ -219,10 +238,10 @@ class TrainingRun {
     reporter_->header(header);
   }
 
-  void finish(const RunSummary& summary) {
+  void finish(const RunSummary& summary, const ExchangeReport& report) {
     reporter_->end(summary);
     if (values_.has("run-dir")) write_summary(file("summary.json"), summary);
-    std::printf("\n%s", summary_table({summary}).c_str());
+    std::printf("\n%s%s", summary_table({summary}).c_str(), describe_staleness(report).c_str());
     if (values_.has("run-dir")) std::printf("results in %s\n", values_.text("run-dir").c_str());
     std::fflush(stdout);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 #include "app/machine.h"
 #include "app/train_options.h"
@@ -57,6 +58,20 @@ std::vector<NamedArray> named_arrays(const std::vector<TensorInfo>& tensors, Con
                       arena.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size))});
   }
   return arrays;
+}
+
+// All but what leaves the numbers alone: where results go, how the run is watched, on what network it runs, and the
+// order of exchanges, which a replay is given.
+std::vector<std::pair<std::string, std::string>> settings_of_numbers(const OptionValues& values) {
+  static const std::set<std::string> kOthers = {
+      "allow-unstable", "async-order", "async-overlap", "config",    "data-dir", "evaluate-every", "evaluation-batch",
+      "log-every",      "overwrite",   "print-config",  "progress",  "ranks",    "replay",         "resume",
+      "run-dir",        "shape-delay", "shape-rate",    "slow-rank", "transport"};
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const auto& [name, entry] : values.entries()) {
+    if (!kOthers.contains(name) && values.has(name)) settings.emplace_back(name, entry.text);
+  }
+  return settings;
 }
 
 }  // namespace
@@ -162,7 +177,7 @@ void TrainingJob::build_optimizer() {
 void TrainingJob::build_communicator() {
   communicator_ = find_kind(communicator_kinds(), values_.text("communicator"))
                       .make({transport_, values_, schedule_->learning_rate(0), warnings_, plan_.steps, plan_.first_step,
-                             static_cast<std::uint64_t>(values_.integer("seed", 0))});
+                             static_cast<std::uint64_t>(values_.integer("seed", 0)), settings_of_numbers(values_)});
 }
 
 TrainingParts TrainingJob::parts() {

@@ -43,11 +43,12 @@ class LossMean {
 // Running totals; a record is the difference between two of them.
 struct Totals {
   double loading = 0, waiting = 0, exchanging = 0;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, bytes_replied = 0;
 };
 
 Totals operator-(const Totals& a, const Totals& b) {
-  return {a.loading - b.loading, a.waiting - b.waiting, a.exchanging - b.exchanging, a.bytes - b.bytes};
+  return {a.loading - b.loading, a.waiting - b.waiting, a.exchanging - b.exchanging, a.bytes - b.bytes,
+          a.bytes_replied - b.bytes_replied};
 }
 
 std::string pack(const std::vector<StepRecord>& records) {
@@ -94,8 +95,8 @@ class Loop {
       run_step(index);
       const bool is_last = index + 1 == plan_.steps;
       const bool due = plan_.evaluate_every_steps > 0 && (index + 1) % plan_.evaluate_every_steps == 0;
-      if (is_last) parts_.communicator.finish();
       if (is_last || due) meet();
+      if (is_last) parts_.communicator.finish();
       if (is_last || due || (index + 1) % plan_.log_every_steps == 0) log();
       if (is_last || due) outside_of_training([&] { evaluate_and_tell(index + 1); });
     }
@@ -177,7 +178,8 @@ class Loop {
 
   Totals totals() const {
     const TransportCounters counters = parts_.counting.counters();
-    return {loader_.seconds_waited(), parts_.communicator.costs().seconds_waiting, counters.seconds, counters.bytes};
+    return {loader_.seconds_waited(), parts_.communicator.costs().seconds_waiting, counters.seconds,
+            counters.bytes - counters.bytes_replied, counters.bytes_replied};
   }
 
   double epochs() const {
@@ -214,7 +216,7 @@ class Loop {
     record.waiting = now.waiting - last_.waiting + std::exchange(seconds_meeting_, 0);
     record.exchanging = now.exchanging - last_.exchanging;
     record.computing = progress_.seconds - logged_seconds_ - record.loading - record.waiting;
-    record.bytes = now.bytes - last_.bytes;
+    record.bytes = now.bytes - last_.bytes + now.bytes_replied - last_.bytes_replied;
     last_ = now;
     logged_seconds_ = progress_.seconds;
     progress_.waiting += record.waiting;
@@ -235,12 +237,14 @@ class Loop {
     return parts_.transport.rank() == 0 && record.seconds + taken - told_seconds_ >= kSecondsUntold;
   }
 
-  // Neither time nor bytes of `action` are those of the steps around it.
+  // Neither time nor bytes of `action` are those of the steps around it, but for replies: other ranks may train.
   void outside_of_training(const std::function<void()>& action) {
     pause();
     const Totals before = totals();
     action();
+    const std::int64_t replied = last_.bytes_replied;
     last_ = totals() - (before - last_);
+    last_.bytes_replied = replied;
     resume();
   }
 

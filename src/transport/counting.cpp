@@ -20,6 +20,7 @@ class Tally final : public OperationObserver {
   void replied(std::int64_t bytes) {
     const std::lock_guard lock(mutex_);
     counters_.bytes += bytes;
+    counters_.bytes_replied += bytes;
   }
   void finished(double seconds) noexcept override {
     const std::lock_guard lock(mutex_);

@@ -46,7 +46,7 @@ void ThreadsJob::serve(int rank, Service* service) {
 void ThreadsJob::withdraw(int rank) noexcept {
   Desk& desk = desks_[static_cast<std::size_t>(rank)];
   const std::lock_guard lock(desk.mutex);
-  desk.is_withdrawn = desk.service != nullptr;
+  desk.is_withdrawn = desk.is_withdrawn || desk.service;
   desk.service = nullptr;
 }
 

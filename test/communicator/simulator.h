@@ -62,6 +62,17 @@ struct Simulator {
     }
   }
 
+  // Workers meet the center one after another; each pulls and steps from its values before step t.
+  void round_robin_step(std::int64_t t, double alpha, std::int64_t tau) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      for (std::size_t k = 0; k < c.size(); ++k) {
+        const double pull = t % tau == 0 ? alpha * (x[i][k] - c[k]) : 0;
+        c[k] += pull;
+        x[i][k] -= local_step(i, k, t) + pull;
+      }
+    }
+  }
+
   void synchronous_step(std::int64_t t) {
     const double all = static_cast<double>(problem.samples_everywhere(static_cast<int>(x.size()), t));
     for (std::size_t k = 0; k < c.size(); ++k) {

@@ -31,13 +31,23 @@ const Kind& find_kind(const std::vector<Kind>& kinds, const std::string& name) {
   return *found;
 }
 
+// What a run's numbers depend on; not where an order of exchanges is read from.
+inline Given settings_of(const Given& given) {
+  Given settings;
+  for (const auto& [name, text] : given) {
+    if (name != "replay" && name != "async-order" && name != "async-overlap") settings.emplace_back(name, text);
+  }
+  return settings;
+}
+
 // What is trained: worker i's loss is sum_k curvature(k) (x_k - target_i,k)^2 / 2.
 struct Problem {
   std::size_t size = 37;
   double learning_rate = 0.1;
   double momentum = 0;
   bool nesterov = false;
-  bool uneven = false;  // samples per step differ between ranks, and ranks other than 0 have none now and then
+  std::int64_t steps = 0;  // of the whole run; 0: not told
+  bool uneven = false;     // samples per step differ between ranks, and ranks other than 0 have none now and then
 
   double curvature(std::size_t k) const { return 0.2 + 0.2 * static_cast<double>(k % 7); }
   std::vector<float> target(int rank) const { return random_floats(10 + static_cast<std::uint64_t>(rank)); }
@@ -65,7 +75,8 @@ class Worker {
       : problem_(problem), ranks_(transport.size()), rank_(transport.rank()), target_(problem.target(rank_)) {
     const CommunicatorKind& kind = find_kind(communicator_kinds(), communicator);
     const OptionValues values = values_of(kind.options, given);
-    communicator_ = kind.make({transport, values, problem.learning_rate, warnings});
+    communicator_ =
+        kind.make({transport, values, problem.learning_rate, warnings, problem.steps, 0, 3, settings_of(given)});
     const OptimizerKind& sgd = find_kind(optimizer_kinds(), "sgd");
     optimizer_ = sgd.make(values_of(sgd.options, {{"momentum", std::to_string(problem.momentum)},
                                                   {"nesterov", problem.nesterov ? "on" : "off"}}),

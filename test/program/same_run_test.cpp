@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "test/communicator/brisk.h"
 #include "test/program/program.h"
 
 namespace eave {
@@ -25,7 +26,9 @@ std::string model_of(const Place& place, const std::string& words, int mpirun_ra
 class SameRun : public testing::TestWithParam<std::string> {
  protected:
   std::string with(const std::string& more) const {
-    return "--communicator " + GetParam() + (GetParam() == "easgd" ? " --tau 3 " : " ") + more;
+    std::string words = "--communicator " + GetParam() + " ";
+    for (const auto& [name, text] : brisk(GetParam())) words += "--" + name + " " + text + " ";
+    return words + more;
   }
   const Place place_;
 };
@@ -64,8 +67,8 @@ TEST_P(SameRun, resumed_leaves_the_bits_and_steps_of_the_uninterrupted) {
   EXPECT_EQ(steps.size(), 2u);
 }
 
-INSTANTIATE_TEST_SUITE_P(With, SameRun, testing::Values("allreduce", "easgd"),
-                         [](const auto& each) { return each.param; });
+INSTANTIATE_TEST_SUITE_P(With, SameRun, testing::ValuesIn(communicator_names()),
+                         [](const auto& each) { return identifier(each.param); });
 
 struct Times {
   double seconds = 0;

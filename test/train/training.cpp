@@ -86,22 +86,6 @@ std::vector<float> Training::center() {
   return {slice.begin(), slice.end()};
 }
 
-std::vector<std::string> communicator_names() {
-  std::vector<std::string> names;
-  for (const CommunicatorKind& kind : communicator_kinds()) names.push_back(kind.name);
-  return names;
-}
-
-std::string in_identifiers(const testing::TestParamInfo<std::string>& each) {
-  std::string name = each.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
-Given brisk(const std::string& communicator) {
-  if (communicator == "easgd") return {{"tau", "3"}};
-  if (communicator == "allreduce") return {{"bucket-bytes", "4k"}};
-  return {};
-}
+std::string in_identifiers(const testing::TestParamInfo<std::string>& each) { return identifier(each.param); }
 
 }  // namespace eave

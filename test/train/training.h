@@ -10,6 +10,7 @@
 
 #include "eave/compute.h"
 #include "eave/trainer.h"
+#include "test/communicator/brisk.h"
 #include "test/communicator/worker.h"
 
 namespace eave {
@@ -96,10 +97,7 @@ class Training {
   std::unique_ptr<Communicator> communicator_;
 };
 
-std::vector<std::string> communicator_names();
 // A parameter of a test as part of its name.
 std::string in_identifiers(const testing::TestParamInfo<std::string>& each);
-// Short periods, so that a few steps hold several exchanges and several buckets.
-Given brisk(const std::string& communicator);
 
 }  // namespace eave

@@ -1,0 +1,28 @@
+// What happens to a shard of a center when a worker's message meets it, and what a worker does around that. Element by
+// element, without fused multiply-add: equal inputs give equal bits on every x86-64. Slices of one call are equally
+// large and do not overlap. Bytes moved per parameter stand beside each function.
+#pragma once
+
+#include "eave/slice.h"
+
+namespace eave::cpu {
+
+// message x becomes d = alpha·(x − center);  center ← center + d. 16 bytes.
+void meet_elastically(Slice center, Slice message, float alpha);
+
+// message v is added to the center, and becomes it. 16 bytes.
+void push_and_pull(Slice center, Slice message);
+
+// message s = −η·g:  v ← momentum·v + s;  center ← center + v;  the message becomes center + momentum·v. 24 bytes.
+void push_into_velocity(Slice center, Slice velocity, Slice message, float momentum);
+
+// average ← (1 − share)·average + share·center. 12 bytes.
+void move_average(Slice average, ConstSlice center, float share);
+
+// into = x, or the iterate that parameters x are `ahead` of. 8 bytes.
+void write_iterate(Slice into, ConstSlice parameters, const Ahead& ahead);
+
+// x ← x − difference. 12 bytes.
+void subtract(Slice parameters, ConstSlice difference);
+
+}  // namespace eave::cpu

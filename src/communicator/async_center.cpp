@@ -1,0 +1,205 @@
+#include "communicator/async_center.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "communicator/begin.h"
+#include "communicator/periodic_options.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+constexpr std::int64_t kSmallestShard = 16;
+
+// Exchanges of one worker before step `step`: they take place at 0, tau, 2 tau ...
+std::int64_t exchanges_before(std::int64_t step, std::int64_t tau) { return (step + tau - 1) / tau; }
+
+std::int64_t exchanges_of_worker(const AsyncSettings& settings) {
+  if (settings.steps == 0) return 0;
+  return exchanges_before(settings.steps, settings.tau) - exchanges_before(settings.first_step, settings.tau);
+}
+
+std::vector<int> all_ranks(int count) {
+  std::vector<int> ranks(static_cast<std::size_t>(count));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+void read_replay(const CommunicatorContext& context, AsyncSettings& settings) {
+  if (context.values.given("async-order")) {
+    refuse_option(context.values, "async-order", "has no effect with --replay, which gives the order");
+  }
+  if (context.first_step > 0) {
+    refuse_option(context.values, "replay", "cannot be had with --resume: an order is that of a whole run");
+  }
+  const std::string& path = context.values.text("replay");
+  settings.log = std::make_shared<const ExchangeLog>(read_exchange_log(path));
+  settings.order = ExchangeOrder::Kind::kReplay;
+  require_same_run(*settings.log, settings.settings, context.transport.size(), path);
+  const std::int64_t exchanges = exchanges_of_worker(settings) * context.transport.size();
+  if (settings.log->exchanges != exchanges) {
+    refuse_option(context.values, "replay",
+                  "it is the order of another run, of " + std::to_string(settings.log->exchanges) +
+                      " exchanges, and this one has " + std::to_string(exchanges));
+  }
+}
+
+}  // namespace
+
+std::vector<OptionSpec> async_options() {
+  return {
+      {"async-order",
+       OptionType::kText,
+       "free",
+       "free: exchanges at the center as workers come; round-robin: in turns, which makes the run deterministic",
+       {"free", "round-robin"}},
+      {"replay", OptionType::kText, "", "exchanges.order of a run directory: repeats that run bit for bit"},
+      {"shard-bytes", OptionType::kBytes, "256KiB", "the center is cut into pieces of this size, exchanged singly"}};
+}
+
+AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau) {
+  AsyncSettings settings;
+  settings.tau = tau;
+  settings.first_step = context.first_step;
+  settings.steps = context.steps;
+  settings.settings = context.settings;
+  const std::int64_t shard = context.values.bytes("shard-bytes") / static_cast<std::int64_t>(sizeof(float));
+  if (shard < kSmallestShard) refuse_option(context.values, "shard-bytes", "expected at least 64; 256KiB is usual");
+  settings.shard_size = static_cast<std::size_t>(shard);
+  if (context.values.text("async-order") == "round-robin") settings.order = ExchangeOrder::Kind::kRoundRobin;
+  if (context.values.has("replay")) read_replay(context, settings);
+  return settings;
+}
+
+std::string describe_async(const AsyncSettings& settings) {
+  switch (settings.order) {
+    case ExchangeOrder::Kind::kRoundRobin:
+      return "round-robin: workers 0, 1, 2 ... in turns, deterministic";
+    case ExchangeOrder::Kind::kReplay:
+      return "replayed from a former run";
+    case ExchangeOrder::Kind::kFree:
+      return "free: as workers come, logged for --replay";
+  }
+  return "";
+}
+
+AsyncCenter::AsyncCenter(Transport& transport, AsyncSettings settings, CenterRule rule, Vectors vectors)
+    : transport_(transport),
+      settings_(std::move(settings)),
+      rule_(std::move(rule)),
+      vectors_(vectors),
+      snapshots_(vectors.count) {}
+
+// An exception may unwind past a center that others still ask.
+AsyncCenter::~AsyncCenter() {
+  if (shards_) transport_.withdraw();
+}
+
+void AsyncCenter::begin(const ReplicaView& replica) {
+  replica_ = replica;
+  seconds_waiting_ += share_replica(transport_, replica);
+  const std::size_t size = replica.parameters.size();
+  layout_.emplace(size, settings_.shard_size, all_ranks(transport_.size()));
+  if (settings_.log && settings_.log->shards != static_cast<std::int64_t>(layout_->shards())) {
+    throw AgreedError(ExitCode::kUsage, "--replay: it is the order of another run, with a center of " +
+                                            std::to_string(settings_.log->shards) + " shards, and here it has " +
+                                            std::to_string(layout_->shards()) + "; repeat that run's settings");
+  }
+  message_ = Buffer(size);
+  for (std::size_t i = 0; i < vectors_.count; ++i) {
+    snapshots_[i] = Buffer(size);
+    if (i == 0 || vectors_.rest_begin_equal) std::ranges::copy(replica.parameters, snapshots_[i].data());
+  }
+  for (std::size_t shard = 0; shard < layout_->shards(); ++shard) {
+    requests_.push_back(
+        {layout_->owner(shard), static_cast<std::int64_t>(shard), cut(message_.slice(), layout_->shard(shard))});
+  }
+  begin_worker();
+}
+
+// What state() was lent for, a checkpoint to be restored, has been written between begin and the first step.
+void AsyncCenter::open_center() {
+  std::vector<ConstSlice> vectors;
+  for (const Buffer& snapshot : snapshots_) vectors.push_back(snapshot.slice());
+  shards_ = std::make_unique<CenterShards>(*layout_, transport_.rank(), vectors, rule_, order());
+  transport_.serve(shards_.get());
+}
+
+ExchangeOrder AsyncCenter::order() const {
+  ExchangeOrder order;
+  order.kind = settings_.order;
+  order.workers = workers();
+  order.exchanges = exchanges_of_worker(settings_) * workers();
+  order.exchanges_before = exchanges_before(settings_.first_step, settings_.tau) * workers();
+  if (settings_.log) order.replay = settings_.log->order;
+  return order;
+}
+
+void AsyncCenter::before_gradients(const Step& step) {
+  if (!shards_) open_center();
+  before_gradients_of_worker(step);
+}
+
+void AsyncCenter::send() {
+  exchange_ = transport_.request(requests_);
+  in_flight_ = true;
+}
+
+void AsyncCenter::settle() {
+  if (!in_flight_) return;
+  seconds_waiting_ += exchange_.wait();
+  in_flight_ = false;
+}
+
+// No worker has a request in flight once all have come here. An owner's broadcast is of a copy, so whoever leaves first
+// may exchange again.
+void AsyncCenter::take_snapshot() {
+  transport_.all_gather("");
+  for (std::size_t i = 0; i < vectors_.count; ++i) {
+    const Slice snapshot = snapshots_[i].slice();
+    std::ranges::copy(shards_->kept(i), cut(snapshot, layout_->kept(transport_.rank())).begin());
+    for (const int owner : layout_->owners()) transport_.broadcast(cut(snapshot, layout_->kept(owner)), owner).wait();
+  }
+}
+
+ConstSlice AsyncCenter::consensus() {
+  settle();
+  if (shards_) take_snapshot();
+  return snapshots_[vectors_.shown].slice();
+}
+
+std::vector<Slice> AsyncCenter::state() {
+  std::vector<Slice> state;
+  for (Buffer& snapshot : snapshots_) state.push_back(snapshot.slice());
+  return state;
+}
+
+void AsyncCenter::finish() {
+  settle();
+  if (!shards_) return;
+  take_snapshot();
+  write_report();
+  transport_.serve(nullptr);
+  shards_.reset();
+}
+
+void AsyncCenter::write_report() {
+  const std::string bytes = shards_->order_bytes();
+  std::string all;
+  for (const std::string& each : transport_.all_gather(bytes)) all += each;
+  report_.exchanges = exchanges_before(settings_.steps, settings_.tau);
+  ExchangeLog log;
+  log.settings = settings_.settings;
+  log.workers = workers();
+  log.shards = static_cast<std::int64_t>(layout_->shards());
+  log.order.resize(all.size() / sizeof(std::uint16_t));
+  std::memcpy(log.order.data(), all.data(), all.size());
+  log.exchanges = log.shards > 0 ? static_cast<std::int64_t>(log.order.size()) / log.shards : 0;
+  if (settings_.first_step == 0 && transport_.rank() == 0) report_.order = encode(log);
+  report_.staleness = shards_->staleness();
+}
+
+}  // namespace eave

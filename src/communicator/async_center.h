@@ -1,0 +1,91 @@
+// The worker's side of an asynchronous center, common to all methods that have one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "communicator/center_shards.h"
+#include "communicator/exchange_log.h"
+#include "eave/communicator.h"
+
+namespace eave {
+
+struct AsyncSettings {
+  std::int64_t tau = 1;
+  ExchangeOrder::Kind order = ExchangeOrder::Kind::kFree;
+  std::size_t shard_size = 0;  // parameters
+  std::int64_t first_step = 0, steps = 0;
+  std::uint64_t seed = 0;
+  Settings settings;                       // of the run, for its log
+  std::shared_ptr<const ExchangeLog> log;  // to replay
+};
+
+// --async-order, --replay, --shard-bytes.
+std::vector<OptionSpec> async_options();
+// Throws Error(kUsage), and for a file to replay also kInputMissing and kBadData.
+AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau);
+// What the card says of the order.
+std::string describe_async(const AsyncSettings& settings);
+
+// Every rank is a worker and keeps shards of the center. A worker exchanges at steps t = 0, tau, 2 tau …, at its own
+// pace: it sends its message, a request per shard, and gets each shard's reply in its place.
+class AsyncCenter : public Communicator {
+ public:
+  void begin(const ReplicaView& replica) override;
+  void before_gradients(const Step& step) override;
+  ConstSlice consensus() override;
+  std::vector<Slice> state() override;
+  void finish() override;
+  CommunicatorCosts costs() const override { return {seconds_waiting_}; }
+  ExchangeReport report() const override { return report_; }
+
+ protected:
+  // `vectors`: how many the method keeps at the center, that included; they begin as copies of the parameters when
+  // `rest_begin_equal`, else as zeros. `shown`: which of them is the consensus.
+  struct Vectors {
+    std::size_t count = 1;
+    bool rest_begin_equal = false;
+    std::size_t shown = 0;
+  };
+  AsyncCenter(Transport& transport, AsyncSettings settings, CenterRule rule, Vectors vectors);
+  ~AsyncCenter() override;
+
+  // The rest of begin and before_gradients, for the method.
+  virtual void begin_worker() {}
+  virtual void before_gradients_of_worker(const Step& step) = 0;
+
+  bool exchanges_in(const Step& step) const { return step.index % settings_.tau == 0; }
+  Slice message() { return message_.slice(); }
+  void send();    // message() is on its way, and may not be touched
+  void settle();  // until the reply stands in message()
+
+  const ReplicaView& replica() const { return replica_; }
+  const AsyncSettings& settings() const { return settings_; }
+  int workers() const { return transport_.size(); }
+
+ private:
+  ExchangeOrder order() const;
+  void open_center();
+  void take_snapshot();
+  void write_report();
+
+  Transport& transport_;
+  const AsyncSettings settings_;
+  const CenterRule rule_;
+  const Vectors vectors_;
+  ReplicaView replica_;
+  std::optional<CenterLayout> layout_;
+  std::vector<Buffer> snapshots_;         // of the center's vectors, whole: as consensus() found them
+  std::unique_ptr<CenterShards> shards_;  // from the first step on
+  Buffer message_;
+  std::vector<ServiceRequest> requests_;
+  Pending exchange_;
+  bool in_flight_ = false;
+  double seconds_waiting_ = 0;
+  ExchangeReport report_;
+};
+
+}  // namespace eave

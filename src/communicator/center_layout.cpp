@@ -1,0 +1,38 @@
+#include "communicator/center_layout.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "eave/check.h"
+
+namespace eave {
+
+CenterLayout::CenterLayout(std::size_t size, std::size_t shard_size, std::vector<int> owners)
+    : size_(size), shard_size_(shard_size), shards_((size + shard_size - 1) / shard_size), owners_(std::move(owners)) {
+  EAVE_CHECK(!owners_.empty() && shard_size > 0, "somebody keeps the center, in shards");
+}
+
+int CenterLayout::owner(std::size_t shard) const { return owners_[shard * owners_.size() / shards_]; }
+
+Range CenterLayout::shard(std::size_t shard) const {
+  const std::size_t begin = shard * shard_size_;
+  return {begin, std::min(shard_size_, size_ - begin)};
+}
+
+std::size_t CenterLayout::index_of(int rank) const {
+  return static_cast<std::size_t>(std::ranges::find(owners_, rank) - owners_.begin());
+}
+
+std::size_t CenterLayout::first_kept(int rank) const { return begin_of(index_of(rank)); }
+
+std::size_t CenterLayout::count_kept(int rank) const {
+  const std::size_t index = index_of(rank);
+  return index == owners_.size() ? 0 : begin_of(index + 1) - begin_of(index);
+}
+
+Range CenterLayout::kept(int rank) const {
+  const std::size_t begin = std::min(first_kept(rank) * shard_size_, size_);
+  return {begin, std::min(count_kept(rank) * shard_size_, size_ - begin)};
+}
+
+}  // namespace eave

@@ -1,0 +1,43 @@
+// How a center is cut: into shards of equal size, which a few ranks keep in contiguous runs.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace eave {
+
+struct Range {
+  std::size_t begin = 0;
+  std::size_t size = 0;
+};
+
+template <class Span>
+Span cut(Span whole, const Range& range) {
+  return whole.subspan(range.begin, range.size);
+}
+
+class CenterLayout {
+ public:
+  // `size` parameters in shards of `shard_size` (the last is shorter); `owners` are ranks, at least one.
+  CenterLayout(std::size_t size, std::size_t shard_size, std::vector<int> owners);
+
+  std::size_t shards() const { return shards_; }
+  const std::vector<int>& owners() const { return owners_; }
+  int owner(std::size_t shard) const;
+  // Where a shard lies in a vector as large as the parameters.
+  Range shard(std::size_t shard) const;
+  // What `rank` keeps of such a vector, and in which shards; empty for a rank that keeps none.
+  Range kept(int rank) const;
+  std::size_t first_kept(int rank) const;
+  std::size_t count_kept(int rank) const;
+
+ private:
+  // The first shard s with s · owners / shards ≥ owner.
+  std::size_t begin_of(std::size_t owner) const { return (owner * shards_ + owners_.size() - 1) / owners_.size(); }
+  std::size_t index_of(int rank) const;  // owners_.size(): keeps none
+
+  std::size_t size_, shard_size_, shards_;
+  std::vector<int> owners_;
+};
+
+}  // namespace eave

@@ -1,0 +1,73 @@
+#include "communicator/center_shards.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+constexpr std::int64_t kMostStale = 1000;
+
+}  // namespace
+
+CenterShards::CenterShards(const CenterLayout& layout, int rank, const std::vector<ConstSlice>& vectors,
+                           CenterRule rule, const ExchangeOrder& order)
+    : rule_(std::move(rule)), order_(order), first_(layout.first_kept(rank)), shards_(layout.count_kept(rank)) {
+  const Range kept = layout.kept(rank);
+  for (const ConstSlice vector : vectors) {
+    kept_.emplace_back(kept.size);
+    std::ranges::copy(cut(vector, kept), kept_.back().data());
+    for (std::size_t i = 0; i < shards_.size(); ++i) {
+      const Range shard = layout.shard(first_ + i);
+      shards_[i].vectors.push_back(kept_.back().slice().subspan(shard.begin - kept.begin, shard.size));
+    }
+  }
+  for (Shard& shard : shards_) shard.order.reserve(static_cast<std::size_t>(order_.exchanges));
+  if (first_ > 0 || shards_.empty()) return;
+  last_exchange_.assign(static_cast<std::size_t>(order_.workers), -1);
+  staleness_.assign(kMostStale + 1, 0);
+}
+
+bool CenterShards::answer(int from, std::int64_t key, Slice values) {
+  const auto index = static_cast<std::size_t>(key) - first_;
+  EAVE_CHECK(index < shards_.size() && values.size() == shards_[index].vectors.front().size() && from < order_.workers,
+             "a message of worker " + std::to_string(from) + " to shard " + std::to_string(key));
+  if (!is_turn_of(from, index)) return false;
+  Shard& shard = shards_[index];
+  const auto exchanges = static_cast<std::int64_t>(shard.order.size());
+  rule_(shard.vectors, values, order_.exchanges_before + exchanges);
+  shard.order.push_back(static_cast<std::uint16_t>(from));
+  if (index == 0 && !staleness_.empty()) count_staleness(from, exchanges);
+  return true;
+}
+
+bool CenterShards::is_turn_of(int worker, std::size_t shard) const {
+  const std::size_t exchanges = shards_[shard].order.size();
+  switch (order_.kind) {
+    case ExchangeOrder::Kind::kFree:
+      return true;
+    case ExchangeOrder::Kind::kRoundRobin:
+      return exchanges % static_cast<std::size_t>(order_.workers) == static_cast<std::size_t>(worker);
+    case ExchangeOrder::Kind::kReplay:
+      return order_.replay[(first_ + shard) * static_cast<std::size_t>(order_.exchanges) + exchanges] == worker;
+  }
+  return false;
+}
+
+void CenterShards::count_staleness(int worker, std::int64_t exchanges) {
+  std::int64_t& last = last_exchange_[static_cast<std::size_t>(worker)];
+  if (last >= 0) ++staleness_[static_cast<std::size_t>(std::min(exchanges - last - 1, kMostStale))];
+  last = exchanges;
+}
+
+std::string CenterShards::order_bytes() const {
+  std::string bytes;
+  for (const Shard& shard : shards_) {
+    bytes.append(reinterpret_cast<const char*>(shard.order.data()), shard.order.size() * sizeof(std::uint16_t));
+  }
+  return bytes;
+}
+
+}  // namespace eave

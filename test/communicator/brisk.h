@@ -1,0 +1,41 @@
+// Every communicator by name, with settings under which a few steps hold several exchanges, in an order that does not
+// depend on timing.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "eave/communicator.h"
+
+namespace eave {
+
+inline std::vector<std::string> communicator_names() {
+  std::vector<std::string> names;
+  for (const CommunicatorKind& kind : communicator_kinds()) names.push_back(kind.name);
+  return names;
+}
+
+inline std::vector<std::pair<std::string, std::string>> brisk(const std::string& communicator) {
+  const std::map<std::string, std::string> settings = {
+      {"tau", "3"}, {"shard-bytes", "64"}, {"async-order", "round-robin"}};
+  std::vector<std::pair<std::string, std::string>> given;
+  for (const CommunicatorKind& kind : communicator_kinds()) {
+    if (kind.name != communicator) continue;
+    for (const OptionSpec& option : kind.options) {
+      if (settings.contains(option.name)) given.emplace_back(option.name, settings.at(option.name));
+    }
+  }
+  if (communicator == "allreduce") given.emplace_back("bucket-bytes", "4k");
+  return given;
+}
+
+// As part of the name of a test.
+inline std::string identifier(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+}  // namespace eave

@@ -1,0 +1,158 @@
+// Asynchronous elastic averaging: in turns against simulators, and in any order against what must hold in every order.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "simulator.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+struct Course {
+  std::int64_t tau = 1;
+  double momentum = 0;
+  bool nesterov = false;
+  bool uneven = false;
+};
+
+const std::vector<Course> kCourses = {
+    {1, 0}, {3, 0}, {10, 0.9}, {3, 0.9, false, true}, {4, 0.99, true}, {3, 0.9, true, true}};
+
+Given in_turns(std::int64_t tau, const char* overlap = "on") {
+  return {{"tau", std::to_string(tau)},
+          {"alpha", "0.2"},
+          {"async-order", "round-robin"},
+          {"shard-bytes", "64"},
+          {"async-overlap", overlap}};
+}
+
+Problem problem_of(const Course& course) {
+  return {.learning_rate = 0.05, .momentum = course.momentum, .nesterov = course.nesterov, .uneven = course.uneven};
+}
+
+class EasgdAsync : public testing::TestWithParam<Ranks> {};
+
+TEST_P(EasgdAsync, in_turns_follows_the_simulator_in_double_for_100_steps) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const Course& course : kCourses) {
+      const Problem problem = problem_of(course);
+      Simulator simulator(problem, transport.size());
+      Worker worker(transport, "easgd-async", in_turns(course.tau), problem);
+      worker.begin();
+      for (std::int64_t t = 0; t < 100; ++t) {
+        worker.step();
+        simulator.round_robin_step(t, 0.2, course.tau);
+      }
+      const std::vector<float> center = worker.consensus(), x = worker.iterate();
+      for (std::size_t k = 0; k < problem.size; ++k) {
+        EXPECT_NEAR(x[k], simulator.x[static_cast<std::size_t>(transport.rank())][k], 1e-5) << k;
+        EXPECT_NEAR(center[k], simulator.c[k], 1e-5) << k;
+      }
+      worker.communicator().finish();
+    }
+  });
+}
+
+// The same in float, with the operations in the order of the equations and one worker after another in one thread.
+struct FloatSimulator {
+  explicit FloatSimulator(const Problem& p, int ranks)
+      : problem(p), x(static_cast<std::size_t>(ranks), p.start()), c(p.start()) {}
+  void step(std::int64_t t, float alpha, std::int64_t tau) {
+    const auto rate = static_cast<float>(problem.learning_rate);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::vector<float> target = problem.target(static_cast<int>(i));
+      for (std::size_t k = 0; k < c.size(); ++k) {
+        const auto g = static_cast<float>(problem.curvature(k) * (static_cast<double>(x[i][k]) - target[k]));
+        const float d = t % tau == 0 ? alpha * (x[i][k] - c[k]) : 0;
+        c[k] += d;
+        x[i][k] = x[i][k] - rate * g - d;
+      }
+    }
+  }
+  Problem problem;
+  std::vector<std::vector<float>> x;
+  std::vector<float> c;
+};
+
+TEST_P(EasgdAsync, in_turns_has_the_bits_of_the_simulator_with_overlap_and_without) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const char* overlap : {"on", "off"}) {
+      const Problem problem{.learning_rate = 0.05};
+      FloatSimulator simulator(problem, transport.size());
+      Worker worker(transport, "easgd-async", in_turns(3, overlap), problem);
+      worker.begin();
+      for (std::int64_t t = 0; t < 100; ++t) {
+        worker.step();
+        simulator.step(t, 0.2f, 3);
+      }
+      EXPECT_EQ(worker.consensus(), simulator.c) << overlap;
+      EXPECT_EQ(worker.x, simulator.x[static_cast<std::size_t>(transport.rank())]) << overlap;
+      worker.communicator().finish();
+    }
+  });
+}
+
+TEST_P(EasgdAsync, alone_is_easgd_alone) {
+  if (GetParam().count != 1) return;
+  on_ranks(GetParam(), [](Transport& transport) {
+    Worker alone(transport, "easgd", {{"alpha", "0.25"}, {"tau", "4"}}, {.momentum = 0.5});
+    Worker async(transport, "easgd-async", {{"alpha", "0.25"}, {"tau", "4"}}, {.momentum = 0.5});
+    alone.begin();
+    async.begin();
+    alone.run(30);
+    async.run(30);
+    EXPECT_EQ(async.x, alone.x);
+    EXPECT_EQ(async.consensus(), alone.consensus());
+  });
+}
+
+// With alpha = 1 worker and center change places: whole numbers stay whole, in whatever order.
+TEST_P(EasgdAsync, conserves_the_sum_of_workers_and_center_exactly_in_any_order) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    Worker worker(transport, "easgd-async",
+                  {{"tau", "1"}, {"alpha", "1"}, {"shard-bytes", "64"}, {"allow-unstable", "on"}},
+                  {.size = 100, .learning_rate = 0});
+    worker.begin();
+    for (std::size_t k = 0; k < 100; ++k)
+      worker.x[k] = static_cast<float>(1 + k * (1 + static_cast<std::size_t>(transport.rank())));
+    const std::vector<float> center = worker.consensus();
+    std::vector<double> before(center.begin(), center.end());
+    for (const std::vector<float>& x : gather(transport, worker.x)) {
+      std::transform(x.begin(), x.end(), before.begin(), before.begin(), std::plus<>());
+    }
+    worker.run(25);
+    const std::vector<float> moved = worker.consensus();
+    std::vector<double> after(moved.begin(), moved.end());
+    for (const std::vector<float>& x : gather(transport, worker.x)) {
+      std::transform(x.begin(), x.end(), after.begin(), after.begin(), std::plus<>());
+    }
+    worker.communicator().finish();
+    // The center begins at random numbers, which do not add up exactly with whole ones: 25 roundings of numbers to 500.
+    for (std::size_t k = 0; k < 100; ++k) EXPECT_NEAR(after[k], before[k], 1e-3) << k;
+    EXPECT_TRUE(same_on_all_ranks(transport, moved));
+  });
+}
+
+TEST_P(EasgdAsync, counts_every_exchange_once_and_its_staleness) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    Worker worker(transport, "easgd-async", in_turns(2), {.steps = 20});
+    worker.begin();
+    worker.run(20);
+    worker.communicator().finish();
+    const ExchangeReport report = worker.communicator().report();
+    EXPECT_EQ(report.exchanges, 10);
+    if (transport.rank() != 0) return;
+    // In turns, p - 1 exchanges of others lie between any two of a worker; each has 9 intervals.
+    const auto others = static_cast<std::size_t>(transport.size() - 1);
+    EXPECT_EQ(report.staleness[others], 9 * transport.size());
+    EXPECT_EQ(std::accumulate(report.staleness.begin(), report.staleness.end(), std::int64_t{0}), 9 * transport.size());
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, EasgdAsync, testing::ValuesIn(ranks_under_test()), name_of_ranks);
+
+}  // namespace
+}  // namespace eave
