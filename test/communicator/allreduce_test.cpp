@@ -37,17 +37,19 @@ TEST_P(AllReduce, is_the_exact_mean_weighted_by_samples) {
 
 TEST_P(AllReduce, follows_the_simulator_with_uneven_samples) {
   on_ranks(GetParam(), [](Transport& transport) {
-    const Problem problem{.learning_rate = 0.05, .momentum = 0.9, .uneven = true};
-    Simulator simulator(problem, transport.size());
-    Worker worker(transport, "allreduce", {}, problem);
-    worker.begin();
-    for (std::int64_t t = 0; t < 100; ++t) {
-      worker.step();
-      simulator.synchronous_step(t);
+    for (const bool network : {false, true}) {
+      const Problem problem{.learning_rate = 0.05, .momentum = 0.9, .uneven = true, .network = network};
+      Simulator simulator(problem, transport.size());
+      Worker worker(transport, "allreduce", {}, problem);
+      worker.begin();
+      for (std::int64_t t = 0; t < 100; ++t) {
+        worker.step();
+        simulator.synchronous_step(t);
+      }
+      // Float against double at values of order 1: a contraction, so roundings do not pile up.
+      for (std::size_t k = 0; k < problem.size; ++k) EXPECT_NEAR(worker.x[k], simulator.x[0][k], 1e-5);
+      EXPECT_TRUE(same_on_all_ranks(transport, worker.x));
     }
-    // Float against double at values of order 1: a contraction, so roundings do not pile up.
-    for (std::size_t k = 0; k < problem.size; ++k) EXPECT_NEAR(worker.x[k], simulator.x[0][k], 1e-5);
-    EXPECT_TRUE(same_on_all_ranks(transport, worker.x));
   });
 }
 

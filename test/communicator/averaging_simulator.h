@@ -12,8 +12,6 @@
 
 namespace eave {
 
-using DoubleVector = std::vector<double>;
-
 struct AveragingSimulator {
   AveragingSimulator(const Problem& problem_, int ranks)
       : problem(problem_), p(static_cast<std::size_t>(ranks)), x(p), n(p) {
@@ -21,21 +19,13 @@ struct AveragingSimulator {
     c.assign(start.begin(), start.end());
     u.assign(start.size(), 0);
     x.assign(p, c);
-    v.assign(p, DoubleVector(start.size()));
-    for (int rank = 0; rank < ranks; ++rank) targets.push_back(problem.target(rank));
+    v.assign(p, Doubles(start.size()));
+    for (int rank = 0; rank < ranks; ++rank) losses.emplace_back(problem, rank);
   }
-
-  double gradient(std::size_t i, std::size_t k) const { return problem.curvature(k) * (x[i][k] - targets[i][k]); }
 
   void move(std::size_t i, std::size_t k, double g) {
     v[i][k] = problem.momentum * v[i][k] + g;
     x[i][k] -= problem.learning_rate * (problem.nesterov ? g + problem.momentum * v[i][k] : v[i][k]);
-  }
-
-  double loss(std::size_t i) const {
-    double sum = 0;
-    for (std::size_t k = 0; k < c.size(); ++k) sum += problem.curvature(k) * std::pow(x[i][k] - targets[i][k], 2) / 2;
-    return sum;
   }
 
   // Every worker by itself; without samples it stands still.
@@ -43,20 +33,23 @@ struct AveragingSimulator {
     for (std::size_t i = 0; i < p; ++i) {
       const std::int64_t samples = problem.samples(static_cast<int>(i), t);
       n[i] += static_cast<double>(samples);
-      loss_since += static_cast<double>(samples) * loss(i);
+      loss_since += static_cast<double>(samples) * losses[i](x[i]);
       if (samples == 0) continue;
-      for (std::size_t k = 0; k < c.size(); ++k) move(i, k, gradient(i, k));
+      const Doubles g = losses[i].gradient(x[i]);
+      for (std::size_t k = 0; k < c.size(); ++k) move(i, k, g[k]);
     }
   }
 
   void step_together(std::int64_t t) {
     const auto all = static_cast<double>(problem.samples_everywhere(static_cast<int>(p), t));
-    for (std::size_t k = 0; k < c.size(); ++k) {
-      double mean = 0;
-      for (std::size_t i = 0; i < p; ++i) {
-        mean += static_cast<double>(problem.samples(static_cast<int>(i), t)) / all * gradient(i, k);
-      }
-      for (std::size_t i = 0; i < p; ++i) move(i, k, mean);
+    Doubles mean(c.size());
+    for (std::size_t i = 0; i < p; ++i) {
+      const Doubles g = losses[i].gradient(x[i]);
+      const double weight = static_cast<double>(problem.samples(static_cast<int>(i), t)) / all;
+      for (std::size_t k = 0; k < c.size(); ++k) mean[k] += weight * g[k];
+    }
+    for (std::size_t i = 0; i < p; ++i) {
+      for (std::size_t k = 0; k < c.size(); ++k) move(i, k, mean[k]);
     }
   }
 
@@ -66,8 +59,8 @@ struct AveragingSimulator {
     return sum;
   }
 
-  DoubleVector mean_of(const std::vector<DoubleVector>& vectors) const {
-    DoubleVector mean(c.size());
+  Doubles mean_of(const std::vector<Doubles>& vectors) const {
+    Doubles mean(c.size());
     for (std::size_t i = 0; i < p; ++i) {
       for (std::size_t k = 0; k < c.size(); ++k) mean[k] += n[i] / samples_since() * vectors[i][k];
     }
@@ -75,11 +68,11 @@ struct AveragingSimulator {
   }
 
   // What every exchange ends with: all workers at `point`, their momentum as `momentum` says, counting anew.
-  void place_workers(const DoubleVector& point, const std::string& momentum) {
-    const DoubleVector mean_velocity = mean_of(v);
+  void place_workers(const Doubles& point, const std::string& momentum) {
+    const Doubles mean_velocity = mean_of(v);
     x.assign(p, point);
     if (momentum == "average") v.assign(p, mean_velocity);
-    if (momentum == "reset") v.assign(p, DoubleVector(c.size()));
+    if (momentum == "reset") v.assign(p, Doubles(c.size()));
     n.assign(p, 0);
     loss_since = 0;
   }
@@ -94,8 +87,8 @@ struct AveragingSimulator {
   void bmuf_step(std::int64_t t, std::int64_t tau, double eta, double zeta, bool nesterov) {
     step_alone(t);
     if ((t + 1) % tau != 0) return;
-    const DoubleVector mean = mean_of(x);
-    DoubleVector begin = c;
+    const Doubles mean = mean_of(x);
+    Doubles begin = c;
     for (std::size_t k = 0; k < c.size(); ++k) {
       const double began = nesterov ? c[k] - eta * u[k] : c[k];
       u[k] = eta * u[k] + zeta * (began - mean[k]);
@@ -109,7 +102,7 @@ struct AveragingSimulator {
   void slowmo_step(std::int64_t t, std::int64_t tau, double beta, double a, const std::string& momentum) {
     step_alone(t);
     if ((t + 1) % tau != 0) return;
-    const DoubleVector mean = mean_of(x);
+    const Doubles mean = mean_of(x);
     const double gamma = problem.learning_rate;
     for (std::size_t k = 0; k < c.size(); ++k) {
       u[k] = beta * u[k] + (c[k] - mean[k]) / gamma;
@@ -122,7 +115,7 @@ struct AveragingSimulator {
   void diloco_step(std::int64_t t, std::int64_t tau, double rate, double momentum) {
     step_alone(t);
     if ((t + 1) % tau != 0) return;
-    const DoubleVector mean = mean_of(x);
+    const Doubles mean = mean_of(x);
     for (std::size_t k = 0; k < c.size(); ++k) {
       const double g = c[k] - mean[k];
       u[k] = momentum * u[k] + g;
@@ -133,15 +126,15 @@ struct AveragingSimulator {
 
   Problem problem;
   std::size_t p;
-  std::vector<DoubleVector> x, v;
-  DoubleVector n;     // samples of each worker since the last exchange
-  DoubleVector c, u;  // center and its velocity
+  std::vector<Doubles> x, v;
+  Doubles n;     // samples of each worker since the last exchange
+  Doubles c, u;  // center and its velocity
   double loss_since = 0;
-  std::vector<std::vector<float>> targets;
+  std::vector<WorkerLoss> losses;
 };
 
 // Float against double at values of order 1: what is simulated contracts, so roundings do not pile up.
-inline void expect_near(const std::vector<float>& actual, const DoubleVector& expected, double tolerance = 1e-5) {
+inline void expect_near(const std::vector<float>& actual, const Doubles& expected, double tolerance = 1e-5) {
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t k = 0; k < actual.size(); ++k) ASSERT_NEAR(actual[k], expected[k], tolerance) << k;
 }
@@ -151,13 +144,14 @@ struct AveragingCourse {
   double momentum = 0;
   bool uneven = false;
   bool nesterov = false;
+  bool network = false;
 
   Problem problem() const {
-    return {.learning_rate = 0.05, .momentum = momentum, .nesterov = nesterov, .uneven = uneven};
+    return {.learning_rate = 0.05, .momentum = momentum, .nesterov = nesterov, .uneven = uneven, .network = network};
   }
   std::string describe() const {
     return "tau " + std::to_string(tau) + ", momentum " + std::to_string(momentum) + (nesterov ? ", nesterov" : "") +
-           (uneven ? ", uneven" : "");
+           (uneven ? ", uneven" : "") + (network ? ", network" : "");
   }
 };
 
@@ -169,6 +163,7 @@ inline std::vector<AveragingCourse> averaging_courses() {
       all.push_back({tau, 0.9, uneven});
     }
     all.push_back({tau, 0.9, true, true});
+    all.push_back({tau, 0.5, true, false, true});
   }
   return all;
 }

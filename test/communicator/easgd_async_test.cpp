@@ -16,10 +16,16 @@ struct Course {
   double momentum = 0;
   bool nesterov = false;
   bool uneven = false;
+  bool network = false;
 };
 
-const std::vector<Course> kCourses = {
-    {1, 0}, {3, 0}, {10, 0.9}, {3, 0.9, false, true}, {4, 0.99, true}, {3, 0.9, true, true}};
+const std::vector<Course> kCourses = {{1, 0},
+                                      {3, 0},
+                                      {10, 0.9},
+                                      {3, 0.9, false, true},
+                                      {4, 0.99, true},
+                                      {3, 0.9, true, true},
+                                      {3, 0.5, false, true, true}};
 
 Given in_turns(std::int64_t tau, const char* overlap = "on") {
   return {{"tau", std::to_string(tau)},
@@ -30,7 +36,11 @@ Given in_turns(std::int64_t tau, const char* overlap = "on") {
 }
 
 Problem problem_of(const Course& course) {
-  return {.learning_rate = 0.05, .momentum = course.momentum, .nesterov = course.nesterov, .uneven = course.uneven};
+  return {.learning_rate = 0.05,
+          .momentum = course.momentum,
+          .nesterov = course.nesterov,
+          .uneven = course.uneven,
+          .network = course.network};
 }
 
 class EasgdAsync : public testing::TestWithParam<Ranks> {};

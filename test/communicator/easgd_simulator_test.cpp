@@ -17,6 +17,7 @@ struct Course {
   bool uneven = false;
   bool nesterov = false;
   double alpha = 0.2;
+  bool network = false;
 };
 
 std::vector<Course> courses() {
@@ -28,6 +29,7 @@ std::vector<Course> courses() {
       all.push_back({order, tau, 0.9, true});
       all.push_back({order, tau, 0.9, true, true});
       all.push_back({order, tau, 0.99, false, true});
+      all.push_back({.order = order, .tau = tau, .momentum = 0.5, .uneven = true, .network = true});
     }
   }
   return all;
@@ -35,7 +37,8 @@ std::vector<Course> courses() {
 
 std::string describe(const Course& course) {
   return course.order + ", tau " + std::to_string(course.tau) + ", momentum " + std::to_string(course.momentum) +
-         (course.uneven ? ", uneven" : "") + (course.nesterov ? ", nesterov" : "");
+         (course.uneven ? ", uneven" : "") + (course.nesterov ? ", nesterov" : "") +
+         (course.network ? ", network" : "");
 }
 
 class EasgdSimulator : public testing::TestWithParam<Ranks> {};
@@ -44,8 +47,11 @@ TEST_P(EasgdSimulator, is_followed_for_100_steps_in_every_order) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const Course& course : courses()) {
       SCOPED_TRACE(describe(course));
-      const Problem problem{
-          .learning_rate = 0.05, .momentum = course.momentum, .nesterov = course.nesterov, .uneven = course.uneven};
+      const Problem problem{.learning_rate = 0.05,
+                            .momentum = course.momentum,
+                            .nesterov = course.nesterov,
+                            .uneven = course.uneven,
+                            .network = course.network};
       Simulator simulator(problem, transport.size());
       Worker worker(transport, "easgd",
                     {{"order", course.order}, {"tau", std::to_string(course.tau)}, {"alpha", "0.2"}}, problem);

@@ -56,7 +56,7 @@ TEST_P(LocalSgd, consensus_is_what_an_exchange_now_would_give) {
     for (std::int64_t t = 0; t < 14; ++t) {
       worker.step();
       simulator.local_sgd_step(t, 5, "local");
-      const DoubleVector expected = simulator.samples_since() > 0 ? simulator.mean_of(simulator.x) : simulator.x[0];
+      const Doubles expected = simulator.samples_since() > 0 ? simulator.mean_of(simulator.x) : simulator.x[0];
       expect_near(worker.consensus(), expected);
     }
   });

@@ -11,7 +11,7 @@
 
 #include "eave/communicator.h"
 #include "eave/optimizer.h"
-#include "eave/random.h"
+#include "problem.h"
 
 namespace eave {
 
@@ -40,39 +40,10 @@ inline Given settings_of(const Given& given) {
   return settings;
 }
 
-// What is trained: worker i's loss is sum_k curvature(k) (x_k - target_i,k)^2 / 2.
-struct Problem {
-  std::size_t size = 37;
-  double learning_rate = 0.1;
-  double momentum = 0;
-  bool nesterov = false;
-  std::int64_t steps = 0;  // of the whole run; 0: not told
-  bool uneven = false;     // samples per step differ between ranks, and ranks other than 0 have none now and then
-
-  double curvature(std::size_t k) const { return 0.2 + 0.2 * static_cast<double>(k % 7); }
-  std::vector<float> target(int rank) const { return random_floats(10 + static_cast<std::uint64_t>(rank)); }
-  std::vector<float> start() const { return random_floats(1); }
-  std::int64_t samples(int rank, std::int64_t step) const {
-    if (!uneven) return 2;
-    return rank == 0 ? 1 + step % 3 : (step + rank) % 4;
-  }
-  std::int64_t samples_everywhere(int ranks, std::int64_t step) const {
-    std::int64_t sum = 0;
-    for (int rank = 0; rank < ranks; ++rank) sum += samples(rank, step);
-    return sum;
-  }
-  std::vector<float> random_floats(std::uint64_t stream) const {
-    RandomStream random({.seed = 3, .purpose = Purpose::kTest}, stream);
-    std::vector<float> values(size);
-    for (float& value : values) value = random.normal();
-    return values;
-  }
-};
-
 class Worker {
  public:
   Worker(Transport& transport, const std::string& communicator, const Given& given, const Problem& problem)
-      : problem_(problem), ranks_(transport.size()), rank_(transport.rank()), target_(problem.target(rank_)) {
+      : problem_(problem), ranks_(transport.size()), rank_(transport.rank()), loss_(problem, rank_) {
     const CommunicatorKind& kind = find_kind(communicator_kinds(), communicator);
     const OptionValues values = values_of(kind.options, given);
     communicator_ =
@@ -103,7 +74,7 @@ class Worker {
               optimizer_->ahead(problem_.learning_rate)};
     communicator_->before_gradients(step);
     compute_gradients(step);
-    step.loss_sum = static_cast<double>(step.samples) * loss();
+    step.loss_sum = static_cast<double>(step.samples) * loss_({x.begin(), x.end()});
     const std::optional<Pull> pull = communicator_->before_update(step);
     if (communicator_->updates(step)) {
       optimizer_->update(x, g, step.learning_rate, pull);
@@ -144,19 +115,10 @@ class Worker {
     for (std::size_t i = 0; i < from.size(); ++i) std::ranges::copy(from[i], to[i].begin());
   }
 
-  double loss() const {
-    double sum = 0;
-    for (std::size_t k = 0; k < x.size(); ++k) {
-      sum += problem_.curvature(k) * std::pow(static_cast<double>(x[k]) - target_[k], 2) / 2;
-    }
-    return sum;
-  }
-
   void compute_gradients(const Step& step) {
     const double weight = step.samples > 0 ? communicator_->gradient_weight(step) : 0;
-    for (std::size_t k = 0; k < x.size(); ++k) {
-      g[k] = static_cast<float>(weight * problem_.curvature(k) * (static_cast<double>(x[k]) - target_[k]));
-    }
+    const Doubles gradient = loss_.gradient({x.begin(), x.end()});
+    for (std::size_t k = 0; k < x.size(); ++k) g[k] = static_cast<float>(weight * gradient[k]);
     // Parts of different sizes on every rank: nothing may depend on them.
     const std::size_t part = 1 + static_cast<std::size_t>(rank_) * 5;
     for (std::size_t end = x.size(); end > 0; end -= std::min(part, end)) {
@@ -167,7 +129,7 @@ class Worker {
 
   Problem problem_;
   int ranks_, rank_;
-  std::vector<float> target_;
+  WorkerLoss loss_;
   std::unique_ptr<Communicator> communicator_;
   std::unique_ptr<Optimizer> optimizer_;
   std::int64_t next_step_ = 0;
