@@ -120,4 +120,8 @@ struct CommunicatorKind {
 
 const std::vector<CommunicatorKind>& communicator_kinds();
 
+// Of a job's ranks those that train are 0 … n − 1, n is returned. The others keep the center (--center-ranks) and do
+// nothing else: of a step they call before_gradients alone. Throws Error(kUsage) where nobody would train.
+int count_workers(const CommunicatorKind& kind, const OptionValues& values, int ranks);
+
 }  // namespace eave

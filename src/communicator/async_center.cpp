@@ -22,10 +22,11 @@ std::int64_t exchanges_of_worker(const AsyncSettings& settings) {
   return exchanges_before(settings.steps, settings.tau) - exchanges_before(settings.first_step, settings.tau);
 }
 
-std::vector<int> all_ranks(int count) {
-  std::vector<int> ranks(static_cast<std::size_t>(count));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
+std::vector<int> owners_of(const AsyncSettings& settings) {
+  std::vector<int> owners(
+      static_cast<std::size_t>(settings.center_ranks > 0 ? settings.center_ranks : settings.workers));
+  std::iota(owners.begin(), owners.end(), settings.center_ranks > 0 ? settings.workers : 0);
+  return owners;
 }
 
 void read_replay(const CommunicatorContext& context, AsyncSettings& settings) {
@@ -38,8 +39,8 @@ void read_replay(const CommunicatorContext& context, AsyncSettings& settings) {
   const std::string& path = context.values.text("replay");
   settings.log = std::make_shared<const ExchangeLog>(read_exchange_log(path));
   settings.order = ExchangeOrder::Kind::kReplay;
-  require_same_run(*settings.log, settings.settings, context.transport.size(), path);
-  const std::int64_t exchanges = exchanges_of_worker(settings) * context.transport.size();
+  require_same_run(*settings.log, settings.settings, settings.workers, path);
+  const std::int64_t exchanges = exchanges_of_worker(settings) * settings.workers;
   if (settings.log->exchanges != exchanges) {
     refuse_option(context.values, "replay",
                   "it is the order of another run, of " + std::to_string(settings.log->exchanges) +
@@ -50,19 +51,22 @@ void read_replay(const CommunicatorContext& context, AsyncSettings& settings) {
 }  // namespace
 
 std::vector<OptionSpec> async_options() {
-  return {
-      {"async-order",
-       OptionType::kText,
-       "free",
-       "free: exchanges at the center as workers come; round-robin: in turns, which makes the run deterministic",
-       {"free", "round-robin"}},
-      {"replay", OptionType::kText, "", "exchanges.order of a run directory: repeats that run bit for bit"},
-      {"shard-bytes", OptionType::kBytes, "256KiB", "the center is cut into pieces of this size, exchanged singly"}};
+  return {{"async-order",
+           OptionType::kText,
+           "free",
+           "free: exchanges at the center as workers come; round-robin: in turns, which makes the run deterministic",
+           {"free", "round-robin"}},
+          {"replay", OptionType::kText, "", "exchanges.order of a run directory: repeats that run bit for bit"},
+          {"shard-bytes", OptionType::kBytes, "256KiB", "the center is cut into pieces of this size, exchanged singly"},
+          {"center-ranks", OptionType::kInteger, "0",
+           "the last so many ranks keep the center and do not train; 0: all keep it"}};
 }
 
 AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau) {
   AsyncSettings settings;
   settings.tau = tau;
+  settings.center_ranks = static_cast<int>(context.values.integer("center-ranks", 0, context.transport.size() - 1));
+  settings.workers = context.transport.size() - settings.center_ranks;
   settings.first_step = context.first_step;
   settings.steps = context.steps;
   settings.settings = context.settings;
@@ -74,7 +78,9 @@ AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau
   return settings;
 }
 
-std::string describe_async(const AsyncSettings& settings) {
+namespace {
+
+std::string describe_order(const AsyncSettings& settings) {
   switch (settings.order) {
     case ExchangeOrder::Kind::kRoundRobin:
       return "round-robin: workers 0, 1, 2 ... in turns, deterministic";
@@ -84,6 +90,18 @@ std::string describe_async(const AsyncSettings& settings) {
       return "free: as workers come, logged for --replay";
   }
   return "";
+}
+
+}  // namespace
+
+std::string describe_async(const AsyncSettings& settings) {
+  const int center_ranks = settings.center_ranks;
+  return "order of exchanges " + describe_order(settings) + "; center on " +
+         (center_ranks == 0 ? "all ranks, in shards"
+          : center_ranks == 1
+              ? "rank " + std::to_string(settings.workers) + ", which does not train"
+              : "ranks " + std::to_string(settings.workers) + " to " +
+                    std::to_string(settings.workers + center_ranks - 1) + ", in shards; they do not train");
 }
 
 AsyncCenter::AsyncCenter(Transport& transport, AsyncSettings settings, CenterRule rule, Vectors vectors)
@@ -102,7 +120,7 @@ void AsyncCenter::begin(const ReplicaView& replica) {
   replica_ = replica;
   seconds_waiting_ += share_replica(transport_, replica);
   const std::size_t size = replica.parameters.size();
-  layout_.emplace(size, settings_.shard_size, all_ranks(transport_.size()));
+  layout_.emplace(size, settings_.shard_size, owners_of(settings_));
   if (settings_.log && settings_.log->shards != static_cast<std::int64_t>(layout_->shards())) {
     throw AgreedError(ExitCode::kUsage, "--replay: it is the order of another run, with a center of " +
                                             std::to_string(settings_.log->shards) + " shards, and here it has " +
@@ -140,7 +158,7 @@ ExchangeOrder AsyncCenter::order() const {
 
 void AsyncCenter::before_gradients(const Step& step) {
   if (!shards_) open_center();
-  before_gradients_of_worker(step);
+  if (is_worker()) before_gradients_of_worker(step);
 }
 
 void AsyncCenter::send() {
@@ -199,7 +217,11 @@ void AsyncCenter::write_report() {
   std::memcpy(log.order.data(), all.data(), all.size());
   log.exchanges = log.shards > 0 ? static_cast<std::int64_t>(log.order.size()) / log.shards : 0;
   if (settings_.first_step == 0 && transport_.rank() == 0) report_.order = encode(log);
-  report_.staleness = shards_->staleness();
+  const std::vector<std::int64_t>& counts = shards_->staleness();
+  const std::string mine(reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(std::int64_t));
+  const std::string first = transport_.all_gather(mine)[static_cast<std::size_t>(layout_->owners().front())];
+  report_.staleness.resize(first.size() / sizeof(std::int64_t));
+  std::memcpy(report_.staleness.data(), first.data(), first.size());
 }
 
 }  // namespace eave

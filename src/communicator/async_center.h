@@ -14,24 +14,26 @@
 namespace eave {
 
 struct AsyncSettings {
+  int workers = 1;       // ranks 0 .. workers - 1 train
+  int center_ranks = 0;  // the ranks after them keep the center; 0: the workers do
   std::int64_t tau = 1;
   ExchangeOrder::Kind order = ExchangeOrder::Kind::kFree;
   std::size_t shard_size = 0;  // parameters
   std::int64_t first_step = 0, steps = 0;
-  std::uint64_t seed = 0;
   Settings settings;                       // of the run, for its log
   std::shared_ptr<const ExchangeLog> log;  // to replay
 };
 
-// --async-order, --replay, --shard-bytes.
+// --async-order, --replay, --shard-bytes, --center-ranks.
 std::vector<OptionSpec> async_options();
 // Throws Error(kUsage), and for a file to replay also kInputMissing and kBadData.
 AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau);
 // What the card says of the order.
 std::string describe_async(const AsyncSettings& settings);
 
-// Every rank is a worker and keeps shards of the center. A worker exchanges at steps t = 0, tau, 2 tau …, at its own
-// pace: it sends its message, a request per shard, and gets each shard's reply in its place.
+// Every rank is a worker and keeps shards of the center, or the last --center-ranks keep them all and do not train. A
+// worker exchanges at steps t = 0, tau, 2 tau …, at its own pace: it sends its message, a request per shard, and gets
+// each shard's reply in its place.
 class AsyncCenter : public Communicator {
  public:
   void begin(const ReplicaView& replica) override;
@@ -64,9 +66,10 @@ class AsyncCenter : public Communicator {
 
   const ReplicaView& replica() const { return replica_; }
   const AsyncSettings& settings() const { return settings_; }
-  int workers() const { return transport_.size(); }
+  int workers() const { return settings_.workers; }
 
  private:
+  bool is_worker() const { return transport_.rank() < settings_.workers; }
   ExchangeOrder order() const;
   void open_center();
   void take_snapshot();

@@ -1,5 +1,8 @@
 #include "eave/communicator.h"
 
+#include <algorithm>
+
+#include "base/option_checks.h"
 #include "communicator/begin.h"
 #include "eave/check.h"
 
@@ -27,6 +30,17 @@ void require_equal_sizes(Transport& transport, const ReplicaView& replica) {
 }
 
 }  // namespace
+
+int count_workers(const CommunicatorKind& kind, const OptionValues& values, int ranks) {
+  const auto is_center_ranks = [](const OptionSpec& option) { return option.name == "center-ranks"; };
+  if (std::ranges::none_of(kind.options, is_center_ranks)) return ranks;
+  const std::int64_t serving = values.integer("center-ranks", 0);
+  if (serving < ranks) return ranks - static_cast<int>(serving);
+  refuse_option(
+      values, "center-ranks",
+      "leaves no rank to train: the job has " + std::to_string(ranks) +
+          (ranks > 1 ? "; give at most " + std::to_string(ranks - 1) : " and needs one more per center rank"));
+}
 
 double share_replica(Transport& transport, const ReplicaView& replica) {
   EAVE_CHECK(replica.gradients.size() == replica.parameters.size(), "gradients are as large as parameters");

@@ -1,5 +1,5 @@
 // Elastic averaging, asynchronous (Zhang, Choromanska, LeCun 2015, algorithms 1 and 2). Every rank is a worker with a
-// clock of its own; the center is cut into shards that the ranks keep.
+// clock of its own; the center is cut into shards that the ranks keep (or --center-ranks, which do not train).
 //
 // Worker i at its steps t = 0, tau, 2 tau ..., all from the values before step t:
 //   d = alpha (x_i - c);   c <- c + d;   x_i <- x_i - step_i - d.
@@ -47,7 +47,7 @@ class EasgdAsync final : public AsyncCenter {
            std::to_string(settings().tau) + " steps; alpha = " + number_text(force_.alpha) +
            ", beta = " + number_text(force_.beta) + ", rho = alpha/lr = " + number_text(force_.rho) +
            " at the first lr, p = " + std::to_string(workers()) + " workers; overlap " + (overlap_ ? "on" : "off") +
-           "\norder of exchanges " + describe_async(settings()) +
+           "\n" + describe_async(settings()) +
            "\nstable for alpha <= (4 - 2 lr h)/(4 - lr h) on curvature h (1 on a flat loss) in round-robin order, for "
            "any p, without momentum; " +
            kLocalRate;
@@ -83,11 +83,10 @@ void warn_when_unstable(const CommunicatorContext& context, double alpha) {
 }
 
 std::unique_ptr<Communicator> make_easgd_async(const CommunicatorContext& context) {
-  const ElasticForce force =
-      resolve_elastic_force(context.values, context.transport.size(), context.learning_rate, false);
+  const AsyncSettings settings = resolve_async(context, context.values.integer("tau", 1));
+  const ElasticForce force = resolve_elastic_force(context.values, settings.workers, context.learning_rate, false);
   warn_when_unstable(context, force.alpha);
-  return std::make_unique<EasgdAsync>(context.transport, resolve_async(context, context.values.integer("tau", 1)),
-                                      force, context.values.flag("async-overlap"));
+  return std::make_unique<EasgdAsync>(context.transport, settings, force, context.values.flag("async-overlap"));
 }
 
 std::vector<OptionSpec> options() {

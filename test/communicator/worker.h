@@ -43,9 +43,10 @@ inline Given settings_of(const Given& given) {
 class Worker {
  public:
   Worker(Transport& transport, const std::string& communicator, const Given& given, const Problem& problem)
-      : problem_(problem), ranks_(transport.size()), rank_(transport.rank()), loss_(problem, rank_) {
+      : problem_(problem), rank_(transport.rank()), loss_(problem, rank_) {
     const CommunicatorKind& kind = find_kind(communicator_kinds(), communicator);
     const OptionValues values = values_of(kind.options, given);
+    workers_ = count_workers(kind, values, transport.size());
     communicator_ =
         kind.make({transport, values, problem.learning_rate, warnings, problem.steps, 0, 3, settings_of(given)});
     const OptimizerKind& sgd = find_kind(optimizer_kinds(), "sgd");
@@ -70,9 +71,10 @@ class Worker {
 
   void step() {
     const std::int64_t t = next_step_++;
-    Step step{t, problem_.samples(rank_, t), problem_.samples_everywhere(ranks_, t), problem_.learning_rate,
-              optimizer_->ahead(problem_.learning_rate)};
+    Step step{t, rank_ < workers_ ? problem_.samples(rank_, t) : 0, problem_.samples_everywhere(workers_, t),
+              problem_.learning_rate, optimizer_->ahead(problem_.learning_rate)};
     communicator_->before_gradients(step);
+    if (rank_ >= workers_) return;
     compute_gradients(step);
     step.loss_sum = static_cast<double>(step.samples) * loss_({x.begin(), x.end()});
     const std::optional<Pull> pull = communicator_->before_update(step);
@@ -128,7 +130,7 @@ class Worker {
   }
 
   Problem problem_;
-  int ranks_, rank_;
+  int workers_ = 0, rank_;
   WorkerLoss loss_;
   std::unique_ptr<Communicator> communicator_;
   std::unique_ptr<Optimizer> optimizer_;
