@@ -14,12 +14,14 @@ namespace {
 
 constexpr std::int64_t kSmallestShard = 16;
 
-// Exchanges of one worker before step `step`: they take place at 0, tau, 2 tau ...
-std::int64_t exchanges_before(std::int64_t step, std::int64_t tau) { return (step + tau - 1) / tau; }
+// Exchanges of one worker before step `step`.
+std::int64_t exchanges_before(std::int64_t step, const AsyncSettings& settings) {
+  return (step + (settings.after_steps ? 0 : settings.tau - 1)) / settings.tau;
+}
 
 std::int64_t exchanges_of_worker(const AsyncSettings& settings) {
   if (settings.steps == 0) return 0;
-  return exchanges_before(settings.steps, settings.tau) - exchanges_before(settings.first_step, settings.tau);
+  return exchanges_before(settings.steps, settings) - exchanges_before(settings.first_step, settings);
 }
 
 std::vector<int> owners_of(const AsyncSettings& settings) {
@@ -62,9 +64,10 @@ std::vector<OptionSpec> async_options() {
            "the last so many ranks keep the center and do not train; 0: all keep it"}};
 }
 
-AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau) {
+AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau, bool after_steps) {
   AsyncSettings settings;
   settings.tau = tau;
+  settings.after_steps = after_steps;
   settings.center_ranks = static_cast<int>(context.values.integer("center-ranks", 0, context.transport.size() - 1));
   settings.workers = context.transport.size() - settings.center_ranks;
   settings.first_step = context.first_step;
@@ -151,7 +154,7 @@ ExchangeOrder AsyncCenter::order() const {
   order.kind = settings_.order;
   order.workers = workers();
   order.exchanges = exchanges_of_worker(settings_) * workers();
-  order.exchanges_before = exchanges_before(settings_.first_step, settings_.tau) * workers();
+  order.exchanges_before = exchanges_before(settings_.first_step, settings_) * workers();
   if (settings_.log) order.replay = settings_.log->order;
   return order;
 }
@@ -208,7 +211,7 @@ void AsyncCenter::write_report() {
   const std::string bytes = shards_->order_bytes();
   std::string all;
   for (const std::string& each : transport_.all_gather(bytes)) all += each;
-  report_.exchanges = exchanges_before(settings_.steps, settings_.tau);
+  report_.exchanges = exchanges_before(settings_.steps, settings_);
   ExchangeLog log;
   log.settings = settings_.settings;
   log.workers = workers();

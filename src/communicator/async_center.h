@@ -17,6 +17,7 @@ struct AsyncSettings {
   int workers = 1;       // ranks 0 .. workers - 1 train
   int center_ranks = 0;  // the ranks after them keep the center; 0: the workers do
   std::int64_t tau = 1;
+  bool after_steps = false;  // exchanges follow steps tau, 2 tau …; else they belong to steps t = 0, tau, 2 tau …
   ExchangeOrder::Kind order = ExchangeOrder::Kind::kFree;
   std::size_t shard_size = 0;  // parameters
   std::int64_t first_step = 0, steps = 0;
@@ -27,13 +28,13 @@ struct AsyncSettings {
 // --async-order, --replay, --shard-bytes, --center-ranks.
 std::vector<OptionSpec> async_options();
 // Throws Error(kUsage), and for a file to replay also kInputMissing and kBadData.
-AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau);
+AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau, bool after_steps = false);
 // What the card says of the order.
 std::string describe_async(const AsyncSettings& settings);
 
 // Every rank is a worker and keeps shards of the center, or the last --center-ranks keep them all and do not train. A
-// worker exchanges at steps t = 0, tau, 2 tau …, at its own pace: it sends its message, a request per shard, and gets
-// each shard's reply in its place.
+// worker exchanges every tau steps, at its own pace: it sends its message, a request per shard, and gets each shard's
+// reply in its place.
 class AsyncCenter : public Communicator {
  public:
   void begin(const ReplicaView& replica) override;
@@ -59,7 +60,7 @@ class AsyncCenter : public Communicator {
   virtual void begin_worker() {}
   virtual void before_gradients_of_worker(const Step& step) = 0;
 
-  bool exchanges_in(const Step& step) const { return step.index % settings_.tau == 0; }
+  bool exchanges_in(const Step& step) const { return (step.index + settings_.after_steps) % settings_.tau == 0; }
   Slice message() { return message_.slice(); }
   void send();    // message() is on its way, and may not be touched
   void settle();  // until the reply stands in message()
