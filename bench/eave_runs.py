@@ -1,0 +1,51 @@
+"""What the benchmarks that start whole runs of eave share."""
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DATA = {
+    "mlp": ["--data", "synthetic"],
+    "lenet": ["--data", "synthetic"],
+    "cifar7": ["--data", "synthetic", "--synthetic-size", "32", "--synthetic-channels", "3", "--crop", "28"],
+    "resnet20": ["--data", "synthetic", "--synthetic-size", "32", "--synthetic-channels", "3"],
+}
+
+
+def add_eave_argument(parser):
+    parser.add_argument("--eave", default=ROOT / "build" / "eave", type=pathlib.Path)
+
+
+def require(eave):
+    if not eave.exists():
+        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: no program {eave}; build it with mpi_launch/quickstart")
+
+
+def run(eave, ranks, model, batch, steps, words, log_every=1):
+    """The lines of metrics.jsonl, one thread per rank; no evaluation before the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["mpirun", "--oversubscribe", "-np", str(ranks), str(eave), "train", *DATA[model],
+                   "--synthetic-samples", "4096", "--synthetic-test-samples", "64", "--model", model, "--batch", str(batch),
+                   "--lr", "0.001", "--epochs", "1000000", "--max-steps", str(steps), "--log-every", str(log_every),
+                   "--evaluate-every", "0", "--progress", "off", "--run-dir", folder, "--overwrite", *words]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
+        ended = subprocess.run(command, capture_output=True, text=True, env=environment)
+        if ended.returncode != 0:
+            sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {' '.join(command)} ended with {ended.returncode}:\n{ended.stderr}")
+        return [json.loads(line) for line in (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()]
+
+
+def step_lines(lines, rank=None):
+    return [line for line in lines if line["type"] == "step" and rank in (None, line["rank"])]
+
+
+def cpu_name():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor()
