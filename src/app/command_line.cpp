@@ -155,11 +155,11 @@ std::string value_hint(const OptionSpec& spec) {
   return "TEXT";
 }
 
-std::string help_line(const OptionSpec& spec) {
+std::string help_line(const OptionSpec& spec, const std::string& default_hint) {
   std::string line = "  --" + spec.name + " " + value_hint(spec);
   line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
   line += spec.help;
-  if (!spec.default_text.empty()) line += " [" + spec.default_text + "]";
+  if (!default_hint.empty()) line += " [" + default_hint + "]";
   return line + "\n";
 }
 
@@ -176,9 +176,15 @@ void CommandLine::add_family(const std::string& title, const OptionSpec& selecto
     group.members.emplace_back(member.name, member.summary);
     for (const OptionSpec& option : member.options) {
       Owner& owner = owners_[option.name];
-      if (owner.members.empty()) group.options.push_back(option);
+      const auto known = std::ranges::find(group.options, option.name, &OptionSpec::name);
+      if (known == group.options.end()) {
+        group.options.push_back(option);
+      } else {
+        EAVE_CHECK(known->type == option.type && known->choices == option.choices,
+                   "option --" + option.name + " is declared twice, differently");
+      }
       owner.selector = selector.name;
-      owner.members.insert(member.name);
+      owner.defaults[member.name] = option.default_text;
     }
   }
   groups_.push_back(group);
@@ -196,24 +202,48 @@ OptionValues CommandLine::parse(const std::vector<std::string>& words, const cha
   if (!config.empty()) assign(values, from_file(config, values));
   assign(values, exported);
   assign(values, typed);
+  set_defaults_of_chosen_members(values);
   refuse_options_without_effect(values);
   return values;
 }
 
 bool CommandLine::has_effect(const OptionValues& values, const std::string& name) const {
   const auto owner = owners_.find(name);
-  return owner == owners_.end() || owner->second.members.contains(values.text(owner->second.selector));
+  return owner == owners_.end() || owner->second.defaults.contains(values.text(owner->second.selector));
 }
 
 void CommandLine::refuse_options_without_effect(const OptionValues& values) const {
   for (const auto& [name, owner] : owners_) {
     if (!values.given(name) || has_effect(values, name)) continue;
-    std::string members;
-    for (const std::string& member : owner.members) members += (members.empty() ? "" : ", ") + member;
     throw Error(ExitCode::kUsage, "--" + name + " (" + values.entry(name).source + ") has no effect with --" +
                                       owner.selector + " " + values.text(owner.selector) + "; it belongs to " +
-                                      members);
+                                      members_of(owner));
   }
+}
+
+std::string CommandLine::members_of(const Owner& owner) {
+  std::string members;
+  for (const auto& [member, unused] : owner.defaults) members += (members.empty() ? "" : ", ") + member;
+  return members;
+}
+
+void CommandLine::set_defaults_of_chosen_members(OptionValues& values) const {
+  for (const auto& [name, owner] : owners_) {
+    const auto chosen = owner.defaults.find(values.text(owner.selector));
+    if (chosen != owner.defaults.end()) values.set_default(name, chosen->second);
+  }
+}
+
+// "10; 500 with diloco"
+std::string CommandLine::default_hint(const OptionSpec& option) const {
+  std::string hint = option.default_text;
+  const auto owner = owners_.find(option.name);
+  if (owner == owners_.end()) return hint;
+  for (const auto& [member, text] : owner->second.defaults) {
+    if (text == option.default_text) continue;
+    hint += (hint.empty() ? "" : "; ") + (text.empty() ? "none" : text) + " with " + member;
+  }
+  return hint;
 }
 
 std::string CommandLine::help() const {
@@ -221,12 +251,10 @@ std::string CommandLine::help() const {
   for (const Group& group : groups_) {
     text += "\n" + group.title + "\n";
     for (const OptionSpec& option : group.options) {
-      std::string line = help_line(option);
+      std::string line = help_line(option, default_hint(option));
       const auto owner = owners_.find(option.name);
-      if (owner != owners_.end() && owner->second.members.size() < group.options.front().choices.size()) {
-        std::string members;
-        for (const std::string& member : owner->second.members) members += (members.empty() ? "" : ", ") + member;
-        line.insert(line.size() - 1, " (" + members + ")");
+      if (owner != owners_.end() && owner->second.defaults.size() < group.options.front().choices.size()) {
+        line.insert(line.size() - 1, " (" + members_of(owner->second) + ")");
       }
       text += line;
       if (&option != &group.options.front() || group.members.empty()) continue;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +20,7 @@ class CommandLine {
   void add_group(const std::string& title, const std::vector<OptionSpec>& options);
 
   // Declares `--<selector>` with its members as choices (after those it already has), and each member's options.
+  // Members that share an option agree in all but its default, which is that of the chosen member.
   struct Member {
     std::string name;
     std::string summary;
@@ -47,8 +47,11 @@ class CommandLine {
   };
   struct Owner {
     std::string selector;
-    std::set<std::string> members;
+    std::map<std::string, std::string> defaults;  // by member
   };
+  static std::string members_of(const Owner& owner);
+  std::string default_hint(const OptionSpec& option) const;
+  void set_defaults_of_chosen_members(OptionValues& values) const;
   void refuse_options_without_effect(const OptionValues& values) const;
   bool has_effect(const OptionValues& values, const std::string& name) const;
 

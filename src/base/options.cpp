@@ -121,6 +121,14 @@ void OptionValues::declare(const OptionSpec& spec) {
   entries_[spec.name] = Entry{spec, spec.default_text, "default", false};
 }
 
+void OptionValues::set_default(std::string_view name, std::string text) {
+  const auto found = entries_.find(name);
+  EAVE_CHECK(found != entries_.end(), "option --" + std::string(name) + " has a default but is not declared");
+  Entry& entry = found->second;
+  entry.spec.default_text = text;
+  if (!entry.is_set) entry.text = std::move(text);
+}
+
 void OptionValues::set(std::string_view name, std::string text, std::string source) {
   const auto found = entries_.find(name);
   if (found == entries_.end()) {

@@ -53,10 +53,7 @@ std::string describe_equation(const LocalSgdSettings& settings, int workers) {
     text += "the first " + std::to_string(settings.steps.post_local_at) +
             " steps average gradients instead, g <- sum_i (n_i / n) g_i, at the same lr\n";
   }
-  if (settings.steps.warmup > 0) {
-    text += "tau = 1 in the first " + std::to_string(settings.steps.warmup) + " steps\n";
-  }
-  return text + kLocalRate;
+  return text + describe_tau_warmup(settings.steps.warmup) + kLocalRate;
 }
 
 class LocalSgd final : public Communicator {
@@ -144,7 +141,7 @@ class LocalSgd final : public Communicator {
 
 LocalSgdSettings resolve_local_sgd(const OptionValues& values) {
   LocalSgdSettings settings;
-  settings.steps = {values.integer("tau", 1), values.integer("post-local-at", 0), values.integer("tau-warmup", 0),
+  settings.steps = {values.integer("tau", 1), values.integer("post-local-at", 0), tau_warmup_in(values),
                     values.flag("adaptive-tau")};
   if (settings.steps.post_local_at > 0 && settings.steps.warmup > 0) {
     refuse_option(values, "tau-warmup",
@@ -185,7 +182,7 @@ CommunicatorKind describe_communicator_local_sgd() {
           {tau_option(),
            worker_momentum_option(),
            {"post-local-at", OptionType::kInteger, "0", "average gradients in the first so many steps"},
-           {"tau-warmup", OptionType::kInteger, "0", "tau = 1 in the first so many steps"},
+           tau_warmup_option(),
            {"adaptive-tau", OptionType::kFlag, "off", "tau falls with the square root of the training loss"},
            bucket_bytes_option()},
           make_local_sgd};

@@ -8,6 +8,22 @@ OptionSpec tau_option(const std::string& default_text) {
   return {"tau", OptionType::kInteger, default_text, "steps from one exchange to the next"};
 }
 
+OptionSpec tau_warmup_option() {
+  return {"tau-warmup", OptionType::kInteger, "0", "tau = 1 in the first so many steps"};
+}
+
+std::int64_t tau_warmup_in(const OptionValues& values) {
+  const std::int64_t steps = values.integer("tau-warmup", 0);
+  if (steps > 0 && values.integer("tau", 1) == 1) {
+    refuse_option(values, "tau-warmup", "has no effect with --tau 1, which is what it warms up with");
+  }
+  return steps;
+}
+
+std::string describe_tau_warmup(std::int64_t steps) {
+  return steps > 0 ? "tau = 1 in the first " + std::to_string(steps) + " steps\n" : "";
+}
+
 void warn_without_exchange(const CommunicatorContext& context, std::int64_t first, const std::string& meaning) {
   if (context.steps <= 0 || context.steps >= first || context.transport.rank() != 0) return;
   context.warnings.push_back("no exchange will take place in " + std::to_string(context.steps) + " steps with --tau " +

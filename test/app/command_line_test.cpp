@@ -133,6 +133,38 @@ TEST(CommandLine, stray_words_missing_values_and_broken_files_are_refused) {
   EXPECT_NE(refusal({unknown.option()}).find("did you mean --batch?"), std::string::npos);
 }
 
+// tau belongs to both, with a default of each.
+CommandLine with_two_defaults() {
+  CommandLine line("usage: sample");
+  line.add_family("Averaging", {"communicator", OptionType::kText, "easgd", "which", {}},
+                  {{"easgd", "elastic", {{"tau", OptionType::kInteger, "10", "period", {}}}},
+                   {"diloco", "outer", {{"tau", OptionType::kInteger, "500", "period", {}}}},
+                   {"none", "alone", {}}});
+  return line;
+}
+
+TEST(CommandLine, a_shared_option_has_the_default_of_the_chosen_member) {
+  const CommandLine line = with_two_defaults();
+  const char* const none[] = {nullptr};
+  const char* const exported[] = {"EAVE_COMMUNICATOR=diloco", nullptr};
+  EXPECT_EQ(line.parse({}, none).text("tau"), "10");
+  for (const OptionValues& values : {line.parse({"--communicator", "diloco"}, none), line.parse({}, exported)}) {
+    EXPECT_EQ(values.integer("tau", 1), 500);
+    EXPECT_FALSE(values.given("tau"));
+    EXPECT_NE(line.describe(values).find("\n# tau = 500 "), std::string::npos) << line.describe(values);
+  }
+  EXPECT_EQ(line.parse({"--communicator", "diloco", "--tau", "10"}, none).text("tau"), "10");
+  EXPECT_NE(line.help().find("period [10; 500 with diloco] (diloco, easgd)"), std::string::npos) << line.help();
+}
+
+TEST(CommandLine, members_may_not_share_a_name_for_two_meanings) {
+  CommandLine line("usage: sample");
+  EXPECT_THROW(line.add_family("Averaging", {"communicator", OptionType::kText, "easgd", "which", {}},
+                               {{"easgd", "elastic", {{"tau", OptionType::kInteger, "10", "period", {}}}},
+                                {"other", "other", {{"tau", OptionType::kReal, "10", "period", {}}}}}),
+               Error);
+}
+
 TEST(CommandLine, help_names_every_option_group_and_member) {
   const std::string help = sample().help();
   for (const char* word : {"--batch", "--tau", "--bucket-bytes", "Averaging", "elastic", "[32]", "(easgd)"}) {
