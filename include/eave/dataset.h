@@ -64,8 +64,9 @@ class Sampler {
   Sampler(Sampling sampling, std::int64_t size, int ranks, std::int64_t batch_per_rank, std::uint64_t seed,
           std::vector<std::int32_t> labels);
 
+  int ranks() const { return ranks_; }
   std::int64_t steps_per_epoch() const;
-  // Samples that `rank` contributes in this step of any epoch (they do not depend on the epoch).
+  // Samples that `rank` contributes in this step of any epoch (they do not depend on the epoch). None from ranks() on.
   std::int64_t samples(std::int64_t step_in_epoch, int rank) const;
   std::int64_t samples_of_all_ranks(std::int64_t step_in_epoch) const;
   // Dataset indices of one rank's batch; `indices` has samples(step_in_epoch, rank) entries. Not thread-safe: keeps the

@@ -108,7 +108,8 @@ std::int64_t Sampler::first(std::int64_t step_in_epoch, int rank) const {
 }
 
 std::int64_t Sampler::samples(std::int64_t step_in_epoch, int rank) const {
-  EAVE_CHECK(rank >= 0 && rank < ranks_, "no such rank");
+  EAVE_CHECK(rank >= 0, "no such rank");
+  if (rank >= ranks_) return 0;
   return first(step_in_epoch, rank + 1) - first(step_in_epoch, rank);
 }
 
@@ -130,6 +131,7 @@ void Sampler::arrange(std::int64_t pass, int rank) {
 
 void Sampler::indices(std::int64_t epoch, std::int64_t step_in_epoch, int rank, std::span<std::int64_t> indices) {
   EAVE_CHECK(static_cast<std::int64_t>(indices.size()) == samples(step_in_epoch, rank), "room for one rank's batch");
+  if (indices.empty()) return;
   if (sampling_ != Sampling::kWhole) {
     arrange(epoch, 0);
     const auto from = order_.begin() + step_in_epoch * ranks_ * batch_ + first(step_in_epoch, rank);

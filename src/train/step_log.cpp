@@ -1,5 +1,6 @@
 #include "train/step_log.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -8,7 +9,6 @@
 namespace eave {
 namespace {
 
-constexpr int kMostRecords = 1000;      // that wait for being told to rank 0
 constexpr double kSecondsUntold = 1.0;  // of what rank 0 has recorded itself
 constexpr std::chrono::milliseconds kBetweenGlances{200};
 
@@ -39,9 +39,10 @@ StepLog::Totals StepLog::Totals::operator-(const Totals& other) const {
           bytes_replied - other.bytes_replied};
 }
 
-StepLog::StepLog(const TrainingParts& parts, const TrainingEvents& events, const Loader& loader)
-    : parts_(parts), events_(events), loader_(loader) {
-  records_.reserve(kMostRecords);
+StepLog::StepLog(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events,
+                 const Loader& loader)
+    : parts_(parts), most_records_(plan.records_untold), events_(events), loader_(loader) {
+  records_.reserve(static_cast<std::size_t>(std::min<std::int64_t>(most_records_, plan.steps - plan.first_step)));
 }
 
 void StepLog::begin(const TrainingProgress& so_far) {
@@ -78,9 +79,11 @@ void StepLog::record() {
   logged_seconds_ = progress_.seconds;
   progress_.waiting += record.waiting;
   progress_.bytes += record.bytes;
-  records_.push_back(record);
-  if (events_.step) events_.step(record);
-  if (++records_since_meeting_ == kMostRecords) {
+  if (parts_.transport.rank() < parts_.sampler.ranks()) {
+    records_.push_back(record);
+    if (events_.step) events_.step(record);
+  }
+  if (++records_since_meeting_ == most_records_) {
     outside_of_training([this] { tell_records(); });
   } else if (is_late_at_next(record)) {
     outside_of_training([this] { tell_own_records(); });

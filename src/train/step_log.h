@@ -25,12 +25,12 @@ class LossMean {
 class StepLog {
  public:
   // All outlive it.
-  StepLog(const TrainingParts& parts, const TrainingEvents& events, const Loader& loader);
+  StepLog(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events, const Loader& loader);
 
   void begin(const TrainingProgress& so_far);
   void add(const Step& step, const Score& score);  // a step that is done
   void glance();                                   // tells how far this rank is, now and then
-  void record();                                   // of the steps since the last one
+  void record();  // of the steps since the last one; a rank that only serves has nothing to tell
 
   // Collective. Ranks that train on their own reach an evaluation at different times: what the fast ones wait belongs
   // to training.
@@ -61,6 +61,7 @@ class StepLog {
   bool is_late_at_next(const StepRecord& record) const;
 
   const TrainingParts& parts_;
+  const int most_records_;
   const TrainingEvents& events_;
   const Loader& loader_;
   std::vector<StepRecord> records_;  // of this rank, not told yet

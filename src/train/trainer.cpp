@@ -26,7 +26,7 @@ class Loop {
         events_(events),
         loader_(parts.data, parts.sampler,
                 {parts.augmentation, parts.replica.seed, parts.transport.rank(), plan.first_step, plan.steps}),
-        log_(parts, events, loader_) {}
+        log_(parts, plan, events, loader_) {}
 
   TrainingResult run() {
     try {
@@ -62,6 +62,7 @@ class Loop {
               parts_.schedule.learning_rate(log_.progress().samples)};
     step.ahead = parts_.replica.optimizer.ahead(step.learning_rate);
     parts_.communicator.before_gradients(step);
+    if (parts_.transport.rank() >= parts_.sampler.ranks()) return log_.add(step, {});
     const Score score = compute_gradients(batch, step);
     step.loss_sum = score.loss_sum;
     apply_update(step);

@@ -103,13 +103,13 @@ TEST_P(Records, come_to_rank_0_as_each_rank_told_them) {
   });
 }
 
-// More than 1000 records are not kept until the evaluation at the end.
 TEST_P(Records, come_to_rank_0_also_where_evaluations_are_rare) {
   on_ranks({"threads", 2}, [&](Transport& transport) {
     TrainingSetting these = setting();
     these.model = "flatten; dense classes";
     these.batch = 1;
     these.plan.steps = 2100;
+    these.plan.records_untold = 1000;
     Training training(transport, these);
     const std::int64_t bytes = training.run().progress.bytes;
     std::int64_t told = 0;
