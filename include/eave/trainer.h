@@ -37,6 +37,7 @@ struct TrainingPlan {
   std::int64_t evaluate_every_steps = 0;  // 0: only at the end
   std::int64_t log_every_steps = 1;
   std::int64_t evaluation_batch = 256;
+  int records_untold = 1'000'000;  // 100 bytes each: with so many, the ranks meet to tell rank 0 of them
   double slow_factor = 1;  // this rank's computing is stretched by sleeping: a slow rank for experiments
 };
 
@@ -48,7 +49,7 @@ struct TrainingEvents {
   std::function<void(const StepRecord&)> step;              // this rank's record, each log_every_steps
   std::function<void(const EvaluationRecord&)> evaluation;  // on all ranks
   // On rank 0 alone: the records of one rank since the last time, in their order. Rank 0's own within a second, and
-  // when training fails; those of the others before each evaluation, and after 1000 of them.
+  // when training fails; those of the others before each evaluation, and when there are records_untold of them.
   std::function<void(int rank, const std::vector<StepRecord>&)> records;
 };
 
@@ -61,7 +62,7 @@ struct TrainingParts {
   const CountingTransport& counting;
   const Schedule& schedule;
   const DataSplit& data;
-  Sampler& sampler;
+  Sampler& sampler;  // ranks from sampler.ranks() on only serve: they keep a center and take part in evaluations
   Augmentation augmentation;
 };
 
