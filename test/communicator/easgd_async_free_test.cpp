@@ -66,19 +66,20 @@ class File {
 
 TEST(EasgdAsyncFree, ends_and_applies_each_exchange_once_whatever_the_timing) {
   for (int timing = 0; timing < kTimings; ++timing) {
-    const int ranks = 2 + timing % 3;
+    const int center_ranks = timing % 5 == 0 ? 1 : 0, workers = 2 + timing % 3, ranks = workers + center_ranks;
     const Problem problem{.size = 40, .steps = 6, .uneven = timing % 2 == 0};
-    const Ended ended = run(ranks, {{"tau", timing % 4 == 0 ? "2" : "1"}, {"shard-bytes", "64"}}, problem,
-                            static_cast<std::uint64_t>(timing));
+    const Given given = {
+        {"tau", timing % 4 == 0 ? "2" : "1"}, {"shard-bytes", "64"}, {"center-ranks", std::to_string(center_ranks)}};
+    const Ended ended = run(ranks, given, problem, static_cast<std::uint64_t>(timing));
     const File file(ended.order);
     const ExchangeLog log = read_exchange_log(file.path());
     const std::int64_t each = timing % 4 == 0 ? 3 : 6;
-    ASSERT_EQ(log.exchanges, each * ranks);
+    ASSERT_EQ(log.exchanges, each * workers);
     for (std::int64_t shard = 0; shard < log.shards; ++shard) {
       std::map<int, std::int64_t> counts;
       for (std::int64_t i = 0; i < log.exchanges; ++i)
         ++counts[log.order[static_cast<std::size_t>(shard * log.exchanges + i)]];
-      for (int rank = 0; rank < ranks; ++rank) ASSERT_EQ(counts[rank], each) << "timing " << timing;
+      for (int rank = 0; rank < workers; ++rank) ASSERT_EQ(counts[rank], each) << "timing " << timing;
     }
   }
 }
