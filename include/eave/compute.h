@@ -84,7 +84,8 @@ struct BatchNormForward {
   ConstSlice input, skip, scale, shift;
   Slice output;
   Slice saved;                           // 2 × channels: mean, 1/deviation
-  Slice running_mean, running_variance;  // moved towards this batch by kBatchNormMomentum
+  Slice running_mean, running_variance;  // moved towards this batch by kBatchNormMomentum; empty: not wanted
+  Slice variance;                        // set to this batch's, the biased one; empty: not wanted
 };
 
 struct BatchNormBackward {

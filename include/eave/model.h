@@ -71,6 +71,10 @@ class Model {
   // memory grows where a larger one than in training needs it.
   Score evaluate(const Batch& batch, ConstSlice parameters, ConstSlice statistics);
 
+  // Forward only, as in evaluation but for batch norm: it normalises by this batch's own mean and variance, which
+  // `statistics` is set to; the variance is the biased one. At least one sample, at most largest_batch.
+  void measure_statistics(const Batch& batch, ConstSlice parameters, Slice statistics);
+
  private:
   struct State;
   std::unique_ptr<State> state_;

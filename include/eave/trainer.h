@@ -29,6 +29,13 @@ struct Replica {
   Buffer statistics;
 };
 
+// With which batch-norm statistics a model is evaluated and saved that is no worker (those have their own).
+enum class NormStatistics {
+  kLocal,      // rank 0's
+  kAverage,    // of the mixture of all workers' data, as far as their running averages tell
+  kRecompute,  // measured anew on training batches
+};
+
 // Resolved numbers of a run; the same on every rank except slow_factor.
 struct TrainingPlan {
   std::int64_t steps = 0;                 // of the whole run
@@ -38,7 +45,9 @@ struct TrainingPlan {
   std::int64_t log_every_steps = 1;
   std::int64_t evaluation_batch = 256;
   int records_untold = 1'000'000;  // 100 bytes each: with so many, the ranks meet to tell rank 0 of them
-  double slow_factor = 1;  // this rank's computing is stretched by sleeping: a slow rank for experiments
+  NormStatistics statistics = NormStatistics::kAverage;
+  std::int64_t recompute_batches = 100;  // of all ranks together, for kRecompute
+  double slow_factor = 1;                // this rank's computing is stretched by sleeping: a slow rank for experiments
 };
 
 // Where a trainer tells what happens; each may be left empty.
@@ -86,6 +95,13 @@ TrainingResult train(const TrainingParts& parts, const TrainingPlan& plan, const
 
 // Collective: the four models on the whole test set. Overwrites replica.gradients, nothing else.
 EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan);
+
+// Collective: the batch-norm statistics for `parameters`, which are the same on all ranks. Empty where the model has no
+// batch norm. Changes nothing of the replica. kRecompute: forward passes without dropout over the first batches of the
+// first epoch, as one rank would see them with this run's batch and augmentation, cut into parts for the ranks; each
+// batch is normalised by its own mean and variance, as in training. The result is the mean and the (biased) variance of
+// all their samples, and the same for every number of ranks but for rounding. At most one pass over the training set.
+std::vector<float> statistics_for(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice parameters);
 
 // Collective: batch-norm statistics of the mixture of all ranks' data: mean = E[mean_i], var = E[var_i] + Var[mean_i].
 std::vector<float> average_statistics(const Model& model, Transport& transport, ConstSlice mine);

@@ -2,13 +2,13 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <set>
 #include <sstream>
 
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
 #include "app/machine.h"
+#include "app/run_settings.h"
 #include "app/train_options.h"
 #include "app/training_job.h"
 #include "base/files.h"
@@ -151,28 +151,6 @@ void check_outputs(const OptionValues& values) {
   }
   if (values.flag("overwrite") && values.flag("resume")) {
     throw Error(ExitCode::kUsage, "--overwrite and --resume contradict each other; give one");
-  }
-}
-
-// What may differ in a run that goes on: how long, where, how it is watched, and on what network.
-const std::set<std::string> kFreeOnResume = {
-    "allow-unstable", "bucket-bytes", "config",      "data-dir",   "epochs",       "evaluate-every", "evaluation-batch",
-    "log-every",      "max-steps",    "overlap",     "overwrite",  "print-config", "progress",       "ranks",
-    "resume",         "run-dir",      "shape-delay", "shape-rate", "slow-rank",    "threads",        "transport"};
-
-void require_same_settings(const std::map<std::string, std::string>& saved,
-                           const std::map<std::string, std::string>& mine) {
-  const auto text = [](const auto& config, const std::string& name) {
-    const auto found = config.find(name);
-    return found == config.end() ? std::string("not set") : found->second;
-  };
-  std::map<std::string, std::string> names = saved;
-  names.insert(mine.begin(), mine.end());
-  for (const auto& [name, unused] : names) {
-    if (kFreeOnResume.contains(name) || text(saved, name) == text(mine, name)) continue;
-    throw Error(ExitCode::kConfiguration, "--resume: the run was started with --" + name + " " + text(saved, name) +
-                                              ", now it is " + text(mine, name) +
-                                              "; resume with the settings in config.json");
   }
 }
 

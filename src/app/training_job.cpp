@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <set>
 
 #include "app/machine.h"
+#include "app/run_settings.h"
 #include "app/train_options.h"
 #include "base/host.h"
 #include "base/safetensors.h"
@@ -60,18 +60,22 @@ std::vector<NamedArray> named_arrays(const std::vector<TensorInfo>& tensors, Con
   return arrays;
 }
 
-// All but what leaves the numbers alone: where results go, how the run is watched, on what network it runs, and the
-// order of exchanges, which a replay is given.
-std::vector<std::pair<std::string, std::string>> settings_of_numbers(const OptionValues& values) {
-  static const std::set<std::string> kOthers = {
-      "allow-unstable", "async-order", "async-overlap", "config",    "data-dir", "evaluate-every", "evaluation-batch",
-      "log-every",      "overwrite",   "print-config",  "progress",  "ranks",    "replay",         "resume",
-      "run-dir",        "shape-delay", "shape-rate",    "slow-rank", "transport"};
-  std::vector<std::pair<std::string, std::string>> settings;
-  for (const auto& [name, entry] : values.entries()) {
-    if (!kOthers.contains(name) && values.has(name)) settings.emplace_back(name, entry.text);
+void refuse_given(const OptionValues& values, const std::string& name, const std::string& with) {
+  if (values.given(name)) throw Error(ExitCode::kUsage, "--" + name + " has no effect with " + with);
+}
+
+std::string describe_statistics(const TrainingPlan& plan) {
+  switch (plan.statistics) {
+    case NormStatistics::kLocal:
+      return "local: the model that is evaluated and saved has the statistics of rank 0's worker";
+    case NormStatistics::kAverage:
+      return "average: the model that is evaluated and saved has mean = E[mean_i], var = E[var_i] + Var[mean_i] over "
+             "the workers' running averages";
+    case NormStatistics::kRecompute:
+      return "recompute: for the model that is evaluated and saved, measured anew each time on " +
+             std::to_string(plan.recompute_batches) + " training batches, or on all of one pass";
   }
-  return settings;
+  return "";
 }
 
 }  // namespace
@@ -81,6 +85,7 @@ TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const
   open_data();
   build_model();
   plan_steps();
+  plan_statistics();
   build_optimizer();
   build_communicator();
   if (values.flag("resume")) check_checkpoint(plan_.checkpoint_directory, parts());
@@ -145,6 +150,21 @@ void TrainingJob::plan_steps() {
     const SlowRank slow = parse_slow_rank(values_.text("slow-rank"), transport_.size());
     if (slow.rank == transport_.rank()) plan_.slow_factor = slow.factor;
   }
+}
+
+void TrainingJob::plan_statistics() {
+  if (model_->statistics_size() == 0) {
+    refuse_given(values_, "batch-norm-statistics", "--model " + values_.text("model") + ": it has no batch norm");
+    refuse_given(values_, "recompute-batches", "--model " + values_.text("model") + ": it has no batch norm");
+  }
+  const std::string& word = values_.text("batch-norm-statistics");
+  plan_.statistics = word == "local"       ? NormStatistics::kLocal
+                     : word == "recompute" ? NormStatistics::kRecompute
+                                           : NormStatistics::kAverage;
+  if (plan_.statistics != NormStatistics::kRecompute) {
+    refuse_given(values_, "recompute-batches", "--batch-norm-statistics " + word);
+  }
+  plan_.recompute_batches = values_.integer("recompute-batches", 1);
 }
 
 void TrainingJob::plan_resumption() {
@@ -237,6 +257,7 @@ std::string TrainingJob::describe() const {
          (plan_.first_step > 0
               ? card_line("resumed", format("after step %lld", static_cast<long long>(plan_.first_step)))
               : "") +
+         (model_->statistics_size() > 0 ? card_line("batch norm", describe_statistics(plan_)) : "") +
          card_line("optimizer", optimizer_->equation()) + card_line("learning rate", describe_rate()) +
          card_line("communicator", values_.text("communicator") + " over " + without_counting(transport_.name()) +
                                        "\n" + communicator_->equation());
@@ -244,7 +265,7 @@ std::string TrainingJob::describe() const {
 
 void TrainingJob::save_model(const std::string& path) {
   const ConstSlice consensus = communicator_->consensus();
-  const std::vector<float> statistics = average_statistics(*model_, transport_, replica_->statistics.slice());
+  const std::vector<float> statistics = statistics_for(parts(), plan_, consensus);
   if (transport_.rank() != 0) return;
   std::vector<NamedArray> arrays = named_arrays(model_->parameters(), consensus);
   for (const NamedArray& array : named_arrays(model_->statistics(), statistics)) arrays.push_back(array);

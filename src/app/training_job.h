@@ -34,6 +34,7 @@ class TrainingJob {
   void open_data();
   void build_model();
   void plan_steps();
+  void plan_statistics();
   void plan_resumption();
   void build_optimizer();
   void build_communicator();

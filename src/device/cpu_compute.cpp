@@ -113,14 +113,17 @@ void CpuCompute::batch_norm_forward(const BatchNormShape& shape, const BatchNorm
   float* variance = channels_.c.data();
   cpu::channel_moments(call.input.data(), shape.rows, shape.channels, channels_.totals(channels), mean.data(),
                        variance);
-  const float unbiased = static_cast<float>(shape.rows) / static_cast<float>(shape.rows > 1 ? shape.rows - 1 : 1);
   for (std::size_t i = 0; i < channels; ++i) {
     inverse_deviation[i] = 1.0f / std::sqrt(variance[i] + kBatchNormEpsilon);
     channels_.a[i] = call.scale[i] * inverse_deviation[i];
     channels_.b[i] = call.shift[i] - mean[i] * channels_.a[i];
+  }
+  const float unbiased = static_cast<float>(shape.rows) / static_cast<float>(shape.rows > 1 ? shape.rows - 1 : 1);
+  for (std::size_t i = 0; i < call.running_mean.size(); ++i) {
     call.running_mean[i] += kBatchNormMomentum * (mean[i] - call.running_mean[i]);
     call.running_variance[i] += kBatchNormMomentum * (variance[i] * unbiased - call.running_variance[i]);
   }
+  std::copy_n(variance, call.variance.size(), call.variance.data());
   cpu::normalise(call.input.data(), address(call.skip), channels_.a.data(), channels_.b.data(), shape.relu, shape.rows,
                  shape.channels, call.output.data());
 }

@@ -20,7 +20,8 @@ struct ForwardCall {
   bool training;
   ConstSlice input, skip;  // skip: what a residual block adds; empty for others
   ConstSlice parameters, statistics;
-  Slice moving_statistics;  // the same, to be moved; empty in evaluation
+  Slice moving_statistics;    // the same, to be moved; empty in evaluation
+  Slice measured_statistics;  // to be set to those of this batch, by which it is normalised; empty: not wanted
   Slice output;
   Slice saved, scratch;  // saved is empty in evaluation
 };

@@ -106,4 +106,13 @@ Score Model::evaluate(const Batch& batch, ConstSlice parameters, ConstSlice stat
   return {loss.loss_sum, loss.correct, batch.samples};
 }
 
+void Model::measure_statistics(const Batch& batch, ConstSlice parameters, Slice statistics) {
+  State& state = *state_;
+  state.check(batch, parameters, statistics);
+  EAVE_CHECK(batch.samples > 0 && batch.samples <= state.largest_batch, "a batch as in training");
+  if (statistics.empty()) return;
+  // The plan of training keeps what a batch norm measures, and has its memory already.
+  state.plan(batch.samples, true).forward({batch, 0, parameters, {}, {}, state.arena.slice(), statistics});
+}
+
 }  // namespace eave

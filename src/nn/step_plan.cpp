@@ -107,10 +107,11 @@ ConstSlice StepPlan::forward(const StepCall& call) {
     const Node& node = graph_.nodes[i];
     Step& step = steps_[i];
     const Slice saved = training_ && step.saved >= 0 ? at(call.arena, step.saved, step.work->saved_size()) : Slice();
-    step.work->forward({call.batch, call.seed, training_, activation(call, i), skip(call, i),
-                        range(call.parameters, node.parameters_at, node.parameters_size),
+    step.work->forward({call.batch, call.seed, training_ && call.measured_statistics.empty(), activation(call, i),
+                        skip(call, i), range(call.parameters, node.parameters_at, node.parameters_size),
                         range(call.statistics, node.statistics_at, node.statistics_size),
                         range(call.moving_statistics, node.statistics_at, node.statistics_size),
+                        range(call.measured_statistics, node.statistics_at, node.statistics_size),
                         at(call.arena, step.output, output_size(i)), saved, scratch});
   }
   return activation(call, steps_.size());

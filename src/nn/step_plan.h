@@ -17,6 +17,7 @@ struct StepCall {
   ConstSlice parameters, statistics;
   Slice moving_statistics;  // the same as statistics, or empty in evaluation
   Slice arena;
+  Slice measured_statistics = {};  // not empty: forward only, as in evaluation but for batch norm, which measures them
 };
 
 class StepPlan {

@@ -62,7 +62,10 @@ void score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice
   std::copy_n(parts.replica.parameters.data(), mean.size(), mean.data());
   parts.transport.all_reduce_sum(mean).wait();
   flat::scale(mean, 1.0f / static_cast<float>(parts.transport.size()));
-  record.mean_of_workers = score_together(parts, plan, mean, statistics);
+  // Only what is measured depends on the parameters.
+  const bool has_its_own = plan.statistics == NormStatistics::kRecompute && parts.traits.has_center;
+  record.mean_of_workers =
+      score_together(parts, plan, mean, has_its_own ? statistics_for(parts, plan, mean) : statistics);
 }
 
 void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationRecord& record) {
@@ -79,32 +82,11 @@ void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationR
 
 }  // namespace
 
-std::vector<float> average_statistics(const Model& model, Transport& transport, ConstSlice mine) {
-  const std::vector<TensorInfo>& tensors = model.statistics();
-  std::vector<double> moments(mine.begin(), mine.end());
-  for (std::size_t pair = 0; pair + 1 < tensors.size(); pair += 2) {
-    for (std::int64_t i = 0; i < tensors[pair].size; ++i) {
-      const double mean = mine[static_cast<std::size_t>(tensors[pair].offset + i)];
-      moments[static_cast<std::size_t>(tensors[pair + 1].offset + i)] += mean * mean;
-    }
-  }
-  if (!moments.empty()) moments = sum_over_ranks(transport, moments);
-  for (double& moment : moments) moment /= transport.size();
-  for (std::size_t pair = 0; pair + 1 < tensors.size(); pair += 2) {
-    for (std::int64_t i = 0; i < tensors[pair].size; ++i) {
-      const double mean = moments[static_cast<std::size_t>(tensors[pair].offset + i)];
-      moments[static_cast<std::size_t>(tensors[pair + 1].offset + i)] -= mean * mean;
-    }
-  }
-  return {moments.begin(), moments.end()};
-}
-
 EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan) {
   const auto start = Clock::now();
   EvaluationRecord record;
   const ConstSlice center = parts.communicator.consensus();
-  const std::vector<float> statistics =
-      average_statistics(parts.replica.model, parts.transport, parts.replica.statistics.slice());
+  const std::vector<float> statistics = statistics_for(parts, plan, center);
   record.center = score_together(parts, plan, center, statistics);
   measure_distance(parts, center, record);
   if (parts.traits.averages_gradients && record.distance_max != 0) {

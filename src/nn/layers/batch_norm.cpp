@@ -22,9 +22,16 @@ class BatchNormPlan final : public LayerPlan {
     const ConstSlice scale = part(call.parameters, scale_);
     const ConstSlice shift = part(call.parameters, shift_);
     if (call.training) {
-      compute_.batch_norm_forward(
-          shape_, {call.input, call.skip, scale, shift, call.output, call.saved, part(call.moving_statistics, mean_),
-                   part(call.moving_statistics, variance_)});
+      BatchNormForward forward{call.input, call.skip, scale, shift, call.output, call.saved, {}, {}, {}};
+      forward.running_mean = part(call.moving_statistics, mean_);
+      forward.running_variance = part(call.moving_statistics, variance_);
+      compute_.batch_norm_forward(shape_, forward);
+    } else if (!call.measured_statistics.empty()) {
+      BatchNormForward forward{call.input, call.skip, scale, shift, call.output, call.saved, {}, {}, {}};
+      forward.variance = part(call.measured_statistics, variance_);
+      compute_.batch_norm_forward(shape_, forward);
+      std::ranges::copy(call.saved.first(static_cast<std::size_t>(shape_.channels)),
+                        part(call.measured_statistics, mean_).begin());
     } else {
       compute_.batch_norm_evaluate(shape_, {call.input, call.skip, scale, shift, part(call.statistics, mean_),
                                             part(call.statistics, variance_), call.output});

@@ -1,0 +1,51 @@
+#include "app/run_settings.h"
+
+#include <iterator>
+#include <set>
+#include <sstream>
+
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+std::set<std::string> words_in(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+constexpr const char* kWatching =
+    "batch-norm-statistics config data-dir evaluate-every evaluation-batch log-every overwrite print-config progress "
+    "recompute-batches resume run-dir ";
+constexpr const char* kPlace = "allow-unstable ranks shape-delay shape-rate slow-rank transport ";
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> settings_of_numbers(const OptionValues& values) {
+  const std::set<std::string> others = words_in(std::string(kWatching) + kPlace + "async-order async-overlap replay");
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const auto& [name, entry] : values.entries()) {
+    if (!others.contains(name) && values.has(name)) settings.emplace_back(name, entry.text);
+  }
+  return settings;
+}
+
+void require_same_settings(const std::map<std::string, std::string>& saved,
+                           const std::map<std::string, std::string>& mine) {
+  const std::set<std::string> free =
+      words_in(std::string(kWatching) + kPlace + "bucket-bytes epochs max-steps overlap threads");
+  const auto text = [](const auto& config, const std::string& name) {
+    const auto found = config.find(name);
+    return found == config.end() ? std::string("not set") : found->second;
+  };
+  std::map<std::string, std::string> names = saved;
+  names.insert(mine.begin(), mine.end());
+  for (const auto& [name, unused] : names) {
+    if (free.contains(name) || text(saved, name) == text(mine, name)) continue;
+    throw Error(ExitCode::kConfiguration, "--resume: the run was started with --" + name + " " + text(saved, name) +
+                                              ", now it is " + text(mine, name) +
+                                              "; resume with the settings in config.json");
+  }
+}
+
+}  // namespace eave

@@ -1,0 +1,22 @@
+// Which options make a run what it is.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "eave/options.h"
+
+namespace eave {
+
+// Those that its numbers depend on, with their values: neither where results go, nor how the run is watched and
+// evaluated, nor on what network it runs, nor the order of exchanges, which a replay is given.
+std::vector<std::pair<std::string, std::string>> settings_of_numbers(const OptionValues& values);
+
+// For a run that goes on: throws Error(kConfiguration) naming the first option that has changed and must not. How long
+// it runs, where, how it is watched and evaluated, and on what network may differ.
+void require_same_settings(const std::map<std::string, std::string>& saved,
+                           const std::map<std::string, std::string>& mine);
+
+}  // namespace eave

@@ -1,0 +1,100 @@
+// Batch-norm statistics of a model that is not a worker: the center, or the mean of workers.
+#include <algorithm>
+#include <vector>
+
+#include "eave/check.h"
+#include "eave/trainer.h"
+
+namespace eave {
+namespace {
+
+// Means and variances of parts of a set of samples, merged by the law of total variance.
+class Mixture {
+ public:
+  explicit Mixture(const Model& model)
+      : tensors_(model.statistics()), sums_(static_cast<std::size_t>(model.statistics_size()) + 1) {}
+
+  // `weight`: the share that the part has in the whole, such as its samples.
+  void add(ConstSlice statistics, double weight) {
+    for (std::size_t pair = 0; pair + 1 < tensors_.size(); pair += 2) {
+      for (std::int64_t i = 0; i < tensors_[pair].size; ++i) {
+        const double mean = statistics[place(pair, i)];
+        sums_[place(pair, i)] += weight * mean;
+        sums_[place(pair + 1, i)] += weight * (statistics[place(pair + 1, i)] + mean * mean);
+      }
+    }
+    sums_.back() += weight;
+  }
+
+  // Collective, once: of the parts of all ranks.
+  std::vector<float> merge(Transport& transport) {
+    sums_ = sum_over_ranks(transport, sums_);
+    const double whole = sums_.back();
+    std::vector<float> merged(sums_.size() - 1);
+    for (std::size_t pair = 0; pair + 1 < tensors_.size(); pair += 2) {
+      for (std::int64_t i = 0; i < tensors_[pair].size; ++i) {
+        const double mean = sums_[place(pair, i)] / whole;
+        merged[place(pair, i)] = static_cast<float>(mean);
+        merged[place(pair + 1, i)] = static_cast<float>(std::max(0.0, sums_[place(pair + 1, i)] / whole - mean * mean));
+      }
+    }
+    return merged;
+  }
+
+ private:
+  std::size_t place(std::size_t tensor, std::int64_t i) const {
+    return static_cast<std::size_t>(tensors_[tensor].offset + i);
+  }
+
+  const std::vector<TensorInfo>& tensors_;
+  std::vector<double> sums_;  // of means, and of variances plus squared means; at the end the weights'
+};
+
+std::vector<float> statistics_of_first(const TrainingParts& parts) {
+  std::vector<float> statistics(parts.replica.statistics.size());
+  std::copy_n(parts.replica.statistics.data(), statistics.size(), statistics.data());
+  parts.transport.broadcast(statistics, 0).wait();
+  return statistics;
+}
+
+// The loader's thread has parts.sampler to itself, but for the numbers of samples.
+std::vector<float> measure_anew(const TrainingParts& parts, std::int64_t batches, ConstSlice parameters) {
+  const std::uint64_t seed = parts.replica.seed;
+  Sampler sampler(Sampling::kShard, parts.data.train->size(), 1, parts.sampler.samples(0, 0), seed, {});
+  batches = std::min(batches, sampler.steps_per_epoch());
+  const std::int64_t rank = parts.transport.rank(), ranks = parts.transport.size();
+  const std::int64_t first = batches * rank / ranks, last = batches * (rank + 1) / ranks;
+  Loader loader(parts.data, sampler, {parts.augmentation, seed, 0, first, last});
+  Mixture mixture(parts.replica.model);
+  std::vector<float> measured(parts.replica.statistics.size());
+  for (std::int64_t i = first; i < last; ++i) {
+    const Batch& batch = loader.next();
+    parts.replica.model.measure_statistics(batch, parameters, measured);
+    mixture.add(measured, static_cast<double>(batch.samples));
+  }
+  return mixture.merge(parts.transport);
+}
+
+}  // namespace
+
+std::vector<float> average_statistics(const Model& model, Transport& transport, ConstSlice mine) {
+  if (model.statistics_size() == 0) return {};
+  Mixture mixture(model);
+  mixture.add(mine, 1);
+  return mixture.merge(transport);
+}
+
+std::vector<float> statistics_for(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice parameters) {
+  if (parts.replica.statistics.size() == 0) return {};
+  switch (plan.statistics) {
+    case NormStatistics::kLocal:
+      return statistics_of_first(parts);
+    case NormStatistics::kAverage:
+      return average_statistics(parts.replica.model, parts.transport, parts.replica.statistics.slice());
+    case NormStatistics::kRecompute:
+      return measure_anew(parts, plan.recompute_batches, parameters);
+  }
+  return {};
+}
+
+}  // namespace eave
