@@ -106,6 +106,7 @@ struct CommunicatorContext {
   std::uint64_t seed = 0;              // of the run
   // Options of the run that its numbers depend on, as resolved: name and text.
   std::vector<std::pair<std::string, std::string>> settings = {};
+  std::vector<std::string> hosts = {};  // of every rank, in rank order; empty: all on one
 };
 
 // A member of the communicator family: one file in src/communicator and one word in its CMake list.

@@ -12,6 +12,7 @@
 #include "app/train_options.h"
 #include "app/training_job.h"
 #include "base/files.h"
+#include "base/host.h"
 #include "report/config.h"
 #include "report/progress.h"
 #include "report/run_directory.h"
@@ -158,9 +159,10 @@ class TrainingRun {
  public:
   TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport)
       : line_(line), values_(values), transport_(transport) {
+    const std::vector<std::string> hosts = transport.all_gather(host_name());
     agree(transport, [&] {
       check_outputs(values);
-      job_ = std::make_unique<TrainingJob>(values, transport, transport);
+      job_ = std::make_unique<TrainingJob>(values, transport, transport, hosts);
     });
     // By itself: an earlier run is replaced only when nothing stands in the way of this one on any rank.
     agree(transport, [&] {

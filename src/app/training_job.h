@@ -17,7 +17,9 @@ class Compute;
 // Everything of one rank that options describe, opened and checked, before any training. Not collective; throws Error.
 class TrainingJob {
  public:
-  TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting);
+  // `hosts`: of every rank, in rank order.
+  TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting,
+              const std::vector<std::string>& hosts);
   ~TrainingJob();
 
   TrainingParts parts();
@@ -37,7 +39,8 @@ class TrainingJob {
   void plan_statistics();
   void plan_resumption();
   void build_optimizer();
-  void build_communicator();
+  void plan_drops();
+  void build_communicator(const std::vector<std::string>& hosts);
   double learning_rate_scale() const;
   std::string describe_rate() const;
 

@@ -62,7 +62,7 @@ std::vector<OptionSpec> easgd_options() {
        "paper: pull and step from the same values; after-step: pull after the step; center-first: the center moves "
        "first, workers follow",
        {"paper", "after-step", "center-first"}},
-      {"overlap", OptionType::kFlag, "on", "exchange behind the following steps; off: wait at once, same numbers"}};
+      overlap_option()};
   options.insert(options.end(), own.begin(), own.end());
   return options;
 }

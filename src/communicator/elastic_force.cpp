@@ -72,10 +72,23 @@ ElasticForce resolve_elastic_force(const OptionValues& values, int workers, doub
 }
 
 std::vector<OptionSpec> elastic_force_options() {
-  return {{"alpha", OptionType::kReal, "", "moving rate: x moves by alpha (x - c) per exchange; beta/p unless given"},
+  return {alpha_option(),
           {"beta", OptionType::kReal, "", "p times alpha; 0.9 unless this, --alpha or --rho is given"},
           {"rho", OptionType::kReal, "", "alpha divided by the first learning rate"},
-          {"allow-unstable", OptionType::kFlag, "off", "no warning when alpha is beyond the stability bound"}};
+          allow_unstable_option()};
+}
+
+OptionSpec alpha_option() {
+  return {"alpha", OptionType::kReal, "",
+          "moving rate: x moves by alpha (x - c) per exchange; default beta/p, easgd-tree 0.9/(d+1), gossip 0.45"};
+}
+
+OptionSpec allow_unstable_option() {
+  return {"allow-unstable", OptionType::kFlag, "off", "no warning when alpha is beyond the stability bound"};
+}
+
+OptionSpec overlap_option() {
+  return {"overlap", OptionType::kFlag, "on", "exchange behind the following steps; off: wait at once, same numbers"};
 }
 
 }  // namespace eave

@@ -16,6 +16,10 @@ struct ElasticForce {
 
 // --alpha, --beta, --rho, --allow-unstable.
 std::vector<OptionSpec> elastic_force_options();
+OptionSpec alpha_option();
+OptionSpec allow_unstable_option();
+// For methods whose exchanges go on behind the steps.
+OptionSpec overlap_option();
 
 // Throws Error(kUsage), with the numbers and what would be right, for options that contradict each other. `rate` is the
 // first learning rate; beta_is_free: alpha and beta are independent.

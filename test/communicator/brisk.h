@@ -18,7 +18,7 @@ inline std::vector<std::string> communicator_names() {
   return names;
 }
 
-inline std::vector<std::pair<std::string, std::string>> brisk(const std::string& communicator) {
+inline std::vector<std::pair<std::string, std::string>> brisk(const std::string& communicator, int ranks = 1) {
   const std::map<std::string, std::string> settings = {
       {"tau", "3"}, {"shard-bytes", "64"}, {"async-order", "round-robin"}};
   std::vector<std::pair<std::string, std::string>> given;
@@ -27,6 +27,9 @@ inline std::vector<std::pair<std::string, std::string>> brisk(const std::string&
     for (const OptionSpec& option : kind.options) {
       if (settings.contains(option.name)) given.emplace_back(option.name, settings.at(option.name));
     }
+  }
+  if (communicator == "easgd-tree" && ranks > 1) {  // on one host, one group
+    given.insert(given.end(), {{"groups", "2"}, {"global-tau", "6"}});
   }
   if (communicator == "allreduce") given.emplace_back("bucket-bytes", "4k");
   return given;

@@ -1,0 +1,185 @@
+// Elastic averaging in a tree of two levels (Zhang 2016, "Distributed stochastic optimization for deep learning",
+// chapter 6), synchronous and without a server. Ranks form groups, by default those of one host. A group has a center
+// c_g that each of its workers is tied to; the groups' centers are tied to a global center c.
+//
+// At steps t = tau, 2 tau, … (steps count from 0), from the values before step t, g the group of worker i:
+//   d_i = alpha (x_i - c_g);   x_i <- x_i - step_i - d_i;   c_g <- c_g + sum_(j in g) d_j
+// and where t is a multiple of global_tau, itself one of tau, at the same time and from the same values
+//   e_g = global_alpha (c_g - c);   c_g <- c_g - e_g;   c <- c + sum_g e_g
+// A center with d children and one parent moves towards d + 1 others, hence alpha = 0.9/(d+1); d here is the size of
+// the largest group, one alpha for all groups. The global center has the G groups' centers as its children, and
+// global_alpha = 0.9/(G+1). With one group there is nothing to tie its center to: it is the global center, and the
+// method is `easgd`, with its bits.
+//
+// Every rank holds its group's center, the same bits in the group; a group's first rank also keeps the global center,
+// the same bits on all first ranks. It sends d_i - e_g where others send d_i, so one sum brings both pulls to c_g.
+//
+// Rounds, M bytes of parameters: per exchange one allreduce in each group, 2 M (d-1)/d on the wire per rank, and at
+// every global_tau-th step one more among the first ranks, 2 M (G-1)/G for each of them: between hosts, where hosts are
+// groups, that is all there is. (An allreduce over all ranks would bring the same sum, but each rank would take part.)
+// To evaluate, the global center is broadcast if it has moved.
+//
+// Both sums are first read at the next exchange of their kind, so they run behind the following steps, exactly; but a
+// first rank's next exchange with its group queues behind the one among first ranks.
+//
+// consensus() is the global center. As in easgd, x_i is Nesterov's iterate, and pulls do not enter velocities. The sum
+// of all x_i, all c_g and c is not changed by an exchange. Same run, same bits.
+#include <algorithm>
+#include <utility>
+
+#include "communicator/begin.h"
+#include "communicator/kept_numbers.h"
+#include "communicator/tree_settings.h"
+#include "device/flat.h"
+#include "eave/check.h"
+#include "eave/communicator.h"
+#include "eave/device.h"
+#include "kernels/cpu/update.h"
+
+namespace eave {
+namespace {
+
+// A number for this division of the ranks (FNV-1a).
+std::int64_t fingerprint(const RankGroups& groups) {
+  std::uint64_t hash = 14695981039346656037u;
+  for (const char each : describe_groups(groups)) hash = (hash ^ static_cast<unsigned char>(each)) * 1099511628211u;
+  return static_cast<std::int64_t>(hash);
+}
+
+class EasgdTree final : public Communicator {
+ public:
+  EasgdTree(Transport& transport, const TreeSettings& settings)
+      : transport_(transport), settings_(settings), group_(group_of(settings.groups, transport.rank())) {
+    for (const std::vector<int>& group : settings.groups) first_ranks_.push_back(group.front());
+    is_first_ = group_.front() == transport.rank();
+  }
+
+  void begin(const ReplicaView& replica) override {
+    seconds_waiting_ += share_replica(transport_, replica);
+    center_ = Buffer(replica.parameters.size());
+    difference_ = Buffer(replica.parameters.size());
+    flat::copy(center_.slice(), replica.parameters);
+    kept_.set(0, fingerprint(settings_.groups));
+    if (settings_.is_star()) return;
+    global_ = Buffer(replica.parameters.size());
+    flat::copy(global_.slice(), replica.parameters);
+    if (is_first_) global_difference_ = Buffer(replica.parameters.size());
+  }
+
+  // The last exchange's sum arrives in the center in the pass of the update.
+  std::optional<Pull> before_update(const Step& step) override {
+    if (step.index == 0 || step.index % settings_.tau != 0) return {};
+    require_same_groups();
+    if (is_center_behind_) seconds_waiting_ += exchange_.wait();
+    return Pull{center_.slice(), static_cast<float>(settings_.alpha), difference_.slice(),
+                std::exchange(is_center_behind_, false)};
+  }
+
+  void after_update(const Step& step) override {
+    if (step.index == 0 || step.index % settings_.tau != 0) return;
+    const bool meets = !settings_.is_star() && step.index % settings_.global_tau == 0;
+    if (meets && is_first_) take_pull_of_global_center();
+    exchange_ = transport_.all_reduce_sum(difference_.slice(), group_);
+    is_center_behind_ = true;
+    if (meets && is_first_) {
+      global_exchange_ = transport_.all_reduce_sum(global_difference_.slice(), first_ranks_);
+      is_global_behind_ = true;
+    }
+    if (meets) is_global_everywhere_ = false;
+    if (!settings_.overlap) settle();
+  }
+
+  ConstSlice consensus() override {
+    settle();
+    if (settings_.is_star()) return center_.slice();
+    if (!is_global_everywhere_) seconds_waiting_ += transport_.broadcast(global_.slice(), 0).wait();
+    is_global_everywhere_ = true;
+    return global_.slice();
+  }
+
+  std::vector<Slice> state() override {
+    std::vector<Slice> state = {kept_.slice(), center_.slice()};
+    if (!settings_.is_star()) state.push_back(global_.slice());
+    return state;
+  }
+
+  void finish() override { consensus(); }
+  std::string equation() const override { return describe_tree(settings_); }
+  CommunicatorCosts costs() const override { return {seconds_waiting_}; }
+
+ private:
+  // On one host less, say, the centers of a checkpoint would be those of other groups.
+  void require_same_groups() const {
+    if (kept_.integer(0) == fingerprint(settings_.groups)) return;
+    throw AgreedError(ExitCode::kConfiguration,
+                      "the run is resumed with other groups than it was saved with; now they are " +
+                          describe_groups(settings_.groups) + "; start as many ranks on each host as before");
+  }
+
+  // The center is the one before the step: what the step's exchange adds to it is in flight only afterwards.
+  void take_pull_of_global_center() {
+    settle_global();
+    cpu::write_difference(global_difference_.slice(), center_.slice(), global_.slice(),
+                          static_cast<float>(settings_.global_alpha));
+    flat::add_scaled(difference_.slice(), -1, global_difference_.slice());
+  }
+
+  void settle() {
+    if (is_center_behind_) {
+      seconds_waiting_ += exchange_.wait();
+      cpu::move_center(center_.slice(), difference_.slice());
+      is_center_behind_ = false;
+    }
+    settle_global();
+  }
+
+  void settle_global() {
+    if (!is_global_behind_) return;
+    seconds_waiting_ += global_exchange_.wait();
+    cpu::move_center(global_.slice(), global_difference_.slice());
+    is_global_behind_ = false;
+  }
+
+  Transport& transport_;
+  TreeSettings settings_;
+  std::vector<int> group_;        // with this rank
+  std::vector<int> first_ranks_;  // of all groups
+  bool is_first_ = false;
+  KeptNumbers kept_{1};       // the groups' fingerprint
+  Buffer center_;             // of the group
+  Buffer difference_;         // as in a Pull; while an exchange is in flight, the sum in the making
+  Buffer global_;             // valid on first ranks, elsewhere from consensus() on
+  Buffer global_difference_;  // on first ranks
+  Pending exchange_, global_exchange_;
+  bool is_center_behind_ = false, is_global_behind_ = false, is_global_everywhere_ = true;
+  double seconds_waiting_ = 0;
+};
+
+void warn(const CommunicatorContext& context, const TreeSettings& settings) {
+  if (context.transport.rank() != 0) return;
+  const std::string instability = settings.allow_unstable ? "" : describe_tree_instability(settings);
+  if (!instability.empty()) context.warnings.push_back(instability);
+  const std::int64_t first = settings.is_star() ? settings.tau : settings.global_tau;
+  if (context.steps <= 0 || context.steps > first) return;
+  context.warnings.push_back("the global center stays where it began, untrained: it first moves in step " +
+                             std::to_string(first) + " (counted from 0) of " + std::to_string(context.steps) +
+                             "; give a smaller --" + (settings.is_star() ? "tau" : "global-tau") + " or train longer");
+}
+
+std::unique_ptr<Communicator> make_easgd_tree(const CommunicatorContext& context) {
+  const TreeSettings settings = resolve_tree(context);
+  warn(context, settings);
+  return std::make_unique<EasgdTree>(context.transport, settings);
+}
+
+}  // namespace
+
+CommunicatorKind describe_communicator_easgd_tree() {
+  return {"easgd-tree",
+          "elastic averaging with a center for each host and one for all",
+          {.averages_gradients = false, .has_center = true},
+          tree_options(),
+          make_easgd_tree};
+}
+
+}  // namespace eave
