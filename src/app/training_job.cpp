@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 
 #include "app/machine.h"
 #include "app/run_settings.h"
@@ -61,10 +60,6 @@ std::vector<NamedArray> named_arrays(const std::vector<TensorInfo>& tensors, Con
   return arrays;
 }
 
-constexpr const char* kAtDrop =
-    "before the step, x_i <- the center (what is evaluated), and every velocity <- 0: workers begin anew, at rest;\n"
-    "what they were away from it is lost, so the sum of all x_i and c is not kept there";
-
 void refuse_given(const OptionValues& values, const std::string& name, const std::string& with) {
   if (values.given(name)) throw Error(ExitCode::kUsage, "--" + name + " has no effect with " + with);
 }
@@ -93,7 +88,6 @@ TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const
   plan_steps();
   plan_statistics();
   build_optimizer();
-  plan_drops();
   build_communicator(hosts);
   if (values.flag("resume")) check_checkpoint(plan_.checkpoint_directory, parts());
 }
@@ -201,30 +195,6 @@ void TrainingJob::build_optimizer() {
   replica_ = std::make_unique<Replica>(*model_, *optimizer_, static_cast<std::uint64_t>(values_.integer("seed", 0)));
 }
 
-void TrainingJob::plan_drops() {
-  plan_.reset_on_drop = values_.text("on-drop") == "reset-to-center";
-  if (!plan_.reset_on_drop) return;
-  if (!traits_.resets_to_center) {
-    std::string with;
-    for (const CommunicatorKind& kind : communicator_kinds()) {
-      if (kind.traits.resets_to_center) with += (with.empty() ? "" : ", ") + kind.name;
-    }
-    throw Error(ExitCode::kUsage, "--on-drop reset-to-center has no effect with --communicator " +
-                                      values_.text("communicator") +
-                                      ": it has no center that workers could begin anew from; these have one: " + with);
-  }
-  constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
-  if (schedule_->drops(kEver) == 0) {
-    throw Error(ExitCode::kUsage, "--on-drop reset-to-center has no effect: the learning rate never drops by a step (" +
-                                      schedule_->describe() + "); give --lr-schedule step, with --lr-step-epochs");
-  }
-  const std::int64_t steps = plan_.steps - 1, per_epoch = sampler_->steps_per_epoch();
-  std::int64_t seen = steps / per_epoch * data_.train->size();
-  for (std::int64_t step = 0; step < steps % per_epoch; ++step) seen += sampler_->samples_of_all_ranks(step);
-  if (schedule_->drops(seen) > 0 || transport_.rank() != 0) return;
-  warnings_.push_back("--on-drop reset-to-center: the run ends before the learning rate drops");
-}
-
 void TrainingJob::build_communicator(const std::vector<std::string>& hosts) {
   communicator_ =
       find_kind(communicator_kinds(), values_.text("communicator"))
@@ -291,7 +261,6 @@ std::string TrainingJob::describe() const {
               : "") +
          (model_->statistics_size() > 0 ? card_line("batch norm", describe_statistics(plan_)) : "") +
          card_line("optimizer", optimizer_->equation()) + card_line("learning rate", describe_rate()) +
-         (plan_.reset_on_drop ? card_line("at a drop", kAtDrop) : "") +
          card_line("communicator", values_.text("communicator") + " over " + without_counting(transport_.name()) +
                                        "\n" + communicator_->equation());
 }
