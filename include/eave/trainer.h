@@ -47,6 +47,7 @@ struct TrainingPlan {
   int records_untold = 1'000'000;  // 100 bytes each: with so many, the ranks meet to tell rank 0 of them
   NormStatistics statistics = NormStatistics::kAverage;
   std::int64_t recompute_batches = 100;  // of all ranks together, for kRecompute
+  bool reset_on_drop = false;            // where the schedule steps down, Communicator::reset_to_center before the step
   double slow_factor = 1;                // this rank's computing is stretched by sleeping: a slow rank for experiments
 };
 
@@ -104,6 +105,7 @@ EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan);
 std::vector<float> statistics_for(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice parameters);
 
 // Collective: batch-norm statistics of the mixture of all ranks' data: mean = E[mean_i], var = E[var_i] + Var[mean_i].
-std::vector<float> average_statistics(const Model& model, Transport& transport, ConstSlice mine);
+// `weight`: of this rank's in the mixture.
+std::vector<float> average_statistics(const Model& model, Transport& transport, ConstSlice mine, double weight = 1);
 
 }  // namespace eave

@@ -26,29 +26,37 @@ Score score_part(const TrainingParts& parts, const TrainingPlan& plan, ConstSlic
 
 ModelScore divide(double loss_sum, double correct, double samples) { return {loss_sum / samples, correct / samples}; }
 
-// A model that all ranks hold: each scores its part of the test set.
+// Ranks that only serve take part in every exchange here, with nothing.
+std::int64_t workers_of(const TrainingParts& parts) { return parts.sampler.ranks(); }
+bool is_worker(const TrainingParts& parts) { return parts.transport.rank() < workers_of(parts); }
+
+// A model that all ranks hold: each worker scores its part of the test set.
 ModelScore score_together(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice parameters,
                           ConstSlice statistics) {
   const std::int64_t size = parts.data.test->size();
-  const std::int64_t rank = parts.transport.rank(), ranks = parts.transport.size();
-  const Score mine = score_part(parts, plan, parameters, statistics, size * rank / ranks, size * (rank + 1) / ranks);
+  const std::int64_t rank = parts.transport.rank(), workers = workers_of(parts);
+  const Score mine = is_worker(parts) ? score_part(parts, plan, parameters, statistics, size * rank / workers,
+                                                   size * (rank + 1) / workers)
+                                      : Score();
   const std::vector<double> sum = sum_over_ranks(
       parts.transport, {mine.loss_sum, static_cast<double>(mine.correct), static_cast<double>(mine.samples)});
   return divide(sum[0], sum[1], sum[2]);
 }
 
-// Each rank's own worker on the whole test set: two numbers per rank, summed into a table.
+// Each worker on the whole test set: two numbers per worker, summed into a table.
 void score_workers(const TrainingParts& parts, const TrainingPlan& plan, EvaluationRecord& record) {
-  const auto ranks = static_cast<std::size_t>(parts.transport.size());
-  const auto rank = static_cast<std::size_t>(parts.transport.rank());
-  const Score mine = score_part(parts, plan, parts.replica.parameters.slice(), parts.replica.statistics.slice(), 0,
-                                parts.data.test->size());
-  std::vector<double> table(2 * ranks);
-  table[2 * rank] = mine.loss_sum;
-  table[2 * rank + 1] = static_cast<double>(mine.correct);
+  const auto workers = static_cast<std::size_t>(workers_of(parts));
+  std::vector<double> table(2 * workers);
+  if (is_worker(parts)) {
+    const Score mine = score_part(parts, plan, parts.replica.parameters.slice(), parts.replica.statistics.slice(), 0,
+                                  parts.data.test->size());
+    const auto rank = static_cast<std::size_t>(parts.transport.rank());
+    table[2 * rank] = mine.loss_sum;
+    table[2 * rank + 1] = static_cast<double>(mine.correct);
+  }
   table = sum_over_ranks(parts.transport, table);
   std::size_t best = 0;
-  for (std::size_t i = 1; i < ranks; ++i) {
+  for (std::size_t i = 1; i < workers; ++i) {
     if (table[2 * i + 1] > table[2 * best + 1]) best = i;
   }
   const auto samples = static_cast<double>(parts.data.test->size());
@@ -59,9 +67,13 @@ void score_workers(const TrainingParts& parts, const TrainingPlan& plan, Evaluat
 
 void score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice statistics, EvaluationRecord& record) {
   const Slice mean = parts.replica.gradients.slice();
-  std::copy_n(parts.replica.parameters.data(), mean.size(), mean.data());
+  if (is_worker(parts)) {
+    flat::copy(mean, parts.replica.parameters.slice());
+  } else {
+    flat::fill(mean, 0);
+  }
   parts.transport.all_reduce_sum(mean).wait();
-  flat::scale(mean, 1.0f / static_cast<float>(parts.transport.size()));
+  flat::scale(mean, 1.0f / static_cast<float>(workers_of(parts)));
   // Only what is measured depends on the parameters.
   const bool has_its_own = plan.statistics == NormStatistics::kRecompute && parts.traits.has_center;
   record.mean_of_workers =
@@ -69,15 +81,17 @@ void score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice
 }
 
 void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationRecord& record) {
-  const auto ranks = static_cast<std::size_t>(parts.transport.size());
-  std::vector<double> distances(ranks);
+  std::vector<double> distances(static_cast<std::size_t>(workers_of(parts)));
   const double size = flat::norm(center);
-  distances[static_cast<std::size_t>(parts.transport.rank())] =
-      flat::distance(parts.replica.parameters.slice(), center) / (size > 0 ? size : 1);
+  if (is_worker(parts)) {
+    distances[static_cast<std::size_t>(parts.transport.rank())] =
+        flat::distance(parts.replica.parameters.slice(), center) / (size > 0 ? size : 1);
+  }
   distances = sum_over_ranks(parts.transport, distances);
   record.distance_min = *std::min_element(distances.begin(), distances.end());
   record.distance_max = *std::max_element(distances.begin(), distances.end());
-  record.distance_mean = std::accumulate(distances.begin(), distances.end(), 0.0) / static_cast<double>(ranks);
+  record.distance_mean =
+      std::accumulate(distances.begin(), distances.end(), 0.0) / static_cast<double>(distances.size());
 }
 
 }  // namespace

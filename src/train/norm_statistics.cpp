@@ -62,8 +62,8 @@ std::vector<float> measure_anew(const TrainingParts& parts, std::int64_t batches
   const std::uint64_t seed = parts.replica.seed;
   Sampler sampler(Sampling::kShard, parts.data.train->size(), 1, parts.sampler.samples(0, 0), seed, {});
   batches = std::min(batches, sampler.steps_per_epoch());
-  const std::int64_t rank = parts.transport.rank(), ranks = parts.transport.size();
-  const std::int64_t first = batches * rank / ranks, last = batches * (rank + 1) / ranks;
+  const std::int64_t workers = parts.sampler.ranks(), rank = std::min<std::int64_t>(parts.transport.rank(), workers);
+  const std::int64_t first = batches * rank / workers, last = std::min(batches, batches * (rank + 1) / workers);
   Loader loader(parts.data, sampler, {parts.augmentation, seed, 0, first, last});
   Mixture mixture(parts.replica.model);
   std::vector<float> measured(parts.replica.statistics.size());
@@ -77,10 +77,10 @@ std::vector<float> measure_anew(const TrainingParts& parts, std::int64_t batches
 
 }  // namespace
 
-std::vector<float> average_statistics(const Model& model, Transport& transport, ConstSlice mine) {
+std::vector<float> average_statistics(const Model& model, Transport& transport, ConstSlice mine, double weight) {
   if (model.statistics_size() == 0) return {};
   Mixture mixture(model);
-  mixture.add(mine, 1);
+  mixture.add(mine, weight);
   return mixture.merge(transport);
 }
 
@@ -90,7 +90,8 @@ std::vector<float> statistics_for(const TrainingParts& parts, const TrainingPlan
     case NormStatistics::kLocal:
       return statistics_of_first(parts);
     case NormStatistics::kAverage:
-      return average_statistics(parts.replica.model, parts.transport, parts.replica.statistics.slice());
+      return average_statistics(parts.replica.model, parts.transport, parts.replica.statistics.slice(),
+                                parts.transport.rank() < parts.sampler.ranks() ? 1 : 0);
     case NormStatistics::kRecompute:
       return measure_anew(parts, plan.recompute_batches, parameters);
   }
