@@ -82,9 +82,19 @@ struct AveragingSimulator {
     if ((t + 1) % tau == 0) place_workers(mean_of(x), momentum);
   }
 
+  // Where no worker has stepped since the last exchange, all stand at one point.
+  void reset_to_mean() { place_workers(samples_since() > 0 ? mean_of(x) : x[0], "reset"); }
+
+  // Also of the center's velocity.
+  void reset_to_center() {
+    place_workers(c, "reset");
+    u.assign(c.size(), 0);
+  }
+
   // v <- eta v + zeta G;  c <- c - v;  workers begin at c, with Nesterov at c - eta v, and G is taken from where they
   // began.
-  void bmuf_step(std::int64_t t, std::int64_t tau, double eta, double zeta, bool nesterov) {
+  void bmuf_step(std::int64_t t, std::int64_t tau, double eta, double zeta, bool nesterov,
+                 const std::string& momentum) {
     step_alone(t);
     if ((t + 1) % tau != 0) return;
     const Doubles mean = mean_of(x);
@@ -95,7 +105,7 @@ struct AveragingSimulator {
       c[k] -= u[k];
       begin[k] = nesterov ? c[k] - eta * u[k] : c[k];
     }
-    place_workers(begin, "local");
+    place_workers(begin, momentum);
   }
 
   // u <- beta u + G / gamma;  c <- c - a gamma u.
@@ -112,16 +122,16 @@ struct AveragingSimulator {
   }
 
   // Nesterov's SGD on c with the gradient G.
-  void diloco_step(std::int64_t t, std::int64_t tau, double rate, double momentum) {
+  void diloco_step(std::int64_t t, std::int64_t tau, double rate, double mu, const std::string& momentum) {
     step_alone(t);
     if ((t + 1) % tau != 0) return;
     const Doubles mean = mean_of(x);
     for (std::size_t k = 0; k < c.size(); ++k) {
       const double g = c[k] - mean[k];
-      u[k] = momentum * u[k] + g;
-      c[k] -= rate * (g + momentum * u[k]);
+      u[k] = mu * u[k] + g;
+      c[k] -= rate * (g + mu * u[k]);
     }
-    place_workers(c, "local");
+    place_workers(c, momentum);
   }
 
   Problem problem;

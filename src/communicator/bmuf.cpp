@@ -1,0 +1,60 @@
+// Blockwise model-update filtering (Chen, Huo 2016): the way of the workers in a block of tau steps is smoothed by a
+// momentum of its own. What all outer methods share is told in outer_averaging.h: rounds, bytes, what is evaluated.
+//
+//   G = c - mean(x);   v <- eta_b v + zeta G;   c <- c - v;   x_i <- c
+//
+// --block-nesterov: workers begin the next block at x_i <- c - eta_b v instead, where the center would go with the
+// momentum alone, and G is taken from there: G = c - eta_b v - mean(x).
+//
+// eta_b = 1 - 1/p and zeta = 1 are the paper's. eta_b = 0 with zeta = 1 is local-sgd, bit by bit.
+#include "base/number_text.h"
+#include "communicator/outer_averaging.h"
+#include "communicator/periodic_options.h"
+
+namespace eave {
+namespace {
+
+double block_momentum_in(const OptionValues& values, int workers) {
+  return values.has("block-momentum") ? real_in(values, "block-momentum", 0, 1) : 1 - 1.0 / workers;
+}
+
+OuterSettings resolve_bmuf(const OptionValues& values, int workers) {
+  OuterSettings settings = outer_settings_in(values);
+  const double momentum = block_momentum_in(values, workers), rate = outer_rate_in(values, "block-rate");
+  settings.nesterov = values.flag("block-nesterov");
+  if (settings.nesterov && momentum == 0 && values.given("block-momentum")) {
+    refuse_option(values, "block-nesterov", "has no effect with --block-momentum 0: there is no way to look ahead");
+  }
+  settings.step = [momentum, rate](double) { return OuterStep{.momentum = momentum, .scale = rate}; };
+  settings.ahead = settings.nesterov ? momentum : 0;
+  settings.formula =
+      std::string("v <- eta_b v + zeta G;  c <- c - v;  x_i <- c") + (settings.nesterov ? " - eta_b v" : "");
+  settings.numbers = "eta_b = " + number_text(momentum) + (values.has("block-momentum") ? "" : " (1 - 1/p)") +
+                     ", zeta = " + number_text(rate);
+  settings.factor = rate;
+  settings.factor_symbol = "zeta";
+  settings.factor_option = "block-rate";
+  settings.outer_momentum = momentum;
+  settings.momentum_symbol = "eta_b";
+  return settings;
+}
+
+std::unique_ptr<Communicator> make_bmuf(const CommunicatorContext& context) {
+  return make_outer_averaging(context, resolve_bmuf(context.values, context.transport.size()));
+}
+
+}  // namespace
+
+CommunicatorKind describe_communicator_bmuf() {
+  return {"bmuf",
+          "workers train on their own; every tau steps their mean moves the center with block momentum",
+          {.averages_gradients = false, .has_center = true},
+          outer_options("10", {{"block-momentum", OptionType::kReal, "",
+                                "eta_b, of the center from block to block, below 1; not given: 1 - 1/p"},
+                               {"block-rate", OptionType::kReal, "1", "zeta, of the way of the workers' mean"},
+                               {"block-nesterov", OptionType::kFlag, "off",
+                                "workers begin each block where block momentum alone would take the center"}}),
+          make_bmuf};
+}
+
+}  // namespace eave

@@ -1,0 +1,59 @@
+// Distributed low-communication training (Douillard et al. 2023): long stretches of AdamW on every worker, Nesterov's
+// SGD on the center. What all outer methods share is told in outer_averaging.h: rounds, bytes, what is evaluated.
+//
+//   G = c - mean(x);   v <- mu v + G;   c <- c - rho (G + mu v);   x_i <- c
+//
+// Outer rate rho = 0.7, outer momentum mu = 0.9, tau = 500 and AdamW as --optimizer are the paper's, whose workers keep
+// their AdamW vectors for themselves. rho = 1 with mu = 0 is local-sgd, bit by bit.
+#include "base/number_text.h"
+#include "communicator/outer_averaging.h"
+#include "communicator/periodic_options.h"
+
+namespace eave {
+namespace {
+
+OuterSettings resolve_diloco(const OptionValues& values) {
+  OuterSettings settings = outer_settings_in(values);
+  const double momentum = real_in(values, "outer-momentum", 0, 1), rate = outer_rate_in(values, "outer-rate");
+  settings.step = [momentum, rate](double) {
+    return OuterStep{.momentum = momentum, .velocity_rate = rate * momentum, .gradient_rate = rate};
+  };
+  settings.formula = "v <- mu v + G;  c <- c - rho (G + mu v);  x_i <- c";
+  settings.numbers = "rho = " + number_text(rate) + ", mu = " + number_text(momentum);
+  settings.factor = rate;
+  settings.factor_symbol = "rho";
+  settings.factor_option = "outer-rate";
+  settings.outer_momentum = momentum;
+  settings.momentum_symbol = "mu";
+  settings.nesterov = true;
+  return settings;
+}
+
+void warn_of_other_optimizer(const CommunicatorContext& context) {
+  for (const auto& [name, text] : context.settings) {
+    if (name != "optimizer" || text == "adamw" || context.transport.rank() != 0) continue;
+    context.warnings.push_back(
+        "diloco was made for workers with AdamW, whose steps have one size; in force is "
+        "--optimizer " +
+        text + ", under which --outer-rate and --tau may need other values");
+  }
+}
+
+std::unique_ptr<Communicator> make_diloco(const CommunicatorContext& context) {
+  warn_of_other_optimizer(context);
+  return make_outer_averaging(context, resolve_diloco(context.values));
+}
+
+}  // namespace
+
+CommunicatorKind describe_communicator_diloco() {
+  return {"diloco",
+          "workers train on their own for long; their mean moves the center by Nesterov's SGD",
+          {.averages_gradients = false, .has_center = true},
+          outer_options("500", {{"outer-rate", OptionType::kReal, "0.7", "rho, of the way of the workers' mean"},
+                                {"outer-momentum", OptionType::kReal, "0.9",
+                                 "mu, Nesterov's, of the center from exchange to exchange, below 1"}}),
+          make_diloco};
+}
+
+}  // namespace eave

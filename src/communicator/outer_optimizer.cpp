@@ -1,0 +1,31 @@
+#include "communicator/outer_optimizer.h"
+
+#include <algorithm>
+
+#include "eave/check.h"
+#include "kernels/cpu/outer.h"
+
+namespace eave {
+
+void OuterOptimizer::begin(ConstSlice parameters) {
+  center_ = Buffer(parameters.size());
+  velocity_ = Buffer(parameters.size());
+  std::ranges::copy(parameters, center_.data());
+}
+
+void OuterOptimizer::step(Slice mean, const OuterStep& step) {
+  EAVE_CHECK(mean.size() == center_.slice().size(), "the mean is as large as the center");
+  cpu::OuterKernelStep numbers;
+  numbers.momentum = static_cast<float>(step.momentum);
+  numbers.scale = static_cast<float>(step.scale);
+  numbers.carry_left = static_cast<float>(step.velocity_rate * step.momentum - ahead_);
+  numbers.step = static_cast<float>(step.velocity_rate * step.scale + step.gradient_rate);
+  numbers.ahead = static_cast<float>(ahead_);
+  cpu::step_outer(center_.slice(), velocity_.slice(), mean, numbers);
+}
+
+double stable_factor_limit(double momentum, bool nesterov) {
+  return 2 * (1 + momentum) / (nesterov ? 1 + 2 * momentum : 1);
+}
+
+}  // namespace eave

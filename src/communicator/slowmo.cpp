@@ -1,0 +1,58 @@
+// Slow momentum (Wang, Tantia, Ballas, Rabbat 2020). What all outer methods share is told in outer_averaging.h: rounds,
+// bytes, what is evaluated.
+//
+//   G = c - mean(x);   u <- beta_s u + G / gamma;   c <- c - a gamma u;   x_i <- c
+//
+// gamma is the learning rate of the step that the exchange follows, so that u has the scale of a gradient whatever the
+// schedule. Where it is 0, no gradient follows from G: c <- c - a G, and u stays.
+//
+// beta_s = 0 with a = 1 is local-sgd, bit by bit. Of the worker's momentum buffers the paper keeps, resets or averages:
+// --worker-momentum.
+#include <limits>
+
+#include "base/number_text.h"
+#include "communicator/outer_averaging.h"
+#include "communicator/periodic_options.h"
+
+namespace eave {
+namespace {
+
+OuterStep slow_step(double momentum, double rate, double learning_rate) {
+  // Also for rates so small that their inverse is no float.
+  if (learning_rate < std::numeric_limits<float>::min()) {
+    return {.momentum = 1, .scale = 0, .velocity_rate = 0, .gradient_rate = rate};
+  }
+  return {.momentum = momentum, .scale = 1 / learning_rate, .velocity_rate = rate * learning_rate};
+}
+
+OuterSettings resolve_slowmo(const OptionValues& values) {
+  OuterSettings settings = outer_settings_in(values);
+  const double momentum = real_in(values, "slow-momentum", 0, 1), rate = outer_rate_in(values, "slow-rate");
+  settings.step = [momentum, rate](double learning_rate) { return slow_step(momentum, rate, learning_rate); };
+  settings.formula = "u <- beta_s u + G / gamma;  c <- c - a gamma u;  x_i <- c;  gamma = lr of the step before";
+  settings.numbers = "beta_s = " + number_text(momentum) + ", a = " + number_text(rate);
+  settings.factor = rate;
+  settings.factor_symbol = "a";
+  settings.factor_option = "slow-rate";
+  settings.outer_momentum = momentum;
+  settings.momentum_symbol = "beta_s";
+  return settings;
+}
+
+std::unique_ptr<Communicator> make_slowmo(const CommunicatorContext& context) {
+  return make_outer_averaging(context, resolve_slowmo(context.values));
+}
+
+}  // namespace
+
+CommunicatorKind describe_communicator_slowmo() {
+  return {"slowmo",
+          "workers train on their own; every tau steps their mean moves the center with slow momentum",
+          {.averages_gradients = false, .has_center = true},
+          outer_options("10", {{"slow-momentum", OptionType::kReal, "0.7",
+                                "beta_s, of the center from exchange to exchange, below 1"},
+                               {"slow-rate", OptionType::kReal, "1", "a, of the way of the workers' mean"}}),
+          make_slowmo};
+}
+
+}  // namespace eave
