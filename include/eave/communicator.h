@@ -94,6 +94,10 @@ class Communicator {
 struct CommunicatorTraits {
   bool averages_gradients = false;  // a step works on the batches of all ranks: the learning rate may scale with them
   bool has_center = false;          // consensus() is a variable of its own, not the replica's parameters
+  // False: the method moves the parameters itself, by the gradients; updates() is never true. Of the optimizer's
+  // options only --weight-decay has a meaning.
+  bool uses_optimizer = true;
+  bool only_one_rank = false;  // make throws Error(kUsage) for more
 };
 
 struct CommunicatorContext {

@@ -29,14 +29,41 @@ EAVE_MULTIVERSION void run_velocity(float* __restrict c, float* __restrict v, fl
   }
 }
 
-EAVE_MULTIVERSION void run_average(float* __restrict z, const float* __restrict c, std::size_t size, float keep,
-                                   float share) {
-  for (std::size_t i = 0; i < size; ++i) z[i] = keep * z[i] + share * c[i];
+// z + rest moves; rest takes what rounding drops of z.
+EAVE_INLINE void move_towards(float& z, float& rest, float value, float share) {
+  const float step = rest + share * ((value - z) - rest);
+  const float sum = z + step;
+  rest = step - (sum - z);
+  z = sum;
+}
+
+EAVE_MULTIVERSION void run_average(float* __restrict z, float* __restrict rest, const float* __restrict x,
+                                   std::size_t size, float share) {
+  for (std::size_t i = 0; i < size; ++i) move_towards(z[i], rest[i], x[i], share);
+}
+
+EAVE_MULTIVERSION void run_average_ahead(float* __restrict z, float* __restrict rest, const float* __restrict x,
+                                         const float* __restrict v, std::size_t size, float share, float factor) {
+  for (std::size_t i = 0; i < size; ++i) move_towards(z[i], rest[i], x[i] + factor * v[i], share);
 }
 
 EAVE_MULTIVERSION void run_iterate(float* __restrict into, const float* __restrict x, const float* __restrict v,
                                    std::size_t size, float factor) {
   for (std::size_t i = 0; i < size; ++i) into[i] = x[i] + factor * v[i];
+}
+
+EAVE_MULTIVERSION void run_displacement(float* __restrict m, const float* __restrict x, std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i) m[i] = x[i] - m[i];
+}
+
+EAVE_MULTIVERSION void run_displacement_ahead(float* __restrict m, const float* __restrict x, const float* __restrict v,
+                                              std::size_t size, float factor) {
+  for (std::size_t i = 0; i < size; ++i) m[i] = (x[i] + factor * v[i]) - m[i];
+}
+
+EAVE_MULTIVERSION void run_step(float* __restrict into, const float* __restrict x, const float* __restrict g,
+                                std::size_t size, float rate, float decay) {
+  for (std::size_t i = 0; i < size; ++i) into[i] = -rate * (g[i] + decay * x[i]);
 }
 
 EAVE_MULTIVERSION void run_subtract(float* __restrict x, const float* __restrict d, std::size_t size) {
@@ -55,8 +82,16 @@ void push_into_velocity(Slice center, Slice velocity, Slice message, float momen
   run_velocity(center.data(), velocity.data(), message.data(), center.size(), momentum);
 }
 
-void move_average(Slice average, ConstSlice center, float share) {
-  run_average(average.data(), center.data(), average.size(), 1 - share, share);
+void move_average(Slice average, Slice rest, ConstSlice values, float share, const Ahead& ahead) {
+  if (share == 1) {
+    write_iterate(average, values, ahead);
+    std::ranges::fill(rest, 0.0f);
+  } else if (ahead.velocity.empty()) {
+    run_average(average.data(), rest.data(), values.data(), average.size(), share);
+  } else {
+    run_average_ahead(average.data(), rest.data(), values.data(), ahead.velocity.data(), average.size(), share,
+                      ahead.factor);
+  }
 }
 
 void write_iterate(Slice into, ConstSlice parameters, const Ahead& ahead) {
@@ -65,6 +100,22 @@ void write_iterate(Slice into, ConstSlice parameters, const Ahead& ahead) {
   } else {
     run_iterate(into.data(), parameters.data(), ahead.velocity.data(), into.size(), ahead.factor);
   }
+}
+
+void write_displacement(Slice message, ConstSlice parameters, const Ahead& ahead) {
+  if (ahead.velocity.empty()) {
+    run_displacement(message.data(), parameters.data(), message.size());
+  } else {
+    run_displacement_ahead(message.data(), parameters.data(), ahead.velocity.data(), message.size(), ahead.factor);
+  }
+}
+
+void write_parameters(Slice parameters, ConstSlice iterate, const Ahead& ahead) {
+  write_iterate(parameters, iterate, {ahead.velocity, -ahead.factor});
+}
+
+void write_step(Slice into, ConstSlice parameters, ConstSlice gradients, float rate, float decay) {
+  run_step(into.data(), parameters.data(), gradients.data(), into.size(), rate, decay);
 }
 
 void subtract(Slice parameters, ConstSlice difference) {

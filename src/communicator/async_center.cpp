@@ -132,7 +132,7 @@ void AsyncCenter::begin(const ReplicaView& replica) {
   message_ = Buffer(size);
   for (std::size_t i = 0; i < vectors_.count; ++i) {
     snapshots_[i] = Buffer(size);
-    if (i == 0 || vectors_.rest_begin_equal) std::ranges::copy(replica.parameters, snapshots_[i].data());
+    if (i < vectors_.equal) std::ranges::copy(replica.parameters, snapshots_[i].data());
   }
   for (std::size_t shard = 0; shard < layout_->shards(); ++shard) {
     requests_.push_back(

@@ -46,11 +46,11 @@ class AsyncCenter : public Communicator {
   ExchangeReport report() const override { return report_; }
 
  protected:
-  // `vectors`: how many the method keeps at the center, that included; they begin as copies of the parameters when
-  // `rest_begin_equal`, else as zeros. `shown`: which of them is the consensus.
+  // `count`: how many vectors the method keeps at the center, that included; the first `equal` begin as copies of the
+  // parameters, the others as zeros. `shown`: which of them is the consensus.
   struct Vectors {
     std::size_t count = 1;
-    bool rest_begin_equal = false;
+    std::size_t equal = 1;
     std::size_t shown = 0;
   };
   AsyncCenter(Transport& transport, AsyncSettings settings, CenterRule rule, Vectors vectors);

@@ -12,9 +12,12 @@
 
 namespace eave {
 
-inline std::vector<std::string> communicator_names() {
+// Those that run on so many ranks.
+inline std::vector<std::string> communicator_names(int ranks) {
   std::vector<std::string> names;
-  for (const CommunicatorKind& kind : communicator_kinds()) names.push_back(kind.name);
+  for (const CommunicatorKind& kind : communicator_kinds()) {
+    if (ranks == 1 || !kind.traits.only_one_rank) names.push_back(kind.name);
+  }
   return names;
 }
 

@@ -81,7 +81,7 @@ TEST_P(CommunicatorContract, ranks_post_the_same_operations_whatever_their_sampl
     worker.begin();
     worker.run(12);
     worker.communicator().finish();
-    EXPECT_GT(recording.calls.size(), 3u);
+    EXPECT_GE(recording.calls.size(), 3u);
     const std::vector<std::string> all = transport.all_gather(recording.text());
     for (int other = 0; other < transport.size(); ++other) {
       EXPECT_EQ(shared_with(transport.rank(), all[static_cast<std::size_t>(other)]),
@@ -109,8 +109,10 @@ TEST_P(CommunicatorContract, same_run_gives_the_same_bits) {
 TEST_P(CommunicatorContract, a_run_restored_from_its_state_continues_with_the_same_bits) {
   on_ranks(ranks(), [&](Transport& transport) {
     const Problem problem{.momentum = 0.9, .uneven = true};
+    Problem resumed = problem;
+    resumed.first_step = 10;
     Worker whole(transport, name(), given(), problem), first(transport, name(), given(), problem),
-        second(transport, name(), given(), problem);
+        second(transport, name(), given(), resumed);
     whole.begin();
     whole.run(20);
     first.begin();
@@ -161,13 +163,18 @@ TEST_P(CommunicatorContract, equation_is_ascii_and_names_the_number_of_ranks) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(AllKinds, CommunicatorContract,
-                         testing::Combine(testing::ValuesIn(communicator_names()),
-                                          testing::ValuesIn(ranks_under_test())),
-                         [](const auto& each) {
-                           return identifier(std::get<0>(each.param) + "_over_" + std::get<1>(each.param).transport +
-                                             "_" + std::to_string(std::get<1>(each.param).count));
-                         });
+std::vector<std::tuple<std::string, Ranks>> cases() {
+  std::vector<std::tuple<std::string, Ranks>> all;
+  for (const Ranks& ranks : ranks_under_test()) {
+    for (const std::string& name : communicator_names(ranks.count)) all.emplace_back(name, ranks);
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(AllKinds, CommunicatorContract, testing::ValuesIn(cases()), [](const auto& each) {
+  return identifier(std::get<0>(each.param) + "_over_" + std::get<1>(each.param).transport + "_" +
+                    std::to_string(std::get<1>(each.param).count));
+});
 
 }  // namespace
 }  // namespace eave

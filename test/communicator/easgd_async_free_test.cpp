@@ -1,68 +1,13 @@
 // Free-running exchanges: random timings, replay, and slow workers. With ranks as threads.
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
-#include <numeric>
-#include <thread>
 
-#include "communicator/exchange_log.h"
-#include "test/transport/ranks.h"
-#include "worker.h"
+#include "free_runs.h"
 
 namespace eave {
 namespace {
-
-#if defined(__SANITIZE_THREAD__)
-constexpr int kTimings = 100;
-#else
-constexpr int kTimings = 1000;
-#endif
-
-struct Ended {
-  std::vector<std::vector<float>> x;
-  std::vector<float> center;
-  std::string order;
-};
-
-// Sleeps up to 30 us between steps, drawn from `timing`.
-Ended run(int ranks, const Given& given, const Problem& problem, std::uint64_t timing) {
-  Ended ended;
-  on_ranks({"threads", ranks}, [&](Transport& transport) {
-    Worker worker(transport, "easgd-async", given, problem);
-    worker.begin();
-    RandomStream random({.seed = timing, .purpose = Purpose::kTest}, static_cast<std::uint64_t>(transport.rank()));
-    for (std::int64_t step = 0; step < problem.steps; ++step) {
-      if (random.next_word() % 2 == 0) {
-        std::this_thread::sleep_for(std::chrono::microseconds(random.next_word() % 30));
-      }
-      worker.step();
-    }
-    worker.communicator().finish();
-    const std::vector<std::vector<float>> x = gather(transport, worker.x);
-    const std::vector<float> center = worker.consensus();
-    if (transport.rank() == 0) ended = {x, center, worker.communicator().report().order};
-  });
-  return ended;
-}
-
-class File {
- public:
-  explicit File(const std::string& content)
-      : path_(std::filesystem::temp_directory_path() /
-              ("eave-order-" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) + "-" +
-               std::to_string(reinterpret_cast<std::uintptr_t>(this)) + ".order")) {
-    std::ofstream(path_, std::ios::binary) << content;
-  }
-  ~File() { std::filesystem::remove(path_); }
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 TEST(EasgdAsyncFree, ends_and_applies_each_exchange_once_whatever_the_timing) {
   for (int timing = 0; timing < kTimings; ++timing) {
@@ -70,17 +15,8 @@ TEST(EasgdAsyncFree, ends_and_applies_each_exchange_once_whatever_the_timing) {
     const Problem problem{.size = 40, .steps = 6, .uneven = timing % 2 == 0};
     const Given given = {
         {"tau", timing % 4 == 0 ? "2" : "1"}, {"shard-bytes", "64"}, {"center-ranks", std::to_string(center_ranks)}};
-    const Ended ended = run(ranks, given, problem, static_cast<std::uint64_t>(timing));
-    const File file(ended.order);
-    const ExchangeLog log = read_exchange_log(file.path());
-    const std::int64_t each = timing % 4 == 0 ? 3 : 6;
-    ASSERT_EQ(log.exchanges, each * workers);
-    for (std::int64_t shard = 0; shard < log.shards; ++shard) {
-      std::map<int, std::int64_t> counts;
-      for (std::int64_t i = 0; i < log.exchanges; ++i)
-        ++counts[log.order[static_cast<std::size_t>(shard * log.exchanges + i)]];
-      for (int rank = 0; rank < workers; ++rank) ASSERT_EQ(counts[rank], each) << "timing " << timing;
-    }
+    const Ended ended = run_freely("easgd-async", ranks, given, problem, static_cast<std::uint64_t>(timing));
+    expect_each_exchange_once(ended.order, workers, timing % 4 == 0 ? 3 : 6);
   }
 }
 
@@ -89,40 +25,27 @@ TEST(EasgdAsyncFree, replayed_has_the_same_bits_whatever_the_timing) {
   const Given given = {{"tau", "2"}, {"shard-bytes", "64"}};
   int different = 0;
   for (std::uint64_t timing = 0; timing < 5; ++timing) {
-    const Ended free = run(4, given, problem, timing);
-    const File file(free.order);
+    const Ended free = run_freely("easgd-async", 4, given, problem, timing);
+    const OrderFile file(free.order);
     Given again = given;
     again.push_back({"replay", file.path()});
-    const Ended replayed = run(4, again, problem, timing + 100);
+    const Ended replayed = run_freely("easgd-async", 4, again, problem, timing + 100);
     EXPECT_EQ(replayed.x, free.x);
     EXPECT_EQ(replayed.center, free.center);
     EXPECT_EQ(replayed.order, free.order);
-    different += run(4, given, problem, timing + 200).center != free.center ? 1 : 0;
+    different += run_freely("easgd-async", 4, given, problem, timing + 200).center != free.center ? 1 : 0;
   }
   EXPECT_GT(different, 0) << "free runs all end alike: the replays above show nothing";
-}
-
-// The message of the Error that making a worker with `given` throws.
-std::string refusal(const Given& given, const Problem& problem) {
-  std::string message = "nothing was refused";
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    try {
-      Worker worker(transport, "easgd-async", given, problem);
-    } catch (const Error& error) {
-      if (transport.rank() == 0) message = error.what();
-    }
-  });
-  return message;
 }
 
 TEST(EasgdAsyncReplay, refuses_what_is_not_the_order_of_this_run) {
   const Problem problem{.steps = 12};
   const Given given = {{"tau", "2"}, {"shard-bytes", "64"}};
-  const std::string order = run(2, given, problem, 1).order;
+  const std::string order = run_freely("easgd-async", 2, given, problem, 1).order;
   const auto refused = [&](const std::string& content, Given with, const Problem& of) {
-    const File file(content);
+    const OrderFile file(content);
     with.push_back({"replay", file.path()});
-    return refusal(with, of);
+    return refusal("easgd-async", with, of);
   };
   const auto expect = [](const std::string& message, const std::string& part) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
@@ -135,7 +58,7 @@ TEST(EasgdAsyncReplay, refuses_what_is_not_the_order_of_this_run) {
   std::string damaged = order;
   damaged[damaged.find("\"exchanges\"") + 1] = 'X';
   expect(refused(damaged, given, problem), "header is damaged");
-  ExchangeLog swapped = read_exchange_log(File(order).path());
+  ExchangeLog swapped = read_exchange_log(OrderFile(order).path());
   std::ranges::reverse(swapped.order);
   std::string reordered = encode(swapped);
   const auto checksum_of = [](const std::string& text) {
@@ -145,7 +68,7 @@ TEST(EasgdAsyncReplay, refuses_what_is_not_the_order_of_this_run) {
   const std::string wrong = checksum_of(reordered);
   reordered.replace(reordered.find(wrong), wrong.size(), checksum_of(order));
   if (wrong != checksum_of(order)) expect(refused(reordered, given, problem), "checksum");
-  expect(refusal({{"replay", "/nowhere/exchanges.order"}}, problem), "/nowhere/exchanges.order");
+  expect(refusal("easgd-async", {{"replay", "/nowhere/exchanges.order"}}, problem), "/nowhere/exchanges.order");
   expect(refused(order, {{"tau", "2"}, {"shard-bytes", "64"}, {"async-order", "free"}}, problem), "no effect");
 }
 

@@ -21,6 +21,7 @@ struct Problem {
   std::int64_t steps = 0;  // of the whole run; 0: not told
   bool uneven = false;     // samples per step differ between ranks, and ranks other than 0 have none now and then
   bool network = false;
+  std::int64_t first_step = 0;  // above 0: of a run that is resumed
 
   double curvature(std::size_t k) const { return 0.2 + 0.2 * static_cast<double>(k % 7); }
   std::vector<float> target(int rank) const { return random_floats(10 + static_cast<std::uint64_t>(rank)); }

@@ -45,11 +45,13 @@ class Worker {
   Worker(Transport& transport, const std::string& communicator, const Given& given, const Problem& problem)
       : problem_(problem), rank_(transport.rank()), loss_(problem, rank_) {
     const CommunicatorKind& kind = find_kind(communicator_kinds(), communicator);
-    const OptionValues values = values_of(kind.options, given);
-    workers_ = count_workers(kind, values, transport.size());
-    communicator_ =
-        kind.make({transport, values, problem.learning_rate, warnings, problem.steps, 0, 3, settings_of(given)});
     const OptimizerKind& sgd = find_kind(optimizer_kinds(), "sgd");
+    std::vector<OptionSpec> specs = kind.options;  // and, as in a program, those of the optimizer
+    specs.insert(specs.end(), sgd.options.begin(), sgd.options.end());
+    const OptionValues values = values_of(specs, given);
+    workers_ = count_workers(kind, values, transport.size());
+    communicator_ = kind.make(
+        {transport, values, problem.learning_rate, warnings, problem.steps, problem.first_step, 3, settings_of(given)});
     optimizer_ = sgd.make(values_of(sgd.options, {{"momentum", std::to_string(problem.momentum)},
                                                   {"nesterov", problem.nesterov ? "on" : "off"}}),
                           static_cast<std::int64_t>(problem.size));

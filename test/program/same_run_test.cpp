@@ -67,7 +67,7 @@ TEST_P(SameRun, resumed_leaves_the_bits_and_steps_of_the_uninterrupted) {
   EXPECT_EQ(steps.size(), 2u);
 }
 
-INSTANTIATE_TEST_SUITE_P(With, SameRun, testing::ValuesIn(communicator_names()),
+INSTANTIATE_TEST_SUITE_P(With, SameRun, testing::ValuesIn(communicator_names(2)),
                          [](const auto& each) { return identifier(each.param); });
 
 struct Times {

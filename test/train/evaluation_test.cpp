@@ -97,7 +97,7 @@ TEST(Evaluation, of_elastic_workers_tells_four_models_apart) {
 }
 
 TEST(Evaluation, is_the_same_record_on_all_ranks_but_for_the_time_it_took) {
-  for (const std::string& communicator : communicator_names()) {
+  for (const std::string& communicator : communicator_names(2)) {
     on_ranks({"threads", 3}, [&](Transport& transport) {
       TrainingSetting setting;
       setting.communicator = communicator;
@@ -121,7 +121,7 @@ TEST(Evaluation, works_with_fewer_test_samples_than_ranks) {
 }
 
 TEST(Evaluation, of_the_center_changes_neither_workers_nor_center) {
-  for (const std::string& communicator : communicator_names()) {
+  for (const std::string& communicator : communicator_names(2)) {
     on_ranks({"threads", 3}, [&](Transport& transport) {
       TrainingSetting setting = elastic();
       setting.communicator = communicator;

@@ -196,7 +196,7 @@ TEST_P(Steps, that_fail_on_one_rank_end_the_job_on_all) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(With, Steps, testing::ValuesIn(communicator_names()), in_identifiers);
+INSTANTIATE_TEST_SUITE_P(With, Steps, testing::ValuesIn(communicator_names(2)), in_identifiers);
 
 }  // namespace
 }  // namespace eave

@@ -1,0 +1,71 @@
+#include "communicator/downpour_worker.h"
+
+#include <algorithm>
+
+#include "base/number_text.h"
+#include "communicator/periodic_options.h"
+#include "communicator/round_robin_limit.h"
+#include "kernels/cpu/center.h"
+
+namespace eave {
+namespace {
+
+AsyncSettings resolve_downpour(const CommunicatorContext& context) {
+  const std::int64_t tau = context.values.integer("tau", 1);
+  warn_without_exchange(context, tau, "the center stays where it begins");
+  return resolve_async(context, tau, true);
+}
+
+}  // namespace
+
+std::vector<OptionSpec> downpour_options() {
+  std::vector<OptionSpec> all = async_options();
+  all.insert(all.begin(), tau_option());
+  return all;
+}
+
+DownpourWorker::DownpourWorker(const CommunicatorContext& context, const std::optional<MovingAverage>& average)
+    : AsyncCenter(context.transport, resolve_downpour(context), rule(average),
+                  average ? Vectors{.count = 3, .equal = 2, .shown = 1} : Vectors{}),
+      average_(average) {}
+
+CenterRule DownpourWorker::rule(const std::optional<MovingAverage>& average) {
+  return [average](std::span<const Slice> vectors, Slice message, std::int64_t exchanges) {
+    cpu::push_and_pull(vectors[0], message);
+    if (average) cpu::move_average(vectors[1], vectors[2], vectors[0], average->share(exchanges + 1));
+  };
+}
+
+void DownpourWorker::begin_worker() { std::ranges::copy(replica().parameters, message().begin()); }
+
+void DownpourWorker::after_update(const Step& step) {
+  if (!exchanges_in(step)) return;
+  cpu::write_displacement(message(), replica().parameters, step.ahead);
+  send();
+  settle();
+  cpu::write_parameters(replica().parameters, message(), step.ahead);
+}
+
+std::vector<Slice> DownpourWorker::state() {
+  std::vector<Slice> state = AsyncCenter::state();
+  state.push_back(message());
+  return state;
+}
+
+std::string DownpourWorker::equation() const {
+  const std::int64_t tau = settings().tau;
+  const std::string tau_text = std::to_string(tau), p = std::to_string(workers());
+  return "x_i <- x_i - step_i;  after every tau-th step c <- c + (x_i - b_i), x_i <- c, b_i <- c, each worker on its "
+         "own clock" +
+         (average_ ? "\nevaluated is z <- (1 - a) z + a c after each push; " + average_->describe() : "") +
+         "\ntau = " + tau_text + " steps, p = " + p +
+         " workers; a worker's optimizer vectors stay with it (published: plain sgd, whose x_i - b_i is the sum of -lr "
+         "g)\n" +
+         describe_async(settings()) +
+         "\nno elastic force: the pushes of all workers add up, so the effective rate grows with p tau, and above a "
+         "limit c diverges;\nin round-robin order, without momentum, it is stable for lr h < " +
+         number_text(largest_rate_times_curvature(workers(), tau)) + " on curvature h, where 1 - (1 - lr h)^tau < " +
+         number_text(round_robin_limit(workers(), 0)) + "; " + kLocalRate;
+}
+
+}  // namespace eave

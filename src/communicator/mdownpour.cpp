@@ -1,0 +1,101 @@
+// MDOWNPOUR (Zhang, Choromanska, LeCun 2015, section 5 and algorithms 4 and 5): Nesterov's momentum on the center of
+// DOWNPOUR. Every rank is a worker with a clock of its own; the center is cut into shards that the ranks keep (or
+// --center-ranks, which do not train).
+//
+//   worker i, each step: sends s_i = -eta (g_i(x_i) + wd x_i), receives x_i
+//   center:              v <- delta v + s_i;  c <- c + v;  the reply is the look-ahead point c + delta v,
+// one worker after another at each shard. The momentum is the center's alone (--center-momentum), so the optimizer of
+// the workers has nothing to do but for --weight-decay, wd. tau is 1: how to go on locally with a velocity that is
+// elsewhere is left open in the publication. The velocity holds the learning rate: after a drop, steps of the old rate
+// live on in it. With delta = 0 this is DOWNPOUR with plain SGD and tau = 1.
+//
+// An exchange is atomic for each shard. It follows the gradient and precedes the next: the worker waits for the reply,
+// but for no other worker. A worker without samples sends s_i = 0 and so keeps its turn; the center moves on by its
+// velocity.
+//
+// Rounds: one per step, a request of s_i per shard, answered by c + delta v: 2 M bytes per worker and step for M bytes
+// of parameters, of which the share of shards that the worker keeps itself, 1/p, stays off the wire. Evaluated is c.
+// Deterministic in round-robin order and in a replay.
+#include <algorithm>
+
+#include "base/number_text.h"
+#include "base/option_checks.h"
+#include "communicator/async_center.h"
+#include "communicator/periodic_options.h"
+#include "communicator/round_robin_limit.h"
+#include "kernels/cpu/center.h"
+
+namespace eave {
+namespace {
+
+// The optimizers', where the job has one.
+double weight_decay_in(const OptionValues& values) {
+  return values.entries().contains("weight-decay") ? real_in(values, "weight-decay", 0, 1e6) : 0;
+}
+
+class Mdownpour final : public AsyncCenter {
+ public:
+  Mdownpour(const CommunicatorContext& context, double momentum)
+      : AsyncCenter(context.transport, resolve_async(context, 1, true), rule(static_cast<float>(momentum)),
+                    {.count = 2}),
+        momentum_(momentum),
+        weight_decay_(weight_decay_in(context.values)) {}
+
+  bool updates(const Step&) const override { return false; }
+
+  void after_update(const Step& step) override {
+    if (step.samples > 0) {
+      cpu::write_step(message(), replica().parameters, replica().gradients, static_cast<float>(step.learning_rate),
+                      static_cast<float>(weight_decay_));
+    } else {
+      std::ranges::fill(message(), 0.0f);
+    }
+    send();
+    settle();
+    std::ranges::copy(message(), replica().parameters.begin());
+  }
+
+  std::string equation() const override {
+    const std::string delta = number_text(momentum_);
+    const std::string gradient = weight_decay_ > 0 ? "(g_i + " + number_text(weight_decay_) + " x_i)" : "g_i";
+    return "v <- delta v - lr " + gradient +
+           ";  c <- c + v;  x_i <- c + delta v, in each step, each worker on its own "
+           "clock\ndelta = " +
+           delta + ", tau = 1, p = " + std::to_string(workers()) +
+           " workers, which send gradients and have no momentum of their own\n" + describe_async(settings()) +
+           "\nno elastic force: the pushes of all workers add up, so the effective rate grows with p, and above a "
+           "limit c diverges;\nin round-robin order it is stable for lr h < " +
+           number_text(round_robin_limit(workers(), momentum_)) + " on curvature h; " + kLocalRate;
+  }
+
+ private:
+  static CenterRule rule(float momentum) {
+    return [momentum](std::span<const Slice> vectors, Slice message, std::int64_t) {
+      cpu::push_into_velocity(vectors[0], vectors[1], message, momentum);
+    };
+  }
+
+  void before_gradients_of_worker(const Step&) override {}
+
+  const double momentum_, weight_decay_;
+};
+
+std::vector<OptionSpec> options() {
+  std::vector<OptionSpec> all = async_options();
+  all.insert(all.begin(), {"center-momentum", OptionType::kReal, "0.9", "share of the center's velocity that is kept"});
+  return all;
+}
+
+}  // namespace
+
+CommunicatorKind describe_communicator_mdownpour() {
+  return {"mdownpour",
+          "workers send gradients to a center that moves with Nesterov's momentum",
+          {.averages_gradients = false, .has_center = true, .uses_optimizer = false},
+          options(),
+          [](const CommunicatorContext& context) -> std::unique_ptr<Communicator> {
+            return std::make_unique<Mdownpour>(context, real_in(context.values, "center-momentum", 0, 1));
+          }};
+}
+
+}  // namespace eave

@@ -1,0 +1,125 @@
+// The DOWNPOUR methods running freely: random timings, replay, slow workers; and what is refused. With ranks as
+// threads.
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "free_runs.h"
+
+namespace eave {
+namespace {
+
+const std::vector<std::string> kMethods = {"downpour", "adownpour", "mvadownpour", "mdownpour"};
+
+Given given_to(const std::string& method, const std::string& tau = "2") {
+  Given given = {{"shard-bytes", "64"}};
+  method == "mdownpour" ? given.emplace_back("center-momentum", "0.5") : given.emplace_back("tau", tau);
+  return given;
+}
+
+TEST(DownpourFree, ends_and_applies_each_exchange_once_whatever_the_timing) {
+  for (int timing = 0; timing < kTimings; ++timing) {
+    const std::string& method = kMethods[static_cast<std::size_t>(timing) % kMethods.size()];
+    const int center_ranks = timing % 5 == 0 ? 1 : 0, workers = 2 + timing % 3;
+    const Problem problem{.size = 40, .learning_rate = 0.02, .steps = 7, .uneven = timing % 2 == 0};
+    Given given = given_to(method);
+    given.emplace_back("center-ranks", std::to_string(center_ranks));
+    SCOPED_TRACE(method + ", timing " + std::to_string(timing));
+    const Ended ended = run_freely(method, workers + center_ranks, given, problem, static_cast<std::uint64_t>(timing));
+    expect_each_exchange_once(ended.order, workers, method == "mdownpour" ? 7 : 3);
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+TEST(DownpourFree, replayed_has_the_same_bits_whatever_the_timing) {
+  for (const std::string& method : kMethods) {
+    const Problem problem{
+        .size = 200, .learning_rate = 0.02, .momentum = 0.5, .nesterov = true, .steps = 40, .uneven = true};
+    int different = 0;
+    for (std::uint64_t timing = 0; timing < 3; ++timing) {
+      const Given given = given_to(method);
+      const Ended free = run_freely(method, 4, given, problem, timing);
+      const OrderFile file(free.order);
+      Given again = given;
+      again.emplace_back("replay", file.path());
+      const Ended replayed = run_freely(method, 4, again, problem, timing + 100);
+      EXPECT_EQ(replayed.x, free.x) << method;
+      EXPECT_EQ(replayed.center, free.center) << method;
+      EXPECT_EQ(replayed.order, free.order) << method;
+      different += run_freely(method, 4, given, problem, timing + 200).center != free.center ? 1 : 0;
+    }
+    EXPECT_GT(different, 0) << method << ": free runs all end alike, and the replays above show nothing";
+  }
+}
+
+TEST(DownpourFree, a_worker_does_not_wait_for_one_that_is_slower) {
+  for (const std::string& method : kMethods) {
+    std::mutex mutex;
+    std::map<int, double> seconds;
+    on_ranks({"threads", 3}, [&](Transport& transport) {
+      Worker worker(transport, method, given_to(method, "1"), {.steps = 12});
+      worker.begin();
+      const auto start = std::chrono::steady_clock::now();
+      for (int step = 0; step < 12; ++step) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(transport.rank() == 2 ? 50 : 1));
+        worker.step();
+      }
+      const double taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      worker.communicator().finish();
+      const std::lock_guard lock(mutex);
+      seconds[transport.rank()] = taken;
+    });
+    EXPECT_GT(seconds[2], 0.6) << method;
+    EXPECT_LT(seconds[0], 0.3) << method;  // 12 ms of its own
+    EXPECT_LT(seconds[1], 0.3) << method;
+  }
+}
+
+TEST(DownpourOptions, out_of_range_are_refused_with_what_would_be_right) {
+  const auto expect = [](const std::string& method, const Given& given, const std::string& part) {
+    const std::string message = refusal(method, given, {});
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  for (const char* method : {"downpour", "adownpour", "mvadownpour"}) expect(method, {{"tau", "0"}}, "--tau 0");
+  for (const char* rate : {"0", "-0.1", "1.01"}) {
+    expect("mvadownpour", {{"average-rate", rate}}, "expected a share above 0 and at most 1");
+  }
+  for (const char* momentum : {"1", "-0.1"}) {
+    expect("mdownpour", {{"center-momentum", momentum}}, "expected at least 0 and below 1");
+  }
+  for (const std::string& method : kMethods) expect(method, {{"shard-bytes", "4"}}, "--shard-bytes 4");
+}
+
+std::string card_of(const std::string& method, const Given& given, int ranks) {
+  std::string card;
+  on_ranks({"threads", ranks}, [&](Transport& transport) {
+    Worker worker(transport, method, given, {});
+    if (transport.rank() == 0) card = worker.communicator().equation();
+  });
+  return card;
+}
+
+TEST(DownpourCard, has_the_numbers_in_force) {
+  const auto expect = [](const std::string& card, const std::vector<std::string>& parts) {
+    for (const std::string& part : parts) EXPECT_NE(card.find(part), std::string::npos) << part << "\n" << card;
+  };
+  const std::string downpour = card_of("downpour", {{"tau", "7"}, {"async-order", "round-robin"}}, 4);
+  // 2 sin(pi/14), and 1 - (1 - that)^(1/7).
+  expect(downpour, {"tau = 7", "p = 4 workers", "round-robin", "grows with p tau", "0.445042", "lr h < 0.080682"});
+  EXPECT_EQ(downpour.find("evaluated"), std::string::npos);
+  expect(card_of("adownpour", {}, 2), {"tau = 10", "p = 2", "a = 1/(t + 1)"});
+  expect(card_of("mvadownpour", {{"average-rate", "0.25"}}, 3), {"p = 3", "a = 0.25"});
+  expect(card_of("mdownpour", {{"center-momentum", "0.75"}, {"weight-decay", "0.125"}}, 3),
+         {"p = 3", "delta = 0.75", "tau = 1", "(g_i + 0.125 x_i)"});
+  expect(card_of("downpour", {{"center-ranks", "1"}}, 3), {"p = 2 workers", "rank 2, which does not train"});
+}
+
+TEST(DownpourCard, warns_of_a_run_without_an_exchange) {
+  on_ranks({"loopback", 1}, [](Transport& transport) {
+    EXPECT_EQ(Worker(transport, "downpour", {{"tau", "10"}}, {.steps = 9}).warnings.size(), 1u);
+    EXPECT_TRUE(Worker(transport, "downpour", {{"tau", "10"}}, {.steps = 10}).warnings.empty());
+  });
+}
+
+}  // namespace
+}  // namespace eave

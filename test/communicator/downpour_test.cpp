@@ -1,0 +1,314 @@
+// The DOWNPOUR methods: in turns against simulators, and in any order against what must hold in every order.
+#include <gtest/gtest.h>
+
+#include "downpour_simulator.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+struct Course {
+  std::int64_t tau = 1;
+  double momentum = 0;
+  bool nesterov = false;
+  bool uneven = false;
+  bool network = false;
+
+  Problem problem() const {
+    return {.learning_rate = 0.02, .momentum = momentum, .nesterov = nesterov, .uneven = uneven, .network = network};
+  }
+};
+
+const std::vector<Course> kCourses = {
+    {1}, {3}, {7, 0.5}, {3, 0.5, false, true}, {4, 0.5, true}, {3, 0.5, true, true}, {3, 0.5, false, true, true}};
+
+Given in_turns(const Given& more) {
+  Given given = {{"async-order", "round-robin"}, {"shard-bytes", "64"}};
+  given.insert(given.end(), more.begin(), more.end());
+  return given;
+}
+
+void expect_near(const std::vector<float>& actual, const Doubles& expected, double tolerance) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t k = 0; k < actual.size(); ++k) ASSERT_NEAR(actual[k], expected[k], tolerance) << k;
+}
+
+class Downpour : public testing::TestWithParam<Ranks> {};
+
+// 100 steps of values of order 1 in float, in systems that contract.
+TEST_P(Downpour, in_turns_follows_the_simulator_in_double_for_100_steps) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const Course& course : kCourses) {
+      const Given tau = {{"tau", std::to_string(course.tau)}};
+      Given averaged = tau;
+      averaged.emplace_back("average-rate", "0.03");
+      for (const auto& [name, given, rate] :
+           {std::tuple{"downpour", tau, 0.0}, {"adownpour", tau, 0.0}, {"mvadownpour", averaged, 0.03}}) {
+        SCOPED_TRACE(std::string(name) + " tau " + std::to_string(course.tau));
+        DownpourSimulator simulator(course.problem(), transport.size());
+        Worker worker(transport, name, in_turns(given), course.problem());
+        worker.begin();
+        for (std::int64_t t = 0; t < 100; ++t) {
+          worker.step();
+          simulator.push_step(t, course.tau, rate);
+        }
+        expect_near(worker.iterate(), simulator.x[static_cast<std::size_t>(transport.rank())], 2e-5);
+        expect_near(worker.consensus(), name == std::string("downpour") ? simulator.c : simulator.z, 2e-5);
+        worker.communicator().finish();
+      }
+    }
+  });
+}
+
+TEST_P(Downpour, with_momentum_at_the_center_follows_the_simulator_in_double_for_100_steps) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const Course& course : kCourses) {
+      for (const double delta : {0.0, 0.5, 0.9}) {
+        for (const char* decay : {"0", "0.1"}) {
+          Problem problem = course.problem();
+          problem.learning_rate = 0.005;
+          DownpourSimulator simulator(problem, transport.size());
+          Worker worker(transport, "mdownpour",
+                        in_turns({{"center-momentum", std::to_string(delta)}, {"weight-decay", decay}}), problem);
+          worker.begin();
+          for (std::int64_t t = 0; t < 100; ++t) {
+            worker.step();
+            simulator.gradient_step(t, delta, std::stod(decay));
+          }
+          expect_near(worker.x, simulator.x[static_cast<std::size_t>(transport.rank())], 5e-5);
+          expect_near(worker.consensus(), simulator.c, 5e-5);
+          worker.communicator().finish();
+        }
+      }
+    }
+  });
+}
+
+TEST_P(Downpour, with_center_ranks_follows_the_simulator_of_the_other_ranks) {
+  if (GetParam().count == 1) return;
+  on_ranks(GetParam(), [](Transport& transport) {
+    const Problem problem{.learning_rate = 0.005, .uneven = true};
+    const int workers = transport.size() - 1;
+    for (const char* name : {"downpour", "adownpour", "mdownpour"}) {
+      const bool has_tau = name != std::string("mdownpour");
+      const Given given = has_tau ? Given{{"tau", "3"}, {"center-ranks", "1"}}
+                                  : Given{{"center-momentum", "0.5"}, {"center-ranks", "1"}};
+      DownpourSimulator simulator(problem, workers);
+      Worker worker(transport, name, in_turns(given), problem);
+      worker.begin();
+      for (std::int64_t t = 0; t < 50; ++t) {
+        worker.step();
+        has_tau ? simulator.push_step(t, 3, 0) : simulator.gradient_step(t, 0.5, 0);
+      }
+      expect_near(worker.consensus(), name == std::string("adownpour") ? simulator.z : simulator.c, 1e-5);
+      worker.communicator().finish();
+    }
+  });
+}
+
+// The methods in float, with the operations in the order of the equations and one worker after another in one thread.
+struct FloatSimulator {
+  FloatSimulator(const Problem& p, int ranks)
+      : problem(p), x(static_cast<std::size_t>(ranks), p.start()), b(x), c(p.start()), u(c.size()) {}
+
+  float gradient(std::size_t i, std::size_t k) const {
+    const double target = static_cast<double>(problem.target(static_cast<int>(i))[k]);
+    return static_cast<float>(problem.curvature(k) * (static_cast<double>(x[i][k]) - target));
+  }
+  void push_step(std::int64_t t, std::int64_t tau) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      for (std::size_t k = 0; k < c.size(); ++k) {
+        x[i][k] = x[i][k] - rate * gradient(i, k);
+        if ((t + 1) % tau != 0) continue;
+        const float moved = x[i][k] - b[i][k];
+        c[k] += moved;
+        x[i][k] = b[i][k] = c[k];
+      }
+    }
+  }
+  void gradient_step(float delta) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      for (std::size_t k = 0; k < c.size(); ++k) {
+        const float sent = -rate * gradient(i, k);
+        u[k] = delta * u[k] + sent;
+        c[k] += u[k];
+        x[i][k] = c[k] + delta * u[k];
+      }
+    }
+  }
+  Problem problem;
+  float rate = static_cast<float>(problem.learning_rate);
+  std::vector<std::vector<float>> x, b;
+  std::vector<float> c, u;
+};
+
+TEST_P(Downpour, in_turns_has_the_bits_of_the_simulator) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    const Problem problem{.learning_rate = 0.02};
+    FloatSimulator plain(problem, transport.size()), nesterov(problem, transport.size());
+    Worker downpour(transport, "downpour", in_turns({{"tau", "3"}}), problem);
+    downpour.begin();
+    for (std::int64_t t = 0; t < 100; ++t) {
+      downpour.step();
+      plain.push_step(t, 3);
+    }
+    EXPECT_EQ(downpour.consensus(), plain.c);
+    EXPECT_EQ(downpour.x, plain.x[static_cast<std::size_t>(transport.rank())]);
+    downpour.communicator().finish();
+    Worker mdownpour(transport, "mdownpour", in_turns({{"center-momentum", "0.5"}}), problem);
+    mdownpour.begin();
+    for (std::int64_t t = 0; t < 100; ++t) {
+      mdownpour.step();
+      nesterov.gradient_step(0.5f);
+    }
+    EXPECT_EQ(mdownpour.consensus(), nesterov.c);
+    EXPECT_EQ(mdownpour.x, nesterov.x[static_cast<std::size_t>(transport.rank())]);
+    mdownpour.communicator().finish();
+  });
+}
+
+TEST_P(Downpour, averaged_at_rate_one_shows_the_center_of_downpour_and_moves_no_worker_otherwise) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    const Problem problem{.learning_rate = 0.02, .momentum = 0.5, .uneven = true};
+    const Given tau = in_turns({{"tau", "3"}});
+    Given always = tau, rarely = tau;
+    always.emplace_back("average-rate", "1");
+    rarely.emplace_back("average-rate", "0.001");
+    Worker downpour(transport, "downpour", tau, problem), moved(transport, "mvadownpour", always, problem),
+        averaged(transport, "mvadownpour", rarely, problem), mean(transport, "adownpour", tau, problem);
+    for (Worker* each : {&downpour, &moved, &averaged, &mean}) {
+      each->begin();
+      each->run(40);
+    }
+    EXPECT_EQ(moved.consensus(), downpour.consensus());
+    EXPECT_NE(averaged.consensus(), downpour.consensus());
+    EXPECT_NE(mean.consensus(), downpour.consensus());
+    for (Worker* each : {&downpour, &moved, &averaged, &mean}) {
+      EXPECT_EQ(each->x, downpour.x);
+      each->communicator().finish();
+    }
+  });
+}
+
+TEST_P(Downpour, without_center_momentum_is_downpour_with_tau_one) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    const Problem problem{.learning_rate = 0.02, .uneven = true};
+    Worker pushes(transport, "downpour", in_turns({{"tau", "1"}}), problem),
+        sends(transport, "mdownpour", in_turns({{"center-momentum", "0"}}), problem);
+    for (Worker* each : {&pushes, &sends}) {
+      each->begin();
+      each->run(100);
+    }
+    const std::vector<float> c = pushes.consensus();
+    expect_near(sends.consensus(), Doubles(c.begin(), c.end()), 1e-5);
+  });
+}
+
+TEST(DownpourAlone, without_center_momentum_has_the_bits_of_plain_sgd) {
+  on_ranks({"loopback", 1}, [](Transport& transport) {
+    Worker sgd(transport, "none", {}, {}), alone(transport, "mdownpour", {{"center-momentum", "0"}}, {});
+    for (Worker* each : {&sgd, &alone}) {
+      each->begin();
+      each->run(100);
+    }
+    EXPECT_EQ(alone.x, sgd.x);
+    EXPECT_EQ(alone.consensus(), sgd.x);
+  });
+}
+
+TEST(DownpourAlone, with_center_momentum_is_nesterovs_sgd) {
+  on_ranks({"loopback", 1}, [](Transport& transport) {
+    Worker sgd(transport, "none", {}, {.momentum = 0.9, .nesterov = true}),
+        alone(transport, "mdownpour", {{"center-momentum", "0.9"}}, {});
+    for (Worker* each : {&sgd, &alone}) {
+      each->begin();
+      each->run(100);
+    }
+    const std::vector<float> x = sgd.iterate();
+    expect_near(alone.consensus(), Doubles(x.begin(), x.end()), 1e-5);
+    expect_near(alone.x, Doubles(sgd.x.begin(), sgd.x.end()), 1e-5);
+  });
+}
+
+TEST(DownpourAlone, is_plain_sgd_after_each_exchange) {
+  on_ranks({"loopback", 1}, [](Transport& transport) {
+    for (const char* tau : {"1", "4"}) {
+      Worker sgd(transport, "none", {}, {.momentum = 0.5}),
+          alone(transport, "downpour", {{"tau", tau}}, {.momentum = 0.5});
+      for (Worker* each : {&sgd, &alone}) {
+        each->begin();
+        each->run(100);
+      }
+      expect_near(alone.x, Doubles(sgd.x.begin(), sgd.x.end()), 1e-6);
+      EXPECT_EQ(alone.consensus(), alone.x);
+    }
+  });
+}
+
+// A method moved by hand: gradients are whole numbers and the rate is 1, so everything stays whole.
+class Puppet {
+ public:
+  Puppet(Transport& transport, const std::string& name, const Given& given) : rank_(transport.rank()) {
+    const CommunicatorKind& kind = find_kind(communicator_kinds(), name);
+    communicator_ = kind.make({transport, values_of(kind.options, given), 1, warnings_});
+    communicator_->begin({x, g, {}, {}});
+  }
+  void step(float gradient, std::int64_t samples = 1) {
+    const Step step{next_++, samples, 100, 1};
+    communicator_->before_gradients(step);
+    std::ranges::fill(g, gradient);
+    communicator_->before_update(step);
+    for (std::size_t k = 0; k < x.size() && communicator_->updates(step); ++k) x[k] -= g[k];
+    communicator_->after_update(step);
+  }
+  std::vector<float> finish() {
+    communicator_->finish();
+    const ConstSlice c = communicator_->consensus();
+    return {c.begin(), c.end()};
+  }
+  std::vector<float> x = std::vector<float>(100), g = std::vector<float>(100);
+
+ private:
+  int rank_;
+  std::vector<std::string> warnings_;
+  std::unique_ptr<Communicator> communicator_;
+  std::int64_t next_ = 0;
+};
+
+TEST_P(Downpour, center_counts_each_push_once_in_any_order) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    const auto p = static_cast<float>(transport.size());
+    for (const auto& [name, given] : {std::pair<std::string, Given>{"downpour", {{"tau", "1"}, {"shard-bytes", "64"}}},
+                                      {"downpour", {{"tau", "5"}, {"shard-bytes", "64"}}},
+                                      {"mdownpour", {{"center-momentum", "0"}, {"shard-bytes", "64"}}},
+                                      {"mvadownpour", {{"tau", "1"}, {"average-rate", "1"}, {"shard-bytes", "64"}}}}) {
+      Puppet puppet(transport, name, given);
+      // Rank i pushes i + 1 per step.
+      for (int step = 0; step < 20; ++step) puppet.step(-static_cast<float>(transport.rank() + 1));
+      EXPECT_EQ(puppet.finish(), std::vector<float>(100, 20 * p * (p + 1) / 2)) << name;
+    }
+  });
+}
+
+TEST_P(Downpour, a_worker_without_samples_pushes_nothing_and_pulls) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    const bool has_samples = transport.rank() == 0;
+    for (const auto& [name, given] :
+         {std::pair<std::string, Given>{"downpour", {{"tau", "2"}, {"async-order", "round-robin"}}},
+          {"mdownpour", {{"center-momentum", "0"}, {"async-order", "round-robin"}}}}) {
+      Puppet puppet(transport, name, given);
+      for (int step = 0; step < 10; ++step) {
+        const std::vector<float> before = puppet.x;
+        // A trainer leaves an old gradient, and no update, where there are no samples.
+        puppet.step(has_samples || name == "mdownpour" ? -1.0f : 0.0f, has_samples ? 1 : 0);
+      }
+      EXPECT_EQ(puppet.x, std::vector<float>(100, 10)) << name;
+      EXPECT_EQ(puppet.finish(), std::vector<float>(100, 10)) << name;
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Downpour, testing::ValuesIn(ranks_under_test()), name_of_ranks);
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,98 @@
+// Free-running exchanges with ranks as threads, at random paces, and files for their order.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "communicator/exchange_log.h"
+#include "eave/random.h"
+#include "test/transport/ranks.h"
+#include "worker.h"
+
+namespace eave {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr int kTimings = 100;
+#else
+constexpr int kTimings = 1000;
+#endif
+
+struct Ended {
+  std::vector<std::vector<float>> x;
+  std::vector<float> center;
+  std::string order;
+};
+
+// Sleeps up to 30 us between steps, drawn from `timing`.
+inline Ended run_freely(const std::string& communicator, int ranks, const Given& given, const Problem& problem,
+                        std::uint64_t timing) {
+  Ended ended;
+  on_ranks({"threads", ranks}, [&](Transport& transport) {
+    Worker worker(transport, communicator, given, problem);
+    worker.begin();
+    RandomStream random({.seed = timing, .purpose = Purpose::kTest}, static_cast<std::uint64_t>(transport.rank()));
+    for (std::int64_t step = 0; step < problem.steps; ++step) {
+      if (random.next_word() % 2 == 0) {
+        std::this_thread::sleep_for(std::chrono::microseconds(random.next_word() % 30));
+      }
+      worker.step();
+    }
+    worker.communicator().finish();
+    const std::vector<std::vector<float>> x = gather(transport, worker.x);
+    const std::vector<float> center = worker.consensus();
+    if (transport.rank() == 0) ended = {x, center, worker.communicator().report().order};
+  });
+  return ended;
+}
+
+// The message of the Error that making a worker with `given` throws, on the last rank.
+inline std::string refusal(const std::string& communicator, const Given& given, const Problem& problem, int ranks = 2) {
+  std::string message = "nothing was refused";
+  on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
+    try {
+      Worker worker(transport, communicator, given, problem);
+    } catch (const Error& error) {
+      if (transport.rank() == transport.size() - 1) message = error.what();
+    }
+  });
+  return message;
+}
+
+class OrderFile {
+ public:
+  explicit OrderFile(const std::string& content)
+      : path_(std::filesystem::temp_directory_path() /
+              ("eave-order-" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) + "-" +
+               std::to_string(reinterpret_cast<std::uintptr_t>(this)) + ".order")) {
+    std::ofstream(path_, std::ios::binary) << content;
+  }
+  ~OrderFile() { std::filesystem::remove(path_); }
+  OrderFile(const OrderFile&) = delete;
+  OrderFile& operator=(const OrderFile&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Each worker has met each shard `each` times.
+inline void expect_each_exchange_once(const std::string& order, int workers, std::int64_t each) {
+  const OrderFile file(order);
+  const ExchangeLog log = read_exchange_log(file.path());
+  EXPECT_EQ(log.exchanges, each * workers);
+  for (std::int64_t shard = 0; shard < log.shards; ++shard) {
+    std::map<int, std::int64_t> counts;
+    for (std::int64_t i = 0; i < log.exchanges; ++i)
+      ++counts[log.order[static_cast<std::size_t>(shard * log.exchanges + i)]];
+    for (int worker = 0; worker < workers; ++worker) EXPECT_EQ(counts[worker], each) << "shard " << shard;
+  }
+}
+
+}  // namespace eave
