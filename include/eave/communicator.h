@@ -76,6 +76,11 @@ class Communicator {
   // The model that is evaluated and saved: the center, or the parameters. Collective; waits for what is in flight.
   // The slice stays valid and unchanged until the next step.
   virtual ConstSlice consensus() = 0;
+  // Collective, between steps: every replica begins anew from the consensus and from rest. Parameters become
+  // consensus(), the optimizer's vectors 0, and what the method keeps of steps since the last exchange is forgotten.
+  // Only where the method's traits say so. An exchange in flight arrives first. An elastic method's sum of workers and
+  // center is not kept here.
+  virtual void reset_to_center(const ReplicaView& replica);
   // What a checkpoint keeps of the method beside the replica's: vectors as large as the parameters (the center), and
   // counts, each of a fixed size (empty before begin where memory is allocated there). Writing the slices restores all.
   // To save: call consensus() first, then read. To restore: call begin() first, then write.
@@ -94,6 +99,7 @@ class Communicator {
 struct CommunicatorTraits {
   bool averages_gradients = false;  // a step works on the batches of all ranks: the learning rate may scale with them
   bool has_center = false;          // consensus() is a variable of its own, not the replica's parameters
+  bool resets_to_center = false;  // reset_to_center may be called: the consensus is where the next exchange meets
   // False: the method moves the parameters itself, by the gradients; updates() is never true. Of the optimizer's
   // options only --weight-decay has a meaning.
   bool uses_optimizer = true;

@@ -61,6 +61,9 @@ class Schedule {
 
   // Of the step that begins after `samples_seen` samples. Warm-up first, then the shape; after total_samples it stays.
   double learning_rate(std::int64_t samples_seen) const;
+  // How many of the schedule's steps down a step that begins after `samples_seen` samples has behind it: 0 for rates
+  // that fall smoothly, or not at all, and in a warm-up.
+  int drops(std::int64_t samples_seen) const;
   // One line: "0.1 x 4 (linear) = 0.4, after warm-up from 0.1 over 5 epochs; cosine to 0"
   std::string describe() const;
 

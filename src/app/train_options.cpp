@@ -117,7 +117,13 @@ CommandLine train_command_line() {
                   members(communicator_kinds()));
   line.add_family("Optimizer", {"optimizer", OptionType::kText, "sgd", "update rule of each replica"},
                   members(optimizer_kinds()));
-  line.add_group("Learning rate, a function of samples seen", Schedule::options());
+  std::vector<OptionSpec> rate = Schedule::options();
+  rate.push_back({"on-drop",
+                  OptionType::kText,
+                  "none",
+                  "step: where the rate drops, workers may begin anew from the center, at rest",
+                  {"none", "reset-to-center"}});
+  line.add_group("Learning rate, a function of samples seen", rate);
   add_ranks(line);
   add_output(line);
   line.add_group("Machine", {{"threads", OptionType::kInteger, "1", "threads per rank for computing"}});

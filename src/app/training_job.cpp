@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "app/machine.h"
 #include "app/run_settings.h"
@@ -34,23 +35,6 @@ Sampling sampling_of(const std::string& word) {
   return word == "stratified" ? Sampling::kStratified : Sampling::kShard;
 }
 
-// One entry of the card printed at start; further lines of `text` stand below its first.
-std::string card_line(const std::string& title, const std::string& text) {
-  constexpr std::size_t kIndent = 15;
-  std::string line = title + std::string(kIndent - title.size(), ' ');
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    line += text[i];
-    if (text[i] == '\n' && i + 1 < text.size()) line += std::string(kIndent, ' ');
-  }
-  return line.back() == '\n' ? line : line + '\n';
-}
-
-// The decorator that counts is always there and says nothing to people.
-std::string without_counting(const std::string& name) {
-  constexpr std::string_view kPrefix = "counting(";
-  return name.starts_with(kPrefix) ? name.substr(kPrefix.size(), name.size() - kPrefix.size() - 1) : name;
-}
-
 std::vector<NamedArray> named_arrays(const std::vector<TensorInfo>& tensors, ConstSlice arena) {
   std::vector<NamedArray> arrays;
   for (const TensorInfo& tensor : tensors) {
@@ -64,20 +48,6 @@ void refuse_given(const OptionValues& values, const std::string& name, const std
   if (values.given(name)) throw Error(ExitCode::kUsage, "--" + name + " has no effect with " + with);
 }
 
-std::string describe_statistics(const TrainingPlan& plan) {
-  switch (plan.statistics) {
-    case NormStatistics::kLocal:
-      return "local: the model that is evaluated and saved has the statistics of rank 0's worker";
-    case NormStatistics::kAverage:
-      return "average: the model that is evaluated and saved has mean = E[mean_i], var = E[var_i] + Var[mean_i] over "
-             "the workers' running averages";
-    case NormStatistics::kRecompute:
-      return "recompute: for the model that is evaluated and saved, measured anew each time on " +
-             std::to_string(plan.recompute_batches) + " training batches, or on all of one pass";
-  }
-  return "";
-}
-
 }  // namespace
 
 TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting,
@@ -88,6 +58,7 @@ TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const
   plan_steps();
   plan_statistics();
   build_optimizer();
+  plan_drops();
   build_communicator(hosts);
   if (values.flag("resume")) check_checkpoint(plan_.checkpoint_directory, parts());
 }
@@ -195,6 +166,30 @@ void TrainingJob::build_optimizer() {
   replica_ = std::make_unique<Replica>(*model_, *optimizer_, static_cast<std::uint64_t>(values_.integer("seed", 0)));
 }
 
+void TrainingJob::plan_drops() {
+  plan_.reset_on_drop = values_.text("on-drop") == "reset-to-center";
+  if (!plan_.reset_on_drop) return;
+  if (!traits_.resets_to_center) {
+    std::string with;
+    for (const CommunicatorKind& kind : communicator_kinds()) {
+      if (kind.traits.resets_to_center) with += (with.empty() ? "" : ", ") + kind.name;
+    }
+    throw Error(ExitCode::kUsage, "--on-drop reset-to-center has no effect with --communicator " +
+                                      values_.text("communicator") +
+                                      ": it has no center that workers could begin anew from; these have one: " + with);
+  }
+  constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
+  if (schedule_->drops(kEver) == 0) {
+    throw Error(ExitCode::kUsage, "--on-drop reset-to-center has no effect: the learning rate never drops by a step (" +
+                                      schedule_->describe() + "); give --lr-schedule step, with --lr-step-epochs");
+  }
+  const std::int64_t steps = plan_.steps - 1, per_epoch = sampler_->steps_per_epoch();
+  std::int64_t seen = steps / per_epoch * data_.train->size();
+  for (std::int64_t step = 0; step < steps % per_epoch; ++step) seen += sampler_->samples_of_all_ranks(step);
+  if (schedule_->drops(seen) > 0 || transport_.rank() != 0) return;
+  warnings_.push_back("--on-drop reset-to-center: the run ends before the learning rate drops");
+}
+
 void TrainingJob::build_communicator(const std::vector<std::string>& hosts) {
   communicator_ =
       find_kind(communicator_kinds(), values_.text("communicator"))
@@ -213,56 +208,6 @@ double TrainingJob::epochs() const {
 RankFacts TrainingJob::facts() {
   Sampler sampler = *sampler_;
   return {host_name(), "cpu", core_binding(), class_histogram(*data_.train, sampler, 0, transport_.rank())};
-}
-
-RunHeader TrainingJob::header() {
-  RunHeader header;
-  header.communicator = values_.text("communicator");
-  header.equation = communicator_->equation();
-  header.optimizer = optimizer_->equation();
-  header.learning_rate = describe_rate();
-  header.model = values_.text("model");
-  for (const TensorInfo& tensor : model_->parameters()) header.parameters += tensor.size;
-  header.train_samples = data_.train->size();
-  header.test_samples = data_.test->size();
-  header.classes = data_.train->classes();
-  return header;
-}
-
-// Says whether the method scales its rate with the ranks, the commonest cause of unequal comparisons.
-std::string TrainingJob::describe_rate() const {
-  const std::string ranks = std::to_string(transport_.size());
-  std::string note = "each replica steps on its own batch: never multiplied by the number of ranks";
-  if (traits_.averages_gradients) {
-    note = values_.text("lr-scaling") == "none"
-               ? "not multiplied by the number of ranks, " + ranks + "; --lr-scaling linear or sqrt does"
-               : "a step works on the batches of all ranks, " + ranks;
-  }
-  return schedule_->describe() + "\n" + note;
-}
-
-std::string TrainingJob::describe() const {
-  const ImageShape input = augmentation_.output(data_.train->shape());
-  std::int64_t parameters = 0;
-  for (const TensorInfo& tensor : model_->parameters()) parameters += tensor.size;
-  return card_line("model", values_.text("model") + format(", %lld parameters", static_cast<long long>(parameters))) +
-         card_line("data",
-                   values_.text("data") + format(", %lld training and %lld test images, %d x %d x %d, %d classes",
-                                                 static_cast<long long>(data_.train->size()),
-                                                 static_cast<long long>(data_.test->size()), input.height, input.width,
-                                                 input.channels, data_.train->classes())) +
-         card_line("batch",
-                   format("%lld per rank, %lld in all; %lld steps per epoch, %lld steps in all",
-                          static_cast<long long>(batch_per_rank_),
-                          static_cast<long long>(batch_per_rank_ * transport_.size()),
-                          static_cast<long long>(sampler_->steps_per_epoch()), static_cast<long long>(plan_.steps))) +
-         (plan_.first_step > 0
-              ? card_line("resumed", format("after step %lld", static_cast<long long>(plan_.first_step)))
-              : "") +
-         (model_->statistics_size() > 0 ? card_line("batch norm", describe_statistics(plan_)) : "") +
-         card_line("optimizer", optimizer_->equation()) + card_line("learning rate", describe_rate()) +
-         card_line("communicator", values_.text("communicator") + " over " + without_counting(transport_.name()) +
-                                       "\n" + communicator_->equation());
 }
 
 void TrainingJob::save_model(const std::string& path) {

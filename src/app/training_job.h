@@ -39,6 +39,7 @@ class TrainingJob {
   void plan_statistics();
   void plan_resumption();
   void build_optimizer();
+  void plan_drops();
   void build_communicator(const std::vector<std::string>& hosts);
   double learning_rate_scale() const;
   std::string describe_rate() const;

@@ -31,6 +31,12 @@ void require_equal_sizes(Transport& transport, const ReplicaView& replica) {
 
 }  // namespace
 
+void Communicator::reset_to_center(const ReplicaView& replica) {
+  const ConstSlice center = consensus();
+  if (center.data() != replica.parameters.data()) std::ranges::copy(center, replica.parameters.begin());
+  for (const Slice vector : replica.optimizer) std::ranges::fill(vector, 0.0f);
+}
+
 int count_workers(const CommunicatorKind& kind, const OptionValues& values, int ranks) {
   const auto is_center_ranks = [](const OptionSpec& option) { return option.name == "center-ranks"; };
   if (std::ranges::none_of(kind.options, is_center_ranks)) return ranks;

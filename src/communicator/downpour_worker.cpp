@@ -46,6 +46,11 @@ void DownpourWorker::after_update(const Step& step) {
   cpu::write_parameters(replica().parameters, message(), step.ahead);
 }
 
+void DownpourWorker::reset_to_center(const ReplicaView& replica) {
+  AsyncCenter::reset_to_center(replica);
+  begin_worker();
+}
+
 std::vector<Slice> DownpourWorker::state() {
   std::vector<Slice> state = AsyncCenter::state();
   state.push_back(message());

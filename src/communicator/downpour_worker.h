@@ -22,6 +22,8 @@ class DownpourWorker final : public AsyncCenter {
   DownpourWorker(const CommunicatorContext& context, const std::optional<MovingAverage>& average = {});
 
   void after_update(const Step& step) override;
+  // What a worker has not pushed yet is dropped.
+  void reset_to_center(const ReplicaView& replica) override;
   // Between exchanges the message holds b_i, what this worker pulled last.
   std::vector<Slice> state() override;
   std::string equation() const override;

@@ -103,7 +103,7 @@ std::vector<OptionSpec> options() {
 CommunicatorKind describe_communicator_easgd_async() {
   return {"easgd-async",
           "elastic averaging without waiting: workers meet a center in shards, each at its own pace",
-          {.averages_gradients = false, .has_center = true},
+          {.has_center = true, .resets_to_center = true},
           options(),
           make_easgd_async};
 }

@@ -97,6 +97,12 @@ class EasgdTree final : public Communicator {
     return global_.slice();
   }
 
+  // The groups' centers begin anew too.
+  void reset_to_center(const ReplicaView& replica) override {
+    Communicator::reset_to_center(replica);
+    flat::copy(center_.slice(), replica.parameters);
+  }
+
   std::vector<Slice> state() override {
     std::vector<Slice> state = {kept_.slice(), center_.slice()};
     if (!settings_.is_star()) state.push_back(global_.slice());
@@ -177,7 +183,7 @@ std::unique_ptr<Communicator> make_easgd_tree(const CommunicatorContext& context
 CommunicatorKind describe_communicator_easgd_tree() {
   return {"easgd-tree",
           "elastic averaging with a center for each host and one for all",
-          {.averages_gradients = false, .has_center = true},
+          {.has_center = true, .resets_to_center = true},
           tree_options(),
           make_easgd_tree};
 }

@@ -111,6 +111,12 @@ class LocalSgd final : public Communicator {
     return consensus_.slice();
   }
 
+  void reset_to_center(const ReplicaView& replica) override {
+    Communicator::reset_to_center(replica);
+    mean_.reset();
+    steps_.restart();
+  }
+
   std::vector<Slice> state() override { return {mean_.state(), steps_.state()}; }
   void finish() override { consensus(); }
   std::string equation() const override { return describe_equation(settings_, transport_.size()); }
@@ -178,7 +184,7 @@ std::unique_ptr<Communicator> make_local_sgd(const CommunicatorContext& context)
 CommunicatorKind describe_communicator_local_sgd() {
   return {"local-sgd",
           "workers train on their own, their parameters are averaged every tau steps",
-          {.averages_gradients = false, .has_center = true},
+          {.has_center = true, .resets_to_center = true},
           {tau_option(),
            worker_momentum_option(),
            {"post-local-at", OptionType::kInteger, "0", "average gradients in the first so many steps"},

@@ -30,11 +30,15 @@ bool LocalSteps::end_step(const Step& step) {
   return steps >= tau();
 }
 
+void LocalSteps::restart() {
+  kept_.set(kStepsSince, std::int64_t{0});
+  kept_.set(kLossSince, 0.0);
+}
+
 void LocalSteps::adapt(std::int64_t samples) {
   if (!settings_.adaptive || kept_.integer(kStepsSince) == 0) return;
   const double loss = sum_over_ranks(transport_, {kept_.real(kLossSince)})[0] / static_cast<double>(samples);
-  kept_.set(kStepsSince, std::int64_t{0});
-  kept_.set(kLossSince, 0.0);
+  restart();
   if (kept_.real(kFirstLoss) == 0) {
     kept_.set(kFirstLoss, loss);
     return;

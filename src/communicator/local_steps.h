@@ -32,6 +32,8 @@ class LocalSteps {
   // exchange before. Elsewhere nothing.
   void adapt(std::int64_t samples);
   std::int64_t tau() const;
+  // Where adaptive, steps and losses since the last exchange are forgotten.
+  void restart();
   // For checkpoints.
   Slice state() { return kept_.slice(); }
 

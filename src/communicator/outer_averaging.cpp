@@ -6,6 +6,7 @@
 #include "communicator/begin.h"
 #include "communicator/periodic_options.h"
 #include "communicator/weighted_mean.h"
+#include "device/flat.h"
 
 namespace eave {
 namespace {
@@ -51,6 +52,13 @@ class OuterAveraging final : public Communicator {
   }
 
   ConstSlice consensus() override { return outer_.center(); }
+  // The center begins anew at rest too: with a velocity that looks ahead, workers would begin elsewhere.
+  void reset_to_center(const ReplicaView& replica) override {
+    Communicator::reset_to_center(replica);
+    flat::fill(outer_.velocity(), 0);
+    mean_.reset();
+  }
+
   std::vector<Slice> state() override { return {outer_.center(), outer_.velocity(), mean_.state()}; }
   void finish() override {}
   std::string equation() const override { return describe_equation(settings_, transport_.size()); }

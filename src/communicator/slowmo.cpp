@@ -48,7 +48,7 @@ std::unique_ptr<Communicator> make_slowmo(const CommunicatorContext& context) {
 CommunicatorKind describe_communicator_slowmo() {
   return {"slowmo",
           "workers train on their own; every tau steps their mean moves the center with slow momentum",
-          {.averages_gradients = false, .has_center = true},
+          {.has_center = true, .resets_to_center = true},
           outer_options("10", {{"slow-momentum", OptionType::kReal, "0.7",
                                 "beta_s, of the center from exchange to exchange, below 1"},
                                {"slow-rate", OptionType::kReal, "1", "a, of the way of the workers' mean"}}),

@@ -136,6 +136,12 @@ double Schedule::shaped(double samples) const {
   return rate;
 }
 
+int Schedule::drops(std::int64_t samples_seen) const {
+  if (factor_ >= 1) return 0;
+  return static_cast<int>(std::ranges::count_if(
+      step_epochs_, [&](double epoch) { return static_cast<double>(samples_seen) >= epoch * samples_per_epoch_; }));
+}
+
 std::string Schedule::describe() const {
   std::string line = number_text(base_);
   if (scaling_ != "none") {

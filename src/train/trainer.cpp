@@ -55,6 +55,7 @@ class Loop {
 
   void run_step(std::int64_t index) {
     const std::int64_t in_epoch = index % parts_.sampler.steps_per_epoch();
+    if (plan_.reset_on_drop && is_first_after_drop(index)) reset_to_center();
     const Batch& batch = loader_.next();
     const auto start = Clock::now();
     const double waited = parts_.communicator.costs().seconds_waiting;
@@ -71,6 +72,19 @@ class Loop {
     stretch(std::chrono::duration<double>(Clock::now() - start).count() -
             (parts_.communicator.costs().seconds_waiting - waited));
     log_.glance();
+  }
+
+  // From the samples alone: a run that is resumed here sees the drop too.
+  bool is_first_after_drop(std::int64_t index) const {
+    if (index == 0) return false;
+    const std::int64_t seen = log_.progress().samples, steps = parts_.sampler.steps_per_epoch();
+    const std::int64_t before = seen - parts_.sampler.samples_of_all_ranks((index - 1) % steps);
+    return parts_.schedule.drops(seen) > parts_.schedule.drops(before);
+  }
+
+  void reset_to_center() {
+    parts_.communicator.reset_to_center(parts_.replica.view());
+    if (std::int64_t* count = parts_.replica.optimizer.update_count()) *count = 0;  // it corrects for beginning at 0
   }
 
   Score compute_gradients(const Batch& batch, const Step& step) {

@@ -99,6 +99,11 @@ struct Simulator {
     }
   }
 
+  void reset_to_center() {
+    x.assign(x.size(), c);
+    v.assign(v.size(), Doubles(c.size()));
+  }
+
   void subtract(std::size_t i, const Doubles& step) {
     for (std::size_t k = 0; k < c.size(); ++k) x[i][k] -= step[k];
   }

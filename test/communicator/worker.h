@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -40,6 +41,13 @@ inline Given settings_of(const Given& given) {
   return settings;
 }
 
+inline std::string exact_text(double value) {
+  std::ostringstream text;
+  text.precision(17);
+  text << value;
+  return text.str();
+}
+
 class Worker {
  public:
   Worker(Transport& transport, const std::string& communicator, const Given& given, const Problem& problem)
@@ -52,7 +60,7 @@ class Worker {
     workers_ = count_workers(kind, values, transport.size());
     communicator_ = kind.make(
         {transport, values, problem.learning_rate, warnings, problem.steps, problem.first_step, 3, settings_of(given)});
-    optimizer_ = sgd.make(values_of(sgd.options, {{"momentum", std::to_string(problem.momentum)},
+    optimizer_ = sgd.make(values_of(sgd.options, {{"momentum", exact_text(problem.momentum)},
                                                   {"nesterov", problem.nesterov ? "on" : "off"}}),
                           static_cast<std::int64_t>(problem.size));
     x = problem.start();
@@ -96,6 +104,9 @@ class Worker {
     copy_state(other.optimizer_->state(), optimizer_->state());
     next_step_ = other.next_step_;
   }
+
+  void reset_to_center() { communicator_->reset_to_center({x, g, statistics, optimizer_->state()}); }
+  std::vector<Slice> optimizer_state() { return optimizer_->state(); }
 
   // What x is ahead of with Nesterov's momentum; x itself otherwise.
   std::vector<float> iterate() {

@@ -96,6 +96,21 @@ TEST(Schedule, cosine_begins_where_warm_up_ends) {
   EXPECT_NEAR(schedule.learning_rate(kTotal), 0, 1e-15);
 }
 
+TEST(Schedule, counts_its_steps_down_and_nothing_else) {
+  const Schedule steps = make_schedule({{"lr", "1"}, {"lr-schedule", "step"}, {"lr-step-epochs", "3,6"}});
+  EXPECT_EQ(steps.drops(0), 0);
+  EXPECT_EQ(steps.drops(3 * kEpoch - 1), 0);
+  EXPECT_EQ(steps.drops(3 * kEpoch), 1);
+  EXPECT_EQ(steps.drops(6 * kEpoch - 1), 1);
+  EXPECT_EQ(steps.drops(6 * kEpoch), 2);
+  EXPECT_EQ(steps.drops(INT64_MAX), 2);
+  const Schedule rising =
+      make_schedule({{"lr", "1"}, {"lr-schedule", "step"}, {"lr-step-epochs", "3"}, {"lr-step-factor", "2"}});
+  EXPECT_EQ(rising.drops(INT64_MAX), 0);
+  EXPECT_EQ(make_schedule({{"lr", "1"}, {"lr-schedule", "cosine"}}).drops(INT64_MAX), 0);
+  EXPECT_EQ(make_schedule({{"lr", "1"}}).drops(INT64_MAX), 0);
+}
+
 TEST(Schedule, refuses_what_contradicts_or_has_no_effect) {
   const std::vector<std::pair<Given, std::string>> cases = {
       {{{"lr", "0"}}, "--lr 0"},

@@ -61,9 +61,10 @@ void expect_scores_of_one_rank(Transport& transport, const TrainingSetting& sett
   const auto parameters = gather(transport, training.parameters());
   const ConstSlice mine = training.replica().statistics.slice();
   const auto statistics = gather(transport, {mine.begin(), mine.end()});
-  const std::vector<float> shared = average_statistics(training.model(), transport, mine);
-  expect_same(record.center, score_alone(training, training.center(), shared), "center");
-  expect_same(record.mean_of_workers, score_alone(training, mean_over(parameters), shared), "mean of workers");
+  const std::vector<float> center = training.center(), mean = mean_over(parameters);
+  const auto shared = [&](ConstSlice of) { return statistics_for(training.parts(), training.plan(), of); };
+  expect_same(record.center, score_alone(training, center, shared(center)), "center");
+  expect_same(record.mean_of_workers, score_alone(training, mean, shared(mean)), "mean of workers");
   std::vector<ModelScore> workers;
   for (std::size_t rank = 0; rank < parameters.size(); ++rank) {
     workers.push_back(score_alone(training, parameters[rank], statistics[rank]));
@@ -78,7 +79,10 @@ TEST(Evaluation, of_four_models_equals_that_of_one_rank_on_the_whole_test_set) {
       TrainingSetting setting = elastic();
       expect_scores_of_one_rank(transport, setting);
       setting.model = kWithStatistics;
-      expect_scores_of_one_rank(transport, setting);
+      for (const auto kind : {NormStatistics::kLocal, NormStatistics::kRecompute, NormStatistics::kAverage}) {
+        setting.plan.statistics = kind;
+        expect_scores_of_one_rank(transport, setting);
+      }
       setting.communicator = "allreduce";
       setting.averaging = {};
       expect_scores_of_one_rank(transport, setting);
@@ -127,6 +131,7 @@ TEST(Evaluation, of_the_center_changes_neither_workers_nor_center) {
       setting.communicator = communicator;
       setting.averaging = brisk(communicator);
       setting.model = kWithStatistics;
+      setting.plan.statistics = NormStatistics::kRecompute;
       Training training(transport, setting);
       training.run();
       const std::vector<float> parameters = training.parameters(), center = training.center();

@@ -44,15 +44,15 @@ void Training::build(Transport& transport) {
                                        setting_.seed, labels);
   compute_ = make_cpu_compute(1);
   model_ = std::make_unique<Model>(another_model());
-  const OptimizerKind& sgd = find_kind(optimizer_kinds(), "sgd");
-  optimizer_ = sgd.make(values_of(sgd.options, setting_.optimizer), model_->parameter_size());
+  const OptimizerKind& rule = find_kind(optimizer_kinds(), setting_.rule);
+  optimizer_ = rule.make(values_of(rule.options, setting_.optimizer), model_->parameter_size());
   schedule_ = std::make_unique<Schedule>(values_of(Schedule::options(), setting_.rate), data_.train->size(),
                                          4 * data_.train->size(), 0);
   replica_ = std::make_unique<Replica>(*model_, *optimizer_, setting_.seed);
   const CommunicatorKind& kind = find_kind(communicator_kinds(), setting_.communicator);
   traits_ = kind.traits;
   const OptionValues values = values_of(kind.options, setting_.averaging);
-  communicator_ = kind.make({*counting_, values, schedule_->learning_rate(0), warnings_});
+  communicator_ = kind.make({*counting_, values, schedule_->learning_rate(0), warnings_, 0, setting_.plan.first_step});
 }
 
 Model Training::another_model() {

@@ -46,8 +46,9 @@ struct TrainingSetting {
   std::int64_t batch = 8;  // of each rank
   Sampling sampling = Sampling::kShard;
   std::string communicator = "allreduce";
-  Given averaging = {};                     // options of the communicator
-  Given optimizer = {{"momentum", "0.9"}};  // of sgd
+  Given averaging = {};  // options of the communicator
+  std::string rule = "sgd";
+  Given optimizer = {{"momentum", "0.9"}};  // of that rule
   Given rate = {{"lr", "0.02"}};            // of the schedule
   Augmentation augmentation = {.pad = 1, .crop_height = 10, .crop_width = 10, .flip = true};
   std::uint64_t seed = 1;

@@ -1,0 +1,96 @@
+// What a training job says of itself before it begins.
+#include "app/training_job.h"
+#include "report/terminal.h"
+
+namespace eave {
+namespace {
+
+// One entry of the card printed at start; further lines of `text` stand below its first.
+std::string card_line(const std::string& title, const std::string& text) {
+  constexpr std::size_t kIndent = 15;
+  std::string line = title + std::string(kIndent - title.size(), ' ');
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    line += text[i];
+    if (text[i] == '\n' && i + 1 < text.size()) line += std::string(kIndent, ' ');
+  }
+  return line.back() == '\n' ? line : line + '\n';
+}
+
+// The decorator that counts is always there and says nothing to people.
+std::string without_counting(const std::string& name) {
+  constexpr std::string_view kPrefix = "counting(";
+  return name.starts_with(kPrefix) ? name.substr(kPrefix.size(), name.size() - kPrefix.size() - 1) : name;
+}
+
+constexpr const char* kAtDrop =
+    "before the step, x_i <- the center (what is evaluated), and every velocity <- 0: workers begin anew, at rest;\n"
+    "what they were away from it is lost (of elastic methods: the sum of all x_i and c is not kept there)";
+
+std::string describe_statistics(const TrainingPlan& plan) {
+  switch (plan.statistics) {
+    case NormStatistics::kLocal:
+      return "local: the model that is evaluated and saved has the statistics of rank 0's worker";
+    case NormStatistics::kAverage:
+      return "average: the model that is evaluated and saved has mean = E[mean_i], var = E[var_i] + Var[mean_i] over "
+             "the workers' running averages";
+    case NormStatistics::kRecompute:
+      return "recompute: for the model that is evaluated and saved, measured anew each time on " +
+             std::to_string(plan.recompute_batches) + " training batches, or on all of one pass";
+  }
+  return "";
+}
+
+}  // namespace
+
+RunHeader TrainingJob::header() {
+  RunHeader header;
+  header.communicator = values_.text("communicator");
+  header.equation = communicator_->equation();
+  header.optimizer = optimizer_->equation();
+  header.learning_rate = describe_rate();
+  header.model = values_.text("model");
+  for (const TensorInfo& tensor : model_->parameters()) header.parameters += tensor.size;
+  header.train_samples = data_.train->size();
+  header.test_samples = data_.test->size();
+  header.classes = data_.train->classes();
+  return header;
+}
+
+// Says whether the method scales its rate with the ranks, the commonest cause of unequal comparisons.
+std::string TrainingJob::describe_rate() const {
+  const std::string ranks = std::to_string(sampler_->ranks());
+  std::string note = "each replica steps on its own batch: never multiplied by the number of ranks";
+  if (traits_.averages_gradients) {
+    note = values_.text("lr-scaling") == "none"
+               ? "not multiplied by the number of ranks, " + ranks + "; --lr-scaling linear or sqrt does"
+               : "a step works on the batches of all ranks, " + ranks;
+  }
+  return schedule_->describe() + "\n" + note;
+}
+
+std::string TrainingJob::describe() const {
+  const ImageShape input = augmentation_.output(data_.train->shape());
+  std::int64_t parameters = 0;
+  for (const TensorInfo& tensor : model_->parameters()) parameters += tensor.size;
+  return card_line("model", values_.text("model") + format(", %lld parameters", static_cast<long long>(parameters))) +
+         card_line("data",
+                   values_.text("data") + format(", %lld training and %lld test images, %d x %d x %d, %d classes",
+                                                 static_cast<long long>(data_.train->size()),
+                                                 static_cast<long long>(data_.test->size()), input.height, input.width,
+                                                 input.channels, data_.train->classes())) +
+         card_line("batch",
+                   format("%lld per rank, %lld in all; %lld steps per epoch, %lld steps in all",
+                          static_cast<long long>(batch_per_rank_),
+                          static_cast<long long>(batch_per_rank_ * sampler_->ranks()),
+                          static_cast<long long>(sampler_->steps_per_epoch()), static_cast<long long>(plan_.steps))) +
+         (plan_.first_step > 0
+              ? card_line("resumed", format("after step %lld", static_cast<long long>(plan_.first_step)))
+              : "") +
+         (model_->statistics_size() > 0 ? card_line("batch norm", describe_statistics(plan_)) : "") +
+         card_line("optimizer", optimizer_->equation()) + card_line("learning rate", describe_rate()) +
+         (plan_.reset_on_drop ? card_line("at a drop", kAtDrop) : "") +
+         card_line("communicator", values_.text("communicator") + " over " + without_counting(transport_.name()) +
+                                       "\n" + communicator_->equation());
+}
+
+}  // namespace eave
