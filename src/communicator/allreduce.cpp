@@ -155,10 +155,25 @@ GradientReduction reduction_of(const std::string& word) {
   return word == "sum" ? GradientReduction::kSum : GradientReduction::kWeighted;
 }
 
+// Whoever gives both has multiplied twice.
+void warn_of_scaling(const CommunicatorContext& context, GradientReduction reduction) {
+  const OptionValues& values = context.values;
+  const int ranks = context.transport.size();
+  if (reduction != GradientReduction::kSum || ranks == 1 || context.transport.rank() != 0) return;
+  if (!values.entries().contains("lr-scaling") || values.text("lr-scaling") == "none") return;
+  const bool is_linear = values.text("lr-scaling") == "linear";
+  const std::string p = std::to_string(ranks);
+  context.warnings.push_back("--reduction sum and --lr-scaling " + values.text("lr-scaling") +
+                             " both grow with the ranks: the step is as if --lr were " + p + " x " +
+                             (is_linear ? p + " = " + std::to_string(ranks * ranks) : "root of " + p) +
+                             " times as large; --reduction weighted leaves --lr-scaling alone");
+}
+
 std::unique_ptr<Communicator> make_allreduce(const CommunicatorContext& context) {
-  return make_gradient_averaging(context.transport,
-                                 {bucket_bytes_in(context.values), reduction_of(context.values.text("reduction")),
-                                  context.values.text("loss-reduction") == "sum"});
+  const GradientReduction reduction = reduction_of(context.values.text("reduction"));
+  warn_of_scaling(context, reduction);
+  return make_gradient_averaging(
+      context.transport, {bucket_bytes_in(context.values), reduction, context.values.text("loss-reduction") == "sum"});
 }
 
 }  // namespace
