@@ -17,7 +17,8 @@ enum class Purpose : std::uint32_t {
   kAugment = 3,
   kDropout = 4,
   kSynthetic = 5,
-  kTest = 6
+  kTest = 6,
+  kGossip = 7
 };
 
 struct RandomKey {

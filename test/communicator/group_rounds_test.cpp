@@ -1,6 +1,7 @@
 // What the methods that work in groups of ranks ask of the transport, and where groups come from.
 #include <gtest/gtest.h>
 
+#include "communicator/gossip_pairs.h"
 #include "eave/check.h"
 #include "recording_transport.h"
 #include "test/transport/ranks.h"
@@ -81,6 +82,34 @@ TEST(EasgdTreeGroups, must_be_those_of_the_run_that_is_resumed) {
     other.begin();
     other.restore(first);
     EXPECT_THROW(other.step(), AgreedError);
+  });
+}
+
+TEST(GossipRounds, are_one_sum_of_two_ranks_each_and_none_for_the_one_that_pauses) {
+  for (const int ranks : {1, 2, 3, 4}) {
+    on_ranks({"threads", ranks}, [](Transport& transport) {
+      std::string expected;
+      for (const std::int64_t t : {2, 4, 6, 8, 10}) {
+        for (const auto& [a, b] : gossip_pairs(3, t / 2, transport.size())) {
+          if (a != transport.rank() && b != transport.rank()) continue;
+          expected += std::to_string(t) + " sum 37 among " + std::to_string(a) + " " + std::to_string(b) + "\n";
+        }
+      }
+      EXPECT_EQ(calls_of(transport, "gossip", {{"tau", "2"}}, 12), expected);
+    });
+  }
+}
+
+TEST(GossipRounds, send_the_parameters_once_each_way) {
+  on_ranks({"threads", 4}, [](Transport& transport) {
+    const std::unique_ptr<CountingTransport> counting = make_counting_transport(transport);
+    Worker worker(*counting, "gossip", {{"tau", "2"}}, {.size = 3000});
+    worker.begin();
+    const std::int64_t before = counting->counters().bytes;
+    worker.run(9);
+    EXPECT_EQ(counting->counters().bytes - before, 4 * 4 * 3000);
+    worker.consensus();
+    EXPECT_EQ(counting->counters().bytes - before, 4 * 4 * 3000 + 2 * 4 * 3000 * 3 / 4);
   });
 }
 

@@ -1,0 +1,124 @@
+// Gossip: workers meet in pairs, there is no center.
+//
+// At steps t = tau, 2 tau, … (steps count from 0) the ranks are paired at random, the same pairs on every rank, drawn
+// from (seed, t / tau). From the values before step t, for a pair (i, j):
+//   d = alpha (x_i - x_j);   x_i <- x_i - step_i - d;   x_j <- x_j - step_j + d
+// `average`: alpha = 1/2, both become their mean (the pairwise averaging of Lian et al. 2018, AD-PSGD, whose gradient
+// is likewise taken from before it; GoSGD, Blot et al. 2016, sends one way and hence needs weights that the values are
+// divided by; a mutual exchange keeps the sum without). `elastic`: any alpha (elastic gossip, Pramod 2018). Workers
+// count alike, however many samples they have seen: so it is in all three. A rank whose pair is not drawn (an odd
+// number of ranks) steps on its own, and so does a single rank always. Two ranks are the same pair each time.
+//
+// Rounds, M bytes of parameters: one allreduce of two ranks per exchange, M on the wire each way; it sums x_i/2 + x_j/2
+// = m, and alpha (x_i - x_j) = 2 alpha (x_i - m). Pairs do not wait for other pairs. It starts before the gradients are
+// computed, and is waited for when they are complete: the update applies it in its one pass.
+//
+// With Nesterov's momentum x_i is the iterate, as in easgd; momentum stays local. The sum of all x_i is not changed by
+// an exchange. consensus() is the mean of the workers as they are held, in a buffer of its own: one allreduce among
+// all. Same seed and ranks, same bits.
+#include "communicator/begin.h"
+#include "communicator/elastic_force.h"
+#include "communicator/gossip_pairs.h"
+#include "communicator/gossip_settings.h"
+#include "communicator/kept_numbers.h"
+#include "communicator/periodic_options.h"
+#include "communicator/weighted_mean.h"
+#include "device/flat.h"
+#include "eave/communicator.h"
+#include "eave/device.h"
+
+namespace eave {
+namespace {
+
+class Gossip final : public Communicator {
+ public:
+  Gossip(Transport& transport, const GossipSettings& settings)
+      : transport_(transport), settings_(settings), equal_mean_(transport) {}
+
+  void begin(const ReplicaView& replica) override {
+    replica_ = replica;
+    seconds_waiting_ += share_replica(transport_, replica);
+    consensus_ = Buffer(replica.parameters.size());
+    if (transport_.size() == 1) return;
+    mean_ = Buffer(replica.parameters.size());
+    difference_ = Buffer(replica.parameters.size());
+  }
+
+  void before_gradients(const Step& step) override {
+    is_consensus_of_now_ = false;
+    kept_.set(0, step.index + 1);
+    pair_ = pair_at(step);
+    if (pair_.empty()) return;
+    flat::copy(mean_.slice(), replica_.parameters);
+    if (!step.ahead.velocity.empty()) flat::add_scaled(mean_.slice(), step.ahead.factor, step.ahead.velocity);
+    flat::scale(mean_.slice(), 0.5f);
+    exchange_ = transport_.all_reduce_sum(mean_.slice(), pair_);
+  }
+
+  std::optional<Pull> before_update(const Step&) override {
+    if (pair_.empty()) return {};
+    seconds_waiting_ += exchange_.wait();
+    return Pull{mean_.slice(), static_cast<float>(2 * settings_.alpha), difference_.slice()};
+  }
+
+  ConstSlice consensus() override {
+    if (kept_.integer(0) == 0) return replica_.parameters;  // equal on all ranks
+    if (!is_consensus_of_now_) {
+      flat::copy(consensus_.slice(), replica_.parameters);
+      seconds_waiting_ += equal_mean_.average(consensus_.slice());
+      is_consensus_of_now_ = true;
+    }
+    return consensus_.slice();
+  }
+
+  std::vector<Slice> state() override { return {kept_.slice()}; }
+  void finish() override { consensus(); }
+  std::string equation() const override { return describe_gossip(settings_); }
+  CommunicatorCosts costs() const override { return {seconds_waiting_}; }
+
+ private:
+  // This rank and the one it meets before the update of this step; empty: nobody.
+  std::vector<int> pair_at(const Step& step) const {
+    if (step.index == 0 || step.index % settings_.tau != 0) return {};
+    const int rank = transport_.rank();
+    for (const auto& [first, second] : gossip_pairs(settings_.seed, step.index / settings_.tau, transport_.size())) {
+      if (first == rank || second == rank) return {first, second};
+    }
+    return {};
+  }
+
+  Transport& transport_;
+  GossipSettings settings_;
+  WeightedMean equal_mean_;  // counts no samples
+  ReplicaView replica_;
+  KeptNumbers kept_{1};  // steps of the whole run
+  Buffer mean_;          // of the pair; while the exchange is in flight, the sum of halves in the making
+  Buffer difference_;    // what the update has taken off
+  Buffer consensus_;
+  std::vector<int> pair_;
+  Pending exchange_;
+  bool is_consensus_of_now_ = false;
+  double seconds_waiting_ = 0;
+};
+
+std::unique_ptr<Communicator> make_gossip(const CommunicatorContext& context) {
+  const GossipSettings settings = resolve_gossip(context);
+  if (settings.workers > 1) {
+    const std::string warning = settings.allow_unstable ? "" : describe_gossip_instability(settings);
+    if (!warning.empty() && context.transport.rank() == 0) context.warnings.push_back(warning);
+    warn_without_exchange(context, settings.tau + 1, "the workers are averaged only for evaluations");
+  }
+  return std::make_unique<Gossip>(context.transport, settings);
+}
+
+}  // namespace
+
+CommunicatorKind describe_communicator_gossip() {
+  return {"gossip",
+          "workers meet in random pairs, there is no center",
+          {.averages_gradients = false, .has_center = true},
+          gossip_options(),
+          make_gossip};
+}
+
+}  // namespace eave
