@@ -146,7 +146,8 @@ TEST(Slowmo, follows_its_equation_under_a_schedule_and_steps_by_a_G_where_the_ra
       if (rate > 1e-38) u = 0.5 * u + 0.25 / rate;
       c -= rate > 1e-38 ? 0.75 * rate * u : 0.75 * 0.25;
       for (const float value : x) EXPECT_NEAR(value, c, 1e-6) << rate;
-      for (const float value : slowmo->state()[1]) EXPECT_NEAR(value, u, 1e-6) << rate;
+      const Slice velocity = slowmo->state()[1];
+      for (const float value : velocity) EXPECT_NEAR(value, u, 1e-6) << rate;
     }
   });
 }
