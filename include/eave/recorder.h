@@ -61,6 +61,10 @@ struct RunSummary {
   std::int64_t bytes_per_rank = 0;     // sent by the rank that sent most
   double waiting_share = 0;            // seconds waiting / seconds, mean over ranks
   std::int64_t peak_memory_bytes = 0;  // largest resident set of a rank
+  std::int64_t exchanges = 0;          // of each worker with an asynchronous center; 0 with other methods
+  // [k]: how often k exchanges of others lay between two of a worker, over all workers; entry 1000 counts all
+  // from there on, zeros at the end are left out. Empty where there is no such order.
+  std::vector<std::int64_t> staleness;
   EvaluationRecord evaluation;
 };
 

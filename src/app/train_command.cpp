@@ -121,17 +121,17 @@ RunSummary summarise(const OptionValues& values, Transport& transport, const Tra
 }
 
 // How many exchanges of others lay between two of a worker: median and largest.
-std::string describe_staleness(const ExchangeReport& report) {
+std::string describe_staleness(const RunSummary& summary) {
   std::int64_t all = 0, below = 0, median = -1, largest = 0;
-  for (const std::int64_t count : report.staleness) all += count;
+  for (const std::int64_t count : summary.staleness) all += count;
   if (all == 0) return "";
-  for (std::size_t k = 0; k < report.staleness.size(); ++k) {
-    if (report.staleness[k] == 0) continue;
-    below += report.staleness[k];
+  for (std::size_t k = 0; k < summary.staleness.size(); ++k) {
+    if (summary.staleness[k] == 0) continue;
+    below += summary.staleness[k];
     if (median < 0 && 2 * below >= all) median = static_cast<std::int64_t>(k);
     largest = static_cast<std::int64_t>(k);
   }
-  return std::to_string(report.exchanges) +
+  return std::to_string(summary.exchanges) +
          " exchanges of each worker; staleness, exchanges of others between two of a " + "worker: median " +
          std::to_string(median) + ", largest " + std::to_string(largest) + "\n";
 }
@@ -177,8 +177,11 @@ class TrainingRun {
     if (values_.has("run-dir")) job_->save_model(file("model.safetensors"));
     const ExchangeReport report = job_->parts().communicator.report();
     if (values_.has("run-dir") && !report.order.empty()) write_file_atomically(file("exchanges.order"), report.order);
-    const RunSummary summary = summarise(values_, transport_, job_->plan(), result);
-    if (is_first()) finish(summary, report);
+    RunSummary summary = summarise(values_, transport_, job_->plan(), result);
+    summary.exchanges = report.exchanges;
+    summary.staleness = report.staleness;
+    while (!summary.staleness.empty() && summary.staleness.back() == 0) summary.staleness.pop_back();
+    if (is_first()) finish(summary);
   }
 
  private:
@@ -218,10 +221,10 @@ class TrainingRun {
     reporter_->header(header);
   }
 
-  void finish(const RunSummary& summary, const ExchangeReport& report) {
+  void finish(const RunSummary& summary) {
     reporter_->end(summary);
     if (values_.has("run-dir")) write_summary(file("summary.json"), summary);
-    std::printf("\n%s%s", summary_table({summary}).c_str(), describe_staleness(report).c_str());
+    std::printf("\n%s%s", summary_table({summary}).c_str(), describe_staleness(summary).c_str());
     if (values_.has("run-dir")) std::printf("results in %s\n", values_.text("run-dir").c_str());
     std::fflush(stdout);
   }

@@ -49,6 +49,8 @@ RunSummary summary_from(const Json& object) {
   object.at("bytes_per_rank").get_to(summary.bytes_per_rank);
   object.at("waiting_share").get_to(summary.waiting_share);
   object.at("peak_memory_bytes").get_to(summary.peak_memory_bytes);
+  summary.exchanges = object.value("exchanges", summary.exchanges);
+  summary.staleness = object.value("staleness", summary.staleness);
   summary.evaluation = evaluation_from(object.at("evaluation"));
   return summary;
 }
@@ -85,6 +87,8 @@ Json to_json(const RunSummary& summary) {
           {"epochs", summary.epochs},
           {"samples", summary.samples},
           {"peak_memory_bytes", summary.peak_memory_bytes},
+          {"exchanges", summary.exchanges},
+          {"staleness", summary.staleness},
           {"evaluation", to_json(summary.evaluation)}};
 }
 

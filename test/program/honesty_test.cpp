@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
 #include "test/program/program.h"
@@ -49,6 +50,36 @@ TEST(Exchange, that_never_happens_is_warned_about) {
   EXPECT_FALSE(place.eave(quick("--communicator easgd --tau 10 --max-steps 11")).says("no exchange"));
   EXPECT_FALSE(
       place.eave(quick("--communicator easgd --tau 10 --max-steps 10 --order after-step")).says("no exchange"));
+}
+
+// Of 3 workers with 6 exchanges each, 3 have no exchange of their own before.
+TEST(Staleness, of_an_asynchronous_run_is_in_its_summary_and_metrics) {
+  const Place place;
+  const std::string words =
+      "--communicator easgd-async --tau 2 --max-steps 12 --epochs 9 --transport threads --ranks 3 ";
+  for (const std::string order : {"round-robin", "free"}) {
+    ASSERT_EQ(place.eave(quick(words + "--async-order " + order + " --overwrite --run-dir run")).code, 0);
+    const Json summary = Json::parse(place.read("run/summary.json"));
+    EXPECT_EQ(summary.at("exchanges"), 6) << order;
+    const auto counts = summary.at("staleness").get<std::vector<std::int64_t>>();
+    EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), 15) << order;
+    if (order == "round-robin") {
+      EXPECT_EQ(counts, (std::vector<std::int64_t>{0, 0, 15}));
+    }
+    std::istringstream lines(place.read("run/metrics.jsonl"));
+    Json last;
+    for (std::string line; std::getline(lines, line);) last = Json::parse(line);
+    EXPECT_EQ(last.at("type"), "end");
+    EXPECT_EQ(last.at("exchanges"), summary.at("exchanges"));
+    EXPECT_EQ(last.at("staleness"), summary.at("staleness"));
+  }
+  ASSERT_EQ(place.eave(quick("--communicator easgd --run-dir synchronous")).code, 0);
+  const Json synchronous = Json::parse(place.read("synchronous/summary.json"));
+  EXPECT_EQ(synchronous.at("exchanges"), 0);
+  EXPECT_EQ(synchronous.at("staleness"), Json::array());
+  const Ended table = place.eave("summary run synchronous --json rows.json");
+  ASSERT_EQ(table.code, 0) << table.errors;
+  EXPECT_EQ(Json::parse(place.read("rows.json")).at(0).at("exchanges"), 6);
 }
 
 TEST(Overwriting, removes_only_what_a_run_left) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "device/flat.h"
 #include "test/train/training.h"
@@ -97,6 +98,27 @@ TEST(Evaluation, of_elastic_workers_tells_four_models_apart) {
     EXPECT_NE(record.center.loss, record.first_worker.loss);
     EXPECT_GT(record.distance_min, 0);
     EXPECT_LT(record.distance_min, record.distance_max);
+  });
+}
+
+TEST(Evaluation, tells_how_far_workers_are_from_the_center) {
+  on_ranks({"threads", 3}, [](Transport& transport) {
+    Training training(transport, elastic());
+    const EvaluationRecord record = training.run().evaluation;
+    const std::vector<float> center = training.center();
+    std::vector<double> distances;
+    for (const std::vector<float>& worker : gather(transport, training.parameters())) {
+      double between = 0, size = 0;
+      for (std::size_t i = 0; i < center.size(); ++i) {
+        between += (double{worker[i]} - center[i]) * (double{worker[i]} - center[i]);
+        size += double{center[i]} * center[i];
+      }
+      distances.push_back(std::sqrt(between / size));
+    }
+    std::sort(distances.begin(), distances.end());
+    EXPECT_NEAR(record.distance_min, distances[0], 1e-6 * distances[0]);
+    EXPECT_NEAR(record.distance_mean, (distances[0] + distances[1] + distances[2]) / 3, 1e-6 * distances[1]);
+    EXPECT_NEAR(record.distance_max, distances[2], 1e-6 * distances[2]);
   });
 }
 
