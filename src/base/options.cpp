@@ -110,6 +110,36 @@ void check_value(const OptionValues& values, const OptionValues::Entry& entry) {
   }
 }
 
+// Options that contain the word, or are contained in it: the shortest way from one to the other first.
+std::vector<std::string> related_options(const std::string& word, const std::vector<std::string>& names) {
+  constexpr std::size_t kShortest = 3, kMost = 4;
+  const auto contains = [](const std::string& text, const std::string& part) {
+    return part.size() >= kShortest && text.find(part) != std::string::npos;
+  };
+  std::vector<std::pair<std::size_t, std::string>> related;
+  for (const std::string& name : names) {
+    if (contains(name, word)) related.emplace_back(name.size() - word.size(), name);
+    if (contains(word, name)) related.emplace_back(word.size() - name.size(), name);
+  }
+  std::sort(related.begin(), related.end());
+  if (related.size() > kMost) related.resize(kMost);
+  std::vector<std::string> result;
+  for (const auto& [distance, name] : related) result.push_back(name);
+  return result;
+}
+
+std::string suggest_options(const std::string& word, const std::vector<std::string>& names) {
+  std::vector<std::string> suggestions = related_options(word, names);
+  const std::string near = nearest_word(word, names);
+  if (!near.empty() && std::ranges::find(suggestions, near) == suggestions.end()) suggestions.push_back(near);
+  if (suggestions.empty()) return "see --help";
+  std::string text = "did you mean --" + suggestions.front();
+  for (std::size_t i = 1; i < suggestions.size(); ++i) {
+    text += (i + 1 < suggestions.size() ? ", --" : " or --") + suggestions[i];
+  }
+  return text + "?";
+}
+
 }  // namespace
 
 void OptionValues::declare(const OptionSpec& spec) {
@@ -134,9 +164,8 @@ void OptionValues::set(std::string_view name, std::string text, std::string sour
   if (found == entries_.end()) {
     std::vector<std::string> names;
     for (const auto& [known, unused] : entries_) names.push_back(known);
-    const std::string near = nearest_word(name, names);
-    throw Error(ExitCode::kUsage, "unknown option --" + std::string(name) + " (" + source + ")" +
-                                      (near.empty() ? "; see --help" : "; did you mean --" + near + "?"));
+    throw Error(ExitCode::kUsage, "unknown option --" + std::string(name) + " (" + source + "); " +
+                                      suggest_options(std::string(name), names));
   }
   Entry& entry = found->second;
   entry.text = std::move(text);

@@ -86,6 +86,20 @@ TEST(Options, a_misspelt_name_or_choice_gets_the_likely_one) {
   EXPECT_EQ(message_of([&] { values.set("zzzzzz", "1", "x"); }).find("did you mean"), std::string::npos);
 }
 
+TEST(Options, a_name_that_contains_or_is_contained_in_others_gets_those) {
+  OptionValues values;
+  for (const char* name :
+       {"data", "data-dir", "max-steps", "lr-step-epochs", "lr", "tau", "batch", "evaluation-batch"}) {
+    values.declare({name, OptionType::kText, "", "", {}});
+  }
+  const auto message = [&](const char* name) { return message_of([&] { values.set(name, "1", "x"); }); };
+  EXPECT_NE(message("dataset").find("; did you mean --data?"), std::string::npos) << message("dataset");
+  EXPECT_NE(message("steps").find("; did you mean --max-steps?"), std::string::npos) << message("steps");
+  EXPECT_NE(message("step").find("; did you mean --max-steps or --lr-step-epochs?"), std::string::npos);
+  EXPECT_NE(message("dat").find("; did you mean --data or --data-dir?"), std::string::npos) << message("dat");
+  EXPECT_NE(message("slr-x").find("; see --help"), std::string::npos) << message("slr-x");  // "lr" is too short
+}
+
 TEST(Options, declaring_a_name_with_two_meanings_is_a_bug) {
   OptionValues values = sample();
   EXPECT_NO_THROW(values.declare({"batch", OptionType::kInteger, "32", "other help", {}}));

@@ -116,6 +116,24 @@ TEST(Options, without_effect_in_this_combination_are_refused_or_warned_about) {
   const Ended scaled = place.eave(quick("--lr-scaling linear --batch-means total"));
   EXPECT_EQ(scaled.code, 64);
   EXPECT_TRUE(scaled.says("has no effect with --batch-means total")) << scaled.errors;
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"--batch-norm-statistics local", "it has no batch norm"},
+      {"--recompute-batches 3", "it has no batch norm"},
+      {"--model 'batch_norm; flatten; dense classes' --recompute-batches 3",
+       "has no effect with --batch-norm-statistics average"},
+      {"--communicator easgd --on-drop reset-to-center", "the learning rate never drops by a step"},
+      {"--communicator easgd --on-drop reset-to-center --lr-schedule cosine",
+       "the learning rate never drops by a step"},
+      {"--on-drop reset-to-center --lr-schedule step --lr-step-epochs 1", "these have one: local-sgd"}};
+  for (const auto& [words, message] : cases) {
+    const Ended refused = place.eave(quick(words));
+    EXPECT_EQ(refused.code, 64) << words;
+    EXPECT_TRUE(refused.says(message)) << refused.errors;
+  }
+  EXPECT_TRUE(place
+                  .eave(quick("--communicator easgd --on-drop reset-to-center --lr-schedule step --lr-step-epochs 1 "
+                              "--max-steps 3"))
+                  .says("the run ends before the learning rate drops"));
   place.write("a.ini", "config = b.ini\n");
   EXPECT_EQ(place.eave(quick("--config a.ini")).code, 64);
   EXPECT_TRUE(place.eave(quick("--max-steps 2 --shape-rate 1gbit")).says("one rank exchanges nothing"));

@@ -96,11 +96,14 @@ TEST(ModelFile, is_the_consensus_that_was_evaluated) {
   const Place place;
   const std::string data = "--data synthetic --synthetic-samples 600 --synthetic-test-samples 200 --synthetic-size 12 ";
   const std::string model = "conv2d 8 3x3 no_bias; batch_norm; relu; max_pool 2; flatten; dense classes";
-  for (const std::string communicator : {"allreduce", "easgd"}) {
+  for (const auto& [communicator, statistics] : std::vector<std::pair<std::string, std::string>>{
+           {"allreduce", "average"}, {"easgd", "average"}, {"easgd", "local"}, {"easgd", "recompute"}}) {
     const Ended ended =
         place.eave("train " + data + "--model '" + model + "' --epochs 6 --batch 8 --progress off --run-dir " +
-                   communicator + " --transport threads --ranks 2 --communicator " + communicator);
+                   communicator + " --overwrite --transport threads --ranks 2 --communicator " + communicator +
+                   " --batch-norm-statistics " + statistics);
     ASSERT_EQ(ended.code, 0) << ended.errors;
+    EXPECT_NE(ended.output.find("batch norm     " + statistics + ": "), std::string::npos) << ended.output;
     TestModel replica(model, {12, 12, 1}, 10, 8);
     const ModelFile file(place.read(communicator + "/model.safetensors"));
     fill(replica.parameters, replica.model.parameters(), file);
