@@ -42,6 +42,10 @@ struct OptimizerKind {
 
 const std::vector<OptimizerKind>& optimizer_kinds();
 
+// Of a replica whose communicator moves the parameters itself (CommunicatorTraits::uses_optimizer): keeps nothing, and
+// update throws Error(kInternal).
+std::unique_ptr<Optimizer> make_idle_optimizer();
+
 // Applies only the pull: for a step in which a replica that trains on its own has no samples. `ahead` is its
 // optimizer's.
 void apply_pull(Slice parameters, const Pull& pull, const Ahead& ahead = {});

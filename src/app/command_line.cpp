@@ -174,6 +174,7 @@ void CommandLine::add_family(const std::string& title, const OptionSpec& selecto
   for (const Member& member : members) {
     group.options.front().choices.push_back(member.name);
     group.members.emplace_back(member.name, member.summary);
+    for (const std::string& option : member.disables) disablers_[option].push_back({selector.name, member.name});
     for (const OptionSpec& option : member.options) {
       Owner& owner = owners_[option.name];
       const auto known = std::ranges::find(group.options, option.name, &OptionSpec::name);
@@ -207,12 +208,39 @@ OptionValues CommandLine::parse(const std::vector<std::string>& words, const cha
   return values;
 }
 
+const CommandLine::Disabler* CommandLine::disabler_of(const OptionValues& values, const std::string& name) const {
+  const auto disablers = disablers_.find(name);
+  if (disablers == disablers_.end()) return nullptr;
+  for (const Disabler& disabler : disablers->second) {
+    if (values.text(disabler.selector) == disabler.member) return &disabler;
+  }
+  return nullptr;
+}
+
+// "--tau, --alpha"
+std::string CommandLine::options_of(const Disabler& disabler) const {
+  std::string options;
+  for (const auto& [name, owner] : owners_) {
+    if (owner.selector != disabler.selector || !owner.defaults.contains(disabler.member)) continue;
+    options += (options.empty() ? "--" : ", --") + name;
+  }
+  return options;
+}
+
 bool CommandLine::has_effect(const OptionValues& values, const std::string& name) const {
+  if (disabler_of(values, name)) return false;
   const auto owner = owners_.find(name);
   return owner == owners_.end() || owner->second.defaults.contains(values.text(owner->second.selector));
 }
 
 void CommandLine::refuse_options_without_effect(const OptionValues& values) const {
+  for (const auto& [name, unused] : disablers_) {
+    const Disabler* const disabler = disabler_of(values, name);
+    if (!disabler || !values.given(name)) continue;
+    throw Error(ExitCode::kUsage, "--" + name + " (" + values.entry(name).source + ") has no effect with --" +
+                                      disabler->selector + " " + disabler->member + ", which has " +
+                                      options_of(*disabler));
+  }
   for (const auto& [name, owner] : owners_) {
     if (!values.given(name) || has_effect(values, name)) continue;
     throw Error(ExitCode::kUsage, "--" + name + " (" + values.entry(name).source + ") has no effect with --" +

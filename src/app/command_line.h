@@ -25,6 +25,7 @@ class CommandLine {
     std::string name;
     std::string summary;
     std::vector<OptionSpec> options;
+    std::vector<std::string> disables = {};  // options of others, selectors too, that have no effect with this member
   };
   void add_family(const std::string& title, const OptionSpec& selector, const std::vector<Member>& members);
 
@@ -54,10 +55,17 @@ class CommandLine {
   void set_defaults_of_chosen_members(OptionValues& values) const;
   void refuse_options_without_effect(const OptionValues& values) const;
   bool has_effect(const OptionValues& values, const std::string& name) const;
+  // The chosen member with which it has none, and that member's selector; nullptr where there is none.
+  struct Disabler {
+    std::string selector, member;
+  };
+  const Disabler* disabler_of(const OptionValues& values, const std::string& name) const;
+  std::string options_of(const Disabler& disabler) const;
 
   std::string usage_;
   std::vector<Group> groups_;
   std::map<std::string, Owner> owners_;
+  std::map<std::string, std::vector<Disabler>> disablers_;  // by option
 };
 
 }  // namespace eave

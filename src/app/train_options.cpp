@@ -62,6 +62,21 @@ void add_data(CommandLine& line) {
        {"flip", OptionType::kFlag, "off", "flip training images left-right, half of the time"}});
 }
 
+// A method that moves the parameters itself leaves nothing for an optimizer but the weight decay.
+std::vector<CommandLine::Member> communicators() {
+  std::vector<CommandLine::Member> result = members(communicator_kinds());
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (communicator_kinds()[i].traits.uses_optimizer) continue;
+    result[i].disables = {"optimizer"};
+    for (const OptimizerKind& optimizer : optimizer_kinds()) {
+      for (const OptionSpec& option : optimizer.options) {
+        if (option.name != "weight-decay") result[i].disables.push_back(option.name);
+      }
+    }
+  }
+  return result;
+}
+
 std::vector<CommandLine::Member> transports() {
   std::vector<CommandLine::Member> result = members(transport_kinds());
   for (CommandLine::Member& member : result) {
@@ -113,8 +128,7 @@ CommandLine train_command_line() {
   add_training(line);
   add_data(line);
   line.add_family("Averaging between ranks",
-                  {"communicator", OptionType::kText, "allreduce", "what is averaged, and when"},
-                  members(communicator_kinds()));
+                  {"communicator", OptionType::kText, "allreduce", "what is averaged, and when"}, communicators());
   line.add_family("Optimizer", {"optimizer", OptionType::kText, "sgd", "update rule of each replica"},
                   members(optimizer_kinds()));
   std::vector<OptionSpec> rate = Schedule::options();

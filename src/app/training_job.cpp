@@ -158,7 +158,9 @@ double TrainingJob::learning_rate_scale() const {
 
 void TrainingJob::build_optimizer() {
   traits_ = find_kind(communicator_kinds(), values_.text("communicator")).traits;
-  optimizer_ = find_kind(optimizer_kinds(), values_.text("optimizer")).make(values_, model_->parameter_size());
+  optimizer_ = traits_.uses_optimizer
+                   ? find_kind(optimizer_kinds(), values_.text("optimizer")).make(values_, model_->parameter_size())
+                   : make_idle_optimizer();
   const std::int64_t per_epoch = data_.train->size();
   const double epochs_run = static_cast<double>(plan_.steps) / static_cast<double>(sampler_->steps_per_epoch());
   schedule_ = std::make_unique<Schedule>(values_, per_epoch, std::llround(epochs_run * static_cast<double>(per_epoch)),

@@ -20,7 +20,10 @@ CommandLine sample() {
                              {"flip", OptionType::kFlag, "off", "flip", {}}});
   line.add_family("Averaging", {"communicator", OptionType::kText, "allreduce", "which", {}},
                   {{"allreduce", "all", {{"bucket-bytes", OptionType::kBytes, "1MiB", "bucket", {}}}},
-                   {"easgd", "elastic", {{"tau", OptionType::kInteger, "10", "period", {}}}}});
+                   {"easgd", "elastic", {{"tau", OptionType::kInteger, "10", "period", {}}}},
+                   {"pushes", "asynchronous", {{"pace", OptionType::kReal, "1", "how often", {}}}, {"rule", "speed"}}});
+  line.add_family("Updates", {"rule", OptionType::kText, "slow", "which", {}},
+                  {{"slow", "slowly", {{"speed", OptionType::kReal, "1", "how fast", {}}}}, {"fast", "fast", {}}});
   return line;
 }
 
@@ -53,6 +56,19 @@ class ConfigFile {
  private:
   std::filesystem::path path_;
 };
+
+TEST(CommandLine, refuses_options_that_the_chosen_member_disables) {
+  EXPECT_EQ(refusal({"--communicator=easgd", "--rule=slow", "--speed=2"}), "accepted");
+  for (const std::string option : {"rule", "speed"}) {
+    const std::string refused =
+        refusal({"--communicator=pushes", "--" + option + "=" + (option == "rule" ? "fast" : "2")});
+    EXPECT_EQ(refused, "64 --" + option + " (command line) has no effect with --communicator pushes, which has --pace");
+  }
+  const OptionValues values = parse({"--communicator=pushes"});
+  const std::vector<std::string> names = sample().effective(values);
+  EXPECT_EQ(std::ranges::count(names, "speed") + std::ranges::count(names, "rule"), 0);
+  EXPECT_EQ(std::ranges::count(names, "pace"), 1);
+}
 
 TEST(CommandLine, default_then_file_then_environment_then_command_line) {
   const ConfigFile file("batch = 1  # a remark\n");

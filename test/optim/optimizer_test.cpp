@@ -175,6 +175,14 @@ TEST(Optimizers, adamw_asks_for_a_rate_of_its_own) {
   EXPECT_EQ(refusal([&] { adamw.make(values_of(specs, {{"lr", "0.001"}}), 1); }), "");
 }
 
+TEST(Optimizers, that_are_idle_keep_nothing_and_refuse_to_update) {
+  const std::unique_ptr<Optimizer> idle = make_idle_optimizer();
+  EXPECT_TRUE(idle->state().empty());
+  EXPECT_TRUE(idle->ahead(1).velocity.empty());
+  EXPECT_NE(idle->equation().find("none"), std::string::npos);
+  EXPECT_THROW(idle->update({}, {}, 1, {}), Error);
+}
+
 TEST(Optimizers, declare_shared_options_alike) {
   OptionValues values;
   for (const OptimizerKind& kind : optimizer_kinds()) {

@@ -81,9 +81,25 @@ TEST(BadInput, of_commands_and_options_is_refused_with_64) {
                          {quick("--batch 0"), 64, {"--batch 0 (command line)", "at least 1"}},
                          {quick("--batch many"), 64, {"--batch many (command line)", "whole number"}},
                          {quick("--communicator easdg"), 64, {"--communicator easdg", "did you mean easgd?"}},
-                         {quick("--tau 3"), 64, {"--tau (command line) has no effect", "belongs to easgd"}},
+                         {quick("--tau 3"), 64, {"--tau (command line) has no effect", "belongs to", "easgd"}},
                          {quick(""), 64, {"unknown option --bacth (environment EAVE_BACTH)"}, "EAVE_BACTH=3"},
                          {"summary", 64, {"no run directory given", "RUN_DIR"}}});
+}
+
+TEST(BadInput, of_methods_without_an_optimizer_or_with_one_rank_is_refused_with_64) {
+  const Place place;
+  const std::string workers_push = "--communicator mdownpour ", has = "which has --async-order, --center-momentum";
+  expect_refused(place,
+                 {{quick(workers_push + "--momentum 0.5"), 64, {"--momentum (command line) has no effect", has}},
+                  {quick(workers_push + "--optimizer adamw"), 64, {"--optimizer (command line)", has}},
+                  {quick(workers_push), 64, {"--nesterov (environment EAVE_NESTEROV)", has}, "EAVE_NESTEROV=on"}});
+  for (const std::string ranks : {"2", "3"}) {
+    const Ended refused = place.eave(quick("--communicator asgd --transport threads --ranks " + ranks));
+    EXPECT_EQ(refused.code, 64);
+    EXPECT_TRUE(refused.says("the job has " + ranks)) << refused.errors;
+    EXPECT_TRUE(refused.says("adownpour")) << refused.errors;
+  }
+  EXPECT_EQ(place.eave(quick("--communicator asgd")).code, 0);
 }
 
 TEST(BadInput, of_configuration_files_is_refused) {
