@@ -25,9 +25,10 @@ std::string model_of(const Place& place, const std::string& words, int mpirun_ra
 
 class SameRun : public testing::TestWithParam<std::string> {
  protected:
-  std::string with(const std::string& more) const {
+  // For at least so many ranks.
+  std::string with(const std::string& more, int ranks = 1) const {
     std::string words = "--communicator " + GetParam() + " ";
-    for (const auto& [name, text] : brisk(GetParam())) words += "--" + name + " " + text + " ";
+    for (const auto& [name, text] : brisk(GetParam(), ranks)) words += "--" + name + " " + text + " ";
     return words + more;
   }
   const Place place_;
@@ -35,10 +36,10 @@ class SameRun : public testing::TestWithParam<std::string> {
 
 TEST_P(SameRun, over_threads_and_under_mpirun_leaves_the_same_bits) {
   if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
-  const std::string threads = model_of(place_, with("--transport threads --ranks 2"));
-  EXPECT_EQ(model_of(place_, with(""), 2), threads);
-  EXPECT_EQ(model_of(place_, with(""), 2), threads) << "again";
-  EXPECT_NE(model_of(place_, with(""), 3), threads) << "another number of ranks";
+  const std::string threads = model_of(place_, with("--transport threads --ranks 2", 2));
+  EXPECT_EQ(model_of(place_, with("", 2), 2), threads);
+  EXPECT_EQ(model_of(place_, with("", 2), 2), threads) << "again";
+  EXPECT_NE(model_of(place_, with("", 2), 3), threads) << "another number of ranks";
 }
 
 TEST_P(SameRun, with_another_seed_leaves_others) {
@@ -48,9 +49,9 @@ TEST_P(SameRun, with_another_seed_leaves_others) {
 
 TEST_P(SameRun, resumed_leaves_the_bits_and_steps_of_the_uninterrupted) {
   const std::string threads = " --transport threads --ranks 2 ";
-  const std::string whole = model_of(place_, with("--epochs 3" + threads));
-  model_of(place_, with("--epochs 1" + threads));
-  const Ended resumed = place_.eave(quick("--crop 7 --flip --run-dir run --resume " + with("--epochs 3" + threads)));
+  const std::string whole = model_of(place_, with("--epochs 3" + threads, 2));
+  model_of(place_, with("--epochs 1" + threads, 2));
+  const Ended resumed = place_.eave(quick("--crop 7 --flip --run-dir run --resume " + with("--epochs 3" + threads, 2)));
   ASSERT_EQ(resumed.code, 0) << resumed.errors;
   EXPECT_EQ(place_.read("run/model.safetensors"), whole);
   std::map<int, std::vector<int>> steps;
