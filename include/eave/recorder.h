@@ -53,6 +53,7 @@ struct RunSummary {
   std::string model;
   std::string data;
   int ranks = 0;
+  int workers = 0;  // of the ranks, those that train
   std::int64_t steps = 0;
   double epochs = 0;
   std::int64_t samples = 0;            // seen by all ranks

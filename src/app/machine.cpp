@@ -54,8 +54,8 @@ std::int64_t peak_memory_bytes() {
 std::string rank_table(const std::vector<RankFacts>& ranks) {
   std::string table = "rank   host                      device   cores\n";
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    table += format("%4zu   %-24s  %-6s   %s\n", rank, ranks[rank].host.c_str(), ranks[rank].device.c_str(),
-                    ranks[rank].cores.c_str());
+    table += format("%4zu   %-24s  %-6s   %s%s\n", rank, ranks[rank].host.c_str(), ranks[rank].device.c_str(),
+                    ranks[rank].cores.c_str(), ranks[rank].trains ? "" : "   keeps the center, does not train");
   }
   return table;
 }

@@ -55,7 +55,7 @@ class Reporter {
 };
 
 std::string pack(const RankFacts& facts) {
-  std::string text = facts.host + "\n" + facts.device + "\n" + facts.cores + "\n";
+  std::string text = facts.host + "\n" + facts.device + "\n" + facts.cores + "\n" + (facts.trains ? "1" : "0") + "\n";
   for (std::int64_t count : facts.class_histogram) text += std::to_string(count) + " ";
   return text;
 }
@@ -66,6 +66,7 @@ RankFacts unpack(const std::string& text) {
   std::getline(lines, facts.host);
   std::getline(lines, facts.device);
   std::getline(lines, facts.cores);
+  lines >> facts.trains;
   for (std::int64_t count = 0; lines >> count;) facts.class_histogram.push_back(count);
   return facts;
 }
@@ -91,9 +92,9 @@ std::vector<std::string> describe_ranks(const std::vector<RankFacts>& ranks, int
   return warnings;
 }
 
-RunSummary summarise(const OptionValues& values, Transport& transport, const TrainingPlan& plan,
+RunSummary summarise(const OptionValues& values, Transport& transport, int count_of_workers, const TrainingPlan& plan,
                      const TrainingResult& result) {
-  const auto ranks = static_cast<std::size_t>(transport.size());
+  const auto ranks = static_cast<std::size_t>(transport.size()), workers = static_cast<std::size_t>(count_of_workers);
   const auto rank = static_cast<std::size_t>(transport.rank());
   std::vector<double> table(4 * ranks);
   table[4 * rank] = result.progress.seconds;
@@ -106,12 +107,13 @@ RunSummary summarise(const OptionValues& values, Transport& transport, const Tra
   summary.model = values.text("model");
   summary.data = values.text("data");
   summary.ranks = transport.size();
+  summary.workers = count_of_workers;
   summary.steps = plan.steps;
   summary.epochs = result.evaluation.epoch;
   summary.samples = result.progress.samples;
   for (std::size_t i = 0; i < ranks; ++i) {
     summary.seconds = std::max(summary.seconds, table[4 * i]);
-    summary.waiting_share += table[4 * i + 1] / static_cast<double>(ranks);
+    if (i < workers) summary.waiting_share += table[4 * i + 1] / static_cast<double>(workers);
     summary.bytes_per_rank = std::max(summary.bytes_per_rank, static_cast<std::int64_t>(table[4 * i + 2]));
     summary.peak_memory_bytes = std::max(summary.peak_memory_bytes, static_cast<std::int64_t>(table[4 * i + 3]));
   }
@@ -177,7 +179,7 @@ class TrainingRun {
     if (values_.has("run-dir")) job_->save_model(file("model.safetensors"));
     const ExchangeReport report = job_->parts().communicator.report();
     if (values_.has("run-dir") && !report.order.empty()) write_file_atomically(file("exchanges.order"), report.order);
-    RunSummary summary = summarise(values_, transport_, job_->plan(), result);
+    RunSummary summary = summarise(values_, transport_, job_->parts().sampler.ranks(), job_->plan(), result);
     summary.exchanges = report.exchanges;
     summary.staleness = report.staleness;
     while (!summary.staleness.empty() && summary.staleness.back() == 0) summary.staleness.pop_back();

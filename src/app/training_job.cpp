@@ -79,16 +79,17 @@ void TrainingJob::open_data() {
     }
   }
   const std::int64_t batch = values_.integer("batch", 1, std::int64_t{1} << 24);
+  const int workers =
+      count_workers(find_kind(communicator_kinds(), values_.text("communicator")), values_, transport_.size());
   const bool is_total = values_.text("batch-means") == "total";
-  if (is_total && batch % transport_.size() != 0) {
+  if (is_total && batch % workers != 0) {
     throw Error(ExitCode::kUsage, "--batch " + std::to_string(batch) + " --batch-means total cannot be divided by " +
-                                      std::to_string(transport_.size()) + " ranks; give a multiple");
+                                      std::to_string(workers) + " ranks; give a multiple");
   }
-  batch_per_rank_ = is_total ? batch / transport_.size() : batch;
+  batch_per_rank_ = is_total ? batch / workers : batch;
   const Sampling sampling = sampling_of(values_.text("sampling"));
   sampler_ = std::make_unique<Sampler>(
-      sampling, data_.train->size(), transport_.size(), batch_per_rank_,
-      static_cast<std::uint64_t>(values_.integer("seed", 0)),
+      sampling, data_.train->size(), workers, batch_per_rank_, static_cast<std::uint64_t>(values_.integer("seed", 0)),
       sampling == Sampling::kStratified ? labels_of(*data_.train) : std::vector<std::int32_t>());
 }
 
@@ -119,7 +120,7 @@ void TrainingJob::plan_steps() {
   }
   plan_.log_every_steps = values_.integer("log-every", 1);
   if (values_.has("slow-rank")) {
-    const SlowRank slow = parse_slow_rank(values_.text("slow-rank"), transport_.size());
+    const SlowRank slow = parse_slow_rank(values_.text("slow-rank"), sampler_->ranks());
     if (slow.rank == transport_.rank()) plan_.slow_factor = slow.factor;
   }
 }
@@ -149,7 +150,7 @@ void TrainingJob::plan_resumption() {
 
 double TrainingJob::learning_rate_scale() const {
   if (!traits_.averages_gradients) return 0;
-  if (values_.text("batch-means") == "per-rank") return transport_.size();
+  if (values_.text("batch-means") == "per-rank") return sampler_->ranks();
   if (values_.text("lr-scaling") == "none") return 1;
   throw Error(ExitCode::kUsage,
               "--lr-scaling " + values_.text("lr-scaling") +
@@ -209,7 +210,8 @@ double TrainingJob::epochs() const {
 
 RankFacts TrainingJob::facts() {
   Sampler sampler = *sampler_;
-  return {host_name(), "cpu", core_binding(), class_histogram(*data_.train, sampler, 0, transport_.rank())};
+  return {host_name(), "cpu", core_binding(), class_histogram(*data_.train, sampler, 0, transport_.rank()),
+          transport_.rank() < sampler.ranks()};
 }
 
 void TrainingJob::save_model(const std::string& path) {

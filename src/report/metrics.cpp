@@ -11,7 +11,8 @@ Json to_json(const RankFacts& facts, std::size_t rank) {
           {"host", facts.host},
           {"device", facts.device},
           {"cores", facts.cores},
-          {"class_histogram", facts.class_histogram}};
+          {"class_histogram", facts.class_histogram},
+          {"trains", facts.trains}};
 }
 
 Json to_json(int rank, const StepRecord& record) {

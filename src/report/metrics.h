@@ -1,7 +1,8 @@
 // metrics.jsonl: one JSON object a line, written by rank 0.
 //
 //   {"type": "header", "format": 1, "config": {option: text, …}, "communicator": …, "equation": …, "optimizer": …,
-//    "learning_rate": …, "ranks": [{"rank", "host", "device", "cores", "class_histogram": [samples of each class]}, …],
+//    "learning_rate": …, "ranks": [{"rank", "host", "device", "cores", "class_histogram": [samples of each class],
+//    "trains": whether, or it only keeps a center}, …],
 //    "model": …, "parameters": count, "train_samples", "test_samples", "classes"}
 //   {"type": "step", "rank", "step", "samples", "epoch", "loss", "learning_rate", "seconds", "computing", "exchanging",
 //    "waiting", "loading", "bytes"}                     fields as StepRecord; loss is null where a rank had no samples
@@ -12,9 +13,9 @@
 //
 // Step lines of one rank stand in the order of its steps. Rank 0's own are written within a second of the step (or the
 // next step, where it takes longer than the one before); those of the other ranks before each evaluation and, where
-// evaluations are rare, after 1000 of each rank: ranks that train on their own do not meet for the sake of this file.
-// So all lines of steps up to an evaluation stand before it, and a run that is killed has lost at most a second of rank
-// 0's. A line that was being written when the run was killed may lack its end.
+// evaluations are rare, after a million of each rank: ranks that train on their own do not meet for the sake of this
+// file. So all lines of steps up to an evaluation stand before it, and a run that is killed has lost at most a second
+// of rank 0's. A line that was being written when the run was killed may lack its end.
 #pragma once
 
 #include <filesystem>
@@ -32,6 +33,7 @@ struct RankFacts {
   std::string device;
   std::string cores;
   std::vector<std::int64_t> class_histogram;
+  bool trains = true;  // else it keeps a center and nothing else
 };
 
 struct RunHeader {

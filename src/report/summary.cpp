@@ -41,6 +41,7 @@ RunSummary summary_from(const Json& object) {
   object.at("model").get_to(summary.model);
   object.at("data").get_to(summary.data);
   object.at("ranks").get_to(summary.ranks);
+  summary.workers = object.value("workers", summary.ranks);
   object.at("steps").get_to(summary.steps);
   object.at("epochs").get_to(summary.epochs);
   object.at("samples").get_to(summary.samples);
@@ -83,6 +84,7 @@ Json to_json(const RunSummary& summary) {
           {"model", summary.model},
           {"data", summary.data},
           {"ranks", summary.ranks},
+          {"workers", summary.workers},
           {"steps", summary.steps},
           {"epochs", summary.epochs},
           {"samples", summary.samples},

@@ -119,6 +119,67 @@ TEST_P(EasgdAsync, alone_is_easgd_alone) {
   });
 }
 
+// The steepest curvature, 1.4, has lr h = 0.7 and the lowest bound, (4 - 2 lr h)/(4 - lr h) = 0.788: that of an odd
+// number of workers; even ones come near from above, 0.829 for 2.
+TEST_P(EasgdAsync, in_turns_converges_inside_the_bound_and_diverges_outside_for_any_number_of_workers) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const auto& [alpha, is_stable] : {std::pair{"0.75", true}, std::pair{"0.85", false}}) {
+      Worker worker(transport, "easgd-async",
+                    {{"tau", "1"}, {"alpha", alpha}, {"async-order", "round-robin"}, {"allow-unstable", "on"}},
+                    {.learning_rate = 0.5});
+      worker.begin();
+      worker.run(1000);
+      const std::vector<float> center = worker.consensus();
+      const float largest = std::abs(*std::ranges::max_element(
+          center, [](float a, float b) { return std::abs(a) < std::abs(b) || std::isnan(b); }));
+      if (is_stable) {
+        EXPECT_LT(largest, 10) << alpha;
+      } else {
+        EXPECT_FALSE(largest < 1e4) << alpha;
+      }
+      worker.communicator().finish();
+    }
+  });
+}
+
+// As alpha goes to 0, x - alpha (x - c) is x in float.
+TEST_P(EasgdAsync, without_a_pull_is_each_worker_alone) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const std::string communicator : {"easgd", "easgd-async"}) {
+      Worker elastic(transport, communicator, {{"tau", "1"}, {"alpha", "1e-30"}}, {.momentum = 0.9, .uneven = true});
+      Worker alone(transport, "none", {}, {.momentum = 0.9, .uneven = true});
+      elastic.begin();
+      alone.begin();
+      elastic.run(30);
+      alone.run(30);
+      EXPECT_EQ(elastic.x, alone.x) << communicator;
+      EXPECT_EQ(elastic.consensus(), Problem().start()) << communicator;
+      elastic.communicator().finish();
+    }
+  });
+}
+
+// An optimizer refuses Nesterov without momentum; 1e-30 of it is lost in float.
+TEST_P(EasgdAsync, with_nesterov_and_vanishing_momentum_is_plain_elastic_averaging) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const std::string communicator : {"easgd", "easgd-async"}) {
+      Given given = {{"tau", "2"}, {"alpha", "0.2"}};
+      if (communicator == "easgd-async") given.push_back({"async-order", "round-robin"});
+      Worker ahead(transport, communicator, given, {.momentum = 1e-30, .nesterov = true});
+      Worker plain(transport, communicator, given, {.momentum = 0});
+      ahead.begin();
+      ahead.run(30);
+      const std::vector<float> center = ahead.consensus();
+      ahead.communicator().finish();
+      plain.begin();
+      plain.run(30);
+      EXPECT_EQ(ahead.x, plain.x) << communicator;
+      EXPECT_EQ(center, plain.consensus()) << communicator;
+      plain.communicator().finish();
+    }
+  });
+}
+
 // With alpha = 1 worker and center change places: whole numbers stay whole, in whatever order.
 TEST_P(EasgdAsync, conserves_the_sum_of_workers_and_center_exactly_in_any_order) {
   on_ranks(GetParam(), [](Transport& transport) {
