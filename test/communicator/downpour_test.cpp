@@ -28,11 +28,6 @@ Given in_turns(const Given& more) {
   return given;
 }
 
-void expect_near(const std::vector<float>& actual, const Doubles& expected, double tolerance) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (std::size_t k = 0; k < actual.size(); ++k) ASSERT_NEAR(actual[k], expected[k], tolerance) << k;
-}
-
 class Downpour : public testing::TestWithParam<Ranks> {};
 
 // 100 steps of values of order 1 in float, in systems that contract.
@@ -201,47 +196,6 @@ TEST_P(Downpour, without_center_momentum_is_downpour_with_tau_one) {
     }
     const std::vector<float> c = pushes.consensus();
     expect_near(sends.consensus(), Doubles(c.begin(), c.end()), 1e-5);
-  });
-}
-
-TEST(DownpourAlone, without_center_momentum_has_the_bits_of_plain_sgd) {
-  on_ranks({"loopback", 1}, [](Transport& transport) {
-    Worker sgd(transport, "none", {}, {}), alone(transport, "mdownpour", {{"center-momentum", "0"}}, {});
-    for (Worker* each : {&sgd, &alone}) {
-      each->begin();
-      each->run(100);
-    }
-    EXPECT_EQ(alone.x, sgd.x);
-    EXPECT_EQ(alone.consensus(), sgd.x);
-  });
-}
-
-TEST(DownpourAlone, with_center_momentum_is_nesterovs_sgd) {
-  on_ranks({"loopback", 1}, [](Transport& transport) {
-    Worker sgd(transport, "none", {}, {.momentum = 0.9, .nesterov = true}),
-        alone(transport, "mdownpour", {{"center-momentum", "0.9"}}, {});
-    for (Worker* each : {&sgd, &alone}) {
-      each->begin();
-      each->run(100);
-    }
-    const std::vector<float> x = sgd.iterate();
-    expect_near(alone.consensus(), Doubles(x.begin(), x.end()), 1e-5);
-    expect_near(alone.x, Doubles(sgd.x.begin(), sgd.x.end()), 1e-5);
-  });
-}
-
-TEST(DownpourAlone, is_plain_sgd_after_each_exchange) {
-  on_ranks({"loopback", 1}, [](Transport& transport) {
-    for (const char* tau : {"1", "4"}) {
-      Worker sgd(transport, "none", {}, {.momentum = 0.5}),
-          alone(transport, "downpour", {{"tau", tau}}, {.momentum = 0.5});
-      for (Worker* each : {&sgd, &alone}) {
-        each->begin();
-        each->run(100);
-      }
-      expect_near(alone.x, Doubles(sgd.x.begin(), sgd.x.end()), 1e-6);
-      EXPECT_EQ(alone.consensus(), alone.x);
-    }
   });
 }
 
