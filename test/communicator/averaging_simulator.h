@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "near.h"
 #include "test/transport/ranks.h"
 #include "worker.h"
 
@@ -142,12 +143,6 @@ struct AveragingSimulator {
   double loss_since = 0;
   std::vector<WorkerLoss> losses;
 };
-
-// Float against double at values of order 1: what is simulated contracts, so roundings do not pile up.
-inline void expect_near(const std::vector<float>& actual, const Doubles& expected, double tolerance = 1e-5) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (std::size_t k = 0; k < actual.size(); ++k) ASSERT_NEAR(actual[k], expected[k], tolerance) << k;
-}
 
 struct AveragingCourse {
   std::int64_t tau = 1;

@@ -1,8 +1,7 @@
 // The DOWNPOUR methods once more, in double and in one process, written from their equations alone; workers in turns.
 #pragma once
 
-#include <gtest/gtest.h>
-
+#include "near.h"
 #include "simulator.h"
 
 namespace eave {
@@ -47,10 +46,5 @@ struct DownpourSimulator : Simulator {
   Doubles z, u;  // average of the center, its velocity
   std::int64_t updates = 0;
 };
-
-inline void expect_near(const std::vector<float>& actual, const Doubles& expected, double tolerance) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (std::size_t k = 0; k < actual.size(); ++k) ASSERT_NEAR(actual[k], expected[k], tolerance) << k;
-}
 
 }  // namespace eave

@@ -3,6 +3,7 @@
 
 #include "free_runs.h"
 #include "kernels/cpu/center.h"
+#include "near.h"
 
 namespace eave {
 namespace {
@@ -20,10 +21,6 @@ struct DoubleAverage {
   double rate;
   std::int64_t steps = 0;
 };
-
-void expect_near(const std::vector<float>& actual, const Doubles& expected, double tolerance) {
-  for (std::size_t k = 0; k < actual.size(); ++k) ASSERT_NEAR(actual[k], expected[k], tolerance) << k;
-}
 
 TEST(SequentialAverage, follows_the_iterates_of_any_optimizer_in_double_for_100_steps) {
   on_ranks(kAlone, [](Transport& transport) {
