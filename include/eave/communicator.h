@@ -99,7 +99,7 @@ class Communicator {
 struct CommunicatorTraits {
   bool averages_gradients = false;  // a step works on the batches of all ranks: the learning rate may scale with them
   bool has_center = false;          // consensus() is a variable of its own, not the replica's parameters
-  bool resets_to_center = false;  // reset_to_center may be called: the consensus is where the next exchange meets
+  bool resets_to_center = false;    // reset_to_center may be called: the consensus is where the next exchange meets
   // False: the method moves the parameters itself, by the gradients; updates() is never true. Of the optimizer's
   // options only --weight-decay has a meaning.
   bool uses_optimizer = true;

@@ -34,7 +34,7 @@ class OptionValues {
   };
 
   void declare(const OptionSpec& spec);  // throws Error(kInternal) when a name is declared twice with another meaning
-  void set_default(std::string_view name, std::string text);  // a value that was set stays
+  void set_default(std::string_view name, std::string text);              // a value that was set stays
   void set(std::string_view name, std::string text, std::string source);  // Error(kUsage) for an unknown name or value
 
   bool has(std::string_view name) const;    // set, or has a default

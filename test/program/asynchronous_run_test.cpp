@@ -19,7 +19,9 @@ std::string quick(const std::string& more) {
 
 TEST(AsynchronousRun, is_repeated_bit_for_bit_by_its_order_of_exchanges) {
   const Place place;
-  for (const std::string ranks : {"--ranks 3 ", "--ranks 3 --center-ranks 1 "}) {
+  const std::string drops = "--ranks 3 --lr-schedule step --lr-step-epochs 0.5 --on-drop reset-to-center ";
+  for (const std::string& ranks :
+       {std::string("--ranks 3 "), std::string("--ranks 3 --center-ranks 1 "), drops, drops + "--center-ranks 1 "}) {
     ASSERT_EQ(place.eave(quick(ranks + "--run-dir free --overwrite")).code, 0);
     const Ended replayed = place.eave(quick(ranks + "--replay free/exchanges.order --run-dir again --overwrite"));
     ASSERT_EQ(replayed.code, 0) << replayed.errors;

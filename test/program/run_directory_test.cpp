@@ -49,10 +49,13 @@ const std::set<std::string> kSummary = {"communicator",
                                         "model",
                                         "data",
                                         "ranks",
+                                        "workers",
                                         "steps",
                                         "epochs",
                                         "samples",
                                         "peak_memory_bytes",
+                                        "exchanges",
+                                        "staleness",
                                         "evaluation"};
 
 void expect_scores(const Json& evaluation) {
