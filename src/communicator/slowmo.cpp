@@ -27,13 +27,13 @@ OuterStep slow_step(double momentum, double rate, double learning_rate) {
 
 OuterSettings resolve_slowmo(const OptionValues& values) {
   OuterSettings settings = outer_settings_in(values);
-  const double momentum = real_in(values, "slow-momentum", 0, 1), rate = outer_rate_in(values, "slow-rate");
+  const double momentum = real_in(values, "slowmo-momentum", 0, 1), rate = outer_rate_in(values, "slowmo-rate");
   settings.step = [momentum, rate](double learning_rate) { return slow_step(momentum, rate, learning_rate); };
   settings.formula = "u <- beta_s u + G / gamma;  c <- c - a gamma u;  x_i <- c;  gamma = lr of the step before";
   settings.numbers = "beta_s = " + number_text(momentum) + ", a = " + number_text(rate);
   settings.factor = rate;
   settings.factor_symbol = "a";
-  settings.factor_option = "slow-rate";
+  settings.factor_option = "slowmo-rate";
   settings.outer_momentum = momentum;
   settings.momentum_symbol = "beta_s";
   return settings;
@@ -49,9 +49,9 @@ CommunicatorKind describe_communicator_slowmo() {
   return {"slowmo",
           "workers train on their own; every tau steps their mean moves the center with slow momentum",
           {.has_center = true, .resets_to_center = true},
-          outer_options("10", {{"slow-momentum", OptionType::kReal, "0.7",
+          outer_options("10", {{"slowmo-momentum", OptionType::kReal, "0.7",
                                 "beta_s, of the center from exchange to exchange, below 1"},
-                               {"slow-rate", OptionType::kReal, "1", "a, of the way of the workers' mean"}}),
+                               {"slowmo-rate", OptionType::kReal, "1", "a, of the way of the workers' mean"}}),
           make_slowmo};
 }
 

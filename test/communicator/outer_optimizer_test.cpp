@@ -98,7 +98,7 @@ TEST(OuterStability, converges_just_inside_the_bound_and_diverges_just_outside) 
   for (const double m : kMomenta) {
     const std::string momentum = std::to_string(m);
     expect_turning_point("bmuf", "block-rate", {{"block-momentum", momentum}}, 2 * (1 + m));
-    expect_turning_point("slowmo", "slow-rate", {{"slow-momentum", momentum}}, 2 * (1 + m));
+    expect_turning_point("slowmo", "slowmo-rate", {{"slowmo-momentum", momentum}}, 2 * (1 + m));
     expect_turning_point("diloco", "outer-rate", {{"outer-momentum", momentum}}, 2 * (1 + m) / (1 + 2 * m));
     if (m == 0) continue;
     expect_turning_point("bmuf", "block-rate", {{"block-momentum", momentum}, {"block-nesterov", "on"}},
@@ -113,7 +113,7 @@ TEST(OuterStability, is_on_the_card_and_warned_of_from_the_bound_on) {
        {{"block-momentum", "0.5"}, {"block-nesterov", "on"}},
        "block-rate",
        "2 (1 + eta_b) / (1 + 2 eta_b) = 1.5"},
-      {"slowmo", {{"slow-momentum", "0.5"}}, "slow-rate", "2 (1 + beta_s) = 3"},
+      {"slowmo", {{"slowmo-momentum", "0.5"}}, "slowmo-rate", "2 (1 + beta_s) = 3"},
       {"diloco", {{"outer-momentum", "0.5"}}, "outer-rate", "2 (1 + mu) / (1 + 2 mu) = 1.5"}};
   for (const auto& [name, given, rate, limit] : each) {
     Given inside = given, outside = given;
@@ -135,7 +135,7 @@ TEST(Slowmo, follows_its_equation_under_a_schedule_and_steps_by_a_G_where_the_ra
   on_ranks({"loopback", 1}, [](Transport& transport) {
     std::vector<std::string> warnings;
     const auto slowmo =
-        make(transport, "slowmo", {{"tau", "1"}, {"slow-momentum", "0.5"}, {"slow-rate", "0.75"}}, warnings);
+        make(transport, "slowmo", {{"tau", "1"}, {"slowmo-momentum", "0.5"}, {"slowmo-rate", "0.75"}}, warnings);
     std::vector<float> x(3, 1), g(3);
     slowmo->begin({x, g, {}, {}});
     double c = 1, u = 0;
@@ -183,9 +183,9 @@ std::string refusal(const std::string& name, const Given& given) {
 
 TEST(OuterInput, out_of_range_is_refused_on_all_ranks_with_what_would_be_right) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> momenta = {
-      {"bmuf", {"block-momentum"}}, {"slowmo", {"slow-momentum"}}, {"diloco", {"outer-momentum"}}};
+      {"bmuf", {"block-momentum"}}, {"slowmo", {"slowmo-momentum"}}, {"diloco", {"outer-momentum"}}};
   const std::vector<std::pair<std::string, std::string>> rates = {
-      {"bmuf", "block-rate"}, {"slowmo", "slow-rate"}, {"diloco", "outer-rate"}};
+      {"bmuf", "block-rate"}, {"slowmo", "slowmo-rate"}, {"diloco", "outer-rate"}};
   for (const auto& [name, options] : momenta) {
     for (const char* text : {"-0.1", "1", "1.5"}) {
       EXPECT_NE(refusal(name, {{options[0], text}}).find("at least 0 and below 1"), std::string::npos) << text;

@@ -39,7 +39,7 @@ std::vector<OuterMethod> outer_methods() {
           bmuf({{"block-momentum", "0.3"}, {"block-rate", "0.8"}}, third, 0.8, false),
           bmuf({{"block-momentum", "0.3"}, {"block-rate", "1.2"}, {"block-nesterov", "on"}}, third, 1.2, true),
           slowmo({}, 0.7, 1),
-          slowmo({{"slow-momentum", "0.4"}, {"slow-rate", "0.8"}}, 0.4, 0.8),
+          slowmo({{"slowmo-momentum", "0.4"}, {"slowmo-rate", "0.8"}}, 0.4, 0.8),
           diloco({}, 0.7, 0.9),
           diloco({{"outer-rate", "0.9"}, {"outer-momentum", "0.5"}}, 0.9, 0.5)};
 }
@@ -58,7 +58,7 @@ Given with(Given given, const Given& more) {
 // With these numbers each is plain averaging.
 std::vector<std::pair<std::string, Given>> plain_averaging() {
   return {{"bmuf", {{"block-momentum", "0"}, {"block-rate", "1"}}},
-          {"slowmo", {{"slow-momentum", "0"}, {"slow-rate", "1"}}},
+          {"slowmo", {{"slowmo-momentum", "0"}, {"slowmo-rate", "1"}}},
           {"diloco", {{"outer-momentum", "0"}, {"outer-rate", "1"}}}};
 }
 

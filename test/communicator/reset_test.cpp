@@ -149,7 +149,7 @@ TEST_P(Reset, of_outer_methods_follows_the_simulator) {
         kToCenter);
   }
   expect_followed<AveragingSimulator>(
-      GetParam(), "slowmo", {{"tau", "3"}, {"slow-momentum", "0.5"}, {"worker-momentum", "local"}}, false,
+      GetParam(), "slowmo", {{"tau", "3"}, {"slowmo-momentum", "0.5"}, {"worker-momentum", "local"}}, false,
       [](AveragingSimulator& twin, std::int64_t t) { twin.slowmo_step(t, 3, 0.5, 1, "local"); }, kToCenter);
   expect_followed<AveragingSimulator>(
       GetParam(), "diloco", {{"tau", "3"}, {"outer-rate", "0.7"}, {"outer-momentum", "0.5"}}, false,
