@@ -40,22 +40,10 @@ struct Metrics {
 };
 
 const std::set<std::string> kScores = {"center", "mean_of_workers", "first_worker", "best_worker"};
-const std::set<std::string> kSummary = {"communicator",
-                                        "test_accuracy",
-                                        "seconds",
-                                        "samples_per_second",
-                                        "bytes_per_rank",
-                                        "waiting_share",
-                                        "model",
-                                        "data",
-                                        "ranks",
-                                        "workers",
-                                        "steps",
-                                        "epochs",
-                                        "samples",
-                                        "peak_memory_bytes",
-                                        "exchanges",
-                                        "staleness",
+const std::set<std::string> kSummary = {"communicator",   "test_accuracy",     "seconds",   "samples_per_second",
+                                        "bytes_per_rank", "waiting_share",     "model",     "data",
+                                        "ranks",          "workers",           "steps",     "epochs",
+                                        "samples",        "peak_memory_bytes", "exchanges", "staleness",
                                         "evaluation"};
 
 void expect_scores(const Json& evaluation) {
