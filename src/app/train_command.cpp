@@ -161,11 +161,10 @@ class TrainingRun {
  public:
   TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport)
       : line_(line), values_(values), transport_(transport) {
+    // First of all, as a rank that refuses its options does: refuse_to_run.
+    agree(transport, [&] { check_outputs(values); });
     const std::vector<std::string> hosts = transport.all_gather(host_name());
-    agree(transport, [&] {
-      check_outputs(values);
-      job_ = std::make_unique<TrainingJob>(values, transport, transport, hosts);
-    });
+    agree(transport, [&] { job_ = std::make_unique<TrainingJob>(values, transport, transport, hosts); });
     // By itself: an earlier run is replaced only when nothing stands in the way of this one on any rank.
     agree(transport, [&] {
       if (is_first()) prepare_outputs();
