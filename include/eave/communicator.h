@@ -119,7 +119,7 @@ struct CommunicatorContext {
   std::vector<std::string> hosts = {};  // of every rank, in rank order; empty: all on one
 };
 
-// A member of the communicator family: one file in src/communicator and one word in its CMake list.
+// A member of the communicator family: one file in src/communicator/methods and one word in its CMake list.
 struct CommunicatorKind {
   std::string name;
   std::string summary;

@@ -1,122 +1,12 @@
 #include "app/command_line.h"
 
 #include <algorithm>
-#include <boost/program_options.hpp>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
-#include "base/files.h"
+#include "app/assignments.h"
 #include "eave/check.h"
 
 namespace eave {
 namespace {
-
-namespace po = boost::program_options;
-
-constexpr std::string_view kEnvironmentPrefix = "EAVE_";
-constexpr std::size_t kConfigLimitBytes = std::size_t{1} << 20;
-
-struct Assignment {
-  std::string name, text, source;
-};
-
-po::options_description describe_to_boost(const OptionValues& values) {
-  po::options_description description;
-  for (const auto& [name, entry] : values.entries()) {
-    auto* value = po::value<std::string>();
-    if (entry.spec.type == OptionType::kFlag) value->implicit_value("on");
-    description.add_options()(name.c_str(), value, entry.spec.help.c_str());
-  }
-  return description;
-}
-
-std::string joined_value(const po::option& option) { return option.value.empty() ? "" : option.value.back(); }
-
-bool is_flag(const OptionValues& values, const std::string& name) {
-  const auto found = values.entries().find(name);
-  return found != values.entries().end() && found->second.spec.type == OptionType::kFlag;
-}
-
-void require_value(const OptionValues& values, const Assignment& assignment) {
-  const auto found = values.entries().find(assignment.name);
-  if (found == values.entries().end() || found->second.spec.type == OptionType::kFlag || !assignment.text.empty())
-    return;
-  throw Error(ExitCode::kUsage,
-              "--" + assignment.name + " (" + assignment.source + ") needs a value: " + found->second.spec.help);
-}
-
-std::vector<Assignment> from_command_line(const std::vector<std::string>& words, const OptionValues& values) {
-  const auto style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing &
-                     ~po::command_line_style::allow_short;
-  std::vector<Assignment> assignments;
-  try {
-    const po::options_description description = describe_to_boost(values);
-    const auto parsed = po::command_line_parser(words).options(description).style(style).allow_unregistered().run();
-    for (const po::option& option : parsed.options) {
-      // The value of a misspelt option looks like a stray word: name the option instead.
-      if (option.unregistered && !option.string_key.empty()) return {{option.string_key, "", "command line"}};
-    }
-    for (const po::option& option : parsed.options) {
-      if (option.position_key >= 0 || option.string_key.empty()) {
-        throw Error(ExitCode::kUsage,
-                    "unexpected word '" + joined_value(option) + "'; options begin with --, see --help");
-      }
-      std::string text = joined_value(option);
-      if (text.empty() && is_flag(values, option.string_key)) text = "on";
-      assignments.push_back({option.string_key, text, "command line"});
-    }
-  } catch (const po::error& error) {
-    throw Error(ExitCode::kUsage, std::string(error.what()) + "; see --help");
-  }
-  return assignments;
-}
-
-std::vector<Assignment> from_file(const std::string& path, const OptionValues& values) {
-  std::istringstream text(read_file(path, kConfigLimitBytes));
-  std::vector<Assignment> assignments;
-  try {
-    for (const po::option& option : po::parse_config_file(text, describe_to_boost(values), true).options) {
-      if (option.string_key == "config") {
-        throw Error(ExitCode::kUsage, path + ": a configuration file cannot name another one");
-      }
-      assignments.push_back({option.string_key, joined_value(option), "file " + path});
-    }
-  } catch (const po::error& error) {
-    throw Error(ExitCode::kUsage, path + ": " + error.what() + "; expected lines such as 'tau = 10'");
-  }
-  return assignments;
-}
-
-std::vector<Assignment> from_environment(const char* const* environment) {
-  std::vector<Assignment> assignments;
-  for (; environment != nullptr && *environment != nullptr; ++environment) {
-    const std::string_view variable = *environment;
-    const std::size_t equals = variable.find('=');
-    if (!variable.starts_with(kEnvironmentPrefix) || equals == std::string_view::npos) continue;
-    std::string name(variable.substr(kEnvironmentPrefix.size(), equals - kEnvironmentPrefix.size()));
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return c == '_' ? '-' : static_cast<char>(std::tolower(c)); });
-    assignments.push_back(
-        {name, std::string(variable.substr(equals + 1)), "environment " + std::string(variable.substr(0, equals))});
-  }
-  return assignments;
-}
-
-std::string text_of(const std::vector<Assignment>& assignments, const std::string& name) {
-  std::string text;
-  for (const Assignment& assignment : assignments) {
-    if (assignment.name == name) text = assignment.text;
-  }
-  return text;
-}
-
-void assign(OptionValues& values, const std::vector<Assignment>& assignments) {
-  for (const Assignment& assignment : assignments) {
-    require_value(values, assignment);
-    values.set(assignment.name, assignment.text, assignment.source);
-  }
-}
 
 // A configuration file has no quotes: a value ends with its line or at #, and the spaces around it are not its own.
 void require_writable(const OptionValues::Entry& entry) {
