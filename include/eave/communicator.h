@@ -44,6 +44,7 @@ struct ExchangeReport {
   std::int64_t exchanges = 0;           // of each worker
   std::vector<std::int64_t> staleness;  // [k]: how often k exchanges of others lay between two of a worker
   std::string order;                    // rank 0: the file exchanges.order, for a replay
+  bool order_is_too_long = false;       // more than 256 MiB: it was not kept
 };
 
 // Called by the one compute thread of a rank, in this order: begin, then per step [before_gradients, gradient_weight,

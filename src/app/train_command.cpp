@@ -183,6 +183,9 @@ class TrainingRun {
     summary.staleness = report.staleness;
     while (!summary.staleness.empty() && summary.staleness.back() == 0) summary.staleness.pop_back();
     if (is_first()) finish(summary);
+    if (is_first() && report.order_is_too_long) {
+      std::puts("the order of exchanges was not kept, for it has more than 256 MiB: this run cannot be replayed");
+    }
   }
 
  private:

@@ -13,6 +13,7 @@ namespace eave {
 namespace {
 
 constexpr std::int64_t kSmallestShard = 16;
+constexpr std::int64_t kLongestOrder = std::int64_t{1} << 27;  // exchanges of all shards: 256 MiB
 
 // Exchanges of one worker before step `step`.
 std::int64_t exchanges_before(std::int64_t step, const AsyncSettings& settings) {
@@ -155,6 +156,7 @@ ExchangeOrder AsyncCenter::order() const {
   order.workers = workers();
   order.exchanges = exchanges_of_worker(settings_) * workers();
   order.exchanges_before = exchanges_before(settings_.first_step, settings_) * workers();
+  order.is_kept = keeps_order();
   if (settings_.log) order.replay = settings_.log->order;
   return order;
 }
@@ -208,10 +210,26 @@ void AsyncCenter::finish() {
 }
 
 void AsyncCenter::write_report() {
-  const std::string bytes = shards_->order_bytes();
-  std::string all;
-  for (const std::string& each : transport_.all_gather(bytes)) all += each;
   report_.exchanges = exchanges_before(settings_.steps, settings_);
+  report_.order_is_too_long = settings_.first_step == 0 && !keeps_order();
+  if (keeps_order()) write_order();
+  const std::vector<std::int64_t>& counts = shards_->staleness();
+  const std::string mine(reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(std::int64_t));
+  const std::string first = transport_.all_gather(mine)[static_cast<std::size_t>(layout_->owners().front())];
+  report_.staleness.resize(first.size() / sizeof(std::int64_t));
+  std::memcpy(report_.staleness.data(), first.data(), first.size());
+}
+
+// A resumed run's order would not be that of a whole run.
+bool AsyncCenter::keeps_order() const {
+  const auto shards = static_cast<std::int64_t>(layout_->shards());
+  return settings_.first_step == 0 &&
+         (shards == 0 || exchanges_of_worker(settings_) * workers() <= kLongestOrder / shards);
+}
+
+void AsyncCenter::write_order() {
+  std::string all;
+  for (const std::string& each : transport_.all_gather(shards_->order_bytes())) all += each;
   ExchangeLog log;
   log.settings = settings_.settings;
   log.workers = workers();
@@ -219,12 +237,7 @@ void AsyncCenter::write_report() {
   log.order.resize(all.size() / sizeof(std::uint16_t));
   std::memcpy(log.order.data(), all.data(), all.size());
   log.exchanges = log.shards > 0 ? static_cast<std::int64_t>(log.order.size()) / log.shards : 0;
-  if (settings_.first_step == 0 && transport_.rank() == 0) report_.order = encode(log);
-  const std::vector<std::int64_t>& counts = shards_->staleness();
-  const std::string mine(reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(std::int64_t));
-  const std::string first = transport_.all_gather(mine)[static_cast<std::size_t>(layout_->owners().front())];
-  report_.staleness.resize(first.size() / sizeof(std::int64_t));
-  std::memcpy(report_.staleness.data(), first.data(), first.size());
+  if (transport_.rank() == 0) report_.order = encode(log);
 }
 
 }  // namespace eave

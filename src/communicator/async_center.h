@@ -75,6 +75,8 @@ class AsyncCenter : public Communicator {
   void open_center();
   void take_snapshot();
   void write_report();
+  bool keeps_order() const;
+  void write_order();
 
   Transport& transport_;
   const AsyncSettings settings_;

@@ -24,7 +24,9 @@ CenterShards::CenterShards(const CenterLayout& layout, int rank, const std::vect
       shards_[i].vectors.push_back(kept_.back().slice().subspan(shard.begin - kept.begin, shard.size));
     }
   }
-  for (Shard& shard : shards_) shard.order.reserve(static_cast<std::size_t>(order_.exchanges));
+  if (order_.is_kept) {
+    for (Shard& shard : shards_) shard.order.reserve(static_cast<std::size_t>(order_.exchanges));
+  }
   if (first_ > 0 || shards_.empty()) return;
   last_exchange_.assign(static_cast<std::size_t>(order_.workers), -1);
   staleness_.assign(kMostStale + 1, 0);
@@ -36,15 +38,15 @@ bool CenterShards::answer(int from, std::int64_t key, Slice values) {
              "a message of worker " + std::to_string(from) + " to shard " + std::to_string(key));
   if (!is_turn_of(from, index)) return false;
   Shard& shard = shards_[index];
-  const auto exchanges = static_cast<std::int64_t>(shard.order.size());
+  const std::int64_t exchanges = shard.exchanges++;
   rule_(shard.vectors, values, order_.exchanges_before + exchanges);
-  shard.order.push_back(static_cast<std::uint16_t>(from));
+  if (order_.is_kept) shard.order.push_back(static_cast<std::uint16_t>(from));
   if (index == 0 && !staleness_.empty()) count_staleness(from, exchanges);
   return true;
 }
 
 bool CenterShards::is_turn_of(int worker, std::size_t shard) const {
-  const std::size_t exchanges = shards_[shard].order.size();
+  const auto exchanges = static_cast<std::size_t>(shards_[shard].exchanges);
   switch (order_.kind) {
     case ExchangeOrder::Kind::kFree:
       return true;

@@ -24,6 +24,7 @@ struct ExchangeOrder {
   int workers = 1;
   std::int64_t exchanges = 0;               // of each shard in this run; 0: not known
   std::int64_t exchanges_before = 0;        // of each shard, in the run that this one resumes
+  bool is_kept = true;                      // for order_bytes()
   std::span<const std::uint16_t> replay{};  // [shards of the center][exchanges]: the worker whose turn it is
 };
 
@@ -47,7 +48,8 @@ class CenterShards final : public Service {
  private:
   struct Shard {
     std::vector<Slice> vectors;
-    std::vector<std::uint16_t> order;  // so far
+    std::int64_t exchanges = 0;        // so far
+    std::vector<std::uint16_t> order;  // of them, where it is kept
   };
   bool is_turn_of(int worker, std::size_t shard) const;
   void count_staleness(int worker, std::int64_t exchanges);

@@ -223,6 +223,20 @@ TEST_P(EasgdAsync, counts_every_exchange_once_and_its_staleness) {
   });
 }
 
+TEST_P(EasgdAsync, keeps_no_order_of_exchanges_that_would_not_fit_into_memory) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const auto& [steps, is_kept] : {std::pair{std::int64_t{1} << 40, false}, std::pair{std::int64_t{8}, true}}) {
+      Worker worker(transport, "easgd-async", in_turns(2), {.steps = steps});
+      worker.begin();
+      worker.run(8);
+      worker.communicator().finish();
+      const ExchangeReport report = worker.communicator().report();
+      EXPECT_EQ(report.order_is_too_long, !is_kept);
+      EXPECT_EQ(!report.order.empty(), is_kept && transport.rank() == 0);
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, EasgdAsync, testing::ValuesIn(ranks_under_test()), name_of_ranks);
 
 }  // namespace
