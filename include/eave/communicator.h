@@ -41,10 +41,10 @@ struct CommunicatorCosts {
 
 // What an asynchronous method has to tell at the end of a run; empty for all others.
 struct ExchangeReport {
-  std::int64_t exchanges = 0;           // of each worker
+  std::int64_t exchanges = 0;           // of this worker, since the run began or was resumed
   std::vector<std::int64_t> staleness;  // [k]: how often k exchanges of others lay between two of a worker
   std::string order;                    // rank 0: the file exchanges.order, for a replay
-  bool order_is_too_long = false;       // more than 256 MiB: it was not kept
+  bool order_is_too_long = false;       // more than 64 MiB: it was not kept
 };
 
 // Called by the one compute thread of a rank, in this order: begin, then per step [before_gradients, gradient_weight,
@@ -77,6 +77,8 @@ class Communicator {
   // The model that is evaluated and saved: the center, or the parameters. Collective; waits for what is in flight.
   // The slice stays valid and unchanged until the next step.
   virtual ConstSlice consensus() = 0;
+  // Whether that is rank 0's worker and nobody else's: then its batch-norm statistics go with it.
+  virtual bool consensus_is_first_worker() const { return false; }
   // Collective, between steps: every replica begins anew from the consensus and from rest. Parameters become
   // consensus(), the optimizer's vectors 0, and what the method keeps of steps since the last exchange is forgotten.
   // Only where the method's traits say so. An exchange in flight arrives first. An elastic method's sum of workers and
@@ -118,6 +120,7 @@ struct CommunicatorContext {
   // Options of the run that its numbers depend on, as resolved: name and text.
   std::vector<std::pair<std::string, std::string>> settings = {};
   std::vector<std::string> hosts = {};  // of every rank, in rank order; empty: all on one
+  int optimizer_vectors = -1;           // that the replica will have; -1: begin() will tell
 };
 
 // A member of the communicator family: one file in src/communicator/methods and one word in its CMake list.

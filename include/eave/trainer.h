@@ -103,6 +103,8 @@ EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan);
 // batch is normalised by its own mean and variance, as in training. The result is the mean and the (biased) variance of
 // all their samples, and the same for every number of ranks but for rounding. At most one pass over the training set.
 std::vector<float> statistics_for(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice parameters);
+// Collective: those for the communicator's consensus; where that is rank 0's worker, its own instead of an average.
+std::vector<float> statistics_for_consensus(const TrainingParts& parts, const TrainingPlan& plan);
 
 // Collective: batch-norm statistics of the mixture of all ranks' data: mean = E[mean_i], var = E[var_i] + Var[mean_i].
 // `weight`: of this rank's in the mixture.

@@ -184,7 +184,7 @@ class TrainingRun {
     while (!summary.staleness.empty() && summary.staleness.back() == 0) summary.staleness.pop_back();
     if (is_first()) finish(summary);
     if (is_first() && report.order_is_too_long) {
-      std::puts("the order of exchanges was not kept, for it has more than 256 MiB: this run cannot be replayed");
+      std::puts("the order of exchanges was not kept, for it has more than 64 MiB: this run cannot be replayed");
     }
   }
 

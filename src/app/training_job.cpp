@@ -84,7 +84,7 @@ void TrainingJob::open_data() {
   const bool is_total = values_.text("batch-means") == "total";
   if (is_total && batch % workers != 0) {
     throw Error(ExitCode::kUsage, "--batch " + std::to_string(batch) + " --batch-means total cannot be divided by " +
-                                      std::to_string(workers) + " ranks; give a multiple");
+                                      std::to_string(workers) + " ranks that train; give a multiple");
   }
   batch_per_rank_ = is_total ? batch / workers : batch;
   const Sampling sampling = sampling_of(values_.text("sampling"));
@@ -177,9 +177,9 @@ void TrainingJob::plan_drops() {
     for (const CommunicatorKind& kind : communicator_kinds()) {
       if (kind.traits.resets_to_center) with += (with.empty() ? "" : ", ") + kind.name;
     }
-    throw Error(ExitCode::kUsage, "--on-drop reset-to-center has no effect with --communicator " +
-                                      values_.text("communicator") +
-                                      ": it has no center that workers could begin anew from; these have one: " + with);
+    throw Error(ExitCode::kUsage,
+                "--on-drop reset-to-center has no effect with --communicator " + values_.text("communicator") +
+                    ": what it evaluates is no place where its workers could begin anew; that of these is: " + with);
   }
   constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
   if (schedule_->drops(kEver) == 0) {
@@ -194,10 +194,10 @@ void TrainingJob::plan_drops() {
 }
 
 void TrainingJob::build_communicator(const std::vector<std::string>& hosts) {
-  communicator_ =
-      find_kind(communicator_kinds(), values_.text("communicator"))
-          .make({transport_, values_, schedule_->learning_rate(0), warnings_, plan_.steps, plan_.first_step,
-                 static_cast<std::uint64_t>(values_.integer("seed", 0)), settings_of_numbers(values_), hosts});
+  communicator_ = find_kind(communicator_kinds(), values_.text("communicator"))
+                      .make({transport_, values_, schedule_->learning_rate(0), warnings_, plan_.steps, plan_.first_step,
+                             static_cast<std::uint64_t>(values_.integer("seed", 0)), settings_of_numbers(values_),
+                             hosts, static_cast<int>(replica_->view().optimizer.size())});
 }
 
 TrainingParts TrainingJob::parts() {
@@ -216,7 +216,7 @@ RankFacts TrainingJob::facts() {
 
 void TrainingJob::save_model(const std::string& path) {
   const ConstSlice consensus = communicator_->consensus();
-  const std::vector<float> statistics = statistics_for(parts(), plan_, consensus);
+  const std::vector<float> statistics = statistics_for_consensus(parts(), plan_);
   if (transport_.rank() != 0) return;
   std::vector<NamedArray> arrays = named_arrays(model_->parameters(), consensus);
   for (const NamedArray& array : named_arrays(model_->statistics(), statistics)) arrays.push_back(array);

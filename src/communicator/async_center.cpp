@@ -1,6 +1,7 @@
 #include "communicator/async_center.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -13,7 +14,7 @@ namespace eave {
 namespace {
 
 constexpr std::int64_t kSmallestShard = 16;
-constexpr std::int64_t kLongestOrder = std::int64_t{1} << 27;  // exchanges of all shards: 256 MiB
+constexpr std::int64_t kLongestOrder = std::int64_t{1} << 25;  // exchanges of all shards: 64 MiB
 
 // Exchanges of one worker before step `step`.
 std::int64_t exchanges_before(std::int64_t step, const AsyncSettings& settings) {
@@ -37,9 +38,12 @@ void read_replay(const CommunicatorContext& context, AsyncSettings& settings) {
     refuse_option(context.values, "async-order", "has no effect with --replay, which gives the order");
   }
   if (context.first_step > 0) {
-    refuse_option(context.values, "replay", "cannot be had with --resume: an order is that of a whole run");
+    refuse_option(
+        context.values, "replay",
+        "cannot be had with --resume: it gives the order of a whole run; without it, this one goes on in free order");
   }
-  const std::string& path = context.values.text("replay");
+  std::filesystem::path path = context.values.text("replay");
+  if (std::filesystem::is_directory(path)) path /= "exchanges.order";
   settings.log = std::make_shared<const ExchangeLog>(read_exchange_log(path));
   settings.order = ExchangeOrder::Kind::kReplay;
   require_same_run(*settings.log, settings.settings, settings.workers, path);
@@ -100,12 +104,14 @@ std::string describe_order(const AsyncSettings& settings) {
 
 std::string describe_async(const AsyncSettings& settings) {
   const int center_ranks = settings.center_ranks;
+  const std::string shards =
+      ", in shards of " + std::to_string(settings.shard_size * sizeof(float)) + " bytes dealt out";
   return "order of exchanges " + describe_order(settings) + "; center on " +
-         (center_ranks == 0 ? "all ranks, in shards"
+         (center_ranks == 0 ? "all ranks" + shards
           : center_ranks == 1
-              ? "rank " + std::to_string(settings.workers) + ", which does not train"
+              ? "rank " + std::to_string(settings.workers) + ", which does not train" + shards
               : "ranks " + std::to_string(settings.workers) + " to " +
-                    std::to_string(settings.workers + center_ranks - 1) + ", in shards; they do not train");
+                    std::to_string(settings.workers + center_ranks - 1) + ", which do not train" + shards);
 }
 
 AsyncCenter::AsyncCenter(Transport& transport, AsyncSettings settings, CenterRule rule, Vectors vectors)
@@ -139,7 +145,19 @@ void AsyncCenter::begin(const ReplicaView& replica) {
     requests_.push_back(
         {layout_->owner(shard), static_cast<std::int64_t>(shard), cut(message_.slice(), layout_->shard(shard))});
   }
+  // Workers that come at the same time begin at different owners. In turns, a common order lets them follow each other.
+  if (settings_.order != ExchangeOrder::Kind::kRoundRobin && is_worker()) {
+    const std::size_t first =
+        layout_->shards() * static_cast<std::size_t>(transport_.rank()) / static_cast<std::size_t>(workers());
+    std::ranges::rotate(requests_, requests_.begin() + static_cast<std::ptrdiff_t>(first));
+  }
   begin_worker();
+}
+
+void AsyncCenter::wait_in(const std::function<void()>& collective) {
+  const auto start = std::chrono::steady_clock::now();
+  collective();
+  seconds_waiting_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 // What state() was lent for, a checkpoint to be restored, has been written between begin and the first step.
@@ -147,7 +165,7 @@ void AsyncCenter::open_center() {
   std::vector<ConstSlice> vectors;
   for (const Buffer& snapshot : snapshots_) vectors.push_back(snapshot.slice());
   shards_ = std::make_unique<CenterShards>(*layout_, transport_.rank(), vectors, rule_, order());
-  transport_.serve(shards_.get());
+  wait_in([this] { transport_.serve(shards_.get()); });
 }
 
 ExchangeOrder AsyncCenter::order() const {
@@ -163,12 +181,14 @@ ExchangeOrder AsyncCenter::order() const {
 
 void AsyncCenter::before_gradients(const Step& step) {
   if (!shards_) open_center();
+  is_snapshot_of_now_ = false;
   if (is_worker()) before_gradients_of_worker(step);
 }
 
 void AsyncCenter::send() {
   exchange_ = transport_.request(requests_);
   in_flight_ = true;
+  ++exchanges_;
 }
 
 void AsyncCenter::settle() {
@@ -190,7 +210,8 @@ void AsyncCenter::take_snapshot() {
 
 ConstSlice AsyncCenter::consensus() {
   settle();
-  if (shards_) take_snapshot();
+  if (shards_ && !is_snapshot_of_now_) wait_in([this] { take_snapshot(); });
+  is_snapshot_of_now_ = true;
   return snapshots_[vectors_.shown].slice();
 }
 
@@ -201,17 +222,18 @@ std::vector<Slice> AsyncCenter::state() {
 }
 
 void AsyncCenter::finish() {
-  settle();
+  consensus();
   if (!shards_) return;
-  take_snapshot();
-  write_report();
-  transport_.serve(nullptr);
+  wait_in([this] {
+    write_report();
+    transport_.serve(nullptr);
+  });
   shards_.reset();
 }
 
 void AsyncCenter::write_report() {
-  report_.exchanges = exchanges_before(settings_.steps, settings_);
-  report_.order_is_too_long = settings_.first_step == 0 && !keeps_order();
+  report_.exchanges = exchanges_;
+  report_.order_is_too_long = has_order() && !keeps_order();
   if (keeps_order()) write_order();
   const std::vector<std::int64_t>& counts = shards_->staleness();
   const std::string mine(reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(std::int64_t));
@@ -220,16 +242,21 @@ void AsyncCenter::write_report() {
   std::memcpy(report_.staleness.data(), first.data(), first.size());
 }
 
-// A resumed run's order would not be that of a whole run.
+// Turns need no order to be repeated, and a resumed run's would not be that of a whole run.
+bool AsyncCenter::has_order() const {
+  return settings_.order != ExchangeOrder::Kind::kRoundRobin && settings_.first_step == 0 && settings_.steps > 0;
+}
+
 bool AsyncCenter::keeps_order() const {
   const auto shards = static_cast<std::int64_t>(layout_->shards());
-  return settings_.first_step == 0 &&
-         (shards == 0 || exchanges_of_worker(settings_) * workers() <= kLongestOrder / shards);
+  return has_order() && (shards == 0 || exchanges_of_worker(settings_) * workers() <= kLongestOrder / shards);
 }
 
 void AsyncCenter::write_order() {
+  const std::vector<std::string> parts = transport_.all_gather(shards_->order_bytes());
+  if (transport_.rank() != 0) return;
   std::string all;
-  for (const std::string& each : transport_.all_gather(shards_->order_bytes())) all += each;
+  for (const std::string& each : parts) all += each;
   ExchangeLog log;
   log.settings = settings_.settings;
   log.workers = workers();
@@ -237,7 +264,7 @@ void AsyncCenter::write_order() {
   log.order.resize(all.size() / sizeof(std::uint16_t));
   std::memcpy(log.order.data(), all.data(), all.size());
   log.exchanges = log.shards > 0 ? static_cast<std::int64_t>(log.order.size()) / log.shards : 0;
-  if (transport_.rank() == 0) report_.order = encode(log);
+  report_.order = encode(log);
 }
 
 }  // namespace eave

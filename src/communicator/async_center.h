@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,8 +74,10 @@ class AsyncCenter : public Communicator {
   bool is_worker() const { return transport_.rank() < settings_.workers; }
   ExchangeOrder order() const;
   void open_center();
+  void wait_in(const std::function<void()>& collective);
   void take_snapshot();
   void write_report();
+  bool has_order() const;
   bool keeps_order() const;
   void write_order();
 
@@ -90,6 +93,8 @@ class AsyncCenter : public Communicator {
   std::vector<ServiceRequest> requests_;
   Pending exchange_;
   bool in_flight_ = false;
+  bool is_snapshot_of_now_ = false;
+  std::int64_t exchanges_ = 0;  // of this worker
   double seconds_waiting_ = 0;
   ExchangeReport report_;
 };

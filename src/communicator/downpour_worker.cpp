@@ -11,7 +11,7 @@ namespace eave {
 namespace {
 
 AsyncSettings resolve_downpour(const CommunicatorContext& context) {
-  const std::int64_t tau = context.values.integer("tau", 1);
+  const std::int64_t tau = tau_in(context.values);
   warn_without_exchange(context, tau, "the center stays where it begins");
   return resolve_async(context, tau, true);
 }

@@ -72,7 +72,7 @@ EasgdSettings resolve_easgd(const OptionValues& values, int workers, double lear
   settings.order = order_of(values.text("order"));
   settings.workers = workers;
   settings.learning_rate = learning_rate;
-  settings.tau = values.integer("tau", 1);
+  settings.tau = tau_in(values);
   settings.allow_unstable = values.flag("allow-unstable");
   settings.overlap = values.flag("overlap");
   if (settings.order == ElasticOrder::kCenterFirst) {
@@ -119,13 +119,10 @@ std::string describe_instability(const EasgdSettings& settings) {
 
 std::string describe_equation(const EasgdSettings& settings) {
   return formula(settings.order) + "\nevery tau = " + std::to_string(settings.tau) +
-         " steps; alpha = " + number_text(settings.alpha) + ", beta = " + number_text(settings.beta) +
-         (settings.learning_rate > 0 ? ", rho = alpha/lr = " + number_text(settings.rho) + " at the first lr " +
-                                           number_text(settings.learning_rate)
-                                     : std::string(", rho = alpha/lr not defined at the first lr, 0")) +
-         ", p = " + std::to_string(settings.workers) + " workers; order " + name_of(settings.order) + ", overlap " +
-         (settings.overlap ? "on" : "off") + "\n" + describe_stability(settings) +
-         "; lr is not multiplied by p: each worker steps on its own batch";
+         " steps; alpha = " + number_text(settings.alpha) + ", beta = " + number_text(settings.beta) + ", " +
+         describe_rho(settings.alpha, settings.learning_rate) + ", p = " + std::to_string(settings.workers) +
+         " workers; order " + name_of(settings.order) + ", overlap " + (settings.overlap ? "on" : "off") + "\n" +
+         describe_stability(settings) + "; lr is not multiplied by p: each worker steps on its own batch";
 }
 
 }  // namespace eave

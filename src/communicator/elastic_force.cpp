@@ -41,10 +41,15 @@ void require_agreement_with_beta(const std::string& other, double alpha, double 
                                     " workers alpha = " + number_text(alpha) +
                                     " makes beta = " + number_text(workers * alpha) + ", beta = " + number_text(beta) +
                                     " makes alpha = " + number_text(beta / workers) +
-                                    "; give one of them (--order center-first takes both)");
+                                    "; give one of them (--communicator easgd --order center-first takes both)");
 }
 
 }  // namespace
+
+std::string describe_rho(double alpha, double learning_rate) {
+  if (!(learning_rate > 0)) return "rho = alpha/lr not defined at the first lr, 0";
+  return "rho = alpha/lr = " + number_text(alpha / learning_rate) + " at the first lr " + number_text(learning_rate);
+}
 
 ElasticForce resolve_elastic_force(const OptionValues& values, int workers, double rate, bool beta_is_free) {
   const std::optional<double> alpha = read_positive(values, "alpha"), beta = read_positive(values, "beta"),

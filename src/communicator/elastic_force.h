@@ -2,6 +2,7 @@
 // given, the others follow.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "eave/options.h"
@@ -24,5 +25,8 @@ OptionSpec overlap_option();
 // Throws Error(kUsage), with the numbers and what would be right, for options that contradict each other. `rate` is the
 // first learning rate; beta_is_free: alpha and beta are independent.
 ElasticForce resolve_elastic_force(const OptionValues& values, int workers, double rate, bool beta_is_free);
+
+// "rho = alpha/lr = 2 at the first lr 0.1"
+std::string describe_rho(double alpha, double learning_rate);
 
 }  // namespace eave

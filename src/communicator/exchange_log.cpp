@@ -79,6 +79,17 @@ void take_order(const std::string& bytes, ExchangeLog& log, const std::filesyste
   }
 }
 
+void require_equal_shares(const ExchangeLog& log, const std::filesystem::path& path) {
+  for (std::int64_t shard = 0; shard < log.shards; ++shard) {
+    std::vector<std::int64_t> of_worker(static_cast<std::size_t>(log.workers));
+    for (std::int64_t i = 0; i < log.exchanges; ++i)
+      ++of_worker[log.order[static_cast<std::size_t>(shard * log.exchanges + i)]];
+    for (const std::int64_t count : of_worker) {
+      if (count * log.workers != log.exchanges) fail(path, "altered: some worker has too few exchanges in it");
+    }
+  }
+}
+
 }  // namespace
 
 std::string encode(const ExchangeLog& log) {
@@ -114,6 +125,7 @@ ExchangeLog read_exchange_log(const std::filesystem::path& path) {
   const std::string bytes = unpack(packed, expected, path);
   if (checksum_of(bytes) != checksum) fail(path, "altered: its checksum does not fit");
   take_order(bytes, log, path);
+  require_equal_shares(log, path);
   return log;
 }
 

@@ -54,7 +54,7 @@ GossipSettings resolve_gossip(const CommunicatorContext& context) {
   const OptionValues& values = context.values;
   GossipSettings settings;
   settings.is_elastic = values.text("gossip") == "elastic";
-  settings.tau = values.integer("tau", 1);
+  settings.tau = tau_in(values);
   settings.allow_unstable = values.flag("allow-unstable");
   settings.workers = context.transport.size();
   settings.seed = context.seed;

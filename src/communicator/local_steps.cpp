@@ -1,6 +1,7 @@
 #include "communicator/local_steps.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 namespace eave {
@@ -35,17 +36,20 @@ void LocalSteps::restart() {
   kept_.set(kLossSince, 0.0);
 }
 
-void LocalSteps::adapt(std::int64_t samples) {
-  if (!settings_.adaptive || kept_.integer(kStepsSince) == 0) return;
+double LocalSteps::adapt(std::int64_t samples) {
+  if (!settings_.adaptive || kept_.integer(kStepsSince) == 0) return 0;
+  const auto start = std::chrono::steady_clock::now();
   const double loss = sum_over_ranks(transport_, {kept_.real(kLossSince)})[0] / static_cast<double>(samples);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   restart();
   if (kept_.real(kFirstLoss) == 0) {
     kept_.set(kFirstLoss, loss);
-    return;
+    return seconds;
   }
   const double tau = std::ceil(std::sqrt(loss / kept_.real(kFirstLoss)) * static_cast<double>(settings_.tau));
   // A loss that is no number ends the run elsewhere.
   if (!std::isnan(tau)) kept_.set(kTau, static_cast<std::int64_t>(std::clamp(tau, 1.0, kLongest)));
+  return seconds;
 }
 
 }  // namespace eave

@@ -29,8 +29,8 @@ class LocalSteps {
   // Once after each step: whether an exchange follows it.
   bool end_step(const Step& step);
   // Collective, at that exchange, where adaptive: an all_gather of one number. `samples` = of all ranks since the
-  // exchange before. Elsewhere nothing.
-  void adapt(std::int64_t samples);
+  // exchange before. Elsewhere nothing. Returns the seconds it blocked.
+  double adapt(std::int64_t samples);
   std::int64_t tau() const;
   // Where adaptive, steps and losses since the last exchange are forgotten.
   void restart();

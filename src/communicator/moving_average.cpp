@@ -1,5 +1,7 @@
 #include "communicator/moving_average.h"
 
+#include <cmath>
+
 #include "base/number_text.h"
 #include "base/option_checks.h"
 
@@ -10,7 +12,8 @@ float MovingAverage::share(std::int64_t updates) const {
 }
 
 std::string MovingAverage::describe() const {
-  return rate_ > 0 ? "a = " + number_text(rate_) : "a = 1/(t + 1) at update t = 1, 2 ...: the mean of all so far";
+  return rate_ > 0 ? "a = " + number_text(rate_) + ", z begins at the first model"
+                   : "a = 1/(t + 1) at update t = 1, 2 ...: the mean of all so far";
 }
 
 OptionSpec average_rate_option() {
@@ -24,6 +27,16 @@ MovingAverage average_rate_in(const OptionValues& values) {
     refuse_option(values, "average-rate", "expected a share above 0 and at most 1; 0.001 is usual");
   }
   return MovingAverage(rate);
+}
+
+void warn_of_beginning(const CommunicatorContext& context, std::int64_t updates) {
+  constexpr double kMuch = 0.05;
+  const double left = std::pow(1 - context.values.real("average-rate"), static_cast<double>(updates));
+  if (updates <= 0 || left < kMuch || context.transport.rank() != 0) return;
+  context.warnings.push_back("the average that is evaluated will be " + std::to_string(std::lround(100 * left)) +
+                             " % the model before the first step, after " + std::to_string(updates) +
+                             " updates with --average-rate " + context.values.text("average-rate") +
+                             ": give a larger one, or train longer");
 }
 
 }  // namespace eave

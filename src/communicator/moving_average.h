@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "eave/communicator.h"
 #include "eave/options.h"
 
 namespace eave {
@@ -28,5 +29,8 @@ class MovingAverage {
 OptionSpec average_rate_option();
 // Throws Error(kUsage) outside (0, 1].
 MovingAverage average_rate_in(const OptionValues& values);
+// Appends a warning when after so many updates (0: not known) much of the model that is evaluated is still where it
+// began.
+void warn_of_beginning(const CommunicatorContext& context, std::int64_t updates);
 
 }  // namespace eave

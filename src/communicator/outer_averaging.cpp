@@ -99,7 +99,7 @@ std::vector<OptionSpec> outer_options(const std::string& default_tau, const std:
 
 OuterSettings outer_settings_in(const OptionValues& values) {
   OuterSettings settings;
-  settings.steps.tau = values.integer("tau", 1);
+  settings.steps.tau = tau_in(values);
   settings.steps.warmup = tau_warmup_in(values);
   settings.momentum = worker_momentum_in(values);
   return settings;
@@ -112,6 +112,7 @@ double outer_rate_in(const OptionValues& values, const std::string& name) {
 }
 
 std::unique_ptr<Communicator> make_outer_averaging(const CommunicatorContext& context, const OuterSettings& settings) {
+  refuse_without_vectors(context, settings.momentum);
   if (settings.steps.warmup == 0) {
     warn_without_exchange(context, settings.steps.tau, "the center stays where it began, untrained");
   }

@@ -14,7 +14,7 @@ OptionSpec tau_warmup_option() {
 
 std::int64_t tau_warmup_in(const OptionValues& values) {
   const std::int64_t steps = values.integer("tau-warmup", 0);
-  if (steps > 0 && values.integer("tau", 1) == 1) {
+  if (steps > 0 && tau_in(values) == 1) {
     refuse_option(values, "tau-warmup", "has no effect with --tau 1, which is what it warms up with");
   }
   return steps;
@@ -23,6 +23,8 @@ std::int64_t tau_warmup_in(const OptionValues& values) {
 std::string describe_tau_warmup(std::int64_t steps) {
   return steps > 0 ? "tau = 1 in the first " + std::to_string(steps) + " steps\n" : "";
 }
+
+std::int64_t tau_in(const OptionValues& values) { return values.integer("tau", 1, 1'000'000'000'000'000); }
 
 void warn_without_exchange(const CommunicatorContext& context, std::int64_t first, const std::string& meaning) {
   if (context.steps <= 0 || context.steps >= first || context.transport.rank() != 0) return;

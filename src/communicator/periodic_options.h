@@ -10,6 +10,8 @@
 namespace eave {
 
 OptionSpec tau_option(const std::string& default_text = "10");
+// At least 1, at most 10^15: sums of it and of steps stay in range.
+std::int64_t tau_in(const OptionValues& values);
 
 // --tau-warmup; 0: none. Throws Error(kUsage) where --tau is 1 at all times.
 OptionSpec tau_warmup_option();

@@ -83,9 +83,7 @@ std::string numbers(const TreeSettings& settings) {
   std::string text = "tau = " + std::to_string(settings.tau) + ", alpha = " + number_text(settings.alpha) +
                      ", d = " + std::to_string(d) +
                      " workers in the largest group, beta = d alpha = " + number_text(d * settings.alpha);
-  text += settings.learning_rate > 0 ? ", rho = alpha/lr = " + number_text(settings.alpha / settings.learning_rate) +
-                                           " at the first lr " + number_text(settings.learning_rate)
-                                     : ", rho = alpha/lr not defined at the first lr, 0";
+  text += ", " + describe_rho(settings.alpha, settings.learning_rate);
   const auto groups = static_cast<double>(settings.groups.size());
   if (!settings.is_star()) {
     text += "\nglobal-tau = " + std::to_string(settings.global_tau) +

@@ -1,5 +1,6 @@
 #include "communicator/worker_momentum.h"
 
+#include "base/option_checks.h"
 #include "device/flat.h"
 #include "eave/check.h"
 
@@ -29,6 +30,12 @@ std::string describe_worker_momentum(WorkerMomentum momentum) {
       return "worker momentum is reset to 0 at each exchange";
   }
   return "";
+}
+
+void refuse_without_vectors(const CommunicatorContext& context, WorkerMomentum momentum) {
+  if (momentum == WorkerMomentum::kLocal || context.optimizer_vectors != 0) return;
+  refuse_option(context.values, "worker-momentum",
+                "has no effect: the optimizer keeps no vectors; give it --momentum, or leave this out");
 }
 
 void require_vectors(WorkerMomentum momentum, const ReplicaView& replica) {

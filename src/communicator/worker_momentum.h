@@ -15,6 +15,8 @@ OptionSpec worker_momentum_option();
 WorkerMomentum worker_momentum_in(const OptionValues& values);
 std::string describe_worker_momentum(WorkerMomentum momentum);
 
+// Throws Error(kUsage) where it is known before begin() that there are no vectors to do that with.
+void refuse_without_vectors(const CommunicatorContext& context, WorkerMomentum momentum);
 // For begin(): throws AgreedError(kUsage) where there are no vectors to do that with.
 void require_vectors(WorkerMomentum momentum, const ReplicaView& replica);
 

@@ -82,6 +82,8 @@ void reopen_run_directory(const fs::path& path, std::int64_t step) {
     if (object.is_object() && is_kept(object, step)) kept += line + "\n";
   }
   write_file_atomically(file, kept);
+  std::error_code error;
+  fs::remove(path / "exchanges.order", error);  // of a shorter run; what goes on from here has none of its own
 }
 
 }  // namespace eave

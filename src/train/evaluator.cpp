@@ -100,7 +100,7 @@ EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan) 
   const auto start = Clock::now();
   EvaluationRecord record;
   const ConstSlice center = parts.communicator.consensus();
-  const std::vector<float> statistics = statistics_for(parts, plan, center);
+  const std::vector<float> statistics = statistics_for_consensus(parts, plan);
   record.center = score_together(parts, plan, center, statistics);
   measure_distance(parts, center, record);
   if (parts.traits.averages_gradients && record.distance_max != 0) {

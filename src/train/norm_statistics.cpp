@@ -84,6 +84,13 @@ std::vector<float> average_statistics(const Model& model, Transport& transport, 
   return mixture.merge(transport);
 }
 
+std::vector<float> statistics_for_consensus(const TrainingParts& parts, const TrainingPlan& plan) {
+  const ConstSlice consensus = parts.communicator.consensus();
+  const bool has_own = plan.statistics == NormStatistics::kAverage && parts.communicator.consensus_is_first_worker();
+  return has_own && parts.replica.statistics.size() > 0 ? statistics_of_first(parts)
+                                                        : statistics_for(parts, plan, consensus);
+}
+
 std::vector<float> statistics_for(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice parameters) {
   if (parts.replica.statistics.size() == 0) return {};
   switch (plan.statistics) {

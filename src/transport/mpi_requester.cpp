@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "eave/check.h"
+
 namespace eave {
 
 void MpiRequester::carry_out(std::span<const ServiceRequest> requests, Patience& patience) {
@@ -12,6 +14,8 @@ void MpiRequester::carry_out(std::span<const ServiceRequest> requests, Patience&
     (requests[k].owner == messages_.rank() ? own_ : to_others_).push_back(&requests[k]);
   patience.renew();
   while (!own_.empty() || !to_others_.empty() || in_flight_ > 0) {
+    // This rank fails, and whose turn it would be may depend on what it does not answer any more.
+    if (server_.is_withdrawn()) throw Error(ExitCode::kPeerLost, "requests of a rank that has failed are not answered");
     bool moved = start_next();
     moved |= server_.attend();
     for (Flight& flight : flights_) moved |= move(flight);

@@ -25,6 +25,7 @@ void MpiServer::open(Service* service) {
   {
     const std::lock_guard lock(service_mutex_);
     service_ = service;
+    is_withdrawn_ = false;
   }
   is_open_ = true;
   await_header();
@@ -41,7 +42,13 @@ void MpiServer::close() {
 
 void MpiServer::withdraw() noexcept {
   const std::lock_guard lock(service_mutex_);
+  is_withdrawn_ = is_withdrawn_ || service_;
   service_ = nullptr;
+}
+
+bool MpiServer::is_withdrawn() {
+  const std::lock_guard lock(service_mutex_);
+  return is_withdrawn_;
 }
 
 void MpiServer::await_header() {

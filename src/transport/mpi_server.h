@@ -28,6 +28,7 @@ class MpiServer {
   void close();
   bool is_open() const { return is_open_; }
   void withdraw() noexcept;  // in any thread: the service is not called any more
+  bool is_withdrawn();       // and no other is there
 
   // Does what can be done without waiting. Tells whether anything was.
   bool attend();
@@ -65,6 +66,7 @@ class MpiServer {
   std::int64_t answers_ = 0;
   std::mutex service_mutex_;
   Service* service_ = nullptr;
+  bool is_withdrawn_ = false;
 };
 
 }  // namespace eave

@@ -226,14 +226,26 @@ TEST_P(EasgdAsync, counts_every_exchange_once_and_its_staleness) {
 TEST_P(EasgdAsync, keeps_no_order_of_exchanges_that_would_not_fit_into_memory) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const auto& [steps, is_kept] : {std::pair{std::int64_t{1} << 40, false}, std::pair{std::int64_t{8}, true}}) {
-      Worker worker(transport, "easgd-async", in_turns(2), {.steps = steps});
+      Worker worker(transport, "easgd-async", {{"tau", "2"}, {"shard-bytes", "64"}}, {.steps = steps});
       worker.begin();
       worker.run(8);
       worker.communicator().finish();
       const ExchangeReport report = worker.communicator().report();
       EXPECT_EQ(report.order_is_too_long, !is_kept);
       EXPECT_EQ(!report.order.empty(), is_kept && transport.rank() == 0);
+      EXPECT_EQ(report.exchanges, 4);
     }
+  });
+}
+
+TEST_P(EasgdAsync, in_turns_needs_no_order_to_be_repeated) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    Worker worker(transport, "easgd-async", in_turns(2), {.steps = 8});
+    worker.begin();
+    worker.run(8);
+    worker.communicator().finish();
+    EXPECT_TRUE(worker.communicator().report().order.empty());
+    EXPECT_FALSE(worker.communicator().report().order_is_too_long);
   });
 }
 

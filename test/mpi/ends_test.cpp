@@ -99,6 +99,12 @@ TEST(MpiJob, ends_when_a_rank_fails_with_requests_of_others_in_flight) {
   EXPECT_TRUE(contains(ended.messages, "loss is not finite")) << ended.messages;
 }
 
+TEST(MpiJob, ends_when_a_rank_fails_with_requests_of_its_own_in_flight) {
+  const Ended ended = job("fails-with-requests-of-its-own-in-flight", 3);
+  expect_code_of_failed_rank(ended, 76);
+  EXPECT_TRUE(contains(ended.messages, "loss is not finite")) << ended.messages;
+}
+
 TEST(MpiJob, whose_service_throws_ends_with_its_code) {
   const Ended ended = job("service-throws", 3);
   expect_code_of_failed_rank(ended, 65);

@@ -90,6 +90,21 @@ const std::map<std::string, std::function<void(Transport&)>> kEndings = {
        }
        ask_next(transport);
      }},
+    // To itself and to another, in an order of destruction that an exception makes: withdrawn first, then waited for.
+    {"fails-with-requests-of-its-own-in-flight",
+     [](Transport& transport) {
+       Unhelpful service(true);
+       transport.serve(&service);
+       std::vector<float> values(200);
+       const std::vector<ServiceRequest> requests = {
+           {transport.rank(), 0, Slice(values).first(100)},
+           {(transport.rank() + 1) % transport.size(), 1, Slice(values).last(100)}};
+       Pending pending = transport.request(requests);
+       if (transport.rank() != 0) pending.wait();
+       usleep(100000);
+       transport.withdraw();
+       throw Error(ExitCode::kDiverged, "loss is not finite");
+     }},
     {"service-throws",
      [](Transport& transport) {
        Unhelpful service(false);

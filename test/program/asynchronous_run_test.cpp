@@ -73,6 +73,25 @@ TEST(AsynchronousRun, with_ranks_that_keep_the_center_goes_on_where_it_ended) {
   EXPECT_EQ(place.read("run/model.safetensors"), place.read("whole/model.safetensors"));
 }
 
+TEST(AsynchronousRun, that_goes_on_leaves_no_order_of_its_first_part) {
+  const Place place;
+  ASSERT_EQ(place.eave(quick("--ranks 2 --epochs 1 --run-dir run")).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(place.path() / "run/exchanges.order"));
+  const Ended replayed = place.eave(quick("--ranks 2 --epochs 2 --run-dir run --resume --replay run/exchanges.order"));
+  EXPECT_EQ(replayed.code, 64);
+  EXPECT_TRUE(replayed.says("goes on in free order")) << replayed.errors;
+  ASSERT_EQ(place.eave(quick("--ranks 2 --epochs 2 --run-dir run --resume")).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(place.path() / "run/exchanges.order"));
+}
+
+TEST(AsynchronousRun, whose_replay_ended_goes_on_in_free_order) {
+  const Place place;
+  ASSERT_EQ(place.eave(quick("--ranks 2 --epochs 1 --run-dir free")).code, 0);
+  ASSERT_EQ(place.eave(quick("--ranks 2 --epochs 1 --run-dir again --replay free")).code, 0);
+  const Ended resumed = place.eave(quick("--ranks 2 --epochs 2 --run-dir again --resume"));
+  EXPECT_EQ(resumed.code, 0) << resumed.errors;
+}
+
 TEST(AsynchronousRun, is_refused_where_nobody_would_train) {
   const Place place;
   for (const int ranks : {1, 3}) {

@@ -146,6 +146,18 @@ TEST(Evaluation, works_with_fewer_test_samples_than_ranks) {
   });
 }
 
+TEST(Evaluation, of_the_first_worker_as_the_model_of_all_takes_its_own_statistics) {
+  on_ranks({"threads", 3}, [](Transport& transport) {
+    TrainingSetting setting = elastic();
+    setting.communicator = "none";
+    setting.averaging = {};
+    setting.model = kWithStatistics;
+    const EvaluationRecord record = Training(transport, setting).run().evaluation;
+    EXPECT_NEAR(record.center.loss, record.first_worker.loss, 1e-6);
+    EXPECT_GT(std::abs(record.mean_of_workers.loss - record.first_worker.loss), 1e-3);
+  });
+}
+
 TEST(Evaluation, of_the_center_changes_neither_workers_nor_center) {
   for (const std::string& communicator : communicator_names(2)) {
     on_ranks({"threads", 3}, [&](Transport& transport) {

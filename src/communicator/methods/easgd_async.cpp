@@ -25,9 +25,11 @@ namespace {
 
 class EasgdAsync final : public AsyncCenter {
  public:
-  EasgdAsync(Transport& transport, AsyncSettings settings, const ElasticForce& force, bool overlap)
+  EasgdAsync(Transport& transport, AsyncSettings settings, const ElasticForce& force, double learning_rate,
+             bool overlap)
       : AsyncCenter(transport, std::move(settings), rule(static_cast<float>(force.alpha)), {}),
         force_(force),
+        learning_rate_(learning_rate),
         overlap_(overlap) {}
 
   std::optional<Pull> before_update(const Step& step) override {
@@ -45,9 +47,9 @@ class EasgdAsync final : public AsyncCenter {
     return "x_i <- x_i - step_i - d;  c <- c + d;  d = alpha (x_i - c);  all from the values before the step, each "
            "worker on its own clock\nevery tau = " +
            std::to_string(settings().tau) + " steps; alpha = " + number_text(force_.alpha) +
-           ", beta = " + number_text(force_.beta) + ", rho = alpha/lr = " + number_text(force_.rho) +
-           " at the first lr, p = " + std::to_string(workers()) + " workers; overlap " + (overlap_ ? "on" : "off") +
-           "\n" + describe_async(settings()) +
+           ", beta = " + number_text(force_.beta) + ", " + describe_rho(force_.alpha, learning_rate_) +
+           ", p = " + std::to_string(workers()) + " workers; overlap " + (overlap_ ? "on" : "off") + "\n" +
+           describe_async(settings()) +
            "\nstable for alpha <= (4 - 2 lr h)/(4 - lr h) on curvature h (1 on a flat loss) in round-robin order, for "
            "any p, without momentum; " +
            kLocalRate;
@@ -70,6 +72,7 @@ class EasgdAsync final : public AsyncCenter {
   }
 
   const ElasticForce force_;
+  const double learning_rate_;
   const bool overlap_;
 };
 
@@ -83,10 +86,13 @@ void warn_when_unstable(const CommunicatorContext& context, double alpha) {
 }
 
 std::unique_ptr<Communicator> make_easgd_async(const CommunicatorContext& context) {
-  const AsyncSettings settings = resolve_async(context, context.values.integer("tau", 1));
+  const AsyncSettings settings = resolve_async(context, tau_in(context.values));
   const ElasticForce force = resolve_elastic_force(context.values, settings.workers, context.learning_rate, false);
   warn_when_unstable(context, force.alpha);
-  return std::make_unique<EasgdAsync>(context.transport, settings, force, context.values.flag("async-overlap"));
+  warn_without_exchange(context, settings.tau + 1,
+                        "the center stays where it begins, but for the exchange before step 1");
+  return std::make_unique<EasgdAsync>(context.transport, settings, force, context.learning_rate,
+                                      context.values.flag("async-overlap"));
 }
 
 std::vector<OptionSpec> options() {

@@ -129,7 +129,7 @@ class LocalSgd final : public Communicator {
   void exchange() {
     seconds_waiting_ += mean_.average(replica_.parameters);
     seconds_waiting_ += exchange_momentum(settings_.momentum, replica_, mean_);
-    steps_.adapt(mean_.samples_everywhere());
+    seconds_waiting_ += steps_.adapt(mean_.samples_everywhere());
     mean_.reset();
   }
 
@@ -147,7 +147,7 @@ class LocalSgd final : public Communicator {
 
 LocalSgdSettings resolve_local_sgd(const OptionValues& values) {
   LocalSgdSettings settings;
-  settings.steps = {values.integer("tau", 1), values.integer("post-local-at", 0), tau_warmup_in(values),
+  settings.steps = {tau_in(values), values.integer("post-local-at", 0), tau_warmup_in(values),
                     values.flag("adaptive-tau")};
   if (settings.steps.post_local_at > 0 && settings.steps.warmup > 0) {
     refuse_option(values, "tau-warmup",
@@ -169,12 +169,15 @@ LocalSgdSettings resolve_local_sgd(const OptionValues& values) {
 
 std::unique_ptr<Communicator> make_local_sgd(const CommunicatorContext& context) {
   const LocalSgdSettings settings = resolve_local_sgd(context.values);
+  refuse_without_vectors(context, settings.momentum);
   const std::int64_t from = settings.steps.post_local_at;
   if (context.steps > 0 && context.steps <= from && context.transport.rank() == 0) {
     context.warnings.push_back("--post-local-at " + std::to_string(from) + ": gradients are averaged in all " +
                                std::to_string(context.steps) + " steps, as under --communicator allreduce");
   } else if (settings.steps.warmup == 0) {
-    warn_without_exchange(context, from + settings.steps.tau, "the workers are averaged only for evaluations");
+    warn_without_exchange(context, from + settings.steps.tau,
+                          (from > 0 ? "after step " + std::to_string(from) + " " : std::string()) +
+                              "the workers are averaged only for evaluations");
   }
   return std::make_unique<LocalSgd>(context.transport, settings);
 }

@@ -7,6 +7,7 @@
 // Rounds and bytes are DOWNPOUR's: z is kept where c is, with what float32 drops of it (move_average), so the shards
 // take three times its memory. Evaluated is z. Deterministic in round-robin order and in a replay.
 #include "communicator/downpour_worker.h"
+#include "communicator/periodic_options.h"
 
 namespace eave {
 namespace {
@@ -25,7 +26,10 @@ CommunicatorKind describe_communicator_mvadownpour() {
           {.averages_gradients = false, .has_center = true},
           options(),
           [](const CommunicatorContext& context) -> std::unique_ptr<Communicator> {
-            return std::make_unique<DownpourWorker>(context, average_rate_in(context.values));
+            const MovingAverage average = average_rate_in(context.values);
+            const std::int64_t serving = context.values.integer("center-ranks", 0);
+            warn_of_beginning(context, context.steps / tau_in(context.values) * (context.transport.size() - serving));
+            return std::make_unique<DownpourWorker>(context, average);
           }};
 }
 

@@ -14,7 +14,9 @@ CommunicatorKind describe_communicator_mvasgd() {
           {.averages_gradients = false, .has_center = true, .only_one_rank = true},
           {average_rate_option()},
           [](const CommunicatorContext& context) {
-            return make_sequential_average(context, "mvasgd", average_rate_in(context.values));
+            const MovingAverage average = average_rate_in(context.values);
+            warn_of_beginning(context, context.steps);
+            return make_sequential_average(context, "mvasgd", average);
           }};
 }
 

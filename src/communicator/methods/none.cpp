@@ -41,6 +41,7 @@ class None final : public Communicator {
     return consensus_.slice();
   }
 
+  bool consensus_is_first_worker() const override { return !is_average_; }
   std::vector<Slice> state() override { return {mean_.state()}; }
 
   void finish() override {
@@ -50,7 +51,7 @@ class None final : public Communicator {
     }
     flat::copy(consensus_.slice(), replica_.parameters);
     seconds_waiting_ += mean_.average(consensus_.slice());
-    is_consensus_of_now_ = true;
+    is_consensus_of_now_ = is_average_ = true;
   }
 
   std::string equation() const override {
@@ -70,7 +71,7 @@ class None final : public Communicator {
   bool average_at_end_;
   ReplicaView replica_;
   Buffer consensus_;
-  bool is_consensus_of_now_ = false;
+  bool is_consensus_of_now_ = false, is_average_ = false;
   double seconds_waiting_ = 0;
 };
 
