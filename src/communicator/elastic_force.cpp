@@ -51,6 +51,12 @@ std::string describe_rho(double alpha, double learning_rate) {
   return "rho = alpha/lr = " + number_text(alpha / learning_rate) + " at the first lr " + number_text(learning_rate);
 }
 
+std::string describe_look_ahead(const CommunicatorContext& context) {
+  const std::pair<std::string, std::string> nesterov{"nesterov", "on"};
+  if (std::ranges::find(context.settings, nesterov) == context.settings.end()) return "";
+  return "\nEAMSGD: x_i is the iterate, the gradient is taken ahead of it, and the pull does not enter the velocity";
+}
+
 ElasticForce resolve_elastic_force(const OptionValues& values, int workers, double rate, bool beta_is_free) {
   const std::optional<double> alpha = read_positive(values, "alpha"), beta = read_positive(values, "beta"),
                               rho = read_positive(values, "rho");

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "eave/options.h"
+#include "eave/communicator.h"
 
 namespace eave {
 
@@ -28,5 +28,8 @@ ElasticForce resolve_elastic_force(const OptionValues& values, int workers, doub
 
 // "rho = alpha/lr = 2 at the first lr 0.1"
 std::string describe_rho(double alpha, double learning_rate);
+
+// A line of the card where the run's workers have Nesterov's momentum; else "".
+std::string describe_look_ahead(const CommunicatorContext& context);
 
 }  // namespace eave

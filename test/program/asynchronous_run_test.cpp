@@ -92,6 +92,16 @@ TEST(AsynchronousRun, whose_replay_ended_goes_on_in_free_order) {
   EXPECT_EQ(resumed.code, 0) << resumed.errors;
 }
 
+TEST(ElasticCard, says_what_nesterov_makes_of_the_method) {
+  const Place place;
+  for (const std::string communicator : {"easgd", "easgd-async"}) {
+    const std::string words = "train" + std::string(kQuick) + "--communicator " + communicator;
+    EXPECT_EQ(place.eave(words).output.find("EAMSGD"), std::string::npos) << communicator;
+    EXPECT_NE(place.eave(words + " --nesterov").output.find("EAMSGD: x_i is the iterate"), std::string::npos)
+        << communicator;
+  }
+}
+
 TEST(AsynchronousRun, is_refused_where_nobody_would_train) {
   const Place place;
   for (const int ranks : {1, 3}) {

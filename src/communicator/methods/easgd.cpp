@@ -23,6 +23,7 @@
 
 #include "communicator/begin.h"
 #include "communicator/easgd_settings.h"
+#include "communicator/elastic_force.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
@@ -33,8 +34,11 @@ namespace {
 
 class Easgd final : public Communicator {
  public:
-  Easgd(Transport& transport, const EasgdSettings& settings)
-      : transport_(transport), settings_(settings), alpha_(static_cast<float>(settings.alpha)) {}
+  Easgd(Transport& transport, const EasgdSettings& settings, std::string look_ahead)
+      : transport_(transport),
+        settings_(settings),
+        look_ahead_(std::move(look_ahead)),
+        alpha_(static_cast<float>(settings.alpha)) {}
 
   void begin(const ReplicaView& replica) override {
     replica_ = replica;
@@ -68,7 +72,7 @@ class Easgd final : public Communicator {
 
   std::vector<Slice> state() override { return {center_.slice()}; }
   void finish() override { settle(); }
-  std::string equation() const override { return describe_equation(settings_); }
+  std::string equation() const override { return describe_equation(settings_) + look_ahead_; }
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
@@ -112,6 +116,7 @@ class Easgd final : public Communicator {
 
   Transport& transport_;
   EasgdSettings settings_;
+  std::string look_ahead_;  // of the card
   float alpha_;
   ReplicaView replica_;
   Buffer center_;
@@ -136,7 +141,7 @@ std::unique_ptr<Communicator> make_easgd(const CommunicatorContext& context) {
                                " steps with --tau " + std::to_string(settings.tau) +
                                ": the center stays where it began, untrained; give a smaller --tau or train longer");
   }
-  return std::make_unique<Easgd>(context.transport, settings);
+  return std::make_unique<Easgd>(context.transport, settings, describe_look_ahead(context));
 }
 
 }  // namespace

@@ -25,12 +25,12 @@ namespace {
 
 class EasgdAsync final : public AsyncCenter {
  public:
-  EasgdAsync(Transport& transport, AsyncSettings settings, const ElasticForce& force, double learning_rate,
-             bool overlap)
-      : AsyncCenter(transport, std::move(settings), rule(static_cast<float>(force.alpha)), {}),
+  EasgdAsync(const CommunicatorContext& context, const AsyncSettings& settings, const ElasticForce& force)
+      : AsyncCenter(context.transport, settings, rule(static_cast<float>(force.alpha)), {}),
         force_(force),
-        learning_rate_(learning_rate),
-        overlap_(overlap) {}
+        rho_(describe_rho(force.alpha, context.learning_rate)),
+        look_ahead_(describe_look_ahead(context)),
+        overlap_(context.values.flag("async-overlap")) {}
 
   std::optional<Pull> before_update(const Step& step) override {
     if (!exchanges_in(step)) return {};
@@ -47,12 +47,11 @@ class EasgdAsync final : public AsyncCenter {
     return "x_i <- x_i - step_i - d;  c <- c + d;  d = alpha (x_i - c);  all from the values before the step, each "
            "worker on its own clock\nevery tau = " +
            std::to_string(settings().tau) + " steps; alpha = " + number_text(force_.alpha) +
-           ", beta = " + number_text(force_.beta) + ", " + describe_rho(force_.alpha, learning_rate_) +
-           ", p = " + std::to_string(workers()) + " workers; overlap " + (overlap_ ? "on" : "off") + "\n" +
-           describe_async(settings()) +
+           ", beta = " + number_text(force_.beta) + ", " + rho_ + ", p = " + std::to_string(workers()) +
+           " workers; overlap " + (overlap_ ? "on" : "off") + "\n" + describe_async(settings()) +
            "\nstable for alpha <= (4 - 2 lr h)/(4 - lr h) on curvature h (1 on a flat loss) in round-robin order, for "
            "any p, without momentum; " +
-           kLocalRate;
+           kLocalRate + look_ahead_;
   }
 
  private:
@@ -72,7 +71,7 @@ class EasgdAsync final : public AsyncCenter {
   }
 
   const ElasticForce force_;
-  const double learning_rate_;
+  const std::string rho_, look_ahead_;  // of the card
   const bool overlap_;
 };
 
@@ -91,8 +90,7 @@ std::unique_ptr<Communicator> make_easgd_async(const CommunicatorContext& contex
   warn_when_unstable(context, force.alpha);
   warn_without_exchange(context, settings.tau + 1,
                         "the center stays where it begins, but for the exchange before step 1");
-  return std::make_unique<EasgdAsync>(context.transport, settings, force, context.learning_rate,
-                                      context.values.flag("async-overlap"));
+  return std::make_unique<EasgdAsync>(context, settings, force);
 }
 
 std::vector<OptionSpec> options() {
