@@ -60,9 +60,10 @@ struct RunSummary {
   double seconds = 0;                  // training, evaluations left out; the slowest rank
   double samples_per_second = 0;       // of all ranks together
   std::int64_t bytes_per_rank = 0;     // sent by the rank that sent most
-  double waiting_share = 0;            // seconds waiting / seconds, mean over ranks
+  double waiting_share = 0;            // seconds waiting / seconds, mean over workers
   std::int64_t peak_memory_bytes = 0;  // largest resident set of a rank
-  std::int64_t exchanges = 0;          // of each worker with an asynchronous center; 0 with other methods
+  std::int64_t exchanges = 0;          // of each worker with an asynchronous center, since the run began or
+                                       // was resumed; 0 with other methods
   // [k]: how often k exchanges of others lay between two of a worker, over all workers; entry 1000 counts all
   // from there on, zeros at the end are left out. Empty where there is no such order.
   std::vector<std::int64_t> staleness;

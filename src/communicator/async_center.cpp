@@ -69,11 +69,20 @@ std::vector<OptionSpec> async_options() {
            "the last so many ranks keep the center and do not train; 0: all keep it"}};
 }
 
+int center_ranks_in(const OptionValues& values, int ranks) {
+  const std::int64_t serving = values.integer("center-ranks", 0);
+  if (serving < ranks) return static_cast<int>(serving);
+  refuse_option(
+      values, "center-ranks",
+      "leaves no rank to train: the job has " + std::to_string(ranks) +
+          (ranks > 1 ? "; give at most " + std::to_string(ranks - 1) : " and needs one more per center rank"));
+}
+
 AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau, bool after_steps) {
   AsyncSettings settings;
   settings.tau = tau;
   settings.after_steps = after_steps;
-  settings.center_ranks = static_cast<int>(context.values.integer("center-ranks", 0, context.transport.size() - 1));
+  settings.center_ranks = center_ranks_in(context.values, context.transport.size());
   settings.workers = context.transport.size() - settings.center_ranks;
   settings.first_step = context.first_step;
   settings.steps = context.steps;

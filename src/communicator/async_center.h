@@ -30,6 +30,8 @@ struct AsyncSettings {
 std::vector<OptionSpec> async_options();
 // Throws Error(kUsage), and for a file to replay also kInputMissing and kBadData.
 AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau, bool after_steps = false);
+// --center-ranks of a job of so many ranks. Throws Error(kUsage) where nobody would train.
+int center_ranks_in(const OptionValues& values, int ranks);
 // What the card says of the order.
 std::string describe_async(const AsyncSettings& settings);
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/option_checks.h"
+#include "communicator/async_center.h"
 #include "communicator/begin.h"
 #include "eave/check.h"
 
@@ -40,12 +40,7 @@ void Communicator::reset_to_center(const ReplicaView& replica) {
 int count_workers(const CommunicatorKind& kind, const OptionValues& values, int ranks) {
   const auto is_center_ranks = [](const OptionSpec& option) { return option.name == "center-ranks"; };
   if (std::ranges::none_of(kind.options, is_center_ranks)) return ranks;
-  const std::int64_t serving = values.integer("center-ranks", 0);
-  if (serving < ranks) return ranks - static_cast<int>(serving);
-  refuse_option(
-      values, "center-ranks",
-      "leaves no rank to train: the job has " + std::to_string(ranks) +
-          (ranks > 1 ? "; give at most " + std::to_string(ranks - 1) : " and needs one more per center rank"));
+  return ranks - center_ranks_in(values, ranks);
 }
 
 double share_replica(Transport& transport, const ReplicaView& replica) {

@@ -46,9 +46,9 @@ void require_agreement_with_beta(const std::string& other, double alpha, double 
 
 }  // namespace
 
-std::string describe_rho(double alpha, double learning_rate) {
+std::string describe_rho(double rho, double learning_rate) {
   if (!(learning_rate > 0)) return "rho = alpha/lr not defined at the first lr, 0";
-  return "rho = alpha/lr = " + number_text(alpha / learning_rate) + " at the first lr " + number_text(learning_rate);
+  return "rho = alpha/lr = " + number_text(rho) + " at the first lr " + number_text(learning_rate);
 }
 
 std::string describe_look_ahead(const CommunicatorContext& context) {

@@ -83,7 +83,7 @@ std::string numbers(const TreeSettings& settings) {
   std::string text = "tau = " + std::to_string(settings.tau) + ", alpha = " + number_text(settings.alpha) +
                      ", d = " + std::to_string(d) +
                      " workers in the largest group, beta = d alpha = " + number_text(d * settings.alpha);
-  text += ", " + describe_rho(settings.alpha, settings.learning_rate);
+  text += ", " + describe_rho(settings.alpha / settings.learning_rate, settings.learning_rate);
   const auto groups = static_cast<double>(settings.groups.size());
   if (!settings.is_star()) {
     text += "\nglobal-tau = " + std::to_string(settings.global_tau) +

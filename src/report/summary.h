@@ -2,7 +2,7 @@
 //
 //   {"communicator", "test_accuracy", "seconds", "samples_per_second", "bytes_per_rank", "waiting_share", "model",
 //    "data", "ranks", "workers", "steps", "epochs", "samples", "peak_memory_bytes",
-//    "exchanges": of each worker with an asynchronous center, else 0,
+//    "exchanges": of each worker with an asynchronous center, since the run began or was resumed, else 0,
 //    "staleness": [k] how often k exchanges of others lay between two of a worker, entry 1000 "or more"; else [],
 //    "evaluation": {… as in metrics.jsonl}}             fields as RunSummary
 #pragma once

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -69,7 +70,7 @@ class OrderFile {
  public:
   explicit OrderFile(const std::string& content)
       : path_(std::filesystem::temp_directory_path() /
-              ("eave-order-" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) + "-" +
+              ("eave-order-" + std::to_string(::getpid()) + "-" +
                std::to_string(reinterpret_cast<std::uintptr_t>(this)) + ".order")) {
     std::ofstream(path_, std::ios::binary) << content;
   }

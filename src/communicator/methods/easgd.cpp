@@ -24,6 +24,7 @@
 #include "communicator/begin.h"
 #include "communicator/easgd_settings.h"
 #include "communicator/elastic_force.h"
+#include "communicator/periodic_options.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
@@ -126,21 +127,13 @@ class Easgd final : public Communicator {
   double seconds_waiting_ = 0;
 };
 
-// In order `paper` step 0 has none, and an exchange falls to the step after tau local ones.
-std::int64_t count_exchanges(const EasgdSettings& settings, std::int64_t steps) {
-  return (settings.order == ElasticOrder::kPaper ? steps - 1 : steps) / settings.tau;
-}
-
 std::unique_ptr<Communicator> make_easgd(const CommunicatorContext& context) {
   const EasgdSettings settings = resolve_easgd(context.values, context.transport.size(), context.learning_rate);
   const std::string warning = settings.allow_unstable ? "" : describe_instability(settings);
   if (!warning.empty() && context.transport.rank() == 0) context.warnings.push_back(warning);
-  const std::int64_t exchanges = count_exchanges(settings, context.steps);
-  if (context.steps > 0 && exchanges == 0 && context.transport.rank() == 0) {
-    context.warnings.push_back("no exchange will take place in " + std::to_string(context.steps) +
-                               " steps with --tau " + std::to_string(settings.tau) +
-                               ": the center stays where it began, untrained; give a smaller --tau or train longer");
-  }
+  // In order `paper` step 0 has none, and an exchange falls to the step after tau local ones.
+  warn_without_exchange(context, settings.tau + (settings.order == ElasticOrder::kPaper ? 1 : 0),
+                        "the center stays where it began, untrained");
   return std::make_unique<Easgd>(context.transport, settings, describe_look_ahead(context));
 }
 

@@ -28,7 +28,7 @@ class EasgdAsync final : public AsyncCenter {
   EasgdAsync(const CommunicatorContext& context, const AsyncSettings& settings, const ElasticForce& force)
       : AsyncCenter(context.transport, settings, rule(static_cast<float>(force.alpha)), {}),
         force_(force),
-        rho_(describe_rho(force.alpha, context.learning_rate)),
+        rho_(describe_rho(force.rho, context.learning_rate)),
         look_ahead_(describe_look_ahead(context)),
         overlap_(context.values.flag("async-overlap")) {}
 

@@ -27,8 +27,8 @@ CommunicatorKind describe_communicator_mvadownpour() {
           options(),
           [](const CommunicatorContext& context) -> std::unique_ptr<Communicator> {
             const MovingAverage average = average_rate_in(context.values);
-            const std::int64_t serving = context.values.integer("center-ranks", 0);
-            warn_of_beginning(context, context.steps / tau_in(context.values) * (context.transport.size() - serving));
+            const int ranks = context.transport.size(), workers = ranks - center_ranks_in(context.values, ranks);
+            warn_of_beginning(context, context.steps / tau_in(context.values) * workers);
             return std::make_unique<DownpourWorker>(context, average);
           }};
 }
