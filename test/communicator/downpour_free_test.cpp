@@ -2,8 +2,6 @@
 // threads.
 #include <gtest/gtest.h>
 
-#include <mutex>
-
 #include "free_runs.h"
 
 namespace eave {
@@ -54,21 +52,7 @@ TEST(DownpourFree, replayed_has_the_same_bits_whatever_the_timing) {
 
 TEST(DownpourFree, a_worker_does_not_wait_for_one_that_is_slower) {
   for (const std::string& method : kMethods) {
-    std::mutex mutex;
-    std::map<int, double> seconds;
-    on_ranks({"threads", 3}, [&](Transport& transport) {
-      Worker worker(transport, method, given_to(method, "1"), {.steps = 12});
-      worker.begin();
-      const auto start = std::chrono::steady_clock::now();
-      for (int step = 0; step < 12; ++step) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(transport.rank() == 2 ? 50 : 1));
-        worker.step();
-      }
-      const double taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      worker.communicator().finish();
-      const std::lock_guard lock(mutex);
-      seconds[transport.rank()] = taken;
-    });
+    const std::vector<double> seconds = seconds_with_a_slow_rank(method, given_to(method, "1"), 12);
     EXPECT_GT(seconds[2], 0.6) << method;
     EXPECT_LT(seconds[0], 0.3) << method;  // 12 ms of its own
     EXPECT_LT(seconds[1], 0.3) << method;

@@ -1,9 +1,6 @@
 // Free-running exchanges: random timings, replay, and slow workers. With ranks as threads.
 #include <gtest/gtest.h>
 
-#include <map>
-#include <mutex>
-
 #include "free_runs.h"
 
 namespace eave {
@@ -73,21 +70,7 @@ TEST(EasgdAsyncReplay, refuses_what_is_not_the_order_of_this_run) {
 }
 
 TEST(EasgdAsyncFree, a_worker_does_not_wait_for_one_that_is_slower) {
-  std::mutex mutex;
-  std::map<int, double> seconds;
-  on_ranks({"threads", 3}, [&](Transport& transport) {
-    Worker worker(transport, "easgd-async", {{"tau", "1"}}, {.steps = 20});
-    worker.begin();
-    const auto start = std::chrono::steady_clock::now();
-    for (int step = 0; step < 20; ++step) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(transport.rank() == 2 ? 50 : 1));
-      worker.step();
-    }
-    const double taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    worker.communicator().finish();
-    const std::lock_guard lock(mutex);
-    seconds[transport.rank()] = taken;
-  });
+  const std::vector<double> seconds = seconds_with_a_slow_rank("easgd-async", {{"tau", "1"}}, 20);
   EXPECT_GT(seconds[2], 1.0);
   EXPECT_LT(seconds[0], 0.5);  // 20 ms of its own
   EXPECT_LT(seconds[1], 0.5);

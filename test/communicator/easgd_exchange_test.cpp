@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "exchanges.h"
 #include "recording_transport.h"
 #include "test/transport/ranks.h"
 #include "worker.h"
@@ -11,21 +12,6 @@ namespace eave {
 namespace {
 
 class Easgd : public testing::TestWithParam<Ranks> {};
-
-// Steps without gradients: what is left is the exchange.
-void exchange(Worker& worker, std::int64_t t) {
-  const Step step{t, 0, 1, 0.1};
-  if (const auto pull = worker.communicator().before_update(step)) apply_pull(worker.x, *pull);
-  worker.communicator().after_update(step);
-}
-
-// Whole numbers that differ between ranks and elements.
-std::vector<float> whole_numbers(int rank, std::size_t size) {
-  std::vector<float> values(size);
-  for (std::size_t k = 0; k < size; ++k)
-    values[k] = static_cast<float>((rank * 37 + static_cast<int>(k) * 11) % 64 - 20);
-  return values;
-}
 
 // A worker whose center is 0 and whose parameters are `x`.
 void start_at(Worker& worker, const std::vector<float>& x) {

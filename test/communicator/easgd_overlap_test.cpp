@@ -1,38 +1,24 @@
 // When easgd waits, over links so slow that a wait could not be missed.
 #include <gtest/gtest.h>
 
+#include "slow_links.h"
 #include "test/transport/ranks.h"
-#include "worker.h"
 
 namespace eave {
 namespace {
 
-constexpr double kDelay = 0.1;
-
-// Seconds that ten steps, then the consensus, spend waiting.
-std::pair<double, double> waiting(Transport& transport, const Given& given) {
-  const auto slow = make_shaped_transport(transport, {.delay_seconds = kDelay, .bytes_per_second = 0});
-  Worker worker(*slow, "easgd", given, {});
-  worker.begin();
-  const double at_start = worker.communicator().costs().seconds_waiting;
-  worker.run(10);
-  const double after_steps = worker.communicator().costs().seconds_waiting;
-  worker.consensus();
-  return {after_steps - at_start, worker.communicator().costs().seconds_waiting - after_steps};
-}
-
 TEST(EasgdOverlap, no_step_waits_before_the_center_is_read_again) {
   on_ranks({"threads", 2}, [](Transport& transport) {
-    const auto [steps, consensus] = waiting(transport, {{"tau", "6"}});
+    const auto [steps, consensus] = waiting(transport, "easgd", {{"tau", "6"}});
     EXPECT_EQ(steps, 0);
     EXPECT_GT(consensus, 0.5 * kDelay);
-    EXPECT_EQ(waiting(transport, {{"tau", "6"}, {"order", "after-step"}}).first, 0);
+    EXPECT_EQ(waiting(transport, "easgd", {{"tau", "6"}, {"order", "after-step"}}).first, 0);
   });
 }
 
 TEST(EasgdOverlap, off_waits_in_the_step_that_exchanges) {
   on_ranks({"threads", 2}, [](Transport& transport) {
-    const auto [steps, consensus] = waiting(transport, {{"tau", "6"}, {"overlap", "off"}});
+    const auto [steps, consensus] = waiting(transport, "easgd", {{"tau", "6"}, {"overlap", "off"}});
     EXPECT_GT(steps, 0.5 * kDelay);
     EXPECT_EQ(consensus, 0);
   });
@@ -40,7 +26,7 @@ TEST(EasgdOverlap, off_waits_in_the_step_that_exchanges) {
 
 TEST(EasgdOverlap, center_first_waits_for_the_center_it_follows) {
   on_ranks({"threads", 2}, [](Transport& transport) {
-    const auto [steps, consensus] = waiting(transport, {{"tau", "6"}, {"order", "center-first"}});
+    const auto [steps, consensus] = waiting(transport, "easgd", {{"tau", "6"}, {"order", "center-first"}});
     EXPECT_GT(steps, 0.5 * kDelay);
     EXPECT_EQ(consensus, 0);
   });

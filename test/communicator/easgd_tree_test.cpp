@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "communicator/tree_settings.h"
+#include "exchanges.h"
 #include "group_simulator.h"
+#include "near.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
@@ -99,30 +101,7 @@ TEST(EasgdTreeSimulator, tells_divisions_and_periods_apart_by_far_more_than_the_
       workers.push_back(simulator.x[0]);
     }
   }
-  for (std::size_t a = 0; a < workers.size(); ++a) {
-    for (std::size_t b = 0; b < a; ++b) {
-      double largest = 0;
-      for (std::size_t k = 0; k < workers[a].size(); ++k) {
-        largest = std::max(largest, std::abs(workers[a][k] - workers[b][k]));
-      }
-      EXPECT_GT(largest, 1e-3) << a << " " << b;
-    }
-  }
-}
-
-// Steps without gradients: what is left is the exchange.
-void exchange(Worker& worker, std::int64_t t) {
-  const Step step{t, 0, 1, 0.1};
-  if (const auto pull = worker.communicator().before_update(step)) apply_pull(worker.x, *pull);
-  worker.communicator().after_update(step);
-}
-
-// Whole numbers that differ between ranks and elements.
-std::vector<float> whole_numbers(int rank, std::size_t size) {
-  std::vector<float> values(size);
-  for (std::size_t k = 0; k < size; ++k)
-    values[k] = static_cast<float>((rank * 37 + static_cast<int>(k) * 11) % 64 - 20);
-  return values;
+  expect_apart(workers, 1e-3);
 }
 
 TEST_P(EasgdTree, conserves_the_sum_of_workers_group_centers_and_global_center_exactly) {

@@ -53,6 +53,24 @@ inline Ended run_freely(const std::string& communicator, int ranks, const Given&
   return ended;
 }
 
+// How long each of three ranks takes for its steps: 1 ms for one and what the method adds, the last rank 50 ms.
+inline std::vector<double> seconds_with_a_slow_rank(const std::string& communicator, const Given& given, int steps) {
+  std::vector<double> seconds(3);  // each rank writes its own
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    Worker worker(transport, communicator, given, {.steps = steps});
+    worker.begin();
+    const auto start = std::chrono::steady_clock::now();
+    for (int step = 0; step < steps; ++step) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(transport.rank() == 2 ? 50 : 1));
+      worker.step();
+    }
+    seconds[static_cast<std::size_t>(transport.rank())] =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    worker.communicator().finish();
+  });
+  return seconds;
+}
+
 // The message of the Error that making a worker with `given` throws, on the last rank.
 inline std::string refusal(const std::string& communicator, const Given& given, const Problem& problem, int ranks = 2) {
   std::string message = "nothing was refused";

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "communicator/gossip_pairs.h"
+#include "exchanges.h"
 #include "group_simulator.h"
+#include "near.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
@@ -80,23 +82,7 @@ TEST(GossipSimulator, tells_ways_pairs_and_periods_apart_by_far_more_than_the_to
       }
     }
   }
-  for (std::size_t a = 0; a < workers.size(); ++a) {
-    for (std::size_t b = 0; b < a; ++b) {
-      double largest = 0;
-      for (std::size_t k = 0; k < workers[a].size(); ++k) {
-        largest = std::max(largest, std::abs(workers[a][k] - workers[b][k]));
-      }
-      EXPECT_GT(largest, 1e-3) << a << " " << b;
-    }
-  }
-}
-
-// Steps without gradients: what is left is the exchange.
-void exchange(Worker& worker, std::int64_t t) {
-  const Step step{t, 0, 1, 0.1};
-  worker.communicator().before_gradients(step);
-  if (const auto pull = worker.communicator().before_update(step)) apply_pull(worker.x, *pull);
-  worker.communicator().after_update(step);
+  expect_apart(workers, 1e-3);
 }
 
 std::vector<float> sum_of(const std::vector<std::vector<float>>& vectors) {
@@ -112,9 +98,7 @@ TEST_P(Gossip, conserves_the_sum_of_the_workers_exactly) {
     for (const Given& way : {Given{{"gossip", "average"}}, Given{{"gossip", "elastic"}, {"alpha", "0.125"}}}) {
       Worker worker(transport, "gossip", with_tau(way, 1), {.size = 40});
       worker.begin();
-      for (std::size_t k = 0; k < 40; ++k) {
-        worker.x[k] = static_cast<float>((transport.rank() * 37 + static_cast<int>(k) * 11) % 64 - 20);
-      }
+      worker.x = whole_numbers(transport.rank(), worker.x.size());
       const std::vector<float> start = worker.x, before = sum_of(gather(transport, worker.x));
       bool moved = false;
       for (std::int64_t t = 1; t <= 4; ++t) {  // 7 bits, and up to 3 more per exchange, fit into 24

@@ -6,31 +6,21 @@
 
 #include "communicator/gossip_pairs.h"
 #include "eave/check.h"
+#include "slow_links.h"
 #include "test/transport/ranks.h"
-#include "worker.h"
 
 namespace eave {
 namespace {
 
-constexpr double kDelay = 0.1;
-
 void sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-// Seconds that ten steps of a tree, then the consensus, spend waiting.
-std::pair<double, double> waiting(Transport& transport, const std::string& overlap) {
-  const auto slow = make_shaped_transport(transport, {.delay_seconds = kDelay, .bytes_per_second = 0});
-  Worker worker(*slow, "easgd-tree", {{"groups", "2"}, {"tau", "6"}, {"global-tau", "6"}, {"overlap", overlap}}, {});
-  worker.begin();
-  const double at_start = worker.communicator().costs().seconds_waiting;
-  worker.run(10);
-  const double after_steps = worker.communicator().costs().seconds_waiting;
-  worker.consensus();
-  return {after_steps - at_start, worker.communicator().costs().seconds_waiting - after_steps};
+Given tree(const std::string& overlap) {
+  return {{"groups", "2"}, {"tau", "6"}, {"global-tau", "6"}, {"overlap", overlap}};
 }
 
 TEST(EasgdTreeOverlap, no_step_waits_before_a_center_is_read_again) {
   on_ranks({"threads", 4}, [](Transport& transport) {
-    const auto [steps, consensus] = waiting(transport, "on");
+    const auto [steps, consensus] = waiting(transport, "easgd-tree", tree("on"));
     EXPECT_EQ(steps, 0);
     EXPECT_GT(consensus, 1.5 * kDelay);  // for its group and the broadcast; first ranks for each other too
   });
@@ -38,7 +28,7 @@ TEST(EasgdTreeOverlap, no_step_waits_before_a_center_is_read_again) {
 
 TEST(EasgdTreeOverlap, off_waits_in_the_step_that_exchanges) {
   on_ranks({"threads", 4}, [](Transport& transport) {
-    EXPECT_GT(waiting(transport, "off").first, (transport.rank() % 2 == 0 ? 1.5 : 0.5) * kDelay);
+    EXPECT_GT(waiting(transport, "easgd-tree", tree("off")).first, (transport.rank() % 2 == 0 ? 1.5 : 0.5) * kDelay);
   });
 }
 
