@@ -98,7 +98,7 @@ TEST_P(Gossip, conserves_the_sum_of_the_workers_exactly) {
     for (const Given& way : {Given{{"gossip", "average"}}, Given{{"gossip", "elastic"}, {"alpha", "0.125"}}}) {
       Worker worker(transport, "gossip", with_tau(way, 1), {.size = 40});
       worker.begin();
-      worker.x = whole_numbers(transport.rank(), worker.x.size());
+      std::ranges::copy(whole_numbers(transport.rank(), worker.x.size()), worker.x.begin());
       const std::vector<float> start = worker.x, before = sum_of(gather(transport, worker.x));
       bool moved = false;
       for (std::int64_t t = 1; t <= 4; ++t) {  // 7 bits, and up to 3 more per exchange, fit into 24
