@@ -112,7 +112,7 @@ TEST_P(EasgdTree, conserves_the_sum_of_workers_group_centers_and_global_center_e
       Worker worker(transport, "easgd-tree", given(division, "1", "2", "0.25", "0.125"), problem);
       std::fill(worker.x.begin(), worker.x.end(), 0.0f);
       worker.begin();
-      worker.x = whole_numbers(transport.rank(), problem.size);
+      std::ranges::copy(whole_numbers(transport.rank(), problem.size), worker.x.begin());
       const std::vector<float> start = worker.x;
       const auto conserved = [&] {
         std::vector<float> sum = worker.consensus();
