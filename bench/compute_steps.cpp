@@ -23,76 +23,15 @@
 
 #include "bench/cpu_clock.h"
 #include "bench/fma_peak.h"
+#include "bench/trainee.h"
 #include "eave/check.h"
-#include "eave/compute.h"
-#include "eave/model.h"
-#include "eave/optimizer.h"
-#include "eave/random.h"
 
 namespace eave::bench {
 namespace {
 
-constexpr std::uint64_t kSeed = 1;
-constexpr int kClasses = 10;
 constexpr int kWarmUpSteps = 3;
 constexpr std::size_t kLeastSteps = 3;
-constexpr double kLearningRate = 1e-3;
 constexpr double kPeakSeconds = 0.05;
-
-ImageShape input_shape(const std::string& model) {
-  static const std::map<std::string, ImageShape> shapes = {
-      {"mlp", {28, 28, 1}}, {"lenet", {28, 28, 1}}, {"cifar7", {28, 28, 3}}, {"resnet20", {32, 32, 3}}};
-  const auto found = shapes.find(model);
-  if (found != shapes.end()) return found->second;
-  throw Error(ExitCode::kUsage, "no model '" + model + "' here; there are mlp, lenet, cifar7 and resnet20");
-}
-
-std::unique_ptr<Optimizer> make_momentum_sgd(std::int64_t arena_size) {
-  for (const OptimizerKind& kind : optimizer_kinds()) {
-    if (kind.name != "sgd") continue;
-    OptionValues values;
-    for (const OptionSpec& option : kind.options) values.declare(option);
-    values.set("momentum", "0.9", "bench");
-    return kind.make(values, arena_size);
-  }
-  throw Error(ExitCode::kInternal, "this build has no sgd");
-}
-
-// One model at one batch size with everything that a step needs.
-class Trainee {
- public:
-  Trainee(const std::string& name, std::int64_t batch, Compute& compute)
-      : shape_(input_shape(name)),
-        model_(model_specification(name), shape_, kClasses, batch, compute),
-        optimizer_(make_momentum_sgd(model_.parameter_size())),
-        parameters_(static_cast<std::size_t>(model_.parameter_size())),
-        gradients_(static_cast<std::size_t>(model_.parameter_size())),
-        statistics_(static_cast<std::size_t>(model_.statistics_size())),
-        inputs_(static_cast<std::size_t>(batch * shape_.size())) {
-    model_.initialise(kSeed, parameters_.slice(), statistics_.slice());
-    RandomStream random({kSeed, Purpose::kTest}, 0);
-    for (float& value : inputs_.slice()) value = random.uniform();
-    for (std::int64_t i = 0; i < batch; ++i) {
-      labels_.push_back(static_cast<std::int32_t>(random.below(kClasses)));
-      indices_.push_back(i);
-    }
-  }
-
-  void step() {
-    const Batch batch{std::ssize(labels_), step_++, inputs_.slice(), labels_, indices_};
-    model_.train(batch, kSeed, parameters_.slice(), statistics_.slice(), gradients_.slice(), 1.0F, [](Slice) {});
-    optimizer_->update(parameters_.slice(), gradients_.slice(), kLearningRate, std::nullopt);
-  }
-
- private:
-  ImageShape shape_;
-  Model model_;
-  std::unique_ptr<Optimizer> optimizer_;
-  Buffer parameters_, gradients_, statistics_, inputs_;
-  std::vector<std::int32_t> labels_;
-  std::vector<std::int64_t> indices_;
-  std::int64_t step_ = 0;
-};
 
 double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

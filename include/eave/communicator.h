@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "eave/device.h"
 #include "eave/options.h"
 #include "eave/slice.h"
 #include "eave/transport.h"
@@ -22,7 +23,8 @@ struct ReplicaView {
   Slice gradients;   // as large as parameters
   Slice statistics;  // batch-norm statistics; may be empty
   // The optimizer's vectors (momentum first), each as large as parameters; none with plain SGD.
-  std::vector<Slice> optimizer;
+  std::vector<Slice> optimizer = {};
+  Device* device = &cpu_device();  // in whose memory all of them lie; used by the thread that calls the communicator
 };
 
 // One optimizer step, the same on every rank except `samples` and `loss_sum`.
@@ -32,7 +34,7 @@ struct Step {
   std::int64_t samples_everywhere = 0;  // summed over ranks: > 0
   double learning_rate = 0;
   Ahead ahead{};        // how parameters stand to the iterate before and after this step's update
-  double loss_sum = 0;  // over this rank's samples; known from before_update on
+  double loss_sum = 0;  // over this rank's samples; where wants_loss() it is known from before_update on
 };
 
 struct CommunicatorCosts {
@@ -62,6 +64,8 @@ class Communicator {
   // By what the gradient of this rank's mean loss is multiplied in backward: n_i / Σ n_j where gradients are averaged,
   // 1 where each replica trains on its own.
   virtual float gradient_weight(const Step& step) const;
+  // Whether gradient_ready is to be called in this step. Asked for after before_gradients.
+  virtual bool wants_gradients() const { return false; }
   // Backward is done with this part of replica.gradients: its exchange may start. Every element at most once, from the
   // end of the arena to its beginning without gaps; parts may differ from rank to rank.
   virtual void gradient_ready(Slice part);
@@ -69,12 +73,15 @@ class Communicator {
   // other ranks' gradients. A Pull that comes back must be applied in this step's update: after_update sends its
   // difference.
   [[nodiscard]] virtual std::optional<Pull> before_update(const Step& step);
+  // Whether after_update needs step.loss_sum. A device that computes behind the host has to be waited for then.
+  virtual bool wants_loss() const { return false; }
   // Whether the optimizer moves this replica in this step: with samples of its own, or with gradients that are averaged
   // over all ranks. Where it does not, a Pull is applied alone.
   virtual bool updates(const Step& step) const;
   // Parameters have moved.
   virtual void after_update(const Step& step);
-  // The model that is evaluated and saved: the center, or the parameters. Collective; waits for what is in flight.
+  // The model that is evaluated and saved: the center, or the parameters, in the replica's device's memory. Collective;
+  // waits for what is in flight.
   // The slice stays valid and unchanged until the next step.
   virtual ConstSlice consensus() = 0;
   // Whether that is rank 0's worker and nobody else's: then its batch-norm statistics go with it.
@@ -86,6 +93,7 @@ class Communicator {
   virtual void reset_to_center(const ReplicaView& replica);
   // What a checkpoint keeps of the method beside the replica's: vectors as large as the parameters (the center), and
   // counts, each of a fixed size (empty before begin where memory is allocated there). Writing the slices restores all.
+  // Each lies in the device's memory or in the host's.
   // To save: call consensus() first, then read. To restore: call begin() first, then write.
   virtual std::vector<Slice> state() { return {}; }
   // Collective; drains what is in flight. Nothing but consensus(), costs() and report() may follow.

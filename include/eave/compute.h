@@ -1,9 +1,14 @@
 // The arithmetic of one device, as layers see it. Layers are written once against this; only Compute differs between
 // devices. All images are NHWC. Slices passed in are as long as the shape says (longer is allowed where they come from
 // an arena); none may overlap unless said so.
+//
+// Activations and their gradients are numbers of the device's choice (bfloat16, say), in the memory of floats:
+// activation_size() of them. Parameters, their gradients and statistics are always float32. An input and output of a
+// layer are activations; what a layer saves is its own affair.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -120,15 +125,12 @@ struct ShortcutShape {
 };
 
 // Zeroes each value with probability `rate`, scales the rest by 1/(1 − rate). Which ones follows from (seed, layer,
-// step, dataset index of the sample, position) alone.
+// step, dataset index of the sample, position) alone; seed, step and indices are the pass's.
 struct DropoutShape {
   std::int64_t samples = 0;
   std::int64_t size = 0;  // per sample
   float rate = 0;
   std::uint32_t layer = 0;
-  std::uint64_t seed = 0;
-  std::int64_t step = 0;
-  std::span<const std::int64_t> indices;
 };
 
 struct LossSum {
@@ -136,14 +138,74 @@ struct LossSum {
   std::int64_t correct = 0;
 };
 
+// What changes from one pass to the next of the same kind.
+struct PassInputs {
+  const Batch& batch;      // of at least one sample; outlives the pass
+  std::uint64_t seed = 0;  // of dropout
+  float loss_factor = 0;   // what softmax_cross_entropy's gradient is multiplied by
+};
+
+// What tells one kind of pass from another: passes of one kind make the same calls with the same shapes and slices, cut
+// at the same places. So a device may record the first ones and replay them.
+struct PassKind {
+  const void* plan = nullptr;
+  const float* parameters = nullptr;
+  const float* statistics = nullptr;
+  const float* gradients = nullptr;
+  const float* arena = nullptr;
+  std::int64_t parameter_size = 0;
+  int variant = 0;
+  friend auto operator<=>(const PassKind&, const PassKind&) = default;
+};
+
+// A dataset's images in the memory of a device, as bytes; batches find theirs by index.
+class DeviceImages {
+ public:
+  virtual ~DeviceImages() = default;
+};
+
+// What becomes of an image's bytes on the way to a model: a border of `pad` black pixels, a crop, maybe mirrored, and
+// (pixel / 255 − mean) / deviation by channel. `random`: where the crop stands and whether the image is mirrored (if
+// `flip`) follows from (seed, step, dataset index), as under Augmentation; else the crop is in the centre.
+struct ImagePlacing {
+  ImageShape input, output;
+  int pad = 0;
+  bool flip = false;
+  bool random = false;
+  std::uint64_t seed = 0;
+  std::span<const float> mean, deviation;  // of each channel
+};
+
 // Used by one thread at a time, the one that made it. Plans belong to the Compute that made them and must not outlive
-// it.
+// it. What is called takes place in the order of its Device's queue.
 class Compute {
  public:
   virtual ~Compute() = default;
-  virtual DeviceKind device() const = 0;
+  virtual Device& device() = 0;
+  virtual std::int64_t activation_size(std::int64_t values) const = 0;  // floats that so many activations take
+  // Gradients are best exchanged in parts of at least so many floats: finer ones would cost this device more.
+  virtual std::int64_t smallest_part() const = 0;
+
+  // Brings a dataset's images to the device, where batches may then leave their inputs out. `read` writes the bytes of
+  // the image of an index, HWC. nullptr: they are better left in the host's memory, or there is no room for them.
+  // Throws what `read` throws. It belongs to this Compute and must not outlive it.
+  virtual std::unique_ptr<DeviceImages> load_images(
+      std::int64_t count, const ImagePlacing& placing,
+      const std::function<void(std::int64_t, std::span<std::uint8_t>)>& read) = 0;
+
+  // Only for planning, not in a pass.
   virtual std::unique_ptr<LinearPlan> plan_dense(const DenseShape& shape) = 0;
   virtual std::unique_ptr<LinearPlan> plan_convolution(const ConvolutionShape& shape) = 0;
+
+  // All that follows, and the plans' work, is called between begin_pass and end_pass. Returns the batch's inputs as
+  // activations in the device's memory.
+  virtual ConstSlice begin_pass(const PassKind& kind, const PassInputs& inputs) = 0;
+  // What was called so far is on its way: others may ask the Device for what comes after.
+  virtual void cut() = 0;
+  // Returns the ticket for the pass's loss.
+  virtual std::int64_t end_pass() = 0;
+  // What softmax_cross_entropy found in that pass. Blocks until it is known; it is kept for the last two passes.
+  virtual LossSum loss(std::int64_t ticket) = 0;
 
   virtual void batch_norm_forward(const BatchNormShape& shape, const BatchNormForward& call) = 0;
   virtual void batch_norm_backward(const BatchNormShape& shape, const BatchNormBackward& call) = 0;
@@ -163,14 +225,14 @@ class Compute {
   virtual void dropout_backward(const DropoutShape& shape, ConstSlice d_output, Slice d_input) = 0;
   virtual void shortcut_forward(const ShortcutShape& shape, ConstSlice input, Slice output) = 0;
   virtual void shortcut_backward(const ShortcutShape& shape, ConstSlice d_output, Slice d_input) = 0;
-  virtual void add(ConstSlice a, ConstSlice b, Slice sum) = 0;  // sum may be a or b
-  virtual void copy(ConstSlice from, Slice into) = 0;
-  virtual void fill(Slice values, float value) = 0;
+  virtual void add(ConstSlice a, ConstSlice b, Slice sum) = 0;  // of activations; sum may be a or b
+  virtual void copy(ConstSlice from, Slice into) = 0;           // any floats
+  virtual void fill(Slice values, float value) = 0;             // float32
 
-  // Softmax cross-entropy summed over samples. `d_logits` (empty: not wanted) gets factor × its gradient.
-  // A sample counts as correct when its label's logit is the largest (the first of equals wins).
-  virtual LossSum softmax_cross_entropy(std::int64_t classes, ConstSlice logits, std::span<const std::int32_t> labels,
-                                        float factor, Slice d_logits) = 0;
+  // Softmax cross-entropy summed over the batch, to be asked for with the pass's ticket. `d_logits` (empty: not wanted)
+  // gets its gradient times the pass's loss_factor. A sample counts as correct when its label's logit is the largest
+  // (the first of equals wins).
+  virtual void softmax_cross_entropy(std::int64_t classes, ConstSlice logits, Slice d_logits) = 0;
 };
 
 std::int64_t pool_winners_size(const PoolShape& shape);  // floats

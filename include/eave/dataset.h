@@ -32,6 +32,9 @@ struct DataSplit {
   std::unique_ptr<Dataset> test;
   std::vector<float> mean;
   std::vector<float> deviation;
+  // Where a device holds the images too: then batches of them come without inputs.
+  const DeviceImages* train_images = nullptr;
+  const DeviceImages* test_images = nullptr;
 };
 
 // A member of the dataset family: one file in src/data and one word in its CMake list.

@@ -30,8 +30,9 @@ struct Score {
   std::int64_t samples = 0;
 };
 
-// The text specification of a named model ("mlp", "lenet", "cifar7", "resnet20"), or `name_or_text` itself when it is
-// already one ("conv2d 32 5x5; relu; max_pool 2; dense 10"). Throws Error(kUsage) that lists names and layers.
+// The text specification of a named model ("mlp", "lenet", "cifar7", "resnet20", "resnet50"), or `name_or_text` itself
+// when it is already one ("conv2d 32 5x5; relu; max_pool 2; dense 10"). Throws Error(kUsage) that lists names and
+// layers.
 std::string model_specification(const std::string& name_or_text);
 std::vector<std::string> model_names();
 // The side of the square crop that a named model is made for; 0: it takes images of any size.
@@ -57,15 +58,20 @@ class Model {
   std::int64_t activation_bytes() const;  // what this Model holds beside parameters
   std::string summary() const;            // a table: layer, output shape, parameters
 
-  // Fills both arenas from the seed alone: the same on every rank. Weights: normal, variance 1 / fan_in; biases 0.
+  // Fills both arenas, in the host's memory, from the seed alone: the same on every rank. Weights: normal, variance 1 /
+  // fan_in; biases 0.
   void initialise(std::uint64_t seed, Slice parameters, Slice statistics) const;
 
   // Forward, loss and backward of one step. Afterwards gradients = weight × ∂(mean loss over the batch)/∂parameters.
   // With batch.samples == 0 gradients are zero. `ready` is called on slices of `gradients` as they become final: every
-  // element once, from the end of the arena to its beginning. `statistics` moves by its running average.
-  // `seed` keys dropout, with batch.step and batch.indices. Loss: mean softmax cross-entropy.
-  Score train(const Batch& batch, std::uint64_t seed, ConstSlice parameters, Slice statistics, Slice gradients,
-              float weight, const std::function<void(Slice)>& ready);
+  // element once, from the end of the arena to its beginning; it may be empty. `statistics` moves by its running
+  // average. `seed` keys dropout, with batch.step and batch.indices. Loss: mean softmax cross-entropy; it is had by
+  // score() with what is returned. All takes place in the queue of the compute's device, in whose memory the slices
+  // lie.
+  std::int64_t train(const Batch& batch, std::uint64_t seed, ConstSlice parameters, Slice statistics, Slice gradients,
+                     float weight, const std::function<void(Slice)>& ready);
+  // The score of one of the last two steps, which was of `samples` samples. Blocks until it is known.
+  Score score(std::int64_t samples, std::int64_t ticket);
 
   // Forward only, in evaluation mode (no dropout, running statistics). Changes none of its arguments. Any batch size;
   // memory grows where a larger one than in training needs it.

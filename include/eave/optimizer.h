@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "eave/device.h"
 #include "eave/options.h"
 #include "eave/slice.h"
 
@@ -36,8 +37,9 @@ struct OptimizerKind {
   std::string name;
   std::string summary;
   std::vector<OptionSpec> options;  // --lr and all else about the rate belong to Schedule
-  // Throws Error(kUsage) for options out of range or without effect. `values` holds `options` and those of Schedule.
-  std::unique_ptr<Optimizer> (*make)(const OptionValues& values, std::int64_t arena_size);
+  // Its state lies on `device`, which outlives it. Throws Error(kUsage) for options out of range or without effect.
+  // `values` holds `options` and those of Schedule.
+  std::unique_ptr<Optimizer> (*make)(const OptionValues& values, std::int64_t arena_size, Device& device);
 };
 
 const std::vector<OptimizerKind>& optimizer_kinds();
@@ -45,10 +47,6 @@ const std::vector<OptimizerKind>& optimizer_kinds();
 // Of a replica whose communicator moves the parameters itself (CommunicatorTraits::uses_optimizer): keeps nothing, and
 // update throws Error(kInternal).
 std::unique_ptr<Optimizer> make_idle_optimizer();
-
-// Applies only the pull: for a step in which a replica that trains on its own has no samples. `ahead` is its
-// optimizer's.
-void apply_pull(Slice parameters, const Pull& pull, const Ahead& ahead = {});
 
 // Learning rate as a function of samples seen by all ranks together, so epoch n has the same rate for every rank count.
 // Scaling (Goyal et al. 2017): the base rate is multiplied by k (linear) or √k, k = total batch / batch per rank, for

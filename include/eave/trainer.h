@@ -16,17 +16,19 @@
 
 namespace eave {
 
-// Model, optimizer and the arenas of one rank.
+// Model, optimizer and the arenas of one rank, in the memory of its device.
 struct Replica {
-  Replica(Model& model, Optimizer& optimizer, std::uint64_t seed);
+  Replica(Model& model, Optimizer& optimizer, std::uint64_t seed, Device& device = cpu_device());
   ReplicaView view();
 
+  Device& device;
   Model& model;
   Optimizer& optimizer;
   std::uint64_t seed;
   Buffer parameters;
   Buffer gradients;  // between steps: workspace of evaluations
   Buffer statistics;
+  Buffer other_statistics;  // of a model that is evaluated and not trained
 };
 
 // With which batch-norm statistics a model is evaluated and saved that is no worker (those have their own).
@@ -107,7 +109,7 @@ std::vector<float> statistics_for(const TrainingParts& parts, const TrainingPlan
 std::vector<float> statistics_for_consensus(const TrainingParts& parts, const TrainingPlan& plan);
 
 // Collective: batch-norm statistics of the mixture of all ranks' data: mean = E[mean_i], var = E[var_i] + Var[mean_i].
-// `weight`: of this rank's in the mixture.
+// `mine` is in the host's memory; `weight`: of this rank's in the mixture.
 std::vector<float> average_statistics(const Model& model, Transport& transport, ConstSlice mine, double weight = 1);
 
 }  // namespace eave

@@ -17,7 +17,8 @@ namespace eave {
 
 class Operation;  // src/transport/operation.h
 
-// A communication in flight. Move-only; the slices it works on must stay alive and untouched until it is done.
+// A communication in flight. Move-only; the slices it works on must stay alive and untouched until it is done, but for
+// what is called of their device after wait().
 // Destroying a Pending (or assigning to it) waits until its slices are free again and drops the operation's failure: so
 // an exception may unwind past it. Declare it after the buffers it works on.
 class Pending {
@@ -30,7 +31,8 @@ class Pending {
 
   bool done() const;
   // Blocks until done and returns the seconds it blocked. Rethrows the operation's failure. Afterwards nothing is in
-  // flight.
+  // flight. `nccl`: blocks the device's queue instead of the caller, so that what is called of the device from then on
+  // finds the values; returns 0.
   double wait();
 
   // For decorators: the operation, or nullptr when it was done at once.
@@ -62,16 +64,35 @@ struct ServiceRequest {
 // the order of its calls.
 // A peer that is gone or a failing library surfaces as Error(kPeerLost / kResource) from Pending::wait.
 // One thread per rank calls a Transport. Counts may exceed 2^31.
+//
+// Values lie in the host's memory, or in that of the device that is attached: each address tells. An operation on
+// values in a device's memory begins when all has taken place there that was called before the operation. When it is
+// done they are on the device, for all that is called afterwards.
+//     loopback, threads, mpi   go through pinned host memory in pieces, copies and messages at the same time. The bits
+//                              are those of host memory. Ranks may have devices of different kinds.
+//     nccl                     sums and broadcasts on the device, in its own queue. Everything in host memory and all
+//                              requests go by mpi.
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string name() const = 0;  // "mpi", or "shaped(counting(mpi))"
+  // Whether values may lie there: the CPU's memory always, another's once a device of that kind is attached.
   virtual bool reaches(DeviceKind device) const = 0;
 
+  // Collective, with nothing in flight; each rank brings its own device. Lent, with its memory, until detach. The
+  // memory for staging is had here (24 MiB; for requests, as much as the most values of one call, when it comes).
+  // `nccl`: throws AgreedError unless each rank has a GPU of its own (kUsage where none has, else kConfiguration) and
+  // NCCL could be set up (kResource). Called by the device's thread.
+  virtual void attach(Device& device) = 0;
+  // Not collective, with nothing in flight. `nccl` takes leave of the others, for at most some seconds.
+  virtual void detach() noexcept = 0;
+
   // In place: each element becomes the sum over ranks, added up in rank order in float32. So the result is
-  // bit-identical on all ranks, from run to run, and between transports.
+  // bit-identical on all ranks, from run to run, and between transports. `nccl` in a device's memory: bit-identical on
+  // all ranks, in an order of NCCL's choice, the same from run to run on the same machines. On all ranks the values
+  // lie in a device's memory then, or on all in the host's.
   //
   // `ranks`: collective among these alone (empty: all), the same ascending list on each, with this rank in it; anything
   // else throws Error. It stays alive until done. Groups without a common rank do not wait for each other; ranks that
@@ -95,10 +116,22 @@ class Transport {
   // unanswered until the rank aborts.
   virtual void withdraw() noexcept = 0;
 
-  // This rank fails: wakes or ends all others, so that none is left waiting. `mpi` ends the job with `code` and does
-  // not return; `threads` makes every pending and later call of the others throw Error(kPeerLost). Any thread may call
-  // it.
+  // This rank fails: wakes or ends all others, so that none is left waiting. `mpi` and `nccl` end the job with `code`
+  // and do not return; `threads` makes every pending and later call of the others throw Error(kPeerLost). Any thread
+  // may call it.
   virtual void abort(ExitCode code) noexcept = 0;
+};
+
+// A device attached for as long as this lives. Declare it behind the device, and before what is in flight.
+class Attachment {
+ public:
+  Attachment(Transport& transport, Device& device) : transport_(transport) { transport_.attach(device); }
+  Attachment(const Attachment&) = delete;
+  Attachment& operator=(const Attachment&) = delete;
+  ~Attachment() { transport_.detach(); }
+
+ private:
+  Transport& transport_;
 };
 
 // Sums in rank order, in double: the same bits on every rank. Blocking and collective.
@@ -140,12 +173,20 @@ std::unique_ptr<CountingTransport> make_counting_transport(Transport& inner);
 // `shaped`: as if this rank's link had this one-way delay and rate (0 = unlimited). An operation ends no
 // earlier than delay + bytes / rate after the last rank joined it, bytes as in TransportCounters; operations share the
 // link one after another. Ranks may have different links: an operation takes as long as the slowest needs. A rank by
-// itself has no link. Every rank must decorate its transport; making it is not collective.
+// itself has no link. Every rank must decorate its transport; making it is not collective. A device is attached to the
+// link, not to what is behind it: all that crosses it comes from the host's memory, with `nccl` too.
 struct LinkShape {
   double delay_seconds = 0;
   double bytes_per_second = 0;
 };
 std::unique_ptr<Transport> make_shaped_transport(Transport& inner, LinkShape shape);
+
+// `nccl`: with a GPU of its own on each rank, sums and broadcasts in GPU memory by NCCL; all else goes to `inner`, as
+// everything does until a device is attached. Where that cannot be, attach throws, or passes the device on to `inner`.
+// Every rank must decorate its transport; making it is not collective. Stands next to the bare transport. Its name is
+// "nccl" where NCCL is used or required, otherwise that of `inner`.
+enum class NcclUse { kRequired, kWherePossible };
+std::unique_ptr<Transport> make_nccl_transport(Transport& inner, NcclUse use);
 
 // A member of the transport family: one file in src/transport and one word in its CMake list.
 struct TransportKind {
@@ -153,8 +194,8 @@ struct TransportKind {
   std::string summary;
   // Runs `body` once per rank of this process, each time with its own Transport, and returns the process's exit code
   // when all are through. `loopback`: one rank. `threads`: `ranks` ranks, each on a thread (rank 0 on the caller's).
-  // `mpi`: the rank that the launcher made this process; `ranks` is ignored (0). May be called once per process for
-  // `mpi`.
+  // `mpi`, `nccl`: the rank that the launcher made this process; `ranks` is ignored (0). May be called once per process
+  // for one of them.
   //
   // An Error that escapes `body` on some rank is printed to stderr as "eave: rank 1 on host: text" (one rank: "eave:
   // text"), then ends the job with its code on all ranks; any other exception does so with 70 (71 when out of memory).

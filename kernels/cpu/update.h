@@ -6,34 +6,12 @@
 #pragma once
 
 #include "eave/slice.h"
-namespace eave::cpu {
 
-// g' = g + weight_decay·x;  v ← momentum·v + gradient_scale·g';  x ← x − step_scale·s, where s = v, or with Nesterov
-// s = gradient_scale·g' + momentum·v (the new v).
-// (gradient_scale, step_scale) = (1, η) keeps v free of the learning rate; (η, 1) is the form in which v contains it.
-struct SgdStep {
-  float gradient_scale = 1;
-  float step_scale = 0;
-  float momentum = 0;
-  float weight_decay = 0;
-  bool nesterov = false;
-};
+namespace eave::cpu {
 
 // `velocity` is empty when momentum is 0. 12 bytes, with velocity 20; the pull adds 8, the center's arrival 8 more.
 // `pull` may be null.
 void update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step, const Pull* pull);
-
-// m ← β₁m + (1 − β₁)g;  v ← β₂v + (1 − β₂)g²;  x ← x − decay·x − rate·m / (√v·root_scale + ε).
-// (Loshchilov, Hutter 2019.) Both bias corrections are in the scalars: rate = η / (1 − β₁ᵗ), root_scale = 1 / √(1 −
-// β₂ᵗ).
-struct AdamwStep {
-  float rate = 0;
-  float root_scale = 1;
-  float beta1 = 0, fresh1 = 1;  // fresh = 1 − β, rounded from double: 1 − 0.999f is off by 1e-5
-  float beta2 = 0, fresh2 = 1;
-  float epsilon = 0;
-  float decay = 0;  // η · weight decay
-};
 
 // 28 bytes; the pull adds 8, the center's arrival 8 more. `pull` may be null.
 void update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,

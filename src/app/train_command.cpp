@@ -159,12 +159,12 @@ void check_outputs(const OptionValues& values) {
 
 class TrainingRun {
  public:
-  TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport)
+  TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport,
+              const DevicePlan& device)
       : line_(line), values_(values), transport_(transport) {
-    // First of all, as a rank that refuses its options does: refuse_to_run.
-    agree(transport, [&] { check_outputs(values); });
     const std::vector<std::string> hosts = transport.all_gather(host_name());
-    agree(transport, [&] { job_ = std::make_unique<TrainingJob>(values, transport, transport, hosts); });
+    agree(transport, [&] { job_ = std::make_unique<TrainingJob>(values, transport, transport, hosts, device); });
+    job_->attach_device();
     // By itself: an earlier run is replaced only when nothing stands in the way of this one on any rank.
     agree(transport, [&] {
       if (is_first()) prepare_outputs();
@@ -257,14 +257,22 @@ Intent intent_of(const CommandLine& line, const OptionValues& values) {
 
 void train_on(Transport& bare, const CommandLine& line, const OptionValues& values) {
   require_same_intent(bare, intent_of(line, values));
-  const std::unique_ptr<Transport> shaped = shape(bare, values);
-  const std::unique_ptr<CountingTransport> counting = make_counting_transport(shaped ? *shaped : bare);
-  TrainingRun(line, values, *counting).run();
+  // First of all, as a rank that refuses its options does: refuse_to_run.
+  agree(bare, [&] { check_outputs(values); });
+  const DevicePlan device = choose_device(bare, values);
+  std::unique_ptr<Transport> nccl;
+  if (values.text("transport") == "auto" && device.is_cuda && device.is_own && bare.name() == "mpi") {
+    nccl = make_nccl_transport(bare, NcclUse::kWherePossible);
+  }
+  Transport& link = nccl ? *nccl : bare;
+  const std::unique_ptr<Transport> shaped = shape(link, values);
+  const std::unique_ptr<CountingTransport> counting = make_counting_transport(shaped ? *shaped : link);
+  TrainingRun(line, values, *counting, device).run();
 }
 
 // Under mpirun each process would train on its own, and all would write to the same places.
 void refuse_launcher(const std::string& transport) {
-  if (transport == "auto" || transport == "mpi" || !started_by_launcher()) return;
+  if (transport == "auto" || transport == "mpi" || transport == "nccl" || !started_by_launcher()) return;
   throw Error(ExitCode::kUsage, "--transport " + transport + " under an MPI launcher: each of its ranks would train " +
                                     "by itself; leave out --transport, or start eave without the launcher");
 }

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "app/devices.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/dataset.h"
@@ -87,7 +88,11 @@ std::vector<CommandLine::Member> transports() {
 
 void add_ranks(CommandLine& line) {
   line.add_family("Ranks and network",
-                  {"transport", OptionType::kText, "auto", "auto: mpi under a launcher, else loopback", {"auto"}},
+                  {"transport",
+                   OptionType::kText,
+                   "auto",
+                   "auto: under a launcher nccl where every rank has a GPU of its own, else mpi; without one loopback",
+                   {"auto"}},
                   transports());
   line.add_group(
       "Slow networks and slow ranks, for experiments",
@@ -140,7 +145,7 @@ CommandLine train_command_line() {
   line.add_group("Learning rate, a function of samples seen", rate);
   add_ranks(line);
   add_output(line);
-  line.add_group("Machine", {{"threads", OptionType::kInteger, "1", "threads per rank for computing"}});
+  line.add_group("Device", device_options());
   return line;
 }
 

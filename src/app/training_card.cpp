@@ -68,6 +68,15 @@ std::string TrainingJob::describe_rate() const {
   return schedule_->describe() + "\n" + note;
 }
 
+std::string TrainingJob::describe_device() const {
+  if (!device_plan_.is_cuda) return "cpu: " + device_plan_.why_not_gpu;
+  return std::string("cuda, ") + device_.precision + " products" +
+         (device_.precision == "bf16" ? " and activations, float32 parameters" : "") +
+         (values_.flag("deterministic") ? ", deterministic" : "") +
+         (train_images_ != nullptr ? "; images on the device" : "; images from the host") +
+         (device_plan_.is_own ? "" : "; GPUs are shared by ranks");
+}
+
 std::string TrainingJob::describe() const {
   const ImageShape input = augmentation_.output(data_.train->shape());
   std::int64_t parameters = 0;
@@ -78,6 +87,7 @@ std::string TrainingJob::describe() const {
                                                  static_cast<long long>(data_.train->size()),
                                                  static_cast<long long>(data_.test->size()), input.height, input.width,
                                                  input.channels, data_.train->classes())) +
+         (device_plan_.is_cuda || !device_plan_.why_not_gpu.empty() ? card_line("device", describe_device()) : "") +
          card_line("batch",
                    format("%lld per rank, %lld in all; %lld steps per epoch, %lld steps in all",
                           static_cast<long long>(batch_per_rank_),

@@ -51,9 +51,14 @@ void refuse_given(const OptionValues& values, const std::string& name, const std
 }  // namespace
 
 TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting,
-                         const std::vector<std::string>& hosts)
-    : values_(values), transport_(transport), counting_(counting) {
+                         const std::vector<std::string>& hosts, const DevicePlan& device)
+    : values_(values),
+      transport_(transport),
+      counting_(counting),
+      device_plan_(device),
+      device_(open_device(device, values)) {
   open_data();
+  load_images();
   build_model();
   plan_steps();
   plan_statistics();
@@ -93,12 +98,35 @@ void TrainingJob::open_data() {
       sampling == Sampling::kStratified ? labels_of(*data_.train) : std::vector<std::int32_t>());
 }
 
+std::unique_ptr<DeviceImages> TrainingJob::load_images_of(const Dataset& dataset, bool random) {
+  ImagePlacing placing{dataset.shape(),
+                       augmentation_.output(dataset.shape()),
+                       augmentation_.pad,
+                       augmentation_.flip,
+                       random,
+                       static_cast<std::uint64_t>(values_.integer("seed", 0)),
+                       data_.mean,
+                       data_.deviation};
+  return device_.compute->load_images(dataset.size(), placing, [&](std::int64_t index, std::span<std::uint8_t> pixels) {
+    dataset.read(index, pixels);
+  });
+}
+
+// The test set too: evaluations come between steps.
+void TrainingJob::load_images() {
+  train_images_ = load_images_of(*data_.train, true);
+  test_images_ = load_images_of(*data_.test, false);
+  data_.train_images = train_images_.get();
+  data_.test_images = test_images_.get();
+}
+
+void TrainingJob::attach_device() { attachment_.emplace(transport_, device_.compute->device()); }
+
 void TrainingJob::build_model() {
-  compute_ = make_cpu_compute(static_cast<int>(values_.integer("threads", 1, 1024)));
   plan_.evaluation_batch = values_.integer("evaluation-batch", 1, 1 << 20);
   model_ =
       std::make_unique<Model>(model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),
-                              data_.train->classes(), batch_per_rank_, *compute_);
+                              data_.train->classes(), batch_per_rank_, *device_.compute);
 }
 
 void TrainingJob::plan_steps() {
@@ -159,14 +187,15 @@ double TrainingJob::learning_rate_scale() const {
 
 void TrainingJob::build_optimizer() {
   traits_ = find_kind(communicator_kinds(), values_.text("communicator")).traits;
-  optimizer_ = traits_.uses_optimizer
-                   ? find_kind(optimizer_kinds(), values_.text("optimizer")).make(values_, model_->parameter_size())
-                   : make_idle_optimizer();
+  optimizer_ = traits_.uses_optimizer ? find_kind(optimizer_kinds(), values_.text("optimizer"))
+                                            .make(values_, model_->parameter_size(), device_.compute->device())
+                                      : make_idle_optimizer();
   const std::int64_t per_epoch = data_.train->size();
   const double epochs_run = static_cast<double>(plan_.steps) / static_cast<double>(sampler_->steps_per_epoch());
   schedule_ = std::make_unique<Schedule>(values_, per_epoch, std::llround(epochs_run * static_cast<double>(per_epoch)),
                                          learning_rate_scale());
-  replica_ = std::make_unique<Replica>(*model_, *optimizer_, static_cast<std::uint64_t>(values_.integer("seed", 0)));
+  replica_ = std::make_unique<Replica>(*model_, *optimizer_, static_cast<std::uint64_t>(values_.integer("seed", 0)),
+                                       device_.compute->device());
 }
 
 void TrainingJob::plan_drops() {
@@ -210,14 +239,16 @@ double TrainingJob::epochs() const {
 
 RankFacts TrainingJob::facts() {
   Sampler sampler = *sampler_;
-  return {host_name(), "cpu", core_binding(), class_histogram(*data_.train, sampler, 0, transport_.rank()),
-          transport_.rank() < sampler.ranks()};
+  return {host_name(), device_.compute->device().name(), core_binding(),
+          class_histogram(*data_.train, sampler, 0, transport_.rank()), transport_.rank() < sampler.ranks()};
 }
 
 void TrainingJob::save_model(const std::string& path) {
-  const ConstSlice consensus = communicator_->consensus();
+  const ConstSlice of_device = communicator_->consensus();
   const std::vector<float> statistics = statistics_for_consensus(parts(), plan_);
   if (transport_.rank() != 0) return;
+  std::vector<float> consensus(of_device.size());
+  replica_->device.read(of_device, consensus);
   std::vector<NamedArray> arrays = named_arrays(model_->parameters(), consensus);
   for (const NamedArray& array : named_arrays(model_->statistics(), statistics)) arrays.push_back(array);
   write_safetensors(path, arrays,

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "app/devices.h"
 #include "eave/options.h"
 #include "eave/trainer.h"
 #include "eave/transport.h"
@@ -12,15 +14,16 @@
 
 namespace eave {
 
-class Compute;
-
 // Everything of one rank that options describe, opened and checked, before any training. Not collective; throws Error.
 class TrainingJob {
  public:
-  // `hosts`: of every rank, in rank order.
+  // `hosts`: of every rank, in rank order. `device`: of this rank.
   TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting,
-              const std::vector<std::string>& hosts);
+              const std::vector<std::string>& hosts, const DevicePlan& device);
   ~TrainingJob();
+
+  // Collective, once, before training: the transport reaches the device.
+  void attach_device();
 
   TrainingParts parts();
   const TrainingPlan& plan() const { return plan_; }
@@ -34,6 +37,9 @@ class TrainingJob {
 
  private:
   void open_data();
+  void load_images();
+  std::unique_ptr<DeviceImages> load_images_of(const Dataset& dataset, bool random);
+  std::string describe_device() const;
   void build_model();
   void plan_steps();
   void plan_statistics();
@@ -48,16 +54,19 @@ class TrainingJob {
   Transport& transport_;
   const CountingTransport& counting_;
   std::vector<std::string> warnings_;
+  const DevicePlan device_plan_;
+  OpenDevice device_;
+  std::unique_ptr<DeviceImages> train_images_, test_images_;
   DataSplit data_;
   Augmentation augmentation_;
   std::int64_t batch_per_rank_ = 0;
   std::unique_ptr<Sampler> sampler_;
-  std::unique_ptr<Compute> compute_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<Replica> replica_;
   CommunicatorTraits traits_;
+  std::optional<Attachment> attachment_;
   std::unique_ptr<Communicator> communicator_;
   TrainingPlan plan_;
 };

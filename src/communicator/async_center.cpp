@@ -145,10 +145,11 @@ void AsyncCenter::begin(const ReplicaView& replica) {
                                             std::to_string(settings_.log->shards) + " shards, and here it has " +
                                             std::to_string(layout_->shards()) + "; repeat that run's settings");
   }
-  message_ = Buffer(size);
+  message_ = replica.device->allocate(size);
+  if (replica.device->kind() != DeviceKind::kCpu) shown_ = replica.device->allocate(size);
   for (std::size_t i = 0; i < vectors_.count; ++i) {
     snapshots_[i] = Buffer(size);
-    if (i < vectors_.equal) std::ranges::copy(replica.parameters, snapshots_[i].data());
+    if (i < vectors_.equal) replica.device->read(replica.parameters, snapshots_[i].slice());
   }
   for (std::size_t shard = 0; shard < layout_->shards(); ++shard) {
     requests_.push_back(
@@ -221,7 +222,10 @@ ConstSlice AsyncCenter::consensus() {
   settle();
   if (shards_ && !is_snapshot_of_now_) wait_in([this] { take_snapshot(); });
   is_snapshot_of_now_ = true;
-  return snapshots_[vectors_.shown].slice();
+  const Slice snapshot = snapshots_[vectors_.shown].slice();
+  if (shown_.size() == 0) return snapshot;
+  replica_.device->write(shown_.slice(), snapshot);
+  return shown_.slice();
 }
 
 std::vector<Slice> AsyncCenter::state() {

@@ -37,7 +37,7 @@ std::string describe_async(const AsyncSettings& settings);
 
 // Every rank is a worker and keeps shards of the center, or the last --center-ranks keep them all and do not train. A
 // worker exchanges every tau steps, at its own pace: it sends its message, a request per shard, and gets each shard's
-// reply in its place.
+// reply in its place. The center lies in the owners' host memory whatever their device.
 class AsyncCenter : public Communicator {
  public:
   void begin(const ReplicaView& replica) override;
@@ -91,7 +91,8 @@ class AsyncCenter : public Communicator {
   std::optional<CenterLayout> layout_;
   std::vector<Buffer> snapshots_;         // of the center's vectors, whole: as consensus() found them
   std::unique_ptr<CenterShards> shards_;  // from the first step on
-  Buffer message_;
+  Buffer shown_;    // on a device other than the CPU: a copy of the snapshot that is the consensus
+  Buffer message_;  // on the device
   std::vector<ServiceRequest> requests_;
   Pending exchange_;
   bool in_flight_ = false;

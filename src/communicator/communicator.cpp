@@ -33,8 +33,8 @@ void require_equal_sizes(Transport& transport, const ReplicaView& replica) {
 
 void Communicator::reset_to_center(const ReplicaView& replica) {
   const ConstSlice center = consensus();
-  if (center.data() != replica.parameters.data()) std::ranges::copy(center, replica.parameters.begin());
-  for (const Slice vector : replica.optimizer) std::ranges::fill(vector, 0.0f);
+  if (center.data() != replica.parameters.data()) replica.device->copy(replica.parameters, center);
+  for (const Slice vector : replica.optimizer) replica.device->fill(vector, 0);
 }
 
 int count_workers(const CommunicatorKind& kind, const OptionValues& values, int ranks) {

@@ -36,14 +36,14 @@ CenterRule DownpourWorker::rule(const std::optional<MovingAverage>& average) {
   };
 }
 
-void DownpourWorker::begin_worker() { std::ranges::copy(replica().parameters, message().begin()); }
+void DownpourWorker::begin_worker() { replica().device->copy(message(), replica().parameters); }
 
 void DownpourWorker::after_update(const Step& step) {
   if (!exchanges_in(step)) return;
-  cpu::write_displacement(message(), replica().parameters, step.ahead);
+  replica().device->write_displacement(message(), replica().parameters, step.ahead);
   send();
   settle();
-  cpu::write_parameters(replica().parameters, message(), step.ahead);
+  replica().device->write_parameters(replica().parameters, message(), step.ahead);
 }
 
 void DownpourWorker::reset_to_center(const ReplicaView& replica) {

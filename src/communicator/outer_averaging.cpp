@@ -6,7 +6,6 @@
 #include "communicator/begin.h"
 #include "communicator/periodic_options.h"
 #include "communicator/weighted_mean.h"
-#include "device/flat.h"
 
 namespace eave {
 namespace {
@@ -43,7 +42,7 @@ class OuterAveraging final : public Communicator {
     replica_ = replica;
     seconds_waiting_ += share_replica(transport_, replica);
     require_vectors(settings_.momentum, replica);
-    outer_.begin(replica.parameters);
+    outer_.begin(*replica.device, replica.parameters);
   }
 
   void after_update(const Step& step) override {
@@ -55,7 +54,7 @@ class OuterAveraging final : public Communicator {
   // The center begins anew at rest too: with a velocity that looks ahead, workers would begin elsewhere.
   void reset_to_center(const ReplicaView& replica) override {
     Communicator::reset_to_center(replica);
-    flat::fill(outer_.velocity(), 0);
+    replica_.device->fill(outer_.velocity(), 0);
     mean_.reset();
   }
 
@@ -66,7 +65,7 @@ class OuterAveraging final : public Communicator {
 
  private:
   void exchange(const Step& step) {
-    seconds_waiting_ += mean_.average(replica_.parameters);
+    seconds_waiting_ += mean_.average(*replica_.device, replica_.parameters);
     outer_.step(replica_.parameters, settings_.step(step.learning_rate));
     seconds_waiting_ += exchange_momentum(settings_.momentum, replica_, mean_);
     mean_.reset();

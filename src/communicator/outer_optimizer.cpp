@@ -3,25 +3,25 @@
 #include <algorithm>
 
 #include "eave/check.h"
-#include "kernels/cpu/outer.h"
 
 namespace eave {
 
-void OuterOptimizer::begin(ConstSlice parameters) {
-  center_ = Buffer(parameters.size());
-  velocity_ = Buffer(parameters.size());
-  std::ranges::copy(parameters, center_.data());
+void OuterOptimizer::begin(Device& device, ConstSlice parameters) {
+  device_ = &device;
+  center_ = device.allocate(parameters.size());
+  velocity_ = device.allocate(parameters.size());
+  device.copy(center_.slice(), parameters);
 }
 
 void OuterOptimizer::step(Slice mean, const OuterStep& step) {
   EAVE_CHECK(mean.size() == center_.slice().size(), "the mean is as large as the center");
-  cpu::OuterKernelStep numbers;
+  OuterKernelStep numbers;
   numbers.momentum = static_cast<float>(step.momentum);
   numbers.scale = static_cast<float>(step.scale);
   numbers.carry_left = static_cast<float>(step.velocity_rate * step.momentum - ahead_);
   numbers.step = static_cast<float>(step.velocity_rate * step.scale + step.gradient_rate);
   numbers.ahead = static_cast<float>(ahead_);
-  cpu::step_outer(center_.slice(), velocity_.slice(), mean, numbers);
+  device_->step_outer(center_.slice(), velocity_.slice(), mean, numbers);
 }
 
 double stable_factor_limit(double momentum, bool nesterov) {

@@ -23,8 +23,8 @@ class OuterOptimizer {
  public:
   explicit OuterOptimizer(double ahead) : ahead_(ahead) {}
 
-  // c = parameters, v = 0. Memory is allocated here.
-  void begin(ConstSlice parameters);
+  // c = parameters, v = 0. Memory is allocated here, on the device of the parameters.
+  void begin(Device& device, ConstSlice parameters);
   // `mean` of the workers comes in, where they begin next goes out. One pass.
   void step(Slice mean, const OuterStep& step);
   Slice center() { return center_.slice(); }
@@ -32,6 +32,7 @@ class OuterOptimizer {
 
  private:
   double ahead_;
+  Device* device_ = nullptr;
   Buffer center_, velocity_;
 };
 

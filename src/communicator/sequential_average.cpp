@@ -5,7 +5,6 @@
 #include "communicator/begin.h"
 #include "eave/check.h"
 #include "eave/device.h"
-#include "kernels/cpu/center.h"
 
 namespace eave {
 namespace {
@@ -17,13 +16,14 @@ class SequentialAverage final : public Communicator {
   void begin(const ReplicaView& replica) override {
     replica_ = replica;
     share_replica(transport_, replica);
-    z_ = Buffer(replica.parameters.size());
-    rest_ = Buffer(replica.parameters.size());
-    std::ranges::copy(replica.parameters, z_.data());
+    z_ = replica.device->allocate(replica.parameters.size());
+    rest_ = replica.device->allocate(replica.parameters.size());
+    replica.device->copy(z_.slice(), replica.parameters);
   }
 
   void after_update(const Step& step) override {
-    cpu::move_average(z_.slice(), rest_.slice(), replica_.parameters, average_.share(step.index + 1), step.ahead);
+    replica_.device->move_average(z_.slice(), rest_.slice(), replica_.parameters, average_.share(step.index + 1),
+                                  step.ahead);
   }
 
   ConstSlice consensus() override { return z_.slice(); }

@@ -1,6 +1,5 @@
 #include "communicator/weighted_mean.h"
 
-#include "device/flat.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -17,9 +16,9 @@ void WeightedMean::reset() {
   counts_.set(1, std::int64_t{0});
 }
 
-double WeightedMean::average(Slice values) const {
+double WeightedMean::average(Device& device, Slice values) const {
   const auto mine = static_cast<double>(counts_.integer(0)), all = static_cast<double>(counts_.integer(1));
-  flat::scale(values, static_cast<float>(all > 0 ? mine / all : 1.0 / transport_.size()));
+  device.scale(values, static_cast<float>(all > 0 ? mine / all : 1.0 / transport_.size()));
   return transport_.all_reduce_sum(values).wait();
 }
 

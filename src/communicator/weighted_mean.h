@@ -19,7 +19,7 @@ class WeightedMean {
   void reset();
   std::int64_t samples_everywhere() const { return counts_.integer(1); }
   // Collective: every rank's `values` become their mean, the same bits on all ranks. Returns the seconds it blocked.
-  double average(Slice values) const;
+  double average(Device& device, Slice values) const;
   // For checkpoints.
   Slice state() { return counts_.slice(); }
 

@@ -1,7 +1,6 @@
 #include "communicator/worker_momentum.h"
 
 #include "base/option_checks.h"
-#include "device/flat.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -48,8 +47,8 @@ void require_vectors(WorkerMomentum momentum, const ReplicaView& replica) {
 double exchange_momentum(WorkerMomentum momentum, const ReplicaView& replica, const WeightedMean& mean) {
   double seconds = 0;
   for (const Slice vector : replica.optimizer) {
-    if (momentum == WorkerMomentum::kAverage) seconds += mean.average(vector);
-    if (momentum == WorkerMomentum::kReset) flat::fill(vector, 0);
+    if (momentum == WorkerMomentum::kAverage) seconds += mean.average(*replica.device, vector);
+    if (momentum == WorkerMomentum::kReset) replica.device->fill(vector, 0);
   }
   return seconds;
 }

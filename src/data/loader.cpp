@@ -28,10 +28,14 @@ struct Slot {
     indices.resize(static_cast<std::size_t>(samples));
   }
   // Views the first `samples` of what is reserved.
-  void show(std::int64_t samples, std::int64_t values, std::int64_t step) {
+  void show(std::int64_t samples, std::int64_t values, std::int64_t step, const DeviceImages* images) {
     const auto count = static_cast<std::size_t>(samples);
-    batch = {samples, step, ConstSlice(inputs).first(static_cast<std::size_t>(samples * values)),
-             std::span(labels).first(count), std::span(indices).first(count)};
+    batch = {samples,
+             step,
+             ConstSlice(inputs).first(static_cast<std::size_t>(samples * values)),
+             std::span(labels).first(count),
+             std::span(indices).first(count),
+             images};
   }
 };
 
@@ -40,25 +44,32 @@ class BatchFiller {
  public:
   BatchFiller(const DataSplit& split, const Dataset& dataset, const Augmentation& augmentation)
       : dataset_(dataset),
+        images_(&dataset == split.train.get()  ? split.train_images
+                : &dataset == split.test.get() ? split.test_images
+                                               : nullptr),
         writer_(dataset.shape(), augmentation, split.mean, split.deviation),
         pixels_(static_cast<std::size_t>(dataset.shape().size())) {}
 
   const ImageWriter& writer() const { return writer_; }
-  std::int64_t values() const { return writer_.output().size(); }
+  const DeviceImages* images() const { return images_; }
+  std::int64_t values() const { return images_ == nullptr ? writer_.output().size() : 0; }  // of a sample's inputs
 
   template <typename Place>
   void fill(Slot& slot, std::int64_t samples, Place place) {
     const auto values = static_cast<std::size_t>(this->values());
     for (std::size_t i = 0; i < static_cast<std::size_t>(samples); ++i) {
       const std::int64_t index = slot.indices[i];
-      dataset_.read(index, pixels_);
-      writer_.write(pixels_, place(index), std::span(slot.inputs).subspan(i * values, values));
+      if (images_ == nullptr) {
+        dataset_.read(index, pixels_);
+        writer_.write(pixels_, place(index), std::span(slot.inputs).subspan(i * values, values));
+      }
       slot.labels[i] = dataset_.label(index);
     }
   }
 
  private:
   const Dataset& dataset_;
+  const DeviceImages* images_;  // nullptr: pixels are written here
   ImageWriter writer_;
   std::vector<std::uint8_t> pixels_;
 };
@@ -89,7 +100,7 @@ struct Loader::State {
     const std::int64_t samples = sampler.samples(in_epoch, settings.rank);
     sampler.indices(epoch, in_epoch, settings.rank, std::span(slot.indices).first(static_cast<std::size_t>(samples)));
     filler.fill(slot, samples, [&](std::int64_t index) { return filler.writer().random(settings.seed, step, index); });
-    slot.show(samples, filler.values(), step);
+    slot.show(samples, filler.values(), step, filler.images());
   }
 
   // False when the consumer has left.
@@ -171,7 +182,7 @@ void for_each_evaluation_batch(const DataSplit& split, const Dataset& dataset, c
     const std::int64_t samples = std::min(batch, last - first);
     for (std::int64_t i = 0; i < samples; ++i) slot.indices[static_cast<std::size_t>(i)] = first + i;
     filler.fill(slot, samples, [&](std::int64_t) { return filler.writer().centre(); });
-    slot.show(samples, filler.values(), number);
+    slot.show(samples, filler.values(), number, filler.images());
     consume(slot.batch);
   }
 }

@@ -36,7 +36,7 @@ float* allocate_zeroed(std::size_t size) {
 
 }  // namespace
 
-Buffer::Buffer(std::size_t size) : size_(size) {
+Buffer::Buffer(std::size_t size) : size_(size), release_([](float* data) noexcept { std::free(data); }) {
   if (size == 0) return;
   data_ = allocate_zeroed(size);
   if (data_ == nullptr) {
@@ -47,14 +47,19 @@ Buffer::Buffer(std::size_t size) : size_(size) {
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      release_(std::exchange(other.release_, nullptr)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(release_, other.release_);
   return *this;
 }
 
-Buffer::~Buffer() { std::free(data_); }
+Buffer::~Buffer() {
+  if (data_ != nullptr) release_(data_);
+}
 
 }  // namespace eave

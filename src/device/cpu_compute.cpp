@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -32,10 +33,30 @@ class CpuCompute final : public Compute {
  public:
   CpuCompute(int threads, const cpu::WideKernels* kernels) : kernels_(kernels) { prepare_compute_thread(threads); }
 
-  DeviceKind device() const override { return DeviceKind::kCpu; }
+  Device& device() override { return cpu_device(); }
+  std::int64_t activation_size(std::int64_t values) const override { return values; }
+  std::int64_t smallest_part() const override { return 0; }
   std::unique_ptr<LinearPlan> plan_dense(const DenseShape& shape) override { return make_cpu_dense(kernels_, shape); }
   std::unique_ptr<LinearPlan> plan_convolution(const ConvolutionShape& shape) override {
     return make_cpu_convolution(context_, kernels_, shape);
+  }
+
+  std::unique_ptr<DeviceImages> load_images(
+      std::int64_t, const ImagePlacing&, const std::function<void(std::int64_t, std::span<std::uint8_t>)>&) override {
+    return nullptr;
+  }
+  ConstSlice begin_pass(const PassKind&, const PassInputs& inputs) override {
+    inputs_ = &inputs.batch;
+    seed_ = inputs.seed;
+    loss_factor_ = inputs.loss_factor;
+    losses_[static_cast<std::size_t>(++ticket_ % 2)] = {};
+    return inputs.batch.inputs;
+  }
+  void cut() override {}
+  std::int64_t end_pass() override { return ticket_; }
+  LossSum loss(std::int64_t ticket) override {
+    EAVE_CHECK(ticket <= ticket_ && ticket > ticket_ - 2, "the loss of one of the last two passes");
+    return losses_[static_cast<std::size_t>(ticket % 2)];
   }
 
   void batch_norm_forward(const BatchNormShape& shape, const BatchNormForward& call) override;
@@ -75,12 +96,10 @@ class CpuCompute final : public Compute {
   void copy(ConstSlice from, Slice into) override { std::copy_n(from.data(), count(into), into.data()); }
   void fill(Slice values, float value) override { cpu::fill(values.data(), value, count(values)); }
 
-  LossSum softmax_cross_entropy(std::int64_t classes, ConstSlice logits, std::span<const std::int32_t> labels,
-                                float factor, Slice d_logits) override {
-    const auto totals =
-        cpu::softmax_cross_entropy(logits.data(), labels.data(), static_cast<std::int64_t>(labels.size()), classes,
-                                   factor, d_logits.empty() ? nullptr : d_logits.data());
-    return {totals.loss, totals.correct};
+  void softmax_cross_entropy(std::int64_t classes, ConstSlice logits, Slice d_logits) override {
+    const auto totals = cpu::softmax_cross_entropy(logits.data(), inputs_->labels.data(), inputs_->samples, classes,
+                                                   loss_factor_, d_logits.empty() ? nullptr : d_logits.data());
+    losses_[static_cast<std::size_t>(ticket_ % 2)] = {totals.loss, totals.correct};
   }
 
  private:
@@ -95,6 +114,11 @@ class CpuCompute final : public Compute {
   DnnlContext context_;
   const cpu::WideKernels* kernels_;
   Channels channels_;
+  const Batch* inputs_ = nullptr;  // of the pass
+  std::uint64_t seed_ = 0;
+  float loss_factor_ = 0;
+  std::int64_t ticket_ = 0;
+  std::array<LossSum, 2> losses_{};  // of the last two passes, by ticket
 };
 
 void CpuCompute::Channels::fit(std::size_t channels) {
@@ -163,24 +187,17 @@ void CpuCompute::batch_norm_evaluate(const BatchNormShape& shape, const BatchNor
 }
 
 void CpuCompute::dropout_forward(const DropoutShape& shape, ConstSlice input, Slice output) {
-  const RandomKey key{shape.seed, Purpose::kDropout, shape.layer};
+  const RandomKey key{seed_, Purpose::kDropout, shape.layer};
   for (std::int64_t sample = 0; sample < shape.samples; ++sample) {
     // Steps take the upper half of the counter: 2^32 of them, and as many samples.
-    const auto index = static_cast<std::uint64_t>(shape.indices[static_cast<std::size_t>(sample)]);
-    const std::uint64_t counter = (static_cast<std::uint64_t>(shape.step) << 32) ^ index;
+    const auto index = static_cast<std::uint64_t>(inputs_->indices[static_cast<std::size_t>(sample)]);
+    const std::uint64_t counter = (static_cast<std::uint64_t>(inputs_->step) << 32) ^ index;
     cpu::dropout(key, counter, shape.rate, shape.size, input.data() + sample * shape.size,
                  output.data() + sample * shape.size);
   }
 }
 
 }  // namespace
-
-ImageShape ConvolutionShape::output() const {
-  const ImageShape full = convolved();
-  return pool == 0 ? full : ImageShape{full.height / pool, full.width / pool, full.channels};
-}
-
-std::int64_t pool_winners_size(const PoolShape& shape) { return (shape.samples * shape.output().size() + 3) / 4; }
 
 std::unique_ptr<Compute> make_cpu_compute(int threads) {
   const auto kernels = cpu::wide_kernels();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "eave/check.h"
 
@@ -54,30 +55,62 @@ class Builder {
 
   void push(const LayerText& text, std::unique_ptr<Layer> layer) {
     Node node;
+    node.source = current_;
     node.input = shape_;
     node.layer = std::move(layer);
     shape_ = node.layer->output();
     if (!node.layer->parameters().empty()) {
-      const std::string& prefix = kind_of(text).prefix;
+      const std::string prefix = (in_shortcut_ ? "shortcut_" : "") + kind_of(text).prefix;
       node.name = prefix + std::to_string(++numbers_[prefix]);
     }
     graph_.nodes.push_back(std::move(node));
+    current_ = static_cast<int>(graph_.nodes.size());
   }
 
   // A block's own layers never merge with what is before it: the skip starts between them.
   void add_block(const LayerText& text) {
     if (!text.arguments.empty()) fail_layer(text, "\"" + text.arguments.front() + "\" is not understood here");
-    const std::size_t begin = graph_.nodes.size();
+    const int begin = current_;
     const ImageShape skip = shape_;
-    barrier_ = begin;
+    barrier_ = graph_.nodes.size();
     add_all(text.body);
-    if (graph_.nodes.size() == begin) fail_layer(text, "there are no layers in its parentheses");
-    const int stride = skip_stride(text, skip);
+    if (current_ == begin) {
+      fail_layer(text,
+                 text.has_shortcut ? "there are no layers before its '|'" : "there are no layers in its parentheses");
+    }
+    if (text.has_shortcut) {
+      add_shortcut(text, begin, skip);
+    } else {
+      add_sum(text, begin, skip, skip_stride(text, skip));
+    }
+  }
+
+  // The shortcut's layers come after the body's, so that both have their tensors in the order of the text; then the sum
+  // adds the body's output to theirs.
+  void add_shortcut(const LayerText& text, int begin, ImageShape input) {
+    const int body = current_;
+    const ImageShape body_shape = shape_;
+    const bool outer = std::exchange(in_shortcut_, true);
+    current_ = begin;
+    shape_ = input;
+    barrier_ = graph_.nodes.size();
+    add_all(text.shortcut);
+    in_shortcut_ = outer;
+    if (text.shortcut.empty()) fail_layer(text, "there are no layers after its '|'");
+    if (shape_ != body_shape) {
+      fail_fit(text, "its layers turn " + to_string(input) + " into " + to_string(body_shape) +
+                         ", but those after '|' into " + to_string(shape_) +
+                         ": their outputs are added and must have one shape");
+    }
+    add_sum(text, body, body_shape, 1);
+  }
+
+  void add_sum(const LayerText& text, int skip, ImageShape skip_shape, int stride) {
     const bool merged = fuse_ && graph_.nodes.size() > barrier_ && graph_.nodes.back().layer->absorb(text);
     if (!merged) push(text, kind_of(text).make({text, shape_, classes_}));
     Node& sum = graph_.nodes.back();
-    sum.skip = static_cast<int>(begin);
-    sum.skip_shape = skip;
+    sum.skip = skip;
+    sum.skip_shape = skip_shape;
     sum.skip_stride = stride;
   }
 
@@ -88,8 +121,8 @@ class Builder {
                       (shape_.channels - skip.channels) % 2 == 0;
     if (!fits) {
       fail_fit(text, "its layers turn " + to_string(skip) + " into " + to_string(shape_) +
-                         ", which cannot be added to the block's input: keep the shape, or divide height and width by "
-                         "the same stride and add an even number of channels");
+                         ", which cannot be added to the block's input: keep the shape, divide height and width by the "
+                         "same stride and add an even number of channels, or give the shortcut layers after a '|'");
     }
     return stride;
   }
@@ -129,7 +162,9 @@ class Builder {
   }
 
   Graph graph_;
-  ImageShape shape_;  // of the last activation so far
+  ImageShape shape_;  // of the activation that the next layer reads
+  int current_ = 0;   // that activation
+  bool in_shortcut_ = false;
   int classes_;
   bool fuse_;
   std::size_t barrier_ = 0;  // nodes before this one absorb nothing any more

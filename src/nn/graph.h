@@ -1,4 +1,4 @@
-// A model as a chain of layers, with skips over parts of it, and the places of its tensors in the arenas.
+// A model as layers in the order of its text, with skips over parts of it, and the places of its tensors in the arenas.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,11 @@ struct Padding {
   std::int64_t begin = 0, size = 0;
 };
 
-// Activation 0 is the model's input; node i turns activation i into activation i + 1.
+// Activation 0 is the model's input; node i makes activation i + 1.
 struct Node {
   std::unique_ptr<Layer> layer;
   std::string name;  // "conv1"; "" for layers without tensors
+  int source = 0;    // the activation that it reads: that of the node before it, but where a shortcut begins
   ImageShape input;
   int skip = -1;  // the activation that is added, or -1
   ImageShape skip_shape;

@@ -15,8 +15,6 @@ namespace eave {
 
 // The part of a step that a layer's forward pass sees. Slices are for the planned number of samples.
 struct ForwardCall {
-  const Batch& batch;  // its inputs are not this layer's: step and indices key randomness
-  std::uint64_t seed;
   bool training;
   ConstSlice input, skip;  // skip: what a residual block adds; empty for others
   ConstSlice parameters, statistics;
@@ -27,8 +25,6 @@ struct ForwardCall {
 };
 
 struct BackwardCall {
-  const Batch& batch;
-  std::uint64_t seed;
   ConstSlice input, output, parameters, saved;
   Slice d_output;     // consumed; a layer with a skip leaves the gradient of the skip here
   ConstSlice d_more;  // to be added to d_output; only for layers that take_two_gradients

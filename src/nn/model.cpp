@@ -7,6 +7,37 @@
 #include "nn/step_plan.h"
 
 namespace eave {
+namespace {
+
+enum Variant { kTraining, kTrainingInParts, kEvaluation, kMeasuring };
+
+// Parts of gradients that are final, gathered until they are worth telling of.
+class ReadyParts {
+ public:
+  ReadyParts(Compute& compute, Slice gradients, const std::function<void(Slice)>& ready)
+      : compute_(compute), gradients_(gradients), ready_(ready), told_(gradients.size()), final_(gradients.size()) {}
+
+  void add(Slice part) {
+    final_ -= part.size();
+    EAVE_CHECK(part.data() == gradients_.data() + final_, "gradients become final from the end of the arena");
+    if (static_cast<std::int64_t>(told_ - final_) >= compute_.smallest_part()) tell();
+  }
+
+  void tell() {
+    if (told_ == final_) return;
+    compute_.cut();
+    ready_(gradients_.subspan(final_, told_ - final_));
+    told_ = final_;
+  }
+
+ private:
+  Compute& compute_;
+  const Slice gradients_;
+  const std::function<void(Slice)>& ready_;
+  std::size_t told_, final_;  // from here on
+};
+
+}  // namespace
 
 struct Model::State {
   Graph graph;
@@ -16,9 +47,29 @@ struct Model::State {
   std::map<std::pair<std::int64_t, bool>, std::unique_ptr<StepPlan>> plans;  // by samples and training
   Buffer arena;
 
+  Buffer allocate_for(std::int64_t samples, std::size_t size);
   StepPlan& plan(std::int64_t samples, bool training);
+  PassKind kind(const StepPlan& plan, ConstSlice parameters, ConstSlice statistics, ConstSlice gradients,
+                Variant variant) const {
+    return {&plan, parameters.data(), statistics.data(), gradients.data(), arena.data(), graph.parameter_size, variant};
+  }
   void check(const Batch& batch, ConstSlice parameters, ConstSlice statistics) const;
 };
+
+// Activations grow with the batch, so what is free tells the batch that would fit.
+Buffer Model::State::allocate_for(std::int64_t samples, std::size_t size) {
+  Device& device = compute->device();
+  try {
+    return device.allocate(size);
+  } catch (const Error& error) {
+    const std::int64_t free = device.free_bytes();
+    if (error.code() != ExitCode::kResource || free < 0) throw;
+    const double share = static_cast<double>(free) / static_cast<double>(size * sizeof(float));
+    const auto fitting = static_cast<std::int64_t>(share * static_cast<double>(samples));
+    throw Error(error.code(), std::string(error.what()) + " (these are activations of " + std::to_string(samples) +
+                                  " samples; those of about " + std::to_string(fitting) + " would fit)");
+  }
+}
 
 StepPlan& Model::State::plan(std::int64_t samples, bool training) {
   std::unique_ptr<StepPlan>& found = plans[{samples, training}];
@@ -26,14 +77,15 @@ StepPlan& Model::State::plan(std::int64_t samples, bool training) {
   const auto size = static_cast<std::size_t>(found->arena_size());
   if (size > arena.size()) {
     arena = Buffer();  // the old one first: both at once could be too much
-    arena = Buffer(size);
+    arena = allocate_for(samples, size);
   }
   return *found;
 }
 
 void Model::State::check(const Batch& batch, ConstSlice parameters, ConstSlice statistics) const {
   const auto samples = static_cast<std::size_t>(batch.samples);
-  EAVE_CHECK(batch.inputs.size() >= samples * static_cast<std::size_t>(graph.input.size()), "inputs of the batch");
+  EAVE_CHECK(batch.images != nullptr || batch.inputs.size() >= samples * static_cast<std::size_t>(graph.input.size()),
+             "inputs of the batch");
   EAVE_CHECK(batch.labels.size() >= samples && batch.indices.size() >= samples, "labels and indices of the batch");
   EAVE_CHECK(std::ssize(parameters) >= graph.parameter_size, "parameters");
   EAVE_CHECK(std::ssize(statistics) >= graph.statistics_size, "statistics");
@@ -74,25 +126,37 @@ void Model::initialise(std::uint64_t seed, Slice parameters, Slice statistics) c
   }
 }
 
-Score Model::train(const Batch& batch, std::uint64_t seed, ConstSlice parameters, Slice statistics, Slice gradients,
-                   float weight, const std::function<void(Slice)>& ready) {
+std::int64_t Model::train(const Batch& batch, std::uint64_t seed, ConstSlice parameters, Slice statistics,
+                          Slice gradients, float weight, const std::function<void(Slice)>& ready) {
   State& state = *state_;
+  Compute& compute = *state.compute;
   state.check(batch, parameters, statistics);
   EAVE_CHECK(std::ssize(gradients) >= state.graph.parameter_size, "gradients");
   EAVE_CHECK(batch.samples <= state.largest_batch, "the batch is larger than the model was made for");
   if (batch.samples == 0) {
-    state.compute->fill(gradients, 0);
-    ready(gradients);
-    return {};
+    compute.device().fill(gradients, 0);
+    if (ready) ready(gradients);
+    return 0;
   }
   StepPlan& plan = state.plan(batch.samples, true);
-  const StepCall call{batch, seed, parameters, statistics, statistics, state.arena.slice()};
-  const ConstSlice logits = plan.forward(call);
-  const auto labels = batch.labels.first(static_cast<std::size_t>(batch.samples));
-  const LossSum loss = state.compute->softmax_cross_entropy(
-      state.classes, logits, labels, weight / static_cast<float>(batch.samples), plan.output_gradient(call.arena));
-  plan.backward(call, gradients, ready);
-  return {loss.loss_sum, loss.correct, batch.samples};
+  const PassInputs inputs{batch, seed, weight / static_cast<float>(batch.samples)};
+  const PassKind kind = state.kind(plan, parameters, statistics, gradients, ready ? kTrainingInParts : kTraining);
+  const StepCall call{compute.begin_pass(kind, inputs), parameters, statistics, statistics, state.arena.slice()};
+  compute.softmax_cross_entropy(state.classes, plan.forward(call), plan.output_gradient(call.arena));
+  if (ready) {
+    ReadyParts parts(compute, gradients.first(static_cast<std::size_t>(state.graph.parameter_size)), ready);
+    plan.backward(call, gradients, [&](Slice part) { parts.add(part); });
+    parts.tell();
+  } else {
+    plan.backward(call, gradients, [](Slice) {});
+  }
+  return compute.end_pass();
+}
+
+Score Model::score(std::int64_t samples, std::int64_t ticket) {
+  if (samples == 0) return {};
+  const LossSum loss = state_->compute->loss(ticket);
+  return {loss.loss_sum, loss.correct, samples};
 }
 
 Score Model::evaluate(const Batch& batch, ConstSlice parameters, ConstSlice statistics) {
@@ -100,10 +164,11 @@ Score Model::evaluate(const Batch& batch, ConstSlice parameters, ConstSlice stat
   state.check(batch, parameters, statistics);
   if (batch.samples == 0) return {};
   StepPlan& plan = state.plan(batch.samples, false);
-  const ConstSlice logits = plan.forward({batch, 0, parameters, statistics, {}, state.arena.slice()});
-  const auto labels = batch.labels.first(static_cast<std::size_t>(batch.samples));
-  const LossSum loss = state.compute->softmax_cross_entropy(state.classes, logits, labels, 0, {});
-  return {loss.loss_sum, loss.correct, batch.samples};
+  const PassKind kind = state.kind(plan, parameters, statistics, {}, kEvaluation);
+  const ConstSlice inputs = state.compute->begin_pass(kind, {batch, 0, 0});
+  state.compute->softmax_cross_entropy(state.classes,
+                                       plan.forward({inputs, parameters, statistics, {}, state.arena.slice()}), {});
+  return score(batch.samples, state.compute->end_pass());
 }
 
 void Model::measure_statistics(const Batch& batch, ConstSlice parameters, Slice statistics) {
@@ -112,7 +177,11 @@ void Model::measure_statistics(const Batch& batch, ConstSlice parameters, Slice 
   EAVE_CHECK(batch.samples > 0 && batch.samples <= state.largest_batch, "a batch as in training");
   if (statistics.empty()) return;
   // The plan of training keeps what a batch norm measures, and has its memory already.
-  state.plan(batch.samples, true).forward({batch, 0, parameters, {}, {}, state.arena.slice(), statistics});
+  StepPlan& plan = state.plan(batch.samples, true);
+  const PassKind kind = state.kind(plan, parameters, statistics, {}, kMeasuring);
+  const ConstSlice inputs = state.compute->begin_pass(kind, {batch, 0, 0});
+  plan.forward({inputs, parameters, {}, {}, state.arena.slice(), statistics});
+  state.compute->end_pass();
 }
 
 }  // namespace eave

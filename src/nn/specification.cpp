@@ -12,6 +12,7 @@ namespace {
 constexpr int kDeepest = 32;  // blocks within blocks; more is a slip
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool ends_layer(char c) { return c == ';' || c == ')' || c == '|'; }
 
 [[noreturn]] void fail_text(const std::string& what) {
   throw Error(ExitCode::kUsage,
@@ -39,19 +40,22 @@ class Parser {
 
   std::vector<LayerText> parse() {
     std::vector<LayerText> layers = parse_block(0);
+    if (at_ < text_.size() && text_[at_] == '|') {
+      fail_text("a '|' outside of parentheses at character " + std::to_string(at_ + 1));
+    }
     if (at_ < text_.size()) fail_text("a ')' too many at character " + std::to_string(at_ + 1));
     if (layers.empty()) fail_text("no layers");
     return layers;
   }
 
  private:
-  // Up to the end of the text or a ')' that is left in place.
+  // Up to the end of the text, or a ')' or '|' that is left in place.
   std::vector<LayerText> parse_block(int depth) {
     if (depth > kDeepest) fail_text("blocks nested deeper than " + std::to_string(kDeepest));
     std::vector<LayerText> layers;
     for (;;) {
       skip_spaces();
-      if (at_ == text_.size() || text_[at_] == ')') return layers;
+      if (at_ == text_.size() || text_[at_] == ')' || text_[at_] == '|') return layers;
       if (text_[at_] == ';') {
         ++at_;
         continue;
@@ -65,7 +69,7 @@ class Parser {
     layer.number = ++number_;
     layer.word = take_word();
     if (layer.word.empty()) fail_text("a layer's name is missing at character " + std::to_string(at_ + 1));
-    for (skip_spaces(); at_ < text_.size() && text_[at_] != ';' && text_[at_] != ')'; skip_spaces()) {
+    for (skip_spaces(); at_ < text_.size() && !ends_layer(text_[at_]); skip_spaces()) {
       if (text_[at_] == '(') {
         take_body(layer, depth);
         break;
@@ -73,7 +77,7 @@ class Parser {
       layer.arguments.push_back(take_word());
     }
     skip_spaces();
-    if (at_ < text_.size() && text_[at_] != ';' && text_[at_] != ')') {
+    if (at_ < text_.size() && !ends_layer(text_[at_])) {
       fail_text("a ';' is missing after \"" + layer.text() + "\"");
     }
     for (const LayerKind& kind : layer_kinds()) {
@@ -86,6 +90,13 @@ class Parser {
     ++at_;
     layer.has_body = true;
     layer.body = parse_block(depth + 1);
+    if (at_ < text_.size() && text_[at_] == '|') {
+      ++at_;
+      layer.has_shortcut = true;
+      layer.shortcut = parse_block(depth + 1);
+    }
+    if (at_ < text_.size() && text_[at_] == '|')
+      fail_text("a second '|' in the parentheses of \"" + layer.word + "(\"");
     if (at_ == text_.size()) fail_text("the ')' of \"" + layer.word + "(\" is missing");
     ++at_;
   }
@@ -96,8 +107,7 @@ class Parser {
 
   std::string take_word() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && !is_space(text_[at_]) && text_[at_] != ';' && text_[at_] != '(' && text_[at_] != ')')
-      ++at_;
+    while (at_ < text_.size() && !is_space(text_[at_]) && text_[at_] != '(' && !ends_layer(text_[at_])) ++at_;
     return text_.substr(begin, at_ - begin);
   }
 

@@ -1,5 +1,6 @@
 // The text of a model: layers separated by ';', arguments by spaces, blocks in parentheses:
 //     conv2d 16 3x3 pad 1; relu; residual(conv2d 16 3x3 pad 1; batch_norm); dense classes
+// A block may have layers of its shortcut after a '|': residual(conv2d 32 3x3 pad 1; batch_norm | conv2d 32 1x1).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@ namespace eave {
 struct LayerText {
   std::string word;
   std::vector<std::string> arguments;
-  std::vector<LayerText> body;  // what stands in parentheses
-  bool has_body = false;
+  std::vector<LayerText> body;      // what stands in parentheses, up to a '|'
+  std::vector<LayerText> shortcut;  // what stands after the '|'
+  bool has_body = false, has_shortcut = false;
   int number = 0;            // counted from 1 through the whole text, as in messages
   std::string text() const;  // "conv2d 32 5x5"
 };

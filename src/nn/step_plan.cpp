@@ -18,12 +18,19 @@ AnySlice range(AnySlice of_model, std::int64_t offset, std::int64_t size) {
 }  // namespace
 
 StepPlan::StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, bool training)
-    : graph_(graph), compute_(compute), samples_(samples), training_(training), steps_(graph.nodes.size()) {
+    : graph_(graph),
+      compute_(compute),
+      samples_(samples),
+      training_(training),
+      steps_(graph.nodes.size()),
+      wants_gradient_(1, false) {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     steps_[i].work = graph.nodes[i].layer->plan(compute, samples, training);
     scratch_size_ = std::max(scratch_size_, steps_[i].work->scratch_size());
+    const Node& node = graph.nodes[i];
+    wants_gradient_.push_back(node.parameters_size > 0 || wants_gradient_[static_cast<std::size_t>(node.source)] ||
+                              wants_gradient_[static_cast<std::size_t>(std::max(node.skip, 0))]);
   }
-  while (graph.nodes[first_with_parameters_].parameters_size == 0) ++first_with_parameters_;
   ArenaPlanner planner;
   scratch_ = planner.take(scratch_size_);
   place_forward(planner);
@@ -31,12 +38,12 @@ StepPlan::StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, b
   arena_size_ = planner.peak();
 }
 
-std::int64_t StepPlan::input_size(std::size_t node) const { return samples_ * graph_.nodes[node].input.size(); }
-std::int64_t StepPlan::output_size(std::size_t node) const {
-  return samples_ * graph_.nodes[node].layer->output().size();
+std::int64_t StepPlan::input_size(std::size_t node) const {
+  return compute_.activation_size(samples_ * graph_.nodes[node].input.size());
 }
-
-bool StepPlan::wants_gradient(std::size_t activation) const { return activation > first_with_parameters_; }
+std::int64_t StepPlan::output_size(std::size_t node) const {
+  return compute_.activation_size(samples_ * graph_.nodes[node].layer->output().size());
+}
 
 void StepPlan::place_forward(ArenaPlanner& planner) {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -52,10 +59,10 @@ void StepPlan::place_forward(ArenaPlanner& planner) {
 
 // Evaluation keeps no activation longer than the last layer that reads it.
 void StepPlan::release_last_uses(ArenaPlanner& planner, std::size_t node) {
-  std::vector<int> read = {static_cast<int>(node)};
+  std::vector<int> read = {graph_.nodes[node].source};
   if (graph_.nodes[node].skip >= 0 && graph_.nodes[node].skip != read[0]) read.push_back(graph_.nodes[node].skip);
   for (const int activation : read) {
-    const auto reads = [&](const Node& later) { return later.skip == activation; };
+    const auto reads = [&](const Node& later) { return later.source == activation || later.skip == activation; };
     const auto rest = graph_.nodes.begin() + static_cast<std::ptrdiff_t>(node) + 1;
     if (activation == 0 || std::any_of(rest, graph_.nodes.end(), reads)) continue;
     planner.release(steps_[static_cast<std::size_t>(activation) - 1].output);
@@ -65,17 +72,19 @@ void StepPlan::release_last_uses(ArenaPlanner& planner, std::size_t node) {
 // Gradients take the places of activations that backward no longer needs.
 void StepPlan::place_backward(ArenaPlanner& planner) {
   steps_.back().d_outputs = {planner.take(output_size(steps_.size() - 1))};
-  for (std::size_t i = steps_.size(); i-- > first_with_parameters_;) {
+  for (std::size_t i = steps_.size(); i-- > 0;) {
+    if (!wants_gradient_[i + 1]) continue;
     Step& step = steps_[i];
     const Node& node = graph_.nodes[i];
-    if (wants_gradient(i)) {
+    const auto source = static_cast<std::size_t>(node.source);
+    if (wants_gradient_[source]) {
       step.d_input = planner.take(input_size(i));
-      steps_[i - 1].d_outputs.push_back(step.d_input);
+      steps_[source - 1].d_outputs.push_back(step.d_input);
     }
     const auto skip = static_cast<std::size_t>(std::max(node.skip, 0));
-    const bool passes_on = node.skip >= 0 && wants_gradient(skip);
+    const bool passes_on = node.skip >= 0 && wants_gradient_[skip];
     if (passes_on && node.has_projection()) {
-      step.d_projected = planner.take(samples_ * node.skip_shape.size());
+      step.d_projected = planner.take(compute_.activation_size(samples_ * node.skip_shape.size()));
       steps_[skip - 1].d_outputs.push_back(step.d_projected);
     } else if (passes_on) {
       steps_[skip - 1].d_outputs.push_back(step.d_outputs.front());
@@ -88,7 +97,7 @@ void StepPlan::place_backward(ArenaPlanner& planner) {
 }
 
 ConstSlice StepPlan::activation(const StepCall& call, std::size_t index) const {
-  return index == 0 ? call.batch.inputs : at(call.arena, steps_[index - 1].output, output_size(index - 1));
+  return index == 0 ? call.inputs : at(call.arena, steps_[index - 1].output, output_size(index - 1));
 }
 
 ConstSlice StepPlan::skip(const StepCall& call, std::size_t index) {
@@ -107,8 +116,9 @@ ConstSlice StepPlan::forward(const StepCall& call) {
     const Node& node = graph_.nodes[i];
     Step& step = steps_[i];
     const Slice saved = training_ && step.saved >= 0 ? at(call.arena, step.saved, step.work->saved_size()) : Slice();
-    step.work->forward({call.batch, call.seed, training_ && call.measured_statistics.empty(), activation(call, i),
-                        skip(call, i), range(call.parameters, node.parameters_at, node.parameters_size),
+    step.work->forward({training_ && call.measured_statistics.empty(),
+                        activation(call, static_cast<std::size_t>(node.source)), skip(call, i),
+                        range(call.parameters, node.parameters_at, node.parameters_size),
                         range(call.statistics, node.statistics_at, node.statistics_size),
                         range(call.moving_statistics, node.statistics_at, node.statistics_size),
                         range(call.measured_statistics, node.statistics_at, node.statistics_size),
@@ -140,17 +150,19 @@ void StepPlan::run_backward(const StepCall& call, std::size_t index, Slice d_par
   sum_gradients(call, index, d_output, d_more);
   const Slice d_input = step.d_input >= 0 ? at(call.arena, step.d_input, input_size(index)) : Slice();
   const ConstSlice saved = step.saved >= 0 ? at(call.arena, step.saved, step.work->saved_size()) : Slice();
-  step.work->backward({call.batch, call.seed, activation(call, index), activation(call, index + 1),
+  step.work->backward({activation(call, static_cast<std::size_t>(node.source)), activation(call, index + 1),
                        range(call.parameters, node.parameters_at, node.parameters_size), saved, d_output, d_more,
                        d_input, d_parameters, at(call.arena, scratch_, scratch_size_)});
   if (step.d_projected >= 0) {
-    compute_.shortcut_backward(node.projection(samples_), d_output,
-                               at(call.arena, step.d_projected, samples_ * node.skip_shape.size()));
+    compute_.shortcut_backward(
+        node.projection(samples_), d_output,
+        at(call.arena, step.d_projected, compute_.activation_size(samples_ * node.skip_shape.size())));
   }
 }
 
 void StepPlan::backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready) {
-  for (std::size_t i = steps_.size(); i-- > first_with_parameters_;) {
+  for (std::size_t i = steps_.size(); i-- > 0;) {
+    if (!wants_gradient_[i + 1]) continue;
     const Node& node = graph_.nodes[i];
     const Slice d_parameters = range(gradients, node.parameters_at, node.parameters_size);
     run_backward(call, i, d_parameters);

@@ -12,8 +12,7 @@ namespace eave {
 
 // What a pass works with. The arena is as large as the plan asks and means nothing between steps.
 struct StepCall {
-  const Batch& batch;
-  std::uint64_t seed = 0;
+  ConstSlice inputs;  // as begin_pass gave them
   ConstSlice parameters, statistics;
   Slice moving_statistics;  // the same as statistics, or empty in evaluation
   Slice arena;
@@ -43,7 +42,6 @@ class StepPlan {
   void place_forward(ArenaPlanner& planner);
   void place_backward(ArenaPlanner& planner);
   void release_last_uses(ArenaPlanner& planner, std::size_t node);
-  bool wants_gradient(std::size_t activation) const;
 
   std::int64_t input_size(std::size_t node) const;  // of all samples
   std::int64_t output_size(std::size_t node) const;
@@ -57,7 +55,7 @@ class StepPlan {
   std::int64_t samples_;
   bool training_;
   std::vector<Step> steps_;
-  std::size_t first_with_parameters_ = 0;
+  std::vector<bool> wants_gradient_;  // by activation: it follows from parameters
   std::int64_t scratch_ = 0, scratch_size_ = 0;
   std::int64_t arena_size_ = 0;
 };

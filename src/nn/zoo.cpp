@@ -26,6 +26,26 @@ std::string resnet20() {
   return text + "global_pool; dense classes";
 }
 
+// He et al. 2016, table 1, for images of 224 × 224 × 3: four stages of bottleneck blocks, the last layer of each four
+// times as wide; shortcuts of option B. The stride is that of the 3 × 3 convolution, as in torchvision: its
+// version 1.5.
+std::string resnet50() {
+  std::string text = "conv2d 64 7x7 stride 2 pad 3 no_bias; batch_norm; relu; max_pool 3 stride 2 pad 1; ";
+  int width = 64;
+  for (const int blocks : {3, 4, 6, 3}) {
+    const std::string narrow = std::to_string(width), wide = std::to_string(4 * width);
+    for (int block = 0; block < blocks; ++block) {
+      const std::string stride = width > 64 && block == 0 ? " stride 2" : "";
+      text += "residual(conv2d " + narrow + " 1x1 no_bias; batch_norm; relu; conv2d " + narrow + " 3x3" + stride +
+              " pad 1 no_bias; batch_norm; relu; conv2d " + wide + " 1x1 no_bias; batch_norm";
+      if (block == 0) text += " | conv2d " + wide + " 1x1" + stride + " no_bias; batch_norm";
+      text += "); relu; ";
+    }
+    width *= 2;
+  }
+  return text + "global_pool; dense classes";
+}
+
 const std::vector<NamedModel>& zoo() {
   static const std::vector<NamedModel> models = {
       {"mlp", "flatten; dense 1024; relu; dense 1024; relu; dense classes"},
@@ -38,6 +58,7 @@ const std::vector<NamedModel>& zoo() {
        "flatten; dense 256; relu; dropout 0.5; dense classes",
        28},
       {"resnet20", resnet20()},
+      {"resnet50", resnet50()},
   };
   return models;
 }

@@ -6,7 +6,6 @@
 #include "eave/check.h"
 #include "eave/device.h"
 #include "eave/optimizer.h"
-#include "kernels/cpu/update.h"
 #include "optim/option_checks.h"
 
 namespace eave {
@@ -39,14 +38,15 @@ Settings read_settings(const OptionValues& values) {
 
 class Adamw final : public Optimizer {
  public:
-  Adamw(const Settings& settings, std::int64_t arena_size)
+  Adamw(const Settings& settings, std::int64_t arena_size, Device& device)
       : settings_(settings),
-        first_(static_cast<std::size_t>(arena_size)),
-        second_(static_cast<std::size_t>(arena_size)) {}
+        device_(device),
+        first_(device.allocate(static_cast<std::size_t>(arena_size))),
+        second_(device.allocate(static_cast<std::size_t>(arena_size))) {}
 
   void update(Slice parameters, ConstSlice gradients, double learning_rate, const std::optional<Pull>& pull) override {
     const double t = static_cast<double>(++steps_);
-    cpu::AdamwStep step;
+    AdamwStep step;
     step.rate = static_cast<float>(learning_rate / (1 - std::pow(settings_.beta1, t)));
     step.root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(settings_.beta2, t)));
     step.beta1 = static_cast<float>(settings_.beta1);
@@ -55,7 +55,7 @@ class Adamw final : public Optimizer {
     step.fresh2 = static_cast<float>(1 - settings_.beta2);
     step.epsilon = static_cast<float>(settings_.epsilon);
     step.decay = static_cast<float>(learning_rate * settings_.weight_decay);
-    cpu::update_adamw(parameters, gradients, first_.slice(), second_.slice(), step, pull ? &*pull : nullptr);
+    device_.update_adamw(parameters, gradients, first_.slice(), second_.slice(), step, pull ? &*pull : nullptr);
   }
 
   std::vector<Slice> state() override { return {first_.slice(), second_.slice()}; }
@@ -72,6 +72,7 @@ class Adamw final : public Optimizer {
 
  private:
   Settings settings_;
+  Device& device_;
   Buffer first_, second_;
   std::int64_t steps_ = 0;
 };
@@ -85,8 +86,8 @@ OptimizerKind describe_optimizer_adamw() {
            {"adam-beta2", OptionType::kReal, "0.999", "share of the mean squared gradient that is kept per step"},
            {"adam-epsilon", OptionType::kReal, "1e-8", "added to the root of the mean squared gradient"},
            weight_decay_option()},
-          [](const OptionValues& values, std::int64_t arena_size) -> std::unique_ptr<Optimizer> {
-            return std::make_unique<Adamw>(read_settings(values), arena_size);
+          [](const OptionValues& values, std::int64_t arena_size, Device& device) -> std::unique_ptr<Optimizer> {
+            return std::make_unique<Adamw>(read_settings(values), arena_size, device);
           }};
 }
 

@@ -13,7 +13,6 @@
 #include "eave/check.h"
 #include "eave/device.h"
 #include "eave/optimizer.h"
-#include "kernels/cpu/update.h"
 #include "optim/option_checks.h"
 
 namespace eave {
@@ -42,17 +41,19 @@ Settings read_settings(const OptionValues& values) {
 
 class Sgd final : public Optimizer {
  public:
-  Sgd(const Settings& settings, std::int64_t arena_size)
-      : settings_(settings), velocity_(settings.momentum > 0 ? static_cast<std::size_t>(arena_size) : 0) {}
+  Sgd(const Settings& settings, std::int64_t arena_size, Device& device)
+      : settings_(settings),
+        device_(device),
+        velocity_(device.allocate(settings.momentum > 0 ? static_cast<std::size_t>(arena_size) : 0)) {}
 
   void update(Slice parameters, ConstSlice gradients, double learning_rate, const std::optional<Pull>& pull) override {
-    const cpu::SgdStep step = step_at(learning_rate);
-    cpu::update_sgd(parameters, gradients, velocity_.slice(), step, pull ? &*pull : nullptr);
+    const SgdStep step = step_at(learning_rate);
+    device_.update_sgd(parameters, gradients, velocity_.slice(), step, pull ? &*pull : nullptr);
   }
 
   Ahead ahead(double learning_rate) override {
     if (!settings_.nesterov) return {};
-    const cpu::SgdStep step = step_at(learning_rate);
+    const SgdStep step = step_at(learning_rate);
     return {velocity_.slice(), step.step_scale * step.momentum};
   }
 
@@ -72,9 +73,9 @@ class Sgd final : public Optimizer {
   }
 
  private:
-  cpu::SgdStep step_at(double learning_rate) const {
+  SgdStep step_at(double learning_rate) const {
     const auto rate = static_cast<float>(learning_rate);
-    cpu::SgdStep step;
+    SgdStep step;
     step.gradient_scale = settings_.correction ? 1 : rate;
     step.step_scale = settings_.correction ? rate : 1;
     step.momentum = static_cast<float>(settings_.momentum);
@@ -84,6 +85,7 @@ class Sgd final : public Optimizer {
   }
 
   Settings settings_;
+  Device& device_;
   Buffer velocity_;
 };
 
@@ -97,8 +99,8 @@ OptimizerKind describe_optimizer_sgd() {
            {"momentum-correction", OptionType::kFlag, "on",
             "on: a new learning rate applies to the whole velocity; off: only to new gradients"},
            weight_decay_option()},
-          [](const OptionValues& values, std::int64_t arena_size) -> std::unique_ptr<Optimizer> {
-            return std::make_unique<Sgd>(read_settings(values), arena_size);
+          [](const OptionValues& values, std::int64_t arena_size, Device& device) -> std::unique_ptr<Optimizer> {
+            return std::make_unique<Sgd>(read_settings(values), arena_size, device);
           }};
 }
 

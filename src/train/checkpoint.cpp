@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <deque>
 #include <map>
 #include <utility>
 #include <vector>
@@ -30,6 +31,23 @@ std::vector<NamedSlice> state_of(const TrainingParts& parts) {
   append("optimizer", parts.replica.optimizer.state());
   append("communicator", parts.communicator.state());
   return state;
+}
+
+bool is_elsewhere(const Device& device, ConstSlice values) {
+  return device.kind() != DeviceKind::kCpu && device.holds(values);
+}
+
+// The values themselves, or a copy where they lie on another device.
+ConstSlice on_host(Device& device, ConstSlice values, std::deque<std::vector<float>>& copies) {
+  if (!is_elsewhere(device, values)) return values;
+  copies.emplace_back(values.size());
+  device.read(values, copies.back());
+  return copies.back();
+}
+
+void write_values(Device& device, Slice into, ConstSlice values) {
+  if (is_elsewhere(device, into)) return device.write(into, values);
+  std::ranges::copy(values, into.begin());
 }
 
 std::string exact_text(double value) {
@@ -95,8 +113,11 @@ void write_rank_file(const fs::path& step, const TrainingParts& parts, const Tra
   metadata["waiting"] = exact_text(progress.waiting);
   if (const std::int64_t* count = parts.replica.optimizer.update_count()) metadata["updates"] = std::to_string(*count);
   std::vector<NamedArray> arrays;
+  std::deque<std::vector<float>> copies;
   for (const NamedSlice& part : state_of(parts)) {
-    arrays.push_back({part.name, {static_cast<std::int64_t>(part.values.size())}, part.values});
+    arrays.push_back({part.name,
+                      {static_cast<std::int64_t>(part.values.size())},
+                      on_host(parts.replica.device, part.values, copies)});
   }
   std::error_code error;
   fs::create_directories(step, error);
@@ -149,8 +170,9 @@ TrainingProgress load_checkpoint(const fs::path& directory, const TrainingParts&
     const std::int64_t updates = count ? number_in<std::int64_t>(file, "updates") : 0;
     const std::vector<NamedSlice> state = state_of(parts);
     for (const NamedSlice& part : state) file.array(part.name, part.values.size());
-    for (const NamedSlice& part : state)
-      std::ranges::copy(file.array(part.name, part.values.size()), part.values.begin());
+    for (const NamedSlice& part : state) {
+      write_values(parts.replica.device, part.values, file.array(part.name, part.values.size()));
+    }
     if (count) *count = updates;
   });
   return progress;

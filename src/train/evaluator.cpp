@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "device/flat.h"
 #include "eave/trainer.h"
 
 namespace eave {
@@ -30,13 +29,15 @@ ModelScore divide(double loss_sum, double correct, double samples) { return {los
 std::int64_t workers_of(const TrainingParts& parts) { return parts.sampler.ranks(); }
 bool is_worker(const TrainingParts& parts) { return parts.transport.rank() < workers_of(parts); }
 
-// A model that all ranks hold: each worker scores its part of the test set.
+// A model that all ranks hold: each worker scores its part of the test set. `statistics` are in the host's memory.
 ModelScore score_together(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice parameters,
                           ConstSlice statistics) {
   const std::int64_t size = parts.data.test->size();
   const std::int64_t rank = parts.transport.rank(), workers = workers_of(parts);
-  const Score mine = is_worker(parts) ? score_part(parts, plan, parameters, statistics, size * rank / workers,
-                                                   size * (rank + 1) / workers)
+  Replica& replica = parts.replica;
+  replica.device.write(replica.other_statistics.slice(), statistics);
+  const Score mine = is_worker(parts) ? score_part(parts, plan, parameters, replica.other_statistics.slice(),
+                                                   size * rank / workers, size * (rank + 1) / workers)
                                       : Score();
   const std::vector<double> sum = sum_over_ranks(
       parts.transport, {mine.loss_sum, static_cast<double>(mine.correct), static_cast<double>(mine.samples)});
@@ -67,13 +68,14 @@ void score_workers(const TrainingParts& parts, const TrainingPlan& plan, Evaluat
 
 void score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice statistics, EvaluationRecord& record) {
   const Slice mean = parts.replica.gradients.slice();
+  Device& device = parts.replica.device;
   if (is_worker(parts)) {
-    flat::copy(mean, parts.replica.parameters.slice());
+    device.copy(mean, parts.replica.parameters.slice());
   } else {
-    flat::fill(mean, 0);
+    device.fill(mean, 0);
   }
   parts.transport.all_reduce_sum(mean).wait();
-  flat::scale(mean, 1.0f / static_cast<float>(workers_of(parts)));
+  device.scale(mean, 1.0f / static_cast<float>(workers_of(parts)));
   // Only what is measured depends on the parameters.
   const bool has_its_own = plan.statistics == NormStatistics::kRecompute && parts.traits.has_center;
   record.mean_of_workers =
@@ -82,10 +84,10 @@ void score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice
 
 void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationRecord& record) {
   std::vector<double> distances(static_cast<std::size_t>(workers_of(parts)));
-  const double size = flat::norm(center);
+  const double size = parts.replica.device.norm(center);
   if (is_worker(parts)) {
     distances[static_cast<std::size_t>(parts.transport.rank())] =
-        flat::distance(parts.replica.parameters.slice(), center) / (size > 0 ? size : 1);
+        parts.replica.device.distance(parts.replica.parameters.slice(), center) / (size > 0 ? size : 1);
   }
   distances = sum_over_ranks(parts.transport, distances);
   record.distance_min = *std::min_element(distances.begin(), distances.end());

@@ -52,7 +52,7 @@ class Mixture {
 
 std::vector<float> statistics_of_first(const TrainingParts& parts) {
   std::vector<float> statistics(parts.replica.statistics.size());
-  std::copy_n(parts.replica.statistics.data(), statistics.size(), statistics.data());
+  parts.replica.device.read(parts.replica.statistics.slice(), statistics);
   parts.transport.broadcast(statistics, 0).wait();
   return statistics;
 }
@@ -69,7 +69,8 @@ std::vector<float> measure_anew(const TrainingParts& parts, std::int64_t batches
   std::vector<float> measured(parts.replica.statistics.size());
   for (std::int64_t i = first; i < last; ++i) {
     const Batch& batch = loader.next();
-    parts.replica.model.measure_statistics(batch, parameters, measured);
+    parts.replica.model.measure_statistics(batch, parameters, parts.replica.other_statistics.slice());
+    parts.replica.device.read(parts.replica.other_statistics.slice(), measured);
     mixture.add(measured, static_cast<double>(batch.samples));
   }
   return mixture.merge(parts.transport);
@@ -91,14 +92,24 @@ std::vector<float> statistics_for_consensus(const TrainingParts& parts, const Tr
                                                         : statistics_for(parts, plan, consensus);
 }
 
+namespace {
+
+std::vector<float> average_of_workers(const TrainingParts& parts) {
+  std::vector<float> mine(parts.replica.statistics.size());
+  parts.replica.device.read(parts.replica.statistics.slice(), mine);
+  return average_statistics(parts.replica.model, parts.transport, mine,
+                            parts.transport.rank() < parts.sampler.ranks() ? 1 : 0);
+}
+
+}  // namespace
+
 std::vector<float> statistics_for(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice parameters) {
   if (parts.replica.statistics.size() == 0) return {};
   switch (plan.statistics) {
     case NormStatistics::kLocal:
       return statistics_of_first(parts);
     case NormStatistics::kAverage:
-      return average_statistics(parts.replica.model, parts.transport, parts.replica.statistics.slice(),
-                                parts.transport.rank() < parts.sampler.ranks() ? 1 : 0);
+      return average_of_workers(parts);
     case NormStatistics::kRecompute:
       return measure_anew(parts, plan.recompute_batches, parameters);
   }

@@ -1,9 +1,10 @@
 #include "eave/trainer.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/number_text.h"
 #include "train/checkpoint.h"
@@ -14,9 +15,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-bool is_finite(ConstSlice values) {
-  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
-}
+// A step that the host is done with. The device may still be computing.
+struct Started {
+  Step step;
+  std::int64_t ticket = 0;                         // of its score
+  std::shared_ptr<DeviceAnswer> finite = nullptr;  // of averaged gradients
+};
 
 class Loop {
  public:
@@ -26,7 +30,8 @@ class Loop {
         events_(events),
         loader_(parts.data, parts.sampler,
                 {parts.augmentation, parts.replica.seed, parts.transport.rank(), plan.first_step, plan.steps}),
-        log_(parts, plan, events, loader_) {}
+        log_(parts, plan, events, loader_),
+        runs_ahead_(parts.replica.device.kind() != DeviceKind::kCpu) {}
 
   TrainingResult run() {
     try {
@@ -41,16 +46,23 @@ class Loop {
   TrainingResult run_steps() {
     parts_.communicator.begin(parts_.replica.view());
     log_.begin(plan_.first_step > 0 ? load_progress() : TrainingProgress());
+    samples_ = log_.progress().samples;
     for (std::int64_t index = plan_.first_step; index < plan_.steps; ++index) {
       run_step(index);
-      const bool is_last = index + 1 == plan_.steps;
-      const bool due = plan_.evaluate_every_steps > 0 && (index + 1) % plan_.evaluate_every_steps == 0;
-      if (is_last || due) log_.meet();
-      if (is_last) parts_.communicator.finish();
-      if (is_last || due || (index + 1) % plan_.log_every_steps == 0) log_.record();
-      if (is_last || due) log_.outside_of_training([this] { evaluate_and_tell(); });
+      if (!ends_part(index)) continue;
+      settle();
+      log_.meet();
+      if (index + 1 == plan_.steps) parts_.communicator.finish();
+      log_.record();
+      log_.outside_of_training([this] { evaluate_and_tell(); });
     }
     return {log_.progress(), evaluation_};
+  }
+
+  // An evaluation follows the step.
+  bool ends_part(std::int64_t index) const {
+    return index + 1 == plan_.steps ||
+           (plan_.evaluate_every_steps > 0 && (index + 1) % plan_.evaluate_every_steps == 0);
   }
 
   void run_step(std::int64_t index) {
@@ -60,24 +72,46 @@ class Loop {
     const auto start = Clock::now();
     const double waited = parts_.communicator.costs().seconds_waiting;
     Step step{index, batch.samples, parts_.sampler.samples_of_all_ranks(in_epoch),
-              parts_.schedule.learning_rate(log_.progress().samples)};
+              parts_.schedule.learning_rate(samples_)};
+    samples_ += step.samples_everywhere;
     step.ahead = parts_.replica.optimizer.ahead(step.learning_rate);
     parts_.communicator.before_gradients(step);
-    if (parts_.transport.rank() >= parts_.sampler.ranks()) return log_.add(step, {});
-    const Score score = compute_gradients(batch, step);
-    step.loss_sum = score.loss_sum;
-    apply_update(step);
-    log_.add(step, score);
-    if (!std::isfinite(score.loss_sum)) throw Error(ExitCode::kDiverged, describe_divergence(step));
-    stretch(std::chrono::duration<double>(Clock::now() - start).count() -
-            (parts_.communicator.costs().seconds_waiting - waited));
+    if (parts_.transport.rank() >= parts_.sampler.ranks()) return account(step, {});
+    Started started{step, compute_gradients(batch, step)};
+    // A device that computes behind the host has its next step before the host asks what came of the last.
+    settle();
+    if (!runs_ahead_ || parts_.communicator.wants_loss()) started.step.loss_sum = score(started).loss_sum;
+    started.finite = apply_update(started.step);
+    started_ = started;
+    if (!runs_ahead_) settle();
+    if (plan_.slow_factor > 1) stretch(start, parts_.communicator.costs().seconds_waiting - waited);
     log_.glance();
+  }
+
+  Score score(const Started& started) { return parts_.replica.model.score(started.step.samples, started.ticket); }
+
+  // The account of the last step that was started: what came of it is known now.
+  void settle() {
+    if (!started_) return;
+    const Started started = *std::exchange(started_, std::nullopt);
+    const Score score = this->score(started);
+    if (started.finite && !started.finite->get()) {
+      log_.tell_records();
+      throw AgreedError(ExitCode::kDiverged, describe_divergence(started.step));
+    }
+    account(started.step, score);
+    if (!std::isfinite(score.loss_sum)) throw Error(ExitCode::kDiverged, describe_divergence(started.step));
+  }
+
+  void account(const Step& step, const Score& score) {
+    log_.add(step, score);
+    if ((step.index + 1) % plan_.log_every_steps == 0 && !ends_part(step.index)) log_.record();
   }
 
   // From the samples alone: a run that is resumed here sees the drop too.
   bool is_first_after_drop(std::int64_t index) const {
     if (index == 0) return false;
-    const std::int64_t seen = log_.progress().samples, steps = parts_.sampler.steps_per_epoch();
+    const std::int64_t seen = samples_, steps = parts_.sampler.steps_per_epoch();
     const std::int64_t before = seen - parts_.sampler.samples_of_all_ranks((index - 1) % steps);
     return parts_.schedule.drops(seen) > parts_.schedule.drops(before);
   }
@@ -87,26 +121,30 @@ class Loop {
     if (std::int64_t* count = parts_.replica.optimizer.update_count()) *count = 0;  // it corrects for beginning at 0
   }
 
-  Score compute_gradients(const Batch& batch, const Step& step) {
+  // Returns the ticket for the score.
+  std::int64_t compute_gradients(const Batch& batch, const Step& step) {
     Replica& replica = parts_.replica;
+    std::function<void(Slice)> ready;
+    if (parts_.communicator.wants_gradients()) {
+      ready = [this](Slice part) { parts_.communicator.gradient_ready(part); };
+    }
     return replica.model.train(batch, replica.seed, replica.parameters.slice(), replica.statistics.slice(),
-                               replica.gradients.slice(), parts_.communicator.gradient_weight(step),
-                               [this](Slice part) { parts_.communicator.gradient_ready(part); });
+                               replica.gradients.slice(), parts_.communicator.gradient_weight(step), ready);
   }
 
-  void apply_update(const Step& step) {
+  // Returns whether averaged gradients were finite.
+  std::shared_ptr<DeviceAnswer> apply_update(const Step& step) {
     Replica& replica = parts_.replica;
     const std::optional<Pull> pull = parts_.communicator.before_update(step);
-    if (parts_.traits.averages_gradients && !is_finite(gradients_of_last_tensor())) {
-      log_.tell_records();
-      throw AgreedError(ExitCode::kDiverged, describe_divergence(step));
-    }
+    std::shared_ptr<DeviceAnswer> finite;
+    if (parts_.traits.averages_gradients) finite = replica.device.all_finite(gradients_of_last_tensor());
     if (parts_.communicator.updates(step)) {
       replica.optimizer.update(replica.parameters.slice(), replica.gradients.slice(), step.learning_rate, pull);
     } else if (pull) {
-      apply_pull(replica.parameters.slice(), *pull, step.ahead);
+      replica.device.pull_parameters(replica.parameters.slice(), *pull, step.ahead);
     }
     parts_.communicator.after_update(step);
+    return finite;
   }
 
   TrainingProgress load_progress() {
@@ -127,10 +165,10 @@ class Loop {
            number_text(step.learning_rate) + "); try a smaller --lr, or warm-up";
   }
 
-  void stretch(double computing) const {
-    if (plan_.slow_factor > 1) {
-      std::this_thread::sleep_for(std::chrono::duration<double>(computing * (plan_.slow_factor - 1)));
-    }
+  void stretch(Clock::time_point start, double waiting) const {
+    parts_.replica.device.wait();
+    const double computing = std::chrono::duration<double>(Clock::now() - start).count() - waiting;
+    std::this_thread::sleep_for(std::chrono::duration<double>(computing * (plan_.slow_factor - 1)));
   }
 
   void evaluate_and_tell() {
@@ -155,6 +193,9 @@ class Loop {
   const TrainingEvents& events_;
   Loader loader_;
   StepLog log_;
+  const bool runs_ahead_;
+  std::int64_t samples_ = 0;  // of all ranks, in the steps that were started
+  std::optional<Started> started_;
   EvaluationRecord evaluation_;
 };
 

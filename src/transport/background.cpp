@@ -4,10 +4,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
 #include "transport/arguments.h"
+#include "transport/patience.h"
 
 namespace eave {
 
@@ -57,6 +59,27 @@ BackgroundTransport::~BackgroundTransport() {
   thread_.join();
 }
 
+bool BackgroundTransport::reaches(DeviceKind device) const {
+  return device == DeviceKind::kCpu || (device_ && device_->kind() == device);
+}
+
+void BackgroundTransport::attach(Device& device) {
+  const bool has_own_memory = device.kind() != DeviceKind::kCpu;
+  const std::vector<std::string> all = all_gather(has_own_memory ? "own" : "");
+  const bool any_has = std::ranges::any_of(all, [](const std::string& each) { return !each.empty(); });
+  if (size() == 1 && has_own_memory) alone_.attach(device);
+  std::unique_ptr<StagedWire> staged;
+  if (size() > 1 && any_has) agree(*this, [&] { staged = std::make_unique<StagedWire>(*wire_, device); });
+  staged_ = std::move(staged);
+  device_ = &device;
+}
+
+void BackgroundTransport::detach() noexcept {
+  device_ = nullptr;
+  staged_.reset();
+  alone_.detach();
+}
+
 Pending BackgroundTransport::all_reduce_sum(Slice values, std::span<const int> ranks) {
   check_group(ranks, rank(), size());
   return enqueue({.verb = Operation::Verb::kAllReduceSum, .values = values, .ranks = ranks});
@@ -91,14 +114,32 @@ void BackgroundTransport::withdraw() noexcept {
   wire_->withdraw();
 }
 
-Pending BackgroundTransport::enqueue(const Operation::Request& request) {
+Pending BackgroundTransport::enqueue(Operation::Request request) {
   if (size() == 1) return {};
+  if (is_on_device(request)) {
+    prepare_staging(request);
+    request.mark = device_->mark();
+  }
   std::shared_ptr<Operation> operation = pool_.take(request);
   const std::lock_guard lock(mutex_);
   (first_ ? last_->next : first_) = operation.get();
   last_ = operation.get();
   changed_.notify_one();
   return Pending(std::move(operation));
+}
+
+bool BackgroundTransport::is_on_device(const Operation::Request& request) const {
+  if (!staged_) return false;
+  return staged_->stages(request.values) ||
+         std::ranges::any_of(request.requests, [&](const auto& each) { return staged_->stages(each.values); });
+}
+
+// Only the device's thread, which is this one, may ask for more memory, and only while the other does not use it.
+void BackgroundTransport::prepare_staging(const Operation::Request& request) {
+  const std::size_t size = staged_->size_for(request.values, request.requests);
+  if (size <= staged_->size()) return;
+  enqueue({.verb = Operation::Verb::kNothing}).wait();
+  staged_->grow(size);
 }
 
 // Until there is an operation, or none will come.
@@ -132,7 +173,7 @@ void BackgroundTransport::carry_out_all() noexcept {
   while (Operation* operation = next_operation(failure)) {
     operation->start();
     try {
-      if (!failure) carry_out(operation->request());
+      if (!failure) carry_out(*operation);
     } catch (...) {
       failure = std::current_exception();
     }
@@ -140,19 +181,38 @@ void BackgroundTransport::carry_out_all() noexcept {
   }
 }
 
-void BackgroundTransport::carry_out(const Operation::Request& request) {
+// The device may still have much to compute before it: who asks this rank's service meanwhile is answered.
+void BackgroundTransport::await(DeviceMark& mark) {
+  const Patience patience;
+  while (!mark.reached()) {
+    const std::optional<std::chrono::nanoseconds> pause = wire_->attend();
+    if (!pause) return mark.wait();
+    std::this_thread::sleep_for(std::min(*pause, patience.pause()));
+  }
+}
+
+void BackgroundTransport::carry_out(Operation& operation) {
+  const Operation::Request& request = operation.request();
+  if (request.mark) {
+    await(*request.mark);
+    operation.start();  // what the device had to compute first is no part of it
+  }
   switch (request.verb) {
     case Operation::Verb::kAllReduceSum:
-      return wire_->all_reduce_sum(request.values, request.ranks);
+      return staged_ ? staged_->all_reduce_sum(request.values, request.ranks)
+                     : wire_->all_reduce_sum(request.values, request.ranks);
     case Operation::Verb::kBroadcast:
-      return wire_->broadcast(request.values, request.root);
+      return staged_ ? staged_->broadcast(request.values, request.root)
+                     : wire_->broadcast(request.values, request.root);
     case Operation::Verb::kAllGather:
       *request.all = wire_->all_gather(*request.mine);
       return;
     case Operation::Verb::kServe:
       return wire_->serve(request.service);
     case Operation::Verb::kRequest:
-      return wire_->request(request.requests);
+      return staged_ ? staged_->request(request.requests) : wire_->request(request.requests);
+    case Operation::Verb::kNothing:
+      return;
   }
 }
 

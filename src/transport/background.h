@@ -11,6 +11,7 @@
 #include "eave/transport.h"
 #include "transport/operation.h"
 #include "transport/own_service.h"
+#include "transport/staged_wire.h"
 #include "transport/wire.h"
 
 namespace eave {
@@ -27,7 +28,9 @@ class BackgroundTransport final : public Transport {
   int rank() const override { return wire_->rank(); }
   int size() const override { return wire_->size(); }
   std::string name() const override { return wire_->name(); }
-  bool reaches(DeviceKind device) const override { return wire_->reaches(device); }
+  bool reaches(DeviceKind device) const override;
+  void attach(Device& device) override;
+  void detach() noexcept override;
 
   Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
   Pending broadcast(Slice values, int root) override;
@@ -38,14 +41,20 @@ class BackgroundTransport final : public Transport {
   void abort(ExitCode code) noexcept override { wire_->abort(code); }
 
  private:
-  Pending enqueue(const Operation::Request& request);
+  Pending enqueue(Operation::Request request);
+  bool is_on_device(const Operation::Request& request) const;
+  void prepare_staging(const Operation::Request& request);
   void carry_out_all() noexcept;
   // Blocks, and answers requests meanwhile; nullptr when there will be no more.
   Operation* next_operation(std::exception_ptr& failure);
   void attend(std::unique_lock<std::mutex>& lock);
-  void carry_out(const Operation::Request& request);
+  void carry_out(Operation& operation);
+  void await(DeviceMark& mark);
 
   std::unique_ptr<Wire> wire_;
+  Device* device_ = nullptr;
+  // While a rank has a device with memory of its own. Changed by the compute thread when nothing is in flight.
+  std::unique_ptr<StagedWire> staged_;
   OwnService alone_;  // of a single rank
   OperationPool pool_;
   std::mutex mutex_;

@@ -64,6 +64,8 @@ class Counting final : public CountingTransport {
   int size() const override { return inner_.size(); }
   std::string name() const override { return "counting(" + inner_.name() + ")"; }
   bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
+  void attach(Device& device) override { inner_.attach(device); }
+  void detach() noexcept override { inner_.detach(); }
 
   Pending all_reduce_sum(Slice values, std::span<const int> ranks) override {
     const int size_of_group = ranks.empty() ? size() : static_cast<int>(ranks.size());

@@ -13,6 +13,8 @@ class LoopbackTransport final : public Transport {
   int size() const override { return 1; }
   std::string name() const override { return "loopback"; }
   bool reaches(DeviceKind) const override { return true; }
+  void attach(Device& device) override { service_.attach(device); }
+  void detach() noexcept override { service_.detach(); }
 
   Pending all_reduce_sum(Slice, std::span<const int> ranks) override {
     check_group(ranks, 0, 1);

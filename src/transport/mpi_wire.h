@@ -35,7 +35,6 @@ class MpiWire final : public Wire {
   int rank() const override { return messages_.rank(); }
   int size() const override { return messages_.size(); }
   std::string name() const override { return "mpi"; }
-  bool reaches(DeviceKind device) const override { return device == DeviceKind::kCpu; }
 
   void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
   void broadcast(Slice values, int root) override;

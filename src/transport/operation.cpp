@@ -21,6 +21,7 @@ void Operation::finish(std::exception_ptr failure) noexcept {
   const std::lock_guard lock(mutex_);
   seconds_ = seconds_between(started_, Clock::now());
   failure_ = std::move(failure);
+  request_.mark.reset();
   if (observer_) observer_->finished(seconds_);
   observer_.reset();
   done_.store(true, std::memory_order_release);
@@ -28,20 +29,22 @@ void Operation::finish(std::exception_ptr failure) noexcept {
 }
 
 double Operation::wait_until_done() noexcept {
-  if (done()) return 0;
+  if (Operation::done()) return 0;
   const Clock::time_point start = Clock::now();
   std::unique_lock lock(mutex_);
-  finished_.wait(lock, [this] { return done(); });
+  finished_.wait(lock, [this] { return Operation::done(); });
   return seconds_between(start, Clock::now());
 }
 
-void Operation::rethrow_failure() {
+double Operation::wait() {
+  const double seconds = Operation::wait_until_done();
   if (failure_) std::rethrow_exception(failure_);
+  return seconds;
 }
 
 void Operation::observe(std::shared_ptr<OperationObserver> observer) {
   const std::lock_guard lock(mutex_);
-  if (done()) {
+  if (Operation::done()) {
     observer->finished(seconds_);
   } else {
     observer_ = std::move(observer);
@@ -79,9 +82,9 @@ bool Pending::done() const { return !operation_ || operation_->done(); }
 
 double Pending::wait() {
   if (!operation_) return 0;
-  Pending waited(std::move(*this));  // frees the operation however this ends
-  const double seconds = waited.operation_->wait_until_done();
-  waited.operation_->rethrow_failure();
+  Pending waited(std::move(*this));  // frees the operation when this throws
+  const double seconds = waited.operation_->wait();
+  std::exchange(waited.operation_, nullptr)->set_free();  // not by ~Pending: that would wait for a device
   return seconds;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "eave/device.h"
 #include "eave/slice.h"
 #include "eave/transport.h"
 
@@ -30,9 +31,10 @@ class OperationObserver {
 };
 
 // The request and its outcome. The compute thread fills the request; the communication thread calls start and finish.
+// Transports with another way to carry out what is asked override what the compute thread calls.
 class Operation {
  public:
-  enum class Verb { kAllReduceSum, kBroadcast, kAllGather, kServe, kRequest };
+  enum class Verb { kAllReduceSum, kBroadcast, kAllGather, kServe, kRequest, kNothing };
   struct Request {
     Verb verb = Verb::kAllReduceSum;
     Slice values{};
@@ -42,7 +44,13 @@ class Operation {
     std::span<const int> ranks{};  // empty: all
     Service* service = nullptr;
     std::span<const ServiceRequest> requests{};
+    std::shared_ptr<DeviceMark> mark{};  // of values in a device's memory: to be waited for first
   };
+
+  Operation() = default;
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+  virtual ~Operation() = default;
 
   // Makes a free operation ready for use again.
   void reuse(const Request& request);
@@ -51,10 +59,10 @@ class Operation {
   void start() noexcept;
   void finish(std::exception_ptr failure) noexcept;
 
-  bool done() const noexcept { return done_.load(std::memory_order_acquire); }
-  double wait_until_done() noexcept;                          // returns the seconds it blocked
-  void rethrow_failure();                                     // once it is done
-  void observe(std::shared_ptr<OperationObserver> observer);  // at once when it is done already
+  virtual bool done() noexcept { return done_.load(std::memory_order_acquire); }
+  virtual double wait_until_done() noexcept;  // returns the seconds it blocked
+  virtual double wait();                      // Pending::wait; may leave the rest to a device's queue
+  virtual void observe(std::shared_ptr<OperationObserver> observer);  // at once when it is done already
 
   // Free: nobody but the pool holds on to it.
   bool is_free() const noexcept { return free_.load(std::memory_order_acquire); }

@@ -2,6 +2,7 @@
 // slept.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -19,7 +20,8 @@ class ShapedWire final : public Wire {
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   std::string name() const override { return "shaped(" + inner_.name() + ")"; }
-  bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
+  // Each would pay the delay by itself.
+  std::size_t piece() const override { return std::numeric_limits<std::size_t>::max(); }
 
   void all_reduce_sum(Slice values, std::span<const int> ranks) override {
     const int size_of_group = ranks.empty() ? size() : static_cast<int>(ranks.size());

@@ -17,7 +17,6 @@ class ThreadsWire final : public Wire {
   int rank() const override { return rank_; }
   int size() const override { return job_.size(); }
   std::string name() const override { return "threads"; }
-  bool reaches(DeviceKind device) const override { return device == DeviceKind::kCpu; }
 
   void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
   void broadcast(Slice values, int root) override;

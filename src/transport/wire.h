@@ -2,13 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "eave/check.h"
-#include "eave/device.h"
 #include "eave/slice.h"
 #include "eave/transport.h"
 
@@ -22,7 +22,8 @@ class Wire {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string name() const = 0;
-  virtual bool reaches(DeviceKind device) const = 0;
+  // In how long pieces, in values, a sum or a broadcast is best cut whose values come and go by copies meanwhile.
+  virtual std::size_t piece() const { return std::size_t{2} << 20; }
 
   virtual void all_reduce_sum(Slice values, std::span<const int> ranks = {}) = 0;  // empty: all ranks
   virtual void broadcast(Slice values, int root) = 0;

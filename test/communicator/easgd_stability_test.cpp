@@ -89,8 +89,9 @@ TEST(EasgdStability, center_first_needs_alpha_and_beta_below_two) {
 // and c grew.
 double growth(Transport& transport, const Given& given, double q, std::int64_t exchanges, std::int64_t tau) {
   Worker worker(transport, "easgd", given, {.size = 2});
-  const auto optimizer = find_kind(optimizer_kinds(), "sgd")
-                             .make(values_of(find_kind(optimizer_kinds(), "sgd").options, {{"momentum", "0"}}), 2);
+  const auto optimizer =
+      find_kind(optimizer_kinds(), "sgd")
+          .make(values_of(find_kind(optimizer_kinds(), "sgd").options, {{"momentum", "0"}}), 2, cpu_device());
   std::fill(worker.x.begin(), worker.x.end(), 0.0f);
   worker.begin();
   worker.x = {1.0f, static_cast<float>(transport.rank() % 2 == 0 ? 1 : -1)};  // together, and against each other

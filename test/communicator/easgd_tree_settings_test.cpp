@@ -226,7 +226,7 @@ double distance_after(Transport& transport, double alpha, std::int64_t exchanges
   worker.x = {static_cast<float>(1 + transport.rank())};
   for (std::int64_t t = 1; t <= exchanges; ++t) {
     const Step step{t, 0, 1, 0.1};
-    if (const auto pull = worker.communicator().before_update(step)) apply_pull(worker.x, *pull);
+    if (const auto pull = worker.communicator().before_update(step)) cpu_device().pull_parameters(worker.x, *pull);
     worker.communicator().after_update(step);
   }
   double largest = 0;

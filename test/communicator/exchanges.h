@@ -11,7 +11,7 @@ namespace eave {
 inline void exchange(Worker& worker, std::int64_t t) {
   const Step step{t, 0, 1, 0.1};
   worker.communicator().before_gradients(step);
-  if (const auto pull = worker.communicator().before_update(step)) apply_pull(worker.x, *pull);
+  if (const auto pull = worker.communicator().before_update(step)) cpu_device().pull_parameters(worker.x, *pull);
   worker.communicator().after_update(step);
 }
 

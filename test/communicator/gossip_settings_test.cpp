@@ -176,7 +176,7 @@ double distance_after(Transport& transport, double alpha, std::int64_t tau, doub
     const Step step{t, 1, transport.size(), 1};
     const float move = static_cast<float>(q) * worker.x[0];
     worker.communicator().before_gradients(step);
-    if (const auto pull = worker.communicator().before_update(step)) apply_pull(worker.x, *pull);
+    if (const auto pull = worker.communicator().before_update(step)) cpu_device().pull_parameters(worker.x, *pull);
     worker.x[0] -= move;
   }
   double largest = 0;

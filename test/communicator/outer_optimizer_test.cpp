@@ -34,7 +34,7 @@ std::string warnings_of(const std::string& name, const Given& given, std::int64_
 // Whole numbers and halves: nothing is rounded.
 TEST(OuterOptimizer, takes_the_step_of_its_equation_exactly) {
   OuterOptimizer outer(0.5);
-  outer.begin(std::vector<float>(1000, 64));
+  outer.begin(cpu_device(), std::vector<float>(1000, 64));
   double c = 64, v = 0;
   std::vector<float> mean(1000, 56);
   for (const OuterStep& step : {OuterStep{0.5, 2, 1, 0}, OuterStep{0.5, 1, 2, 0.5}, OuterStep{1, 0, 0, 0.25}}) {
@@ -52,7 +52,7 @@ TEST(OuterOptimizer, takes_the_step_of_its_equation_exactly) {
 TEST(OuterOptimizer, leaves_the_mean_of_plain_averaging_to_the_bit_whatever_the_center_was) {
   const Problem problem{.size = 1003};
   OuterOptimizer outer(0);
-  outer.begin(problem.random_floats(5));
+  outer.begin(cpu_device(), problem.random_floats(5));
   std::vector<float> mean = problem.random_floats(6);
   mean[0] = -0.0f;
   mean[1] = 1e-40f;

@@ -16,6 +16,8 @@ class RecordingTransport final : public Transport {
   int size() const override { return inner_.size(); }
   std::string name() const override { return inner_.name(); }
   bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
+  void attach(Device& device) override { inner_.attach(device); }
+  void detach() noexcept override { inner_.detach(); }
   Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}) override {
     calls.push_back("sum " + std::to_string(values.size()) + (ranks.empty() ? "" : " among"));
     for (int rank : ranks) calls.back() += " " + std::to_string(rank);

@@ -62,7 +62,7 @@ class Worker {
         {transport, values, problem.learning_rate, warnings, problem.steps, problem.first_step, 3, settings_of(given)});
     optimizer_ = sgd.make(values_of(sgd.options, {{"momentum", exact_text(problem.momentum)},
                                                   {"nesterov", problem.nesterov ? "on" : "off"}}),
-                          static_cast<std::int64_t>(problem.size));
+                          static_cast<std::int64_t>(problem.size), cpu_device());
     x = problem.start();
     g.resize(problem.size);
     statistics.assign(5, 0.5f);
@@ -91,7 +91,7 @@ class Worker {
     if (communicator_->updates(step)) {
       optimizer_->update(x, g, step.learning_rate, pull);
     } else if (pull) {
-      apply_pull(x, *pull, step.ahead);
+      cpu_device().pull_parameters(x, *pull, step.ahead);
     }
     communicator_->after_update(step);
   }

@@ -62,6 +62,23 @@ TEST(MpiJob, whose_ranks_fail_alike_prints_one_message) {
   }
 }
 
+TEST(MpiJob, on_cpus_goes_well_by_mpi_and_is_refused_once_by_nccl) {
+  EXPECT_EQ(job("computes-on-cpu", 3).code, 0);
+  for (int ranks : {1, 3}) {
+    const Ended ended = job("computes-on-cpu nccl", ranks);
+    EXPECT_EQ(ended.code, 64);
+    EXPECT_EQ(ended.messages,
+              "eave: --transport nccl sums on GPUs, but every rank computes on cpu; use --transport mpi\n");
+  }
+}
+
+TEST(MpiJob, by_nccl_ends_as_by_mpi) {
+  EXPECT_EQ(job("well nccl", 3).code, 0);
+  const Ended ended = job("fails-with-requests-in-flight nccl", 3);
+  expect_code_of_failed_rank(ended, 76);
+  EXPECT_EQ(lines(ended.messages), 1) << ended.messages;
+}
+
 TEST(MpiJob, names_the_rank_and_host_that_failed_in_set_up) {
   const Ended ended = job("agreed-last", 3);
   EXPECT_EQ(ended.code, 66);

@@ -42,6 +42,12 @@ void ask_next(Transport& transport) {
 
 const std::map<std::string, std::function<void(Transport&)>> kEndings = {
     {"well", [](Transport& transport) { transport.all_gather("done"); }},
+    {"computes-on-cpu",
+     [](Transport& transport) {
+       const Attachment attachment(transport, cpu_device());
+       std::vector<float> values(10, 1.0f);
+       transport.all_reduce_sum(values).wait();
+     }},
     {"agreed",
      [](Transport& transport) {
        agree(transport, [] { throw Error(ExitCode::kUsage, "--batch 0: must be at least 1"); });
@@ -130,7 +136,8 @@ const std::map<std::string, std::function<void(Transport&)>> kEndings = {
 int main(int argc, char** argv) {
   const auto ending = kEndings.find(argc > 1 ? argv[1] : "");
   if (ending == kEndings.end()) return 1;
+  const std::string name = argc > 2 ? argv[2] : "mpi";
   const auto& kinds = transport_kinds();
-  const auto mpi = std::ranges::find_if(kinds, [](const TransportKind& kind) { return kind.name == "mpi"; });
-  return mpi->run(0, ending->second);
+  const auto found = std::ranges::find_if(kinds, [&](const TransportKind& kind) { return kind.name == name; });
+  return found->run(0, ending->second);
 }

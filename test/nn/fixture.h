@@ -41,7 +41,8 @@ struct TestModel {
     model.initialise(seed, parameters, statistics);
   }
   Score train(const Batch& batch, float weight = 1, std::uint64_t seed = 5) {
-    return model.train(batch, seed, parameters, statistics, gradients, weight, [](Slice) {});
+    return model.score(batch.samples,
+                       model.train(batch, seed, parameters, statistics, gradients, weight, [](Slice) {}));
   }
   Score evaluate(const Batch& batch) { return model.evaluate(batch, parameters, statistics); }
 

@@ -68,6 +68,15 @@ TEST_P(Gradients, equal_central_differences_in_double) {
   EXPECT_GT(compared, 20 * skipped) << "too many kinks: the case shows little";
 }
 
+// Evaluation keeps activations no longer than they are read; training keeps them all.
+TEST_P(Gradients, come_of_the_loss_that_evaluation_finds) {
+  const Case& c = GetParam();
+  TestModel test(c.text, c.input, kClasses, c.samples);
+  const TestBatch data(c.input, kClasses, c.samples, 100, 3);
+  if (test.model.statistics_size() > 0 || std::string(c.text).find("dropout") != std::string::npos) return;
+  EXPECT_NEAR(test.evaluate(data.batch).loss_sum, test.train(data.batch).loss_sum, 1e-5 * c.samples);
+}
+
 const Case kCases[] = {
     {"dense", "dense classes", {2, 3, 2}, 5},
     {"dense_relu", "dense 7; relu; dense classes", {1, 1, 6}, 9},
@@ -122,6 +131,27 @@ const Case kCases[] = {
      {5, 5, 2},
      3},
     {"residual_of_batch_norm", "conv2d 4 3x3; residual(batch_norm); relu; dense classes", {5, 5, 2}, 3},
+    {"shortcut", "conv2d 4 3x3; residual(conv2d 6 3x3 pad 1; relu | conv2d 6 1x1); relu; dense classes", {5, 5, 2}, 3},
+    {"shortcut_fused",
+     "conv2d 3 3x3 stride 2 pad 1 no_bias; batch_norm; relu; max_pool 3 stride 2 pad 1; residual(conv2d 2 1x1 no_bias; "
+     "batch_norm; relu; conv2d 2 3x3 stride 2 pad 1 no_bias; batch_norm; relu; conv2d 8 1x1 no_bias; batch_norm | "
+     "conv2d 8 1x1 stride 2 no_bias; batch_norm); relu; residual(conv2d 2 1x1 no_bias; batch_norm; relu; conv2d 8 1x1 "
+     "no_bias; batch_norm); relu; global_pool; dense classes",
+     {14, 15, 3},
+     3},
+    {"shortcut_of_input", "residual(conv2d 4 3x3 pad 1; batch_norm | conv2d 4 1x1); relu; dense classes", {5, 5, 2}, 4},
+    {"shortcut_without_parameters",
+     "residual(conv2d 2 3x3; relu | average_pool 3 stride 1); dense 6; residual(relu; dense 5 | max_pool 1; dense 5); "
+     "dense classes",
+     {5, 5, 2},
+     4},
+    {"shortcut_alone_with_parameters", "residual(relu | conv2d 2 3x3 pad 1); dense classes", {5, 5, 2}, 4},
+    {"shortcut_is_view", "conv2d 4 3x3; relu; residual(dense 36 | flatten); relu; dense classes", {5, 5, 2}, 3},
+    {"shortcut_nested",
+     "conv2d 4 3x3; residual(residual(conv2d 5 3x3 pad 1; batch_norm | conv2d 5 1x1; batch_norm); relu; conv2d 6 1x1 | "
+     "residual(conv2d 4 3x3 pad 1; batch_norm); relu; conv2d 6 1x1; batch_norm); dense classes",
+     {5, 5, 2},
+     3},
 };
 
 INSTANTIATE_TEST_SUITE_P(Layers, Gradients, ::testing::ValuesIn(kCases),

@@ -169,6 +169,11 @@ class Reference {
 
   Images residual(const Images& x, const LayerText& text) {
     Images y = run(x, text.body);
+    if (text.has_shortcut) {
+      const Images more = run(x, text.shortcut);
+      for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] += more.values[i];
+      return y;
+    }
     Images from = x;
     const int stride = (x.shape.height + y.shape.height - 1) / y.shape.height;
     const int before = (y.shape.channels - x.shape.channels) / 2;

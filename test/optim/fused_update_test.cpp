@@ -26,7 +26,7 @@ struct Arena {
 };
 
 // Plain float arithmetic in the order of the header's formula, compiled for the oldest x86-64: no fused multiply-add.
-void step_one_by_one(Arena& a, const cpu::SgdStep& step, float alpha) {
+void step_one_by_one(Arena& a, const SgdStep& step, float alpha) {
   for (std::size_t i = 0; i < a.x.size(); ++i) {
     const float x = a.x[i];
     const float scaled = step.gradient_scale * (a.g[i] + step.weight_decay * x);
@@ -41,7 +41,7 @@ void step_one_by_one(Arena& a, const cpu::SgdStep& step, float alpha) {
 TEST(FusedUpdate, gives_the_bits_of_plain_scalar_arithmetic_at_every_vector_width) {
   for (const std::size_t size : kSizes) {
     for (const bool nesterov : {false, true}) {
-      const cpu::SgdStep step{.step_scale = 0.1f, .momentum = 0.9f, .weight_decay = 1e-3f, .nesterov = nesterov};
+      const SgdStep step{.step_scale = 0.1f, .momentum = 0.9f, .weight_decay = 1e-3f, .nesterov = nesterov};
       Arena expected(size), fused(size);
       step_one_by_one(expected, step, 0.3f);
       const Pull pull = fused.pull(0.3f);
@@ -55,14 +55,14 @@ TEST(FusedUpdate, gives_the_bits_of_plain_scalar_arithmetic_at_every_vector_widt
 
 TEST(FusedUpdate, adamw_gives_the_bits_of_plain_scalar_arithmetic_at_every_vector_width) {
   for (const std::size_t size : kSizes) {
-    const cpu::AdamwStep step{.rate = 0.01f,
-                              .root_scale = 3,
-                              .beta1 = 0.9f,
-                              .fresh1 = 0.1f,
-                              .beta2 = 0.99f,
-                              .fresh2 = 0.01f,
-                              .epsilon = 1e-8f,
-                              .decay = 1e-4f};
+    const AdamwStep step{.rate = 0.01f,
+                         .root_scale = 3,
+                         .beta1 = 0.9f,
+                         .fresh1 = 0.1f,
+                         .beta2 = 0.99f,
+                         .fresh2 = 0.01f,
+                         .epsilon = 1e-8f,
+                         .decay = 1e-4f};
     Arena expected(size), fused(size);
     for (std::size_t i = 0; i < size; ++i) {
       const float x = expected.x[i], g = expected.g[i];
@@ -97,7 +97,7 @@ class FusedPull : public ::testing::TestWithParam<bool> {};
 TEST_P(FusedPull, equals_separate_passes_with_sgd) {
   for (const std::size_t size : kSizes) {
     for (const std::size_t velocity : {std::size_t{0}, size}) {
-      const cpu::SgdStep step{.step_scale = 0.1f, .momentum = 0.9f, .weight_decay = 1e-3f};
+      const SgdStep step{.step_scale = 0.1f, .momentum = 0.9f, .weight_decay = 1e-3f};
       Arena fused(size), separate(size);
       const Pull pull = fused.pull(0.25f, GetParam());
       cpu::update_sgd(fused.x, fused.g, Slice(fused.v).first(velocity), step, &pull);
@@ -111,14 +111,14 @@ TEST_P(FusedPull, equals_separate_passes_with_sgd) {
 
 TEST_P(FusedPull, equals_separate_passes_with_adamw) {
   for (const std::size_t size : kSizes) {
-    const cpu::AdamwStep step{.rate = 0.01f,
-                              .root_scale = 3,
-                              .beta1 = 0.9f,
-                              .fresh1 = 0.1f,
-                              .beta2 = 0.99f,
-                              .fresh2 = 0.01f,
-                              .epsilon = 1e-8f,
-                              .decay = 1e-4f};
+    const AdamwStep step{.rate = 0.01f,
+                         .root_scale = 3,
+                         .beta1 = 0.9f,
+                         .fresh1 = 0.1f,
+                         .beta2 = 0.99f,
+                         .fresh2 = 0.01f,
+                         .epsilon = 1e-8f,
+                         .decay = 1e-4f};
     Arena fused(size), separate(size);
     const Pull pull = fused.pull(0.25f, GetParam());
     cpu::update_adamw(fused.x, fused.g, fused.v, fused.w, step, &pull);
@@ -131,7 +131,7 @@ TEST_P(FusedPull, equals_separate_passes_with_adamw) {
 TEST_P(FusedPull, equals_separate_passes_without_a_step) {
   for (const std::size_t size : kSizes) {
     Arena fused(size), separate(size);
-    apply_pull(fused.x, fused.pull(0.25f, GetParam()));
+    cpu_device().pull_parameters(fused.x, fused.pull(0.25f, GetParam()));
     pull_in_separate_passes(separate, 0.25f, GetParam(), [] {});
     expect_same_bits(fused, separate);
   }
@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(Center, FusedPull, ::testing::Bool(),
 
 TEST(FusedUpdate, pulls_once_and_towards_the_center) {
   std::vector<float> x = {12, -4, 6}, center = {4, 4, 6}, difference(3);
-  apply_pull(x, {center, 0.25f, difference});
+  cpu_device().pull_parameters(x, {center, 0.25f, difference});
   EXPECT_EQ(x, (std::vector<float>{10, -2, 6}));
   EXPECT_EQ(difference, (std::vector<float>{2, -2, 0}));
   EXPECT_EQ(center, (std::vector<float>{4, 4, 6}));
@@ -155,7 +155,7 @@ TEST(FusedUpdate, passes_without_a_step_work_on_the_iterate_that_parameters_are_
   std::vector<float> x = {10, 20}, center = {8, 10}, difference = {0, 0};
   cpu::write_difference(difference, x, center, 0.25f, ahead);
   EXPECT_EQ(difference, (std::vector<float>{1, 2}));
-  apply_pull(x, {center, 0.25f, difference}, ahead);
+  cpu_device().pull_parameters(x, {center, 0.25f, difference}, ahead);
   EXPECT_EQ(x, (std::vector<float>{9, 18}));
   EXPECT_EQ(difference, (std::vector<float>{1, 2}));
   const std::vector<float> sum = {3, 6};  // the center moves to 11, 16: the iterate 11, 16 stands on it

@@ -32,7 +32,7 @@ inline const OptimizerKind& find_optimizer(const std::string& name) {
 
 inline std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Given& given, std::size_t size) {
   const OptimizerKind& kind = find_optimizer(name);
-  return kind.make(values_of(kind.options, given), static_cast<std::int64_t>(size));
+  return kind.make(values_of(kind.options, given), static_cast<std::int64_t>(size), cpu_device());
 }
 
 inline std::vector<float> random_floats(std::size_t size, std::uint64_t stream) {

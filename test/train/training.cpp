@@ -42,17 +42,41 @@ void Training::build(Transport& transport) {
   }
   sampler_ = std::make_unique<Sampler>(setting_.sampling, data_.train->size(), transport.size(), setting_.batch,
                                        setting_.seed, labels);
-  compute_ = make_cpu_compute(1);
+  if (setting_.module != nullptr) {
+    open_gpu();
+  } else {
+    compute_ = make_cpu_compute(1);
+  }
+  Device& device = compute_->device();
   model_ = std::make_unique<Model>(another_model());
   const OptimizerKind& rule = find_kind(optimizer_kinds(), setting_.rule);
-  optimizer_ = rule.make(values_of(rule.options, setting_.optimizer), model_->parameter_size());
+  optimizer_ = rule.make(values_of(rule.options, setting_.optimizer), model_->parameter_size(), device);
   schedule_ = std::make_unique<Schedule>(values_of(Schedule::options(), setting_.rate), data_.train->size(),
                                          4 * data_.train->size(), 0);
-  replica_ = std::make_unique<Replica>(*model_, *optimizer_, setting_.seed);
+  replica_ = std::make_unique<Replica>(*model_, *optimizer_, setting_.seed, device);
+  attachment_.emplace(*counting_, device);
   const CommunicatorKind& kind = find_kind(communicator_kinds(), setting_.communicator);
   traits_ = kind.traits;
   const OptionValues values = values_of(kind.options, setting_.averaging);
   communicator_ = kind.make({*counting_, values, schedule_->learning_rate(0), warnings_, 0, setting_.plan.first_step});
+}
+
+void Training::open_gpu() {
+  gpu_ = setting_.module->open_device(0);
+  compute_ = setting_.module->make_compute(*gpu_, {.precision = Precision::kFp32, .deterministic = true});
+  train_images_ = load_images(*data_.train, true);
+  test_images_ = load_images(*data_.test, false);
+  data_.train_images = train_images_.get();
+  data_.test_images = test_images_.get();
+}
+
+std::unique_ptr<DeviceImages> Training::load_images(const Dataset& dataset, bool random) {
+  const Augmentation& change = setting_.augmentation;
+  return compute_->load_images(
+      dataset.size(),
+      {dataset.shape(), change.output(dataset.shape()), change.pad, change.flip, random, setting_.seed, data_.mean,
+       data_.deviation},
+      [&](std::int64_t index, std::span<std::uint8_t> pixels) { dataset.read(index, pixels); });
 }
 
 Model Training::another_model() {
@@ -77,13 +101,16 @@ TrainingResult Training::run() {
 }
 
 std::vector<float> Training::parameters() const {
-  const ConstSlice slice = static_cast<const Buffer&>(replica_->parameters).slice();
-  return {slice.begin(), slice.end()};
+  std::vector<float> values(replica_->parameters.size());
+  replica_->device.read(static_cast<const Buffer&>(replica_->parameters).slice(), values);
+  return values;
 }
 
 std::vector<float> Training::center() {
   const ConstSlice slice = communicator_->consensus();
-  return {slice.begin(), slice.end()};
+  std::vector<float> values(slice.size());
+  replica_->device.read(slice, values);
+  return values;
 }
 
 std::string in_identifiers(const testing::TestParamInfo<std::string>& each) { return identifier(each.param); }

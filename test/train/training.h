@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "device/cuda_module.h"
 #include "eave/compute.h"
 #include "eave/trainer.h"
 #include "test/communicator/brisk.h"
@@ -53,6 +55,7 @@ struct TrainingSetting {
   Augmentation augmentation = {.pad = 1, .crop_height = 10, .crop_width = 10, .flip = true};
   std::uint64_t seed = 1;
   TrainingPlan plan = brief_plan();
+  const CudaModule* module = nullptr;  // trains on its first GPU, in float32, with the images there; else on the CPU
 };
 
 class Training {
@@ -83,17 +86,22 @@ class Training {
 
  private:
   void build(Transport& transport);
+  void open_gpu();
+  std::unique_ptr<DeviceImages> load_images(const Dataset& dataset, bool random);
 
   TrainingSetting setting_;
   DataSplit data_;
   std::unique_ptr<CountingTransport> counting_;
+  std::unique_ptr<Device> gpu_;
   std::unique_ptr<Compute> compute_;
+  std::unique_ptr<DeviceImages> train_images_, test_images_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<Replica> replica_;
   CommunicatorTraits traits_;
+  std::optional<Attachment> attachment_;
   std::vector<std::string> warnings_;
   std::unique_ptr<Communicator> communicator_;
 };

@@ -83,6 +83,8 @@ class AllReduce final : public Communicator {
                               (settings_.loss_is_summed ? static_cast<double>(step.samples) : 1.0));
   }
 
+  bool wants_gradients() const override { return true; }
+
   void gradient_ready(Slice part) override {
     EAVE_CHECK(part.data() + part.size() == replica_.gradients.data() + ready_ && part.size() <= ready_,
                "gradients become ready from the end of the arena to its beginning");

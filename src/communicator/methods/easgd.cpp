@@ -28,7 +28,6 @@
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
-#include "kernels/cpu/update.h"
 
 namespace eave {
 namespace {
@@ -44,9 +43,9 @@ class Easgd final : public Communicator {
   void begin(const ReplicaView& replica) override {
     replica_ = replica;
     seconds_waiting_ += share_replica(transport_, replica);
-    center_ = Buffer(replica.parameters.size());
-    difference_ = Buffer(replica.parameters.size());
-    std::ranges::copy(replica.parameters, center_.data());
+    center_ = replica.device->allocate(replica.parameters.size());
+    difference_ = replica.device->allocate(replica.parameters.size());
+    replica.device->copy(center_.slice(), replica.parameters);
   }
 
   std::optional<Pull> before_update(const Step& step) override {
@@ -89,16 +88,17 @@ class Easgd final : public Communicator {
   }
 
   void exchange_after_step(const Step& step) {
-    cpu::pull_parameters(replica_.parameters, pull(), step.ahead);
+    replica_.device->pull_parameters(replica_.parameters, pull(), step.ahead);
     start();
   }
 
   void exchange_center_first(const Step& step) {
     const double share = settings_.beta / settings_.workers;
-    cpu::write_difference(difference_.slice(), replica_.parameters, center_.slice(), static_cast<float>(share),
-                          step.ahead);
+    replica_.device->write_difference(difference_.slice(), replica_.parameters, center_.slice(),
+                                      static_cast<float>(share), step.ahead);
     seconds_waiting_ += transport_.all_reduce_sum(difference_.slice()).wait();
-    cpu::move_center_and_follow(center_.slice(), difference_.slice(), replica_.parameters, alpha_, step.ahead);
+    replica_.device->move_center_and_follow(center_.slice(), difference_.slice(), replica_.parameters, alpha_,
+                                            step.ahead);
   }
 
   void start() {
@@ -111,7 +111,7 @@ class Easgd final : public Communicator {
   void settle() {
     if (!is_center_behind_) return;
     seconds_waiting_ += exchange_.wait();
-    cpu::move_center(center_.slice(), difference_.slice());
+    replica_.device->move_center(center_.slice(), difference_.slice());
     is_center_behind_ = false;
   }
 

@@ -40,7 +40,7 @@ class EasgdAsync final : public AsyncCenter {
   }
 
   void after_update(const Step& step) override {
-    if (exchanges_in(step)) cpu::subtract(replica().parameters, message());
+    if (exchanges_in(step)) replica().device->subtract(replica().parameters, message());
   }
 
   std::string equation() const override {
@@ -66,7 +66,7 @@ class EasgdAsync final : public AsyncCenter {
   }
 
   void send_iterate(const Step& step) {
-    cpu::write_iterate(message(), replica().parameters, step.ahead);
+    replica().device->write_iterate(message(), replica().parameters, step.ahead);
     send();
   }
 

@@ -30,11 +30,9 @@
 #include "communicator/begin.h"
 #include "communicator/kept_numbers.h"
 #include "communicator/tree_settings.h"
-#include "device/flat.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
-#include "kernels/cpu/update.h"
 
 namespace eave {
 namespace {
@@ -55,15 +53,16 @@ class EasgdTree final : public Communicator {
   }
 
   void begin(const ReplicaView& replica) override {
+    device_ = replica.device;
     seconds_waiting_ += share_replica(transport_, replica);
-    center_ = Buffer(replica.parameters.size());
-    difference_ = Buffer(replica.parameters.size());
-    flat::copy(center_.slice(), replica.parameters);
+    center_ = replica.device->allocate(replica.parameters.size());
+    difference_ = replica.device->allocate(replica.parameters.size());
+    device_->copy(center_.slice(), replica.parameters);
     kept_.set(0, fingerprint(settings_.groups));
     if (settings_.is_star()) return;
-    global_ = Buffer(replica.parameters.size());
-    flat::copy(global_.slice(), replica.parameters);
-    if (is_first_) global_difference_ = Buffer(replica.parameters.size());
+    global_ = replica.device->allocate(replica.parameters.size());
+    device_->copy(global_.slice(), replica.parameters);
+    if (is_first_) global_difference_ = replica.device->allocate(replica.parameters.size());
   }
 
   // The last exchange's sum arrives in the center in the pass of the update.
@@ -100,7 +99,7 @@ class EasgdTree final : public Communicator {
   // The groups' centers begin anew too.
   void reset_to_center(const ReplicaView& replica) override {
     Communicator::reset_to_center(replica);
-    flat::copy(center_.slice(), replica.parameters);
+    device_->copy(center_.slice(), replica.parameters);
   }
 
   std::vector<Slice> state() override {
@@ -125,15 +124,15 @@ class EasgdTree final : public Communicator {
   // The center is the one before the step: what the step's exchange adds to it is in flight only afterwards.
   void take_pull_of_global_center() {
     settle_global();
-    cpu::write_difference(global_difference_.slice(), center_.slice(), global_.slice(),
-                          static_cast<float>(settings_.global_alpha));
-    flat::add_scaled(difference_.slice(), -1, global_difference_.slice());
+    device_->write_difference(global_difference_.slice(), center_.slice(), global_.slice(),
+                              static_cast<float>(settings_.global_alpha));
+    device_->add_scaled(difference_.slice(), -1, global_difference_.slice());
   }
 
   void settle() {
     if (is_center_behind_) {
       seconds_waiting_ += exchange_.wait();
-      cpu::move_center(center_.slice(), difference_.slice());
+      device_->move_center(center_.slice(), difference_.slice());
       is_center_behind_ = false;
     }
     settle_global();
@@ -142,7 +141,7 @@ class EasgdTree final : public Communicator {
   void settle_global() {
     if (!is_global_behind_) return;
     seconds_waiting_ += global_exchange_.wait();
-    cpu::move_center(global_.slice(), global_difference_.slice());
+    device_->move_center(global_.slice(), global_difference_.slice());
     is_global_behind_ = false;
   }
 
@@ -151,7 +150,8 @@ class EasgdTree final : public Communicator {
   std::vector<int> group_;        // with this rank
   std::vector<int> first_ranks_;  // of all groups
   bool is_first_ = false;
-  KeptNumbers kept_{1};       // the groups' fingerprint
+  KeptNumbers kept_{1};  // the groups' fingerprint
+  Device* device_ = nullptr;
   Buffer center_;             // of the group
   Buffer difference_;         // as in a Pull; while an exchange is in flight, the sum in the making
   Buffer global_;             // valid on first ranks, elsewhere from consensus() on

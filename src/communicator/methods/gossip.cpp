@@ -23,7 +23,6 @@
 #include "communicator/kept_numbers.h"
 #include "communicator/periodic_options.h"
 #include "communicator/weighted_mean.h"
-#include "device/flat.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
 
@@ -38,10 +37,10 @@ class Gossip final : public Communicator {
   void begin(const ReplicaView& replica) override {
     replica_ = replica;
     seconds_waiting_ += share_replica(transport_, replica);
-    consensus_ = Buffer(replica.parameters.size());
+    consensus_ = replica.device->allocate(replica.parameters.size());
     if (transport_.size() == 1) return;
-    mean_ = Buffer(replica.parameters.size());
-    difference_ = Buffer(replica.parameters.size());
+    mean_ = replica.device->allocate(replica.parameters.size());
+    difference_ = replica.device->allocate(replica.parameters.size());
   }
 
   void before_gradients(const Step& step) override {
@@ -49,9 +48,10 @@ class Gossip final : public Communicator {
     kept_.set(0, step.index + 1);
     pair_ = pair_at(step);
     if (pair_.empty()) return;
-    flat::copy(mean_.slice(), replica_.parameters);
-    if (!step.ahead.velocity.empty()) flat::add_scaled(mean_.slice(), step.ahead.factor, step.ahead.velocity);
-    flat::scale(mean_.slice(), 0.5f);
+    replica_.device->copy(mean_.slice(), replica_.parameters);
+    if (!step.ahead.velocity.empty())
+      replica_.device->add_scaled(mean_.slice(), step.ahead.factor, step.ahead.velocity);
+    replica_.device->scale(mean_.slice(), 0.5f);
     exchange_ = transport_.all_reduce_sum(mean_.slice(), pair_);
   }
 
@@ -64,8 +64,8 @@ class Gossip final : public Communicator {
   ConstSlice consensus() override {
     if (kept_.integer(0) == 0) return replica_.parameters;  // equal on all ranks
     if (!is_consensus_of_now_) {
-      flat::copy(consensus_.slice(), replica_.parameters);
-      seconds_waiting_ += equal_mean_.average(consensus_.slice());
+      replica_.device->copy(consensus_.slice(), replica_.parameters);
+      seconds_waiting_ += equal_mean_.average(*replica_.device, consensus_.slice());
       is_consensus_of_now_ = true;
     }
     return consensus_.slice();

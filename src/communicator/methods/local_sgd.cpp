@@ -25,7 +25,6 @@
 #include "communicator/periodic_options.h"
 #include "communicator/weighted_mean.h"
 #include "communicator/worker_momentum.h"
-#include "device/flat.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
@@ -73,7 +72,7 @@ class LocalSgd final : public Communicator {
       seconds_waiting_ += share_replica(transport_, replica);
     }
     require_vectors(settings_.momentum, replica);
-    consensus_ = Buffer(replica.parameters.size());
+    consensus_ = replica.device->allocate(replica.parameters.size());
   }
 
   void before_gradients(const Step& step) override {
@@ -84,6 +83,9 @@ class LocalSgd final : public Communicator {
   float gradient_weight(const Step& step) const override {
     return averages_gradients_ ? gradients_->gradient_weight(step) : Communicator::gradient_weight(step);
   }
+
+  bool wants_gradients() const override { return averages_gradients_; }
+  bool wants_loss() const override { return settings_.steps.adaptive; }
 
   void gradient_ready(Slice part) override {
     if (averages_gradients_) gradients_->gradient_ready(part);
@@ -104,8 +106,8 @@ class LocalSgd final : public Communicator {
   ConstSlice consensus() override {
     if (mean_.samples_everywhere() == 0) return replica_.parameters;  // equal on all ranks
     if (!is_consensus_of_now_) {
-      flat::copy(consensus_.slice(), replica_.parameters);
-      seconds_waiting_ += mean_.average(consensus_.slice());
+      replica_.device->copy(consensus_.slice(), replica_.parameters);
+      seconds_waiting_ += mean_.average(*replica_.device, consensus_.slice());
       is_consensus_of_now_ = true;
     }
     return consensus_.slice();
@@ -127,7 +129,7 @@ class LocalSgd final : public Communicator {
 
  private:
   void exchange() {
-    seconds_waiting_ += mean_.average(replica_.parameters);
+    seconds_waiting_ += mean_.average(*replica_.device, replica_.parameters);
     seconds_waiting_ += exchange_momentum(settings_.momentum, replica_, mean_);
     seconds_waiting_ += steps_.adapt(mean_.samples_everywhere());
     mean_.reset();

@@ -45,14 +45,14 @@ class Mdownpour final : public AsyncCenter {
 
   void after_update(const Step& step) override {
     if (step.samples > 0) {
-      cpu::write_step(message(), replica().parameters, replica().gradients, static_cast<float>(step.learning_rate),
-                      static_cast<float>(weight_decay_));
+      replica().device->write_step(message(), replica().parameters, replica().gradients,
+                                   static_cast<float>(step.learning_rate), static_cast<float>(weight_decay_));
     } else {
-      std::ranges::fill(message(), 0.0f);
+      replica().device->fill(message(), 0);
     }
     send();
     settle();
-    std::ranges::copy(message(), replica().parameters.begin());
+    replica().device->copy(replica().parameters, message());
   }
 
   std::string equation() const override {

@@ -9,7 +9,6 @@
 // What is evaluated before the end is rank 0's worker (a broadcast), at the end the same or the average.
 #include "communicator/begin.h"
 #include "communicator/weighted_mean.h"
-#include "device/flat.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
 
@@ -24,7 +23,7 @@ class None final : public Communicator {
   void begin(const ReplicaView& replica) override {
     replica_ = replica;
     seconds_waiting_ += share_replica(transport_, replica);
-    consensus_ = Buffer(replica.parameters.size());
+    consensus_ = replica.device->allocate(replica.parameters.size());
   }
 
   void after_update(const Step& step) override {
@@ -34,7 +33,7 @@ class None final : public Communicator {
 
   ConstSlice consensus() override {
     if (!is_consensus_of_now_) {
-      flat::copy(consensus_.slice(), replica_.parameters);
+      replica_.device->copy(consensus_.slice(), replica_.parameters);
       seconds_waiting_ += transport_.broadcast(consensus_.slice(), 0).wait();
       is_consensus_of_now_ = true;
     }
@@ -49,8 +48,8 @@ class None final : public Communicator {
       consensus();
       return;
     }
-    flat::copy(consensus_.slice(), replica_.parameters);
-    seconds_waiting_ += mean_.average(consensus_.slice());
+    replica_.device->copy(consensus_.slice(), replica_.parameters);
+    seconds_waiting_ += mean_.average(*replica_.device, consensus_.slice());
     is_consensus_of_now_ = is_average_ = true;
   }
 

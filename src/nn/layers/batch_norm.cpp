@@ -30,8 +30,7 @@ class BatchNormPlan final : public LayerPlan {
       BatchNormForward forward{call.input, call.skip, scale, shift, call.output, call.saved, {}, {}, {}};
       forward.variance = part(call.measured_statistics, variance_);
       compute_.batch_norm_forward(shape_, forward);
-      std::ranges::copy(call.saved.first(static_cast<std::size_t>(shape_.channels)),
-                        part(call.measured_statistics, mean_).begin());
+      compute_.copy(call.saved.first(static_cast<std::size_t>(shape_.channels)), part(call.measured_statistics, mean_));
     } else {
       compute_.batch_norm_evaluate(shape_, {call.input, call.skip, scale, shift, part(call.statistics, mean_),
                                             part(call.statistics, variance_), call.output});
@@ -60,7 +59,7 @@ class BatchNorm final : public Layer {
   }
 
   std::string describe() const override {
-    return std::string("batch_norm") + (sum_ ? ", add input of block" : "") + (relu_ ? ", relu" : "");
+    return std::string("batch_norm") + (sum_ ? ", add skip" : "") + (relu_ ? ", relu" : "");
   }
   ImageShape output() const override { return shape_; }
   std::vector<TensorInfo> parameters() const override { return parameters_; }

@@ -8,26 +8,19 @@ namespace {
 
 class DropoutPlan final : public LayerPlan {
  public:
-  DropoutPlan(Compute& compute, std::int64_t size, float rate, std::uint32_t layer)
-      : compute_(compute), size_(size), rate_(rate), layer_(layer) {}
+  DropoutPlan(Compute& compute, const DropoutShape& shape) : compute_(compute), shape_(shape) {}
 
   void forward(const ForwardCall& call) override {
-    if (call.training) return compute_.dropout_forward(shape(call.batch, call.seed), call.input, call.output);
+    if (call.training) return compute_.dropout_forward(shape_, call.input, call.output);
     compute_.copy(call.input, call.output);
   }
   void backward(const BackwardCall& call) override {
-    if (!call.d_input.empty()) compute_.dropout_backward(shape(call.batch, call.seed), call.d_output, call.d_input);
+    if (!call.d_input.empty()) compute_.dropout_backward(shape_, call.d_output, call.d_input);
   }
 
  private:
-  DropoutShape shape(const Batch& batch, std::uint64_t seed) const {
-    return {batch.samples, size_, rate_, layer_, seed, batch.step, batch.indices};
-  }
-
   Compute& compute_;
-  std::int64_t size_;
-  float rate_;
-  std::uint32_t layer_;
+  DropoutShape shape_;
 };
 
 class Dropout final : public Layer {
@@ -39,8 +32,9 @@ class Dropout final : public Layer {
     return text.str();
   }
   ImageShape output() const override { return shape_; }
-  std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t, bool) const override {
-    return std::make_unique<DropoutPlan>(compute, shape_.size(), rate_, static_cast<std::uint32_t>(number_));
+  std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t samples, bool) const override {
+    return std::make_unique<DropoutPlan>(
+        compute, DropoutShape{samples, shape_.size(), rate_, static_cast<std::uint32_t>(number_)});
   }
 
  private:

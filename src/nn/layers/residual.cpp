@@ -1,6 +1,6 @@
-// y = layers(x) + x. When the layers shrink the image and widen it, x is subsampled and gets zero channels (option A of
-// He et al. 2016). This is the sum alone; the layers in the parentheses are the model's own, and a batch_norm at their
-// end absorbs it.
+// y = layers(x) + x, or layers(x) + shortcut(x). When the layers shrink the image and widen it, and the shortcut has no
+// layers, x is subsampled and gets zero channels (option A of He et al. 2016). This is the sum alone; the layers in the
+// parentheses are the model's own, and a batch_norm at their end absorbs it.
 #include "nn/layer.h"
 
 namespace eave {
@@ -27,7 +27,7 @@ class ResidualPlan final : public LayerPlan {
 class Residual final : public Layer {
  public:
   explicit Residual(ImageShape shape) : shape_(shape) {}
-  std::string describe() const override { return relu_ ? "add input of block, relu" : "add input of block"; }
+  std::string describe() const override { return relu_ ? "add skip, relu" : "add skip"; }
   ImageShape output() const override { return shape_; }
   bool absorb(const LayerText& next) override {
     if (next.word != "relu" || relu_) return false;
@@ -47,6 +47,8 @@ std::unique_ptr<Layer> make(const LayerContext& context) { return std::make_uniq
 
 }  // namespace
 
-LayerKind describe_layer_residual() { return {"residual", "", "residual(LAYER; LAYER; …)", make}; }
+LayerKind describe_layer_residual() {
+  return {"residual", "", "residual(LAYER; LAYER; … [| LAYER OF SHORTCUT; …])", make};
+}
 
 }  // namespace eave

@@ -1,0 +1,226 @@
+// Times whole training steps of eave on one GPU; the peer of peers/pytorch_gpu.py, which takes the same words.
+//
+//   gpu_steps [cpu]     cases from standard input, one a line (cpu: on the CPU, only to try this program)
+//
+//   MODEL BATCH PRECISION SECONDS   such as "lenet 128 bf16 0.5": times steps for about so many seconds
+//   drop                            forgets the models made so far, and their memory
+//   copy BYTES                      bytes per second, read and written, of copying so many bytes on the GPU
+//   update PARAMETERS KIND          seconds of the fused update: plain, with a pull, or with the center's arrival
+//
+// A step is forward, cross-entropy, backward and the fused SGD update with momentum 0.9, on one fixed random batch that
+// lies on the GPU as bytes and is made into inputs there in every step; the loss is not fetched. Each case is answered
+// by one line of JSON, a case that fails by one with "error". A model is planned and warmed up when its case first
+// comes ("prepare_seconds"), and kept until it is dropped. Seconds are the median over chunks of steps, each of at
+// least 50 ms of wall-clock time between two waits for the GPU. Memory is what the warm model took of the GPU.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "bench/trainee.h"
+#include "device/cuda_module.h"
+#include "eave/check.h"
+
+namespace eave::bench {
+namespace {
+
+constexpr int kWarmUpSteps = 12;  // as many as the peer's
+constexpr std::size_t kLeastChunks = 5;
+constexpr double kChunkSeconds = 0.05;
+constexpr double kMicroSeconds = 0.3;  // of copies and updates
+
+Precision precision_of(const std::string& word) {
+  if (word == "tf32") return Precision::kTf32;
+  if (word == "bf16") return Precision::kBf16;
+  throw Error(ExitCode::kUsage, "no precision '" + word + "' here; there are tf32 and bf16");
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// The driver's own count; the program is not linked to it.
+std::size_t free_bytes_of_gpu() {
+  using Query = int (*)(std::size_t*, std::size_t*);
+  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+  static const auto query = driver == nullptr ? nullptr : reinterpret_cast<Query>(dlsym(driver, "cuMemGetInfo_v2"));
+  std::size_t free = 0, total = 0;
+  return query != nullptr && query(&free, &total) == 0 ? free : 0;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+struct Timed {
+  std::size_t calls = 0;
+  double seconds = 0;  // of one call
+};
+
+Timed time_calls(Device& device, const std::function<void()>& call, double seconds) {
+  const auto time_chunk = [&](std::size_t calls) {
+    device.wait();
+    const double begin = now();
+    for (std::size_t i = 0; i < calls; ++i) call();
+    device.wait();
+    return (now() - begin) / static_cast<double>(calls);
+  };
+  const auto calls_of = [](double each) {
+    return static_cast<std::size_t>(std::max(1.0, std::round(kChunkSeconds / each)));
+  };
+  const std::size_t calls = calls_of(time_chunk(calls_of(time_chunk(1))));
+  std::vector<double> chunks;
+  for (const double begin = now(); now() - begin < seconds || chunks.size() < kLeastChunks;) {
+    chunks.push_back(time_chunk(calls));
+  }
+  return {calls * chunks.size(), median(chunks)};
+}
+
+class Timer {
+ public:
+  explicit Timer(bool on_gpu) {
+    if (on_gpu) gpu_ = open_cuda_module().open_device(0);
+  }
+
+  std::string greeting() {
+    return "{\"eave_device\": \"" + device().name() + "\", \"eave_compiler\": \"" EAVE_BENCH_COMPILER "\"}";
+  }
+
+  std::string answer(const std::string& line) {
+    std::istringstream words(line);
+    std::string word, kind;
+    std::int64_t count = 0;
+    double seconds = 0;
+    words >> word;
+    if (word == "drop") {
+      trainees_.clear();
+      return "{}";
+    }
+    if (word == "copy" && words >> count && count >= 8) return time_copy(static_cast<std::size_t>(count) / 4);
+    if (word == "update" && words >> count >> kind && count > 0)
+      return time_update(static_cast<std::size_t>(count), kind);
+    if (words >> count >> kind >> seconds && count > 0) return time_steps(word, count, kind, seconds);
+    throw Error(
+        ExitCode::kUsage,
+        "'" + line + "': want 'MODEL BATCH PRECISION SECONDS', 'drop', 'copy BYTES' or 'update PARAMETERS KIND'");
+  }
+
+ private:
+  struct Ready {
+    std::unique_ptr<Compute> compute;
+    std::unique_ptr<Trainee> trainee;
+    double prepare_seconds = 0;
+    std::size_t memory_bytes = 0;
+  };
+
+  Device& device() { return gpu_ ? *gpu_ : cpu_device(); }
+
+  std::unique_ptr<Compute> make_compute(const std::string& precision) {
+    const CudaSettings settings{.precision = precision_of(precision), .autotune = true};
+    return gpu_ ? open_cuda_module().make_compute(*gpu_, settings) : make_cpu_compute(1);
+  }
+
+  Ready& find(const std::string& model, std::int64_t batch, const std::string& precision) {
+    Ready& ready = trainees_[model + " " + std::to_string(batch) + " " + precision];
+    if (ready.trainee) return ready;
+    const std::size_t before = free_bytes_of_gpu();
+    const double begin = now();
+    ready.compute = make_compute(precision);
+    ready.trainee = std::make_unique<Trainee>(model, batch, *ready.compute);
+    for (int i = 0; i < kWarmUpSteps; ++i) ready.trainee->step();
+    device().wait();
+    ready.prepare_seconds = now() - begin;
+    ready.memory_bytes = before - std::min(before, free_bytes_of_gpu());
+    return ready;
+  }
+
+  std::string time_steps(const std::string& model, std::int64_t batch, const std::string& precision, double seconds) {
+    Ready& ready = find(model, batch, precision);
+    const Timed timed = time_calls(
+        device(), [&] { ready.trainee->step(); }, seconds);
+    std::ostringstream text;
+    text << "{\"model\": \"" << model << "\", \"batch\": " << batch << ", \"precision\": \"" << precision
+         << "\", \"prepare_seconds\": " << ready.prepare_seconds << ", \"memory_bytes\": " << ready.memory_bytes
+         << ", \"steps\": " << timed.calls << ", \"seconds\": " << timed.seconds << "}";
+    return text.str();
+  }
+
+  std::string time_copy(std::size_t size) {
+    Buffer from = device().allocate(size), into = device().allocate(size);
+    device().fill(from.slice(), 1.5F);
+    const Timed timed = time_calls(
+        device(), [&] { device().copy(into.slice(), from.slice()); }, kMicroSeconds);
+    return "{\"bytes_per_second\": " + std::to_string(2 * sizeof(float) * static_cast<double>(size) / timed.seconds) +
+           "}";
+  }
+
+  std::string time_update(std::size_t size, const std::string& kind) {
+    if (kind != "plain" && kind != "pull" && kind != "center") {
+      throw Error(ExitCode::kUsage, "no update '" + kind + "' here; there are plain, pull and center");
+    }
+    const std::size_t pulled = kind == "plain" ? 0 : size;
+    Buffer parameters = device().allocate(size), gradients = device().allocate(size),
+           velocity = device().allocate(size);
+    Buffer center = device().allocate(pulled), difference = device().allocate(pulled);
+    device().fill(gradients.slice(), 1e-3F);
+    const SgdStep step{.step_scale = 1e-3F, .momentum = 0.9F, .weight_decay = 1e-4F};
+    const Pull pull{center.slice(), 0.1F, difference.slice(), kind == "center"};
+    const auto update = [&] {
+      device().update_sgd(parameters.slice(), gradients.slice(), velocity.slice(), step, pulled > 0 ? &pull : nullptr);
+    };
+    return "{\"seconds\": " + std::to_string(1e9 * time_calls(device(), update, kMicroSeconds).seconds) + "e-9}";
+  }
+
+  std::unique_ptr<Device> gpu_;
+  std::map<std::string, Ready> trainees_;
+};
+
+std::string quote(std::string text) {
+  for (char& c : text) {
+    if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ') c = '\'';
+  }
+  return "\"" + text + "\"";
+}
+
+void run(bool on_gpu) {
+  Timer timer(on_gpu);
+  std::puts(timer.greeting().c_str());
+  std::fflush(stdout);
+  for (std::string line; std::getline(std::cin, line);) {
+    std::string found;
+    try {
+      found = timer.answer(line);
+    } catch (const Error& error) {  // out of memory, most often: the next case shall have it
+      timer.answer("drop");
+      found = "{\"error\": " + quote(error.what()) + "}";
+    }
+    std::puts(found.c_str());
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+}  // namespace eave::bench
+
+int main(int argc, char** argv) {
+  try {
+    eave::bench::run(argc < 2 || std::string(argv[1]) != "cpu");
+    return 0;
+  } catch (const eave::Error& error) {
+    std::fprintf(stderr, "gpu_steps: %s\n", error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gpu_steps: %s\n", error.what());
+    return static_cast<int>(eave::ExitCode::kInternal);
+  }
+}

@@ -1,0 +1,85 @@
+#include "bench/trainee.h"
+
+#include <map>
+#include <numeric>
+
+#include "eave/check.h"
+#include "eave/random.h"
+
+namespace eave::bench {
+namespace {
+
+constexpr std::uint64_t kSeed = 1;
+constexpr double kLearningRate = 1e-3;
+
+std::unique_ptr<Optimizer> make_momentum_sgd(std::int64_t arena_size, Device& device) {
+  for (const OptimizerKind& kind : optimizer_kinds()) {
+    if (kind.name != "sgd") continue;
+    OptionValues values;
+    for (const OptionSpec& option : kind.options) values.declare(option);
+    values.set("momentum", "0.9", "bench");
+    return kind.make(values, arena_size, device);
+  }
+  throw Error(ExitCode::kInternal, "this build has no sgd");
+}
+
+}  // namespace
+
+Trainee::Task Trainee::task_of(const std::string& model) {
+  static const std::map<std::string, Task> tasks = {{"mlp", {{28, 28, 1}}},
+                                                    {"lenet", {{28, 28, 1}}},
+                                                    {"cifar7", {{28, 28, 3}}},
+                                                    {"resnet20", {{32, 32, 3}}},
+                                                    {"resnet50", {{224, 224, 3}, 1000}}};
+  const auto found = tasks.find(model);
+  if (found != tasks.end()) return found->second;
+  throw Error(ExitCode::kUsage, "no model '" + model + "' here; there are mlp, lenet, cifar7, resnet20 and resnet50");
+}
+
+Trainee::Trainee(const std::string& name, std::int64_t batch, Compute& compute)
+    : task_(task_of(name)),
+      compute_(compute),
+      device_(compute.device()),
+      model_(model_specification(name), task_.shape, task_.classes, batch, compute),
+      optimizer_(make_momentum_sgd(model_.parameter_size(), device_)),
+      parameters_(device_.allocate(static_cast<std::size_t>(model_.parameter_size()))),
+      gradients_(device_.allocate(static_cast<std::size_t>(model_.parameter_size()))),
+      statistics_(device_.allocate(static_cast<std::size_t>(model_.statistics_size()))),
+      labels_(static_cast<std::size_t>(batch)),
+      indices_(static_cast<std::size_t>(batch)) {
+  std::vector<float> parameters(parameters_.size()), statistics(statistics_.size());
+  model_.initialise(kSeed, parameters, statistics);
+  device_.write(parameters_.slice(), parameters);
+  device_.write(statistics_.slice(), statistics);
+  RandomStream random({kSeed, Purpose::kTest}, 0);
+  for (std::int32_t& label : labels_) {
+    label = static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(task_.classes)));
+  }
+  std::iota(indices_.begin(), indices_.end(), std::int64_t{0});
+  load_images();
+}
+
+void Trainee::load_images() {
+  const auto channels = static_cast<std::size_t>(task_.shape.channels);
+  const std::vector<float> mean(channels, 0.5F), deviation(channels, 0.25F);
+  ImagePlacing placing;
+  placing.input = placing.output = task_.shape;
+  placing.mean = mean;
+  placing.deviation = deviation;
+  images_ = compute_.load_images(std::ssize(labels_), placing, [](std::int64_t index, std::span<std::uint8_t> pixels) {
+    RandomStream random({kSeed, Purpose::kTest, 1}, static_cast<std::uint64_t>(index));
+    for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(random.below(256));
+  });
+  if (images_ != nullptr) return;
+  RandomStream random({kSeed, Purpose::kTest, 2}, 0);
+  inputs_.resize(labels_.size() * static_cast<std::size_t>(task_.shape.size()));
+  for (float& value : inputs_) value = random.uniform();
+}
+
+void Trainee::step() {
+  const Batch batch{std::ssize(labels_), step_++, inputs_, labels_, indices_, images_.get()};
+  model_.train(batch, kSeed, parameters_.slice(), statistics_.slice(), gradients_.slice(), 1.0F, {});
+  optimizer_->update(parameters_.slice(), gradients_.slice(), kLearningRate, std::nullopt);
+}
+
+}  // namespace eave::bench

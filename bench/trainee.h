@@ -1,0 +1,43 @@
+// One model at one batch size with everything that a step of training needs, for the programs that time steps.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "eave/compute.h"
+#include "eave/model.h"
+#include "eave/optimizer.h"
+
+namespace eave::bench {
+
+// A step is forward, cross-entropy, backward and the fused SGD update with momentum 0.9, on one fixed random batch,
+// which lies on the device where that takes images.
+class Trainee {
+ public:
+  // `name`: of a model that the benchmarks know, or Error(kUsage). `compute` outlives the trainee.
+  Trainee(const std::string& name, std::int64_t batch, Compute& compute);
+  void step();  // enqueued on the device; the loss is not fetched
+
+ private:
+  struct Task {
+    ImageShape shape;
+    int classes = 10;
+  };
+  static Task task_of(const std::string& model);
+  void load_images();
+
+  Task task_;
+  Compute& compute_;
+  Device& device_;
+  Model model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Buffer parameters_, gradients_, statistics_;
+  std::vector<std::int32_t> labels_;
+  std::vector<std::int64_t> indices_;
+  std::unique_ptr<DeviceImages> images_;
+  std::vector<float> inputs_;  // where the device takes no images
+  std::int64_t step_ = 0;
+};
+
+}  // namespace eave::bench

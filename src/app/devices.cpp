@@ -1,0 +1,161 @@
+#include "app/devices.h"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "base/host.h"
+#include "base/option_checks.h"
+#include "device/cuda_module.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+std::string count_text(std::size_t count, const std::string& what) {
+  return (count == 1 ? "one " : std::to_string(count) + " ") + what + (count == 1 ? "" : "s");
+}
+
+// What only a GPU has.
+void refuse_gpu_options(const OptionValues& values, const std::string& why) {
+  for (const char* name : {"gpu", "share-gpu", "precision", "deterministic", "autotune"}) {
+    if (values.given(name)) refuse_option(values, name, "has no effect on the CPU" + why);
+  }
+}
+
+std::vector<DevicePlan> plan_cpu(const OptionValues& values, std::size_t ranks, const std::string& why) {
+  refuse_gpu_options(values, why.empty() ? "" : ", which --device auto has chosen: " + why);
+  DevicePlan plan;
+  plan.why_not_gpu = why;
+  return std::vector<DevicePlan>(ranks, plan);
+}
+
+// How many ranks of a host have taken each of its GPUs.
+using Taken = std::map<std::pair<std::string, std::string>, int>;
+
+int take_gpu(const OptionValues& values, const VisibleGpus& rank, std::size_t number, Taken& taken) {
+  const auto users = [&](std::size_t i) -> int& { return taken[{rank.host, rank.ids[i]}]; };
+  std::size_t best = 0;
+  if (values.has("gpu")) {
+    best = static_cast<std::size_t>(values.integer("gpu", 0, 1 << 20));
+    if (best >= rank.ids.size()) {
+      refuse_option(values, "gpu",
+                    "rank " + std::to_string(number) + " on " + rank.host + " sees " +
+                        count_text(rank.ids.size(), "GPU") + ", counted from 0");
+    }
+  } else {
+    for (std::size_t i = 1; i < rank.ids.size(); ++i) {
+      if (users(i) < users(best)) best = i;
+    }
+  }
+  if (users(best) > 0 && !values.flag("share-gpu")) {
+    throw Error(ExitCode::kUsage, "no GPU is left for rank " + std::to_string(number) + " on " + rank.host +
+                                      ", which sees " + count_text(rank.ids.size(), "GPU") +
+                                      (values.has("gpu") ? " and shall take GPU " + values.text("gpu") : "") +
+                                      "; start one rank for each GPU, or give --share-gpu or --device cpu");
+  }
+  ++users(best);
+  return static_cast<int>(best);
+}
+
+std::vector<DevicePlan> plan_gpus(const OptionValues& values, const std::vector<VisibleGpus>& ranks) {
+  if (values.given("threads")) refuse_option(values, "threads", "has no effect on a GPU");
+  Taken taken;
+  std::vector<DevicePlan> plans;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    DevicePlan plan;
+    plan.is_cuda = true;
+    plan.gpu = take_gpu(values, ranks[rank], rank, taken);
+    plans.push_back(plan);
+  }
+  const bool shared = std::ranges::any_of(taken, [](const auto& gpu) { return gpu.second > 1; });
+  if (values.given("share-gpu") && values.flag("share-gpu") && !shared) {
+    refuse_option(values, "share-gpu", "has no effect: every rank has a GPU of its own");
+  }
+  for (DevicePlan& plan : plans) plan.is_own = !shared;
+  return plans;
+}
+
+Precision precision_of(const std::string& word) {
+  if (word == "fp32") return Precision::kFp32;
+  return word == "bf16" ? Precision::kBf16 : Precision::kTf32;
+}
+
+}  // namespace
+
+VisibleGpus find_gpus(const OptionValues& values, const std::string& host) {
+  VisibleGpus found{host, {}, ""};
+  if (values.text("device") == "cpu") return found;
+  try {
+    found.ids = open_cuda_module().list_devices();
+  } catch (const Error& error) {
+    found.why_none = error.what();
+  }
+  return found;
+}
+
+std::string pack(const VisibleGpus& gpus) {
+  std::string text = gpus.host + "\n" + gpus.why_none + "\n";
+  for (const std::string& id : gpus.ids) text += id + "\n";
+  return text;
+}
+
+VisibleGpus unpack_gpus(const std::string& text) {
+  std::istringstream lines(text);
+  VisibleGpus gpus;
+  std::getline(lines, gpus.host);
+  std::getline(lines, gpus.why_none);
+  for (std::string id; std::getline(lines, id);) gpus.ids.push_back(id);
+  return gpus;
+}
+
+std::vector<DevicePlan> plan_devices(const OptionValues& values, const std::vector<VisibleGpus>& ranks) {
+  if (values.text("device") == "cpu") return plan_cpu(values, ranks.size(), "");
+  const auto without = std::ranges::find_if(ranks, [](const VisibleGpus& rank) { return rank.ids.empty(); });
+  if (without == ranks.end()) return plan_gpus(values, ranks);
+  const bool all = std::ranges::all_of(ranks, [](const VisibleGpus& rank) { return rank.ids.empty(); });
+  if (values.text("device") == "auto" && all && !has_cuda_module()) return plan_cpu(values, ranks.size(), "");
+  const std::string where =
+      all ? "" : "on rank " + std::to_string(without - ranks.begin()) + ", " + without->host + ": ";
+  if (values.text("device") == "cuda") throw Error(ExitCode::kResource, where + without->why_none);
+  return plan_cpu(values, ranks.size(), where + without->why_none);
+}
+
+DevicePlan choose_device(Transport& transport, const OptionValues& values) {
+  std::vector<VisibleGpus> ranks;
+  for (const std::string& text : transport.all_gather(pack(find_gpus(values, host_name())))) {
+    ranks.push_back(unpack_gpus(text));
+  }
+  DevicePlan plan;
+  agree(transport, [&] { plan = plan_devices(values, ranks)[static_cast<std::size_t>(transport.rank())]; });
+  return plan;
+}
+
+OpenDevice open_device(const DevicePlan& plan, const OptionValues& values) {
+  if (!plan.is_cuda) return {nullptr, make_cpu_compute(static_cast<int>(values.integer("threads", 1, 1024))), ""};
+  const CudaModule& module = open_cuda_module();
+  OpenDevice opened{module.open_device(plan.gpu), nullptr, values.text("precision")};
+  opened.compute = module.make_compute(
+      *opened.gpu, {precision_of(opened.precision), values.flag("deterministic"), values.flag("autotune")});
+  return opened;
+}
+
+std::vector<OptionSpec> device_options() {
+  return {{"device",
+           OptionType::kText,
+           "auto",
+           "where ranks compute; auto: on GPUs where every rank sees one, else on the CPU",
+           {"auto", "cpu", "cuda"}},
+          {"threads", OptionType::kInteger, "1", "cpu: threads per rank for computing"},
+          {"gpu", OptionType::kInteger, "", "cuda: number of the GPU that each rank takes; else the first one free"},
+          {"share-gpu", OptionType::kFlag, "off", "cuda: several ranks may compute on one GPU"},
+          {"precision",
+           OptionType::kText,
+           "tf32",
+           "cuda: of products; bf16: of activations too. Parameters are float32 with each",
+           {"fp32", "tf32", "bf16"}},
+          {"deterministic", OptionType::kFlag, "off", "cuda: only algorithms that give the same bits each time"},
+          {"autotune", OptionType::kFlag, "off", "cuda: time the candidates for each layer once, at start"}};
+}
+
+}  // namespace eave

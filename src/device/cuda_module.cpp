@@ -1,0 +1,74 @@
+#include "device/cuda_module.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* named_module() { return std::getenv("LIBEAVE_CUDA"); }
+
+std::vector<fs::path> places() {
+  if (named_module() != nullptr) return {named_module()};
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  return {program / "libeave_cuda.so", program.parent_path() / "lib" / "libeave_cuda.so"};
+}
+
+fs::path find_module() {
+  for (const fs::path& place : places()) {
+    std::error_code error;
+    if (fs::exists(place, error)) return place;
+  }
+  return {};
+}
+
+fs::path require_module() {
+  const fs::path path = find_module();
+  if (!path.empty()) return path;
+  throw Error(ExitCode::kResource, "this eave was built without GPUs: there is no " + places().front().string() +
+                                       "; build it with cmake --preset cuda, or train with --device cpu");
+}
+
+// The module has it asked for too, but with all its libraries in memory.
+void require_driver() {
+  if (named_module() != nullptr || dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) return;
+  throw Error(
+      ExitCode::kResource,
+      "no GPU can be used: there is no NVIDIA driver here (libcuda.so.1); install it, or train with --device cpu");
+}
+
+const CudaModule& open_module(const fs::path& path) {
+  require_driver();
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    throw Error(ExitCode::kResource, "the module for GPUs cannot be opened: " + std::string(dlerror()) +
+                                         "; install what it needs, or train with --device cpu");
+  }
+  using Entry = const CudaModule* (*)();
+  const auto entry = reinterpret_cast<Entry>(dlsym(library, kCudaModuleEntry));
+  const CudaModule* module = entry == nullptr ? nullptr : entry();
+  if (module == nullptr || module->version != kCudaModuleVersion) {
+    throw Error(ExitCode::kResource, path.string() + " does not belong to this eave; build both together");
+  }
+  return *module;
+}
+
+}  // namespace
+
+bool has_cuda_module() { return !find_module().empty(); }
+
+const CudaModule& open_cuda_module() {
+  static const CudaModule& module = open_module(require_module());
+  return module;
+}
+
+}  // namespace eave

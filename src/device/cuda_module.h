@@ -1,0 +1,51 @@
+// The backend for GPUs, a library of its own that is opened when it is asked for: the program starts without it, and a
+// rank on the CPU does not carry what it needs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "eave/compute.h"
+#include "eave/device.h"
+
+namespace eave {
+
+// The type of activations, and how matrix products are computed. Parameters and their gradients are float32 with each.
+enum class Precision {
+  kFp32,  // float32 throughout, no tensor cores
+  kTf32,  // float32, products of tensor cores with 10 bits of mantissa
+  kBf16,  // activations and their gradients bfloat16, products with float32 sums
+};
+
+struct CudaSettings {
+  Precision precision = Precision::kTf32;
+  bool deterministic = false;  // only algorithms that give the same bits each time
+  bool autotune = false;       // time the candidates once, when a layer is planned
+};
+
+// What the module offers. All throw Error.
+struct CudaModule {
+  int version = 0;  // kCudaModuleVersion of the program that it was built with
+  // An id of each GPU this process sees, at least one: the same for the same GPU in every process. kResource: no
+  // driver, too old a driver, no GPU.
+  std::vector<std::string> (*list_devices)() = nullptr;
+  // Makes the GPU the calling thread's. kResource where it cannot be had.
+  std::unique_ptr<Device> (*open_device)(int index) = nullptr;
+  // `device` is one that open_device gave; it outlives the compute.
+  std::unique_ptr<Compute> (*make_compute)(Device& device, const CudaSettings& settings) = nullptr;
+};
+
+inline constexpr int kCudaModuleVersion = 1;
+
+// The name of the one thing that the module shows: a function without arguments that returns a const CudaModule*.
+inline constexpr const char* kCudaModuleEntry = "eave_cuda_module";
+
+// Whether there is a module to open: a program that was built without one has nothing to say about GPUs.
+bool has_cuda_module();
+
+// Opens the module: the file that LIBEAVE_CUDA names, or libeave_cuda.so beside the program or in ../lib. It stays
+// open. Throws Error(kResource) that says why it cannot be.
+const CudaModule& open_cuda_module();
+
+}  // namespace eave

@@ -1,0 +1,21 @@
+// Ranks as processes that an MPI launcher started, each with a GPU of its own: NCCL sums, MPI does all else.
+#include "eave/transport.h"
+
+namespace eave {
+
+TransportKind describe_transport_mpi();
+
+namespace {
+
+int run_nccl(int ranks, const std::function<void(Transport&)>& body) {
+  return describe_transport_mpi().run(ranks,
+                                      [&](Transport& mpi) { body(*make_nccl_transport(mpi, NcclUse::kRequired)); });
+}
+
+}  // namespace
+
+TransportKind describe_transport_nccl() {
+  return {"nccl", "as mpi, with sums between the GPUs of the ranks by NCCL", run_nccl};
+}
+
+}  // namespace eave

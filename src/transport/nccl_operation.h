@@ -1,0 +1,38 @@
+// What a Pending waits for when the device carries out the operation.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/device_collectives.h"
+#include "transport/operation.h"
+
+namespace eave {
+
+// Used by the device's thread.
+class NcclOperation final : public Operation {
+ public:
+  explicit NcclOperation(DeviceCollectives& collectives)
+      : collectives_(collectives), ticket_(collectives.make_ticket()) {}
+
+  DeviceTicket& ticket() { return *ticket_; }
+  void set_out();  // the ticket has been given to the device
+  // Nobody holds on to it, and the device has carried it out.
+  bool is_spare() noexcept { return is_free() && done(); }
+
+  bool done() noexcept override;
+  double wait_until_done() noexcept override;
+  double wait() override;  // only the device waits
+  void observe(std::shared_ptr<OperationObserver> observer) override;
+
+ private:
+  void settle() noexcept;
+
+  DeviceCollectives& collectives_;
+  std::unique_ptr<DeviceTicket> ticket_;
+  std::shared_ptr<OperationObserver> observer_;
+  double seconds_ = 0;
+  bool is_settled_ = true;
+};
+
+}  // namespace eave

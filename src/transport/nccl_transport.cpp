@@ -1,0 +1,200 @@
+// Sums on GPUs by NCCL, in front of a transport that does all else.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "device/device_collectives.h"
+#include "eave/transport.h"
+#include "transport/arguments.h"
+#include "transport/nccl_operation.h"
+#include "transport/nccl_places.h"
+
+namespace eave {
+namespace {
+
+class NcclTransport final : public Transport {
+ public:
+  NcclTransport(Transport& inner, NcclUse use) : inner_(inner), use_(use) {}
+  NcclTransport(const NcclTransport&) = delete;
+  NcclTransport& operator=(const NcclTransport&) = delete;
+  ~NcclTransport() override {
+    if (device_) detach();
+  }
+
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  std::string name() const override { return use_ == NcclUse::kRequired || collectives_ ? "nccl" : inner_.name(); }
+  bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
+  void attach(Device& device) override;
+  void detach() noexcept override;
+
+  Pending all_reduce_sum(Slice values, std::span<const int> ranks) override;
+  Pending broadcast(Slice values, int root) override;
+  std::vector<std::string> all_gather(const std::string& mine) override;
+  void serve(Service* service) override { inner_.serve(service); }
+  Pending request(std::span<const ServiceRequest> requests) override;
+  void withdraw() noexcept override { inner_.withdraw(); }
+  void abort(ExitCode code) noexcept override { inner_.abort(code); }
+
+ private:
+  struct Group {
+    std::vector<int> ranks;
+    int number;  // to the device's library
+  };
+
+  bool is_here(ConstSlice values) const { return collectives_ && device_->holds(values); }
+  void set_up(CollectiveDevice& device);
+  int group_of(std::span<const int> ranks);
+  std::string share_word(std::span<const int> ranks);
+  NcclOperation& take();
+  Pending set_out(NcclOperation& operation);
+  void wait_for_requests();
+
+  Transport& inner_;
+  const NcclUse use_;
+  Device* device_ = nullptr;
+  std::unique_ptr<DeviceCollectives> collectives_;
+  int all_ = 0;                // the group of all ranks
+  std::vector<Group> groups_;  // others, made when they first sum
+  std::vector<std::shared_ptr<NcclOperation>> operations_;
+  std::shared_ptr<NcclOperation> last_;
+  Operation* requested_ = nullptr;  // belongs to `inner_`, which keeps it
+};
+
+void NcclTransport::attach(Device& device) {
+  std::vector<NcclPlace> places;
+  for (const std::string& text : inner_.all_gather(pack(place_of(device)))) places.push_back(unpack_place(text));
+  const NcclObstacle obstacle = find_nccl_obstacle(places);
+  const bool is_needed = use_ == NcclUse::kRequired || size() > 1;
+  if (!obstacle.message.empty() && use_ == NcclUse::kRequired) throw AgreedError(obstacle.code, obstacle.message);
+  inner_.attach(device);  // for requests
+  device_ = &device;
+  if (!obstacle.message.empty() || !is_needed) return;
+  try {
+    set_up(dynamic_cast<CollectiveDevice&>(device));
+  } catch (...) {
+    detach();
+    throw;
+  }
+}
+
+void NcclTransport::set_up(CollectiveDevice& device) {
+  std::string word;
+  agree(inner_, [&] {
+    collectives_ = device.make_collectives();
+    if (rank() == 0) word = collectives_->make_word();
+  });
+  word = inner_.all_gather(word).front();
+  agree(inner_, [&] { all_ = collectives_->join(word, rank(), size()); });
+}
+
+void NcclTransport::detach() noexcept {
+  for (const auto& each : operations_) each->wait_until_done();
+  last_.reset();
+  requested_ = nullptr;
+  operations_.clear();
+  groups_.clear();
+  collectives_.reset();
+  device_ = nullptr;
+  inner_.detach();
+}
+
+Pending NcclTransport::all_reduce_sum(Slice values, std::span<const int> ranks) {
+  check_group(ranks, rank(), size());
+  if (!is_here(values)) return inner_.all_reduce_sum(values, ranks);
+  if (ranks.size() == 1) return {};
+  const int group = group_of(ranks);
+  NcclOperation& operation = take();
+  collectives_->all_reduce_sum(group, values, operation.ticket());
+  return set_out(operation);
+}
+
+Pending NcclTransport::broadcast(Slice values, int root) {
+  EAVE_CHECK(root >= 0 && root < size(), "root " + std::to_string(root) + " of " + std::to_string(size()) + " ranks");
+  if (!is_here(values)) return inner_.broadcast(values, root);
+  NcclOperation& operation = take();
+  collectives_->broadcast(all_, values, root, operation.ticket());
+  return set_out(operation);
+}
+
+// Texts go another way than the device's operations, and yet come after those that were called before.
+std::vector<std::string> NcclTransport::all_gather(const std::string& mine) {
+  for (const auto& each : operations_) each->wait_until_done();
+  if (collectives_) collectives_->check();
+  return inner_.all_gather(mine);
+}
+
+Pending NcclTransport::request(std::span<const ServiceRequest> requests) {
+  const bool any_here = std::ranges::any_of(requests, [this](const auto& each) { return is_here(each.values); });
+  if (any_here && last_) last_->wait();
+  Pending pending = inner_.request(requests);
+  if (any_here) requested_ = pending.operation();
+  return pending;
+}
+
+// They may be on the values that are next to be summed.
+void NcclTransport::wait_for_requests() {
+  if (requested_) requested_->wait_until_done();
+  requested_ = nullptr;
+}
+
+int NcclTransport::group_of(std::span<const int> ranks) {
+  if (ranks.empty() || std::ssize(ranks) == size()) return all_;
+  const auto known =
+      std::ranges::find_if(groups_, [&](const Group& each) { return std::ranges::equal(each.ranks, ranks); });
+  if (known != groups_.end()) return known->number;
+  const int place = static_cast<int>(std::ranges::lower_bound(ranks, rank()) - ranks.begin());
+  const int number = collectives_->join(share_word(ranks), place, static_cast<int>(ranks.size()));
+  groups_.push_back({std::vector<int>(ranks.begin(), ranks.end()), number});
+  return number;
+}
+
+// The first of them makes it. It goes to the others as a sum to which they add nothing, a number for each byte: that is
+// all these ranks can do without the rest. Before it, whether it could be made.
+std::string NcclTransport::share_word(std::span<const int> ranks) {
+  std::array<float, 2 + DeviceCollectives::kLongestWord> numbers{};
+  std::exception_ptr failure;
+  if (rank() == ranks.front()) try {
+      const std::string word = collectives_->make_word();
+      EAVE_CHECK(word.size() <= DeviceCollectives::kLongestWord, "a word of " + std::to_string(word.size()) + " bytes");
+      numbers[0] = 1;
+      numbers[1] = static_cast<float>(word.size());
+      std::ranges::transform(word, numbers.begin() + 2, [](char byte) { return static_cast<unsigned char>(byte); });
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  inner_.all_reduce_sum(numbers, ranks).wait();
+  if (failure) std::rethrow_exception(failure);
+  if (numbers[0] != 1)
+    throw Error(ExitCode::kPeerLost,
+                "rank " + std::to_string(ranks.front()) + " could not set up NCCL; see its message");
+  std::string word(static_cast<std::size_t>(numbers[1]), '\0');
+  std::transform(numbers.begin() + 2, numbers.begin() + 2 + std::ssize(word), word.begin(),
+                 [](float number) { return static_cast<char>(static_cast<unsigned char>(number)); });
+  return word;
+}
+
+NcclOperation& NcclTransport::take() {
+  wait_for_requests();
+  for (const std::shared_ptr<NcclOperation>& each : operations_) {
+    if (!each->is_spare()) continue;
+    last_ = each;
+    return *each;
+  }
+  last_ = operations_.emplace_back(std::make_shared<NcclOperation>(*collectives_));
+  return *last_;
+}
+
+Pending NcclTransport::set_out(NcclOperation& operation) {
+  operation.set_out();
+  return Pending(last_);
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> make_nccl_transport(Transport& inner, NcclUse use) {
+  return std::make_unique<NcclTransport>(inner, use);
+}
+
+}  // namespace eave

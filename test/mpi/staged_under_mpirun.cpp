@@ -1,0 +1,12 @@
+// All values lie in the memory of a device.
+#include "test/mpi/under_mpirun.h"
+#include "test/transport/lazy_device.h"
+#include "test/transport/on_device.h"
+
+int main(int argc, char** argv) {
+  return eave::run_under_mpirun(argc, argv, [](eave::Transport& mpi, const auto& body) {
+    eave::LazyDevice device;
+    eave::OnDevice on_device(mpi, device, "staged_mpi");
+    body(on_device);
+  });
+}

@@ -1,0 +1,129 @@
+// A device that shows every mistake in waiting, without any hardware.
+#pragma once
+
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <thread>
+
+#include "eave/check.h"
+#include "eave/device.h"
+
+namespace eave {
+
+// What the test's own tools need is not counted among the allocations of what is tested.
+template <class T>
+struct Uncounted {
+  using value_type = T;
+  Uncounted() = default;
+  template <class U>
+  Uncounted(const Uncounted<U>&) {}
+  T* allocate(std::size_t count) { return static_cast<T*>(std::malloc(count * sizeof(T))); }
+  void deallocate(T* memory, std::size_t) noexcept { std::free(memory); }
+  friend bool operator==(const Uncounted&, const Uncounted&) { return true; }
+};
+
+class LazyMark final : public DeviceMark {
+ public:
+  bool reached() override;
+  void wait() override;
+  void reach();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_reached_ = false;
+};
+
+// Carries out what is asked of it in a thread of its own, one after another, each some time after it was asked for.
+class LazyQueue {
+ public:
+  struct Command {
+    float* into = nullptr;
+    const float* from = nullptr;  // none: a fill
+    std::size_t size = 0;
+    float value = 0;
+    float* owned = nullptr;  // `from`, when it is freed afterwards
+    std::shared_ptr<DeviceMark> awaited{};
+    std::shared_ptr<LazyMark> mark{};
+  };
+
+  explicit LazyQueue(int delay_us);
+  LazyQueue(const LazyQueue&) = delete;
+  LazyQueue& operator=(const LazyQueue&) = delete;
+  ~LazyQueue();
+
+  void enqueue(Command command);
+  std::shared_ptr<LazyMark> mark();
+  void wait() { mark()->wait(); }
+
+ private:
+  void carry_out_all();
+
+  const int delay_us_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Command, Uncounted<Command>> commands_;
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+// Its memory lies at addresses that nobody may touch: the host would fault. What it is asked for takes place late, in
+// another thread, and its copy queues are faster than it is: whoever does not wait finds what was there before.
+class LazyDevice : public Device {
+ public:
+  LazyDevice();
+  LazyDevice(const LazyDevice&) = delete;
+  LazyDevice& operator=(const LazyDevice&) = delete;
+  ~LazyDevice() override;
+
+  DeviceKind kind() const override { return DeviceKind::kCuda; }
+  std::string name() const override { return "lazy"; }
+  Buffer allocate(std::size_t size) override;
+  Buffer allocate_for_host(std::size_t size) override { return Buffer(size); }
+  bool holds(ConstSlice values) const override;
+  std::int64_t free_bytes() override { return -1; }
+  void read(ConstSlice from, Slice host) override;
+  void write(Slice into, ConstSlice host) override;
+  void wait() override { queue_.wait(); }
+  std::shared_ptr<DeviceMark> mark() override { return queue_.mark(); }
+  std::unique_ptr<CopyQueue> make_copy_queue() override;
+  void copy(Slice into, ConstSlice from) override;
+  void fill(Slice values, float value) override;
+
+  float* reachable(const float* address) const { return memory_ + (address - addresses_); }
+  LazyQueue& queue() { return queue_; }
+
+  void scale(Slice, float) override { refuse(); }
+  void add_scaled(Slice, float, ConstSlice) override { refuse(); }
+  double norm(ConstSlice) override { return refuse(), 0; }
+  double distance(ConstSlice, ConstSlice) override { return refuse(), 0; }
+  std::shared_ptr<DeviceAnswer> all_finite(ConstSlice) override { return refuse(), nullptr; }
+  void update_sgd(Slice, ConstSlice, Slice, const SgdStep&, const Pull*) override { refuse(); }
+  void update_adamw(Slice, ConstSlice, Slice, Slice, const AdamwStep&, const Pull*) override { refuse(); }
+  void pull_parameters(Slice, const Pull&, const Ahead&) override { refuse(); }
+  void write_difference(Slice, ConstSlice, ConstSlice, float, const Ahead&) override { refuse(); }
+  void move_center(Slice, ConstSlice) override { refuse(); }
+  void move_center_and_follow(Slice, ConstSlice, Slice, float, const Ahead&) override { refuse(); }
+  void step_outer(Slice, Slice, Slice, const OuterKernelStep&) override { refuse(); }
+  void move_average(Slice, Slice, ConstSlice, float, const Ahead&) override { refuse(); }
+  void write_iterate(Slice, ConstSlice, const Ahead&) override { refuse(); }
+  void write_displacement(Slice, ConstSlice, const Ahead&) override { refuse(); }
+  void write_parameters(Slice, ConstSlice, const Ahead&) override { refuse(); }
+  void write_step(Slice, ConstSlice, ConstSlice, float, float) override { refuse(); }
+  void subtract(Slice, ConstSlice) override { refuse(); }
+
+ private:
+  static void refuse() { EAVE_CHECK(false, "a lazy device does no algebra"); }
+
+  float* addresses_ = nullptr;  // what others see
+  float* memory_ = nullptr;     // the same, for its own threads
+  std::size_t used_ = 0;
+  LazyQueue queue_;
+};
+
+}  // namespace eave

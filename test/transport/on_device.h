@@ -1,0 +1,73 @@
+// Has a transport work on a device's memory while the test sees the host's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "eave/device.h"
+#include "eave/transport.h"
+#include "transport/operation.h"
+
+namespace eave {
+
+// All values go to the device's memory before an operation, and come back when the last one on them is done.
+class OnDevice final : public Transport {
+ public:
+  // Collective; the device outlives this.
+  OnDevice(Transport& inner, Device& device, std::string name);
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  std::string name() const override { return name_; }
+  bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
+  void attach(Device&) override {}
+  void detach() noexcept override {}
+  Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
+  Pending broadcast(Slice values, int root) override;
+  std::vector<std::string> all_gather(const std::string& mine) override { return inner_.all_gather(mine); }
+  void serve(Service* service) override { inner_.serve(service); }
+  Pending request(std::span<const ServiceRequest> requests) override;
+  void withdraw() noexcept override { inner_.withdraw(); }
+  void abort(ExitCode code) noexcept override { inner_.abort(code); }
+
+ private:
+  struct Mirror {
+    Slice host;
+    Buffer device;
+    int in_flight = 0;
+    Slice slice() { return device.slice().first(host.size()); }
+  };
+
+  class Mirrored final : public Operation {
+   public:
+    explicit Mirrored(Device& device) : device_(device) {}
+    void set_out(Pending inner);
+    bool done() noexcept override;
+    double wait_until_done() noexcept override;
+    double wait() override;
+
+    std::vector<Mirror*> mirrors;
+    std::vector<ServiceRequest> requests;
+
+   private:
+    void bring_back();
+
+    Device& device_;
+    Pending inner_;
+  };
+
+  Slice mirror(Slice host, Mirrored& operation);
+  std::shared_ptr<Mirrored> take();
+
+  Transport& inner_;
+  Device& device_;
+  const std::string name_;
+  std::vector<std::unique_ptr<Mirror>> mirrors_;
+  std::vector<std::shared_ptr<Mirrored>> operations_;
+  Attachment attachment_;
+};
+
+}  // namespace eave
