@@ -1,0 +1,69 @@
+// Batch normalisation over rows × channels activations; the twins of kernels/cpu/batch_norm.h and of what CpuCompute
+// does around it. T is float or Half; arithmetic is in float, sums over rows in double, relative to the first row: no
+// cancellation where the mean is much larger than the deviation. Parameters, their gradients and statistics are float.
+// An absent array is nullptr. The same bits each time.
+#pragma once
+
+#include "kernels/cuda/half.h"
+
+namespace eave::cuda {
+
+struct NormShape {
+  std::int64_t rows = 0;  // at least 1
+  std::int64_t channels = 0;
+  bool relu = false;
+};
+
+// Bytes of scratch, aligned to 8, that forward, backward and evaluation need.
+std::int64_t norm_scratch_bytes(const NormShape& shape);
+
+// output = scale · (input − mean) / √(variance + epsilon) + shift (+ skip), then max(·, 0) when relu.
+template <class T>
+struct NormForward {
+  const T* input;
+  const T* skip;  // may be absent
+  const float* scale;
+  const float* shift;
+  T* output;
+  float* saved;             // 2 × channels: mean, 1/deviation
+  float* running_mean;      // += momentum · (mean − running_mean); may be absent, both
+  float* running_variance;  // with the unbiased variance
+  float* variance;          // set to the biased one; may be absent
+  float momentum = 0, epsilon = 0;
+};
+template <class T>
+void norm_forward(cudaStream_t stream, const NormShape& shape, const NormForward<T>& call, void* scratch);
+
+// d_output = (d_output + d_more) where output > 0 (when relu), else 0, which is also the gradient of skip. d_shift,
+// d_scale: its sums, alone and with the normalised input.
+template <class T>
+struct NormBackward {
+  const T* input;
+  const T* output;  // with relu only
+  const float* scale;
+  const float* saved;
+  T* d_output;
+  const T* d_more;  // may be absent
+  T* d_input;       // may be absent
+  float* d_scale;
+  float* d_shift;
+};
+template <class T>
+void norm_backward(cudaStream_t stream, const NormShape& shape, const NormBackward<T>& call, void* scratch);
+
+// With given statistics.
+template <class T>
+struct NormEvaluation {
+  const T* input;
+  const T* skip;  // may be absent
+  const float* scale;
+  const float* shift;
+  const float* mean;
+  const float* variance;
+  T* output;
+  float epsilon = 0;
+};
+template <class T>
+void norm_evaluate(cudaStream_t stream, const NormShape& shape, const NormEvaluation<T>& call, void* scratch);
+
+}  // namespace eave::cuda

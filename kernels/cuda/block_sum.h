@@ -1,0 +1,24 @@
+// The sum of a block's numbers, always in the same order.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace eave::cuda {
+
+// All threads of a one-dimensional block of kThreads (a power of two) call it; the first gets the sum.
+template <int kThreads, class Number>
+__device__ inline Number sum_of_block(Number own) {
+  __shared__ Number sums[kThreads];
+  const unsigned thread = threadIdx.x;
+  sums[thread] = own;
+  __syncthreads();
+  for (unsigned width = kThreads / 2; width > 0; width /= 2) {
+    if (thread < width) sums[thread] += sums[thread + width];
+    __syncthreads();
+  }
+  const Number sum = sums[0];
+  __syncthreads();  // before the next call writes
+  return sum;
+}
+
+}  // namespace eave::cuda

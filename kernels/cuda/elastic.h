@@ -1,0 +1,76 @@
+// What the passes over parameters share: the elastic pull, the iterate, and where new parameters go.
+#pragma once
+
+#include "eave/slice.h"
+#include "kernels/cuda/lanes.h"
+
+namespace eave::cuda {
+
+enum class Elastic { kNone, kPull, kArriveAndPull };
+
+struct ElasticPull {
+  float* center = nullptr;
+  float* difference = nullptr;
+  float alpha = 0;
+};
+
+struct AheadOf {
+  const float* velocity = nullptr;  // nullptr: parameters are the iterate
+  float factor = 0;
+};
+
+inline std::int64_t length(ConstSlice values) { return static_cast<std::int64_t>(values.size()); }
+inline float* address(Slice values) { return values.empty() ? nullptr : values.data(); }
+inline AheadOf ahead_of(const Ahead& ahead) {
+  return {ahead.velocity.empty() ? nullptr : ahead.velocity.data(), ahead.factor};
+}
+inline ElasticPull elastic_pull(const Pull& pull) { return {pull.center.data(), pull.difference.data(), pull.alpha}; }
+inline Elastic elastic_of(const Pull* pull) {
+  if (pull == nullptr) return Elastic::kNone;
+  return pull->center_is_behind ? Elastic::kArriveAndPull : Elastic::kPull;
+}
+
+template <int kLanes>
+struct ElasticLanes {
+  Lanes<kLanes> center, difference;
+};
+
+template <Elastic kElastic, int kLanes>
+__device__ inline ElasticLanes<kLanes> load_elastic(const ElasticPull& pull, std::int64_t i) {
+  ElasticLanes<kLanes> lanes = {};
+  if constexpr (kElastic != Elastic::kNone) lanes.center = load<kLanes>(pull.center + i);
+  if constexpr (kElastic == Elastic::kArriveAndPull) lanes.difference = load<kLanes>(pull.difference + i);
+  return lanes;
+}
+
+// `x`: the parameter after the optimizer's step; `iterate`: from before it.
+template <Elastic kElastic, int kLanes>
+__device__ inline float apply_elastic(ElasticLanes<kLanes>& lanes, int k, float x, float iterate, float alpha) {
+  if constexpr (kElastic == Elastic::kNone) return x;
+  if constexpr (kElastic == Elastic::kArriveAndPull) lanes.center.at[k] += lanes.difference.at[k];
+  const float d = alpha * (iterate - lanes.center.at[k]);
+  lanes.difference.at[k] = d;
+  return x - d;
+}
+
+template <Elastic kElastic, int kLanes>
+__device__ inline void store_elastic(const ElasticPull& pull, std::int64_t i, const ElasticLanes<kLanes>& lanes) {
+  if constexpr (kElastic == Elastic::kArriveAndPull) store(pull.center + i, lanes.center);
+  if constexpr (kElastic != Elastic::kNone) store(pull.difference + i, lanes.difference);
+}
+
+template <int kLanes>
+__device__ inline Lanes<kLanes> iterate_of(Lanes<kLanes> x, const AheadOf& ahead, std::int64_t i) {
+  if (ahead.velocity == nullptr) return x;
+  const auto v = load<kLanes>(ahead.velocity + i);
+  for (int k = 0; k < kLanes; ++k) x.at[k] = x.at[k] + ahead.factor * v.at[k];
+  return x;
+}
+
+template <int kLanes>
+__device__ inline void store_parameters(float* parameters, Half* half, std::int64_t i, const Lanes<kLanes>& x) {
+  store(parameters + i, x);
+  if (half != nullptr) store(half + i, x);
+}
+
+}  // namespace eave::cuda

@@ -1,0 +1,41 @@
+// A pass over flat vectors, element by element. It is a small struct of pointers and numbers with
+//     static constexpr int kWidth;                                  // elements of a packet
+//     template <int kWidth> __device__ void apply(std::int64_t i) const;   // elements i … i + kWidth − 1
+//     int before_packet() const;                                    // elements_before_packet of its pointers
+// Each thread takes one packet: with full occupancy that keeps several times the bytes in flight that the memory's
+// latency asks for, and blocks without loops share the end of the work evenly. Elements that stand before the first
+// packet or after the last are taken singly, by the threads after those with packets; so are all, where the slices are
+// not aligned alike.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cuda/lanes.h"
+#include "kernels/cuda/launch.h"
+
+namespace eave::cuda {
+
+template <class Pass>
+__global__ void __launch_bounds__(kBlock)
+    run_flat(const Pass pass, const std::int64_t head, const std::int64_t packets, const std::int64_t size) {
+  const std::int64_t thread = std::int64_t{blockIdx.x} * kBlock + threadIdx.x;
+  if (thread < packets) {
+    pass.template apply<Pass::kWidth>(head + thread * Pass::kWidth);
+    return;
+  }
+  const std::int64_t single = thread - packets;
+  const std::int64_t i = single < head ? single : single + packets * Pass::kWidth;
+  if (i < size) pass.template apply<1>(i);
+}
+
+template <class Pass>
+void enqueue_flat(const char* name, cudaStream_t stream, const Pass& pass, std::int64_t size) {
+  if (size == 0) return;
+  const int before = pass.before_packet();
+  const std::int64_t head = before < 0 ? size : std::min<std::int64_t>(before, size);
+  const std::int64_t packets = (size - head) / Pass::kWidth;
+  const std::int64_t threads = size - packets * (Pass::kWidth - 1);
+  launch(name, run_flat<Pass>, grid_of(blocks_for(threads)), dim3(kBlock), stream, pass, head, packets, size);
+}
+
+}  // namespace eave::cuda

@@ -1,0 +1,34 @@
+// Launches of the kernels in this directory. They are enqueued only: nothing here allocates or waits, so that every
+// launch may be captured into a CUDA graph.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace eave::cuda {
+
+inline constexpr int kBlock = 256;  // threads of a block, unless a kernel says otherwise
+
+// Throws Error(kResource) with the kernel's name and the runtime's text when a launch was refused.
+void check_launch(cudaError_t status, const char* kernel);
+
+// Throws Error(kInternal) where more blocks were needed than a grid has.
+dim3 grid_of(std::int64_t blocks);
+
+inline std::int64_t blocks_for(std::int64_t threads) { return (threads + kBlock - 1) / kBlock; }
+
+template <class... Parameters, class... Arguments>
+void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStream_t stream,
+            const Arguments&... arguments) {
+  cudaLaunchConfig_t configuration = {};
+  configuration.gridDim = grid;
+  configuration.blockDim = block;
+  configuration.stream = stream;
+  check_launch(cudaLaunchKernelEx(&configuration, kernel, static_cast<Parameters>(arguments)...), name);
+}
+
+}  // namespace eave::cuda
+
+// EAVE_LAUNCH(kernel, grid, block, stream, arguments…). A template with a comma in its arguments stands in parentheses.
+#define EAVE_LAUNCH(kernel, ...) ::eave::cuda::launch(#kernel, kernel, __VA_ARGS__)

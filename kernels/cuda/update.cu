@@ -1,0 +1,262 @@
+#include "kernels/cuda/elastic.h"
+#include "kernels/cuda/flat_pass.h"
+#include "kernels/cuda/update.h"
+
+namespace eave::cuda {
+namespace {
+
+enum class Momentum { kNone, kHeavyBall, kNesterov };
+
+template <Momentum kMomentum, Elastic kElastic>
+struct SgdPass {
+  static constexpr int kWidth = 4;
+  float* parameters;
+  const float* gradients;
+  float* velocity;
+  SgdStep step;
+  ElasticPull pull;
+  Half* half;
+
+  int before_packet() const {
+    return elements_before_packet(kWidth, parameters, gradients, velocity, pull.center, pull.difference, half);
+  }
+
+  // What the optimizer subtracts; the velocity moves.
+  __device__ float step_of(float x, float g, float& v) const {
+    const float s = step.gradient_scale * (g + step.weight_decay * x);
+    if constexpr (kMomentum == Momentum::kNone) return step.step_scale * s;
+    v = step.momentum * v + s;
+    return step.step_scale * (kMomentum == Momentum::kNesterov ? s + step.momentum * v : v);
+  }
+
+  __device__ float iterate_of(float x, float v) const {
+    if constexpr (kMomentum == Momentum::kNesterov) return x + step.step_scale * step.momentum * v;
+    return x;
+  }
+
+  template <int kLanes>
+  __device__ void apply(std::int64_t i) const {
+    auto x = load<kLanes>(parameters + i);
+    const auto g = load<kLanes>(gradients + i);
+    Lanes<kLanes> v = {};
+    if constexpr (kMomentum != Momentum::kNone) v = load<kLanes>(velocity + i);
+    auto elastic = load_elastic<kElastic, kLanes>(pull, i);
+    for (int k = 0; k < kLanes; ++k) {
+      const float iterate = iterate_of(x.at[k], v.at[k]);
+      const float moved = x.at[k] - step_of(x.at[k], g.at[k], v.at[k]);
+      x.at[k] = apply_elastic<kElastic>(elastic, k, moved, iterate, pull.alpha);
+    }
+    if constexpr (kMomentum != Momentum::kNone) store(velocity + i, v);
+    store_elastic<kElastic>(pull, i, elastic);
+    store_parameters(parameters, half, i, x);
+  }
+};
+
+template <Elastic kElastic>
+struct AdamwPass {
+  static constexpr int kWidth = 4;
+  float* parameters;
+  const float* gradients;
+  float* first;
+  float* second;
+  AdamwStep step;
+  ElasticPull pull;
+  Half* half;
+
+  int before_packet() const {
+    return elements_before_packet(kWidth, parameters, gradients, first, second, pull.center, pull.difference, half);
+  }
+
+  template <int kLanes>
+  __device__ void apply(std::int64_t i) const {
+    auto x = load<kLanes>(parameters + i);
+    const auto g = load<kLanes>(gradients + i);
+    auto m = load<kLanes>(first + i), v = load<kLanes>(second + i);
+    auto elastic = load_elastic<kElastic, kLanes>(pull, i);
+    for (int k = 0; k < kLanes; ++k) {
+      const float old = x.at[k];
+      m.at[k] = step.beta1 * m.at[k] + step.fresh1 * g.at[k];
+      v.at[k] = step.beta2 * v.at[k] + step.fresh2 * (g.at[k] * g.at[k]);
+      const float root = sqrtf(v.at[k]) * step.root_scale + step.epsilon;
+      const float s = step.decay * old + step.rate * m.at[k] / root;
+      x.at[k] = apply_elastic<kElastic>(elastic, k, old - s, old, pull.alpha);
+    }
+    store(first + i, m);
+    store(second + i, v);
+    store_elastic<kElastic>(pull, i, elastic);
+    store_parameters(parameters, half, i, x);
+  }
+};
+
+template <Elastic kElastic>
+struct PullPass {
+  static constexpr int kWidth = 4;
+  float* parameters;
+  ElasticPull pull;
+  AheadOf ahead;
+  Half* half;
+
+  int before_packet() const {
+    return elements_before_packet(kWidth, parameters, pull.center, pull.difference, ahead.velocity, half);
+  }
+
+  template <int kLanes>
+  __device__ void apply(std::int64_t i) const {
+    auto x = load<kLanes>(parameters + i);
+    const auto iterate = iterate_of(x, ahead, i);
+    auto elastic = load_elastic<kElastic, kLanes>(pull, i);
+    for (int k = 0; k < kLanes; ++k) {
+      x.at[k] = apply_elastic<kElastic>(elastic, k, x.at[k], iterate.at[k], pull.alpha);
+    }
+    store_elastic<kElastic>(pull, i, elastic);
+    store_parameters(parameters, half, i, x);
+  }
+};
+
+struct DifferencePass {
+  static constexpr int kWidth = 4;
+  float* difference;
+  const float* parameters;
+  const float* center;
+  float factor;
+  AheadOf ahead;
+
+  int before_packet() const { return elements_before_packet(kWidth, difference, parameters, center, ahead.velocity); }
+
+  template <int kLanes>
+  __device__ void apply(std::int64_t i) const {
+    auto d = iterate_of(load<kLanes>(parameters + i), ahead, i);
+    const auto c = load<kLanes>(center + i);
+    for (int k = 0; k < kLanes; ++k) d.at[k] = factor * (d.at[k] - c.at[k]);
+    store(difference + i, d);
+  }
+};
+
+struct FollowPass {
+  static constexpr int kWidth = 4;
+  float* center;
+  const float* sum;
+  float* parameters;
+  float keep;
+  AheadOf ahead;
+  Half* half;
+
+  int before_packet() const { return elements_before_packet(kWidth, center, sum, parameters, ahead.velocity, half); }
+
+  template <int kLanes>
+  __device__ void apply(std::int64_t i) const {
+    auto x = load<kLanes>(parameters + i);
+    const auto iterate = iterate_of(x, ahead, i);
+    auto c = load<kLanes>(center + i);
+    const auto s = load<kLanes>(sum + i);
+    for (int k = 0; k < kLanes; ++k) {
+      c.at[k] += s.at[k];
+      x.at[k] = c.at[k] + keep * (iterate.at[k] - c.at[k]);
+    }
+    store(center + i, c);
+    if (ahead.velocity != nullptr) {
+      const auto v = load<kLanes>(ahead.velocity + i);
+      for (int k = 0; k < kLanes; ++k) x.at[k] -= ahead.factor * v.at[k];
+    }
+    store_parameters(parameters, half, i, x);
+  }
+};
+
+struct CenterPass {
+  static constexpr int kWidth = 4;
+  float* center;
+  const float* sum;
+
+  int before_packet() const { return elements_before_packet(kWidth, center, sum); }
+
+  template <int kLanes>
+  __device__ void apply(std::int64_t i) const {
+    auto c = load<kLanes>(center + i);
+    const auto s = load<kLanes>(sum + i);
+    for (int k = 0; k < kLanes; ++k) c.at[k] += s.at[k];
+    store(center + i, c);
+  }
+};
+
+template <Momentum kMomentum, Elastic kElastic>
+void enqueue_sgd(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
+                 const ElasticPull& pull, Half* half) {
+  const SgdPass<kMomentum, kElastic> pass = {parameters.data(), gradients.data(), address(velocity), step, pull, half};
+  enqueue_flat("update_sgd", stream, pass, length(parameters));
+}
+
+template <Elastic kElastic>
+void choose_sgd(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
+                const ElasticPull& pull, Half* half) {
+  if (velocity.empty()) {
+    enqueue_sgd<Momentum::kNone, kElastic>(stream, parameters, gradients, velocity, step, pull, half);
+  } else if (step.nesterov) {
+    enqueue_sgd<Momentum::kNesterov, kElastic>(stream, parameters, gradients, velocity, step, pull, half);
+  } else {
+    enqueue_sgd<Momentum::kHeavyBall, kElastic>(stream, parameters, gradients, velocity, step, pull, half);
+  }
+}
+
+template <Elastic kElastic>
+void enqueue_adamw(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice first, Slice second,
+                   const AdamwStep& step, const ElasticPull& pull, Half* half) {
+  const AdamwPass<kElastic> pass = {parameters.data(), gradients.data(), first.data(), second.data(), step, pull, half};
+  enqueue_flat("update_adamw", stream, pass, length(parameters));
+}
+
+}  // namespace
+
+void update_sgd(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
+                const Pull* pull, Half* half) {
+  switch (elastic_of(pull)) {
+    case Elastic::kNone:
+      return choose_sgd<Elastic::kNone>(stream, parameters, gradients, velocity, step, {}, half);
+    case Elastic::kPull:
+      return choose_sgd<Elastic::kPull>(stream, parameters, gradients, velocity, step, elastic_pull(*pull), half);
+    case Elastic::kArriveAndPull:
+      return choose_sgd<Elastic::kArriveAndPull>(stream, parameters, gradients, velocity, step, elastic_pull(*pull),
+                                                 half);
+  }
+}
+
+void update_adamw(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice first, Slice second,
+                  const AdamwStep& step, const Pull* pull, Half* half) {
+  switch (elastic_of(pull)) {
+    case Elastic::kNone:
+      return enqueue_adamw<Elastic::kNone>(stream, parameters, gradients, first, second, step, {}, half);
+    case Elastic::kPull:
+      return enqueue_adamw<Elastic::kPull>(stream, parameters, gradients, first, second, step, elastic_pull(*pull),
+                                           half);
+    case Elastic::kArriveAndPull:
+      return enqueue_adamw<Elastic::kArriveAndPull>(stream, parameters, gradients, first, second, step,
+                                                    elastic_pull(*pull), half);
+  }
+}
+
+void pull_parameters(cudaStream_t stream, Slice parameters, const Pull& pull, const Ahead& ahead, Half* half) {
+  if (pull.center_is_behind) {
+    const PullPass<Elastic::kArriveAndPull> pass = {parameters.data(), elastic_pull(pull), ahead_of(ahead), half};
+    enqueue_flat("pull_parameters", stream, pass, length(parameters));
+  } else {
+    const PullPass<Elastic::kPull> pass = {parameters.data(), elastic_pull(pull), ahead_of(ahead), half};
+    enqueue_flat("pull_parameters", stream, pass, length(parameters));
+  }
+}
+
+void write_difference(cudaStream_t stream, Slice difference, ConstSlice parameters, ConstSlice center, float factor,
+                      const Ahead& ahead) {
+  const DifferencePass pass = {difference.data(), parameters.data(), center.data(), factor, ahead_of(ahead)};
+  enqueue_flat("write_difference", stream, pass, length(difference));
+}
+
+void move_center(cudaStream_t stream, Slice center, ConstSlice sum) {
+  enqueue_flat("move_center", stream, CenterPass{center.data(), sum.data()}, length(center));
+}
+
+void move_center_and_follow(cudaStream_t stream, Slice center, ConstSlice sum, Slice parameters, float alpha,
+                            const Ahead& ahead, Half* half) {
+  const FollowPass pass = {center.data(), sum.data(), parameters.data(), 1 - alpha, ahead_of(ahead), half};
+  enqueue_flat("move_center_and_follow", stream, pass, length(center));
+}
+
+}  // namespace eave::cuda

@@ -1,0 +1,99 @@
+// The algebra of CudaDevice: each call is one kernel.
+#include "device/cuda/cuda_device.h"
+#include "kernels/cuda/center.h"
+#include "kernels/cuda/flat.h"
+#include "kernels/cuda/update.h"
+
+namespace eave::cuda {
+
+void CudaDevice::keep_half(const float* parameters, Half* half) {
+  if (parameters == parameters_ && half == half_) return;
+  parameters_ = parameters;
+  half_ = half;
+  half_is_fresh_ = false;
+}
+
+Half* CudaDevice::half_of(Slice parameters) {
+  half_is_fresh_ = half_ != nullptr && parameters.data() == parameters_;
+  return half_is_fresh_ ? half_ : nullptr;
+}
+
+void CudaDevice::fill(Slice values, float value) {
+  change();
+  cuda::fill(stream(), values, value);
+}
+void CudaDevice::scale(Slice values, float factor) {
+  change();
+  cuda::scale(stream(), values, factor);
+}
+void CudaDevice::add_scaled(Slice into, float factor, ConstSlice from) {
+  change();
+  cuda::add_scaled(stream(), into, factor, from);
+}
+
+void CudaDevice::update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
+                            const Pull* pull) {
+  cuda::update_sgd(stream(), parameters, gradients, velocity, step, pull, half_of(parameters));
+}
+
+void CudaDevice::update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
+                              const Pull* pull) {
+  cuda::update_adamw(stream(), parameters, gradients, first, second, step, pull, half_of(parameters));
+}
+
+void CudaDevice::pull_parameters(Slice parameters, const Pull& pull, const Ahead& ahead) {
+  cuda::pull_parameters(stream(), parameters, pull, ahead, half_of(parameters));
+}
+
+void CudaDevice::write_difference(Slice difference, ConstSlice parameters, ConstSlice center, float factor,
+                                  const Ahead& ahead) {
+  change();
+  cuda::write_difference(stream(), difference, parameters, center, factor, ahead);
+}
+
+void CudaDevice::move_center(Slice center, ConstSlice sum) {
+  change();
+  cuda::move_center(stream(), center, sum);
+}
+
+void CudaDevice::move_center_and_follow(Slice center, ConstSlice sum, Slice parameters, float alpha,
+                                        const Ahead& ahead) {
+  cuda::move_center_and_follow(stream(), center, sum, parameters, alpha, ahead, half_of(parameters));
+}
+
+void CudaDevice::step_outer(Slice center, Slice velocity, Slice mean, const OuterKernelStep& step) {
+  change();
+  cuda::step_outer(stream(), center, velocity, mean, step);
+}
+
+void CudaDevice::move_average(Slice average, Slice rest, ConstSlice values, float share, const Ahead& ahead) {
+  change();
+  cuda::move_average(stream(), average, rest, values, share, ahead);
+}
+
+void CudaDevice::write_iterate(Slice into, ConstSlice parameters, const Ahead& ahead) {
+  change();
+  cuda::write_iterate(stream(), into, parameters, ahead);
+}
+
+void CudaDevice::write_displacement(Slice message, ConstSlice parameters, const Ahead& ahead) {
+  change();
+  cuda::write_displacement(stream(), message, parameters, ahead);
+}
+
+void CudaDevice::write_parameters(Slice parameters, ConstSlice iterate, const Ahead& ahead) {
+  change();
+  cuda::write_parameters(stream(), parameters, iterate, ahead);
+}
+
+void CudaDevice::write_step(Slice into, ConstSlice parameters, ConstSlice gradients, float rate, float decay) {
+  change();
+  cuda::write_step(stream(), into, parameters, gradients, rate, decay);
+}
+
+void CudaDevice::subtract(Slice parameters, ConstSlice difference) {
+  change();
+  cuda::subtract(stream(), parameters, difference);
+}
+
+}  // namespace eave::cuda

@@ -1,0 +1,14 @@
+// What CudaDevice has by NCCL.
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/nccl_collectives.h"
+
+namespace eave::cuda {
+
+std::string CudaDevice::bus_id() const { return bus_id_of(index_); }
+std::string CudaDevice::collective_library() const { return nccl_library(); }
+
+std::unique_ptr<DeviceCollectives> CudaDevice::make_collectives() {
+  return make_nccl_collectives(index_, stream_.get(), [this] { change(); });
+}
+
+}  // namespace eave::cuda

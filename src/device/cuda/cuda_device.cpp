@@ -1,0 +1,253 @@
+#include "device/cuda/cuda_device.h"
+
+#include <algorithm>
+#include <string>
+
+#include "eave/check.h"
+#include "kernels/cuda/flat.h"
+
+namespace eave::cuda {
+namespace {
+
+constexpr std::size_t kMebi = std::size_t{1} << 20;
+
+std::size_t bytes_of(ConstSlice values) { return values.size() * sizeof(float); }
+
+std::string mebi(std::size_t bytes) {
+  return bytes < 10 * kMebi ? std::to_string(bytes / 1024) + " KiB" : std::to_string(bytes / kMebi) + " MiB";
+}
+
+void require_equal(ConstSlice a, ConstSlice b) {
+  EAVE_CHECK(a.size() == b.size(), std::to_string(a.size()) + " and " + std::to_string(b.size()) + " numbers");
+}
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+[[noreturn]] void fail_without_driver() {
+  int driver = 0, runtime = 0;
+  static_cast<void>(cudaDriverGetVersion(&driver));
+  static_cast<void>(cudaRuntimeGetVersion(&runtime));
+  if (driver == 0) {
+    throw Error(ExitCode::kResource,
+                "no GPU can be used: there is no NVIDIA driver here (libcuda.so.1); install it, or "
+                "train with --device cpu");
+  }
+  throw Error(ExitCode::kResource, "no GPU can be used: the driver is of CUDA " + version_text(driver) +
+                                       ", and eave was built with CUDA " + version_text(runtime) +
+                                       "; install a newer driver, or train with --device cpu");
+}
+
+class CudaCopies final : public CopyQueue {
+ public:
+  explicit CudaCopies(int index) : index_(index), stream_(make_stream()) {}
+
+  void read(ConstSlice from, Slice host) override { copy(host, from, cudaMemcpyDeviceToHost); }
+  void write(Slice into, ConstSlice host) override { copy(into, host, cudaMemcpyHostToDevice); }
+  void wait() override {
+    EAVE_CUDA(cudaSetDevice(index_));
+    EAVE_CUDA(cudaStreamSynchronize(stream_.get()));
+  }
+
+ private:
+  void copy(Slice into, ConstSlice from, cudaMemcpyKind kind) {
+    require_equal(into, from);
+    if (into.empty()) return;
+    EAVE_CUDA(cudaSetDevice(index_));  // of this thread, maybe not the device's
+    EAVE_CUDA(cudaMemcpyAsync(into.data(), from.data(), bytes_of(from), kind, stream_.get()));
+  }
+
+  int index_;
+  Stream stream_;
+};
+
+}  // namespace
+
+int count_devices() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaErrorInsufficientDriver) fail_without_driver();
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) {
+    throw Error(ExitCode::kResource,
+                "no GPU can be used: the driver sees none (CUDA_VISIBLE_DEVICES may hide it); train "
+                "with --device cpu");
+  }
+  check_cuda(status, "cudaGetDeviceCount");
+  return count;
+}
+
+class CudaDevice::Mark final : public DeviceMark {
+ public:
+  explicit Mark(int index) : index_(index), event_(make_event()) {}
+
+  void record(cudaStream_t stream) { EAVE_CUDA(cudaEventRecord(event_.get(), stream)); }
+  bool reached() override {
+    EAVE_CUDA(cudaSetDevice(index_));
+    const cudaError_t status = cudaEventQuery(event_.get());
+    if (status == cudaErrorNotReady) return false;
+    check_cuda(status, "cudaEventQuery");
+    return true;
+  }
+  void wait() override {
+    EAVE_CUDA(cudaSetDevice(index_));
+    EAVE_CUDA(cudaEventSynchronize(event_.get()));
+  }
+
+ private:
+  int index_;
+  Event event_;
+};
+
+// A double that a kernel writes, on its way to the host.
+class CudaDevice::Number final : public DeviceAnswer {
+ public:
+  Number() : on_device_(device_bytes(sizeof(double))), on_host_(host_bytes(sizeof(double))), arrived_(make_event()) {}
+
+  double* on_device() { return static_cast<double*>(on_device_.get()); }
+  void send(cudaStream_t stream) {
+    EAVE_CUDA(cudaMemcpyAsync(on_host_.get(), on_device_.get(), sizeof(double), cudaMemcpyDeviceToHost, stream));
+    EAVE_CUDA(cudaEventRecord(arrived_.get(), stream));
+  }
+  double value() {
+    EAVE_CUDA(cudaEventSynchronize(arrived_.get()));
+    return *static_cast<double*>(on_host_.get());
+  }
+  bool get() override { return value() == 0; }  // of values that are not finite
+
+ private:
+  DeviceBytes on_device_;
+  HostBytes on_host_;
+  Event arrived_;
+};
+
+CudaDevice::CudaDevice(int index) : index_(index) {
+  const int count = count_devices();
+  if (index < 0 || index >= count) {
+    throw Error(ExitCode::kResource,
+                "there is no GPU " + std::to_string(index) + ": this machine shows " +
+                    (count == 1 ? "one, GPU 0" : std::to_string(count) + ", GPU 0 to " + std::to_string(count - 1)));
+  }
+  EAVE_CUDA(cudaSetDevice(index));
+  cudaDeviceProp properties{};
+  EAVE_CUDA(cudaGetDeviceProperties(&properties, index));
+  name_ = "cuda:" + std::to_string(index) + " " + properties.name;
+  stream_ = make_stream();
+  scratch_ = device_bytes(kSumScratch * sizeof(double));
+}
+
+// What is in the queue works on memory that goes now.
+CudaDevice::~CudaDevice() { static_cast<void>(cudaStreamSynchronize(stream_.get())); }
+
+Buffer CudaDevice::allocate(std::size_t size) {
+  if (size == 0) return {};
+  change();
+  void* memory = nullptr;
+  const cudaError_t status = cudaMalloc(&memory, size * sizeof(float));
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw Error(ExitCode::kResource, "out of memory on " + name_ + ": " + mebi(size * sizeof(float)) + " are needed, " +
+                                         mebi(static_cast<std::size_t>(free_bytes())) +
+                                         " are free; use a smaller batch or model");
+  }
+  check_cuda(status, "cudaMalloc");
+  Buffer buffer(static_cast<float*>(memory), size, [](float* data) noexcept { static_cast<void>(cudaFree(data)); });
+  EAVE_CUDA(cudaMemsetAsync(memory, 0, size * sizeof(float), stream()));
+  return buffer;
+}
+
+Buffer CudaDevice::allocate_for_host(std::size_t size) {
+  if (size == 0) return {};
+  void* memory = nullptr;
+  const cudaError_t status = cudaMallocHost(&memory, size * sizeof(float));
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw Error(ExitCode::kResource,
+                "cannot get " + mebi(size * sizeof(float)) + " of pinned memory; use fewer ranks on this machine");
+  }
+  check_cuda(status, "cudaMallocHost");
+  std::fill_n(static_cast<float*>(memory), size, 0.0f);
+  return {static_cast<float*>(memory), size, [](float* data) noexcept { static_cast<void>(cudaFreeHost(data)); }};
+}
+
+bool CudaDevice::holds(ConstSlice values) const {
+  if (values.empty()) return false;
+  EAVE_CUDA(cudaSetDevice(index_));  // of this thread: asking must not wake another GPU
+  cudaPointerAttributes attributes{};
+  EAVE_CUDA(cudaPointerGetAttributes(&attributes, values.data()));
+  return attributes.type == cudaMemoryTypeDevice && attributes.device == index_;
+}
+
+std::int64_t CudaDevice::free_bytes() {
+  std::size_t free = 0, total = 0;
+  EAVE_CUDA(cudaMemGetInfo(&free, &total));
+  return static_cast<std::int64_t>(free);
+}
+
+void CudaDevice::read(ConstSlice from, Slice host) {
+  require_equal(from, host);
+  if (!from.empty()) {
+    EAVE_CUDA(cudaMemcpyAsync(host.data(), from.data(), bytes_of(from), cudaMemcpyDeviceToHost, stream()));
+  }
+  wait();
+}
+
+void CudaDevice::write(Slice into, ConstSlice host) {
+  require_equal(into, host);
+  if (into.empty()) return;
+  change();
+  EAVE_CUDA(cudaMemcpyAsync(into.data(), host.data(), bytes_of(host), cudaMemcpyHostToDevice, stream()));
+  wait();
+}
+
+void CudaDevice::wait() { EAVE_CUDA(cudaStreamSynchronize(stream())); }
+
+// Whoever waits for it may write parameters.
+std::shared_ptr<DeviceMark> CudaDevice::mark() {
+  change();
+  const auto is_free = [](const std::shared_ptr<Mark>& mark) { return mark.use_count() == 1; };
+  auto found = std::ranges::find_if(marks_, is_free);
+  if (found == marks_.end()) found = marks_.insert(found, std::make_shared<Mark>(index_));
+  (*found)->record(stream());
+  return *found;
+}
+
+std::unique_ptr<CopyQueue> CudaDevice::make_copy_queue() { return std::make_unique<CudaCopies>(index_); }
+
+std::shared_ptr<CudaDevice::Number> CudaDevice::free_number() {
+  const auto is_free = [](const std::shared_ptr<Number>& number) { return number.use_count() == 1; };
+  auto found = std::ranges::find_if(numbers_, is_free);
+  if (found == numbers_.end()) found = numbers_.insert(found, std::make_shared<Number>());
+  return *found;
+}
+
+double CudaDevice::norm(ConstSlice values) {
+  const std::shared_ptr<Number> number = free_number();
+  cuda::norm(stream(), values, static_cast<double*>(scratch_.get()), number->on_device());
+  number->send(stream());
+  return number->value();
+}
+
+double CudaDevice::distance(ConstSlice a, ConstSlice b) {
+  require_equal(a, b);
+  const std::shared_ptr<Number> number = free_number();
+  cuda::distance(stream(), a, b, static_cast<double*>(scratch_.get()), number->on_device());
+  number->send(stream());
+  return number->value();
+}
+
+std::shared_ptr<DeviceAnswer> CudaDevice::all_finite(ConstSlice values) {
+  const std::shared_ptr<Number> number = free_number();
+  count_not_finite(stream(), values, static_cast<double*>(scratch_.get()), number->on_device());
+  number->send(stream());
+  return number;
+}
+
+void CudaDevice::copy(Slice into, ConstSlice from) {
+  require_equal(into, from);
+  if (into.empty()) return;
+  change();
+  EAVE_CUDA(cudaMemcpyAsync(into.data(), from.data(), bytes_of(from), cudaMemcpyDeviceToDevice, stream()));
+}
+
+}  // namespace eave::cuda

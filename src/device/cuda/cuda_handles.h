@@ -1,0 +1,66 @@
+// Streams, events, graphs and memory of the CUDA runtime, each owned by one object. Destructors drop errors: a device
+// that has failed says so in the next call that is checked.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "device/cuda/cuda_check.h"
+
+namespace eave::cuda {
+
+template <class Handle, cudaError_t (*kDestroy)(Handle)>
+class Owned {
+ public:
+  Owned() = default;
+  explicit Owned(Handle handle) : handle_(handle) {}
+  Owned(Owned&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Owned() {
+    if (handle_ != nullptr) static_cast<void>(kDestroy(handle_));
+  }
+  Handle get() const { return handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+
+using Stream = Owned<cudaStream_t, cudaStreamDestroy>;
+using Event = Owned<cudaEvent_t, cudaEventDestroy>;
+using RecordedGraph = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
+
+inline Stream make_stream() {
+  cudaStream_t stream = nullptr;
+  EAVE_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return Stream(stream);
+}
+
+// Threads that wait for it sleep: there are often more ranks than cores.
+inline Event make_event() {
+  cudaEvent_t event = nullptr;
+  EAVE_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync));
+  return Event(event);
+}
+
+// Bytes on the device, or pinned on the host.
+using DeviceBytes = Owned<void*, cudaFree>;
+using HostBytes = Owned<void*, cudaFreeHost>;
+
+inline DeviceBytes device_bytes(std::size_t size) {
+  void* memory = nullptr;
+  EAVE_CUDA(cudaMalloc(&memory, size));
+  return DeviceBytes(memory);
+}
+
+inline HostBytes host_bytes(std::size_t size) {
+  void* memory = nullptr;
+  EAVE_CUDA(cudaMallocHost(&memory, size));
+  return HostBytes(memory);
+}
+
+}  // namespace eave::cuda

@@ -1,0 +1,49 @@
+// A convolution by cuDNN: bias and relu within the forward operation, or, before a max-pool, with the pool in one pass.
+// cuDNN's fast engines want the filter as [outputs, height, width, inputs]: it is packed so for each forward pass, and
+// its gradient is unpacked.
+#pragma once
+
+#include <memory>
+
+#include "device/cuda/library_handles.h"
+#include "kernels/cuda/filter.h"
+#include "kernels/cuda/pool.h"
+
+namespace eave::cuda {
+
+// A window of one pixel: a dense layer over all pixels, whose weights need no packing.
+bool is_product(const ConvolutionShape& shape);
+
+// The pool over what the convolution gives.
+PoolGeometry pool_geometry(const ConvolutionShape& shape);
+
+// T is float or Half: the type of activations, and of the weights as products want them.
+template <class T>
+class CudnnConvolution final : public LinearPlan {
+ public:
+  CudnnConvolution(const Context& context, const ConvolutionShape& shape);
+
+  std::int64_t saved_size() const override { return saved_size_; }
+  std::int64_t scratch_size() const override { return scratch_size_; }
+  void forward(const LinearForward& call) override;
+  void backward(const LinearBackward& call) override;
+
+ private:
+  void place_saved();
+  void place_scratch();
+  T* run_back_through_pool(const LinearBackward& call);
+  void run_to_weights(const LinearBackward& call, const T* d_convolved);
+
+  const Context& context_;
+  LibraryHandles& libraries_;
+  ConvolutionShape shape_;
+  FilterSize filter_;
+  std::shared_ptr<const CudnnPlan> forward_, to_weights_, to_input_;
+  // Places: in saved, in scratch of forward, in scratch of backward.
+  std::int64_t saved_filter_ = 0, saved_winners_ = 0, saved_size_ = 0;
+  std::int64_t packed_ = 0, convolved_ = 0, forward_workspace_ = 0;
+  std::int64_t d_packed_ = 0, d_convolved_ = 0, backward_workspace_ = 0;
+  std::int64_t scratch_size_ = 0;
+};
+
+}  // namespace eave::cuda

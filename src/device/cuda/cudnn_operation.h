@@ -1,0 +1,62 @@
+// The three operations of a convolution, as graphs for cuDNN: NHWC images, filters [outputs, height, width, inputs].
+#pragma once
+
+#include <array>
+#include <compare>
+#include <memory>
+#include <vector>
+
+#include "device/cuda/cudnn_descriptor.h"
+#include "eave/compute.h"
+
+namespace eave::cuda {
+
+enum class ConvolutionTask { kForward, kToInput, kToWeights };
+
+// How tensors of an operation are named when it is run.
+enum TensorName : std::int64_t { kInput = 1, kFilter, kOutput, kBias };
+
+// What tells one planned operation from another. Bias and relu belong to kForward alone.
+struct ConvolutionOperation {
+  ConvolutionTask task = ConvolutionTask::kForward;
+  bool half = false;  // all tensors are bfloat16; sums are float32 anyway
+  std::int64_t samples = 0;
+  std::array<std::int64_t, 3> input{};   // height, width, channels
+  std::array<std::int64_t, 3> output{};  // before pooling
+  std::array<std::int64_t, 4> window{};  // height, width, stride, padding
+  bool bias = false;
+  bool relu = false;
+
+  std::int64_t input_values() const { return samples * input[0] * input[1] * input[2]; }
+  std::int64_t output_values() const { return samples * output[0] * output[1] * output[2]; }
+  std::int64_t filter_values() const { return output[2] * window[0] * window[1] * input[2]; }
+  friend auto operator<=>(const ConvolutionOperation&, const ConvolutionOperation&) = default;
+};
+
+// Before a pool, kForward is without bias and relu: they are done with the pool, in one pass.
+ConvolutionOperation describe_operation(ConvolutionTask task, const ConvolutionShape& shape, bool half);
+// For messages: "forward of a convolution of 128 × 28 × 28 × 3 by 5 × 5 to 64 channels, stride 1, pad 0, bias, relu".
+std::string to_string(const ConvolutionOperation& operation);
+
+// An operation graph with all that it was made from. For a live device, of `handle`; else nullptr.
+class OperationGraph {
+ public:
+  OperationGraph(const ConvolutionOperation& operation, cudnnHandle_t handle);
+  const Descriptor& descriptor() const { return *graph_; }
+
+ private:
+  Descriptor& keep(Descriptor&& descriptor);
+  Descriptor& tensor(std::int64_t name, const std::vector<std::int64_t>& sizes, cudnnDataType_t type, bool is_virtual);
+  Descriptor& convolution();
+  void add_forward(const Descriptor& input, const Descriptor& filter, const Descriptor& output);
+  void add_pointwise(cudnnPointwiseMode_t mode, const Descriptor& from, const Descriptor* other,
+                     const Descriptor& into);
+  void add_backward(const Descriptor& input, const Descriptor& filter, const Descriptor& output);
+
+  ConvolutionOperation operation_;
+  std::vector<std::unique_ptr<Descriptor>> parts_;
+  std::vector<const Descriptor*> operations_;
+  Descriptor* graph_ = nullptr;
+};
+
+}  // namespace eave::cuda

@@ -1,0 +1,22 @@
+// Every call of NCCL goes through this.
+#pragma once
+
+#include <nccl.h>
+
+#include <source_location>
+
+#include "eave/check.h"
+
+namespace eave::cuda {
+
+// What failed: the call, its place, and NCCL's own words.
+Error nccl_error(ncclResult_t status, const char* what,
+                 const std::source_location& place = std::source_location::current());
+
+// Throws nccl_error, unless the call has succeeded or goes on in the background.
+void check_nccl(ncclResult_t status, const char* what,
+                const std::source_location& place = std::source_location::current());
+
+}  // namespace eave::cuda
+
+#define EAVE_NCCL(call) ::eave::cuda::check_nccl((call), #call)

@@ -1,0 +1,139 @@
+#include "device/cuda/nccl_communicators.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "device/cuda/nccl_check.h"
+
+namespace eave::cuda {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kJoinLimit = 120s;  // a node's start-up and first connections; the ranks have met just before
+constexpr auto kLeaveLimit = 3s;   // then this rank leaves without the others' consent
+constexpr auto kWatchPeriod = 100ms;
+
+// Work is in the stream within some 50 us; connections that are made for it take some 100 ms.
+std::chrono::nanoseconds pause_after(std::chrono::steady_clock::duration waited) {
+  return std::clamp<std::chrono::nanoseconds>(waited / 8, 5us, 1ms);
+}
+
+}  // namespace
+
+NcclCommunicators::NcclCommunicators(int device_index) : device_index_(device_index) {
+  try {
+    watcher_ = std::thread([this] { watch(); });
+  } catch (const std::system_error& error) {
+    throw Error(ExitCode::kResource, std::string("no thread to watch over NCCL could be had: ") + error.what() +
+                                         "; raise the limit of processes (ulimit -u)");
+  }
+}
+
+NcclCommunicators::~NcclCommunicators() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+    changed_.notify_one();
+  }
+  watcher_.join();
+  const Clock::time_point limit = Clock::now() + kLeaveLimit;
+  for (ncclComm_t communicator : communicators_) take_leave(communicator, limit);
+}
+
+int NcclCommunicators::join(const ncclUniqueId& id, int place, int size) {
+  check();
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t communicator = nullptr;
+  ncclResult_t status = ncclCommInitRankConfig(&communicator, size, id, place, &config);
+  if (status == ncclSuccess || status == ncclInProgress) status = settle(communicator, Clock::now() + kJoinLimit);
+  if (status != ncclSuccess) {
+    const Error error = nccl_error(status, "ncclCommInitRankConfig");
+    if (communicator != nullptr) static_cast<void>(ncclCommAbort(communicator));
+    if (has_failed()) check();  // another communicator's failure ended the wait
+    if (status != ncclInProgress) throw Error(ExitCode::kResource, error.what());
+    throw Error(ExitCode::kResource, "NCCL could not be set up within " + std::to_string(kJoinLimit.count()) +
+                                         " s: its network does not reach all ranks (NCCL_SOCKET_IFNAME names the "
+                                         "interface to use), or a rank is gone; --transport mpi does without NCCL");
+  }
+  const std::lock_guard lock(mutex_);
+  communicators_.push_back(communicator);
+  return static_cast<int>(communicators_.size() - 1);
+}
+
+void NcclCommunicators::launch(int number, const char* what, const std::function<ncclResult_t(ncclComm_t)>& call) {
+  ncclComm_t communicator = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    check();
+    communicator = communicators_.at(static_cast<std::size_t>(number));
+    const ncclResult_t status = call(communicator);
+    if (status != ncclSuccess && status != ncclInProgress) fail(nccl_error(status, what));
+    if (status == ncclSuccess) return;
+  }
+  // No limit: the first work of its kind waits for connections, which a peer makes when it has come as far.
+  const ncclResult_t status = settle(communicator, std::nullopt);
+  if (status == ncclSuccess) return;
+  const std::lock_guard lock(mutex_);
+  if (!has_failed()) fail(nccl_error(status, what));
+  check();
+}
+
+void NcclCommunicators::check() const {
+  if (has_failed()) throw *error_;
+}
+
+ncclResult_t NcclCommunicators::settle(ncclComm_t communicator, std::optional<Clock::time_point> limit) {
+  const Clock::time_point start = Clock::now();
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (has_failed()) return ncclInternalError;  // the handle may be gone
+      if (const ncclResult_t state = state_of(communicator); state != ncclInProgress) return state;
+    }
+    const Clock::time_point now = Clock::now();
+    if (limit && now > *limit) return ncclInProgress;
+    std::this_thread::sleep_for(pause_after(now - start));
+  }
+}
+
+ncclResult_t NcclCommunicators::state_of(ncclComm_t communicator) const {
+  ncclResult_t state = ncclSuccess;
+  const ncclResult_t status = ncclCommGetAsyncError(communicator, &state);
+  return status == ncclSuccess ? state : status;
+}
+
+void NcclCommunicators::watch() noexcept {
+  static_cast<void>(cudaSetDevice(device_index_));  // NCCL chooses by itself too
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, kWatchPeriod, [this] { return closing_; })) look_for_errors();
+}
+
+void NcclCommunicators::look_for_errors() {
+  for (ncclComm_t communicator : communicators_) {
+    const ncclResult_t state = state_of(communicator);
+    if (state != ncclSuccess && state != ncclInProgress) return fail(nccl_error(state, "an operation in flight"));
+  }
+}
+
+void NcclCommunicators::fail(const Error& error) {
+  error_.emplace(error);
+  for (ncclComm_t communicator : communicators_) static_cast<void>(ncclCommAbort(communicator));
+  communicators_.clear();
+  failed_.store(true, std::memory_order_release);
+}
+
+void NcclCommunicators::take_leave(ncclComm_t communicator, Clock::time_point limit) {
+  const ncclResult_t status = ncclCommFinalize(communicator);
+  const bool is_going = status == ncclSuccess || status == ncclInProgress;
+  if (is_going && settle(communicator, limit) == ncclSuccess) {
+    static_cast<void>(ncclCommDestroy(communicator));
+  } else {
+    static_cast<void>(ncclCommAbort(communicator));
+  }
+}
+
+}  // namespace eave::cuda

@@ -1,0 +1,41 @@
+// Several arrays within one slice of an arena, each at a multiple of 256 bytes, as cuBLAS and cuDNN want workspaces.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "eave/slice.h"
+
+namespace eave::cuda {
+
+class PieceLayout {
+ public:
+  static constexpr std::int64_t kAlignment = 256;  // bytes
+
+  // The offset of a new piece, in bytes from the first aligned byte of the slice.
+  std::int64_t add(std::int64_t bytes) {
+    const std::int64_t offset = bytes_;
+    bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return offset;
+  }
+  // Floats of a slice that holds all pieces wherever it begins.
+  std::int64_t floats() const {
+    return bytes_ == 0 ? 0 : (bytes_ + kAlignment) / static_cast<std::int64_t>(sizeof(float));
+  }
+
+ private:
+  std::int64_t bytes_ = 0;
+};
+
+// Where the piece lies; nullptr in an empty slice.
+template <class T = void, class Element>
+T* piece(std::span<Element> slice, std::int64_t offset) {
+  if (slice.empty()) return nullptr;
+  const auto alignment = static_cast<std::uintptr_t>(PieceLayout::kAlignment);
+  const auto address = reinterpret_cast<std::uintptr_t>(slice.data());
+  const std::uintptr_t aligned = (address + alignment - 1) / alignment * alignment;
+  return reinterpret_cast<T*>(aligned + static_cast<std::uintptr_t>(offset));
+}
+
+}  // namespace eave::cuda
