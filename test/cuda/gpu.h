@@ -1,0 +1,45 @@
+// A GPU for tests that are the same on a real one and on the emulated one: the module that the test was built with.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/cuda_module.h"
+#include "eave/check.h"
+
+namespace eave {
+
+// nullptr where there is none; `why` says why.
+inline const CudaModule* gpu_module(std::string& why) {
+  setenv("LIBEAVE_CUDA", EAVE_CUDA_MODULE, 1);
+  try {
+    const CudaModule& module = open_cuda_module();
+    module.list_devices();
+    return &module;
+  } catch (const Error& error) {
+    why = error.what();
+    return nullptr;
+  }
+}
+
+class OnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why;
+    module_ = gpu_module(why);
+    if (module_ == nullptr) GTEST_SKIP() << why;
+  }
+  const CudaModule* module_ = nullptr;
+};
+
+// ‖a − b‖ / ‖b‖
+inline double relative_distance(ConstSlice a, ConstSlice b) {
+  const double size = cpu_device().norm(b);
+  return cpu_device().distance(a, b) / (size > 0 ? size : 1);
+}
+
+}  // namespace eave

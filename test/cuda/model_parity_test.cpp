@@ -1,0 +1,153 @@
+// Models on a GPU against the same models on the CPU.
+#include "eave/model.h"
+#include "eave/optimizer.h"
+#include "test/communicator/worker.h"
+#include "test/cuda/gpu.h"
+#include "test/nn/fixture.h"
+
+namespace eave {
+namespace {
+
+constexpr std::int64_t kBatch = 6;
+constexpr int kSteps = EAVE_PARITY_STEPS;  // above 2, passes are replayed
+
+ImageShape input_of(const std::string& model) {
+  if (model == "cifar7") return {28, 28, 3};
+  if (model == "resnet20") return {32, 32, 3};
+  return {28, 28, 1};
+}
+
+// A model that trains on one batch again and again, on any device.
+class Trainee {
+ public:
+  Trainee(const std::string& model, ImageShape input, Compute& compute)
+      : device_(compute.device()),
+        model_(model_specification(model), input, 10, kBatch, compute),
+        parameters_(device_.allocate(static_cast<std::size_t>(model_.parameter_size()))),
+        gradients_(device_.allocate(parameters_.size())),
+        statistics_(device_.allocate(static_cast<std::size_t>(model_.statistics_size()))) {
+    std::vector<float> parameters(parameters_.size()), statistics(statistics_.size());
+    model_.initialise(3, parameters, statistics);
+    device_.write(parameters_.slice(), parameters);
+    device_.write(statistics_.slice(), statistics);
+    const OptionValues values = values_of(find_kind(optimizer_kinds(), "sgd").options, {{"momentum", "0.9"}});
+    optimizer_ = find_kind(optimizer_kinds(), "sgd").make(values, model_.parameter_size(), device_);
+  }
+
+  double step(const Batch& batch, bool in_parts) {
+    std::function<void(Slice)> ready;
+    if (in_parts) ready = [](Slice) {};
+    const std::int64_t ticket =
+        model_.train(batch, 5, parameters_.slice(), statistics_.slice(), gradients_.slice(), 1, ready);
+    optimizer_->update(parameters_.slice(), gradients_.slice(), 0.01, std::nullopt);
+    return model_.score(batch.samples, ticket).loss_sum;
+  }
+  Score evaluate(const Batch& batch) { return model_.evaluate(batch, parameters_.slice(), statistics_.slice()); }
+
+  std::vector<float> gradients() { return read(gradients_); }
+  std::vector<float> parameters() { return read(parameters_); }
+  std::vector<float> statistics() { return read(statistics_); }
+
+ private:
+  std::vector<float> read(Buffer& buffer) {
+    std::vector<float> values(buffer.size());
+    device_.read(buffer.slice(), values);
+    return values;
+  }
+
+  Device& device_;
+  Model model_;
+  Buffer parameters_, gradients_, statistics_;
+  std::unique_ptr<Optimizer> optimizer_;
+};
+
+struct Case {
+  std::string model;
+  ImageShape input;
+  Precision precision;
+};
+
+// What rounding may do to one pass, as a share of a vector's norm. fp32: sums of some thousand products in another
+// order. tf32: 2^-11 of each factor. bf16: 2^-9 of each activation and weight, over some twenty layers.
+double tolerance(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return 2e-5;
+    case Precision::kTf32:
+      return 1e-2;
+    case Precision::kBf16:
+      return 8e-2;
+  }
+  return 0;
+}
+
+class ModelOnGpu : public OnGpu, public testing::WithParamInterface<Case> {};
+
+TEST_P(ModelOnGpu, gives_the_losses_and_gradients_of_the_cpu) {
+  const auto& [model, input, precision] = GetParam();
+  const std::unique_ptr<Device> device = module_->open_device(0);
+  const std::unique_ptr<Compute> gpu = module_->make_compute(*device, {.precision = precision});
+  const std::unique_ptr<Compute> cpu = make_cpu_compute(1);
+  Trainee here(model, input, *cpu), there(model, input, *gpu);
+  const double allowed = tolerance(precision);
+  for (int step = 0; step < kSteps; ++step) {
+    const TestBatch data(input, 10, kBatch, 0, step);
+    SCOPED_TRACE("step " + std::to_string(step));
+    const double expected = here.step(data.batch, true);
+    // Three plain steps, enqueued, recorded and replayed, then one in parts. What rounding does grows with the steps.
+    EXPECT_NEAR(there.step(data.batch, step % 4 == 3), expected, allowed * (1 + step) * std::abs(expected));
+    if (step == 0) {
+      EXPECT_LT(relative_distance(there.gradients(), here.gradients()), 4 * allowed);
+    }
+  }
+  EXPECT_LT(relative_distance(there.parameters(), here.parameters()), allowed);
+  if (!here.statistics().empty()) {
+    EXPECT_LT(relative_distance(there.statistics(), here.statistics()), allowed);
+  }
+}
+
+TEST_P(ModelOnGpu, evaluates_as_the_cpu_does) {
+  const auto& [model, input, precision] = GetParam();
+  const std::unique_ptr<Device> device = module_->open_device(0);
+  const std::unique_ptr<Compute> gpu = module_->make_compute(*device, {.precision = precision});
+  const std::unique_ptr<Compute> cpu = make_cpu_compute(1);
+  Trainee here(model, input, *cpu), there(model, input, *gpu);
+  for (const std::int64_t samples : {kBatch, std::int64_t{3}, kBatch, 2 * kBatch, kBatch}) {
+    const TestBatch data(input, 10, samples);
+    const Score expected = here.evaluate(data.batch), score = there.evaluate(data.batch);
+    EXPECT_NEAR(score.loss_sum, expected.loss_sum, 2 * tolerance(precision) * expected.loss_sum);
+    if (precision == Precision::kFp32) {
+      EXPECT_EQ(score.correct, expected.correct);
+    }
+  }
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
+    if (kSteps < 10 && precision == Precision::kTf32) continue;  // to the emulator it is fp32
+    for (const std::string& name : model_names()) {
+      if (name == "resnet50") continue;  // its layers are those of the specifications below
+      all.push_back({name, input_of(name), precision});
+    }
+    for (const char* text :
+         {"conv2d 5 3x3; relu; max_pool 2; conv2d 7 2x2 stride 2 pad 1; batch_norm; relu; flatten; dense classes",
+          "conv2d 8 3x3 pad 1 no_bias; average_pool 2; residual(conv2d 16 3x3 pad 1 stride 2; batch_norm; relu; "
+          "conv2d 16 3x3 pad 1; batch_norm); relu; max_pool 3 stride 2; dropout 0.3; global_pool; dense classes"}) {
+      all.push_back({text, {13, 11, 3}, precision});
+    }
+  }
+  return all;
+}
+
+std::string name_of(const testing::TestParamInfo<Case>& each) {
+  const char* const precisions[] = {"fp32", "tf32", "bf16"};
+  const std::string& model = each.param.model;
+  return (model.find(' ') == std::string::npos ? model : "text" + std::to_string(each.index)) + "_" +
+         precisions[static_cast<int>(each.param.precision)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, ModelOnGpu, testing::ValuesIn(cases()), name_of);
+
+}  // namespace
+}  // namespace eave

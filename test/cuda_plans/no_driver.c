@@ -1,0 +1,36 @@
+/* Stands in for libcuda.so.1 where no driver is installed: cuDNN 9.28 does not load without one, also when nothing is
+   to be run. Every function says CUDA_ERROR_NOT_INITIALIZED. */
+#define REFUSE(name) \
+  int name(void);    \
+  int name(void) { return 3; }
+
+REFUSE(cuCtxGetCurrent)
+REFUSE(cuCtxGetLimit)
+REFUSE(cuCtxPopCurrent)
+REFUSE(cuCtxPushCurrent)
+REFUSE(cuDeviceGet)
+REFUSE(cuDeviceGetCount)
+REFUSE(cuDriverGetVersion)
+REFUSE(cuGetErrorName)
+REFUSE(cuGetErrorString)
+REFUSE(cuKernelGetAttribute)
+REFUSE(cuKernelGetFunction)
+REFUSE(cuKernelSetAttribute)
+REFUSE(cuLaunchCooperativeKernel)
+REFUSE(cuLaunchKernel)
+REFUSE(cuLaunchKernelEx)
+REFUSE(cuLibraryGetKernel)
+REFUSE(cuLibraryLoadData)
+REFUSE(cuLibraryLoadFromFile)
+REFUSE(cuLibraryUnload)
+REFUSE(cuLinkAddData)
+REFUSE(cuLinkComplete)
+REFUSE(cuLinkCreate)
+REFUSE(cuLinkDestroy)
+REFUSE(cuModuleGetFunction)
+REFUSE(cuModuleLoadData)
+REFUSE(cuModuleUnload)
+REFUSE(cuOccupancyMaxPotentialClusterSize)
+REFUSE(cuStreamGetCtx)
+REFUSE(cuTensorMapEncodeIm2col)
+REFUSE(cuTensorMapEncodeTiled)

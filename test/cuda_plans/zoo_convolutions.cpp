@@ -1,0 +1,96 @@
+#include "zoo_convolutions.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "eave/model.h"
+#include "nn/graph.h"
+
+namespace eave {
+namespace {
+
+class NoPlan final : public LinearPlan {
+  void forward(const LinearForward&) override {}
+  void backward(const LinearBackward&) override {}
+};
+
+[[noreturn]] void refuse() { throw std::logic_error("only planning is recorded"); }
+
+// Writes down what is planned; computes nothing.
+class RecordingCompute final : public Compute {
+ public:
+  std::vector<ConvolutionShape> convolutions;
+
+  std::unique_ptr<LinearPlan> plan_convolution(const ConvolutionShape& shape) override {
+    convolutions.push_back(shape);
+    return std::make_unique<NoPlan>();
+  }
+  std::unique_ptr<LinearPlan> plan_dense(const DenseShape&) override { return std::make_unique<NoPlan>(); }
+  std::int64_t activation_size(std::int64_t values) const override { return values; }
+  std::int64_t smallest_part() const override { return 0; }
+
+  Device& device() override { refuse(); }
+  std::unique_ptr<DeviceImages> load_images(
+      std::int64_t, const ImagePlacing&, const std::function<void(std::int64_t, std::span<std::uint8_t>)>&) override {
+    refuse();
+  }
+  ConstSlice begin_pass(const PassKind&, const PassInputs&) override { refuse(); }
+  void cut() override { refuse(); }
+  std::int64_t end_pass() override { refuse(); }
+  LossSum loss(std::int64_t) override { refuse(); }
+  void batch_norm_forward(const BatchNormShape&, const BatchNormForward&) override { refuse(); }
+  void batch_norm_backward(const BatchNormShape&, const BatchNormBackward&) override { refuse(); }
+  void batch_norm_evaluate(const BatchNormShape&, const BatchNormEvaluation&) override { refuse(); }
+  void max_pool_forward(const PoolShape&, ConstSlice, Slice, Slice) override { refuse(); }
+  void max_pool_backward(const PoolShape&, ConstSlice, ConstSlice, Slice) override { refuse(); }
+  void average_pool_forward(const PoolShape&, ConstSlice, Slice) override { refuse(); }
+  void average_pool_backward(const PoolShape&, ConstSlice, Slice) override { refuse(); }
+  void relu_forward(ConstSlice, Slice) override { refuse(); }
+  void relu_backward(ConstSlice, ConstSlice, Slice) override { refuse(); }
+  void dropout_forward(const DropoutShape&, ConstSlice, Slice) override { refuse(); }
+  void dropout_backward(const DropoutShape&, ConstSlice, Slice) override { refuse(); }
+  void shortcut_forward(const ShortcutShape&, ConstSlice, Slice) override { refuse(); }
+  void shortcut_backward(const ShortcutShape&, ConstSlice, Slice) override { refuse(); }
+  void add(ConstSlice, ConstSlice, Slice) override { refuse(); }
+  void copy(ConstSlice, Slice) override { refuse(); }
+  void fill(Slice, float) override { refuse(); }
+  void softmax_cross_entropy(std::int64_t, ConstSlice, Slice) override { refuse(); }
+};
+
+// MNIST's and Fashion-MNIST's, CIFAR-10's, and ImageNet's for models that take images of any size.
+std::vector<ImageShape> inputs_of(const std::string& model) {
+  std::vector<ImageShape> inputs = {{28, 28, 1}, {32, 32, 3}};
+  if (model_specification(model).find("global_pool") != std::string::npos) inputs.push_back({224, 224, 3});
+  if (const int crop = model_crop(model); crop > 0) {
+    for (ImageShape& input : inputs) input.height = input.width = crop;
+  }
+  return inputs;
+}
+
+bool same(const ConvolutionShape& a, const ConvolutionShape& b) {
+  return a.input == b.input && a.window.height == b.window.height && a.window.width == b.window.width &&
+         a.window.stride == b.window.stride && a.window.pad == b.window.pad && a.outputs == b.outputs &&
+         a.bias == b.bias && a.relu == b.relu && a.pool == b.pool;
+}
+
+}  // namespace
+
+std::vector<ConvolutionShape> zoo_convolutions(std::int64_t samples) {
+  RecordingCompute compute;
+  for (const std::string& model : model_names()) {
+    for (const ImageShape& input : inputs_of(model)) {
+      const Graph graph = build_graph(model_specification(model), input, 10);
+      for (const Node& node : graph.nodes) {
+        if (!node.layer->is_view()) node.layer->plan(compute, samples, true);
+      }
+    }
+  }
+  std::vector<ConvolutionShape> distinct;
+  for (const ConvolutionShape& shape : compute.convolutions) {
+    if (std::ranges::none_of(distinct, [&](const ConvolutionShape& known) { return same(known, shape); }))
+      distinct.push_back(shape);
+  }
+  return distinct;
+}
+
+}  // namespace eave

@@ -1,0 +1,15 @@
+// The convolutions of the named models, as their layers ask a device for them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "eave/compute.h"
+
+namespace eave {
+
+// Of every model of the zoo, for every kind of images that it is trained on, with a batch of so many samples; each
+// shape once, in training.
+std::vector<ConvolutionShape> zoo_convolutions(std::int64_t samples);
+
+}  // namespace eave

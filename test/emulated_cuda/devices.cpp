@@ -1,0 +1,201 @@
+// The emulated devices, errors, and failures on demand.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "state.h"
+
+namespace eave::emulated_cuda {
+namespace {
+
+thread_local int device_of_thread = 0;
+thread_local cudaError_t last_error = cudaSuccess;
+
+constexpr int kVersion = 13000;
+constexpr int kMultiprocessors = 4;
+
+int devices_asked() {
+  const char* text = std::getenv("EMULATED_CUDA_DEVICES");
+  return text != nullptr ? std::atoi(text) : 1;
+}
+
+}  // namespace
+
+std::mutex& lock() {
+  static auto* const one = new std::mutex;
+  return *one;
+}
+
+int current_device() { return device_of_thread; }
+int device_count() { return std::max(0, devices_asked()); }
+
+cudaError_t devices_status() {
+  const int asked = devices_asked();
+  return asked > 0 ? cudaSuccess : asked == 0 ? cudaErrorNoDevice : cudaErrorInsufficientDriver;
+}
+
+cudaError_t injected_failure(const char* call) {
+  static auto* const calls = new std::map<std::string, long>;
+  const char* plan = std::getenv("EMULATED_CUDA_FAIL");
+  if (plan == nullptr) return cudaSuccess;
+  const long count = ++(*calls)[call];
+  std::istringstream parts(plan);
+  for (std::string part; std::getline(parts, part, ',');) {
+    std::istringstream words(part);
+    std::string name, which, error;
+    std::getline(words, name, ':');
+    std::getline(words, which, ':');
+    std::getline(words, error, ':');
+    if (name == call && std::atol(which.c_str()) == count) return static_cast<cudaError_t>(std::atoi(error.c_str()));
+  }
+  return cudaSuccess;
+}
+
+cudaError_t remember_error(cudaError_t status) {
+  if (status != cudaSuccess && status != cudaErrorNotReady) last_error = status;
+  return status;
+}
+
+}  // namespace eave::emulated_cuda
+
+using namespace eave::emulated_cuda;
+
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+cudaError_t cudaPeekAtLastError() { return last_error; }
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorInvalidValue:
+      return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidConfiguration:
+      return "cudaErrorInvalidConfiguration";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case cudaErrorInvalidResourceHandle:
+      return "cudaErrorInvalidResourceHandle";
+    case cudaErrorNotReady:
+      return "cudaErrorNotReady";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorLaunchFailure:
+      return "cudaErrorLaunchFailure";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureInvalidated:
+      return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorStreamCaptureUnmatched:
+      return "cudaErrorStreamCaptureUnmatched";
+    case cudaErrorStreamCaptureUnjoined:
+      return "cudaErrorStreamCaptureUnjoined";
+    default:
+      return "cudaErrorUnknown";
+  }
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  if (error == cudaErrorMemoryAllocation) return "out of memory";
+  if (error == cudaErrorNoDevice) return "no CUDA-capable device is detected";
+  if (error == cudaErrorInsufficientDriver) return "CUDA driver version is insufficient for CUDA runtime version";
+  if (error == cudaErrorInvalidDevice) return "invalid device ordinal";
+  if (error == cudaErrorIllegalAddress) return "an illegal memory access was encountered";
+  return "an error of the emulated CUDA runtime";
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  return call("cudaGetDeviceCount", [&] {
+    const cudaError_t status = devices_status();
+    if (status == cudaSuccess) *count = device_count();  // left as it is otherwise, as CUDA leaves it
+    return status;
+  });
+}
+cudaError_t cudaSetDevice(int device) {
+  return call("cudaSetDevice", [&] {
+    if (const cudaError_t status = devices_status(); status != cudaSuccess) return status;
+    if (device < 0 || device >= device_count()) return cudaErrorInvalidDevice;
+    device_of_thread = device;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGetDevice(int* device) {
+  return call("cudaGetDevice", [&] {
+    *device = device_of_thread;
+    return devices_status();
+  });
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  return call("cudaDriverGetVersion", [&] {
+    *version = devices_asked() < 0 ? 0 : kVersion;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  return call("cudaRuntimeGetVersion", [&] {
+    *version = kVersion;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  std::size_t free_bytes = 0, total_bytes = 0;
+  if (const cudaError_t status = cudaMemGetInfo(&free_bytes, &total_bytes); status != cudaSuccess) return status;
+  return call("cudaGetDeviceProperties", [&] {
+    if (device < 0 || device >= device_count()) return cudaErrorInvalidDevice;
+    *properties = {};
+    std::snprintf(properties->name, sizeof properties->name, "Emulated GPU");
+    properties->uuid.bytes[15] = static_cast<char>(device);
+    properties->totalGlobalMem = total_bytes;
+    properties->sharedMemPerBlock = 48 << 10;
+    properties->major = 9;
+    properties->multiProcessorCount = kMultiprocessors;
+    properties->maxThreadsPerBlock = 1024;
+    properties->maxThreadsPerMultiProcessor = 2048;
+    properties->warpSize = 32;
+    properties->l2CacheSize = 1 << 20;
+    properties->memoryBusWidth = 64;
+    properties->asyncEngineCount = 2;
+    properties->pciBusID = device;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  return call("cudaDeviceGetAttribute", [&] {
+    if (device < 0 || device >= device_count()) return cudaErrorInvalidDevice;
+    static const std::map<cudaDeviceAttr, int> values = {
+        {cudaDevAttrMaxThreadsPerBlock, 1024},  {cudaDevAttrClockRate, 1000000},
+        {cudaDevAttrMemoryClockRate, 1000000},  {cudaDevAttrMultiProcessorCount, kMultiprocessors},
+        {cudaDevAttrGlobalMemoryBusWidth, 64},  {cudaDevAttrL2CacheSize, 1 << 20},
+        {cudaDevAttrComputeCapabilityMajor, 9}, {cudaDevAttrComputeCapabilityMinor, 0},
+        {cudaDevAttrCooperativeLaunch, 1}};
+    const auto found = values.find(attribute);
+    if (found == values.end()) return cudaErrorInvalidValue;
+    *value = found->second;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
+  return call("cudaDeviceGetPCIBusId", [&] {
+    if (device < 0 || device >= device_count()) return cudaErrorInvalidDevice;
+    std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", static_cast<unsigned>(device));
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return call("cudaDeviceGetStreamPriorityRange", [&] {
+    *least = 0;
+    *greatest = -5;
+    return devices_status();
+  });
+}

@@ -1,0 +1,84 @@
+// Stands in for the header that .cu files include: the language's words, as far as the kernels of eave use them, and
+// templates of the runtime.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "cuda_runtime_api.h"
+#include "emulator.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+// One block runs at a time. They stand together, so that they can be filled with NaN before a kernel runs.
+#define __shared__ static __attribute__((section("emulated_shared")))
+
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+// A store with a name for how it is cached.
+template <class T>
+void __stwb(T* into, T value) {
+  *into = value;
+}
+
+// Of the emulated thread that runs.
+extern dim3 threadIdx, blockIdx, blockDim, gridDim;
+void __syncthreads();
+
+using std::isfinite;
+using std::max;
+using std::min;
+
+template <class T>
+cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t status = cudaMalloc(&memory, bytes);
+  if (status == cudaSuccess) *pointer = static_cast<T*>(memory);
+  return status;
+}
+template <class T>
+cudaError_t cudaMallocHost(T** pointer, std::size_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t status = cudaMallocHost(&memory, bytes);
+  if (status == cudaSuccess) *pointer = static_cast<T*>(memory);
+  return status;
+}
+
+struct cudaLaunchAttribute;
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  std::size_t dynamicSmemBytes = 0;
+  cudaStream_t stream = nullptr;
+  cudaLaunchAttribute* attrs = nullptr;
+  unsigned numAttrs = 0;
+};
+
+// Arguments are copied now, as CUDA does.
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* launch, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+  std::tuple<std::decay_t<Parameters>...> copies(std::forward<Arguments>(arguments)...);
+  return eave::emulated_cuda::launch_kernel(launch->gridDim, launch->blockDim, launch->stream,
+                                            [kernel, copies] { std::apply(kernel, copies); });
+}

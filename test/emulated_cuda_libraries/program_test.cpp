@@ -1,0 +1,130 @@
+// The program on an emulated GPU, as people run it.
+#include "test/program/program.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace eave {
+namespace {
+
+class OnEmulatedGpu : public testing::Test {
+ protected:
+  Ended train(const std::string& words, int ranks = 0, const std::string& environment = "") const {
+    return place_.eave("train" + std::string(kQuick) + words,
+                       {ranks, "LIBEAVE_CUDA=" EAVE_CUDA_MODULE " " + environment});
+  }
+
+  double loss_of(const std::string& run) const {
+    return nlohmann::json::parse(place_.read(run + "/summary.json")).at("evaluation").at("center").at("loss");
+  }
+
+  // A refusal, told once, with its code.
+  void expect_refusal(const Ended& ended, int code, const std::vector<std::string>& texts) const {
+    EXPECT_EQ(ended.code, code) << ended.errors;
+    EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
+    for (const std::string& text : texts) EXPECT_TRUE(ended.says(text)) << text << "\n" << ended.errors;
+  }
+
+  Place place_;
+};
+
+TEST_F(OnEmulatedGpu, auto_takes_the_gpu_and_says_so) {
+  const Ended ended = train("--max-steps 2");
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_NE(ended.output.find("cuda:0 Emulated GPU"), std::string::npos) << ended.output;
+  EXPECT_NE(ended.output.find("images on the device"), std::string::npos) << ended.output;
+}
+
+TEST_F(OnEmulatedGpu, ranks_that_share_it_end_where_the_cpu_ends) {
+  if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
+  for (const std::string method : {"allreduce", "easgd --tau 2", "local-sgd --tau 3 --post-local-at 4",
+                                   "easgd-async --tau 2 --async-order round-robin", "diloco --tau 3"}) {
+    SCOPED_TRACE(method);
+    const std::string words = "--overwrite --communicator " + method + " --run-dir ";
+    const Ended there = train(words + "there --device cuda --precision fp32 --share-gpu", 2);
+    const Ended here = train(words + "here --device cpu", 2);
+    ASSERT_EQ(there.code, 0) << there.errors;
+    ASSERT_EQ(here.code, 0) << here.errors;
+    EXPECT_NEAR(loss_of("there"), loss_of("here"), 1e-4);
+  }
+}
+
+TEST_F(OnEmulatedGpu, images_that_do_not_fit_come_from_the_host) {
+  const std::string words = "--device cuda --max-steps 8 --precision fp32 --run-dir ";
+  ASSERT_EQ(train(words + "fits").code, 0);
+  const Ended ended = train(words + "not --synthetic-samples 20000", 0, "EMULATED_CUDA_MEMORY=2000000");
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_NE(ended.output.find("images from the host"), std::string::npos) << ended.output;
+}
+
+TEST_F(OnEmulatedGpu, a_run_goes_on_from_its_checkpoint) {
+  const std::string words = "--device cuda --deterministic --communicator easgd --tau 2 --evaluate-every 0.5 ";
+  ASSERT_EQ(train(words + "--run-dir whole").code, 0);
+  ASSERT_EQ(train(words + "--run-dir cut --max-steps 6").code, 0);
+  const Ended ended = train(words + "--run-dir cut --resume");
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_EQ(place_.read("cut/model.safetensors"), place_.read("whole/model.safetensors"));
+}
+
+TEST_F(OnEmulatedGpu, more_ranks_than_gpus_are_refused) {
+  expect_refusal(train("--device cuda --transport threads --ranks 2"), 64, {"rank 1", "one GPU", "--share-gpu"});
+  if (has_mpirun()) expect_refusal(train("--device cuda", 2), 64, {"rank 1", "one GPU", "--share-gpu"});
+}
+
+TEST_F(OnEmulatedGpu, a_gpu_that_is_not_there_is_refused) {
+  expect_refusal(train("--device cuda --gpu 3"), 64, {"--gpu 3", "one GPU"});
+}
+
+TEST_F(OnEmulatedGpu, every_rank_takes_a_gpu_of_its_own) {
+  const Ended ended = train("--max-steps 2 --transport threads --ranks 2", 0, "EMULATED_CUDA_DEVICES=2");
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_NE(ended.output.find("cuda:0"), std::string::npos) << ended.output;
+  EXPECT_NE(ended.output.find("cuda:1"), std::string::npos) << ended.output;
+}
+
+TEST_F(OnEmulatedGpu, no_driver_and_no_gpu_are_told_apart) {
+  expect_refusal(train("--device cuda", 0, "EMULATED_CUDA_DEVICES=-1"), 71, {"driver", "--device cpu"});
+  expect_refusal(train("--device cuda", 0, "EMULATED_CUDA_DEVICES=0"), 71, {"sees none", "--device cpu"});
+  const Ended ended = train("--max-steps 2", 0, "EMULATED_CUDA_DEVICES=0");
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_NE(ended.output.find("sees none"), std::string::npos) << ended.output;
+}
+
+TEST_F(OnEmulatedGpu, out_of_memory_says_what_would_fit) {
+  expect_refusal(train("--device cuda --batch 90", 0, "EMULATED_CUDA_MEMORY=150000"), 71,
+                 {"out of memory on cuda:0", "are needed", "are free", "samples", "would fit"});
+}
+
+// Whatever call it is: one message, all ranks end.
+TEST_F(OnEmulatedGpu, a_device_that_fails_ends_all_ranks) {
+  for (const std::string call : {"cudaGraphLaunch:3:719", "cudaMemcpyAsync:30:700", "cudaEventSynchronize:9:719"}) {
+    SCOPED_TRACE(call);
+    for (const int ranks : {0, 2}) {
+      if (ranks > 0 && !has_mpirun()) continue;
+      const Ended ended =
+          train(std::string("--device cuda") + (ranks > 0 ? " --share-gpu" : ""), ranks, "EMULATED_CUDA_FAIL=" + call);
+      EXPECT_EQ(ended.code, 71) << ended.errors;
+      EXPECT_TRUE(ended.says("CUDA, cuda")) << ended.errors;
+    }
+  }
+}
+
+TEST_F(OnEmulatedGpu, a_loss_that_is_not_finite_ends_training) {
+  for (const std::string method : {"allreduce", "easgd"}) {
+    const Ended ended =
+        train("--device cuda --lr 9e5 --transport threads --ranks 2 --share-gpu --communicator " + method);
+    EXPECT_EQ(ended.code, 76) << method << ended.errors;
+    EXPECT_EQ(ended.messages().size(), 1u) << method << ended.errors;
+  }
+}
+
+TEST_F(OnEmulatedGpu, nccl_without_nccl_is_refused) {
+  if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
+  expect_refusal(train("--device cuda --transport nccl", 1), 78, {"NCCL"});
+  expect_refusal(train("--device cpu --transport nccl", 2), 64, {"nccl"});
+}
+
+}  // namespace
+}  // namespace eave
