@@ -13,6 +13,7 @@ DATA = {
     "lenet": ["--data", "synthetic"],
     "cifar7": ["--data", "synthetic", "--synthetic-size", "32", "--synthetic-channels", "3", "--crop", "28"],
     "resnet20": ["--data", "synthetic", "--synthetic-size", "32", "--synthetic-channels", "3"],
+    "resnet50": ["--data", "synthetic", "--synthetic-size", "224", "--synthetic-channels", "3"],
 }
 
 
@@ -26,12 +27,14 @@ def require(eave):
 
 
 def run(eave, ranks, model, batch, steps, words, log_every=1):
-    """The lines of metrics.jsonl, one thread per rank; no evaluation before the end."""
+    """The lines of metrics.jsonl, one thread per rank, on the CPU unless `words` say otherwise; no evaluation before the end."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["mpirun", "--oversubscribe", "-np", str(ranks), str(eave), "train", *DATA[model],
                    "--synthetic-samples", "4096", "--synthetic-test-samples", "64", "--model", model, "--batch", str(batch),
                    "--lr", "0.001", "--epochs", "1000000", "--max-steps", str(steps), "--log-every", str(log_every),
                    "--evaluate-every", "0", "--progress", "off", "--run-dir", folder, "--overwrite", *words]
+        if "--device" not in words:
+            command += ["--device", "cpu"]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
                        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
         ended = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -42,6 +45,11 @@ def run(eave, ranks, model, batch, steps, words, log_every=1):
 
 def step_lines(lines, rank=None):
     return [line for line in lines if line["type"] == "step" and rank in (None, line["rank"])]
+
+
+def commit():
+    ended = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], text=True, capture_output=True)
+    return ended.stdout.strip() or os.environ.get("EAVE_COMMIT", "unknown")  # where the tree was carried without its history
 
 
 def cpu_name():

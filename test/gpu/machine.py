@@ -1,0 +1,90 @@
+"""What this machine has: GPU, driver, compilers and libraries, with their versions."""
+import datetime
+import importlib.util
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+
+from record import ROOT
+
+
+def ask(*command):
+    """What a command prints; "" where it is missing or fails."""
+    if shutil.which(command[0]) is None:
+        return ""
+    ended = subprocess.run(command, capture_output=True, text=True)
+    return ended.stdout.strip() if ended.returncode == 0 else ""
+
+
+def first_line(text):
+    return text.splitlines()[0].strip() if text else ""
+
+
+def ask_gpu():
+    """Name, driver, capability such as "90", and memory of each GPU."""
+    lines = ask("nvidia-smi", "--query-gpu=name,driver_version,compute_cap,memory.total", "--format=csv,noheader")
+    rows = [[word.strip() for word in line.split(",")] for line in lines.splitlines()]
+    return [{"name": row[0], "driver": row[1], "architecture": row[2].replace(".", ""), "memory": row[3]}
+            for row in rows if len(row) == 4]
+
+
+def find_wheels():
+    """The folder of python3's packages of NVIDIA, or None."""
+    found = importlib.util.find_spec("nvidia")
+    return pathlib.Path(next(iter(found.submodule_search_locations))) if found and found.submodule_search_locations else None
+
+
+def wheel_root(package, header):
+    wheels = find_wheels()
+    folder = wheels / package if wheels else None
+    return folder if folder and (folder / "include" / header).exists() else None
+
+
+def find_runtime_libraries():
+    """Where cuDNN from a Python package finds, in another program than python3, what it opens by name (nvrtc)."""
+    wheels = find_wheels()
+    folders = [wheels / name / "lib" for name in ("cu13", "cuda_nvrtc", "cublas")] if wheels else []
+    return [str(folder) for folder in folders if folder.is_dir()]
+
+
+def version_in(header, pattern):
+    """The numbers that a header defines, joined by dots."""
+    found = re.findall(pattern, header.read_text(errors="replace")) if header.exists() else []
+    return ".".join(found[:3])
+
+
+def library_versions(cache):
+    """Of cuDNN and NCCL as the build found them."""
+    text = cache.read_text() if cache.exists() else ""
+    folders = dict(re.findall(r"^(cuDNN_INCLUDE_DIR|NCCL_INCLUDE_DIR):\w+=(.*)$", text, re.MULTILINE))
+    cudnn = pathlib.Path(folders.get("cuDNN_INCLUDE_DIR", "none")) / "cudnn_version.h"
+    nccl = pathlib.Path(folders.get("NCCL_INCLUDE_DIR", "none")) / "nccl.h"
+    return {"cudnn": version_in(cudnn, r"#define CUDNN_(?:MAJOR|MINOR|PATCHLEVEL)\s+(\d+)"),
+            "nccl": version_in(nccl, r"#define NCCL_(?:MAJOR|MINOR|PATCH)\s+(\d+)")}
+
+
+def commit():
+    """Of this tree; where it was carried without its history, the one that test/gpu/pack wrote down."""
+    carried = ROOT / os.environ.get("EAVE_GPU_PACK", ".gpu_pack") / "commit"
+    known = ask("git", "-C", str(ROOT), "describe", "--always", "--dirty")
+    return known or (carried.read_text().strip() if carried.exists() else "unknown")
+
+
+def describe():
+    """Everything that a reader of the record needs to know of the machine."""
+    torch = "import torch; print(torch.__version__, torch.version.cuda, torch.backends.cudnn.version())"
+    cpu = re.search(r"^model name\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": {"gpus": ask_gpu(), "cpu": cpu.group(1) if cpu else platform.machine(),
+                    "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
+                    "libc": " ".join(platform.libc_ver())},
+        "versions": {"compiler": first_line(ask("c++", "--version")),
+                     "nvcc": re.sub(r".*release ([\d.]+).*", r"\1", ask("nvcc", "--version"), flags=re.S),
+                     "cmake": first_line(ask("cmake", "--version")), "mpi": first_line(ask("mpirun", "--version")),
+                     "python": platform.python_version(), "pytorch": ask("python3", "-c", torch)},
+    }
