@@ -23,7 +23,8 @@ struct DenseShape {
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
   bool relu = false;
-  bool training = true;  // backward will be called
+  bool training = true;        // backward will be called
+  bool input_gradient = true;  // with d_input
 };
 
 struct Window {
@@ -45,7 +46,8 @@ struct ConvolutionShape {
   bool bias = true;
   bool relu = false;
   int pool = 0;
-  bool training = true;  // backward will be called
+  bool training = true;        // backward will be called
+  bool input_gradient = true;  // with d_input
   ImageShape convolved() const { return {window.rows(input.height), window.columns(input.width), outputs}; }
   ImageShape output() const;  // after pooling; incomplete windows at the right and bottom are dropped
 };

@@ -42,6 +42,13 @@ class LayerPlan {
   virtual void backward(const BackwardCall& call) = 0;
 };
 
+// What a layer is planned for.
+struct LayerUse {
+  std::int64_t samples = 0;
+  bool training = false;        // backward will be called too
+  bool input_gradient = false;  // and asked for d_input
+};
+
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -57,8 +64,7 @@ class Layer {
   virtual bool takes_two_gradients() const { return false; }
   // The output is the input in another shape: never planned.
   virtual bool is_view() const { return false; }
-  // `training`: backward will be called too.
-  virtual std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t samples, bool training) const = 0;
+  virtual std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const = 0;
 };
 
 // What a layer is made from.

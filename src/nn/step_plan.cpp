@@ -25,9 +25,10 @@ StepPlan::StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, b
       steps_(graph.nodes.size()),
       wants_gradient_(1, false) {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    steps_[i].work = graph.nodes[i].layer->plan(compute, samples, training);
-    scratch_size_ = std::max(scratch_size_, steps_[i].work->scratch_size());
     const Node& node = graph.nodes[i];
+    const bool input_gradient = training && wants_gradient_[static_cast<std::size_t>(node.source)];
+    steps_[i].work = node.layer->plan(compute, {samples, training, input_gradient});
+    scratch_size_ = std::max(scratch_size_, steps_[i].work->scratch_size());
     wants_gradient_.push_back(node.parameters_size > 0 || wants_gradient_[static_cast<std::size_t>(node.source)] ||
                               wants_gradient_[static_cast<std::size_t>(std::max(node.skip, 0))]);
   }

@@ -81,7 +81,7 @@ std::vector<ConvolutionShape> zoo_convolutions(std::int64_t samples) {
     for (const ImageShape& input : inputs_of(model)) {
       const Graph graph = build_graph(model_specification(model), input, 10);
       for (const Node& node : graph.nodes) {
-        if (!node.layer->is_view()) node.layer->plan(compute, samples, true);
+        if (!node.layer->is_view()) node.layer->plan(compute, {samples, true, true});
       }
     }
   }

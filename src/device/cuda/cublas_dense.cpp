@@ -17,7 +17,7 @@ CublasDense::CublasDense(const Context& context, const DenseShape& shape, bool b
   forward_ = libraries_.plan(context, forward_product(shape, bias, half_));
   if (!shape.training) return;
   to_weights_ = libraries_.plan(context, weights_product(shape, half_));
-  to_input_ = libraries_.plan(context, input_product(shape, half_));
+  if (shape.input_gradient) to_input_ = libraries_.plan(context, input_product(shape, half_));
 }
 
 // One piece: all that is done one after another takes the same place.
@@ -25,7 +25,8 @@ std::int64_t CublasDense::scratch_size() const {
   std::int64_t bytes = forward_->workspace_bytes();
   if (shape_.training) {
     const std::int64_t sums = bias_scratch(shape_.samples, shape_.outputs) * std::int64_t{sizeof(double)};
-    bytes = std::max({bytes, to_weights_->workspace_bytes(), to_input_->workspace_bytes(), bias_ ? sums : 0});
+    bytes = std::max(
+        {bytes, to_weights_->workspace_bytes(), to_input_ ? to_input_->workspace_bytes() : 0, bias_ ? sums : 0});
   }
   PieceLayout layout;
   layout.add(bytes);

@@ -53,7 +53,8 @@ CudnnConvolution<T>::CudnnConvolution(const Context& context, const ConvolutionS
   forward_ = libraries_.plan(context, describe_operation(ConvolutionTask::kForward, shape, kIsHalf<T>));
   if (shape.training) {
     to_weights_ = libraries_.plan(context, describe_operation(ConvolutionTask::kToWeights, shape, kIsHalf<T>));
-    to_input_ = libraries_.plan(context, describe_operation(ConvolutionTask::kToInput, shape, kIsHalf<T>));
+    if (shape.input_gradient)
+      to_input_ = libraries_.plan(context, describe_operation(ConvolutionTask::kToInput, shape, kIsHalf<T>));
     place_saved();
   }
   place_scratch();
@@ -80,8 +81,8 @@ void CudnnConvolution<T>::place_scratch() {
   PieceLayout backward;
   d_packed_ = backward.add(filter_.values() * std::int64_t{sizeof(T)});
   if (shape_.pool > 0) d_convolved_ = backward.add(convolved);
-  backward_workspace_ =
-      backward.add(std::max({to_weights_->workspace_bytes(), to_input_->workspace_bytes(), sums_bytes(shape_)}));
+  backward_workspace_ = backward.add(
+      std::max({to_weights_->workspace_bytes(), to_input_ ? to_input_->workspace_bytes() : 0, sums_bytes(shape_)}));
   scratch_size_ = std::max(scratch_size_, backward.floats());
 }
 
@@ -146,7 +147,9 @@ std::unique_ptr<LinearPlan> make_convolution(const Context& context, const Convo
   if (is_product(shape)) {
     const std::int64_t pixels = shape.samples * shape.input.height * shape.input.width;
     return std::make_unique<CublasDense>(
-        context, DenseShape{pixels, shape.input.channels, shape.outputs, shape.relu, shape.training}, shape.bias);
+        context,
+        DenseShape{pixels, shape.input.channels, shape.outputs, shape.relu, shape.training, shape.input_gradient},
+        shape.bias);
   }
   if (context.precision == Precision::kBf16) return std::make_unique<CudnnConvolution<Half>>(context, shape);
   return std::make_unique<CudnnConvolution<float>>(context, shape);

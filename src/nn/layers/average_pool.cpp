@@ -22,9 +22,9 @@ class AveragePool final : public Layer {
   AveragePool(const LayerText& text, const PoolShape& shape) : text_(text.text()), shape_(shape) {}
   std::string describe() const override { return text_; }
   ImageShape output() const override { return shape_.output(); }
-  std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t samples, bool) const override {
+  std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
     PoolShape shape = shape_;
-    shape.samples = samples;
+    shape.samples = use.samples;
     return std::make_unique<AveragePoolPlan>(compute, shape);
   }
 

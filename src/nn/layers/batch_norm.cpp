@@ -76,8 +76,8 @@ class BatchNorm final : public Layer {
     return relu_ = true;
   }
   bool takes_two_gradients() const override { return true; }
-  std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t samples, bool) const override {
-    const BatchNormShape shape{samples * shape_.height * shape_.width, shape_.channels, relu_};
+  std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
+    const BatchNormShape shape{use.samples * shape_.height * shape_.width, shape_.channels, relu_};
     return std::make_unique<BatchNormPlan>(compute, shape, parameters_, statistics_);
   }
 

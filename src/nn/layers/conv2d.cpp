@@ -51,10 +51,11 @@ class Convolution final : public Layer {
     fill_weights(key, double{1} * window.height * window.width * shape_.input.channels, part(parameters, tensors_[0]));
   }
   bool absorb(const LayerText& next) override;
-  std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t samples, bool training) const override {
+  std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
     ConvolutionShape shape = shape_;
-    shape.samples = samples;
-    shape.training = training;
+    shape.samples = use.samples;
+    shape.training = use.training;
+    shape.input_gradient = use.input_gradient;
     return std::make_unique<ConvolutionLayerPlan>(compute.plan_convolution(shape), tensors_);
   }
 

@@ -49,8 +49,9 @@ class Dense final : public Layer {
     ArgumentReader(next).finish();
     return relu_ = true;
   }
-  std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t samples, bool training) const override {
-    return std::make_unique<DensePlan>(compute.plan_dense({samples, inputs_, outputs_, relu_, training}), tensors_);
+  std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
+    return std::make_unique<DensePlan>(
+        compute.plan_dense({use.samples, inputs_, outputs_, relu_, use.training, use.input_gradient}), tensors_);
   }
 
  private:

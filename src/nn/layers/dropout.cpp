@@ -32,9 +32,9 @@ class Dropout final : public Layer {
     return text.str();
   }
   ImageShape output() const override { return shape_; }
-  std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t samples, bool) const override {
+  std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
     return std::make_unique<DropoutPlan>(
-        compute, DropoutShape{samples, shape_.size(), rate_, static_cast<std::uint32_t>(number_)});
+        compute, DropoutShape{use.samples, shape_.size(), rate_, static_cast<std::uint32_t>(number_)});
   }
 
  private:

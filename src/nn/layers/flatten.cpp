@@ -11,7 +11,7 @@ class Flatten final : public Layer {
   std::string describe() const override { return "flatten"; }
   ImageShape output() const override { return {1, 1, size_}; }
   bool is_view() const override { return true; }
-  std::unique_ptr<LayerPlan> plan(Compute&, std::int64_t, bool) const override {
+  std::unique_ptr<LayerPlan> plan(Compute&, const LayerUse&) const override {
     EAVE_CHECK(false, "a view has nothing to plan");
     return nullptr;
   }

@@ -21,7 +21,7 @@ class Relu final : public Layer {
   explicit Relu(ImageShape shape) : shape_(shape) {}
   std::string describe() const override { return "relu"; }
   ImageShape output() const override { return shape_; }
-  std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t, bool) const override {
+  std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse&) const override {
     return std::make_unique<ReluPlan>(compute);
   }
 

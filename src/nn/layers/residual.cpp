@@ -34,7 +34,7 @@ class Residual final : public Layer {
     ArgumentReader(next).finish();
     return relu_ = true;
   }
-  std::unique_ptr<LayerPlan> plan(Compute& compute, std::int64_t, bool) const override {
+  std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse&) const override {
     return std::make_unique<ResidualPlan>(compute, relu_);
   }
 
