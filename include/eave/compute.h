@@ -178,6 +178,8 @@ struct ImagePlacing {
   std::span<const float> mean, deviation;  // of each channel
 };
 
+inline constexpr std::int64_t kKeptLosses = 4;
+
 // Used by one thread at a time, the one that made it. Plans belong to the Compute that made them and must not outlive
 // it. What is called takes place in the order of its Device's queue.
 class Compute {
@@ -204,9 +206,12 @@ class Compute {
   virtual ConstSlice begin_pass(const PassKind& kind, const PassInputs& inputs) = 0;
   // What was called so far is on its way: others may ask the Device for what comes after.
   virtual void cut() = 0;
+  // Memory or plans that passes worked with are about to go. Between passes.
+  virtual void forget_passes() = 0;
   // Returns the ticket for the pass's loss.
   virtual std::int64_t end_pass() = 0;
-  // What softmax_cross_entropy found in that pass. Blocks until it is known; it is kept for the last two passes.
+  // What softmax_cross_entropy found in that pass. Blocks until it is known; those of the last kKeptLosses
+  // passes are kept.
   virtual LossSum loss(std::int64_t ticket) = 0;
 
   virtual void batch_norm_forward(const BatchNormShape& shape, const BatchNormForward& call) = 0;

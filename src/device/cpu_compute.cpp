@@ -49,14 +49,15 @@ class CpuCompute final : public Compute {
     inputs_ = &inputs.batch;
     seed_ = inputs.seed;
     loss_factor_ = inputs.loss_factor;
-    losses_[static_cast<std::size_t>(++ticket_ % 2)] = {};
+    losses_[static_cast<std::size_t>(++ticket_ % kKeptLosses)] = {};
     return inputs.batch.inputs;
   }
   void cut() override {}
+  void forget_passes() override {}
   std::int64_t end_pass() override { return ticket_; }
   LossSum loss(std::int64_t ticket) override {
-    EAVE_CHECK(ticket <= ticket_ && ticket > ticket_ - 2, "the loss of one of the last two passes");
-    return losses_[static_cast<std::size_t>(ticket % 2)];
+    EAVE_CHECK(ticket <= ticket_ && ticket > ticket_ - kKeptLosses, "the loss of one of the last passes");
+    return losses_[static_cast<std::size_t>(ticket % kKeptLosses)];
   }
 
   void batch_norm_forward(const BatchNormShape& shape, const BatchNormForward& call) override;
@@ -99,7 +100,7 @@ class CpuCompute final : public Compute {
   void softmax_cross_entropy(std::int64_t classes, ConstSlice logits, Slice d_logits) override {
     const auto totals = cpu::softmax_cross_entropy(logits.data(), inputs_->labels.data(), inputs_->samples, classes,
                                                    loss_factor_, d_logits.empty() ? nullptr : d_logits.data());
-    losses_[static_cast<std::size_t>(ticket_ % 2)] = {totals.loss, totals.correct};
+    losses_[static_cast<std::size_t>(ticket_ % kKeptLosses)] = {totals.loss, totals.correct};
   }
 
  private:
@@ -118,7 +119,7 @@ class CpuCompute final : public Compute {
   std::uint64_t seed_ = 0;
   float loss_factor_ = 0;
   std::int64_t ticket_ = 0;
-  std::array<LossSum, 2> losses_{};  // of the last two passes, by ticket
+  std::array<LossSum, kKeptLosses> losses_{};  // of the last passes, by ticket
 };
 
 void CpuCompute::Channels::fit(std::size_t channels) {

@@ -38,7 +38,7 @@ class DeviceCollectives {
   virtual void all_reduce_sum(int group, Slice values, DeviceTicket& ticket) = 0;
   virtual void broadcast(int group, Slice values, int root, DeviceTicket& ticket) = 0;
 
-  virtual bool has_failed() const noexcept = 0;  // nothing is in flight any more
+  virtual bool has_failed() const noexcept = 0;  // what is in flight is being ended
   virtual void check() const = 0;                // throws Error(kPeerLost), or kResource where this rank is to blame
 };
 

@@ -40,6 +40,12 @@ class ReadyParts {
 }  // namespace
 
 struct Model::State {
+  State(Graph a_graph, int a_classes, std::int64_t a_largest_batch, Compute& a_compute)
+      : graph(std::move(a_graph)), classes(a_classes), largest_batch(a_largest_batch), compute(&a_compute) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { compute->forget_passes(); }
+
   Graph graph;
   int classes;
   std::int64_t largest_batch;
@@ -76,6 +82,7 @@ StepPlan& Model::State::plan(std::int64_t samples, bool training) {
   if (found == nullptr) found = std::make_unique<StepPlan>(graph, *compute, samples, training);
   const auto size = static_cast<std::size_t>(found->arena_size());
   if (size > arena.size()) {
+    compute->forget_passes();
     arena = Buffer();  // the old one first: both at once could be too much
     arena = allocate_for(samples, size);
   }
@@ -96,7 +103,7 @@ void Model::State::check(const Batch& batch, ConstSlice parameters, ConstSlice s
 
 Model::Model(const std::string& specification, ImageShape input, int classes, std::int64_t largest_batch,
              Compute& compute)
-    : state_(new State{build_graph(specification, input, classes), classes, largest_batch, &compute, {}, {}}) {
+    : state_(new State(build_graph(specification, input, classes), classes, largest_batch, compute)) {
   if (largest_batch > 0) state_->plan(largest_batch, true);
 }
 

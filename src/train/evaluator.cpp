@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "eave/trainer.h"
@@ -85,6 +86,8 @@ void score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice
 void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationRecord& record) {
   std::vector<double> distances(static_cast<std::size_t>(workers_of(parts)));
   const double size = parts.replica.device.norm(center);
+  // A library's relu may make 0 of what is no number: then the loss alone does not tell.
+  if (!std::isfinite(size)) record.center.loss = std::numeric_limits<double>::quiet_NaN();
   if (is_worker(parts)) {
     distances[static_cast<std::size_t>(parts.transport.rank())] =
         parts.replica.device.distance(parts.replica.parameters.slice(), center) / (size > 0 ? size : 1);

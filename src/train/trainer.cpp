@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/number_text.h"
 #include "train/checkpoint.h"
@@ -14,6 +15,10 @@ namespace eave {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// How many steps a device that computes behind the host has before it, when the host asks what came of one.
+constexpr std::size_t kStepsAhead = 2;
+static_assert(kStepsAhead < kKeptLosses);
 
 // A step that the host is done with. The device may still be computing.
 struct Started {
@@ -31,7 +36,9 @@ class Loop {
         loader_(parts.data, parts.sampler,
                 {parts.augmentation, parts.replica.seed, parts.transport.rank(), plan.first_step, plan.steps}),
         log_(parts, plan, events, loader_),
-        runs_ahead_(parts.replica.device.kind() != DeviceKind::kCpu) {}
+        runs_ahead_(parts.replica.device.kind() != DeviceKind::kCpu) {
+    started_.reserve(kStepsAhead + 1);
+  }
 
   TrainingResult run() {
     try {
@@ -50,7 +57,7 @@ class Loop {
     for (std::int64_t index = plan_.first_step; index < plan_.steps; ++index) {
       run_step(index);
       if (!ends_part(index)) continue;
-      settle();
+      settle(0);
       log_.meet();
       if (index + 1 == plan_.steps) parts_.communicator.finish();
       log_.record();
@@ -78,22 +85,26 @@ class Loop {
     parts_.communicator.before_gradients(step);
     if (parts_.transport.rank() >= parts_.sampler.ranks()) return account(step, {});
     Started started{step, compute_gradients(batch, step)};
-    // A device that computes behind the host has its next step before the host asks what came of the last.
-    settle();
     if (!runs_ahead_ || parts_.communicator.wants_loss()) started.step.loss_sum = score(started).loss_sum;
     started.finite = apply_update(started.step);
-    started_ = started;
-    if (!runs_ahead_) settle();
+    started_.push_back(started);
+    settle(runs_ahead_ ? kStepsAhead : 0);
     if (plan_.slow_factor > 1) stretch(start, parts_.communicator.costs().seconds_waiting - waited);
     log_.glance();
   }
 
   Score score(const Started& started) { return parts_.replica.model.score(started.step.samples, started.ticket); }
 
-  // The account of the last step that was started: what came of it is known now.
-  void settle() {
-    if (!started_) return;
-    const Started started = *std::exchange(started_, std::nullopt);
+  // The accounts of the steps that were started, but for the last few: what came of them is known.
+  void settle(std::size_t rest) {
+    while (started_.size() > rest) {
+      const Started started = started_.front();
+      started_.erase(started_.begin());
+      settle(started);
+    }
+  }
+
+  void settle(const Started& started) {
     const Score score = this->score(started);
     if (started.finite && !started.finite->get()) {
       log_.tell_records();
@@ -195,7 +206,7 @@ class Loop {
   StepLog log_;
   const bool runs_ahead_;
   std::int64_t samples_ = 0;  // of all ranks, in the steps that were started
-  std::optional<Started> started_;
+  std::vector<Started> started_;
   EvaluationRecord evaluation_;
 };
 

@@ -1,4 +1,7 @@
 // Models on a GPU against the same models on the CPU.
+#include <cmath>
+#include <limits>
+
 #include "eave/model.h"
 #include "eave/optimizer.h"
 #include "test/communicator/worker.h"
@@ -43,6 +46,8 @@ class Trainee {
     return model_.score(batch.samples, ticket).loss_sum;
   }
   Score evaluate(const Batch& batch) { return model_.evaluate(batch, parameters_.slice(), statistics_.slice()); }
+
+  void spoil_first_weight() { device_.fill(parameters_.slice().first(1), std::numeric_limits<float>::quiet_NaN()); }
 
   std::vector<float> gradients() { return read(gradients_); }
   std::vector<float> parameters() { return read(parameters_); }
@@ -119,6 +124,38 @@ TEST_P(ModelOnGpu, evaluates_as_the_cpu_does) {
     if (precision == Precision::kFp32) {
       EXPECT_EQ(score.correct, expected.correct);
     }
+  }
+}
+
+// Training stops where a loss is not finite: a relu must not make 0 of what is no number.
+TEST_F(OnGpu, a_weight_that_is_no_number_shows_in_the_loss) {
+  const std::unique_ptr<Device> device = module_->open_device(0);
+  for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
+    for (const char* text :
+         {"flatten; dense 16; relu; dense classes", "conv2d 8 3x3; relu; max_pool 2; flatten; dense classes",
+          "conv2d 8 3x3; relu; conv2d 8 3x3; relu; flatten; dense classes"}) {
+      const std::unique_ptr<Compute> gpu = module_->make_compute(*device, {.precision = precision});
+      Trainee trainee(text, {13, 11, 3}, *gpu);
+      trainee.spoil_first_weight();
+      const TestBatch data({13, 11, 3}, 10, kBatch);
+      EXPECT_FALSE(std::isfinite(trainee.evaluate(data.batch).loss_sum)) << text;
+    }
+  }
+}
+
+// The copy that steps write beside the parameters goes with its compute, whatever comes to lie in its place.
+TEST_F(OnGpu, nothing_is_written_for_a_compute_that_is_gone) {
+  const std::unique_ptr<Device> device = module_->open_device(0);
+  Buffer parameters = device->allocate(1000), gradients = device->allocate(1000);
+  const TestBatch data({13, 11, 3}, 10, kBatch);
+  for (int round = 0; round < 3; ++round) {
+    {
+      const std::unique_ptr<Compute> gpu = module_->make_compute(*device, {.precision = Precision::kBf16});
+      gpu->begin_pass({.parameters = parameters.data(), .parameter_size = 1000}, {data.batch});
+      gpu->end_pass();
+    }
+    device->update_sgd(parameters.slice(), gradients.slice(), {}, {.step_scale = 0.1f}, nullptr);
+    device->wait();
   }
 }
 

@@ -6,93 +6,109 @@
 
 namespace eave::cuda {
 
-void CudaDevice::keep_half(const float* parameters, Half* half) {
-  if (parameters == parameters_ && half == half_) return;
+void CudaDevice::keep_half(ConstSlice parameters, Half* half) {
+  if (parameters.data() == parameters_.data() && parameters.size() == parameters_.size() && half == half_) return;
   parameters_ = parameters;
   half_ = half;
   half_is_fresh_ = false;
 }
 
+void CudaDevice::forget_half() { keep_half({}, nullptr); }
+
 Half* CudaDevice::half_of(Slice parameters) {
-  half_is_fresh_ = half_ != nullptr && parameters.data() == parameters_;
-  return half_is_fresh_ ? half_ : nullptr;
+  change(parameters);
+  const bool is_whole = parameters.data() == parameters_.data() && parameters.size() == parameters_.size();
+  if (!is_whole || half_ == nullptr) return nullptr;
+  half_is_fresh_ = true;
+  return half_;
+}
+
+void CudaDevice::change(ConstSlice written) {
+  const float* const end = parameters_.data() + parameters_.size();
+  if (written.data() < end && parameters_.data() < written.data() + written.size()) half_is_fresh_ = false;
 }
 
 void CudaDevice::fill(Slice values, float value) {
-  change();
+  change(values);
   cuda::fill(stream(), values, value);
 }
 void CudaDevice::scale(Slice values, float factor) {
-  change();
+  change(values);
   cuda::scale(stream(), values, factor);
 }
 void CudaDevice::add_scaled(Slice into, float factor, ConstSlice from) {
-  change();
+  change(into);
   cuda::add_scaled(stream(), into, factor, from);
 }
 
 void CudaDevice::update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
                             const Pull* pull) {
+  if (pull != nullptr) change(pull->center);
   cuda::update_sgd(stream(), parameters, gradients, velocity, step, pull, half_of(parameters));
 }
 
 void CudaDevice::update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
                               const Pull* pull) {
+  if (pull != nullptr) change(pull->center);
   cuda::update_adamw(stream(), parameters, gradients, first, second, step, pull, half_of(parameters));
 }
 
 void CudaDevice::pull_parameters(Slice parameters, const Pull& pull, const Ahead& ahead) {
+  change(pull.center);
   cuda::pull_parameters(stream(), parameters, pull, ahead, half_of(parameters));
 }
 
 void CudaDevice::write_difference(Slice difference, ConstSlice parameters, ConstSlice center, float factor,
                                   const Ahead& ahead) {
-  change();
+  change(difference);
   cuda::write_difference(stream(), difference, parameters, center, factor, ahead);
 }
 
 void CudaDevice::move_center(Slice center, ConstSlice sum) {
-  change();
+  change(center);
   cuda::move_center(stream(), center, sum);
 }
 
 void CudaDevice::move_center_and_follow(Slice center, ConstSlice sum, Slice parameters, float alpha,
                                         const Ahead& ahead) {
+  change(center);
   cuda::move_center_and_follow(stream(), center, sum, parameters, alpha, ahead, half_of(parameters));
 }
 
 void CudaDevice::step_outer(Slice center, Slice velocity, Slice mean, const OuterKernelStep& step) {
-  change();
+  change(center);
+  change(mean);
   cuda::step_outer(stream(), center, velocity, mean, step);
 }
 
 void CudaDevice::move_average(Slice average, Slice rest, ConstSlice values, float share, const Ahead& ahead) {
-  change();
+  change(average);
+  change(rest);
   cuda::move_average(stream(), average, rest, values, share, ahead);
 }
 
 void CudaDevice::write_iterate(Slice into, ConstSlice parameters, const Ahead& ahead) {
-  change();
+  change(into);
   cuda::write_iterate(stream(), into, parameters, ahead);
 }
 
 void CudaDevice::write_displacement(Slice message, ConstSlice parameters, const Ahead& ahead) {
-  change();
+  change(message);
   cuda::write_displacement(stream(), message, parameters, ahead);
 }
 
 void CudaDevice::write_parameters(Slice parameters, ConstSlice iterate, const Ahead& ahead) {
-  change();
+  change(parameters);
   cuda::write_parameters(stream(), parameters, iterate, ahead);
 }
 
 void CudaDevice::write_step(Slice into, ConstSlice parameters, ConstSlice gradients, float rate, float decay) {
-  change();
+  change(into);
   cuda::write_step(stream(), into, parameters, gradients, rate, decay);
 }
 
 void CudaDevice::subtract(Slice parameters, ConstSlice difference) {
-  change();
+  change(parameters);
   cuda::subtract(stream(), parameters, difference);
 }
 

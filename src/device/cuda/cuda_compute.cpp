@@ -46,6 +46,7 @@ class CudaCompute final : public Compute {
   }
   ~CudaCompute() override {
     recorder_.abandon();
+    device_.forget_half();
     static_cast<void>(cudaStreamSynchronize(stream()));
   }
 
@@ -71,6 +72,10 @@ class CudaCompute final : public Compute {
 
   ConstSlice begin_pass(const PassKind& kind, const PassInputs& inputs) override;
   void cut() override { recorder_.cut(); }
+  void forget_passes() override {
+    device_.wait();
+    recorder_.forget();
+  }
   std::int64_t end_pass() override {
     recorder_.end();
     return memory_.fetch_totals();
@@ -169,6 +174,7 @@ void CudaCompute<T>::reserve(const PassKind& kind, const Batch& batch, std::int6
   const auto grow = [&](Buffer& buffer, std::int64_t size) {
     if (static_cast<std::size_t>(size) <= buffer.size()) return;
     device_.wait();
+    device_.forget_half();
     buffer = Buffer();
     buffer = device_.allocate(static_cast<std::size_t>(size));
     moved = true;
@@ -201,9 +207,10 @@ ConstSlice CudaCompute<T>::begin_pass(const PassKind& kind, const PassInputs& in
 template <class T>
 void CudaCompute<T>::write_half_parameters(const PassKind& kind) {
   auto* half = reinterpret_cast<Half*>(half_parameters_.data());
-  device_.keep_half(kind.parameters, half);
+  const ConstSlice parameters(kind.parameters, static_cast<std::size_t>(kind.parameter_size));
+  device_.keep_half(parameters, half);
   if (device_.half_is_fresh()) return;
-  cast(stream(), ConstSlice(kind.parameters, static_cast<std::size_t>(kind.parameter_size)), half);
+  cast(stream(), parameters, half);
   device_.half_was_written();
 }
 

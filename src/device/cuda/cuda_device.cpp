@@ -47,7 +47,8 @@ class CudaCopies final : public CopyQueue {
   void write(Slice into, ConstSlice host) override { copy(into, host, cudaMemcpyHostToDevice); }
   void wait() override {
     EAVE_CUDA(cudaSetDevice(index_));
-    EAVE_CUDA(cudaStreamSynchronize(stream_.get()));
+    EAVE_CUDA(cudaEventRecord(done_.get(), stream_.get()));
+    await(done_.get());
   }
 
  private:
@@ -60,6 +61,7 @@ class CudaCopies final : public CopyQueue {
 
   int index_;
   Stream stream_;
+  Event done_ = make_event();
 };
 
 }  // namespace
@@ -91,7 +93,7 @@ class CudaDevice::Mark final : public DeviceMark {
   }
   void wait() override {
     EAVE_CUDA(cudaSetDevice(index_));
-    EAVE_CUDA(cudaEventSynchronize(event_.get()));
+    await(event_.get());
   }
 
  private:
@@ -110,7 +112,7 @@ class CudaDevice::Number final : public DeviceAnswer {
     EAVE_CUDA(cudaEventRecord(arrived_.get(), stream));
   }
   double value() {
-    EAVE_CUDA(cudaEventSynchronize(arrived_.get()));
+    await(arrived_.get());
     return *static_cast<double*>(on_host_.get());
   }
   bool get() override { return value() == 0; }  // of values that are not finite
@@ -133,6 +135,7 @@ CudaDevice::CudaDevice(int index) : index_(index) {
   EAVE_CUDA(cudaGetDeviceProperties(&properties, index));
   name_ = "cuda:" + std::to_string(index) + " " + properties.name;
   stream_ = make_stream();
+  done_ = make_event();
   scratch_ = device_bytes(kSumScratch * sizeof(double));
 }
 
@@ -141,7 +144,6 @@ CudaDevice::~CudaDevice() { static_cast<void>(cudaStreamSynchronize(stream_.get(
 
 Buffer CudaDevice::allocate(std::size_t size) {
   if (size == 0) return {};
-  change();
   void* memory = nullptr;
   const cudaError_t status = cudaMalloc(&memory, size * sizeof(float));
   if (status == cudaErrorMemoryAllocation) {
@@ -152,6 +154,7 @@ Buffer CudaDevice::allocate(std::size_t size) {
   }
   check_cuda(status, "cudaMalloc");
   Buffer buffer(static_cast<float*>(memory), size, [](float* data) noexcept { static_cast<void>(cudaFree(data)); });
+  change(buffer.slice());
   EAVE_CUDA(cudaMemsetAsync(memory, 0, size * sizeof(float), stream()));
   return buffer;
 }
@@ -195,16 +198,19 @@ void CudaDevice::read(ConstSlice from, Slice host) {
 void CudaDevice::write(Slice into, ConstSlice host) {
   require_equal(into, host);
   if (into.empty()) return;
-  change();
+  change(into);
   EAVE_CUDA(cudaMemcpyAsync(into.data(), host.data(), bytes_of(host), cudaMemcpyHostToDevice, stream()));
   wait();
 }
 
-void CudaDevice::wait() { EAVE_CUDA(cudaStreamSynchronize(stream())); }
+void CudaDevice::wait() {
+  EAVE_CUDA(cudaEventRecord(done_.get(), stream()));
+  await(done_.get());
+}
 
 // Whoever waits for it may write parameters.
 std::shared_ptr<DeviceMark> CudaDevice::mark() {
-  change();
+  half_is_fresh_ = false;
   const auto is_free = [](const std::shared_ptr<Mark>& mark) { return mark.use_count() == 1; };
   auto found = std::ranges::find_if(marks_, is_free);
   if (found == marks_.end()) found = marks_.insert(found, std::make_shared<Mark>(index_));
@@ -246,7 +252,7 @@ std::shared_ptr<DeviceAnswer> CudaDevice::all_finite(ConstSlice values) {
 void CudaDevice::copy(Slice into, ConstSlice from) {
   require_equal(into, from);
   if (into.empty()) return;
-  change();
+  change(into);
   EAVE_CUDA(cudaMemcpyAsync(into.data(), from.data(), bytes_of(from), cudaMemcpyDeviceToDevice, stream()));
 }
 

@@ -22,8 +22,9 @@ class CudaDevice final : public Device, public CollectiveDevice {
   int index() const { return index_; }
   cudaStream_t stream() const { return stream_.get(); }  // the queue
 
-  // From now on the optimizers' steps write these parameters as bfloat16 too, in the same pass.
-  void keep_half(const float* parameters, Half* half);
+  // From now on the optimizers' steps write these parameters as bfloat16 too, in the same pass. Until forget_half.
+  void keep_half(ConstSlice parameters, Half* half);
+  void forget_half();
   // Whether the copy is that of the parameters as they are: nothing was called since that may have changed them.
   bool half_is_fresh() const { return half_is_fresh_; }
   void half_was_written() { half_is_fresh_ = true; }
@@ -74,15 +75,16 @@ class CudaDevice final : public Device, public CollectiveDevice {
   class Mark;
   class Number;
 
-  Half* half_of(Slice parameters);           // nullptr: there is none
-  void change() { half_is_fresh_ = false; }  // before any call that may write parameters
-  std::shared_ptr<Number> free_number();     // one that nobody waits for
+  Half* half_of(Slice parameters);        // that is about to be written with them; nullptr: there is none
+  void change(ConstSlice written);        // before any other call that writes
+  std::shared_ptr<Number> free_number();  // one that nobody waits for
 
   int index_;
   std::string name_;
   Stream stream_;
-  DeviceBytes scratch_;  // of sums
-  const float* parameters_ = nullptr;
+  Event done_;
+  DeviceBytes scratch_;    // of sums
+  ConstSlice parameters_;  // that half_ is of
   Half* half_ = nullptr;
   bool half_is_fresh_ = false;
   std::vector<std::shared_ptr<Mark>> marks_;

@@ -1,10 +1,25 @@
 #include "device/cuda/library_handles.h"
 
+#include <dlfcn.h>
+
+#include <string>
+
 #include "device/cuda/autotune.h"
 #include "device/cuda/slice_pieces.h"
 
 namespace eave::cuda {
 namespace {
+
+// cuDNN has kernels compiled at run time by NVRTC, which looks for its own second library by name, without a path: it
+// is found where this module's libraries are, once it has been opened from here. Where it is not, the loader's own
+// places remain, and kernels that need no compiler.
+void open_runtime_compiler() {
+  int version = 0;
+  EAVE_CUDA(cudaRuntimeGetVersion(&version));
+  const std::string name =
+      "libnvrtc-builtins.so." + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  static_cast<void>(dlopen(name.c_str(), RTLD_LAZY | RTLD_GLOBAL));
+}
 
 constexpr std::size_t kCandidates = 8;
 
@@ -50,6 +65,7 @@ std::size_t find_fastest_plan(const Context& context, cublasLtHandle_t handle, c
 }  // namespace
 
 LibraryHandles::LibraryHandles(cudaStream_t stream) {
+  open_runtime_compiler();
   check_cudnn(cudnnCreate(&cudnn_), "cudnnCreate");
   try {
     check_cudnn(cudnnSetStream(cudnn_, stream), "cudnnSetStream");

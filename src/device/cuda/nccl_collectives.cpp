@@ -62,7 +62,7 @@ class NcclTicket final : public DeviceTicket {
 
 class NcclCollectives final : public DeviceCollectives {
  public:
-  NcclCollectives(int index, cudaStream_t computing, std::function<void()> before_each)
+  NcclCollectives(int index, cudaStream_t computing, std::function<void(ConstSlice)> before_each)
       : before_each_(std::move(before_each)),
         computing_(computing),
         stream_(make_urgent_stream()),
@@ -84,6 +84,7 @@ class NcclCollectives final : public DeviceCollectives {
   std::unique_ptr<DeviceTicket> make_ticket() override { return std::make_unique<NcclTicket>(computing_); }
 
   void all_reduce_sum(int group, Slice values, DeviceTicket& ticket) override {
+    before_each_(values);
     launch(group, ticket, "ncclAllReduce", [&](ncclComm_t communicator) {
       return ncclAllReduce(values.data(), values.data(), values.size(), ncclFloat32, ncclSum, communicator,
                            stream_.get());
@@ -91,6 +92,7 @@ class NcclCollectives final : public DeviceCollectives {
   }
 
   void broadcast(int group, Slice values, int root, DeviceTicket& ticket) override {
+    before_each_(values);
     launch(group, ticket, "ncclBroadcast", [&](ncclComm_t communicator) {
       return ncclBroadcast(values.data(), values.data(), values.size(), ncclFloat32, root, communicator, stream_.get());
     });
@@ -102,14 +104,13 @@ class NcclCollectives final : public DeviceCollectives {
  private:
   template <class Call>
   void launch(int group, DeviceTicket& ticket, const char* what, const Call& call) {
-    before_each_();
     auto& own = static_cast<NcclTicket&>(ticket);
     own.begin(stream_.get());
     communicators_.launch(group, what, std::cref(call));  // by reference: no copy, no allocation
     own.end(stream_.get());
   }
 
-  const std::function<void()> before_each_;
+  const std::function<void(ConstSlice)> before_each_;
   const cudaStream_t computing_;
   const Stream stream_;
   NcclCommunicators communicators_;  // leaves before its stream goes
@@ -131,7 +132,7 @@ std::string bus_id_of(int index) {
 }
 
 std::unique_ptr<DeviceCollectives> make_nccl_collectives(int index, cudaStream_t stream,
-                                                         std::function<void()> before_each) {
+                                                         std::function<void(ConstSlice)> before_each) {
   return std::make_unique<NcclCollectives>(index, stream, std::move(before_each));
 }
 

@@ -18,8 +18,8 @@ std::string nccl_library();
 std::string bus_id_of(int index);
 
 // For GPU `index` and the stream of its Device, whose thread calls this; the Device outlives them. `before_each` is
-// called before each operation.
+// called before each operation, with its values.
 std::unique_ptr<DeviceCollectives> make_nccl_collectives(int index, cudaStream_t stream,
-                                                         std::function<void()> before_each);
+                                                         std::function<void(ConstSlice)> before_each);
 
 }  // namespace eave::cuda

@@ -16,9 +16,11 @@ constexpr auto kJoinLimit = 120s;  // a node's start-up and first connections; t
 constexpr auto kLeaveLimit = 3s;   // then this rank leaves without the others' consent
 constexpr auto kWatchPeriod = 100ms;
 
-// Work is in the stream within some 50 us; connections that are made for it take some 100 ms.
-std::chrono::nanoseconds pause_after(std::chrono::steady_clock::duration waited) {
-  return std::clamp<std::chrono::nanoseconds>(waited / 8, 5us, 1ms);
+// Work is in the stream within some 50 us, as long as a sleep takes at least; connections that are made for it take
+// some 100 ms.
+void pause_after(std::chrono::steady_clock::duration waited) {
+  if (waited < 200us) return std::this_thread::yield();
+  std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(waited / 8, 5us, 1ms));
 }
 
 }  // namespace
@@ -96,7 +98,7 @@ ncclResult_t NcclCommunicators::settle(ncclComm_t communicator, std::optional<Cl
     }
     const Clock::time_point now = Clock::now();
     if (limit && now > *limit) return ncclInProgress;
-    std::this_thread::sleep_for(pause_after(now - start));
+    pause_after(now - start);
   }
 }
 
@@ -120,10 +122,11 @@ void NcclCommunicators::look_for_errors() {
 }
 
 void NcclCommunicators::fail(const Error& error) {
+  // Said first: as soon as it aborts, an operation counts as carried out, with half a sum.
   error_.emplace(error);
+  failed_.store(true, std::memory_order_release);
   for (ncclComm_t communicator : communicators_) static_cast<void>(ncclCommAbort(communicator));
   communicators_.clear();
-  failed_.store(true, std::memory_order_release);
 }
 
 void NcclCommunicators::take_leave(ncclComm_t communicator, Clock::time_point limit) {

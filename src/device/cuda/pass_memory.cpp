@@ -27,7 +27,7 @@ void PassMemory::send(const Batch& batch, const PassBlock& block) {
   const auto samples = static_cast<std::size_t>(batch.samples);
   EAVE_CHECK(samples <= samples_ && batch.inputs.size() <= inputs_.size(), "room was reserved");
   Slot& slot = slots_[static_cast<std::size_t>(passes_sent_++) % kSlots];
-  EAVE_CUDA(cudaEventSynchronize(slot.sent.get()));
+  await(slot.sent.get());
   auto* bytes = static_cast<char*>(slot.block.get());
   std::memcpy(bytes, &block, sizeof block);
   std::memcpy(bytes + sizeof block, batch.indices.data(), samples * sizeof(std::int64_t));
@@ -51,9 +51,9 @@ std::int64_t PassMemory::fetch_totals() {
 
 LossSum PassMemory::loss(std::int64_t ticket) const {
   EAVE_CHECK(ticket <= ticket_ && ticket > ticket_ - static_cast<std::int64_t>(kSlots),
-             "the loss of one of the last two passes");
+             "the loss of one of the last passes");
   const Slot& slot = slots_[static_cast<std::size_t>(ticket) % kSlots];
-  EAVE_CUDA(cudaEventSynchronize(slot.arrived.get()));
+  await(slot.arrived.get());
   const auto* totals = static_cast<const LossTotals*>(slot.totals.get());
   return {totals->loss, totals->correct};
 }

@@ -32,7 +32,7 @@ class PassMemory {
   LossSum loss(std::int64_t ticket) const;
 
  private:
-  static constexpr std::size_t kSlots = 2;
+  static constexpr std::size_t kSlots = kKeptLosses;
   // Pinned memory of one pass, free again once `passed`.
   struct Slot {
     HostBytes block;
