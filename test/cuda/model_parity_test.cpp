@@ -38,12 +38,17 @@ class Trainee {
   }
 
   double step(const Batch& batch, bool in_parts) {
+    return model_.score(batch.samples, start(batch, in_parts)).loss_sum;
+  }
+
+  // Returns the ticket of its loss.
+  std::int64_t start(const Batch& batch, bool in_parts) {
     std::function<void(Slice)> ready;
     if (in_parts) ready = [](Slice) {};
     const std::int64_t ticket =
         model_.train(batch, 5, parameters_.slice(), statistics_.slice(), gradients_.slice(), 1, ready);
     optimizer_->update(parameters_.slice(), gradients_.slice(), 0.01, std::nullopt);
-    return model_.score(batch.samples, ticket).loss_sum;
+    return ticket;
   }
   Score evaluate(const Batch& batch) { return model_.evaluate(batch, parameters_.slice(), statistics_.slice()); }
 
@@ -141,6 +146,23 @@ TEST_F(OnGpu, a_weight_that_is_no_number_shows_in_the_loss) {
       EXPECT_FALSE(std::isfinite(trainee.evaluate(data.batch).loss_sum)) << text;
     }
   }
+}
+
+// The host may be any number of steps ahead.
+TEST_F(OnGpu, steps_whose_losses_nobody_asks_for_are_the_same_steps) {
+  const std::unique_ptr<Device> device = module_->open_device(0);
+  const std::unique_ptr<Compute> gpu = module_->make_compute(*device, {.precision = Precision::kFp32});
+  const std::string model = "flatten; dense 16; relu; dropout 0.5; dense classes";
+  Trainee asked(model, {13, 11, 3}, *gpu), not_asked(model, {13, 11, 3}, *gpu);
+  for (int step = 0; step < 12; ++step) {
+    const TestBatch data({13, 11, 3}, 10, kBatch, kBatch * step, step);
+    asked.step(data.batch, false);
+  }
+  for (int step = 0; step < 12; ++step) {
+    const TestBatch data({13, 11, 3}, 10, kBatch, kBatch * step, step);
+    not_asked.start(data.batch, false);
+  }
+  EXPECT_EQ(not_asked.parameters(), asked.parameters());
 }
 
 // The copy that steps write beside the parameters goes with its compute, whatever comes to lie in its place.
