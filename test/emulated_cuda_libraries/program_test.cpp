@@ -68,6 +68,14 @@ TEST_F(OnEmulatedGpu, a_run_goes_on_from_its_checkpoint) {
   EXPECT_EQ(place_.read("cut/model.safetensors"), place_.read("whole/model.safetensors"));
 }
 
+TEST_F(OnEmulatedGpu, a_run_goes_on_on_another_device_but_not_in_another_precision) {
+  const std::string words = "--run-dir run --communicator easgd --tau 2 ";
+  ASSERT_EQ(train(words + "--device cuda --max-steps 4").code, 0);
+  expect_refusal(train(words + "--device cuda --precision bf16 --max-steps 6 --resume"), 78, {"--precision tf32"});
+  const Ended ended = train(words + "--device cpu --max-steps 8 --resume");
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+}
+
 TEST_F(OnEmulatedGpu, more_ranks_than_gpus_are_refused) {
   expect_refusal(train("--device cuda --transport threads --ranks 2"), 64, {"rank 1", "one GPU", "--share-gpu"});
   if (has_mpirun()) expect_refusal(train("--device cuda", 2), 64, {"rank 1", "one GPU", "--share-gpu"});
