@@ -1,5 +1,6 @@
 #include "bench/trainee.h"
 
+#include <array>
 #include <map>
 #include <numeric>
 
@@ -60,12 +61,12 @@ Trainee::Trainee(const std::string& name, std::int64_t batch, Compute& compute)
 }
 
 void Trainee::load_images() {
-  const auto channels = static_cast<std::size_t>(task_.shape.channels);
-  const std::vector<float> mean(channels, 0.5F), deviation(channels, 0.25F);
+  std::array<float, 256> table;  // mean 0.5, deviation 0.25
+  for (std::size_t value = 0; value < table.size(); ++value) table[value] = static_cast<float>(value) / 63.75F - 2;
+  const std::vector<std::array<float, 256>> tables(static_cast<std::size_t>(task_.shape.channels), table);
   ImagePlacing placing;
   placing.input = placing.output = task_.shape;
-  placing.mean = mean;
-  placing.deviation = deviation;
+  placing.tables = tables;
   images_ = compute_.load_images(std::ssize(labels_), placing, [](std::int64_t index, std::span<std::uint8_t> pixels) {
     RandomStream random({kSeed, Purpose::kTest, 1}, static_cast<std::uint64_t>(index));
     for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(random.below(256));

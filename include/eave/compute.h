@@ -7,6 +7,7 @@
 // layer are activations; what a layer saves is its own affair.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -167,15 +168,16 @@ class DeviceImages {
 };
 
 // What becomes of an image's bytes on the way to a model: a border of `pad` black pixels, a crop, maybe mirrored, and
-// (pixel / 255 − mean) / deviation by channel. `random`: where the crop stands and whether the image is mirrored (if
-// `flip`) follows from (seed, step, dataset index), as under Augmentation; else the crop is in the centre.
+// for each byte the number that its channel's table has for it. `random`: where the crop stands and whether the image
+// is mirrored (if `flip`) follows from (seed, step, dataset index), as under Augmentation; else the crop is in the
+// centre.
 struct ImagePlacing {
   ImageShape input, output;
   int pad = 0;
   bool flip = false;
   bool random = false;
   std::uint64_t seed = 0;
-  std::span<const float> mean, deviation;  // of each channel
+  std::span<const std::array<float, 256>> tables;  // of each channel
 };
 
 inline constexpr std::int64_t kKeptLosses = 4;
@@ -206,8 +208,8 @@ class Compute {
   virtual ConstSlice begin_pass(const PassKind& kind, const PassInputs& inputs) = 0;
   // What was called so far is on its way: others may ask the Device for what comes after.
   virtual void cut() = 0;
-  // Memory or plans that passes worked with are about to go. Between passes.
-  virtual void forget_passes() = 0;
+  // Memory or plans that passes worked with are about to go, maybe because the device has failed in one.
+  virtual void forget_passes() noexcept = 0;
   // Returns the ticket for the pass's loss.
   virtual std::int64_t end_pass() = 0;
   // What softmax_cross_entropy found in that pass. Blocks until it is known; those of the last kKeptLosses

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "eave/batch.h"
+#include "eave/compute.h"
 #include "eave/dataset.h"
 
 namespace eave {
@@ -20,6 +21,11 @@ struct Augmentation {
   // Throws Error(kConfiguration) when a number is negative or the crop is larger than the padded image.
   ImageShape output(ImageShape input) const;
 };
+
+// One of the split's sets, as Compute::load_images brings it to a device; its batches are then as those of the loaders
+// below. `random`: placed as in training, by `seed`, else as in evaluation. nullptr: it stays where it is.
+std::unique_ptr<DeviceImages> load_images(Compute& compute, const DataSplit& split, const Dataset& dataset,
+                                          const Augmentation& augmentation, bool random, std::uint64_t seed);
 
 // Prefetches `depth` batches. Owned by one thread, its consumer. Memory: depth + 1 batches of floats and one image;
 // nothing is allocated after construction but the sampler's permutation.

@@ -98,24 +98,11 @@ void TrainingJob::open_data() {
       sampling == Sampling::kStratified ? labels_of(*data_.train) : std::vector<std::int32_t>());
 }
 
-std::unique_ptr<DeviceImages> TrainingJob::load_images_of(const Dataset& dataset, bool random) {
-  ImagePlacing placing{dataset.shape(),
-                       augmentation_.output(dataset.shape()),
-                       augmentation_.pad,
-                       augmentation_.flip,
-                       random,
-                       static_cast<std::uint64_t>(values_.integer("seed", 0)),
-                       data_.mean,
-                       data_.deviation};
-  return device_.compute->load_images(dataset.size(), placing, [&](std::int64_t index, std::span<std::uint8_t> pixels) {
-    dataset.read(index, pixels);
-  });
-}
-
 // The test set too: evaluations come between steps.
 void TrainingJob::load_images() {
-  train_images_ = load_images_of(*data_.train, true);
-  test_images_ = load_images_of(*data_.test, false);
+  const auto seed = static_cast<std::uint64_t>(values_.integer("seed", 0));
+  train_images_ = eave::load_images(*device_.compute, data_, *data_.train, augmentation_, true, seed);
+  test_images_ = eave::load_images(*device_.compute, data_, *data_.test, augmentation_, false, seed);
   data_.train_images = train_images_.get();
   data_.test_images = test_images_.get();
 }

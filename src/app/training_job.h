@@ -38,7 +38,6 @@ class TrainingJob {
  private:
   void open_data();
   void load_images();
-  std::unique_ptr<DeviceImages> load_images_of(const Dataset& dataset, bool random);
   std::string describe_device() const;
   void build_model();
   void plan_steps();

@@ -23,7 +23,10 @@ class ImageWriter {
   ImageWriter(ImageShape input, const Augmentation& augmentation, const std::vector<float>& mean,
               const std::vector<float>& deviation);
 
+  using Table = std::array<float, 256>;  // what a channel's byte becomes
+
   ImageShape output() const { return output_; }
+  std::span<const Table> tables() const { return tables_; }
   Placing random(std::uint64_t seed, std::int64_t step, std::int64_t index) const;
   Placing centre() const;
   // `pixels` HWC bytes of the input shape, `values` HWC floats of the output shape: (pixel / 255 − mean) / deviation,
@@ -31,7 +34,6 @@ class ImageWriter {
   void write(std::span<const std::uint8_t> pixels, Placing placing, std::span<float> values) const;
 
  private:
-  using Table = std::array<float, 256>;
   void fill_border(float* row, int first, int last) const;
   void convert(const std::uint8_t* pixel, std::ptrdiff_t stride, int count, float* values) const;
 

@@ -81,6 +81,15 @@ std::int64_t largest_batch(const Sampler& sampler, int rank) {
 
 }  // namespace
 
+std::unique_ptr<DeviceImages> load_images(Compute& compute, const DataSplit& split, const Dataset& dataset,
+                                          const Augmentation& augmentation, bool random, std::uint64_t seed) {
+  const ImageWriter writer(dataset.shape(), augmentation, split.mean, split.deviation);
+  return compute.load_images(
+      dataset.size(),
+      {dataset.shape(), writer.output(), augmentation.pad, augmentation.flip, random, seed, writer.tables()},
+      [&](std::int64_t index, std::span<std::uint8_t> pixels) { dataset.read(index, pixels); });
+}
+
 // Slots form a ring. `produced` and `consumed` count steps; the consumer looks at slot consumed − 1, the thread writes
 // slot `produced`, so that depth + 1 slots never meet.
 struct Loader::State {

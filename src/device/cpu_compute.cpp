@@ -53,7 +53,7 @@ class CpuCompute final : public Compute {
     return inputs.batch.inputs;
   }
   void cut() override {}
-  void forget_passes() override {}
+  void forget_passes() noexcept override {}
   std::int64_t end_pass() override { return ticket_; }
   LossSum loss(std::int64_t ticket) override {
     EAVE_CHECK(ticket <= ticket_ && ticket > ticket_ - kKeptLosses, "the loss of one of the last passes");

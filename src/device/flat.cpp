@@ -21,11 +21,6 @@ void check_same_size(std::size_t a, std::size_t b) {
 
 }  // namespace
 
-void add(Slice into, ConstSlice from) {
-  check_same_size(into.size(), from.size());
-  view(into) += view(from);
-}
-
 void add_scaled(Slice into, float factor, ConstSlice from) {
   check_same_size(into.size(), from.size());
   view(into) += factor * view(from);
@@ -39,11 +34,6 @@ void copy(Slice into, ConstSlice from) {
 }
 
 void fill(Slice values, float value) { view(values) = value; }
-
-double dot(ConstSlice a, ConstSlice b) {
-  check_same_size(a.size(), b.size());
-  return (view(a).cast<double>() * view(b).cast<double>()).sum();
-}
 
 double norm(ConstSlice values) { return std::sqrt(view(values).cast<double>().square().sum()); }
 

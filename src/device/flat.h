@@ -6,13 +6,11 @@
 
 namespace eave::flat {
 
-void add(Slice into, ConstSlice from);                       // into += from
 void add_scaled(Slice into, float factor, ConstSlice from);  // into += factor · from
 void scale(Slice values, float factor);
 void copy(Slice into, ConstSlice from);
 void fill(Slice values, float value);
 
-double dot(ConstSlice a, ConstSlice b);
 double norm(ConstSlice values);               // Euclidean
 double distance(ConstSlice a, ConstSlice b);  // norm of a − b
 bool all_finite(ConstSlice values);

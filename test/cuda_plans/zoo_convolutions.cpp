@@ -36,7 +36,7 @@ class RecordingCompute final : public Compute {
   }
   ConstSlice begin_pass(const PassKind&, const PassInputs&) override { refuse(); }
   void cut() override { refuse(); }
-  void forget_passes() override {}
+  void forget_passes() noexcept override {}
   std::int64_t end_pass() override { refuse(); }
   LossSum loss(std::int64_t) override { refuse(); }
   void batch_norm_forward(const BatchNormShape&, const BatchNormForward&) override { refuse(); }

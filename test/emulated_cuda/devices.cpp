@@ -39,17 +39,22 @@ cudaError_t devices_status() {
 
 cudaError_t injected_failure(const char* call) {
   static auto* const calls = new std::map<std::string, long>;
+  static cudaError_t broken = cudaSuccess;
   const char* plan = std::getenv("EMULATED_CUDA_FAIL");
-  if (plan == nullptr) return cudaSuccess;
+  if (plan == nullptr || broken != cudaSuccess) return broken;
   const long count = ++(*calls)[call];
   std::istringstream parts(plan);
   for (std::string part; std::getline(parts, part, ',');) {
     std::istringstream words(part);
-    std::string name, which, error;
+    std::string name, which, error, lasting;
     std::getline(words, name, ':');
     std::getline(words, which, ':');
     std::getline(words, error, ':');
-    if (name == call && std::atol(which.c_str()) == count) return static_cast<cudaError_t>(std::atoi(error.c_str()));
+    std::getline(words, lasting, ':');
+    if (name != call || std::atol(which.c_str()) != count) continue;
+    const auto failure = static_cast<cudaError_t>(std::atoi(error.c_str()));
+    if (lasting == "lasting") broken = failure;
+    return failure;
   }
   return cudaSuccess;
 }

@@ -64,19 +64,10 @@ void Training::build(Transport& transport) {
 void Training::open_gpu() {
   gpu_ = setting_.module->open_device(0);
   compute_ = setting_.module->make_compute(*gpu_, {.precision = Precision::kFp32, .deterministic = true});
-  train_images_ = load_images(*data_.train, true);
-  test_images_ = load_images(*data_.test, false);
+  train_images_ = load_images(*compute_, data_, *data_.train, setting_.augmentation, true, setting_.seed);
+  test_images_ = load_images(*compute_, data_, *data_.test, setting_.augmentation, false, setting_.seed);
   data_.train_images = train_images_.get();
   data_.test_images = test_images_.get();
-}
-
-std::unique_ptr<DeviceImages> Training::load_images(const Dataset& dataset, bool random) {
-  const Augmentation& change = setting_.augmentation;
-  return compute_->load_images(
-      dataset.size(),
-      {dataset.shape(), change.output(dataset.shape()), change.pad, change.flip, random, setting_.seed, data_.mean,
-       data_.deviation},
-      [&](std::int64_t index, std::span<std::uint8_t> pixels) { dataset.read(index, pixels); });
 }
 
 Model Training::another_model() {

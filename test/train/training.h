@@ -87,7 +87,6 @@ class Training {
  private:
   void build(Transport& transport);
   void open_gpu();
-  std::unique_ptr<DeviceImages> load_images(const Dataset& dataset, bool random);
 
   TrainingSetting setting_;
   DataSplit data_;

@@ -18,7 +18,7 @@
 namespace eave::cuda {
 namespace {
 
-// 1 MiB: below it an exchange costs more for its start than for its bytes, and a part of a graph is launched for each.
+// 1 MiB, as the buckets that gradients are exchanged in by default: a part of a graph is launched for each.
 constexpr std::int64_t kSmallestPart = std::int64_t{1} << 18;
 
 PoolGeometry geometry(const PoolShape& s) {
@@ -72,8 +72,9 @@ class CudaCompute final : public Compute {
 
   ConstSlice begin_pass(const PassKind& kind, const PassInputs& inputs) override;
   void cut() override { recorder_.cut(); }
-  void forget_passes() override {
-    device_.wait();
+  void forget_passes() noexcept override {
+    static_cast<void>(cudaStreamSynchronize(stream()));
+    recorder_.abandon();
     recorder_.forget();
   }
   std::int64_t end_pass() override {

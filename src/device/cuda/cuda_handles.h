@@ -47,8 +47,8 @@ inline Event make_event() {
   return Event(event);
 }
 
-// Blocks until the event has come. What is about to come is looked for first: to fall asleep and be woken takes some
-// 50 us, as long as a step of a small network.
+// Blocks until the event has come. What is about to come is looked for first: to fall asleep and be woken may take as
+// long as a step of a small network (not measured on a GPU yet).
 void await(cudaEvent_t event);
 
 // Bytes on the device, or pinned on the host.

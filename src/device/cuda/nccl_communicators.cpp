@@ -16,8 +16,8 @@ constexpr auto kJoinLimit = 120s;  // a node's start-up and first connections; t
 constexpr auto kLeaveLimit = 3s;   // then this rank leaves without the others' consent
 constexpr auto kWatchPeriod = 100ms;
 
-// Work is in the stream within some 50 us, as long as a sleep takes at least; connections that are made for it take
-// some 100 ms.
+// Work is mostly in the stream at once, sooner than a sleep would end; connections that are made for it take far longer
+// (neither was measured yet).
 void pause_after(std::chrono::steady_clock::duration waited) {
   if (waited < 200us) return std::this_thread::yield();
   std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(waited / 8, 5us, 1ms));

@@ -33,7 +33,7 @@ class PassMemory {
 
  private:
   static constexpr std::size_t kSlots = kKeptLosses;
-  // Pinned memory of one pass, free again once `passed`.
+  // Pinned memory of one pass, free again once `sent`.
   struct Slot {
     HostBytes block;
     Buffer inputs;

@@ -26,7 +26,7 @@ class PassRecorder {
   void cut();
   void end();
   // Memory that recorded passes use has moved. Between passes.
-  void forget() { passes_.clear(); }
+  void forget() noexcept { passes_.clear(); }
   // After an exception in the middle of a pass: the stream takes calls again, and nothing is kept of it.
   void abandon() noexcept;
 

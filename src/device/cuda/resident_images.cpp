@@ -11,17 +11,9 @@ namespace {
 constexpr std::int64_t kPieceBytes = std::int64_t{16} << 20;
 
 Buffer make_tables(CudaDevice& device, const ImagePlacing& placing) {
-  const auto channels = static_cast<std::size_t>(placing.input.channels);
-  EAVE_CHECK(placing.mean.size() == channels && placing.deviation.size() == channels,
-             "one mean and deviation per channel");
+  EAVE_CHECK(std::ssize(placing.tables) == placing.input.channels, "a table for each channel");
   std::vector<float> values;
-  for (std::size_t channel = 0; channel < channels; ++channel) {
-    for (int value = 0; value < 256; ++value) {
-      const double scaled = value / 255.0;
-      values.push_back(
-          static_cast<float>((scaled - double{placing.mean[channel]}) / double{placing.deviation[channel]}));
-    }
-  }
+  for (const std::array<float, 256>& table : placing.tables) values.insert(values.end(), table.begin(), table.end());
   Buffer tables = device.allocate(values.size());
   device.write(tables.slice(), values);
   return tables;

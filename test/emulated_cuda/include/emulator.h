@@ -21,6 +21,7 @@
 //   EMULATED_CUDA_DEVICES   number of devices; 1. 0: cudaErrorNoDevice. -1: cudaErrorInsufficientDriver.
 //   EMULATED_CUDA_MEMORY    bytes of each device; 4 GiB.
 //   EMULATED_CUDA_FAIL      "cudaMalloc:3:2": the third call of cudaMalloc (counted from the start) returns error 2.
+//                           "cudaGraphLaunch:3:719:lasting": and so does every call after it, as on a GPU that fails.
 //                           Several, separated by commas. A kernel's launch is cudaLaunchKernel.
 // Threads of the host may call it at the same time: each call holds one lock, also while kernels run.
 #pragma once
