@@ -148,7 +148,7 @@ void AsyncCenter::begin(const ReplicaView& replica) {
   message_ = replica.device->allocate(size);
   if (replica.device->kind() != DeviceKind::kCpu) shown_ = replica.device->allocate(size);
   for (std::size_t i = 0; i < vectors_.count; ++i) {
-    snapshots_[i] = Buffer(size);
+    snapshots_[i] = replica.device->allocate_for_host(size);
     if (i < vectors_.equal) replica.device->read(replica.parameters, snapshots_[i].slice());
   }
   for (std::size_t shard = 0; shard < layout_->shards(); ++shard) {
@@ -174,7 +174,7 @@ void AsyncCenter::wait_in(const std::function<void()>& collective) {
 void AsyncCenter::open_center() {
   std::vector<ConstSlice> vectors;
   for (const Buffer& snapshot : snapshots_) vectors.push_back(snapshot.slice());
-  shards_ = std::make_unique<CenterShards>(*layout_, transport_.rank(), vectors, rule_, order());
+  shards_ = std::make_unique<CenterShards>(*layout_, transport_.rank(), *replica_.device, vectors, rule_, order());
   wait_in([this] { transport_.serve(shards_.get()); });
 }
 

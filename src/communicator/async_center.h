@@ -37,7 +37,7 @@ std::string describe_async(const AsyncSettings& settings);
 
 // Every rank is a worker and keeps shards of the center, or the last --center-ranks keep them all and do not train. A
 // worker exchanges every tau steps, at its own pace: it sends its message, a request per shard, and gets each shard's
-// reply in its place. The center lies in the owners' host memory whatever their device.
+// reply in its place. The center lies in the owners' host memory whatever their device (pinned where that is a GPU).
 class AsyncCenter : public Communicator {
  public:
   void begin(const ReplicaView& replica) override;

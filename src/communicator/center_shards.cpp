@@ -12,12 +12,12 @@ constexpr std::int64_t kMostStale = 1000;
 
 }  // namespace
 
-CenterShards::CenterShards(const CenterLayout& layout, int rank, const std::vector<ConstSlice>& vectors,
+CenterShards::CenterShards(const CenterLayout& layout, int rank, Device& device, const std::vector<ConstSlice>& vectors,
                            CenterRule rule, const ExchangeOrder& order)
     : rule_(std::move(rule)), order_(order), first_(layout.first_kept(rank)), shards_(layout.count_kept(rank)) {
   const Range kept = layout.kept(rank);
   for (const ConstSlice vector : vectors) {
-    kept_.emplace_back(kept.size);
+    kept_.push_back(device.allocate_for_host(kept.size));
     std::ranges::copy(cut(vector, kept), kept_.back().data());
     for (std::size_t i = 0; i < shards_.size(); ++i) {
       const Range shard = layout.shard(first_ + i);

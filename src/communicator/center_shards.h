@@ -31,9 +31,9 @@ struct ExchangeOrder {
 // Called by the transport, one call at a time. Everything else only while no worker has a request in flight.
 class CenterShards final : public Service {
  public:
-  // `vectors` are as large as the parameters; the kept parts are copied.
-  CenterShards(const CenterLayout& layout, int rank, const std::vector<ConstSlice>& vectors, CenterRule rule,
-               const ExchangeOrder& order);
+  // `vectors` are as large as the parameters; the kept parts are copied, to host memory that `device` copies fast.
+  CenterShards(const CenterLayout& layout, int rank, Device& device, const std::vector<ConstSlice>& vectors,
+               CenterRule rule, const ExchangeOrder& order);
 
   bool answer(int from, std::int64_t key, Slice values) override;
 
