@@ -68,7 +68,7 @@ struct ServiceRequest {
 // Values lie in the host's memory, or in that of the device that is attached: each address tells. An operation on
 // values in a device's memory begins when all has taken place there that was called before the operation. When it is
 // done they are on the device, for all that is called afterwards.
-//     loopback, threads, mpi   go through pinned host memory in pieces, copies and messages at the same time. The bits
+//     loopback, threads, mpi…  go through pinned host memory in pieces, copies and messages at the same time. The bits
 //                              are those of host memory. Ranks may have devices of different kinds.
 //     nccl                     sums and broadcasts on the device, in its own queue. Everything in host memory and all
 //                              requests go by mpi.
@@ -90,9 +90,11 @@ class Transport {
   virtual void detach() noexcept = 0;
 
   // In place: each element becomes the sum over ranks, added up in rank order in float32. So the result is
-  // bit-identical on all ranks, from run to run, and between transports. `nccl` in a device's memory: bit-identical on
-  // all ranks, in an order of NCCL's choice, the same from run to run on the same machines. On all ranks the values
-  // lie in a device's memory then, or on all in the host's.
+  // bit-identical on all ranks, from run to run, and between transports. Two add up otherwise, on all ranks alike:
+  //     mpi    where several hosts have several ranks each: in rank order within each host, then the hosts' sums in the
+  //            order of their lowest ranks. `mpi-flat` keeps to rank order there.
+  //     nccl   in a device's memory: in an order of NCCL's choice, the same from run to run on the same machines. On
+  //            all ranks the values lie in a device's memory then, or on all in the host's.
   //
   // `ranks`: collective among these alone (empty: all), the same ascending list on each, with this rank in it; anything
   // else throws Error. It stays alive until done. Groups without a common rank do not wait for each other; ranks that
@@ -192,9 +194,10 @@ std::unique_ptr<Transport> make_nccl_transport(Transport& inner, NcclUse use);
 struct TransportKind {
   std::string name;
   std::string summary;
+  bool is_launched;  // its ranks are processes that an MPI launcher starts
   // Runs `body` once per rank of this process, each time with its own Transport, and returns the process's exit code
   // when all are through. `loopback`: one rank. `threads`: `ranks` ranks, each on a thread (rank 0 on the caller's).
-  // `mpi`, `nccl`: the rank that the launcher made this process; `ranks` is ignored (0). May be called once per process
+  // Launched ones: the rank that the launcher made this process; `ranks` is ignored (0). May be called once per process
   // for one of them.
   //
   // An Error that escapes `body` on some rank is printed to stderr as "eave: rank 1 on host: text" (one rank: "eave:

@@ -89,6 +89,14 @@ int run_ranks(const std::string& transport, int ranks, const std::function<void(
   return kind->run(ranks, body);
 }
 
+void refuse_launcher(const std::string& transport) {
+  const auto is_launched = [&](const auto& kind) { return kind.is_launched && kind.name == transport; };
+  if (transport == "auto" || std::ranges::any_of(transport_kinds(), is_launched) || !started_by_launcher()) return;
+  throw Error(ExitCode::kUsage, "--transport " + transport +
+                                    " under an MPI launcher: each of its ranks would run by itself; leave out "
+                                    "--transport, or start eave without the launcher");
+}
+
 int run_once(const std::string& command, const std::function<void()>& action) {
   return run_ranks("auto", 0, [&](Transport& transport) {
     require_same_intent(transport, {{"command", command}});

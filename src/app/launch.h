@@ -15,6 +15,10 @@ namespace eave {
 // returns the process's exit code. See TransportKind::run for how errors are reported.
 int run_ranks(const std::string& transport, int ranks, const std::function<void(Transport&)>& body);
 
+// Under a launcher each process would run the whole job on its own, and all would write to the same places: throws
+// Error(kUsage) where the named transport starts its ranks itself.
+void refuse_launcher(const std::string& transport);
+
 // Runs `action` on rank 0 of the job alone: for what is printed once. `command` says what is run, as it was typed.
 int run_once(const std::string& command, const std::function<void()>& action);
 

@@ -257,7 +257,7 @@ Intent intent_of(const CommandLine& line, const OptionValues& values) {
 
 void train_on(Transport& bare, const CommandLine& line, const OptionValues& values) {
   require_same_intent(bare, intent_of(line, values));
-  // First of all, as a rank that refuses its options does: refuse_to_run.
+  // First of all, as in refuse_to_run.
   agree(bare, [&] { check_outputs(values); });
   const DevicePlan device = choose_device(bare, values);
   std::unique_ptr<Transport> nccl;
@@ -268,13 +268,6 @@ void train_on(Transport& bare, const CommandLine& line, const OptionValues& valu
   const std::unique_ptr<Transport> shaped = shape(link, values);
   const std::unique_ptr<CountingTransport> counting = make_counting_transport(shaped ? *shaped : link);
   TrainingRun(line, values, *counting, device).run();
-}
-
-// Under mpirun each process would train on its own, and all would write to the same places.
-void refuse_launcher(const std::string& transport) {
-  if (transport == "auto" || transport == "mpi" || transport == "nccl" || !started_by_launcher()) return;
-  throw Error(ExitCode::kUsage, "--transport " + transport + " under an MPI launcher: each of its ranks would train " +
-                                    "by itself; leave out --transport, or start eave without the launcher");
 }
 
 }  // namespace

@@ -48,6 +48,6 @@ int run_loopback(int, const std::function<void(Transport&)>& body) {
 
 }  // namespace
 
-TransportKind describe_transport_loopback() { return {"loopback", "one rank by itself", run_loopback}; }
+TransportKind describe_transport_loopback() { return {"loopback", "one rank by itself", false, run_loopback}; }
 
 }  // namespace eave

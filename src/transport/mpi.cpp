@@ -1,100 +1,15 @@
 // Ranks as processes that an MPI launcher started.
-#include <mpi.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <memory>
-#include <thread>
-
-#include "eave/transport.h"
-#include "transport/background.h"
-#include "transport/failure.h"
-#include "transport/mpi_check.h"
-#include "transport/mpi_wire.h"
+#include "transport/mpi_job.h"
 
 namespace eave {
 namespace {
 
-constexpr std::chrono::milliseconds kTurn{250};  // ending all ranks takes some 50 ms
-constexpr int kMostTurns = 6;
-
-// Under another MPI's launcher each process takes itself for the only rank of a job of its own. They all say so alike.
-void check_launcher(int size) {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-    const char* launched = std::getenv(name);
-    if (!launched || std::atoi(launched) == size) continue;
-    throw AgreedError(ExitCode::kPeerLost, std::string("the launcher started ") + launched + " ranks (" + name +
-                                               "), but MPI finds " + std::to_string(size) +
-                                               ": start eave with the mpirun of the MPI that it was built with, or in "
-                                               "Slurm with srun --mpi=pmix");
-  }
-}
-
-int rank_by_launcher() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
-    if (const char* rank = std::getenv(name)) return std::atoi(rank);
-  return 0;
-}
-
-// From MPI_Init to MPI_Finalize, both in the thread that calls start and finish.
-class MpiSession {
- public:
-  void start() {
-    int provided = MPI_THREAD_SINGLE, size = 0;
-    EAVE_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
-    EAVE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    if (provided < MPI_THREAD_SERIALIZED)
-      throw Error(
-          ExitCode::kResource,
-          "this MPI does not let a thread other than the first call it (MPI_THREAD_SERIALIZED): use an MPI that "
-          "was built with threads");
-    EAVE_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &communicator_));
-    EAVE_MPI(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN));
-    EAVE_MPI(MPI_Comm_size(communicator_, &size));
-    check_launcher(size);
-  }
-  void finish() {  // collective
-    EAVE_MPI(MPI_Comm_free(&communicator_));
-    EAVE_MPI(MPI_Finalize());
-  }
-  MPI_Comm communicator() const { return communicator_; }
-
- private:
-  MPI_Comm communicator_ = MPI_COMM_NULL;
-};
-
-// Prints what escaped `body` and returns the exit code. When only this rank knows of it, ends all others and does not
-// return.
-int run_rank(Transport& transport, const std::function<void(Transport&)>& body) {
-  const std::optional<Failure> failure = failure_of([&] { body(transport); });
-  if (!failure) return 0;
-  // Ranks often fail alike at the same moment: the lowest speaks, and has ended the others before it is their turn.
-  if (!failure->agreed) std::this_thread::sleep_for(kTurn * std::min(transport.rank(), kMostTurns));
-  if (!failure->agreed || transport.rank() == 0) print_failure(*failure, transport.rank(), transport.size());
-  if (!failure->agreed) transport.abort(failure->code);
-  return static_cast<int>(failure->code);
-}
-
-int run_mpi(int, const std::function<void(Transport&)>& body) {
-  int code = 0;
-  const std::optional<Failure> failure = failure_of([&] {
-    MpiSession session;
-    session.start();
-    {
-      BackgroundTransport transport(std::make_unique<MpiWire>(session.communicator()));
-      code = run_rank(transport, body);
-    }
-    session.finish();
-  });
-  if (!failure) return code;
-  if (!failure->agreed || rank_by_launcher() == 0) print_failure(*failure, rank_by_launcher(), 2);
-  // Not by return: ending in good order would wait for the others in MPI, which wait for this rank.
-  std::_Exit(static_cast<int>(failure->code));
-}
+int run_mpi(int, const std::function<void(Transport&)>& body) { return run_mpi_job(body, MpiSums::kByHost); }
 
 }  // namespace
 
-TransportKind describe_transport_mpi() { return {"mpi", "ranks that mpirun or srun started", run_mpi}; }
+TransportKind describe_transport_mpi() {
+  return {"mpi", "ranks that mpirun or srun started; sums within each host first, then between hosts", true, run_mpi};
+}
 
 }  // namespace eave

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 namespace eave {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 enum Tag { kScatter = 1, kGather, kLength, kText };
 
 constexpr std::size_t kInFlightBytes = std::size_t{1} << 24;
+constexpr std::size_t kMostSlots = 16;
 
 void add(const float* values, float* sum, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) sum[i] += values[i];
@@ -27,102 +29,131 @@ Slice part_of(Slice segment, int number, int parts) {
 
 }  // namespace
 
-MpiWire::MpiWire(MPI_Comm communicator, std::size_t part)
+MpiWire::MpiWire(MPI_Comm communicator, std::size_t part, std::vector<int> hosts)
     : messages_(communicator), server_(messages_), requester_(messages_, server_), part_(part) {
+  if (!hosts.empty()) levels_.emplace(std::move(hosts), rank());
   all_.resize(static_cast<std::size_t>(size()));
   std::iota(all_.begin(), all_.end(), 0);
   const std::size_t slot_bytes = part_ * all_.size() * sizeof(float);
-  slots_.resize(std::clamp(kInFlightBytes / slot_bytes, std::size_t{2}, std::size_t{16}));
+  slots_.resize(std::clamp(kInFlightBytes / slot_bytes, std::size_t{2}, kMostSlots));
 }
 
 MpiWire::Team MpiWire::team_of(std::span<const int> ranks) const {
   if (ranks.empty()) ranks = all_;
-  return {ranks, static_cast<int>(std::ranges::lower_bound(ranks, rank()) - ranks.begin())};
+  const auto place = static_cast<int>(std::ranges::find(ranks, rank()) - ranks.begin());
+  return {ranks, place, static_cast<int>(ranks.size())};
 }
 
-template <class Scatter, class Combine, class Gather>
-void MpiWire::in_segments(Slice values, int parts, Scatter start_scatter, Combine combine, Gather start_gather) {
+// A segment's next phase begins some segments later, when what its last phase asked for is likely to have come.
+template <class... Phases>
+void MpiWire::in_segments(Slice values, int parts, Phases... phases) {
+  constexpr std::size_t last = sizeof...(Phases) - 1;
   const std::size_t length = part_ * static_cast<std::size_t>(parts);
-  const std::size_t count = (values.size() + length - 1) / length, ahead = slots_.size() - 1;
-  const auto segment = [&](std::size_t k) {
-    return values.subspan(k * length, std::min(length, values.size() - k * length));
+  const std::size_t count = (values.size() + length - 1) / length, lag = (slots_.size() - 1) / last;
+  const auto act = [&](std::size_t number, std::size_t phase, auto& start) {
+    if (number < phase * lag || number - phase * lag >= count) return;
+    const std::size_t k = number - phase * lag;
+    Slot& slot = slots_[k % slots_.size()];
+    if (phase > 0) wait_for(slot[phase - 1].requests);
+    wait_for(slot[phase].requests);  // of the segment that had this slot before
+    start(values.subspan(k * length, std::min(length, values.size() - k * length)), slot);
   };
-  const auto slot = [this](std::size_t k) -> Slot& { return slots_[k % slots_.size()]; };
-  for (std::size_t k = 0; k < count + ahead; ++k) {
-    if (k < count) start_scatter(segment(k), slot(k));
-    if (k < ahead) continue;
-    const std::size_t next = k - ahead;
-    wait_for(slot(next).scattering);
-    combine(segment(next), slot(next));
-    wait_for(slot(next).gathering);
-    start_gather(segment(next), slot(next));
+  for (std::size_t number = 0; number < count + last * lag; ++number) {
+    std::size_t phase = 0;
+    (act(number, phase++, phases), ...);
   }
-  for (Slot& each : slots_) wait_for(each.gathering);
+  for (Slot& slot : slots_)
+    for (Stage& stage : slot) wait_for(stage.requests);
 }
 
 void MpiWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
   const Team team = team_of(ranks);
   if (team.size() == 1) return;
+  if (levels_ && levels_->arrange(team.ranks)) return all_reduce_by_host(values);
   in_segments(
-      values, team.size(), [&](Slice segment, Slot& slot) { scatter(segment, team, slot); },
-      [&](Slice segment, Slot& slot) { sum(segment, team, slot); },
-      [&](Slice segment, Slot& slot) { gather(segment, team, -1, slot); });
+      values, team.size(), [&](Slice segment, Slot& slot) { scatter(segment, team, slot[0]); },
+      [&](Slice segment, Slot& slot) {
+        sum(segment, team, slot[0]);
+        gather(segment, team, -1, slot[1]);
+      });
+}
+
+void MpiWire::all_reduce_by_host(Slice values) {
+  Team within = team_of(levels_->within());
+  within.owners = levels_->owners();
+  const Team across = within.owns() ? team_of(levels_->across()) : Team{};
+  const auto mine = [&](Slice segment) { return part_of(segment, within.place, within.owners); };
+  in_segments(
+      values, within.owners * levels_->hosts(), [&](Slice segment, Slot& slot) { scatter(segment, within, slot[0]); },
+      [&](Slice segment, Slot& slot) {
+        if (!within.owns()) return;
+        sum(segment, within, slot[0]);
+        scatter(mine(segment), across, slot[1]);
+      },
+      [&](Slice segment, Slot& slot) {
+        if (!within.owns()) return;
+        sum(mine(segment), across, slot[1]);
+        gather(mine(segment), across, -1, slot[2]);
+      },
+      [&](Slice segment, Slot& slot) { gather(segment, within, -1, slot[3]); });
 }
 
 void MpiWire::broadcast(Slice values, int root) {
   const Team team = team_of({});
   in_segments(
-      values, team.size(), [&](Slice segment, Slot& slot) { hand_out(segment, root, slot); }, [](Slice, Slot&) {},
-      [&](Slice segment, Slot& slot) { gather(segment, team, root, slot); });
+      values, team.size(), [&](Slice segment, Slot& slot) { hand_out(segment, team, root, slot[0]); },
+      [&](Slice segment, Slot& slot) { gather(segment, team, root, slot[1]); });
 }
 
 // `root` sends every rank its part.
-void MpiWire::hand_out(Slice segment, int root, Slot& slot) {
-  const auto part = [&](int rank_of_part) { return part_of(segment, rank_of_part, size()); };
+void MpiWire::hand_out(Slice segment, const Team& team, int root, Stage& stage) {
+  const auto part = [&](int place) { return part_of(segment, place, team.size()); };
   const std::lock_guard lock(messages_.in_mpi());
-  if (rank() != root) return receive(std::as_writable_bytes(part(rank())), root, kScatter, slot.scattering);
-  for (int peer : all_)
-    if (peer != root) send(std::as_bytes(part(peer)), peer, kScatter, slot.scattering);
+  if (rank() != root) return receive(std::as_writable_bytes(part(rank())), root, kScatter, stage.requests);
+  for (int peer : team.ranks)
+    if (peer != root) send(std::as_bytes(part(peer)), peer, kScatter, stage.requests);
 }
 
-// Sends every other its part of this rank's segment, and receives the others' share of the own part one behind the
+// Sends every owner its part of this rank's segment, and receives the others' share of the own part one behind the
 // other.
-void MpiWire::scatter(Slice segment, const Team& team, Slot& slot) {
-  const std::size_t mine = part_of(segment, team.place, team.size()).size();
-  std::vector<float>& received = slot.received;
+void MpiWire::scatter(Slice segment, const Team& team, Stage& stage) {
+  const std::size_t mine = team.owns() ? part_of(segment, team.place, team.owners).size() : 0;
+  std::vector<float>& received = stage.received;
   received.resize(std::max(received.size(), mine * static_cast<std::size_t>(team.size() - 1)));
   const std::lock_guard lock(messages_.in_mpi());
   std::size_t at = 0;
   for (int peer : team.ranks) {
     if (peer == rank()) continue;
-    receive(std::as_writable_bytes(Slice(received).subspan(at, mine)), peer, kScatter, slot.scattering);
+    receive(std::as_writable_bytes(Slice(received).subspan(at, mine)), peer, kScatter, stage.requests);
     at += mine;
   }
   for (int step = 1; step < team.size(); ++step) {  // starting behind itself, so that not all send to the first first
     const int place = (team.place + step) % team.size();
-    send(std::as_bytes(part_of(segment, place, team.size())), team.rank_at(place), kScatter, slot.scattering);
+    if (place >= team.owners) continue;
+    send(std::as_bytes(part_of(segment, place, team.owners)), team.rank_at(place), kScatter, stage.requests);
   }
 }
 
-// In rank order: ((x0 + x1) + x2) + …, so this rank's own part stands at its place in the row, not first.
-void MpiWire::sum(Slice segment, const Team& team, Slot& slot) {
-  const Slice mine = part_of(segment, team.place, team.size());
-  const auto row = [&](int number) { return slot.received.data() + static_cast<std::size_t>(number) * mine.size(); };
+// In the order of places: ((x0 + x1) + x2) + …, so this rank's own part stands at its place in the row, not first.
+void MpiWire::sum(Slice segment, const Team& team, Stage& stage) {
+  const Slice mine = part_of(segment, team.place, team.owners);
+  const auto row = [&](int number) { return stage.received.data() + static_cast<std::size_t>(number) * mine.size(); };
   for (int number = 1; number < team.place; ++number) add(row(number), row(0), mine.size());
   if (team.place > 0) add(row(0), mine.data(), mine.size());
   for (int number = team.place; number < team.size() - 1; ++number) add(row(number), mine.data(), mine.size());
 }
 
-// Sends the own part to all, and receives theirs in place. The one at place `root` has them all already; -1: nobody
-// has.
-void MpiWire::gather(Slice segment, const Team& team, int root, Slot& slot) {
-  const auto part = [&](int place) { return part_of(segment, place, team.size()); };
+// Owners send their part to all, and receive the others' in place. The one at place `root` has them all already; -1:
+// nobody has.
+void MpiWire::gather(Slice segment, const Team& team, int root, Stage& stage) {
+  const auto part = [&](int place) { return part_of(segment, place, team.owners); };
   const std::lock_guard lock(messages_.in_mpi());
-  for (int place = 0; place < team.size() && team.place != root; ++place)
-    if (place != team.place) receive(std::as_writable_bytes(part(place)), team.rank_at(place), kGather, slot.gathering);
+  for (int place = 0; place < team.owners && team.place != root; ++place)
+    if (place != team.place) receive(std::as_writable_bytes(part(place)), team.rank_at(place), kGather, stage.requests);
+  if (!team.owns()) return;
   for (int step = 1; step < team.size(); ++step) {
     const int place = (team.place + step) % team.size();
-    if (place != root) send(std::as_bytes(part(team.place)), team.rank_at(place), kGather, slot.gathering);
+    if (place != root) send(std::as_bytes(part(team.place)), team.rank_at(place), kGather, stage.requests);
   }
 }
 

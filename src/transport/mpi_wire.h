@@ -1,8 +1,10 @@
 // Messages between processes, by the point-to-point part of MPI-3.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "transport/mpi_requester.h"
 #include "transport/mpi_server.h"
 #include "transport/patience.h"
+#include "transport/sum_levels.h"
 #include "transport/wire.h"
 
 namespace eave {
@@ -22,6 +25,10 @@ namespace eave {
 // once is slower than the blocking call. Why not the blocking one: a thread in it burns a whole core until the last
 // rank comes.
 //
+// Where hosts have several ranks each, a sum takes two levels: within each host, in rank order, then between one rank
+// of each host, in the hosts' order, each for its share of the values. A host sends 2(h−1)/h·M to h − 1 others then,
+// however many ranks it has, and not that for each of them. Within a host MPI uses shared memory.
+//
 // All waiting is one loop: look whether messages have moved, have requests answered that have come, sleep.
 class MpiWire final : public Wire {
  public:
@@ -29,12 +36,13 @@ class MpiWire final : public Wire {
   // time.
   static constexpr std::size_t kPart = 15 * 1024;
 
-  // `communicator` is lent, has MPI_ERRORS_RETURN set, and is used by nobody else. `part` is in values.
-  explicit MpiWire(MPI_Comm communicator, std::size_t part = kPart);
+  // `communicator` is lent, has MPI_ERRORS_RETURN set, and is used by nobody else. `part` is in values. `hosts`: of
+  // each rank, some number of its host; empty: sums have one level.
+  explicit MpiWire(MPI_Comm communicator, std::size_t part = kPart, std::vector<int> hosts = {});
 
   int rank() const override { return messages_.rank(); }
   int size() const override { return messages_.size(); }
-  std::string name() const override { return "mpi"; }
+  std::string name() const override { return levels_ ? "mpi" : "mpi-flat"; }
 
   void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
   void broadcast(Slice values, int root) override;
@@ -49,26 +57,31 @@ class MpiWire final : public Wire {
   using Bytes = MpiMessages::Bytes;
   using ConstBytes = MpiMessages::ConstBytes;
   using Requests = MpiMessages::Requests;
-  // One segment under way: the other ranks' shares of this rank's part, and the requests of both phases.
-  struct Slot {
+  // Messages that one phase of a segment has asked for: other ranks' shares of what this rank adds up, or finished
+  // parts.
+  struct Stage {
     std::vector<float> received;
-    Requests scattering, gathering;
+    Requests requests;
   };
-  // Who takes part in an operation. A place is a number in `ranks`.
+  using Slot = std::array<Stage, 4>;  // one segment under way: a stage for each of its phases
+  // Who takes part in a phase. A place is a number in `ranks`; the first `owners` of them add up a part each.
   struct Team {
     std::span<const int> ranks;
     int place;  // of this rank
+    int owners;
     int size() const { return static_cast<int>(ranks.size()); }
     int rank_at(int other) const { return ranks[static_cast<std::size_t>(other)]; }
+    bool owns() const { return place < owners; }
   };
 
   Team team_of(std::span<const int> ranks) const;
-  template <class Scatter, class Combine, class Gather>
-  void in_segments(Slice values, int parts, Scatter scatter, Combine combine, Gather gather);
-  void hand_out(Slice segment, int root, Slot& slot);
-  void scatter(Slice segment, const Team& team, Slot& slot);
-  void sum(Slice segment, const Team& team, Slot& slot);
-  void gather(Slice segment, const Team& team, int root, Slot& slot);
+  template <class... Phases>
+  void in_segments(Slice values, int parts, Phases... phases);
+  void all_reduce_by_host(Slice values);
+  void hand_out(Slice segment, const Team& team, int root, Stage& stage);
+  void scatter(Slice segment, const Team& team, Stage& stage);
+  void sum(Slice segment, const Team& team, Stage& stage);
+  void gather(Slice segment, const Team& team, int root, Stage& stage);
 
   void tell_all(ConstBytes mine, int tag, const std::function<Bytes(int)>& theirs_of);
   // Nothing is no message.
@@ -81,6 +94,7 @@ class MpiWire final : public Wire {
   MpiRequester requester_;
   Patience patience_;
   const std::size_t part_;
+  std::optional<SumLevels> levels_;
   std::vector<int> all_;       // ranks
   std::vector<bool> serving_;  // by rank
   std::vector<Slot> slots_;

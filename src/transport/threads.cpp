@@ -54,7 +54,7 @@ int run_threads(int ranks, const std::function<void(Transport&)>& body) {
 }  // namespace
 
 TransportKind describe_transport_threads() {
-  return {"threads", "ranks as threads of one process: for tests, and for a laptop without MPI", run_threads};
+  return {"threads", "ranks as threads of one process: for tests, and for a laptop without MPI", false, run_threads};
 }
 
 }  // namespace eave

@@ -1,7 +1,11 @@
 // A slice that goes in many parts gives the same bits as one that goes in few.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "eave/random.h"
+#include "test/transport/numbers.h"
 #include "transport/mpi_check.h"
 #include "transport/mpi_wire.h"
 
@@ -49,6 +53,58 @@ TEST_F(Parts, of_any_length_are_broadcast_whole) {
         MpiWire(communicator_, part).broadcast(values, root);
         EXPECT_EQ(values, numbers(root, count)) << count << " values in parts of " << part;
       }
+}
+
+// Ranks 0 to p - 1 by host, as some launchers place them.
+std::vector<std::vector<int>> placements(int size) {
+  if (size == 3) return {{0, 0, 1}, {5, 2, 5}, {1, 0, 0}};
+  if (size == 4) return {{0, 0, 1, 1}, {0, 1, 0, 1}, {0, 1, 1, 0}, {3, 3, 3, 1}, {2, 1, 1, 1}, {0, 0, 1, 2}};
+  return {};
+}
+
+// Within each host in rank order, then the hosts in the order of their lowest ranks.
+std::vector<float> sum_by_host(const std::vector<int>& ranks, const std::vector<int>& hosts, std::size_t count) {
+  std::vector<std::vector<int>> of_hosts;
+  std::vector<int> names;
+  for (int rank : ranks) {
+    const int name = hosts[static_cast<std::size_t>(rank)];
+    const auto known = std::ranges::find(names, name) - names.begin();
+    if (known == std::ssize(names)) names.push_back(name), of_hosts.emplace_back();
+    of_hosts[static_cast<std::size_t>(known)].push_back(rank);
+  }
+  std::vector<float> sum = sum_in_order(of_hosts.front(), count);
+  for (std::size_t host = 1; host < of_hosts.size(); ++host) {
+    const std::vector<float> other = sum_in_order(of_hosts[host], count);
+    for (std::size_t i = 0; i < count; ++i) sum[i] += other[i];
+  }
+  return sum;
+}
+
+TEST_F(Parts, add_up_within_hosts_and_then_between_them) {
+  std::vector<int> all(static_cast<std::size_t>(size_));
+  std::iota(all.begin(), all.end(), 0);
+  for (const std::vector<int>& hosts : placements(size_))
+    for (std::size_t part : {std::size_t{1}, std::size_t{7}, MpiWire::kPart}) {
+      MpiWire wire(communicator_, part, hosts);
+      for (std::size_t count : {0, 1, 3, 1000, 10007}) {
+        std::vector<float> values = uneven_numbers(rank_, count);
+        wire.all_reduce_sum(values);
+        EXPECT_TRUE(same_bits(values, sum_by_host(all, hosts, count))) << count << " values in parts of " << part;
+      }
+    }
+}
+
+TEST_F(Parts, of_a_group_add_up_within_its_hosts_and_then_between_them) {
+  if (size_ < 4) return;
+  const std::vector<int> hosts = {1, 0, 1, 0}, three = {0, 2, 3}, two = {1, 3};
+  MpiWire wire(communicator_, 64, hosts);
+  for (int round = 0; round < 3; ++round)
+    for (const std::vector<int>& group : {three, two}) {
+      if (std::ranges::find(group, rank_) == group.end()) continue;
+      std::vector<float> values = uneven_numbers(rank_, 5000);
+      wire.all_reduce_sum(values, group);
+      EXPECT_TRUE(same_bits(values, sum_by_host(group, hosts, 5000))) << group.size() << " ranks";
+    }
 }
 
 }  // namespace

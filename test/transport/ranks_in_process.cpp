@@ -10,7 +10,7 @@ namespace eave {
 std::vector<Ranks> ranks_under_test() {
   std::vector<Ranks> all;
   for (const TransportKind& kind : transport_kinds()) {
-    if (kind.name == "mpi" || kind.name == "nccl") continue;  // test/mpi runs them under mpirun
+    if (kind.is_launched) continue;  // test/mpi runs them under mpirun
     for (int count : {1, 2, 3, 4})
       if (count == 1 || kind.name != "loopback") all.push_back({kind.name, count});
   }

@@ -51,7 +51,7 @@ const std::map<std::string, std::function<int(int, const Body&)>> kOnDevices = {
 std::vector<Ranks> ranks_under_test() {
   std::vector<Ranks> all;
   for (const TransportKind& kind : transport_kinds()) {
-    if (kind.name == "mpi" || kind.name == "nccl") continue;  // test/mpi runs them under mpirun
+    if (kind.is_launched) continue;  // test/mpi runs them under mpirun
     for (int count : {1, 2, 3, 4})
       if (count == 1 || kind.name != "loopback") all.push_back({kind.name, count});
   }

@@ -1,0 +1,15 @@
+// As mpi, but a sum has one order, that of the ranks, wherever they run.
+#include "transport/mpi_job.h"
+
+namespace eave {
+namespace {
+
+int run_mpi_flat(int, const std::function<void(Transport&)>& body) { return run_mpi_job(body, MpiSums::kInRankOrder); }
+
+}  // namespace
+
+TransportKind describe_transport_mpi_flat() {
+  return {"mpi-flat", "as mpi, with sums in rank order whatever the hosts", true, run_mpi_flat};
+}
+
+}  // namespace eave
