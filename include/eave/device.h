@@ -54,13 +54,15 @@ class DeviceAnswer {
   virtual bool get() = 0;  // blocks until it is known; for the device's thread
 };
 
-// Copies between a device and the host, in a queue of their own beside what the device computes. For one thread, which
-// may be another than the device's. Host memory is best that of Device::allocate_for_host.
+// What moves values between ranks has of a device: copies, to and from the host's memory, and sums, in a queue of their
+// own beside what the device computes. For one thread, which may be another than the device's. Host memory is best that
+// of Device::allocate_for_host.
 class CopyQueue {
  public:
   virtual ~CopyQueue() = default;
   virtual void read(ConstSlice from, Slice host) = 0;   // enqueued; as long as each other
   virtual void write(Slice into, ConstSlice host) = 0;  // enqueued
+  virtual void add(Slice into, ConstSlice from) = 0;    // into += from, both in the device's memory; enqueued
   virtual void wait() = 0;                              // blocks until all is done
 };
 

@@ -70,6 +70,9 @@ struct ServiceRequest {
 // done they are on the device, for all that is called afterwards.
 //     loopback, threads, mpi…  go through pinned host memory in pieces, copies and messages at the same time. The bits
 //                              are those of host memory. Ranks may have devices of different kinds.
+//     mpi, mpi-flat            where MPI says at run time that it is CUDA-aware, and every rank has a GPU: sums and
+//                              broadcasts by messages from GPU to GPU, added up there in rank order. On all ranks the
+//                              values lie in a device's memory then, or on all in the host's. `mpi-staged` never.
 //     nccl                     sums and broadcasts on the device, in its own queue. Everything in host memory and all
 //                              requests go by mpi.
 class Transport {

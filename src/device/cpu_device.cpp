@@ -30,6 +30,7 @@ class CpuCopies final : public CopyQueue {
  public:
   void read(ConstSlice from, Slice host) override { flat::copy(host, from); }
   void write(Slice into, ConstSlice host) override { flat::copy(into, host); }
+  void add(Slice into, ConstSlice from) override { flat::add_scaled(into, 1, from); }
   void wait() override {}
 };
 

@@ -65,18 +65,28 @@ bool BackgroundTransport::reaches(DeviceKind device) const {
 
 void BackgroundTransport::attach(Device& device) {
   const bool has_own_memory = device.kind() != DeviceKind::kCpu;
-  const std::vector<std::string> all = all_gather(has_own_memory ? "own" : "");
-  const bool any_has = std::ranges::any_of(all, [](const std::string& each) { return !each.empty(); });
   if (size() == 1 && has_own_memory) alone_.attach(device);
+  ByteExchanger* const messages = wire_->exchanger_in(device.kind());
+  const std::vector<std::string> all = all_gather(messages ? "reached by messages" : has_own_memory ? "own" : "");
+  const bool any_has = std::ranges::any_of(all, [](const std::string& each) { return !each.empty(); });
+  const bool all_are_reached = messages && std::ranges::all_of(all, [&](const auto& each) { return each == all[0]; });
   std::unique_ptr<StagedWire> staged;
-  if (size() > 1 && any_has) agree(*this, [&] { staged = std::make_unique<StagedWire>(*wire_, device); });
+  std::unique_ptr<DirectWire> direct;
+  if (size() > 1 && any_has) {
+    agree(*this, [&] {
+      staged = std::make_unique<StagedWire>(*wire_, device);
+      if (all_are_reached) direct = std::make_unique<DirectWire>(*messages, device, rank(), size());
+    });
+  }
   staged_ = std::move(staged);
+  direct_ = std::move(direct);
   device_ = &device;
 }
 
 void BackgroundTransport::detach() noexcept {
   device_ = nullptr;
   staged_.reset();
+  direct_.reset();
   alone_.detach();
 }
 
@@ -191,6 +201,18 @@ void BackgroundTransport::await(DeviceMark& mark) {
   }
 }
 
+void BackgroundTransport::sum(const Operation::Request& request) {
+  if (direct_ && direct_->carries(request.values)) return direct_->all_reduce_sum(request.values, request.ranks);
+  if (staged_) return staged_->all_reduce_sum(request.values, request.ranks);
+  wire_->all_reduce_sum(request.values, request.ranks);
+}
+
+void BackgroundTransport::broadcast(const Operation::Request& request) {
+  if (direct_ && direct_->carries(request.values)) return direct_->broadcast(request.values, request.root);
+  if (staged_) return staged_->broadcast(request.values, request.root);
+  wire_->broadcast(request.values, request.root);
+}
+
 void BackgroundTransport::carry_out(Operation& operation) {
   const Operation::Request& request = operation.request();
   if (request.mark) {
@@ -199,11 +221,9 @@ void BackgroundTransport::carry_out(Operation& operation) {
   }
   switch (request.verb) {
     case Operation::Verb::kAllReduceSum:
-      return staged_ ? staged_->all_reduce_sum(request.values, request.ranks)
-                     : wire_->all_reduce_sum(request.values, request.ranks);
+      return sum(request);
     case Operation::Verb::kBroadcast:
-      return staged_ ? staged_->broadcast(request.values, request.root)
-                     : wire_->broadcast(request.values, request.root);
+      return broadcast(request);
     case Operation::Verb::kAllGather:
       *request.all = wire_->all_gather(*request.mine);
       return;

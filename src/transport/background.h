@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "eave/transport.h"
+#include "transport/direct_wire.h"
 #include "transport/operation.h"
 #include "transport/own_service.h"
 #include "transport/staged_wire.h"
@@ -49,13 +50,16 @@ class BackgroundTransport final : public Transport {
   Operation* next_operation(std::exception_ptr& failure);
   void attend(std::unique_lock<std::mutex>& lock);
   void carry_out(Operation& operation);
+  void sum(const Operation::Request& request);
+  void broadcast(const Operation::Request& request);
   void await(DeviceMark& mark);
 
   std::unique_ptr<Wire> wire_;
   Device* device_ = nullptr;
   // While a rank has a device with memory of its own. Changed by the compute thread when nothing is in flight.
   std::unique_ptr<StagedWire> staged_;
-  OwnService alone_;  // of a single rank
+  std::unique_ptr<DirectWire> direct_;  // where messages reach the devices of all ranks
+  OwnService alone_;                    // of a single rank
   OperationPool pool_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -4,7 +4,7 @@
 namespace eave {
 namespace {
 
-int run_mpi(int, const std::function<void(Transport&)>& body) { return run_mpi_job(body, MpiSums::kByHost); }
+int run_mpi(int, const std::function<void(Transport&)>& body) { return run_mpi_job(body, {}); }
 
 }  // namespace
 

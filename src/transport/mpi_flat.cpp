@@ -4,7 +4,9 @@
 namespace eave {
 namespace {
 
-int run_mpi_flat(int, const std::function<void(Transport&)>& body) { return run_mpi_job(body, MpiSums::kInRankOrder); }
+int run_mpi_flat(int, const std::function<void(Transport&)>& body) {
+  return run_mpi_job(body, {.sums_by_host = false});
+}
 
 }  // namespace
 

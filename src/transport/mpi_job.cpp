@@ -11,6 +11,7 @@
 #include "transport/background.h"
 #include "transport/failure.h"
 #include "transport/mpi_check.h"
+#include "transport/mpi_gpu_memory.h"
 #include "transport/mpi_wire.h"
 
 namespace eave {
@@ -92,14 +93,15 @@ std::vector<int> hosts_of(MPI_Comm communicator) {
 
 }  // namespace
 
-int run_mpi_job(const std::function<void(Transport&)>& body, MpiSums sums) {
+int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) {
   int code = 0;
   const std::optional<Failure> failure = failure_of([&] {
     MpiSession session;
     session.start();
     {
-      const std::vector<int> hosts = sums == MpiSums::kByHost ? hosts_of(session.communicator()) : std::vector<int>{};
-      BackgroundTransport transport(std::make_unique<MpiWire>(session.communicator(), MpiWire::kPart, hosts));
+      const std::vector<int> hosts = use.sums_by_host ? hosts_of(session.communicator()) : std::vector<int>{};
+      BackgroundTransport transport(std::make_unique<MpiWire>(session.communicator(), MpiWire::kPart, hosts,
+                                                              use.gpu_messages && mpi_takes_gpu_memory()));
       code = run_rank(transport, body);
     }
     session.finish();

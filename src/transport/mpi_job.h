@@ -7,9 +7,12 @@
 
 namespace eave {
 
-enum class MpiSums { kByHost, kInRankOrder };
+struct MpiUse {
+  bool sums_by_host = true;  // else in rank order whatever the hosts
+  bool gpu_messages = true;  // from and to a GPU's memory where this MPI takes it
+};
 
 // TransportKind::run of transports between processes.
-int run_mpi_job(const std::function<void(Transport&)>& body, MpiSums sums);
+int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use);
 
 }  // namespace eave

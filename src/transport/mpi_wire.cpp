@@ -8,10 +8,12 @@
 #include <thread>
 #include <utility>
 
+#include "transport/parts.h"
+
 namespace eave {
 namespace {
 
-enum Tag { kScatter = 1, kGather, kLength, kText };
+enum Tag { kScatter = 1, kGather, kLength, kText, kExchange };
 
 constexpr std::size_t kInFlightBytes = std::size_t{1} << 24;
 constexpr std::size_t kMostSlots = 16;
@@ -20,17 +22,14 @@ void add(const float* values, float* sum, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) sum[i] += values[i];
 }
 
-// The first `segment.size() % parts` parts are one value longer.
-Slice part_of(Slice segment, int number, int parts) {
-  const auto k = static_cast<std::size_t>(number), p = static_cast<std::size_t>(parts);
-  const std::size_t share = segment.size() / p, rest = segment.size() % p;
-  return segment.subspan(k * share + std::min(k, rest), share + (k < rest ? 1 : 0));
-}
-
 }  // namespace
 
-MpiWire::MpiWire(MPI_Comm communicator, std::size_t part, std::vector<int> hosts)
-    : messages_(communicator), server_(messages_), requester_(messages_, server_), part_(part) {
+MpiWire::MpiWire(MPI_Comm communicator, std::size_t part, std::vector<int> hosts, bool takes_gpu_memory)
+    : messages_(communicator),
+      server_(messages_),
+      requester_(messages_, server_),
+      part_(part),
+      takes_gpu_memory_(takes_gpu_memory) {
   if (!hosts.empty()) levels_.emplace(std::move(hosts), rank());
   all_.resize(static_cast<std::size_t>(size()));
   std::iota(all_.begin(), all_.end(), 0);
@@ -154,6 +153,19 @@ void MpiWire::gather(Slice segment, const Team& team, int root, Stage& stage) {
   for (int step = 1; step < team.size(); ++step) {
     const int place = (team.place + step) % team.size();
     if (place != root) send(std::as_bytes(part(team.place)), team.rank_at(place), kGather, stage.requests);
+  }
+}
+
+void MpiWire::start(std::size_t number, const ByteExchange& exchange) {
+  if (exchanges_.size() <= number) exchanges_.resize(number + 1);
+  const Team team = team_of(exchange.ranks);
+  const auto at = [](int place) { return static_cast<std::size_t>(place); };
+  const std::lock_guard lock(messages_.in_mpi());
+  for (int place = 0; place < team.size(); ++place)
+    if (place != team.place) receive(exchange.incoming[at(place)], team.rank_at(place), kExchange, exchanges_[number]);
+  for (int step = 1; step < team.size(); ++step) {
+    const int place = (team.place + step) % team.size();
+    send(exchange.outgoing[at(place)], team.rank_at(place), kExchange, exchanges_[number]);
   }
 }
 

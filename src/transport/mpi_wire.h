@@ -30,19 +30,23 @@ namespace eave {
 // however many ranks it has, and not that for each of them. Within a host MPI uses shared memory.
 //
 // All waiting is one loop: look whether messages have moved, have requests answered that have come, sleep.
-class MpiWire final : public Wire {
+class MpiWire final : public Wire, public ByteExchanger {
  public:
   // Just below the 64 KiB up to which Open MPI sends over TCP at once. Longer messages, sent both ways, took twice the
   // time.
   static constexpr std::size_t kPart = 15 * 1024;
 
   // `communicator` is lent, has MPI_ERRORS_RETURN set, and is used by nobody else. `part` is in values. `hosts`: of
-  // each rank, some number of its host; empty: sums have one level.
-  explicit MpiWire(MPI_Comm communicator, std::size_t part = kPart, std::vector<int> hosts = {});
+  // each rank, some number of its host; empty: sums have one level. `takes_gpu_memory`: this MPI does, in messages.
+  explicit MpiWire(MPI_Comm communicator, std::size_t part = kPart, std::vector<int> hosts = {},
+                   bool takes_gpu_memory = false);
 
   int rank() const override { return messages_.rank(); }
   int size() const override { return messages_.size(); }
   std::string name() const override { return levels_ ? "mpi" : "mpi-flat"; }
+  ByteExchanger* exchanger_in(DeviceKind kind) override {
+    return takes_gpu_memory_ && kind == DeviceKind::kCuda ? this : nullptr;
+  }
 
   void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
   void broadcast(Slice values, int root) override;
@@ -52,6 +56,9 @@ class MpiWire final : public Wire {
   void withdraw() noexcept override { server_.withdraw(); }
   std::optional<std::chrono::nanoseconds> attend() override;
   void abort(ExitCode code) noexcept override;  // does not return
+
+  void start(std::size_t number, const ByteExchange& exchange) override;
+  void finish(std::size_t number) override { wait_for(exchanges_[number]); }
 
  private:
   using Bytes = MpiMessages::Bytes;
@@ -94,10 +101,12 @@ class MpiWire final : public Wire {
   MpiRequester requester_;
   Patience patience_;
   const std::size_t part_;
+  const bool takes_gpu_memory_;
   std::optional<SumLevels> levels_;
   std::vector<int> all_;       // ranks
   std::vector<bool> serving_;  // by rank
   std::vector<Slot> slots_;
+  std::vector<Requests> exchanges_;
 };
 
 }  // namespace eave

@@ -20,9 +20,8 @@ namespace eave {
 //
 // Requests of one call are staged as a whole: an owner may want to answer the last first.
 //
-// Why not hand the device's memory to an MPI that takes it (CUDA-aware): sums are added up in rank order by the host,
-// so their values must come there in any case; replies are made by the host; and messages of the wire's length, best
-// for the network, are far too short for copies from a device.
+// An MPI that takes addresses of the device's memory (CUDA-aware) needs it for requests alone, whose replies are made
+// by the host: the rest is DirectWire's.
 //
 // Made by the device's thread, which alone calls size_for, grow and the destructor, when nothing is carried out. All
 // else is called by the communication thread, after what was to be computed before.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "transport/parts.h"
+
 namespace eave {
 namespace {
 
@@ -26,10 +28,9 @@ void sum_into_all(const std::vector<Request>& requests, std::size_t begin, std::
 void ThreadsWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
   Meeting& meeting = job_.meeting_of(ranks);
   const auto& requests = meeting.meet(rank_, {.verb = Operation::Verb::kAllReduceSum, .values = values});
-  const auto place = static_cast<std::size_t>(meeting.place_of(rank_));
-  const std::size_t share = values.size() / requests.size(), rest = values.size() % requests.size();
-  const std::size_t begin = place * share + std::min(place, rest);
-  sum_into_all(requests, begin, begin + share + (place < rest ? 1 : 0));
+  const Slice mine = part_of(values, meeting.place_of(rank_), static_cast<int>(requests.size()));
+  const auto begin = static_cast<std::size_t>(mine.data() - values.data());
+  sum_into_all(requests, begin, begin + mine.size());
   meeting.part();
 }
 

@@ -14,6 +14,24 @@
 
 namespace eave {
 
+// Bytes that go between ranks. The i-th of `ranks` gets `outgoing[i]`, and `incoming[i]` comes from it, as long on both
+// sides; a rank's own are left alone, and what is empty is not sent. All that it lends stays alive until it is
+// finished.
+struct ByteExchange {
+  std::span<const int> ranks;
+  std::span<const std::span<const std::byte>> outgoing;
+  std::span<const std::span<std::byte>> incoming;
+};
+
+// Several may be under way, each with a number of its own. All ranks of an exchange start it, and finish it, in the
+// same order among theirs.
+class ByteExchanger {
+ public:
+  virtual ~ByteExchanger() = default;
+  virtual void start(std::size_t number, const ByteExchange& exchange) = 0;  // numbers count from 0, some 20 at most
+  virtual void finish(std::size_t number) = 0;
+};
+
 // Operations between ranks that return when they are done, in the meaning of Transport. One thread calls them, except
 // abort and withdraw, which any thread may call while another is in an operation. Never called with a single rank.
 class Wire {
@@ -24,6 +42,9 @@ class Wire {
   virtual std::string name() const = 0;
   // In how long pieces, in values, a sum or a broadcast is best cut whose values come and go by copies meanwhile.
   virtual std::size_t piece() const { return std::size_t{2} << 20; }
+
+  // Messages that may lie in the memory of such a device; nullptr: there are none.
+  virtual ByteExchanger* exchanger_in(DeviceKind) { return nullptr; }
 
   virtual void all_reduce_sum(Slice values, std::span<const int> ranks = {}) = 0;  // empty: all ranks
   virtual void broadcast(Slice values, int root) = 0;

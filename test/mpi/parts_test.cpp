@@ -5,32 +5,20 @@
 #include <numeric>
 
 #include "eave/random.h"
+#include "test/mpi/own_communicator.h"
 #include "test/transport/numbers.h"
-#include "transport/mpi_check.h"
-#include "transport/mpi_wire.h"
 
 namespace eave {
 namespace {
 
-// The communication thread of the transport under test is idle, so this thread may call MPI.
-class Parts : public testing::Test {
+class Parts : public OwnCommunicator {
  protected:
-  Parts() {
-    EAVE_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &communicator_));
-    EAVE_MPI(MPI_Comm_rank(communicator_, &rank_));
-    EAVE_MPI(MPI_Comm_size(communicator_, &size_));
-  }
-  ~Parts() override { MPI_Comm_free(&communicator_); }
-
   std::vector<float> numbers(int rank, std::size_t count) {
     std::vector<float> values(count);
     RandomStream random({.seed = 3}, static_cast<std::uint64_t>(rank));
     for (float& value : values) value = random.normal();
     return values;
   }
-
-  MPI_Comm communicator_ = MPI_COMM_NULL;
-  int rank_ = 0, size_ = 1;
 };
 
 TEST_F(Parts, of_any_length_give_the_same_sums) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 
@@ -31,6 +32,13 @@ class LazyCopies final : public CopyQueue {
   void write(Slice into, ConstSlice host) override {
     EAVE_CHECK(into.size() == host.size() && device_.holds(into) && !device_.holds(host), "not a copy to the device");
     queue_.enqueue({.into = device_.reachable(into.data()), .from = host.data(), .size = host.size()});
+  }
+  void add(Slice into, ConstSlice from) override {
+    EAVE_CHECK(into.size() == from.size() && device_.holds(into) && device_.holds(from), "not a sum on the device");
+    queue_.enqueue({.into = device_.reachable(into.data()),
+                    .from = device_.reachable(from.data()),
+                    .size = from.size(),
+                    .adds = true});
   }
   void wait() override { queue_.wait(); }
 
@@ -90,7 +98,9 @@ void LazyQueue::carry_out_all() {
     lock.unlock();
     if (command.awaited) command.awaited->wait();
     if (command.size > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay_us_));
-    if (command.from) std::memcpy(command.into, command.from, command.size * sizeof(float));
+    if (command.adds)
+      std::transform(command.from, command.from + command.size, command.into, command.into, std::plus());
+    if (command.from && !command.adds) std::memcpy(command.into, command.from, command.size * sizeof(float));
     if (!command.from) std::fill_n(command.into, command.size, command.value);
     std::free(command.owned);
     if (command.mark) command.mark->reach();

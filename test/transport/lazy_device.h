@@ -47,6 +47,7 @@ class LazyQueue {
     const float* from = nullptr;  // none: a fill
     std::size_t size = 0;
     float value = 0;
+    bool adds = false;       // `from` to `into`
     float* owned = nullptr;  // `from`, when it is freed afterwards
     std::shared_ptr<DeviceMark> awaited{};
     std::shared_ptr<LazyMark> mark{};

@@ -45,6 +45,11 @@ class CudaCopies final : public CopyQueue {
 
   void read(ConstSlice from, Slice host) override { copy(host, from, cudaMemcpyDeviceToHost); }
   void write(Slice into, ConstSlice host) override { copy(into, host, cudaMemcpyHostToDevice); }
+  void add(Slice into, ConstSlice from) override {
+    require_equal(into, from);
+    EAVE_CUDA(cudaSetDevice(index_));
+    add_scaled(stream_.get(), into, 1, from);
+  }
   void wait() override {
     EAVE_CUDA(cudaSetDevice(index_));
     EAVE_CUDA(cudaEventRecord(done_.get(), stream_.get()));

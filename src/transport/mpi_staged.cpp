@@ -1,0 +1,18 @@
+// As mpi, but what lies in a GPU's memory always goes through the host's.
+#include "transport/mpi_job.h"
+
+namespace eave {
+namespace {
+
+int run_mpi_staged(int, const std::function<void(Transport&)>& body) {
+  return run_mpi_job(body, {.gpu_messages = false});
+}
+
+}  // namespace
+
+TransportKind describe_transport_mpi_staged() {
+  return {"mpi-staged", "as mpi, never with messages from GPU to GPU, also where MPI is CUDA-aware", true,
+          run_mpi_staged};
+}
+
+}  // namespace eave
