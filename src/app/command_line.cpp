@@ -181,6 +181,10 @@ std::string CommandLine::help() const {
       }
     }
   }
+  const auto has_config = [](const Group& group) {
+    return std::ranges::find(group.options, "config", &OptionSpec::name) != group.options.end();
+  };
+  if (std::ranges::none_of(groups_, has_config)) return text;
   return text +
          "\nValues come from defaults, then a file (--config), then the environment (EAVE_BATCH=64 for --batch), then "
          "the\n"
@@ -211,6 +215,14 @@ std::string CommandLine::describe(const OptionValues& values) const {
     }
   }
   return text;
+}
+
+std::map<std::string, std::string> CommandLine::config_in_force(const OptionValues& values) const {
+  std::map<std::string, std::string> config;
+  for (const std::string& name : effective(values)) {
+    if (values.has(name)) config[name] = values.text(name);
+  }
+  return config;
 }
 
 }  // namespace eave

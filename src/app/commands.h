@@ -8,5 +8,6 @@ namespace eave {
 
 int train_command(const std::vector<std::string>& words, const char* const* environment);
 int summary_command(const std::vector<std::string>& words);
+int bench_comm_command(const std::vector<std::string>& words);
 
 }  // namespace eave

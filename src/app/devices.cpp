@@ -16,10 +16,14 @@ std::string count_text(std::size_t count, const std::string& what) {
   return (count == 1 ? "one " : std::to_string(count) + " ") + what + (count == 1 ? "" : "s");
 }
 
+bool is_given(const OptionValues& values, const char* name) {  // bench-comm has few of them
+  return values.entries().contains(name) && values.given(name);
+}
+
 // What only a GPU has.
 void refuse_gpu_options(const OptionValues& values, const std::string& why) {
   for (const char* name : {"gpu", "share-gpu", "precision", "deterministic", "autotune"}) {
-    if (values.given(name)) refuse_option(values, name, "has no effect on the CPU" + why);
+    if (is_given(values, name)) refuse_option(values, name, "has no effect on the CPU" + why);
   }
 }
 
@@ -59,7 +63,7 @@ int take_gpu(const OptionValues& values, const VisibleGpus& rank, std::size_t nu
 }
 
 std::vector<DevicePlan> plan_gpus(const OptionValues& values, const std::vector<VisibleGpus>& ranks) {
-  if (values.given("threads")) refuse_option(values, "threads", "has no effect on a GPU");
+  if (is_given(values, "threads")) refuse_option(values, "threads", "has no effect on a GPU");
   Taken taken;
   std::vector<DevicePlan> plans;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -131,31 +135,40 @@ DevicePlan choose_device(Transport& transport, const OptionValues& values) {
   return plan;
 }
 
+std::unique_ptr<Device> open_gpu(const DevicePlan& plan) {
+  return plan.is_cuda ? open_cuda_module().open_device(plan.gpu) : nullptr;
+}
+
 OpenDevice open_device(const DevicePlan& plan, const OptionValues& values) {
   if (!plan.is_cuda) return {nullptr, make_cpu_compute(static_cast<int>(values.integer("threads", 1, 1024))), ""};
-  const CudaModule& module = open_cuda_module();
-  OpenDevice opened{module.open_device(plan.gpu), nullptr, values.text("precision")};
-  opened.compute = module.make_compute(
+  OpenDevice opened{open_gpu(plan), nullptr, values.text("precision")};
+  opened.compute = open_cuda_module().make_compute(
       *opened.gpu, {precision_of(opened.precision), values.flag("deterministic"), values.flag("autotune")});
   return opened;
 }
 
-std::vector<OptionSpec> device_options() {
+std::vector<OptionSpec> placement_options() {
   return {{"device",
            OptionType::kText,
            "auto",
            "where ranks compute; auto: on GPUs where every rank sees one, else on the CPU",
            {"auto", "cpu", "cuda"}},
-          {"threads", OptionType::kInteger, "1", "cpu: threads per rank for computing"},
           {"gpu", OptionType::kInteger, "", "cuda: number of the GPU that each rank takes; else the first one free"},
-          {"share-gpu", OptionType::kFlag, "off", "cuda: several ranks may compute on one GPU"},
-          {"precision",
-           OptionType::kText,
-           "tf32",
-           "cuda: of products; bf16: of activations too. Parameters are float32 with each",
-           {"fp32", "tf32", "bf16"}},
-          {"deterministic", OptionType::kFlag, "off", "cuda: only algorithms that give the same bits each time"},
-          {"autotune", OptionType::kFlag, "off", "cuda: time the candidates for each layer once, at start"}};
+          {"share-gpu", OptionType::kFlag, "off", "cuda: several ranks may compute on one GPU"}};
+}
+
+std::vector<OptionSpec> device_options() {
+  std::vector<OptionSpec> options = placement_options();
+  options.push_back({"threads", OptionType::kInteger, "1", "cpu: threads per rank for computing"});
+  options.push_back({"precision",
+                     OptionType::kText,
+                     "tf32",
+                     "cuda: of products; bf16: of activations too. Parameters are float32 with each",
+                     {"fp32", "tf32", "bf16"}});
+  options.push_back(
+      {"deterministic", OptionType::kFlag, "off", "cuda: only algorithms that give the same bits each time"});
+  options.push_back({"autotune", OptionType::kFlag, "off", "cuda: time the candidates for each layer once, at start"});
+  return options;
 }
 
 }  // namespace eave

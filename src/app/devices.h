@@ -39,6 +39,8 @@ std::vector<DevicePlan> plan_devices(const OptionValues& values, const std::vect
 // Collective: this rank's part of plan_devices. Throws AgreedError.
 DevicePlan choose_device(Transport& transport, const OptionValues& values);
 
+std::unique_ptr<Device> open_gpu(const DevicePlan& plan);  // nullptr: the CPU
+
 // Declaration order: the device outlives the compute.
 struct OpenDevice {
   std::unique_ptr<Device> gpu;  // nullptr: the CPU
@@ -47,6 +49,7 @@ struct OpenDevice {
 };
 OpenDevice open_device(const DevicePlan& plan, const OptionValues& values);
 
+std::vector<OptionSpec> placement_options();  // which device: all that a command without layers needs
 std::vector<OptionSpec> device_options();
 
 }  // namespace eave

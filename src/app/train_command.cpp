@@ -8,6 +8,7 @@
 #include "app/commands.h"
 #include "app/launch.h"
 #include "app/machine.h"
+#include "app/network_options.h"
 #include "app/run_settings.h"
 #include "app/train_options.h"
 #include "app/training_job.h"
@@ -138,14 +139,6 @@ std::string describe_staleness(const RunSummary& summary) {
          std::to_string(median) + ", largest " + std::to_string(largest) + "\n";
 }
 
-std::map<std::string, std::string> effective_config(const CommandLine& line, const OptionValues& values) {
-  std::map<std::string, std::string> config;
-  for (const std::string& name : line.effective(values)) {
-    if (values.has(name)) config[name] = values.text(name);
-  }
-  return config;
-}
-
 void check_outputs(const OptionValues& values) {
   for (const std::string option : {"overwrite", "resume"}) {
     if (values.flag(option) && !values.has("run-dir")) {
@@ -197,13 +190,13 @@ class TrainingRun {
         std::make_unique<Reporter>(values_, job_->parts().traits.has_center, job_->plan().steps, job_->epochs());
     if (!values_.has("run-dir")) return;
     if (values_.flag("resume")) {
-      require_same_settings(read_config(file("config.json")), effective_config(line_, values_));
+      require_same_settings(read_config(file("config.json")), line_.config_in_force(values_));
       reopen_run_directory(values_.text("run-dir"), job_->plan().first_step);
     } else {
       prepare_run_directory(values_.text("run-dir"), values_.flag("overwrite"));
     }
     reporter_->open(file("metrics.jsonl"));
-    write_config(file("config.json"), effective_config(line_, values_));
+    write_config(file("config.json"), line_.config_in_force(values_));
   }
 
   void announce() {
@@ -213,14 +206,12 @@ class TrainingRun {
     for (const std::string& warning : describe_ranks(ranks, static_cast<int>(values_.integer("threads", 1)))) {
       warnings.push_back(warning);
     }
-    if (ranks.size() == 1 && transport_.name().find("shaped") != std::string::npos) {
-      warnings.push_back("--shape-delay and --shape-rate slow nothing down: one rank exchanges nothing");
-    }
+    if (const std::string useless = describe_useless_link(transport_); !useless.empty()) warnings.push_back(useless);
     std::printf("%s\n%s\n", rank_table(ranks).c_str(), job_->describe().c_str());
     std::fflush(stdout);
     for (const std::string& warning : warnings) std::fprintf(stderr, "eave: warning: %s\n", warning.c_str());
     RunHeader header = job_->header();
-    header.config = effective_config(line_, values_);
+    header.config = line_.config_in_force(values_);
     header.ranks = ranks;
     reporter_->header(header);
   }
@@ -240,17 +231,10 @@ class TrainingRun {
   std::unique_ptr<Reporter> reporter_;
 };
 
-std::unique_ptr<Transport> shape(Transport& bare, const OptionValues& values) {
-  const LinkShape link{values.seconds("shape-delay"),
-                       values.has("shape-rate") ? values.bytes_per_second("shape-rate") : 0};
-  if (link.delay_seconds == 0 && link.bytes_per_second == 0) return nullptr;
-  return make_shaped_transport(bare, link);
-}
-
 // Files may lie elsewhere on each host, and what is shown is rank 0's affair.
 Intent intent_of(const CommandLine& line, const OptionValues& values) {
   Intent intent{{"command", "train"}};
-  for (const auto& [name, value] : effective_config(line, values)) intent["--" + name] = value;
+  for (const auto& [name, value] : line.config_in_force(values)) intent["--" + name] = value;
   for (const char* name : {"--config", "--data-dir", "--progress"}) intent.erase(name);
   return intent;
 }
@@ -260,12 +244,9 @@ void train_on(Transport& bare, const CommandLine& line, const OptionValues& valu
   // First of all, as in refuse_to_run.
   agree(bare, [&] { check_outputs(values); });
   const DevicePlan device = choose_device(bare, values);
-  std::unique_ptr<Transport> nccl;
-  if (values.text("transport") == "auto" && device.is_cuda && device.is_own && bare.name() == "mpi") {
-    nccl = make_nccl_transport(bare, NcclUse::kWherePossible);
-  }
+  const std::unique_ptr<Transport> nccl = make_nccl_link(bare, values, device);
   Transport& link = nccl ? *nccl : bare;
-  const std::unique_ptr<Transport> shaped = shape(link, values);
+  const std::unique_ptr<Transport> shaped = make_shaped_link(link, values);
   const std::unique_ptr<CountingTransport> counting = make_counting_transport(shaped ? *shaped : link);
   TrainingRun(line, values, *counting, device).run();
 }
@@ -279,8 +260,7 @@ int train_command(const std::vector<std::string>& words, const char* const* envi
   int ranks = 0;
   try {
     values = line.parse(words, environment);
-    if (values.has("ranks")) ranks = static_cast<int>(values.integer("ranks", 1, 4096));
-    refuse_launcher(values.text("transport"));
+    ranks = ranks_in_process(values);
   } catch (const Error&) {
     return refuse_to_run(std::current_exception());
   }

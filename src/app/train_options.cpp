@@ -3,12 +3,12 @@
 #include <cstdio>
 
 #include "app/devices.h"
+#include "app/network_options.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/dataset.h"
 #include "eave/model.h"
 #include "eave/optimizer.h"
-#include "eave/transport.h"
 
 namespace eave {
 namespace {
@@ -78,27 +78,11 @@ std::vector<CommandLine::Member> communicators() {
   return result;
 }
 
-std::vector<CommandLine::Member> transports() {
-  std::vector<CommandLine::Member> result = members(transport_kinds());
-  for (CommandLine::Member& member : result) {
-    if (member.name == "threads") member.options = {{"ranks", OptionType::kInteger, "2", "ranks of this process"}};
-  }
-  return result;
-}
-
 void add_ranks(CommandLine& line) {
-  line.add_family("Ranks and network",
-                  {"transport",
-                   OptionType::kText,
-                   "auto",
-                   "auto: under a launcher nccl where every rank has a GPU of its own, else mpi; without one loopback",
-                   {"auto"}},
-                  transports());
-  line.add_group(
-      "Slow networks and slow ranks, for experiments",
-      {{"shape-delay", OptionType::kSeconds, "0s", "added to every exchange, as if the network were this slow"},
-       {"shape-rate", OptionType::kRate, "", "limit of every rank's link, such as 1gbit"},
-       {"slow-rank", OptionType::kText, "", "2:4x makes rank 2 compute four times as long"}});
+  add_transport(line);
+  std::vector<OptionSpec> options = link_options();
+  options.push_back({"slow-rank", OptionType::kText, "", "2:4x makes rank 2 compute four times as long"});
+  line.add_group("Slow networks and slow ranks, for experiments", options);
 }
 
 void add_output(CommandLine& line) {

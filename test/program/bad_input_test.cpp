@@ -83,7 +83,11 @@ TEST(BadInput, of_commands_and_options_is_refused_with_64) {
                          {quick("--communicator easdg"), 64, {"--communicator easdg", "did you mean easgd?"}},
                          {quick("--tau 3"), 64, {"--tau (command line) has no effect", "belongs to", "easgd"}},
                          {quick(""), 64, {"unknown option --bacth (environment EAVE_BACTH)"}, "EAVE_BACTH=3"},
-                         {"summary", 64, {"no run directory given", "RUN_DIR"}}});
+                         {"summary", 64, {"no run directory given", "RUN_DIR"}},
+                         {"bench-comm --operation all", 64, {"--operation all", "allreduce, easgd, request"}},
+                         {"bench-comm --min-bytes 3", 64, {"--min-bytes 3 (command line)", "at least 4"}},
+                         {"bench-comm --factor 2 --min-bytes 5k --max-bytes 8k", 64, {"--factor 2", "no second size"}},
+                         {"bench-comm --tau 3", 64, {"unknown option --tau"}}});
 }
 
 TEST(BadInput, of_methods_without_an_optimizer_or_with_one_rank_is_refused_with_64) {

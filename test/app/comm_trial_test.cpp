@@ -1,0 +1,81 @@
+#include "app/comm_trial.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+
+namespace eave {
+namespace {
+
+constexpr int kWarmup = 1, kIterations = 3;
+
+// Adds 1 to the last value that this rank sends, where it is told to.
+class Damaging final : public Transport {
+ public:
+  Damaging(Transport& inner, bool damages) : inner_(inner), damages_(damages) {}
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  std::string name() const override { return inner_.name(); }
+  bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
+  void attach(Device& device) override { inner_.attach(device); }
+  void detach() noexcept override { inner_.detach(); }
+  Pending all_reduce_sum(Slice values, std::span<const int> ranks) override {
+    if (damages_ && values.data() != nullptr) values.back() += 1;
+    return inner_.all_reduce_sum(values, ranks);
+  }
+  Pending broadcast(Slice values, int root) override { return inner_.broadcast(values, root); }
+  std::vector<std::string> all_gather(const std::string& mine) override { return inner_.all_gather(mine); }
+  void serve(Service* service) override { inner_.serve(service); }
+  Pending request(std::span<const ServiceRequest> requests) override {
+    if (damages_) requests.back().values.back() += 1;
+    return inner_.request(requests);
+  }
+  void withdraw() noexcept override { inner_.withdraw(); }
+  void abort(ExitCode code) noexcept override { inner_.abort(code); }
+
+ private:
+  Transport& inner_;
+  bool damages_;
+};
+
+const TransportKind& threads() {
+  return *std::ranges::find(transport_kinds(), std::string("threads"), [](const auto& kind) { return kind.name; });
+}
+
+// Wrong results of all ranks, as each of them is told.
+std::int64_t count_wrong(const CommOperation& operation, int ranks, std::size_t count, int rank_that_damages) {
+  std::atomic<std::int64_t> wrong = -1;
+  const int code = threads().run(ranks, [&](Transport& transport) {
+    Damaging damaging(transport, transport.rank() == rank_that_damages);
+    const std::unique_ptr<CommTrial> trial = operation.make(damaging, cpu_device(), count);
+    const CommTiming timing = time_trial(damaging, *trial, kWarmup, kIterations);
+    trial->finish();
+    EXPECT_GT(timing.seconds, 0);
+    const std::int64_t before = wrong.exchange(timing.wrong);
+    EXPECT_TRUE(before == -1 || before == timing.wrong);
+  });
+  EXPECT_EQ(code, 0);
+  return wrong;
+}
+
+TEST(CommTrial, finds_nothing_wrong_where_nothing_is) {
+  for (const CommOperation& operation : comm_operations()) {
+    for (const int ranks : {1, 2, 3, 5})
+      for (const std::size_t count : {std::size_t{1}, std::size_t{3}, std::size_t{1021}, std::size_t{300'001}})
+        EXPECT_EQ(count_wrong(operation, ranks, count, -1), 0) << operation.name << ", " << ranks << ", " << count;
+  }
+}
+
+// A sum is wrong on every rank; of a request the reply, and the shard where it is kept.
+TEST(CommTrial, counts_each_wrong_result_of_every_iteration) {
+  for (const CommOperation& operation : comm_operations()) {
+    for (const int ranks : {2, 3}) {
+      const int of_one = operation.name == "request" ? 2 : ranks;
+      EXPECT_EQ(count_wrong(operation, ranks, 5000, ranks - 1), of_one * (kWarmup + kIterations)) << operation.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace eave
