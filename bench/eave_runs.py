@@ -26,20 +26,28 @@ def require(eave):
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: no program {eave}; build it with mpi_launch/quickstart")
 
 
-def run(eave, ranks, model, batch, steps, words, log_every=1):
-    """The lines of metrics.jsonl, one thread per rank, on the CPU unless `words` say otherwise; no evaluation before the end."""
+def run_command(command):
+    """What it prints; ends this program when it fails."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
+    command = list(map(str, command))
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if ended.returncode != 0:
+        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {' '.join(command)} ended with {ended.returncode}:\n{ended.stderr}")
+    return ended.stdout
+
+
+def run(eave, ranks, model, batch, steps, words, log_every=1, launcher=None):
+    """The lines of metrics.jsonl, one thread per rank, on the CPU unless `words` say otherwise; no evaluation before the end.
+    `launcher` starts the ranks: words in front of the program, mpirun on this machine by default."""
     with tempfile.TemporaryDirectory() as folder:
-        command = ["mpirun", "--oversubscribe", "-np", str(ranks), str(eave), "train", *DATA[model],
-                   "--synthetic-samples", "4096", "--synthetic-test-samples", "64", "--model", model, "--batch", str(batch),
-                   "--lr", "0.001", "--epochs", "1000000", "--max-steps", str(steps), "--log-every", str(log_every),
+        command = [*(launcher or ["mpirun", "--oversubscribe", "-np", ranks]), eave, "train", *DATA[model],
+                   "--synthetic-samples", "4096", "--synthetic-test-samples", "64", "--model", model, "--batch", batch,
+                   "--lr", "0.001", "--epochs", "1000000", "--max-steps", steps, "--log-every", log_every,
                    "--evaluate-every", "0", "--progress", "off", "--run-dir", folder, "--overwrite", *words]
         if "--device" not in words:
             command += ["--device", "cpu"]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
-        ended = subprocess.run(command, capture_output=True, text=True, env=environment)
-        if ended.returncode != 0:
-            sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {' '.join(command)} ended with {ended.returncode}:\n{ended.stderr}")
+        run_command(command)
         return [json.loads(line) for line in (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()]
 
 

@@ -93,7 +93,7 @@ def make_optimizer(model, name):
     return torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, **flags)
 
 
-def make_step(name, batch, layout, optimizer_name, compiled):
+def make_step(name, batch, layout, optimizer_name, compiled, wrap=lambda model: model):
     maker, shape = MODELS[name]
     torch.manual_seed(1)
     model = maker().train()
@@ -103,7 +103,7 @@ def make_step(name, batch, layout, optimizer_name, compiled):
         model = model.to(memory_format=torch.channels_last)
         images = images.contiguous(memory_format=torch.channels_last)
     optimizer = make_optimizer(model, optimizer_name)
-    forward = torch.compile(model) if compiled else model
+    forward = wrap(torch.compile(model) if compiled else model)
 
     def step():
         optimizer.zero_grad(set_to_none=True)

@@ -1,0 +1,72 @@
+"""Hosts of a netlab: network namespaces on one machine, on links of a given rate."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import eave_runs
+
+NAME = "eave-bench"  # of the lab, so that others may stand beside it
+SETTINGS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+def add_lab_argument(parser):
+    parser.add_argument("--lab", metavar="DIR", type=pathlib.Path,
+                        default=os.environ.get("EAVE_LAB") or eave_runs.ROOT.parent / "shared" / "lab",
+                        help="directory of netlab (default: $EAVE_LAB, or ../shared/lab beside the checkout)")
+
+
+def require(lab):
+    """Its program, or a clear end of this one: what cannot be measured is skipped, not failed."""
+    program = pathlib.Path(lab) / "netlab"
+    why = (f"no program {program}: give --lab DIR or set EAVE_LAB" if not program.exists() else
+           "network namespaces need root" if os.geteuid() != 0 else None)
+    if why:
+        print(f"{pathlib.Path(sys.argv[0]).name}: skipped, {why}")
+        sys.exit(0)
+    return program
+
+
+class Lab:
+    """`hosts` hosts, until closed. One rank runs on each."""
+
+    def __init__(self, program, hosts):
+        self.program, self.hosts = program, hosts
+        self.environment = {**os.environ, "NETLAB_NAME": NAME}
+        self.call("down")
+
+    def call(self, *words):
+        ended = subprocess.run([self.program, *words], env=self.environment, text=True, capture_output=True)
+        if ended.returncode != 0:
+            sys.exit(f"netlab {' '.join(words)} failed:\n{ended.stdout}{ended.stderr}")
+
+    def set_rate(self, rate):
+        """Of every link, in each direction; "unlimited" takes the limit away. Connections stay."""
+        self.call("up", str(self.hosts), "--rate", "none" if rate == "unlimited" else rate)
+
+    def close(self):
+        self.call("down")
+
+    def launcher(self):
+        """What starts a rank on each host, in front of a program; for eave_runs.run."""
+        words = [self.program, "mpirun", "-n", str(self.hosts)]
+        return ["env", f"NETLAB_NAME={NAME}", *words, *(word for name in SETTINGS for word in ("-x", name))]
+
+    def start(self, host, command):
+        """A process on one host, with pipes."""
+        settings = [f"{name}={value}" for name, value in SETTINGS.items()]
+        return subprocess.Popen([self.program, "exec", str(host), "env", *settings, *map(str, command)],
+                                env=self.environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def tcp_bytes_per_second(self, seconds):
+        """Of a plain TCP stream from each host to the next, all at the same time: the median of what arrives."""
+        script = eave_runs.ROOT / "bench" / "tcp_stream.py"
+        streams = [self.start(host, [sys.executable, script, address(host), address((host + 1) % self.hosts), seconds])
+                   for host in range(self.hosts)]
+        rates = sorted(json.loads(stream.communicate()[0]) for stream in streams)
+        return (rates[(len(rates) - 1) // 2] + rates[len(rates) // 2]) / 2
+
+
+def address(host):
+    return f"10.77.0.{host + 1}"

@@ -1,0 +1,44 @@
+"""PyTorch from PyPI, in a virtual environment of its own: in $XDG_CACHE_HOME/eave when that is set, else in build/."""
+import importlib.util
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+REQUIREMENTS = ROOT / "bench" / "pytorch_requirements.txt"
+
+
+def run_logged(what, command):
+    result = subprocess.run(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if result.returncode != 0:
+        sys.exit(f"{what} failed: {' '.join(map(str, command))}\n{result.stdout[-4000:]}")
+
+
+def environment_directory():
+    cache = os.environ.get("XDG_CACHE_HOME")
+    base = pathlib.Path(cache) / "eave" if cache else ROOT / "build"
+    pins = [line for line in REQUIREMENTS.read_text().splitlines() if line.startswith("torch==")]
+    return base / f"pytorch-{pins[0].split('==')[1]}-python{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def prepare_pytorch():
+    """Returns the Python of a virtual environment that holds PyTorch; makes it when there is none."""
+    directory = environment_directory()
+    python = directory / "bin" / "python"
+    stamp = directory / "complete"  # holds the pins it was made from
+    if stamp.exists() and stamp.read_text() == REQUIREMENTS.read_text():
+        return python
+    if sys.version_info < (3, 11):
+        sys.exit(f"PyTorch as pinned in {REQUIREMENTS.name} needs Python 3.11 or newer; this is {platform.python_version()}")
+    if importlib.util.find_spec("ensurepip") is None:
+        sys.exit("python3 cannot make virtual environments here: apt-get install python3-venv")
+    print(f"installing PyTorch from PyPI into {directory} (2.4 GB to download, once)", flush=True)
+    shutil.rmtree(directory, ignore_errors=True)
+    run_logged("making a virtual environment", [sys.executable, "-m", "venv", directory])
+    run_logged("installing PyTorch", [python, "-m", "pip", "install", "--quiet", "--no-deps",
+                                      "--no-cache-dir", "-r", REQUIREMENTS])
+    stamp.write_text(REQUIREMENTS.read_text())
+    return python
