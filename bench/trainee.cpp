@@ -13,6 +13,8 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 constexpr double kLearningRate = 1e-3;
 
+}  // namespace
+
 std::unique_ptr<Optimizer> make_momentum_sgd(std::int64_t arena_size, Device& device) {
   for (const OptimizerKind& kind : optimizer_kinds()) {
     if (kind.name != "sgd") continue;
@@ -23,8 +25,6 @@ std::unique_ptr<Optimizer> make_momentum_sgd(std::int64_t arena_size, Device& de
   }
   throw Error(ExitCode::kInternal, "this build has no sgd");
 }
-
-}  // namespace
 
 Trainee::Task Trainee::task_of(const std::string& model) {
   static const std::map<std::string, Task> tasks = {{"mlp", {{28, 28, 1}}},

@@ -11,6 +11,9 @@
 
 namespace eave::bench {
 
+// SGD with momentum 0.9.
+std::unique_ptr<Optimizer> make_momentum_sgd(std::int64_t arena_size, Device& device);
+
 // A step is forward, cross-entropy, backward and the fused SGD update with momentum 0.9, on one fixed random batch,
 // which lies on the device where that takes images.
 class Trainee {
