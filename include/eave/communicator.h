@@ -115,6 +115,7 @@ struct CommunicatorTraits {
   // options only --weight-decay has a meaning.
   bool uses_optimizer = true;
   bool only_one_rank = false;  // make throws Error(kUsage) for more
+  bool compresses = true;      // --compression has a meaning: ranks exchange something while they train
 };
 
 struct CommunicatorContext {

@@ -15,6 +15,7 @@
 
 namespace eave {
 
+class Codec;      // src/transport/codec.h
 class Operation;  // src/transport/operation.h
 
 // A communication in flight. Move-only; the slices it works on must stay alive and untouched until it is done, but for
@@ -57,6 +58,21 @@ struct ServiceRequest {
   int owner = 0;  // may be the rank that sends it
   std::int64_t key = 0;
   Slice values;
+};
+
+// How a sum travels in fewer bytes, with error feedback: what is dropped of it is kept, and added to the next one
+// (1-bit SGD, Seide et al. 2014; EF-SGD, Karimireddy et al. 2019; in both directions: DoubleSqueeze, Tang et al. 2019).
+//
+// Values are cut into blocks, and block b of the values belongs to the (b mod p)-th of the p ranks. With x_i the values
+// of rank i, e_i its residual and Q what a codec leaves of a block:
+//     any other rank      v_i = x_i + e_i;   sends Q(v_i) to the block's owner;   e_i <- v_i - Q(v_i)
+//     the owner o         s = the sum in rank order of Q(v_i), with v_o = x_o + e_o whole;   e_o <- s - Q(s);   sends
+//     Q(s) all, the owner too  take Q(s) as their values: the same bits on all ranks, and with all transports.
+// So an exchange does not change the sum of all x_i and e_i: p Q(s) / p and what is left in the residuals is what came.
+struct Compression {
+  const Codec* codec = nullptr;  // lent; nullptr: values go as they are
+  Slice residual{};              // as large as the values, in the host's memory; begins as 0, and is kept by the caller
+  std::size_t first_block = 0;   // number of the values' first block, where they are a part of something larger
 };
 
 // The ranks of one job. Every method is collective unless it says otherwise: all ranks call it, in the same order, with
@@ -102,7 +118,11 @@ class Transport {
   // `ranks`: collective among these alone (empty: all), the same ascending list on each, with this rank in it; anything
   // else throws Error. It stays alive until done. Groups without a common rank do not wait for each other; ranks that
   // are in several groups together call them in the same order.
-  virtual Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}) = 0;
+  //
+  // `compression`: the same codec and first block on all. What it lends stays alive and untouched until done. `nccl`
+  // goes by mpi then.
+  virtual Pending all_reduce_sum(Slice values, std::span<const int> ranks = {},
+                                 const Compression& compression = {}) = 0;
   // In place: every rank gets root's values.
   virtual Pending broadcast(Slice values, int root) = 0;
   // Blocking, for small control messages: every rank's text, in rank order.
@@ -157,7 +177,8 @@ void agree(Transport& transport, const std::function<void()>& stage);
 
 // What crossed a transport, by the bytes this rank sent in a bandwidth-optimal algorithm: 2(p−1)/p·M for an allreduce
 // of M bytes among p ranks, M(p−1)/p per rank for a broadcast, (p−1)·M for an all_gather of M bytes from this rank, M
-// for a request of M bytes to another rank. Its reply counts M for the owner, and is no call there.
+// for a request of M bytes to another rank. Its reply counts M for the owner, and is no call there. M of a compressed
+// sum is what its values take when encoded.
 struct TransportCounters {
   std::int64_t calls = 0;
   std::int64_t bytes = 0;

@@ -4,11 +4,13 @@
 
 #include "app/devices.h"
 #include "app/network_options.h"
+#include "communicator/compression.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/dataset.h"
 #include "eave/model.h"
 #include "eave/optimizer.h"
+#include "transport/codec.h"
 
 namespace eave {
 namespace {
@@ -63,17 +65,23 @@ void add_data(CommandLine& line) {
        {"flip", OptionType::kFlag, "off", "flip training images left-right, half of the time"}});
 }
 
+// A family's selector and all that its members have.
+template <typename Kind>
+void disable(CommandLine::Member& member, const std::string& selector, const std::vector<Kind>& kinds) {
+  member.disables.push_back(selector);
+  for (const Kind& kind : kinds) {
+    for (const OptionSpec& option : kind.options) member.disables.push_back(option.name);
+  }
+}
+
 // A method that moves the parameters itself leaves nothing for an optimizer but the weight decay.
 std::vector<CommandLine::Member> communicators() {
   std::vector<CommandLine::Member> result = members(communicator_kinds());
   for (std::size_t i = 0; i < result.size(); ++i) {
-    if (communicator_kinds()[i].traits.uses_optimizer) continue;
-    result[i].disables = {"optimizer"};
-    for (const OptimizerKind& optimizer : optimizer_kinds()) {
-      for (const OptionSpec& option : optimizer.options) {
-        if (option.name != "weight-decay") result[i].disables.push_back(option.name);
-      }
-    }
+    const CommunicatorTraits& traits = communicator_kinds()[i].traits;
+    if (!traits.uses_optimizer) disable(result[i], "optimizer", optimizer_kinds());
+    std::erase(result[i].disables, "weight-decay");
+    if (!traits.compresses) disable(result[i], "compression", codec_kinds());
   }
   return result;
 }
@@ -118,6 +126,7 @@ CommandLine train_command_line() {
   add_data(line);
   line.add_family("Averaging between ranks",
                   {"communicator", OptionType::kText, "allreduce", "what is averaged, and when"}, communicators());
+  line.add_family("Compression of what they exchange", compression_option(), members(codec_kinds()));
   line.add_family("Optimizer", {"optimizer", OptionType::kText, "sgd", "update rule of each replica"},
                   members(optimizer_kinds()));
   std::vector<OptionSpec> rate = Schedule::options();

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "eave/communicator.h"
+#include "transport/codec.h"
 
 namespace eave {
 
@@ -15,6 +16,7 @@ struct GradientAveraging {
   std::int64_t bucket_bytes = 0;
   GradientReduction reduction = GradientReduction::kWeighted;
   bool loss_is_summed = false;
+  std::shared_ptr<const Codec> codec = nullptr;  // nullptr: gradients travel as they are
 };
 
 std::unique_ptr<Communicator> make_gradient_averaging(Transport& transport, const GradientAveraging& settings);

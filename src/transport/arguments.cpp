@@ -18,6 +18,12 @@ void check_group(std::span<const int> ranks, int rank, int size) {
   EAVE_CHECK(std::ranges::binary_search(ranks, rank), "rank " + std::to_string(rank) + " is not in its group" + list);
 }
 
+void check_compression(const Compression& compression, ConstSlice values) {
+  EAVE_CHECK(!compression.codec || compression.residual.size() == values.size(),
+             "a residual of " + std::to_string(compression.residual.size()) + " values for a sum of " +
+                 std::to_string(values.size()));
+}
+
 void check_owners(std::span<const ServiceRequest> requests, int size) {
   for (const ServiceRequest& each : requests)
     EAVE_CHECK(each.owner >= 0 && each.owner < size,

@@ -90,9 +90,11 @@ void BackgroundTransport::detach() noexcept {
   alone_.detach();
 }
 
-Pending BackgroundTransport::all_reduce_sum(Slice values, std::span<const int> ranks) {
+Pending BackgroundTransport::all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression) {
   check_group(ranks, rank(), size());
-  return enqueue({.verb = Operation::Verb::kAllReduceSum, .values = values, .ranks = ranks});
+  check_compression(compression, values);
+  return enqueue(
+      {.verb = Operation::Verb::kAllReduceSum, .values = values, .ranks = ranks, .compression = compression});
 }
 
 Pending BackgroundTransport::broadcast(Slice values, int root) {
@@ -202,9 +204,16 @@ void BackgroundTransport::await(DeviceMark& mark) {
 }
 
 void BackgroundTransport::sum(const Operation::Request& request) {
-  if (direct_ && direct_->carries(request.values)) return direct_->all_reduce_sum(request.values, request.ranks);
-  if (staged_) return staged_->all_reduce_sum(request.values, request.ranks);
-  wire_->all_reduce_sum(request.values, request.ranks);
+  const Compression& compression = request.compression;
+  if (direct_ && direct_->carries(request.values) && !compression.codec) {
+    direct_->all_reduce_sum(request.values, request.ranks);
+  } else if (staged_) {
+    staged_->all_reduce_sum(request.values, request.ranks, compression);
+  } else if (compression.codec) {
+    wire_->sum_compressed(request.values, request.ranks, compression);
+  } else {
+    wire_->all_reduce_sum(request.values, request.ranks);
+  }
 }
 
 void BackgroundTransport::broadcast(const Operation::Request& request) {
@@ -231,6 +240,7 @@ void BackgroundTransport::carry_out(Operation& operation) {
       return wire_->serve(request.service);
     case Operation::Verb::kRequest:
       return staged_ ? staged_->request(request.requests) : wire_->request(request.requests);
+    case Operation::Verb::kExchange:
     case Operation::Verb::kNothing:
       return;
   }

@@ -33,7 +33,7 @@ class BackgroundTransport final : public Transport {
   void attach(Device& device) override;
   void detach() noexcept override;
 
-  Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
+  Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}, const Compression& compression = {}) override;
   Pending broadcast(Slice values, int root) override;
   std::vector<std::string> all_gather(const std::string& mine) override;
   void serve(Service* service) override;

@@ -67,9 +67,10 @@ class Counting final : public CountingTransport {
   void attach(Device& device) override { inner_.attach(device); }
   void detach() noexcept override { inner_.detach(); }
 
-  Pending all_reduce_sum(Slice values, std::span<const int> ranks) override {
+  Pending all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression) override {
     const int size_of_group = ranks.empty() ? size() : static_cast<int>(ranks.size());
-    return count(inner_.all_reduce_sum(values, ranks), all_reduce_wire_bytes(values.size(), size_of_group));
+    return count(inner_.all_reduce_sum(values, ranks, compression),
+                 all_reduce_wire_bytes(values.size(), size_of_group, compression.codec));
   }
   Pending broadcast(Slice values, int root) override {
     return count(inner_.broadcast(values, root), broadcast_wire_bytes(values.size(), size()));

@@ -29,7 +29,8 @@ MpiWire::MpiWire(MPI_Comm communicator, std::size_t part, std::vector<int> hosts
       server_(messages_),
       requester_(messages_, server_),
       part_(part),
-      takes_gpu_memory_(takes_gpu_memory) {
+      takes_gpu_memory_(takes_gpu_memory),
+      compressed_(*this, rank(), size()) {
   if (!hosts.empty()) levels_.emplace(std::move(hosts), rank());
   all_.resize(static_cast<std::size_t>(size()));
   std::iota(all_.begin(), all_.end(), 0);
@@ -95,6 +96,10 @@ void MpiWire::all_reduce_by_host(Slice values) {
         gather(mine(segment), across, -1, slot[2]);
       },
       [&](Slice segment, Slot& slot) { gather(segment, within, -1, slot[3]); });
+}
+
+void MpiWire::sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) {
+  compressed_.run(values, ranks, compression);
 }
 
 void MpiWire::broadcast(Slice values, int root) {

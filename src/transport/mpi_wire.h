@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "transport/compressed_sum.h"
 #include "transport/mpi_messages.h"
 #include "transport/mpi_requester.h"
 #include "transport/mpi_server.h"
@@ -49,6 +50,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   }
 
   void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
+  void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) override;
   void broadcast(Slice values, int root) override;
   std::vector<std::string> all_gather(const std::string& mine) override;
   void serve(Service* service) override;
@@ -106,7 +108,8 @@ class MpiWire final : public Wire, public ByteExchanger {
   std::vector<int> all_;       // ranks
   std::vector<bool> serving_;  // by rank
   std::vector<Slot> slots_;
-  std::vector<Requests> exchanges_;
+  CompressedSum compressed_;
+  std::vector<Requests> exchanges_;  // under way
 };
 
 }  // namespace eave

@@ -29,7 +29,7 @@ class NcclTransport final : public Transport {
   void attach(Device& device) override;
   void detach() noexcept override;
 
-  Pending all_reduce_sum(Slice values, std::span<const int> ranks) override;
+  Pending all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression) override;
   Pending broadcast(Slice values, int root) override;
   std::vector<std::string> all_gather(const std::string& mine) override;
   void serve(Service* service) override { inner_.serve(service); }
@@ -49,6 +49,7 @@ class NcclTransport final : public Transport {
   std::string share_word(std::span<const int> ranks);
   NcclOperation& take();
   Pending set_out(NcclOperation& operation);
+  Pending sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression);
   void wait_for_requests();
 
   Transport& inner_;
@@ -100,9 +101,10 @@ void NcclTransport::detach() noexcept {
   inner_.detach();
 }
 
-Pending NcclTransport::all_reduce_sum(Slice values, std::span<const int> ranks) {
+Pending NcclTransport::all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression) {
   check_group(ranks, rank(), size());
-  if (!is_here(values)) return inner_.all_reduce_sum(values, ranks);
+  if (!is_here(values)) return inner_.all_reduce_sum(values, ranks, compression);
+  if (compression.codec) return sum_compressed(values, ranks, compression);
   if (ranks.size() == 1) return {};
   const int group = group_of(ranks);
   NcclOperation& operation = take();
@@ -130,6 +132,14 @@ Pending NcclTransport::request(std::span<const ServiceRequest> requests) {
   if (any_here && last_) last_->wait();
   Pending pending = inner_.request(requests);
   if (any_here) requested_ = pending.operation();
+  return pending;
+}
+
+// Encoding is the host's, and so are the sums in rank order.
+Pending NcclTransport::sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) {
+  if (last_) last_->wait();
+  Pending pending = inner_.all_reduce_sum(values, ranks, compression);
+  requested_ = pending.operation();
   return pending;
 }
 

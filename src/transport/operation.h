@@ -34,7 +34,7 @@ class OperationObserver {
 // Transports with another way to carry out what is asked override what the compute thread calls.
 class Operation {
  public:
-  enum class Verb { kAllReduceSum, kBroadcast, kAllGather, kServe, kRequest, kNothing };
+  enum class Verb { kAllReduceSum, kBroadcast, kAllGather, kServe, kRequest, kExchange, kNothing };
   struct Request {
     Verb verb = Verb::kAllReduceSum;
     Slice values{};
@@ -42,6 +42,8 @@ class Operation {
     const std::string* mine = nullptr;
     std::vector<std::string>* all = nullptr;
     std::span<const int> ranks{};  // empty: all
+    Compression compression{};
+    std::span<const std::span<const std::byte>> outgoing{};  // kExchange, between wires alone
     Service* service = nullptr;
     std::span<const ServiceRequest> requests{};
     std::shared_ptr<DeviceMark> mark{};  // of values in a device's memory: to be waited for first

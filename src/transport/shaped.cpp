@@ -23,11 +23,13 @@ class ShapedWire final : public Wire {
   // Each would pay the delay by itself.
   std::size_t piece() const override { return std::numeric_limits<std::size_t>::max(); }
 
-  void all_reduce_sum(Slice values, std::span<const int> ranks) override {
+  void all_reduce_sum(Slice values, std::span<const int> ranks) override { sum_compressed(values, ranks, {}); }
+
+  void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) override {
     const int size_of_group = ranks.empty() ? size() : static_cast<int>(ranks.size());
     if (size_of_group == 1) return;
-    const Clock::time_point end = end_of(all_reduce_wire_bytes(values.size(), size_of_group), ranks);
-    inner_.all_reduce_sum(values, ranks).wait();
+    const Clock::time_point end = end_of(all_reduce_wire_bytes(values.size(), size_of_group, compression.codec), ranks);
+    inner_.all_reduce_sum(values, ranks, compression).wait();
     std::this_thread::sleep_until(end);
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "transport/codec.h"
+
 namespace eave {
 namespace {
 
@@ -81,9 +83,17 @@ void StagedWire::in_staged_pieces(Slice values, bool come, bool go, Carry carry)
   copies_->wait();
 }
 
-void StagedWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
+void StagedWire::all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression) {
   if (ranks.size() == 1) return;
-  in_pieces(values, true, true, [&](Slice piece) { wire_.all_reduce_sum(piece, ranks); });
+  if (!compression.codec)
+    return in_pieces(values, true, true, [&](Slice piece) { wire_.all_reduce_sum(piece, ranks); });
+  std::size_t at = 0;
+  in_pieces(values, true, true, [&](Slice piece) {
+    wire_.sum_compressed(piece, ranks,
+                         {compression.codec, compression.residual.subspan(at, piece.size()),
+                          compression.first_block + at / Codec::kBlock});
+    at += piece.size();
+  });
 }
 
 void StagedWire::broadcast(Slice values, int root) {

@@ -36,7 +36,7 @@ class StagedWire {
   void grow(std::size_t size);
 
   // As those of Wire; afterwards values on the device are visible to whatever it is asked for.
-  void all_reduce_sum(Slice values, std::span<const int> ranks);
+  void all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression);
   void broadcast(Slice values, int root);
   void request(std::span<const ServiceRequest> requests);
 

@@ -34,6 +34,30 @@ void ThreadsWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
   meeting.part();
 }
 
+// First of all whether they are in step: past that, what each expects is what the others send.
+void ThreadsWire::sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) {
+  Meeting& meeting = job_.meeting_of(ranks);
+  meeting.meet(rank_, {.verb = Operation::Verb::kAllReduceSum, .values = values});
+  meeting.part();
+  compressed_.run(values, ranks, compression);
+}
+
+void ThreadsWire::start(std::size_t number, const ByteExchange& exchange) {
+  if (exchanges_.size() <= number) exchanges_.resize(number + 1);
+  exchanges_[number] = exchange;
+}
+
+void ThreadsWire::finish(std::size_t number) {
+  const ByteExchange& exchange = exchanges_[number];
+  Meeting& meeting = job_.meeting_of(exchange.ranks);
+  const auto& requests = meeting.meet(rank_, {.verb = Operation::Verb::kExchange, .outgoing = exchange.outgoing});
+  const auto mine = static_cast<std::size_t>(meeting.place_of(rank_));
+  for (std::size_t other = 0; other < requests.size(); ++other) {
+    if (other != mine) std::ranges::copy(requests[other].outgoing[mine], exchange.incoming[other].begin());
+  }
+  meeting.part();
+}
+
 void ThreadsWire::broadcast(Slice values, int root) {
   Meeting& all = job_.meeting_of({});
   const auto& requests = all.meet(rank_, {.verb = Operation::Verb::kBroadcast, .values = values, .root = root});

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "transport/compressed_sum.h"
 #include "transport/threads_job.h"
 #include "transport/wire.h"
 
@@ -11,14 +12,15 @@ namespace eave {
 
 // Allreduce: every rank sums its own 1/p of all ranks' slices, in rank order, and writes the sum to all of them.
 // Requests: whoever sends one runs the owner's service on his own values.
-class ThreadsWire final : public Wire {
+class ThreadsWire final : public Wire, private ByteExchanger {
  public:
-  ThreadsWire(ThreadsJob& job, int rank) : job_(job), rank_(rank) {}
+  ThreadsWire(ThreadsJob& job, int rank) : job_(job), rank_(rank), compressed_(*this, rank, job.size()) {}
   int rank() const override { return rank_; }
   int size() const override { return job_.size(); }
   std::string name() const override { return "threads"; }
 
   void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
+  void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) override;
   void broadcast(Slice values, int root) override;
   std::vector<std::string> all_gather(const std::string& mine) override;
   void serve(Service* service) override;
@@ -27,10 +29,14 @@ class ThreadsWire final : public Wire {
   void abort(ExitCode) noexcept override { job_.lose(rank_); }
 
  private:
+  void start(std::size_t number, const ByteExchange& exchange) override;
+  void finish(std::size_t number) override;
   void meet_all();
 
   ThreadsJob& job_;
   const int rank_;
+  CompressedSum compressed_;
+  std::vector<ByteExchange> exchanges_;      // under way
   std::vector<const ServiceRequest*> open_;  // not answered yet
 };
 

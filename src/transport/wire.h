@@ -47,6 +47,7 @@ class Wire {
   virtual ByteExchanger* exchanger_in(DeviceKind) { return nullptr; }
 
   virtual void all_reduce_sum(Slice values, std::span<const int> ranks = {}) = 0;  // empty: all ranks
+  virtual void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) = 0;
   virtual void broadcast(Slice values, int root) = 0;
   virtual std::vector<std::string> all_gather(const std::string& mine) = 0;
   virtual void serve(Service* service) = 0;

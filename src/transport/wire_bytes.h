@@ -3,13 +3,14 @@
 
 #include <cstddef>
 
-#include "eave/slice.h"
+#include "transport/codec.h"
 
 namespace eave {
 
-// Reduce-scatter and all-gather, each of which sends (p−1)/p of the values.
-inline double all_reduce_wire_bytes(std::size_t count, int ranks) {
-  return 2.0 * (ranks - 1) / ranks * static_cast<double>(count * sizeof(float));
+// Reduce-scatter and all-gather, each of which sends (p−1)/p of the values, encoded or (nullptr) as they are.
+inline double all_reduce_wire_bytes(std::size_t count, int ranks, const Codec* codec = nullptr) {
+  const std::size_t bytes = codec ? encoded_bytes(*codec, count) : count * sizeof(float);
+  return 2.0 * (ranks - 1) / ranks * static_cast<double>(bytes);
 }
 
 // Scatter and all-gather, seen as the mean over ranks.

@@ -20,9 +20,9 @@ class Damaging final : public Transport {
   bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
   void attach(Device& device) override { inner_.attach(device); }
   void detach() noexcept override { inner_.detach(); }
-  Pending all_reduce_sum(Slice values, std::span<const int> ranks) override {
+  Pending all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression) override {
     if (damages_ && values.data() != nullptr) values.back() += 1;
-    return inner_.all_reduce_sum(values, ranks);
+    return inner_.all_reduce_sum(values, ranks, compression);
   }
   Pending broadcast(Slice values, int root) override { return inner_.broadcast(values, root); }
   std::vector<std::string> all_gather(const std::string& mine) override { return inner_.all_gather(mine); }

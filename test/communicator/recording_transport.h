@@ -18,10 +18,10 @@ class RecordingTransport final : public Transport {
   bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
   void attach(Device& device) override { inner_.attach(device); }
   void detach() noexcept override { inner_.detach(); }
-  Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}) override {
+  Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}, const Compression& compression = {}) override {
     calls.push_back("sum " + std::to_string(values.size()) + (ranks.empty() ? "" : " among"));
     for (int rank : ranks) calls.back() += " " + std::to_string(rank);
-    return inner_.all_reduce_sum(values, ranks);
+    return inner_.all_reduce_sum(values, ranks, compression);
   }
   Pending broadcast(Slice values, int root) override {
     calls.push_back("broadcast " + std::to_string(values.size()) + " from " + std::to_string(root));

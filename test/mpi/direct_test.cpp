@@ -55,6 +55,9 @@ class ReachingWire final : public Wire {
   std::string name() const override { return "reaching"; }
   ByteExchanger* exchanger_in(DeviceKind) override { return messages_; }
   void all_reduce_sum(Slice values, std::span<const int> ranks) override { mpi_.all_reduce_sum(values, ranks); }
+  void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) override {
+    mpi_.sum_compressed(values, ranks, compression);
+  }
   void broadcast(Slice values, int root) override { mpi_.broadcast(values, root); }
   std::vector<std::string> all_gather(const std::string& mine) override { return mpi_.all_gather(mine); }
   void serve(Service* service) override { mpi_.serve(service); }

@@ -8,9 +8,9 @@ namespace eave {
 OnDevice::OnDevice(Transport& inner, Device& device, std::string name)
     : inner_(inner), device_(device), name_(std::move(name)), attachment_(inner, device) {}
 
-Pending OnDevice::all_reduce_sum(Slice values, std::span<const int> ranks) {
+Pending OnDevice::all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression) {
   const std::shared_ptr<Mirrored> operation = take();
-  operation->set_out(inner_.all_reduce_sum(mirror(values, *operation), ranks));
+  operation->set_out(inner_.all_reduce_sum(mirror(values, *operation), ranks, compression));
   return Pending(operation);
 }
 

@@ -25,7 +25,7 @@ class OnDevice final : public Transport {
   bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
   void attach(Device&) override {}
   void detach() noexcept override {}
-  Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
+  Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}, const Compression& compression = {}) override;
   Pending broadcast(Slice values, int root) override;
   std::vector<std::string> all_gather(const std::string& mine) override { return inner_.all_gather(mine); }
   void serve(Service* service) override { inner_.serve(service); }

@@ -17,11 +17,15 @@
 // Buckets are cut from the end of the arena at fixed places, whatever parts backward reports, so all ranks post the
 // same ones; each starts as soon as backward has passed it. What backward leaves (at least the first layer's bucket) is
 // waited for in before_update.
+//
+// --compression: each bucket is a sum with error feedback (Compression in transport.h) of w_i g_i. Buckets begin with a
+// block then, so what comes out does not depend on where they are cut.
 #include "communicator/allreduce.h"
 
 #include <algorithm>
 
 #include "communicator/begin.h"
+#include "communicator/compression.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 
@@ -67,12 +71,14 @@ class AllReduce final : public Communicator {
   AllReduce(Transport& transport, const GradientAveraging& settings)
       : transport_(transport),
         settings_(settings),
-        bucket_(static_cast<std::size_t>(settings.bucket_bytes) / sizeof(float)) {}
+        bucket_(static_cast<std::size_t>(settings.bucket_bytes) / sizeof(float)),
+        feedback_(settings.codec) {}
 
   void begin(const ReplicaView& replica) override {
     replica_ = replica;
     seconds_waiting_ += share_replica(transport_, replica);
     in_flight_.reserve(replica.gradients.size() / bucket_ + 1);
+    feedback_.begin(replica.gradients.size());
     restart();
   }
 
@@ -103,6 +109,12 @@ class AllReduce final : public Communicator {
   bool updates(const Step&) const override { return true; }
   ConstSlice consensus() override { return replica_.parameters; }
 
+  std::vector<Slice> state() override {
+    std::vector<Slice> state;
+    feedback_.append_state(state);
+    return state;
+  }
+
   void finish() override {
     for (Pending& bucket : in_flight_) seconds_waiting_ += bucket.wait();
     in_flight_.clear();
@@ -110,7 +122,7 @@ class AllReduce final : public Communicator {
 
   std::string equation() const override {
     return describe_gradient_averaging(settings_, transport_.size()) + "; buckets of " +
-           std::to_string(settings_.bucket_bytes) + " bytes";
+           std::to_string(settings_.bucket_bytes) + " bytes" + feedback_.describe("g_i with its weight");
   }
 
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
@@ -135,16 +147,23 @@ class AllReduce final : public Communicator {
 
   void start_buckets() {
     while (started_ > 0) {
-      const std::size_t size = std::min(bucket_, started_);
-      if (ready_ > started_ - size) return;
-      started_ -= size;
-      in_flight_.push_back(transport_.all_reduce_sum(replica_.gradients.subspan(started_, size)));
+      const std::size_t begin = begin_of_bucket(started_), size = started_ - begin;
+      if (ready_ > begin) return;
+      started_ = begin;
+      in_flight_.push_back(
+          transport_.all_reduce_sum(replica_.gradients.subspan(begin, size), {}, feedback_.compression(begin, size)));
     }
+  }
+
+  std::size_t begin_of_bucket(std::size_t end) const {
+    const std::size_t begin = end - std::min(bucket_, end);
+    return feedback_ ? begin / Codec::kBlock * Codec::kBlock : begin;
   }
 
   Transport& transport_;
   GradientAveraging settings_;
   std::size_t bucket_;  // floats
+  ErrorFeedback feedback_;
   ReplicaView replica_;
   std::size_t ready_ = 0;    // gradients from here on are complete
   std::size_t started_ = 0;  // gradients from here on are being exchanged
@@ -175,7 +194,8 @@ std::unique_ptr<Communicator> make_allreduce(const CommunicatorContext& context)
   const GradientReduction reduction = reduction_of(context.values.text("reduction"));
   warn_of_scaling(context, reduction);
   return make_gradient_averaging(
-      context.transport, {bucket_bytes_in(context.values), reduction, context.values.text("loss-reduction") == "sum"});
+      context.transport,
+      {bucket_bytes_in(context.values), reduction, context.values.text("loss-reduction") == "sum", codec_in(context)});
 }
 
 }  // namespace

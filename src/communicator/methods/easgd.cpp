@@ -16,12 +16,16 @@
 // With Nesterov workers this is EAMSGD (section 4 there): x_i is the iterate, not the look-ahead point at which the
 // gradient is taken and which the parameters are (Ahead in slice.h), and the pull does not enter the velocity.
 //
-// The sum of all x_i and c is not changed by an exchange of the first two orders. The center moves by one addition of
-// the same sum on every rank, which leaves no room for ranks to differ.
+// --compression: the sum of d goes with error feedback (Compression in transport.h), e_i on rank i. A worker moves by
+// all of its d_i, the center by what has arrived.
+//
+// The sum of all x_i, c and e_i is not changed by an exchange of the first two orders. The center moves by one addition
+// of the same sum on every rank, which leaves no room for ranks to differ.
 #include <algorithm>
 #include <utility>
 
 #include "communicator/begin.h"
+#include "communicator/compression.h"
 #include "communicator/easgd_settings.h"
 #include "communicator/elastic_force.h"
 #include "communicator/periodic_options.h"
@@ -34,9 +38,10 @@ namespace {
 
 class Easgd final : public Communicator {
  public:
-  Easgd(Transport& transport, const EasgdSettings& settings, std::string look_ahead)
+  Easgd(Transport& transport, const EasgdSettings& settings, std::shared_ptr<const Codec> codec, std::string look_ahead)
       : transport_(transport),
         settings_(settings),
+        feedback_(std::move(codec)),
         look_ahead_(std::move(look_ahead)),
         alpha_(static_cast<float>(settings.alpha)) {}
 
@@ -45,6 +50,7 @@ class Easgd final : public Communicator {
     seconds_waiting_ += share_replica(transport_, replica);
     center_ = replica.device->allocate(replica.parameters.size());
     difference_ = replica.device->allocate(replica.parameters.size());
+    feedback_.begin(replica.parameters.size());
     replica.device->copy(center_.slice(), replica.parameters);
   }
 
@@ -70,9 +76,21 @@ class Easgd final : public Communicator {
     return center_.slice();
   }
 
-  std::vector<Slice> state() override { return {center_.slice()}; }
+  void reset_to_center(const ReplicaView& replica) override {
+    Communicator::reset_to_center(replica);
+    feedback_.forget();
+  }
+
+  std::vector<Slice> state() override {
+    std::vector<Slice> state = {center_.slice()};
+    feedback_.append_state(state);
+    return state;
+  }
+
   void finish() override { settle(); }
-  std::string equation() const override { return describe_equation(settings_) + look_ahead_; }
+  std::string equation() const override {
+    return describe_equation(settings_) + feedback_.describe("d_i") + look_ahead_;
+  }
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
@@ -96,16 +114,18 @@ class Easgd final : public Communicator {
     const double share = settings_.beta / settings_.workers;
     replica_.device->write_difference(difference_.slice(), replica_.parameters, center_.slice(),
                                       static_cast<float>(share), step.ahead);
-    seconds_waiting_ += transport_.all_reduce_sum(difference_.slice()).wait();
+    seconds_waiting_ += sum_differences().wait();
     replica_.device->move_center_and_follow(center_.slice(), difference_.slice(), replica_.parameters, alpha_,
                                             step.ahead);
   }
 
   void start() {
-    exchange_ = transport_.all_reduce_sum(difference_.slice());
+    exchange_ = sum_differences();
     is_center_behind_ = true;
     if (!settings_.overlap) settle();
   }
+
+  Pending sum_differences() { return transport_.all_reduce_sum(difference_.slice(), {}, feedback_.compression()); }
 
   // The last exchange's sum arrives in the center now.
   void settle() {
@@ -117,6 +137,7 @@ class Easgd final : public Communicator {
 
   Transport& transport_;
   EasgdSettings settings_;
+  ErrorFeedback feedback_;
   std::string look_ahead_;  // of the card
   float alpha_;
   ReplicaView replica_;
@@ -134,7 +155,7 @@ std::unique_ptr<Communicator> make_easgd(const CommunicatorContext& context) {
   // In order `paper` step 0 has none, and an exchange falls to the step after tau local ones.
   warn_without_exchange(context, settings.tau + (settings.order == ElasticOrder::kPaper ? 1 : 0),
                         "the center stays where it began, untrained");
-  return std::make_unique<Easgd>(context.transport, settings, describe_look_ahead(context));
+  return std::make_unique<Easgd>(context.transport, settings, codec_in(context), describe_look_ahead(context));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace eave {
 CommunicatorKind describe_communicator_mvasgd() {
   return {"mvasgd",
           "one rank; evaluated is a moving average of the iterates",
-          {.averages_gradients = false, .has_center = true, .only_one_rank = true},
+          {.averages_gradients = false, .has_center = true, .only_one_rank = true, .compresses = false},
           {average_rate_option()},
           [](const CommunicatorContext& context) {
             const MovingAverage average = average_rate_in(context.values);

@@ -1,0 +1,83 @@
+#include "communicator/compression.h"
+
+#include <algorithm>
+
+#include "base/number_text.h"
+#include "base/option_checks.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+constexpr std::string_view kOption = "compression";
+
+// Callers other than the program need not know of the option.
+const CodecKind* kind_in(const OptionValues& values) {
+  if (!values.entries().contains(kOption)) return nullptr;
+  const auto found = std::ranges::find(codec_kinds(), values.text(kOption), &CodecKind::name);
+  return found == codec_kinds().end() ? nullptr : &*found;
+}
+
+std::shared_ptr<const Codec> make_codec(const CodecKind& kind, const CommunicatorContext& context) {
+  if (context.transport.size() == 1)
+    context.warnings.push_back("--compression " + kind.name + " changes nothing: one rank exchanges nothing");
+  return kind.make(context.values);
+}
+
+}  // namespace
+
+OptionSpec compression_option() {
+  return {std::string(kOption),
+          OptionType::kText,
+          "none",
+          "as what the ranks' exchanges travel, but for the beginning and evaluations",
+          {"none"}};
+}
+
+std::shared_ptr<const Codec> codec_in(const CommunicatorContext& context) {
+  const CodecKind* const kind = kind_in(context.values);
+  return kind ? make_codec(*kind, context) : nullptr;
+}
+
+std::shared_ptr<const Codec> rounding_codec_in(const CommunicatorContext& context, const std::string& reason) {
+  const CodecKind* const kind = kind_in(context.values);
+  if (!kind) return nullptr;
+  if (kind->only_rounds) return make_codec(*kind, context);
+  std::string others;
+  for (const CodecKind& other : codec_kinds()) {
+    if (other.only_rounds) others += (others.empty() ? "" : " or ") + other.name;
+  }
+  refuse_option(context.values, std::string(kOption), reason + "; give " + others);
+}
+
+std::string describe_codec(const Codec& codec) {
+  const double bytes = static_cast<double>(codec.encoded_bytes(Codec::kBlock)) / Codec::kBlock;
+  return number_text(bytes) + " bytes per value instead of 4: " + codec.describe();
+}
+
+void ErrorFeedback::begin(std::size_t size) {
+  if (codec_) residual_ = Buffer(size);
+}
+
+Compression ErrorFeedback::compression() { return compression(0, residual_.size()); }
+
+Compression ErrorFeedback::compression(std::size_t begin, std::size_t size) {
+  if (!codec_) return {};
+  EAVE_CHECK(begin % Codec::kBlock == 0, "a part begins with a block");
+  return {codec_.get(), residual_.slice().subspan(begin, size), begin / Codec::kBlock};
+}
+
+void ErrorFeedback::forget() { std::ranges::fill(residual_.slice(), 0.0f); }
+
+void ErrorFeedback::append_state(std::vector<Slice>& state) {
+  if (codec_) state.push_back(residual_.slice());
+}
+
+std::string ErrorFeedback::describe(const std::string& sent) const {
+  if (!codec_) return "";
+  return "\ncompressed, " + describe_codec(*codec_) + "; with error feedback: v_i = " + sent +
+         " + e_i, Q(v_i) is sent, e_i <- v_i - Q(v_i); s = sum_i Q(v_i) goes to all as Q(s), what that drops is kept "
+         "too";
+}
+
+}  // namespace eave

@@ -1,0 +1,77 @@
+// Sums whose values travel encoded: Transport::all_reduce_sum with a Compression, whatever carries the bytes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "eave/slice.h"
+#include "eave/transport.h"
+#include "transport/codec.h"
+#include "transport/wire.h"
+
+namespace eave {
+
+// Reduce-scatter, then all-gather, each of encoded blocks between all pairs, as Compression describes. Values go in
+// segments of as many blocks for each rank as fit a message; several segments are under way at once, so that encoding
+// goes on while messages travel. Memory is kept from sum to sum.
+class CompressedSum {
+ public:
+  CompressedSum(ByteExchanger& exchanger, int rank, int size);
+  CompressedSum(const CompressedSum&) = delete;
+  CompressedSum& operator=(const CompressedSum&) = delete;
+
+  void run(Slice values, std::span<const int> ranks, const Compression& compression);
+
+ private:
+  // Just below the 64 KiB up to which Open MPI sends over TCP at once.
+  static constexpr std::size_t kMessageBytes = std::size_t{60} << 10;
+  static constexpr std::size_t kInFlightBytes = std::size_t{1} << 24;
+  using Values = std::array<float, Codec::kBlock>;
+
+  // One segment under way. By place in the ranks: what goes to its owner, later the sum that comes from there; and what
+  // comes for this rank's blocks.
+  struct Slot {
+    std::vector<std::byte> parts, received;
+    std::vector<std::size_t> bytes;  // of a part
+    std::vector<std::span<const std::byte>> outgoing;
+    std::vector<std::span<std::byte>> incoming;
+  };
+  struct Block {
+    Slice values, residual;
+    std::size_t owner;  // its place
+    std::size_t begin;  // in its owner's part
+  };
+
+  void prepare(Slice values, std::span<const int> ranks, const Compression& compression);
+  template <class Visit>
+  void visit_blocks(std::size_t segment, Visit visit);
+  void scatter(std::size_t segment);
+  void combine(std::size_t segment);
+  void gather(std::size_t segment);
+  void add_up(const Slot& slot, const Block& block);
+
+  std::size_t places() const { return ranks_.size(); }
+  std::size_t number_of(std::size_t segment) const { return segment % (2 * lag_ + 1); }
+  std::span<std::byte> part(Slot& slot, std::size_t place) const;
+  const std::byte* received(const Slot& slot, std::size_t place) const {
+    return slot.received.data() + place * part_bytes_;
+  }
+
+  ByteExchanger& exchanger_;
+  const int rank_;
+  std::vector<int> all_;
+  std::vector<Slot> slots_;
+  Values sum_, decoded_;
+  // Of the sum that is carried out.
+  Slice values_;
+  std::span<const int> ranks_;
+  Compression compression_;
+  std::size_t place_ = 0;           // of this rank
+  std::size_t segment_blocks_ = 0;  // in a segment, all ranks' together
+  std::size_t part_bytes_ = 0;      // at most
+  std::size_t lag_ = 1;             // segments between one phase and the next
+};
+
+}  // namespace eave
