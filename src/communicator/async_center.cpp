@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "communicator/begin.h"
+#include "communicator/compression.h"
 #include "communicator/periodic_options.h"
 #include "eave/check.h"
 
@@ -92,6 +93,8 @@ AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau
   settings.shard_size = static_cast<std::size_t>(shard);
   if (context.values.text("async-order") == "round-robin") settings.order = ExchangeOrder::Kind::kRoundRobin;
   if (context.values.has("replay")) read_replay(context, settings);
+  settings.codec =
+      rounding_codec_in(context, "workers and center send each other parameters, which only rounding leaves usable");
   return settings;
 }
 
@@ -120,7 +123,10 @@ std::string describe_async(const AsyncSettings& settings) {
           : center_ranks == 1
               ? "rank " + std::to_string(settings.workers) + ", which does not train" + shards
               : "ranks " + std::to_string(settings.workers) + " to " +
-                    std::to_string(settings.workers + center_ranks - 1) + ", which do not train" + shards);
+                    std::to_string(settings.workers + center_ranks - 1) + ", which do not train" + shards) +
+         (settings.codec ? "\ncompressed, " + describe_codec(*settings.codec) +
+                               "; what a worker sends and the center's reply are rounded, without error feedback"
+                         : "");
 }
 
 AsyncCenter::AsyncCenter(Transport& transport, AsyncSettings settings, CenterRule rule, Vectors vectors)
@@ -128,7 +134,8 @@ AsyncCenter::AsyncCenter(Transport& transport, AsyncSettings settings, CenterRul
       settings_(std::move(settings)),
       rule_(std::move(rule)),
       vectors_(vectors),
-      snapshots_(vectors.count) {}
+      snapshots_(vectors.count),
+      encoded_(settings_.codec) {}
 
 // An exception may unwind past a center that others still ask.
 AsyncCenter::~AsyncCenter() {
@@ -151,9 +158,10 @@ void AsyncCenter::begin(const ReplicaView& replica) {
     snapshots_[i] = replica.device->allocate_for_host(size);
     if (i < vectors_.equal) replica.device->read(replica.parameters, snapshots_[i].slice());
   }
+  encoded_.begin(*layout_, *replica.device, size);
   for (std::size_t shard = 0; shard < layout_->shards(); ++shard) {
-    requests_.push_back(
-        {layout_->owner(shard), static_cast<std::int64_t>(shard), cut(message_.slice(), layout_->shard(shard))});
+    requests_.push_back({layout_->owner(shard), static_cast<std::int64_t>(shard),
+                         encoded_ ? encoded_.shard(shard) : cut(message_.slice(), layout_->shard(shard))});
   }
   // Workers that come at the same time begin at different owners. In turns, a common order lets them follow each other.
   if (settings_.order != ExchangeOrder::Kind::kRoundRobin && is_worker()) {
@@ -174,7 +182,8 @@ void AsyncCenter::wait_in(const std::function<void()>& collective) {
 void AsyncCenter::open_center() {
   std::vector<ConstSlice> vectors;
   for (const Buffer& snapshot : snapshots_) vectors.push_back(snapshot.slice());
-  shards_ = std::make_unique<CenterShards>(*layout_, transport_.rank(), *replica_.device, vectors, rule_, order());
+  shards_ = std::make_unique<CenterShards>(*layout_, transport_.rank(), *replica_.device, vectors, rule_, order(),
+                                           settings_.codec);
   wait_in([this] { transport_.serve(shards_.get()); });
 }
 
@@ -196,6 +205,7 @@ void AsyncCenter::before_gradients(const Step& step) {
 }
 
 void AsyncCenter::send() {
+  if (encoded_) encoded_.encode(message_.slice());
   exchange_ = transport_.request(requests_);
   in_flight_ = true;
   ++exchanges_;
@@ -204,6 +214,7 @@ void AsyncCenter::send() {
 void AsyncCenter::settle() {
   if (!in_flight_) return;
   seconds_waiting_ += exchange_.wait();
+  if (encoded_) encoded_.decode(message_.slice());
   in_flight_ = false;
 }
 

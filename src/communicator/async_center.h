@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "communicator/center_shards.h"
+#include "communicator/encoded_message.h"
 #include "communicator/exchange_log.h"
 #include "eave/communicator.h"
 
@@ -22,6 +23,7 @@ struct AsyncSettings {
   ExchangeOrder::Kind order = ExchangeOrder::Kind::kFree;
   std::size_t shard_size = 0;  // parameters
   std::int64_t first_step = 0, steps = 0;
+  std::shared_ptr<const Codec> codec;      // of messages and replies
   Settings settings;                       // of the run, for its log
   std::shared_ptr<const ExchangeLog> log;  // to replay
 };
@@ -32,12 +34,15 @@ std::vector<OptionSpec> async_options();
 AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau, bool after_steps = false);
 // --center-ranks of a job of so many ranks. Throws Error(kUsage) where nobody would train.
 int center_ranks_in(const OptionValues& values, int ranks);
-// What the card says of the order.
+// What the card says of the order, and of compression.
 std::string describe_async(const AsyncSettings& settings);
 
 // Every rank is a worker and keeps shards of the center, or the last --center-ranks keep them all and do not train. A
 // worker exchanges every tau steps, at its own pace: it sends its message, a request per shard, and gets each shard's
 // reply in its place. The center lies in the owners' host memory whatever their device (pinned where that is a GPU).
+//
+// --compression bf16 or fp16: messages and replies are rounded, those to a worker's own shards too. There is no error
+// feedback. int8 and top-k are refused: each way, something goes that is no difference.
 class AsyncCenter : public Communicator {
  public:
   void begin(const ReplicaView& replica) override;
@@ -93,6 +98,7 @@ class AsyncCenter : public Communicator {
   std::unique_ptr<CenterShards> shards_;  // from the first step on
   Buffer shown_;    // on a device other than the CPU: a copy of the snapshot that is the consensus
   Buffer message_;  // on the device
+  EncodedMessage encoded_;
   std::vector<ServiceRequest> requests_;
   Pending exchange_;
   bool in_flight_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "communicator/encoded_message.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -13,8 +14,12 @@ constexpr std::int64_t kMostStale = 1000;
 }  // namespace
 
 CenterShards::CenterShards(const CenterLayout& layout, int rank, Device& device, const std::vector<ConstSlice>& vectors,
-                           CenterRule rule, const ExchangeOrder& order)
-    : rule_(std::move(rule)), order_(order), first_(layout.first_kept(rank)), shards_(layout.count_kept(rank)) {
+                           CenterRule rule, const ExchangeOrder& order, std::shared_ptr<const Codec> codec)
+    : rule_(std::move(rule)),
+      order_(order),
+      codec_(std::move(codec)),
+      first_(layout.first_kept(rank)),
+      shards_(layout.count_kept(rank)) {
   const Range kept = layout.kept(rank);
   for (const ConstSlice vector : vectors) {
     kept_.push_back(device.allocate_for_host(kept.size));
@@ -24,6 +29,7 @@ CenterShards::CenterShards(const CenterLayout& layout, int rank, Device& device,
       shards_[i].vectors.push_back(kept_.back().slice().subspan(shard.begin - kept.begin, shard.size));
     }
   }
+  if (codec_ && !shards_.empty()) decoded_ = Buffer(shards_.front().vectors.front().size());
   if (order_.is_kept) {
     for (Shard& shard : shards_) shard.order.reserve(static_cast<std::size_t>(order_.exchanges));
   }
@@ -34,15 +40,24 @@ CenterShards::CenterShards(const CenterLayout& layout, int rank, Device& device,
 
 bool CenterShards::answer(int from, std::int64_t key, Slice values) {
   const auto index = static_cast<std::size_t>(key) - first_;
-  EAVE_CHECK(index < shards_.size() && values.size() == shards_[index].vectors.front().size() && from < order_.workers,
+  EAVE_CHECK(index < shards_.size() && from < order_.workers &&
+                 values.size() == message_size(codec_.get(), shards_[index].vectors.front().size()),
              "a message of worker " + std::to_string(from) + " to shard " + std::to_string(key));
   if (!is_turn_of(from, index)) return false;
   Shard& shard = shards_[index];
   const std::int64_t exchanges = shard.exchanges++;
-  rule_(shard.vectors, values, order_.exchanges_before + exchanges);
+  meet(shard, values, order_.exchanges_before + exchanges);
   if (order_.is_kept) shard.order.push_back(static_cast<std::uint16_t>(from));
   if (index == 0 && !staleness_.empty()) count_staleness(from, exchanges);
   return true;
+}
+
+void CenterShards::meet(Shard& shard, Slice values, std::int64_t exchanges) {
+  if (!codec_) return rule_(shard.vectors, values, exchanges);
+  const Slice message = decoded_.slice().first(shard.vectors.front().size());
+  decode(*codec_, message, reinterpret_cast<const std::byte*>(values.data()));
+  rule_(shard.vectors, message, exchanges);
+  encode(*codec_, message, reinterpret_cast<std::byte*>(values.data()));
 }
 
 bool CenterShards::is_turn_of(int worker, std::size_t shard) const {

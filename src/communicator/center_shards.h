@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "communicator/center_layout.h"
 #include "eave/device.h"
 #include "eave/transport.h"
+#include "transport/codec.h"
 
 namespace eave {
 
@@ -31,9 +33,10 @@ struct ExchangeOrder {
 // Called by the transport, one call at a time. Everything else only while no worker has a request in flight.
 class CenterShards final : public Service {
  public:
-  // `vectors` are as large as the parameters; the kept parts are copied, to host memory that `device` copies fast.
+  // `vectors` are as large as the parameters; the kept parts are copied, to host memory that `device` copies fast. With
+  // a codec, messages and replies are encoded.
   CenterShards(const CenterLayout& layout, int rank, Device& device, const std::vector<ConstSlice>& vectors,
-               CenterRule rule, const ExchangeOrder& order);
+               CenterRule rule, const ExchangeOrder& order, std::shared_ptr<const Codec> codec);
 
   bool answer(int from, std::int64_t key, Slice values) override;
 
@@ -51,11 +54,14 @@ class CenterShards final : public Service {
     std::int64_t exchanges = 0;        // so far
     std::vector<std::uint16_t> order;  // of them, where it is kept
   };
+  void meet(Shard& shard, Slice values, std::int64_t exchanges);
   bool is_turn_of(int worker, std::size_t shard) const;
   void count_staleness(int worker, std::int64_t exchanges);
 
   CenterRule rule_;
   ExchangeOrder order_;
+  const std::shared_ptr<const Codec> codec_;
+  Buffer decoded_;     // with a codec: a message
   std::size_t first_;  // of the kept shards
   std::vector<Buffer> kept_;
   std::vector<Shard> shards_;

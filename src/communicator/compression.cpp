@@ -19,9 +19,10 @@ const CodecKind* kind_in(const OptionValues& values) {
 }
 
 std::shared_ptr<const Codec> make_codec(const CodecKind& kind, const CommunicatorContext& context) {
-  if (context.transport.size() == 1)
-    context.warnings.push_back("--compression " + kind.name + " changes nothing: one rank exchanges nothing");
-  return kind.make(context.values);
+  std::shared_ptr<const Codec> codec = kind.make(context.values);
+  if (context.transport.size() > 1) return codec;
+  context.warnings.push_back("--compression " + kind.name + " changes nothing: one rank exchanges nothing");
+  return nullptr;
 }
 
 }  // namespace

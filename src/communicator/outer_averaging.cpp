@@ -36,12 +36,15 @@ class OuterAveraging final : public Communicator {
         settings_(settings),
         steps_(transport, settings.steps),
         mean_(transport),
+        parameters_(transport, settings.codec),
+        momentum_(transport, settings.momentum, settings.codec, settings.optimizer_vectors),
         outer_(settings.ahead) {}
 
   void begin(const ReplicaView& replica) override {
     replica_ = replica;
     seconds_waiting_ += share_replica(transport_, replica);
-    require_vectors(settings_.momentum, replica);
+    momentum_.begin(replica);
+    parameters_.begin(*replica.device, replica.parameters);
     outer_.begin(*replica.device, replica.parameters);
   }
 
@@ -55,19 +58,31 @@ class OuterAveraging final : public Communicator {
   void reset_to_center(const ReplicaView& replica) override {
     Communicator::reset_to_center(replica);
     replica_.device->fill(outer_.velocity(), 0);
+    parameters_.agree_on(replica.parameters);
+    parameters_.forget();
+    momentum_.reset();
     mean_.reset();
   }
 
-  std::vector<Slice> state() override { return {outer_.center(), outer_.velocity(), mean_.state()}; }
+  std::vector<Slice> state() override {
+    std::vector<Slice> state = {outer_.center(), outer_.velocity(), mean_.state()};
+    parameters_.append_state(state);
+    momentum_.append_state(state);
+    return state;
+  }
+
   void finish() override {}
-  std::string equation() const override { return describe_equation(settings_, transport_.size()); }
+  std::string equation() const override {
+    return describe_equation(settings_, transport_.size()) + parameters_.describe();
+  }
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
   void exchange(const Step& step) {
-    seconds_waiting_ += mean_.average(*replica_.device, replica_.parameters);
+    seconds_waiting_ += parameters_.average(mean_, replica_.parameters);
     outer_.step(replica_.parameters, settings_.step(step.learning_rate));
-    seconds_waiting_ += exchange_momentum(settings_.momentum, replica_, mean_);
+    parameters_.agree_on(replica_.parameters);
+    seconds_waiting_ += momentum_.exchange(mean_);
     mean_.reset();
   }
 
@@ -75,6 +90,8 @@ class OuterAveraging final : public Communicator {
   OuterSettings settings_;
   LocalSteps steps_;
   WeightedMean mean_;
+  MeanExchange parameters_;
+  MomentumExchange momentum_;
   OuterOptimizer outer_;
   ReplicaView replica_;
   double seconds_waiting_ = 0;
@@ -96,11 +113,14 @@ std::vector<OptionSpec> outer_options(const std::string& default_tau, const std:
   return options;
 }
 
-OuterSettings outer_settings_in(const OptionValues& values) {
+OuterSettings outer_settings_in(const CommunicatorContext& context) {
+  const OptionValues& values = context.values;
   OuterSettings settings;
   settings.steps.tau = tau_in(values);
   settings.steps.warmup = tau_warmup_in(values);
   settings.momentum = worker_momentum_in(values);
+  settings.codec = codec_in(context);
+  settings.optimizer_vectors = context.optimizer_vectors;
   return settings;
 }
 

@@ -13,6 +13,9 @@
 //
 // What is evaluated is c, as the last exchange left it.
 //
+// --compression: what travels is w_j (x_j - begun), with error feedback (MeanExchange); the outer step takes begun +
+// their sum as the mean.
+//
 // Under Nesterov momentum of the workers their parameters are averaged as they are held, at the point ahead where the
 // next gradient is taken, as in local-sgd.
 #pragma once
@@ -30,6 +33,8 @@ namespace eave {
 struct OuterSettings {
   LocalStepsSettings steps;  // tau and warmup
   WorkerMomentum momentum = WorkerMomentum::kLocal;
+  std::shared_ptr<const Codec> codec = nullptr;  // that what is exchanged goes through
+  int optimizer_vectors = -1;                    // as in CommunicatorContext
   double ahead = 0;
   std::function<OuterStep(double learning_rate)> step;  // of an exchange, by the rate of the step that it follows
   std::string formula;                                  // "v <- …;  c <- …"
@@ -43,8 +48,8 @@ struct OuterSettings {
 
 // --tau, --worker-momentum, --tau-warmup, followed by `own`.
 std::vector<OptionSpec> outer_options(const std::string& default_tau, const std::vector<OptionSpec>& own);
-// What those say, the rest to be filled in.
-OuterSettings outer_settings_in(const OptionValues& values);
+// What those and --compression say, the rest to be filled in.
+OuterSettings outer_settings_in(const CommunicatorContext& context);
 // A step size: above 0, at most a million. Throws Error(kUsage).
 double outer_rate_in(const OptionValues& values, const std::string& name);
 

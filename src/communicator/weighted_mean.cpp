@@ -16,9 +16,13 @@ void WeightedMean::reset() {
   counts_.set(1, std::int64_t{0});
 }
 
-double WeightedMean::average(Device& device, Slice values) const {
+float WeightedMean::weight() const {
   const auto mine = static_cast<double>(counts_.integer(0)), all = static_cast<double>(counts_.integer(1));
-  device.scale(values, static_cast<float>(all > 0 ? mine / all : 1.0 / transport_.size()));
+  return static_cast<float>(all > 0 ? mine / all : 1.0 / transport_.size());
+}
+
+double WeightedMean::average(Device& device, Slice values) const {
+  device.scale(values, weight());
   return transport_.all_reduce_sum(values).wait();
 }
 

@@ -20,6 +20,7 @@ class WeightedMean {
   std::int64_t samples_everywhere() const { return counts_.integer(1); }
   // Collective: every rank's `values` become their mean, the same bits on all ranks. Returns the seconds it blocked.
   double average(Device& device, Slice values) const;
+  float weight() const;  // of this rank
   // For checkpoints.
   Slice state() { return counts_.slice(); }
 

@@ -37,20 +37,51 @@ void refuse_without_vectors(const CommunicatorContext& context, WorkerMomentum m
                 "has no effect: the optimizer keeps no vectors; give it --momentum, or leave this out");
 }
 
-void require_vectors(WorkerMomentum momentum, const ReplicaView& replica) {
-  if (momentum == WorkerMomentum::kLocal || !replica.optimizer.empty()) return;
-  throw AgreedError(ExitCode::kUsage,
-                    std::string("--worker-momentum ") + (momentum == WorkerMomentum::kAverage ? "average" : "reset") +
-                        " has no effect: the optimizer keeps no vectors; give it --momentum, or leave this out");
+MomentumExchange::MomentumExchange(Transport& transport, WorkerMomentum momentum,
+                                   const std::shared_ptr<const Codec>& codec, int vectors)
+    : transport_(transport), momentum_(momentum), codec_(codec) {
+  prepare(vectors);
 }
 
-double exchange_momentum(WorkerMomentum momentum, const ReplicaView& replica, const WeightedMean& mean) {
+void MomentumExchange::prepare(int vectors) {
+  if (momentum_ != WorkerMomentum::kAverage) return;
+  while (std::ssize(means_) < vectors) means_.emplace_back(transport_, codec_);
+}
+
+void MomentumExchange::begin(const ReplicaView& replica) {
+  replica_ = replica;
+  if (momentum_ == WorkerMomentum::kLocal) return;
+  if (replica.optimizer.empty()) {
+    throw AgreedError(ExitCode::kUsage,
+                      std::string("--worker-momentum ") +
+                          (momentum_ == WorkerMomentum::kAverage ? "average" : "reset") +
+                          " has no effect: the optimizer keeps no vectors; give it --momentum, or leave this out");
+  }
+  prepare(static_cast<int>(replica.optimizer.size()));
+  for (std::size_t i = 0; i < means_.size(); ++i) means_[i].begin(*replica.device, replica.optimizer[i]);
+}
+
+double MomentumExchange::exchange(const WeightedMean& mean) {
   double seconds = 0;
-  for (const Slice vector : replica.optimizer) {
-    if (momentum == WorkerMomentum::kAverage) seconds += mean.average(*replica.device, vector);
-    if (momentum == WorkerMomentum::kReset) replica.device->fill(vector, 0);
+  for (std::size_t i = 0; i < means_.size(); ++i) {
+    seconds += means_[i].average(mean, replica_.optimizer[i]);
+    means_[i].agree_on(replica_.optimizer[i]);
+  }
+  if (momentum_ == WorkerMomentum::kReset) {
+    for (const Slice vector : replica_.optimizer) replica_.device->fill(vector, 0);
   }
   return seconds;
+}
+
+void MomentumExchange::reset() {
+  for (std::size_t i = 0; i < means_.size(); ++i) {
+    means_[i].agree_on(replica_.optimizer[i]);
+    means_[i].forget();
+  }
+}
+
+void MomentumExchange::append_state(std::vector<Slice>& state) {
+  for (MeanExchange& each : means_) each.append_state(state);
 }
 
 }  // namespace eave

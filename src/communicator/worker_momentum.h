@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "communicator/mean_exchange.h"
 #include "communicator/weighted_mean.h"
 #include "eave/communicator.h"
 
@@ -17,12 +18,32 @@ std::string describe_worker_momentum(WorkerMomentum momentum);
 
 // Throws Error(kUsage) where it is known before begin() that there are no vectors to do that with.
 void refuse_without_vectors(const CommunicatorContext& context, WorkerMomentum momentum);
-// For begin(): throws AgreedError(kUsage) where there are no vectors to do that with.
-void require_vectors(WorkerMomentum momentum, const ReplicaView& replica);
+// The optimizer's vectors of one replica, at the exchanges of its parameters.
+class MomentumExchange {
+ public:
+  // `vectors`: how many there will be; -1: begin() will tell.
+  MomentumExchange(Transport& transport, WorkerMomentum momentum, const std::shared_ptr<const Codec>& codec,
+                   int vectors);
 
-// At an exchange, before the mean's counts are reset. kAverage: collective, one allreduce per vector. An optimizer's
-// count of its updates stays: AdamW with vectors set to 0 goes on without correction of their bias. Returns the seconds
-// it blocked.
-double exchange_momentum(WorkerMomentum momentum, const ReplicaView& replica, const WeightedMean& mean);
+  // The vectors are 0 on all ranks. Throws AgreedError(kUsage) where there are none to do anything with.
+  void begin(const ReplicaView& replica);
+  // At an exchange, before the mean's counts are reset. kAverage: collective, one allreduce per vector. An optimizer's
+  // count of its updates stays: AdamW with vectors set to 0 goes on without correction of their bias. Returns the
+  // seconds it blocked.
+  double exchange(const WeightedMean& mean);
+  // The vectors have been set to 0 on all ranks.
+  void reset();
+  // For checkpoints.
+  void append_state(std::vector<Slice>& state);
+
+ private:
+  void prepare(int vectors);
+
+  Transport& transport_;
+  const WorkerMomentum momentum_;
+  const std::shared_ptr<const Codec> codec_;
+  ReplicaView replica_;
+  std::vector<MeanExchange> means_;  // kAverage: of each vector
+};
 
 }  // namespace eave

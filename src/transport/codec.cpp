@@ -1,6 +1,7 @@
 #include "transport/codec.h"
 
 #include <algorithm>
+#include <array>
 
 namespace eave {
 namespace {
@@ -28,6 +29,14 @@ void decode(const Codec& codec, Slice values, const std::byte* from) {
   in_blocks(values.size(), [&](std::size_t at, std::size_t count) {
     codec.decode(values.subspan(at, count), from);
     from += codec.encoded_bytes(count);
+  });
+}
+
+void round_trip(const Codec& codec, Slice values) {
+  std::array<std::byte, Codec::kMostBytes> encoded;
+  in_blocks(values.size(), [&](std::size_t at, std::size_t count) {
+    codec.encode(values.subspan(at, count), encoded.data());
+    codec.decode(values.subspan(at, count), encoded.data());
   });
 }
 

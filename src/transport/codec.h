@@ -15,7 +15,8 @@ namespace eave {
 // cut between blocks. Values that are not finite come back as such; of a block that has some, all may.
 class Codec {
  public:
-  static constexpr std::size_t kBlock = 1024;  // values; a vector's last block may be shorter
+  static constexpr std::size_t kBlock = 1024;                        // values; a vector's last block may be shorter
+  static constexpr std::size_t kMostBytes = kBlock * sizeof(float);  // that a block takes
   virtual ~Codec() = default;
   // Of a block of so many values, 1 … kBlock: whatever they are.
   virtual std::size_t encoded_bytes(std::size_t count) const = 0;
@@ -30,6 +31,9 @@ std::size_t encoded_bytes(const Codec& codec, std::size_t count);
 // A whole vector, block after block.
 void encode(const Codec& codec, ConstSlice values, std::byte* into);
 void decode(const Codec& codec, Slice values, const std::byte* from);
+
+// Each value becomes what a codec leaves of it.
+void round_trip(const Codec& codec, Slice values);
 
 // A member of the codec family: one file in src/transport/codecs and one word in its CMake list.
 struct CodecKind {

@@ -10,9 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "communicator/compression.h"
 #include "eave/communicator.h"
 #include "eave/optimizer.h"
 #include "problem.h"
+#include "transport/codec.h"
 
 namespace eave {
 
@@ -23,6 +25,16 @@ inline OptionValues values_of(const std::vector<OptionSpec>& specs, const Given&
   for (const OptionSpec& spec : specs) values.declare(spec);
   for (const auto& [name, text] : given) values.set(name, text, "command line");
   return values;
+}
+
+// --compression and what codecs have.
+inline std::vector<OptionSpec> compression_options() {
+  std::vector<OptionSpec> options = {compression_option()};
+  for (const CodecKind& kind : codec_kinds()) {
+    options.front().choices.push_back(kind.name);
+    options.insert(options.end(), kind.options.begin(), kind.options.end());
+  }
+  return options;
 }
 
 template <typename Kind>
@@ -56,6 +68,7 @@ class Worker {
     const OptimizerKind& sgd = find_kind(optimizer_kinds(), "sgd");
     std::vector<OptionSpec> specs = kind.options;  // and, as in a program, those of the optimizer
     specs.insert(specs.end(), sgd.options.begin(), sgd.options.end());
+    for (const OptionSpec& option : compression_options()) specs.push_back(option);
     const OptionValues values = values_of(specs, given);
     workers_ = count_workers(kind, values, transport.size());
     communicator_ = kind.make(

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "eave/transport.h"
+#include "test/transport/codecs.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
@@ -23,6 +24,17 @@ TEST(Counting, counts_calls_and_bytes_of_a_bandwidth_optimal_algorithm) {
     transport->all_gather("seven b");
     EXPECT_EQ(transport->counters().bytes, 9021);
     EXPECT_EQ(transport->counters().calls, 3);
+  });
+}
+
+TEST(Counting, counts_the_bytes_of_a_compressed_sum_as_they_travel) {
+  on_ranks({"threads", 2}, [](Transport& threads) {
+    const auto transport = make_counting_transport(threads);
+    const auto int8 = make_codec("int8");
+    std::vector<float> values(3000, 1.0f), residual(3000);
+    transport->all_reduce_sum(values, {}, {int8.get(), residual}).wait();
+    EXPECT_EQ(transport->counters().bytes, 3012);  // 2 · 1/2 · (3000 and a scale for each of 3 blocks)
+    EXPECT_EQ(transport->counters().calls, 1);
   });
 }
 

@@ -18,9 +18,11 @@ double block_momentum_in(const OptionValues& values, int workers) {
   return values.has("block-momentum") ? real_in(values, "block-momentum", 0, 1) : 1 - 1.0 / workers;
 }
 
-OuterSettings resolve_bmuf(const OptionValues& values, int workers) {
-  OuterSettings settings = outer_settings_in(values);
-  const double momentum = block_momentum_in(values, workers), rate = outer_rate_in(values, "block-rate");
+OuterSettings resolve_bmuf(const CommunicatorContext& context) {
+  const OptionValues& values = context.values;
+  OuterSettings settings = outer_settings_in(context);
+  const double momentum = block_momentum_in(values, context.transport.size()),
+               rate = outer_rate_in(values, "block-rate");
   settings.nesterov = values.flag("block-nesterov");
   if (settings.nesterov && momentum == 0 && values.given("block-momentum")) {
     refuse_option(values, "block-nesterov", "has no effect with --block-momentum 0: there is no way to look ahead");
@@ -40,7 +42,7 @@ OuterSettings resolve_bmuf(const OptionValues& values, int workers) {
 }
 
 std::unique_ptr<Communicator> make_bmuf(const CommunicatorContext& context) {
-  return make_outer_averaging(context, resolve_bmuf(context.values, context.transport.size()));
+  return make_outer_averaging(context, resolve_bmuf(context));
 }
 
 }  // namespace

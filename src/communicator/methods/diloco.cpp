@@ -12,8 +12,9 @@
 namespace eave {
 namespace {
 
-OuterSettings resolve_diloco(const OptionValues& values) {
-  OuterSettings settings = outer_settings_in(values);
+OuterSettings resolve_diloco(const CommunicatorContext& context) {
+  const OptionValues& values = context.values;
+  OuterSettings settings = outer_settings_in(context);
   const double momentum = real_in(values, "outer-momentum", 0, 1), rate = outer_rate_in(values, "outer-rate");
   settings.step = [momentum, rate](double) {
     return OuterStep{.momentum = momentum, .velocity_rate = rate * momentum, .gradient_rate = rate};
@@ -41,7 +42,7 @@ void warn_of_other_optimizer(const CommunicatorContext& context) {
 
 std::unique_ptr<Communicator> make_diloco(const CommunicatorContext& context) {
   warn_of_other_optimizer(context);
-  return make_outer_averaging(context, resolve_diloco(context.values));
+  return make_outer_averaging(context, resolve_diloco(context));
 }
 
 }  // namespace

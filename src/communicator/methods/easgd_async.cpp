@@ -9,7 +9,8 @@
 //
 // Rounds: one per exchange, a request of x_i per shard, answered by d: 2 M bytes per worker and exchange for M bytes of
 // parameters, of which the share of shards that the worker keeps itself, 1/p, stays off the wire. No worker waits for a
-// slower one. Whatever the order, the sum of all x_i and c is not changed by an exchange.
+// slower one. Whatever the order, the sum of all x_i and c is not changed by an exchange. With --compression, x_i
+// arrives rounded, and d is rounded before both sides move by it: the sum is kept all the same.
 //
 // Deterministic in round-robin order and in a replay; a free run depends on the order of exchanges at each shard, which
 // is logged.
@@ -26,7 +27,7 @@ namespace {
 class EasgdAsync final : public AsyncCenter {
  public:
   EasgdAsync(const CommunicatorContext& context, const AsyncSettings& settings, const ElasticForce& force)
-      : AsyncCenter(context.transport, settings, rule(static_cast<float>(force.alpha)), {}),
+      : AsyncCenter(context.transport, settings, rule(static_cast<float>(force.alpha), settings.codec), {}),
         force_(force),
         rho_(describe_rho(force.rho, context.learning_rate)),
         look_ahead_(describe_look_ahead(context)),
@@ -55,9 +56,15 @@ class EasgdAsync final : public AsyncCenter {
   }
 
  private:
-  static CenterRule rule(float alpha) {
-    return [alpha](std::span<const Slice> vectors, Slice message, std::int64_t) {
-      cpu::meet_elastically(vectors.front(), message, alpha);
+  // The center moves by what the worker will read.
+  static CenterRule rule(float alpha, const std::shared_ptr<const Codec>& codec) {
+    return [alpha, codec](std::span<const Slice> vectors, Slice message, std::int64_t) {
+      const Slice center = vectors.front();
+      if (!codec) return cpu::meet_elastically(center, message, alpha);
+      cpu::subtract(message, center);
+      cpu_device().scale(message, alpha);
+      round_trip(*codec, message);
+      cpu_device().add_scaled(center, 1, message);
     };
   }
 

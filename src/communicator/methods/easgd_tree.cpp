@@ -22,12 +22,16 @@
 // Both sums are first read at the next exchange of their kind, so they run behind the following steps, exactly; but a
 // first rank's next exchange with its group queues behind the one among first ranks.
 //
+// --compression: both sums go with error feedback (Compression in transport.h), each with residuals of its own: e_i of
+// rank i in its group, f_g of a first rank among first ranks. The broadcast to evaluate is not compressed.
+//
 // consensus() is the global center. As in easgd, x_i is Nesterov's iterate, and pulls do not enter velocities. The sum
-// of all x_i, all c_g and c is not changed by an exchange. Same run, same bits.
+// of all x_i, all c_g, c and the residuals is not changed by an exchange. Same run, same bits.
 #include <algorithm>
 #include <utility>
 
 #include "communicator/begin.h"
+#include "communicator/compression.h"
 #include "communicator/kept_numbers.h"
 #include "communicator/tree_settings.h"
 #include "eave/check.h"
@@ -46,8 +50,12 @@ std::int64_t fingerprint(const RankGroups& groups) {
 
 class EasgdTree final : public Communicator {
  public:
-  EasgdTree(Transport& transport, const TreeSettings& settings)
-      : transport_(transport), settings_(settings), group_(group_of(settings.groups, transport.rank())) {
+  EasgdTree(Transport& transport, const TreeSettings& settings, const std::shared_ptr<const Codec>& codec)
+      : transport_(transport),
+        settings_(settings),
+        group_(group_of(settings.groups, transport.rank())),
+        feedback_(codec),
+        global_feedback_(codec) {
     for (const std::vector<int>& group : settings.groups) first_ranks_.push_back(group.front());
     is_first_ = group_.front() == transport.rank();
   }
@@ -58,11 +66,14 @@ class EasgdTree final : public Communicator {
     center_ = replica.device->allocate(replica.parameters.size());
     difference_ = replica.device->allocate(replica.parameters.size());
     device_->copy(center_.slice(), replica.parameters);
+    feedback_.begin(replica.parameters.size());
     kept_.set(0, fingerprint(settings_.groups));
     if (settings_.is_star()) return;
     global_ = replica.device->allocate(replica.parameters.size());
     device_->copy(global_.slice(), replica.parameters);
-    if (is_first_) global_difference_ = replica.device->allocate(replica.parameters.size());
+    if (!is_first_) return;
+    global_difference_ = replica.device->allocate(replica.parameters.size());
+    global_feedback_.begin(replica.parameters.size());
   }
 
   // The last exchange's sum arrives in the center in the pass of the update.
@@ -78,10 +89,11 @@ class EasgdTree final : public Communicator {
     if (step.index == 0 || step.index % settings_.tau != 0) return;
     const bool meets = !settings_.is_star() && step.index % settings_.global_tau == 0;
     if (meets && is_first_) take_pull_of_global_center();
-    exchange_ = transport_.all_reduce_sum(difference_.slice(), group_);
+    exchange_ = transport_.all_reduce_sum(difference_.slice(), group_, feedback_.compression());
     is_center_behind_ = true;
     if (meets && is_first_) {
-      global_exchange_ = transport_.all_reduce_sum(global_difference_.slice(), first_ranks_);
+      global_exchange_ =
+          transport_.all_reduce_sum(global_difference_.slice(), first_ranks_, global_feedback_.compression());
       is_global_behind_ = true;
     }
     if (meets) is_global_everywhere_ = false;
@@ -100,16 +112,20 @@ class EasgdTree final : public Communicator {
   void reset_to_center(const ReplicaView& replica) override {
     Communicator::reset_to_center(replica);
     device_->copy(center_.slice(), replica.parameters);
+    feedback_.forget();
+    global_feedback_.forget();
   }
 
   std::vector<Slice> state() override {
     std::vector<Slice> state = {kept_.slice(), center_.slice()};
     if (!settings_.is_star()) state.push_back(global_.slice());
+    feedback_.append_state(state);
+    if (is_first_ && !settings_.is_star()) global_feedback_.append_state(state);
     return state;
   }
 
   void finish() override { consensus(); }
-  std::string equation() const override { return describe_tree(settings_); }
+  std::string equation() const override { return describe_tree(settings_) + feedback_.describe("d_i"); }
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
@@ -150,6 +166,7 @@ class EasgdTree final : public Communicator {
   std::vector<int> group_;        // with this rank
   std::vector<int> first_ranks_;  // of all groups
   bool is_first_ = false;
+  ErrorFeedback feedback_, global_feedback_;
   KeptNumbers kept_{1};  // the groups' fingerprint
   Device* device_ = nullptr;
   Buffer center_;             // of the group
@@ -175,7 +192,7 @@ void warn(const CommunicatorContext& context, const TreeSettings& settings) {
 std::unique_ptr<Communicator> make_easgd_tree(const CommunicatorContext& context) {
   const TreeSettings settings = resolve_tree(context);
   warn(context, settings);
-  return std::make_unique<EasgdTree>(context.transport, settings);
+  return std::make_unique<EasgdTree>(context.transport, settings, codec_in(context));
 }
 
 }  // namespace

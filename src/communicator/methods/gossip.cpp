@@ -13,10 +13,16 @@
 // = m, and alpha (x_i - x_j) = 2 alpha (x_i - m). Pairs do not wait for other pairs. It starts before the gradients are
 // computed, and is waited for when they are complete: the update applies it in its one pass.
 //
-// With Nesterov's momentum x_i is the iterate, as in easgd; momentum stays local. The sum of all x_i is not changed by
-// an exchange. consensus() is the mean of the workers as they are held, in a buffer of its own: one allreduce among
-// all. Same seed and ranks, same bits.
+// --compression bf16 or fp16: that sum goes with error feedback (Compression in transport.h), e_i on rank i, whoever it
+// meets. int8 and top-k are refused: they are for differences, and a pair has no point that both know to take them
+// from. (CHOCO-SGD, Koloskova et al. 2019, has, for neighbours that stay: each keeps a copy of every neighbour, which
+// hears all that changes it. Pairs drawn at random would need copies of all ranks, and to hear from all.)
+//
+// With Nesterov's momentum x_i is the iterate, as in easgd; momentum stays local. The sum of all x_i (with compression,
+// of all x_i + 4 alpha e_i) is not changed by an exchange. consensus() is the mean of the workers as they are held, in
+// a buffer of its own: one allreduce among all. Same seed and ranks, same bits.
 #include "communicator/begin.h"
+#include "communicator/compression.h"
 #include "communicator/elastic_force.h"
 #include "communicator/gossip_pairs.h"
 #include "communicator/gossip_settings.h"
@@ -31,13 +37,14 @@ namespace {
 
 class Gossip final : public Communicator {
  public:
-  Gossip(Transport& transport, const GossipSettings& settings)
-      : transport_(transport), settings_(settings), equal_mean_(transport) {}
+  Gossip(Transport& transport, const GossipSettings& settings, std::shared_ptr<const Codec> codec)
+      : transport_(transport), settings_(settings), feedback_(std::move(codec)), equal_mean_(transport) {}
 
   void begin(const ReplicaView& replica) override {
     replica_ = replica;
     seconds_waiting_ += share_replica(transport_, replica);
     consensus_ = replica.device->allocate(replica.parameters.size());
+    feedback_.begin(replica.parameters.size());
     if (transport_.size() == 1) return;
     mean_ = replica.device->allocate(replica.parameters.size());
     difference_ = replica.device->allocate(replica.parameters.size());
@@ -52,7 +59,7 @@ class Gossip final : public Communicator {
     if (!step.ahead.velocity.empty())
       replica_.device->add_scaled(mean_.slice(), step.ahead.factor, step.ahead.velocity);
     replica_.device->scale(mean_.slice(), 0.5f);
-    exchange_ = transport_.all_reduce_sum(mean_.slice(), pair_);
+    exchange_ = transport_.all_reduce_sum(mean_.slice(), pair_, feedback_.compression());
   }
 
   std::optional<Pull> before_update(const Step&) override {
@@ -71,9 +78,19 @@ class Gossip final : public Communicator {
     return consensus_.slice();
   }
 
-  std::vector<Slice> state() override { return {kept_.slice()}; }
+  void reset_to_center(const ReplicaView& replica) override {
+    Communicator::reset_to_center(replica);
+    feedback_.forget();
+  }
+
+  std::vector<Slice> state() override {
+    std::vector<Slice> state = {kept_.slice()};
+    feedback_.append_state(state);
+    return state;
+  }
+
   void finish() override { consensus(); }
-  std::string equation() const override { return describe_gossip(settings_); }
+  std::string equation() const override { return describe_gossip(settings_) + feedback_.describe("x_i / 2"); }
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
@@ -89,6 +106,7 @@ class Gossip final : public Communicator {
 
   Transport& transport_;
   GossipSettings settings_;
+  ErrorFeedback feedback_;
   WeightedMean equal_mean_;  // counts no samples
   ReplicaView replica_;
   KeptNumbers kept_{1};  // steps of the whole run
@@ -108,7 +126,9 @@ std::unique_ptr<Communicator> make_gossip(const CommunicatorContext& context) {
     if (!warning.empty() && context.transport.rank() == 0) context.warnings.push_back(warning);
     warn_without_exchange(context, settings.tau + 1, "the workers are averaged only for evaluations");
   }
-  return std::make_unique<Gossip>(context.transport, settings);
+  return std::make_unique<Gossip>(
+      context.transport, settings,
+      rounding_codec_in(context, "a pair of workers sends its parameters, which only rounding leaves usable"));
 }
 
 }  // namespace

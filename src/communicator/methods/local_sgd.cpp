@@ -19,9 +19,17 @@
 //
 // consensus() is what an exchange now would give: the workers' mean with the weights of the samples since the last
 // exchange. It is computed in a buffer of its own.
+//
+// --compression: what travels is w_j (x_j - b), with error feedback, b being where all went on from last
+// (MeanExchange). Gradients of the first steps travel as under `allreduce`. consensus() stays the workers' mean,
+// uncompressed.
+#include <algorithm>
+#include <iterator>
+
 #include "communicator/allreduce.h"
 #include "communicator/begin.h"
 #include "communicator/local_steps.h"
+#include "communicator/mean_exchange.h"
 #include "communicator/periodic_options.h"
 #include "communicator/weighted_mean.h"
 #include "communicator/worker_momentum.h"
@@ -36,6 +44,8 @@ struct LocalSgdSettings {
   LocalStepsSettings steps;
   WorkerMomentum momentum = WorkerMomentum::kLocal;
   std::int64_t bucket_bytes = 0;
+  std::shared_ptr<const Codec> codec;
+  int optimizer_vectors = -1;  // as in CommunicatorContext
 };
 
 std::string describe_equation(const LocalSgdSettings& settings, int workers) {
@@ -58,9 +68,14 @@ std::string describe_equation(const LocalSgdSettings& settings, int workers) {
 class LocalSgd final : public Communicator {
  public:
   LocalSgd(Transport& transport, const LocalSgdSettings& settings)
-      : transport_(transport), settings_(settings), steps_(transport, settings.steps), mean_(transport) {
+      : transport_(transport),
+        settings_(settings),
+        steps_(transport, settings.steps),
+        mean_(transport),
+        parameters_(transport, settings.codec),
+        momentum_(transport, settings.momentum, settings.codec, settings.optimizer_vectors) {
     if (settings.steps.post_local_at > 0) {
-      gradients_ = make_gradient_averaging(transport, {.bucket_bytes = settings.bucket_bytes});
+      gradients_ = make_gradient_averaging(transport, {.bucket_bytes = settings.bucket_bytes, .codec = settings.codec});
     }
   }
 
@@ -71,7 +86,8 @@ class LocalSgd final : public Communicator {
     } else {
       seconds_waiting_ += share_replica(transport_, replica);
     }
-    require_vectors(settings_.momentum, replica);
+    momentum_.begin(replica);
+    parameters_.begin(*replica.device, replica.parameters);
     consensus_ = replica.device->allocate(replica.parameters.size());
   }
 
@@ -98,7 +114,7 @@ class LocalSgd final : public Communicator {
   bool updates(const Step& step) const override { return averages_gradients_ || Communicator::updates(step); }
 
   void after_update(const Step& step) override {
-    if (averages_gradients_) return;
+    if (averages_gradients_) return parameters_.agree_on(replica_.parameters);
     mean_.count(step);
     if (steps_.end_step(step)) exchange();
   }
@@ -115,13 +131,25 @@ class LocalSgd final : public Communicator {
 
   void reset_to_center(const ReplicaView& replica) override {
     Communicator::reset_to_center(replica);
+    parameters_.agree_on(replica.parameters);
+    parameters_.forget();
+    momentum_.reset();
     mean_.reset();
     steps_.restart();
   }
 
-  std::vector<Slice> state() override { return {mean_.state(), steps_.state()}; }
+  std::vector<Slice> state() override {
+    std::vector<Slice> state = {mean_.state(), steps_.state()};
+    parameters_.append_state(state);
+    momentum_.append_state(state);
+    if (gradients_) std::ranges::copy(gradients_->state(), std::back_inserter(state));
+    return state;
+  }
+
   void finish() override { consensus(); }
-  std::string equation() const override { return describe_equation(settings_, transport_.size()); }
+  std::string equation() const override {
+    return describe_equation(settings_, transport_.size()) + parameters_.describe();
+  }
 
   CommunicatorCosts costs() const override {
     return {seconds_waiting_ + (gradients_ ? gradients_->costs().seconds_waiting : 0)};
@@ -129,8 +157,9 @@ class LocalSgd final : public Communicator {
 
  private:
   void exchange() {
-    seconds_waiting_ += mean_.average(*replica_.device, replica_.parameters);
-    seconds_waiting_ += exchange_momentum(settings_.momentum, replica_, mean_);
+    seconds_waiting_ += parameters_.average(mean_, replica_.parameters);
+    parameters_.agree_on(replica_.parameters);
+    seconds_waiting_ += momentum_.exchange(mean_);
     seconds_waiting_ += steps_.adapt(mean_.samples_everywhere());
     mean_.reset();
   }
@@ -139,6 +168,8 @@ class LocalSgd final : public Communicator {
   LocalSgdSettings settings_;
   LocalSteps steps_;
   WeightedMean mean_;
+  MeanExchange parameters_;
+  MomentumExchange momentum_;
   std::unique_ptr<Communicator> gradients_;  // of the steps before --post-local-at
   ReplicaView replica_;
   Buffer consensus_;
@@ -147,7 +178,8 @@ class LocalSgd final : public Communicator {
   double seconds_waiting_ = 0;
 };
 
-LocalSgdSettings resolve_local_sgd(const OptionValues& values) {
+LocalSgdSettings resolve_local_sgd(const CommunicatorContext& context) {
+  const OptionValues& values = context.values;
   LocalSgdSettings settings;
   settings.steps = {tau_in(values), values.integer("post-local-at", 0), tau_warmup_in(values),
                     values.flag("adaptive-tau")};
@@ -166,11 +198,13 @@ LocalSgdSettings resolve_local_sgd(const OptionValues& values) {
   }
   settings.momentum = worker_momentum_in(values);
   settings.bucket_bytes = bucket_bytes_in(values);
+  settings.codec = codec_in(context);
+  settings.optimizer_vectors = context.optimizer_vectors;
   return settings;
 }
 
 std::unique_ptr<Communicator> make_local_sgd(const CommunicatorContext& context) {
-  const LocalSgdSettings settings = resolve_local_sgd(context.values);
+  const LocalSgdSettings settings = resolve_local_sgd(context);
   refuse_without_vectors(context, settings.momentum);
   const std::int64_t from = settings.steps.post_local_at;
   if (context.steps > 0 && context.steps <= from && context.transport.rank() == 0) {

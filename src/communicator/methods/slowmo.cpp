@@ -25,8 +25,9 @@ OuterStep slow_step(double momentum, double rate, double learning_rate) {
   return {.momentum = momentum, .scale = 1 / learning_rate, .velocity_rate = rate * learning_rate};
 }
 
-OuterSettings resolve_slowmo(const OptionValues& values) {
-  OuterSettings settings = outer_settings_in(values);
+OuterSettings resolve_slowmo(const CommunicatorContext& context) {
+  const OptionValues& values = context.values;
+  OuterSettings settings = outer_settings_in(context);
   const double momentum = real_in(values, "slowmo-momentum", 0, 1), rate = outer_rate_in(values, "slowmo-rate");
   settings.step = [momentum, rate](double learning_rate) { return slow_step(momentum, rate, learning_rate); };
   settings.formula = "u <- beta_s u + G / gamma;  c <- c - a gamma u;  x_i <- c;  gamma = lr of the step before";
@@ -40,7 +41,7 @@ OuterSettings resolve_slowmo(const OptionValues& values) {
 }
 
 std::unique_ptr<Communicator> make_slowmo(const CommunicatorContext& context) {
-  return make_outer_averaging(context, resolve_slowmo(context.values));
+  return make_outer_averaging(context, resolve_slowmo(context));
 }
 
 }  // namespace

@@ -1,0 +1,158 @@
+// What every method promises with every codec that it takes.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "brisk.h"
+#include "recording_transport.h"
+#include "test/transport/ranks.h"
+#include "worker.h"
+
+namespace eave {
+namespace {
+
+// These send parameters, which only rounding leaves usable.
+const std::set<std::string> kOnlyRounded = {"gossip",    "easgd-async", "downpour",
+                                            "mdownpour", "adownpour",   "mvadownpour"};
+
+class CompressedMethods : public testing::TestWithParam<Ranks> {
+ protected:
+  // For every pair of a method and a codec that it takes.
+  static void for_all(const std::function<void(const std::string& method, const Given& given)>& body) {
+    for (const CommunicatorKind& method : communicator_kinds()) {
+      if (!method.traits.compresses) continue;
+      for (const CodecKind& codec : codec_kinds()) {
+        if (!codec.only_rounds && kOnlyRounded.contains(method.name)) continue;
+        SCOPED_TRACE(method.name + " with " + codec.name);
+        Given given = brisk(method.name, GetParam().count);
+        given.emplace_back("compression", codec.name);
+        if (codec.name == "top-k") given.emplace_back("top-k-share", "0.25");
+        body(method.name, given);
+      }
+    }
+  }
+};
+
+TEST_P(CompressedMethods, give_the_same_consensus_on_all_ranks_and_the_same_bits_each_time) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for_all([&](const std::string& method, const Given& given) {
+      std::vector<std::vector<float>> parameters, consensus;
+      for (int run = 0; run < 2; ++run) {
+        Worker worker(transport, method, given, {.size = 2500, .momentum = 0.9, .uneven = true});
+        worker.begin();
+        worker.run(14);
+        EXPECT_TRUE(same_on_all_ranks(transport, worker.consensus()));
+        worker.communicator().finish();
+        parameters.push_back(worker.x);
+        consensus.push_back(worker.consensus());
+      }
+      EXPECT_EQ(parameters[0], parameters[1]);
+      EXPECT_EQ(consensus[0], consensus[1]);
+    });
+  });
+}
+
+TEST_P(CompressedMethods, restored_from_their_state_go_on_with_the_same_bits) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for_all([&](const std::string& method, const Given& given) {
+      const Problem problem{.size = 1100, .momentum = 0.9, .uneven = true};
+      Problem resumed = problem;
+      resumed.first_step = 10;
+      Worker whole(transport, method, given, problem), first(transport, method, given, problem),
+          second(transport, method, given, resumed);
+      whole.begin();
+      whole.run(20);
+      first.begin();
+      first.run(10);
+      second.begin();
+      second.restore(first);
+      second.run(10);
+      EXPECT_EQ(second.x, whole.x);
+      EXPECT_EQ(second.consensus(), whole.consensus());
+    });
+  });
+}
+
+double distance(const std::vector<float>& a, const std::vector<float>& b) {
+  double sum = 0;
+  for (std::size_t k = 0; k < a.size(); ++k) sum += (a[k] - b[k]) * (a[k] - b[k]);
+  return std::sqrt(sum);
+}
+
+bool is_top_k(const Given& given) { return given.back().first == "top-k-share"; }
+
+// The workers of this problem differ for good, and what an elastic method sends does not vanish. So under top-k, which
+// sends each number in turns, its center never rests.
+TEST_P(CompressedMethods, end_near_where_they_end_without) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for_all([&](const std::string& method, const Given& given) {
+      const Problem problem{.learning_rate = 0.05};
+      Given without = given;
+      std::erase_if(without,
+                    [](const auto& each) { return each.first == "compression" || each.first == "top-k-share"; });
+      Worker with(transport, method, given, problem), plain(transport, method, without, problem);
+      with.begin();
+      plain.begin();
+      with.run(300);
+      plain.run(300);
+      EXPECT_LT(distance(with.consensus(), plain.consensus()),
+                (is_top_k(given) ? 0.4 : 0.02) * distance(problem.start(), plain.consensus()));
+    });
+  });
+}
+
+TEST_P(CompressedMethods, change_something_on_several_ranks_and_nothing_on_one) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for_all([&](const std::string& method, const Given& given) {
+      Given without = given;
+      for (auto& [name, text] : without) {
+        if (name == "compression") text = "none";
+      }
+      std::erase_if(without, [](const auto& each) { return each.first == "top-k-share"; });
+      Worker with(transport, method, given, {}), plain(transport, method, without, {});
+      with.begin();
+      plain.begin();
+      with.run(12);
+      plain.run(12);
+      const bool is_alone = transport.size() == 1;
+      EXPECT_EQ(with.consensus() == plain.consensus(), is_alone);
+      EXPECT_EQ(with.warnings.size(), plain.warnings.size() + (is_alone ? 1 : 0));
+      EXPECT_EQ(with.communicator().equation().find("\ncompressed, ") == std::string::npos, is_alone);
+      EXPECT_EQ(plain.communicator().equation().find("compressed"), std::string::npos);
+    });
+  });
+}
+
+TEST_P(CompressedMethods, keep_vectors_of_a_fixed_number) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for_all([&](const std::string& method, const Given& given) {
+      Worker worker(transport, method, given, {});
+      const std::size_t before = worker.communicator().state().size();
+      worker.begin();
+      worker.run(4);
+      EXPECT_EQ(worker.communicator().state().size(), before);
+    });
+  });
+}
+
+TEST_P(CompressedMethods, that_send_parameters_refuse_what_does_more_than_to_round) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const std::string& method : kOnlyRounded) {
+      for (const std::string codec : {"int8", "top-k"}) {
+        try {
+          Worker(transport, method, {{"compression", codec}}, {});
+          ADD_FAILURE() << method << " takes " << codec;
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ExitCode::kUsage);
+          EXPECT_NE(std::string(error.what()).find("; give bf16 or fp16"), std::string::npos) << error.what();
+        }
+      }
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTransports, CompressedMethods, testing::ValuesIn(ranks_under_test()), name_of_ranks);
+
+}  // namespace
+}  // namespace eave

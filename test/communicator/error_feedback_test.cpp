@@ -1,0 +1,239 @@
+// What compression drops is kept: on numbers that floats hold exactly, and beside a simulation in double.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "communicator/mean_exchange.h"
+#include "exchanges.h"
+#include "simulator.h"
+#include "test/transport/codecs.h"
+#include "test/transport/ranks.h"
+#include "worker.h"
+
+namespace eave {
+namespace {
+
+class ErrorFeedbacks : public testing::TestWithParam<Ranks> {};
+
+std::vector<float> added_up(std::vector<float> sum, const std::vector<std::vector<float>>& others) {
+  for (const std::vector<float>& other : others) {
+    for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += other[k];
+  }
+  return sum;
+}
+
+std::vector<float> last_of(const std::vector<Slice>& state) { return {state.back().begin(), state.back().end()}; }
+
+// 64 values of 7 bits; of int8 the scale is a power of two only by luck, so it is left to the other tests.
+TEST_P(ErrorFeedbacks, of_easgd_conserve_the_sum_of_parameters_center_and_residuals_exactly) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const std::string order : {"paper", "after-step"}) {
+      for (const std::string codec : {"bf16", "fp16", "top-k"}) {
+        Given given = {
+            {"order", order}, {"tau", "1"}, {"alpha", "0.125"}, {"allow-unstable", "on"}, {"compression", codec}};
+        if (codec == "top-k") given.emplace_back("top-k-share", "0.1");
+        Worker worker(transport, "easgd", given, {.size = 40});
+        std::ranges::fill(worker.x, 0.0f);
+        worker.begin();
+        worker.x = whole_numbers(transport.rank(), 40);
+        const auto conserved = [&] {
+          const std::vector<float> center = worker.consensus();
+          const std::vector<float> sum = added_up(center, gather(transport, worker.x));
+          return transport.size() == 1 ? sum : added_up(sum, gather(transport, last_of(worker.communicator().state())));
+        };
+        const std::vector<float> before = conserved();
+        for (std::int64_t t = 1; t <= 4; ++t) {
+          exchange(worker, t);
+          EXPECT_EQ(conserved(), before) << order << " with " << codec << ", step " << t;
+        }
+        if (transport.size() > 1 && codec == "top-k") {
+          EXPECT_NE(last_of(worker.communicator().state()), std::vector<float>(40));
+        }
+      }
+    }
+  });
+}
+
+TEST_P(ErrorFeedbacks, are_not_needed_by_easgd_async_to_conserve_the_sum_exactly) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const std::string codec : {"bf16", "fp16"}) {
+      Worker worker(transport, "easgd-async",
+                    {{"tau", "1"},
+                     {"alpha", "0.125"},
+                     {"async-order", "round-robin"},
+                     {"shard-bytes", "64"},
+                     {"compression", codec}},
+                    {.size = 40});
+      std::ranges::fill(worker.x, 0.0f);
+      worker.begin();
+      worker.x = whole_numbers(transport.rank(), 40);
+      for (float& value : worker.x) value *= 33;  // more than 8 bits: bf16 has something to drop
+      const auto conserved = [&] { return added_up(worker.consensus(), gather(transport, worker.x)); };
+      const std::vector<float> before = conserved();
+      for (std::int64_t t = 1; t <= 3; ++t) {
+        exchange(worker, t);
+        EXPECT_EQ(conserved(), before) << codec << ", step " << t;
+      }
+    }
+  });
+}
+
+// What one exchange of these has sent: of whole numbers times 1/p, p a power of two.
+TEST_P(ErrorFeedbacks, of_means_conserve_what_all_moved_by_exactly) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    if (transport.size() == 3) return;
+    MeanExchange exchange(transport, make_codec("top-k", "0.1"));
+    const WeightedMean mean(transport);
+    std::vector<float> agreed(40, 4.0f), moved(40);
+    exchange.begin(cpu_device(), agreed);
+    for (int round = 0; round < 5; ++round) {
+      std::vector<float> x = agreed, mine = whole_numbers(transport.rank() + 3 * round, 40);
+      for (std::size_t k = 0; k < 40; ++k) x[k] += mine[k];
+      for (std::size_t k = 0; k < 40; ++k) mine[k] /= static_cast<float>(transport.size());
+      moved = added_up(moved, gather(transport, mine));
+      exchange.average(mean, x);
+      exchange.agree_on(x);
+      EXPECT_TRUE(same_on_all_ranks(transport, x));
+      agreed = x;
+      std::vector<Slice> state;
+      exchange.append_state(state);
+      EXPECT_EQ(std::vector<float>(state[0].begin(), state[0].end()), agreed);
+      std::vector<float> expected = moved;
+      for (float& value : expected) value += 4;
+      EXPECT_EQ(added_up(agreed, gather(transport, last_of(state))), expected) << "round " << round;
+    }
+  });
+}
+
+// The values of largest magnitude among `size`, `kept` of them; in double, by sorting.
+Doubles largest_of(const Doubles& values, std::size_t kept) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return std::abs(values[a]) > std::abs(values[b]); });
+  Doubles left(values.size());
+  for (std::size_t k = 0; k < kept; ++k) left[order[k]] = values[order[k]];
+  return left;
+}
+
+// One block, which belongs to rank 0: the others send the largest of what they have, rank 0 the largest of the sum.
+struct TopKSum {
+  TopKSum(std::size_t ranks, std::size_t size, std::size_t kept_) : kept(kept_), residuals(ranks, Doubles(size)) {}
+  Doubles operator()(const std::vector<Doubles>& values) {
+    Doubles sum = residuals[0];
+    for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += values[0][k];
+    for (std::size_t i = 1; i < values.size(); ++i) {
+      for (std::size_t k = 0; k < sum.size(); ++k) residuals[i][k] += values[i][k];
+      const Doubles sent = largest_of(residuals[i], kept);
+      for (std::size_t k = 0; k < sum.size(); ++k) {
+        residuals[i][k] -= sent[k];
+        sum[k] += sent[k];
+      }
+    }
+    if (values.size() == 1) return values[0];
+    const Doubles result = largest_of(sum, kept);
+    for (std::size_t k = 0; k < sum.size(); ++k) residuals[0][k] = sum[k] - result[k];
+    return result;
+  }
+  std::size_t kept;
+  std::vector<Doubles> residuals;
+};
+
+// 37 numbers, of which top-k keeps 4; float32 and double part by 1e-6 of them in so many steps.
+constexpr double kTolerance = 2e-5;
+
+void expect_near(const std::vector<float>& values, const Doubles& expected, const std::string& what) {
+  for (std::size_t k = 0; k < values.size(); ++k) ASSERT_NEAR(values[k], expected[k], kTolerance) << what << ", " << k;
+}
+
+TEST_P(ErrorFeedbacks, of_easgd_follow_the_simulation_in_double) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    const Problem problem{.momentum = 0.5};
+    const double alpha = 0.9 / transport.size();
+    const auto ranks = static_cast<std::size_t>(transport.size()), me = static_cast<std::size_t>(transport.rank());
+    Worker worker(transport, "easgd", {{"tau", "2"}, {"beta", "0.9"}, {"compression", "top-k"}, {"top-k-share", "0.1"}},
+                  problem);
+    Simulator simulator(problem, transport.size());
+    TopKSum sum(ranks, problem.size, 4);
+    worker.begin();
+    for (std::int64_t t = 0; t < 40; ++t) {
+      worker.step();
+      std::vector<Doubles> pulls(ranks, Doubles(problem.size));
+      const bool exchanges = t > 0 && t % 2 == 0;
+      for (std::size_t i = 0; i < ranks; ++i) {
+        for (std::size_t k = 0; exchanges && k < problem.size; ++k)
+          pulls[i][k] = alpha * (simulator.x[i][k] - simulator.c[k]);
+        simulator.subtract(i, simulator.local_step(i, t));
+        simulator.subtract(i, pulls[i]);
+      }
+      if (!exchanges) continue;
+      const Doubles arrived = sum(pulls);
+      for (std::size_t k = 0; k < problem.size; ++k) simulator.c[k] += arrived[k];
+      expect_near(worker.x, simulator.x[me], "worker in step " + std::to_string(t));
+      expect_near(worker.consensus(), simulator.c, "center in step " + std::to_string(t));
+    }
+  });
+}
+
+TEST_P(ErrorFeedbacks, of_allreduce_follow_the_simulation_in_double) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    const Problem problem{.uneven = true};
+    const auto ranks = static_cast<std::size_t>(transport.size());
+    Worker worker(transport, "allreduce", {{"compression", "top-k"}, {"top-k-share", "0.1"}}, problem);
+    TopKSum sum(ranks, problem.size, 4);
+    const std::vector<float> start = problem.start();
+    Doubles x(start.begin(), start.end());
+    worker.begin();
+    for (std::int64_t t = 0; t < 40; ++t) {
+      worker.step();
+      std::vector<Doubles> gradients;
+      for (int rank = 0; rank < transport.size(); ++rank) {
+        gradients.push_back(WorkerLoss(problem, rank).gradient(x));
+        const double weight = static_cast<double>(problem.samples(rank, t)) /
+                              static_cast<double>(problem.samples_everywhere(transport.size(), t));
+        for (double& value : gradients.back()) value *= weight;
+      }
+      const Doubles gradient = sum(gradients);
+      for (std::size_t k = 0; k < x.size(); ++k) x[k] -= problem.learning_rate * gradient[k];
+      expect_near(worker.x, x, "step " + std::to_string(t));
+    }
+  });
+}
+
+TEST_P(ErrorFeedbacks, of_allreduce_do_not_depend_on_where_buckets_are_cut) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const std::string codec : {"bf16", "int8", "top-k"}) {
+      std::vector<std::vector<float>> parameters, residuals;
+      for (const std::string bucket : {"4096", "4100", "9k", "1MiB"}) {
+        Worker worker(transport, "allreduce", {{"compression", codec}, {"bucket-bytes", bucket}}, {.size = 6000});
+        worker.begin();
+        worker.run(5);
+        parameters.push_back(worker.x);
+        residuals.push_back(transport.size() > 1 ? last_of(worker.communicator().state()) : std::vector<float>());
+        EXPECT_EQ(parameters.back(), parameters.front()) << codec << ", " << bucket;
+        EXPECT_EQ(residuals.back(), residuals.front()) << codec << ", " << bucket;
+      }
+    }
+  });
+}
+
+TEST_P(ErrorFeedbacks, are_forgotten_where_all_begin_anew_from_the_center) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    if (transport.size() == 1) return;
+    for (const std::string method : {"easgd", "local-sgd", "diloco"}) {
+      Worker worker(transport, method, {{"tau", "2"}, {"compression", "top-k"}}, {.momentum = 0.9});
+      worker.begin();
+      worker.run(5);
+      worker.consensus();
+      EXPECT_NE(last_of(worker.communicator().state()), std::vector<float>(37)) << method;
+      worker.reset_to_center();
+      EXPECT_EQ(last_of(worker.communicator().state()), std::vector<float>(37)) << method;
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTransports, ErrorFeedbacks, testing::ValuesIn(ranks_under_test()), name_of_ranks);
+
+}  // namespace
+}  // namespace eave
