@@ -44,6 +44,7 @@ struct TrainingPlan {
   std::int64_t first_step = 0;            // above 0: go on from the checkpoint that was saved after so many steps
   std::string checkpoint_directory;       // "": no checkpoints; else one is saved after each evaluation
   std::int64_t evaluate_every_steps = 0;  // 0: only at the end
+  double stop_at_accuracy = 0;            // of the consensus in an evaluation, 0-1: the run ends there; 0: never
   std::int64_t log_every_steps = 1;
   std::int64_t evaluation_batch = 256;
   int records_untold = 1'000'000;  // 100 bytes each: with so many, the ranks meet to tell rank 0 of them
@@ -89,11 +90,12 @@ struct TrainingProgress {
 
 struct TrainingResult {
   TrainingProgress progress;
-  EvaluationRecord evaluation;  // the last one
+  EvaluationRecord evaluation;  // the last one, of what the run ended with
 };
 
-// Collective: runs the plan's steps and evaluates at the end. Throws Error(kDiverged) when this rank's loss is not
-// finite, AgreedError(kDiverged) when what all ranks share is not: averaged gradients, the test loss of the consensus.
+// Collective: runs the plan's steps, or as many as it takes to reach an accuracy, and evaluates at the end. Throws
+// Error(kDiverged) when this rank's loss is not finite, AgreedError(kDiverged) when what all ranks share is not:
+// averaged gradients, the test loss of the consensus.
 TrainingResult train(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events);
 
 // Collective: the four models on the whole test set. Overwrites replica.gradients, nothing else.

@@ -16,7 +16,7 @@ std::set<std::string> words_in(const std::string& text) {
 
 constexpr const char* kWatching =
     "batch-norm-statistics config data-dir evaluate-every evaluation-batch log-every overwrite print-config progress "
-    "recompute-batches resume run-dir ";
+    "recompute-batches resume run-dir stop-at-accuracy ";
 constexpr const char* kPlace = "allow-unstable ranks shape-delay shape-rate slow-rank transport ";
 
 }  // namespace

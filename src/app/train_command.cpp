@@ -93,7 +93,7 @@ std::vector<std::string> describe_ranks(const std::vector<RankFacts>& ranks, int
   return warnings;
 }
 
-RunSummary summarise(const OptionValues& values, Transport& transport, int count_of_workers, const TrainingPlan& plan,
+RunSummary summarise(const OptionValues& values, Transport& transport, int count_of_workers,
                      const TrainingResult& result) {
   const auto ranks = static_cast<std::size_t>(transport.size()), workers = static_cast<std::size_t>(count_of_workers);
   const auto rank = static_cast<std::size_t>(transport.rank());
@@ -109,7 +109,7 @@ RunSummary summarise(const OptionValues& values, Transport& transport, int count
   summary.data = values.text("data");
   summary.ranks = transport.size();
   summary.workers = count_of_workers;
-  summary.steps = plan.steps;
+  summary.steps = result.progress.steps;
   summary.epochs = result.evaluation.epoch;
   summary.samples = result.progress.samples;
   for (std::size_t i = 0; i < ranks; ++i) {
@@ -171,7 +171,7 @@ class TrainingRun {
     if (values_.has("run-dir")) job_->save_model(file("model.safetensors"));
     const ExchangeReport report = job_->parts().communicator.report();
     if (values_.has("run-dir") && !report.order.empty()) write_file_atomically(file("exchanges.order"), report.order);
-    RunSummary summary = summarise(values_, transport_, job_->parts().sampler.ranks(), job_->plan(), result);
+    RunSummary summary = summarise(values_, transport_, job_->parts().sampler.ranks(), result);
     summary.exchanges = report.exchanges;
     summary.staleness = report.staleness;
     while (!summary.staleness.empty() && summary.staleness.back() == 0) summary.staleness.pop_back();
@@ -219,7 +219,8 @@ class TrainingRun {
   void finish(const RunSummary& summary) {
     reporter_->end(summary);
     if (values_.has("run-dir")) write_summary(file("summary.json"), summary);
-    std::printf("\n%s%s", summary_table({summary}).c_str(), describe_staleness(summary).c_str());
+    std::printf("\n%s%s%s", summary_table({summary}).c_str(), job_->describe_stop(summary).c_str(),
+                describe_staleness(summary).c_str());
     if (values_.has("run-dir")) std::printf("results in %s\n", values_.text("run-dir").c_str());
     std::fflush(stdout);
   }

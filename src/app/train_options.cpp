@@ -101,6 +101,8 @@ void add_output(CommandLine& line) {
        {"resume", OptionType::kFlag, "off",
         "go on from the checkpoint in --run-dir (one is saved after each evaluation)"},
        {"evaluate-every", OptionType::kReal, "1", "epochs between evaluations; 0 = only at the end"},
+       {"stop-at-accuracy", OptionType::kReal, "",
+        "the run ends with the first evaluation that has this test accuracy, such as 0.9"},
        {"evaluation-batch", OptionType::kInteger, "128", "samples per forward pass of an evaluation"},
        {"batch-norm-statistics",
         OptionType::kText,

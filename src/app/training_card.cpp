@@ -1,5 +1,6 @@
-// What a training job says of itself before it begins.
+// What a training job says of itself before it begins, and of why it ended.
 #include "app/training_job.h"
+#include "base/number_text.h"
 #include "report/terminal.h"
 
 namespace eave {
@@ -101,6 +102,13 @@ std::string TrainingJob::describe() const {
          (plan_.reset_on_drop ? card_line("at a drop", kAtDrop) : "") +
          card_line("communicator", values_.text("communicator") + " over " + without_counting(transport_.name()) +
                                        "\n" + communicator_->equation());
+}
+
+std::string TrainingJob::describe_stop(const RunSummary& summary) const {
+  if (plan_.stop_at_accuracy == 0) return "";
+  const bool is_reached = summary.evaluation.center.accuracy >= plan_.stop_at_accuracy;
+  return "the test accuracy of " + number_text(100 * plan_.stop_at_accuracy) + " % was " + (is_reached ? "" : "not ") +
+         "reached, in " + std::to_string(summary.steps) + " steps\n";
 }
 
 }  // namespace eave

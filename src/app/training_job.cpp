@@ -133,11 +133,33 @@ void TrainingJob::plan_steps() {
   if (evaluate_every > 0) {
     plan_.evaluate_every_steps = std::max<std::int64_t>(1, std::llround(evaluate_every * steps_per_epoch));
   }
+  if (values_.has("stop-at-accuracy")) plan_stop();
   plan_.log_every_steps = values_.integer("log-every", 1);
   if (values_.has("slow-rank")) {
     const SlowRank slow = parse_slow_rank(values_.text("slow-rank"), sampler_->ranks());
     if (slow.rank == transport_.rank()) plan_.slow_factor = slow.factor;
   }
+}
+
+void TrainingJob::plan_stop() {
+  plan_.stop_at_accuracy = values_.real("stop-at-accuracy");
+  if (!(plan_.stop_at_accuracy > 0 && plan_.stop_at_accuracy <= 1)) {
+    throw Error(ExitCode::kUsage, "--stop-at-accuracy " + values_.text("stop-at-accuracy") +
+                                      ": expected a share above 0 and at most 1, such as 0.9");
+  }
+  refuse_without_evaluations();
+  if (values_.text("communicator") == "none" && values_.flag("average-at-end")) {
+    throw Error(ExitCode::kUsage,
+                "--stop-at-accuracy contradicts --average-at-end: until the end the mean is not evaluated");
+  }
+}
+
+// The last one alone would stop nothing.
+void TrainingJob::refuse_without_evaluations() const {
+  if (plan_.evaluate_every_steps > 0 && plan_.evaluate_every_steps < plan_.steps) return;
+  throw Error(ExitCode::kUsage, "--stop-at-accuracy has no effect with --evaluate-every " +
+                                    values_.text("evaluate-every") +
+                                    ": no evaluation comes before the end; evaluate more often");
 }
 
 void TrainingJob::plan_statistics() {

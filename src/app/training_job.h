@@ -32,6 +32,8 @@ class TrainingJob {
   RunHeader header();            // without config and ranks
   std::string describe() const;  // the card printed at start: model, data, batch, equation, learning rate
   double epochs() const;
+  // Whether the accuracy was reached that the run was to stop at; "" where there is none.
+  std::string describe_stop(const RunSummary& summary) const;
   // Writes the consensus, parameters named by layer. Collective up to the file, which rank 0 writes.
   void save_model(const std::string& path);
 
@@ -41,6 +43,8 @@ class TrainingJob {
   std::string describe_device() const;
   void build_model();
   void plan_steps();
+  void plan_stop();
+  void refuse_without_evaluations() const;
   void plan_statistics();
   void plan_resumption();
   void build_optimizer();

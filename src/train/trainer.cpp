@@ -62,8 +62,16 @@ class Loop {
       if (index + 1 == plan_.steps) parts_.communicator.finish();
       log_.record();
       log_.outside_of_training([this] { evaluate_and_tell(); });
+      if (index + 1 == plan_.steps || !is_accurate_enough()) continue;
+      log_.outside_of_training([this] { parts_.communicator.finish(); });
+      break;
     }
     return {log_.progress(), evaluation_};
+  }
+
+  // The same on all ranks, as the accuracy is.
+  bool is_accurate_enough() const {
+    return plan_.stop_at_accuracy > 0 && evaluation_.center.accuracy >= plan_.stop_at_accuracy;
   }
 
   // An evaluation follows the step.

@@ -106,6 +106,16 @@ TEST(BadInput, of_methods_without_an_optimizer_or_with_one_rank_is_refused_with_
   EXPECT_EQ(place.eave(quick("--communicator asgd")).code, 0);
 }
 
+TEST(BadInput, of_where_to_stop_is_refused_with_64) {
+  const Place place;
+  expect_refused(
+      place, {{quick("--stop-at-accuracy 90"), 64, {"--stop-at-accuracy 90", "at most 1", "0.9"}},
+              {quick("--stop-at-accuracy 0.9 --evaluate-every 0"), 64, {"--stop-at-accuracy", "--evaluate-every 0"}},
+              {quick("--stop-at-accuracy 0.9 --communicator none --average-at-end --evaluate-every 0.5"),
+               64,
+               {"--stop-at-accuracy", "--average-at-end"}}});
+}
+
 TEST(BadInput, of_configuration_files_is_refused) {
   const Place place;
   place.write("broken.ini", "this is no assignment\n");

@@ -96,6 +96,21 @@ TEST(Start, shows_every_rank_the_equation_and_each_warning_once) {
   EXPECT_EQ(silent.errors, "");
 }
 
+TEST(Summary, of_a_run_that_stops_at_an_accuracy_tells_its_own_steps) {
+  const Place place;
+  const std::string words = "train" + std::string(kQuick) + "--progress off --epochs 5 --run-dir run --overwrite ";
+  const Ended stopped = place.eave(words + "--stop-at-accuracy 1e-9");
+  ASSERT_EQ(stopped.code, 0) << stopped.errors;
+  const auto summary = nlohmann::json::parse(place.read("run/summary.json"));
+  EXPECT_EQ(summary.at("epochs"), 1.0);
+  EXPECT_EQ(summary.at("steps"), summary.at("evaluation").at("step"));
+  EXPECT_NE(stopped.output.find("was reached, in"), std::string::npos) << stopped.output;
+  const Ended whole = place.eave(words + "--stop-at-accuracy 1");
+  ASSERT_EQ(whole.code, 0) << whole.errors;
+  EXPECT_EQ(nlohmann::json::parse(place.read("run/summary.json")).at("epochs"), 5.0);
+  EXPECT_NE(whole.output.find("was not reached, in"), std::string::npos) << whole.output;
+}
+
 // Under mpirun all ranks write to one standard error: rank 0 alone may.
 TEST(Progress, is_that_of_rank_0_in_plain_lines_where_there_is_no_terminal) {
   const Place place;
