@@ -256,9 +256,12 @@ void TrainingJob::save_model(const std::string& path) {
   const ConstSlice of_device = communicator_->consensus();
   const std::vector<float> statistics = statistics_for_consensus(parts(), plan_);
   if (transport_.rank() != 0) return;
-  std::vector<float> consensus(of_device.size());
-  replica_->device.read(of_device, consensus);
-  std::vector<NamedArray> arrays = named_arrays(model_->parameters(), consensus);
+  std::vector<float> copy;  // of what the host cannot read
+  if (replica_->device.kind() != DeviceKind::kCpu) {
+    copy.resize(of_device.size());
+    replica_->device.read(of_device, copy);
+  }
+  std::vector<NamedArray> arrays = named_arrays(model_->parameters(), copy.empty() ? of_device : ConstSlice(copy));
   for (const NamedArray& array : named_arrays(model_->statistics(), statistics)) arrays.push_back(array);
   write_safetensors(path, arrays,
                     {{"format", "eave"},

@@ -44,5 +44,23 @@ TEST(PeakMemory, of_lenet_is_within_its_bound) { expect_within_bound("lenet", {2
 TEST(PeakMemory, of_resnet20_is_within_its_bound) { expect_within_bound("resnet20", {32, 32, 3}, kColoured); }
 TEST(PeakMemory, of_cifar7_is_within_its_bound) { expect_within_bound("cifar7", {28, 28, 3}, kColoured); }
 
+std::int64_t peak_of_dense(const std::string& width) {
+  const Place place;
+  const Ended ended =
+      place.eave("train --model 'flatten; dense " + width + "; relu; dense " + width +
+                     "; relu; dense classes' --data synthetic --synthetic-size 8 --synthetic-samples 500 " +
+                     "--synthetic-test-samples 64 --batch 4 --communicator easgd --tau 2 --max-steps 4 " +
+                     "--progress off --run-dir run",
+                 {has_mpirun() ? 2 : 0});
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  return nlohmann::json::parse(place.read("run/summary.json")).at("peak_memory_bytes").get<std::int64_t>();
+}
+
+// Evaluating, checkpoints and the saved model need no sixth copy. 0.3 of one are for pages and activations.
+TEST(PeakMemory, grows_by_five_times_the_parameters) {
+  constexpr std::int64_t kSmall = 512 * 512 + 76 * 512, kLarge = 2560 * 2560 + 76 * 2560;
+  EXPECT_LE(peak_of_dense("2560") - peak_of_dense("512"), (kLarge - kSmall) * std::int64_t{sizeof(float)} * 53 / 10);
+}
+
 }  // namespace
 }  // namespace eave
