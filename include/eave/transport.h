@@ -63,12 +63,12 @@ struct ServiceRequest {
 // How a sum travels in fewer bytes, with error feedback: what is dropped of it is kept, and added to the next one
 // (1-bit SGD, Seide et al. 2014; EF-SGD, Karimireddy et al. 2019; in both directions: DoubleSqueeze, Tang et al. 2019).
 //
-// Values are cut into blocks, and block b of the values belongs to the (b mod p)-th of the p ranks. With x_i the values
-// of rank i, e_i its residual and Q what a codec leaves of a block:
-//     any other rank      v_i = x_i + e_i;   sends Q(v_i) to the block's owner;   e_i <- v_i - Q(v_i)
-//     the owner o         s = the sum in rank order of Q(v_i), with v_o = x_o + e_o whole;   e_o <- s - Q(s);   sends
-//     Q(s) all, the owner too  take Q(s) as their values: the same bits on all ranks, and with all transports.
-// So an exchange does not change the sum of all x_i and e_i: p Q(s) / p and what is left in the residuals is what came.
+// Values are cut into blocks of 1024, and block b belongs to the (b mod p)-th of the p ranks, o. With x_i the values of
+// rank i, e_i its residual and Q what the codec leaves of a block:
+//     i != o   v_i = x_i + e_i;   Q(v_i) goes to o;   e_i <- v_i - Q(v_i)
+//     o        s = sum of all Q(v_i) in rank order, but v_o = x_o + e_o whole;   Q(s) goes to all;   e_o <- s - Q(s)
+//     all      take Q(s) as their values: the same bits on all ranks, and with all transports.
+// So Q(s) and the residuals after it are together what came: sum x_i + sum e_i.
 struct Compression {
   const Codec* codec = nullptr;  // lent; nullptr: values go as they are
   Slice residual{};              // as large as the values, in the host's memory; begins as 0, and is kept by the caller

@@ -131,6 +131,7 @@ TEST_P(CompressedMethods, keep_vectors_of_a_fixed_number) {
       const std::size_t before = worker.communicator().state().size();
       worker.begin();
       worker.run(4);
+      worker.communicator().finish();
       EXPECT_EQ(worker.communicator().state().size(), before);
     });
   });

@@ -36,7 +36,7 @@ TEST_P(ErrorFeedbacks, of_easgd_conserve_the_sum_of_parameters_center_and_residu
         Worker worker(transport, "easgd", given, {.size = 40});
         std::ranges::fill(worker.x, 0.0f);
         worker.begin();
-        worker.x = whole_numbers(transport.rank(), 40);
+        std::ranges::copy(whole_numbers(transport.rank(), 40), worker.x.begin());
         const auto conserved = [&] {
           const std::vector<float> center = worker.consensus();
           const std::vector<float> sum = added_up(center, gather(transport, worker.x));
@@ -67,7 +67,7 @@ TEST_P(ErrorFeedbacks, are_not_needed_by_easgd_async_to_conserve_the_sum_exactly
                     {.size = 40});
       std::ranges::fill(worker.x, 0.0f);
       worker.begin();
-      worker.x = whole_numbers(transport.rank(), 40);
+      std::ranges::copy(whole_numbers(transport.rank(), 40), worker.x.begin());
       for (float& value : worker.x) value *= 33;  // more than 8 bits: bf16 has something to drop
       const auto conserved = [&] { return added_up(worker.consensus(), gather(transport, worker.x)); };
       const std::vector<float> before = conserved();

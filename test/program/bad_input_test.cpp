@@ -116,6 +116,17 @@ TEST(BadInput, of_where_to_stop_is_refused_with_64) {
                {"--stop-at-accuracy", "--average-at-end"}}});
 }
 
+TEST(BadInput, of_compression_is_refused_with_64) {
+  const Place place;
+  expect_refused(
+      place, {{quick("--communicator none --compression bf16"), 64, {"--compression (command line) has no effect"}},
+              {quick("--communicator asgd --top-k-share 0.1"), 64, {"--top-k-share (command line) has no effect"}},
+              {quick("--compression int8 --top-k-share 0.1"), 64, {"has no effect with --compression int8", "top-k"}},
+              {quick("--compression top-k --top-k-share 0.9"), 64, {"--top-k-share 0.9 (command line)", "at most 0.5"}},
+              {quick("--compression int4"), 64, {"--compression int4", "did you mean int8?"}},
+              {quick("--communicator gossip --compression top-k"), 64, {"--compression top-k", "give bf16 or fp16"}}});
+}
+
 TEST(BadInput, of_configuration_files_is_refused) {
   const Place place;
   place.write("broken.ini", "this is no assignment\n");
@@ -260,6 +271,16 @@ TEST(Divergence, ends_with_76_and_one_message) {
     quiet.output.clear();
     expect_one_message(quiet, wrong, how);
   });
+}
+
+TEST(Divergence, is_noticed_behind_compression) {
+  const Place place;
+  for (const std::string codec : {"bf16", "fp16", "int8", "top-k"}) {
+    const Ended ended =
+        place.eave(quick("--lr 500000 --epochs 9 --transport threads --ranks 2 --compression " + codec));
+    EXPECT_EQ(ended.code, 76) << codec << ended.errors;
+    EXPECT_TRUE(ended.says("training diverged")) << ended.errors;
+  }
 }
 
 TEST(Divergence, leaves_the_steps_until_then_in_the_metrics) {

@@ -25,10 +25,11 @@ std::string model_of(const Place& place, const std::string& words, int mpirun_ra
 
 class SameRun : public testing::TestWithParam<std::string> {
  protected:
-  // For at least so many ranks.
+  // For at least so many ranks. The parameter is a communicator, and what else is given.
   std::string with(const std::string& more, int ranks = 1) const {
     std::string words = "--communicator " + GetParam() + " ";
-    for (const auto& [name, text] : brisk(GetParam(), ranks)) words += "--" + name + " " + text + " ";
+    const std::string communicator = GetParam().substr(0, GetParam().find(' '));
+    for (const auto& [name, text] : brisk(communicator, ranks)) words += "--" + name + " " + text + " ";
     return words + more;
   }
   const Place place_;
@@ -70,6 +71,16 @@ TEST_P(SameRun, resumed_leaves_the_bits_and_steps_of_the_uninterrupted) {
 
 INSTANTIATE_TEST_SUITE_P(With, SameRun, testing::ValuesIn(communicator_names(2)),
                          [](const auto& each) { return identifier(each.param); });
+
+INSTANTIATE_TEST_SUITE_P(WithCompression, SameRun,
+                         testing::Values("allreduce --compression int8", "easgd --compression top-k",
+                                         "easgd-tree --compression bf16", "bmuf --compression top-k",
+                                         "gossip --compression fp16", "downpour --compression bf16"),
+                         [](const auto& each) {
+                           std::string name = identifier(each.param);
+                           std::erase(name, ' ');
+                           return name;
+                         });
 
 struct Times {
   double seconds = 0;
