@@ -1,11 +1,16 @@
-// all_reduce_sum between ranks that are threads of one process: one call's latency, and large sums.
+// all_reduce_sum between ranks that are threads of one process: one call's latency, and large sums. What codecs do in a
+// second, by the bytes of their float32 values.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "eave/device.h"
+#include "eave/random.h"
 #include "eave/transport.h"
+#include "transport/codec.h"
 
 namespace eave {
 namespace {
@@ -44,6 +49,38 @@ BENCHMARK(threads_all_reduce)
     ->ArgsProduct({{2, 4}, {1, 270'000, 1'860'000}})
     ->ArgNames({"ranks", "floats"})
     ->UseManualTime();
+
+// 256 KiB: in a cache. Normal numbers, which is the usual case for a search for the largest.
+std::vector<float> normal_numbers() {
+  std::vector<float> values(std::size_t{1} << 16);
+  RandomStream random({.seed = 1}, 0);
+  for (float& value : values) value = random.normal();
+  return values;
+}
+
+void run_codec(benchmark::State& state, const CodecKind& kind, bool decodes) {
+  OptionValues options;
+  for (const OptionSpec& option : kind.options) options.declare(option);
+  const std::unique_ptr<Codec> codec = kind.make(options);
+  std::vector<float> values = normal_numbers();
+  std::vector<std::byte> bytes(encoded_bytes(*codec, values.size()));
+  encode(*codec, values, bytes.data());
+  for (auto _ : state) {
+    decodes ? decode(*codec, values, bytes.data()) : encode(*codec, values, bytes.data());
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(values.size() * sizeof(float)));
+}
+
+const bool kCodecsAreRegistered = [] {
+  for (const CodecKind& kind : codec_kinds()) {
+    for (const bool decodes : {false, true}) {
+      benchmark::RegisterBenchmark(((decodes ? "decode/" : "encode/") + kind.name).c_str(),
+                                   [&kind, decodes](benchmark::State& state) { run_codec(state, kind, decodes); });
+    }
+  }
+  return true;
+}();
 
 }  // namespace
 }  // namespace eave

@@ -14,7 +14,8 @@ namespace eave {
 // --compression none|…, where the choices of codecs are still to be added.
 OptionSpec compression_option();
 
-// The codec that is asked for; nullptr: none, or a single rank, which is warned of. Throws Error(kUsage) for its options.
+// The codec that is asked for; nullptr: none, or a single rank, which is warned of. Throws Error(kUsage) for its
+// options.
 std::shared_ptr<const Codec> codec_in(const CommunicatorContext& context);
 // The same for a method that sends values which are no differences. Throws Error(kUsage) for a codec that does more
 // than to round; `reason` says why, after "--compression …: ".
