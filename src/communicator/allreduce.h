@@ -13,7 +13,7 @@ enum class GradientReduction { kWeighted, kMean, kSum };
 
 // `loss_is_summed`: a rank's loss is the sum over its samples, not their mean.
 struct GradientAveraging {
-  std::int64_t bucket_bytes = 0;
+  std::int64_t bucket_bytes = 0;  // 0: chosen by the number of gradients
   GradientReduction reduction = GradientReduction::kWeighted;
   bool loss_is_summed = false;
   std::shared_ptr<const Codec> codec = nullptr;  // nullptr: gradients travel as they are
@@ -21,7 +21,7 @@ struct GradientAveraging {
 
 std::unique_ptr<Communicator> make_gradient_averaging(Transport& transport, const GradientAveraging& settings);
 
-// --bucket-bytes. Throws Error(kUsage) where they are too few.
+// --bucket-bytes; 0 where it is not given. Throws Error(kUsage) where they are too few.
 OptionSpec bucket_bytes_option();
 std::int64_t bucket_bytes_in(const OptionValues& values);
 

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "recording_transport.h"
 #include "simulator.h"
 #include "test/transport/ranks.h"
@@ -85,6 +87,21 @@ TEST_P(AllReduce, starts_a_bucket_as_soon_as_backward_has_passed_it) {
     EXPECT_EQ(recording.text(), "sum 1024\nsum 1024\nsum 452\n");
     EXPECT_FALSE(worker.communicator().before_update({0, 1, transport.size(), 0.1}).has_value());
     EXPECT_EQ(recording.calls.size(), 3u);
+  });
+}
+
+TEST_P(AllReduce, begins_in_backward_also_with_a_small_model) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const auto& [size, bucket] : std::map<std::size_t, std::size_t>{
+             {20'000, 20'000}, {100'000, 32'768}, {400'000, 50'000}, {3'000'000, 262'144}}) {
+      RecordingTransport recording(transport);
+      Worker worker(recording, "allreduce", {}, {.size = size});
+      worker.begin();
+      recording.calls.clear();
+      worker.communicator().gradient_ready(Slice(worker.g).last(bucket));
+      EXPECT_EQ(recording.text(), "sum " + std::to_string(bucket) + "\n");
+      worker.communicator().before_update({0, 1, transport.size(), 0.1});
+    }
   });
 }
 

@@ -34,6 +34,13 @@ namespace {
 
 constexpr std::int64_t kSmallestBucket = 4096;
 
+// Where --bucket-bytes is not given. Small enough that a small model's exchange begins early in backward, large enough
+// that the two message times of each bucket are little beside its bytes.
+std::size_t usual_bucket(std::size_t gradients) {
+  constexpr std::size_t kBuckets = 8, kLeast = std::size_t{1} << 15, kMost = std::size_t{1} << 18;
+  return std::clamp((gradients + kBuckets - 1) / kBuckets, kLeast, kMost);
+}
+
 // The two lines of the card: what is in force, and by what it differs from the mean over samples when all ranks have
 // equally many.
 std::string describe_gradient_averaging(const GradientAveraging& settings, int ranks) {
@@ -77,6 +84,7 @@ class AllReduce final : public Communicator {
   void begin(const ReplicaView& replica) override {
     replica_ = replica;
     seconds_waiting_ += share_replica(transport_, replica);
+    if (bucket_ == 0) bucket_ = usual_bucket(replica.gradients.size());
     in_flight_.reserve(replica.gradients.size() / bucket_ + 1);
     feedback_.begin(replica.gradients.size());
     restart();
@@ -122,7 +130,9 @@ class AllReduce final : public Communicator {
 
   std::string equation() const override {
     return describe_gradient_averaging(settings_, transport_.size()) + "; buckets of " +
-           std::to_string(settings_.bucket_bytes) + " bytes" + feedback_.describe("g_i with its weight");
+           (settings_.bucket_bytes > 0 ? std::to_string(settings_.bucket_bytes) + " bytes"
+                                       : "an eighth of the gradients, 128 KiB to 1 MiB") +
+           feedback_.describe("g_i with its weight");
   }
 
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
@@ -162,7 +172,7 @@ class AllReduce final : public Communicator {
 
   Transport& transport_;
   GradientAveraging settings_;
-  std::size_t bucket_;  // floats
+  std::size_t bucket_;  // floats; 0 until begin where it is not given
   ErrorFeedback feedback_;
   ReplicaView replica_;
   std::size_t ready_ = 0;    // gradients from here on are complete
@@ -205,10 +215,12 @@ std::unique_ptr<Communicator> make_gradient_averaging(Transport& transport, cons
 }
 
 OptionSpec bucket_bytes_option() {
-  return {"bucket-bytes", OptionType::kBytes, "1MiB", "gradients are exchanged in pieces of this size during backward"};
+  return {"bucket-bytes", OptionType::kBytes, "",
+          "gradients are exchanged in pieces of this size during backward; else of an eighth, 128 KiB to 1 MiB"};
 }
 
 std::int64_t bucket_bytes_in(const OptionValues& values) {
+  if (!values.has("bucket-bytes")) return 0;
   const std::int64_t bytes = values.bytes("bucket-bytes");
   if (bytes >= kSmallestBucket) return bytes;
   const OptionValues::Entry& entry = values.entry("bucket-bytes");
