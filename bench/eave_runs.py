@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 
+OURS = ("EAVE_LAB", "EAVE_COMMIT")  # eave would take them for options of its own
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = {
     "mlp": ["--data", "synthetic"],
@@ -28,7 +29,8 @@ def require(eave):
 
 def run_command(command):
     """What it prints; ends this program when it fails."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    inherited = {name: value for name, value in os.environ.items() if name not in OURS}
+    environment = {**inherited, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
     command = list(map(str, command))
     ended = subprocess.run(command, capture_output=True, text=True, env=environment)
