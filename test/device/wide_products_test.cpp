@@ -102,6 +102,7 @@ TEST(WideProducts, are_exact_where_the_depth_is_cut) {
   if (wide_kernels().empty()) GTEST_SKIP() << "this CPU or compiler has no wide kernels";
   for (const WideKernels* kernels : wide_kernels()) {
     for (const std::int64_t depth : {127, 128, 129, 300, 1024, 1025, 2100}) {
+      check_layouts(*kernels, 67, 10, depth);
       check_layouts(*kernels, 67, 45, depth);
       check_layouts(*kernels, 20, 130, depth);
     }

@@ -6,23 +6,36 @@
 namespace eave::cpu {
 namespace {
 
-// into[k · into_stride + i] = from[k · stride + i] for i < width. What lies between width and full_width becomes 0.
-inline void pack_straight(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t width,
-                          std::int64_t full_width, float* into, std::int64_t into_stride) {
+// into[k · into_stride + i] = from[k · stride + i] for i < width.
+inline void pack_straight(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t width, float* into,
+                          std::int64_t into_stride) {
   for (std::int64_t k = 0; k < depth; ++k, from += stride, into += into_stride) {
     std::int64_t i = 0;
     for (; i + kWidth <= width; i += kWidth) store(into + i, load(from + i));
     for (; i < width; ++i) into[i] = from[i];
-    for (; i < full_width; ++i) into[i] = 0;
   }
 }
 
-// The same for width ≤ kWidth, close-packed: into[k · width + i]. Whole vectors are copied, of which
-// the next one overwrites what is too much; only the last ones, which could reach beyond the source, are copied singly.
-inline void pack_narrow(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t width, float* into) {
+// The same for width ≤ kWidth, with anything behind `width` up to a whole vector: whole vectors are copied, but for the
+// last rows, where they could reach beyond the source. With a smaller into_stride the next row overwrites what is too
+// much.
+inline void pack_narrow(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t width, float* into,
+                        std::int64_t into_stride) {
   const std::int64_t whole = larger(0, depth - kWidth);
-  for (std::int64_t k = 0; k < whole; ++k) store(into + k * width, load(from + k * stride));
-  pack_straight(from + whole * stride, stride, depth - whole, width, width, into + whole * width, width);
+  for (std::int64_t k = 0; k < whole; ++k) store(into + k * into_stride, load(from + k * stride));
+  pack_straight(from + whole * stride, stride, depth - whole, width, into + whole * into_stride, into_stride);
+}
+
+// The last columns of from, fewer than kWidth, for pack_turned. A function of its own: it must not take registers from
+// that one's loop.
+__attribute__((noinline)) void pack_turned_rest(const float* from, std::int64_t stride, std::int64_t depth,
+                                                std::int64_t rows, float* into, std::int64_t into_stride) {
+  Vector block[kWidth] = {};
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t k = 0; k < depth; ++k) block[i][k] = from[i * stride + k];
+  }
+  transpose(block);
+  for (std::int64_t k = 0; k < depth; ++k) store(into + k * into_stride, block[k]);
 }
 
 // into[k · into_stride + i] = from[i · stride + k] for i < rows ≤ kWidth. Each k writes kWidth floats, what is behind
@@ -36,11 +49,8 @@ inline void pack_turned(const float* from, std::int64_t stride, std::int64_t dep
     transpose(block);
     EAVE_UNROLL for (int j = 0; j < kWidth; ++j) store(into + (k + j) * into_stride, block[j]);
   }
-  for (std::int64_t k = whole; k < depth; ++k) {
-    Vector values{};
-    for (std::int64_t i = 0; i < rows; ++i) values[i] = from[i * stride + k];
-    store(into + k * into_stride, values);
-  }
+  if (whole == depth) return;
+  pack_turned_rest(from + whole, stride, depth - whole, rows, into + whole * into_stride, into_stride);
 }
 
 }  // namespace

@@ -1,0 +1,125 @@
+// A tile of c: as many rows of a as fit the registers times a panel of b, both packed.
+#pragma once
+
+#include <utility>
+
+#include "kernels/cpu/wide/vector.h"
+
+namespace eave::cpu {
+namespace {
+
+constexpr int kTileVectors = 2;  // side by side; with the rows they fill the registers
+constexpr int kTileRows = kWidth == 16 ? 14 : 6;
+constexpr std::int64_t kPanel = kTileVectors * kWidth;  // columns
+constexpr std::int64_t kLine = 16;                      // floats of a cache line
+
+constexpr std::int64_t kSteps = 2;  // of the depth, unrolled
+// From this depth on a tile takes so long that fetching c beforehand pays.
+constexpr std::int64_t kFetchedDepth = 80;
+
+// One strip of a times `count` panels of b.
+struct Tile {
+  std::int64_t depth;
+  const float* a;  // [depth][rows]
+  const float* b;  // [count][depth][kPanel]
+  std::int64_t count;
+  float* c;
+  std::int64_t c_stride;
+  bool accumulate;
+  const float* bias;  // for all panels, or nullptr
+  bool relu;
+  const float* fetch;  // a line per kSteps of the depth: more would fill the queue in which loads wait, too
+};
+
+template <int kRows, int kVectors>
+struct Sums {
+  Vector at[kRows][kVectors];
+};
+
+template <int kRows, int kVectors>
+EAVE_INLINE void multiply_step(const float* a, const float* b, Sums<kRows, kVectors>& sums) {
+  Vector y[kVectors];
+  EAVE_UNROLL for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kWidth);
+  EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
+    const Vector x = broadcast(a[i]);
+    EAVE_UNROLL for (int v = 0; v < kVectors; ++v) sums.at[i][v] += x * y[v];
+  }
+}
+
+template <int kRows, int kVectors>
+EAVE_INLINE void multiply_panel(const float* a, const float* b, std::int64_t depth, const float* fetch,
+                                Sums<kRows, kVectors>& sums) {
+  EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
+    EAVE_UNROLL for (int v = 0; v < kVectors; ++v) sums.at[i][v] = Vector{};
+  }
+  std::int64_t k = 0;
+  for (; k + kSteps <= depth; k += kSteps, fetch += kLine) {
+    EAVE_UNROLL for (int step = 0; step < kSteps; ++step, a += kRows, b += kPanel) multiply_step(a, b, sums);
+    __builtin_prefetch(fetch, 0, 2);
+  }
+  for (; k < depth; ++k, a += kRows, b += kPanel) multiply_step(a, b, sums);
+}
+
+// While the sums form: writing them would wait for lines from beyond the caches.
+template <int kRows, int kVectors>
+EAVE_INLINE void fetch_target(const float* c, std::int64_t c_stride) {
+  EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
+    EAVE_UNROLL for (int v = 0; v < kVectors; ++v) __builtin_prefetch(c + i * c_stride + v * kWidth, 1, 3);
+  }
+}
+
+template <int kRows, int kVectors>
+EAVE_INLINE void store_sums(float* c, std::int64_t c_stride, bool accumulate, Sums<kRows, kVectors>& sums) {
+  if (accumulate) {
+    EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
+      EAVE_UNROLL for (int v = 0; v < kVectors; ++v) sums.at[i][v] += load(c + i * c_stride + v * kWidth);
+    }
+  }
+  EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
+    EAVE_UNROLL for (int v = 0; v < kVectors; ++v) store(c + i * c_stride + v * kWidth, sums.at[i][v]);
+  }
+}
+
+// bias and relu, on what was stored just now. A call of its own: it must not take registers from the sums.
+__attribute__((noinline)) void finish_panel(float* c, std::int64_t c_stride, int rows, int vectors, const float* bias,
+                                            bool relu) {
+  const Vector lowest = relu ? Vector{} : Vector{} - __builtin_inff();
+  for (int v = 0; v < vectors; ++v) {
+    const Vector add = bias != nullptr ? load(bias + v * kWidth) : Vector{};
+    for (int i = 0; i < rows; ++i) {
+      float* at = c + i * c_stride + v * kWidth;
+      const Vector value = load(at) + add;
+      store(at, value < lowest ? lowest : value);  // NaN passes
+    }
+  }
+}
+
+template <int kRows, int kVectors>
+void multiply_tile(const Tile& tile) {
+  const Tile t = tile;
+  for (std::int64_t j = 0; j < t.count; ++j) {
+    float* const c = t.c + j * kPanel;
+    if (t.depth >= kFetchedDepth) fetch_target<kRows, kVectors>(c, t.c_stride);
+    Sums<kRows, kVectors> sums;
+    multiply_panel(t.a, t.b + j * t.depth * kPanel, t.depth, t.fetch, sums);
+    store_sums(c, t.c_stride, t.accumulate, sums);
+    if (t.bias != nullptr || t.relu) {
+      finish_panel(c, t.c_stride, kRows, kVectors, t.bias == nullptr ? nullptr : t.bias + j * kPanel, t.relu);
+    }
+  }
+}
+
+template <int kVectors, int... kIndex>
+EAVE_INLINE void choose_tile(const Tile& tile, std::int64_t rows, std::integer_sequence<int, kIndex...>) {
+  static constexpr void (*kKernels[])(const Tile&) = {multiply_tile<kIndex + 1, kVectors>...};
+  kKernels[rows - 1](tile);
+}
+
+// rows ≤ kTileRows; of the panel so many vectors.
+template <int kVectors>
+EAVE_INLINE void multiply_rows(const Tile& tile, std::int64_t rows) {
+  choose_tile<kVectors>(tile, rows, std::make_integer_sequence<int, kTileRows>{});
+}
+
+}  // namespace
+}  // namespace eave::cpu
