@@ -22,7 +22,7 @@ class Task:
     def __init__(self, dataset, model, parameters, step_seconds, rate, target, most_steps, quick_target):
         self.dataset, self.model, self.parameters, self.step_seconds = dataset, model, parameters, step_seconds
         self.rate, self.target, self.most_steps, self.quick_target = rate, target, most_steps, quick_target
-        self.batch, self.evaluate_every, self.directory = 32, 64, None
+        self.batch, self.evaluate_every, self.directory = 32, 128, None
         self.train_samples = 60000 if dataset == "fashion-mnist" else 50000
 
     def learning_rate(self, method, ranks):
@@ -34,7 +34,7 @@ class Task:
 
 
 TASKS = {
-    "fashion-mnist": Task("fashion-mnist", "lenet", 3274634, 0.015, 0.02, 0.87, 4000, 0.80),
+    "fashion-mnist": Task("fashion-mnist", "lenet", 3274634, 0.015, 0.02, 0.87, 3000, 0.80),
     "cifar10": Task("cifar10", "cifar7", 351946, 0.02, 0.02, 0.60, 8000, 0.35),
 }
 

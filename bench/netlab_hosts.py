@@ -11,9 +11,11 @@ NAME = "eave-bench"  # of the lab, so that others may stand beside it
 SETTINGS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
-def add_lab_argument(parser):
-    parser.add_argument("--lab", metavar="DIR", type=pathlib.Path,
-                        default=os.environ.get("EAVE_LAB") or eave_runs.ROOT.parent / "shared" / "lab",
+def add_lab_argument(parser, only_if_given=False):
+    """--lab DIR; with `only_if_given` the place may be left out after it, and there is none without it."""
+    place = pathlib.Path(os.environ.get("EAVE_LAB") or eave_runs.ROOT.parent / "shared" / "lab")
+    how = {"nargs": "?", "const": place} if only_if_given else {"default": place}
+    parser.add_argument("--lab", metavar="DIR", type=pathlib.Path, **how,
                         help="directory of netlab (default: $EAVE_LAB, or ../shared/lab beside the checkout)")
 
 
