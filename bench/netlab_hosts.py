@@ -7,7 +7,7 @@ import sys
 
 import eave_runs
 
-NAME = "eave-bench"  # of the lab, so that others may stand beside it
+NAME = f"eave-{os.getpid()}"  # of the lab: others may stand beside it
 SETTINGS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
