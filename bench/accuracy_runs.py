@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import eave_runs
 import netlab_hosts
@@ -110,10 +111,17 @@ class Ranks:
 
     def run(self, ranks, case):
         processes = [self.start(rank, ranks, case) for rank in range(ranks)]
-        outputs = [process.communicate()[0] for process in processes]
+        try:
+            while any(process.poll() is None for process in processes):
+                if any(process.returncode for process in processes):
+                    sys.exit(f"time_to_accuracy: a rank of PyTorch failed at {json.dumps(case)}")
+                time.sleep(0.05)
+        finally:  # the others would wait for one that is gone
+            for process in processes:
+                process.kill()
         if any(process.returncode for process in processes):
-            sys.exit(f"time_to_accuracy: PyTorch's ranks failed at {json.dumps(case)}")
-        return json.loads(outputs[0])
+            sys.exit(f"time_to_accuracy: a rank of PyTorch failed at {json.dumps(case)}")
+        return json.loads(processes[0].stdout.read())
 
 
 def pytorch_case(task, ranks, method, tau, seed):

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -35,6 +36,8 @@ class Lab:
 
     def __init__(self, program, hosts):
         self.program, self.hosts = program, hosts
+        for ending in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(ending, lambda number, _: sys.exit(128 + number))  # whoever made it takes it down, by any end
         self.environment = {**os.environ, "NETLAB_NAME": NAME}
         self.call("down")
 

@@ -4,7 +4,7 @@
 Steps are those of pytorch_steps.py. Cases are read from standard input, one a line, the same on every rank: MODEL BATCH
 LAYOUT OPTIMIZER WARM-UP STEPS. Each is answered by one line of JSON, the wall seconds of every step after the warm-up.
 Gradients are exchanged as DDP does it by default (buckets of 25 MiB, the first of 1 MiB, during backward), with
-gradients as views into buckets, which saves copies. Statistics of batch norm are not exchanged, as in eave.
+gradients as views into buckets. Statistics of batch norm are not exchanged, as in eave.
 """
 import json
 import os

@@ -7,7 +7,7 @@ evaluations. The run ends with the first evaluation that reaches the target, or 
 
 Models are those of pytorch_steps.py, with eave's initial distribution (normal, deviation 1 / sqrt(inputs), biases 0), in
 channels_last with the fused optimizer. post-local-sgd is PyTorch's own: a DDP that leaves gradients alone, and a
-PostLocalSGDOptimizer that averages parameters every tau steps. Batches are shards of one permutation for each epoch.
+PostLocalSGDOptimizer that averages parameters after every tau-th step; an accuracy is taken right after. Batches are shards of one permutation for each epoch.
 """
 import gzip
 import json
@@ -112,7 +112,7 @@ def make_replica(case, rank):
         state = PostLocalSGDState(process_group=None, subgroup=alone[rank], start_localSGD_iter=0,
                                   post_local_gradient_allreduce=False)
         model.register_comm_hook(state, post_localSGD_hook)
-        optimizer = PostLocalSGDOptimizer(optimizer, PeriodicModelAverager(period=case["tau"], warmup_steps=0))
+        optimizer = PostLocalSGDOptimizer(optimizer, PeriodicModelAverager(period=case["tau"], warmup_steps=case["tau"] - 1))
     return model, optimizer, shape[-1]
 
 
@@ -159,6 +159,7 @@ def train(case, rank, ranks):
         torch.distributed.barrier()
         seconds += time.perf_counter() - start
         if case["target"]:
+            assert case["method"] != "post-local-sgd" or step % case["tau"] == 0, "replicas differ between averages"
             accuracy = evaluate(model, images, rank, ranks)
             marks.append([step, seconds, accuracy])
         if step == case["steps"] or (case["target"] and accuracy >= case["target"]):

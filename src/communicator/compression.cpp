@@ -31,7 +31,7 @@ OptionSpec compression_option() {
   return {std::string(kOption),
           OptionType::kText,
           "none",
-          "as what the ranks' exchanges travel, but for the beginning and evaluations",
+          "format in which exchanges travel; the start and evaluations are not compressed",
           {"none"}};
 }
 

@@ -215,8 +215,9 @@ std::unique_ptr<Communicator> make_gradient_averaging(Transport& transport, cons
 }
 
 OptionSpec bucket_bytes_option() {
-  return {"bucket-bytes", OptionType::kBytes, "",
-          "gradients are exchanged in pieces of this size during backward; else of an eighth, 128 KiB to 1 MiB"};
+  return {
+      "bucket-bytes", OptionType::kBytes, "",
+      "size of the pieces in which gradients are exchanged during backward; else an eighth of them, 128 KiB to 1 MiB"};
 }
 
 std::int64_t bucket_bytes_in(const OptionValues& values) {

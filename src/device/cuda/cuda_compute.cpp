@@ -18,7 +18,8 @@
 namespace eave::cuda {
 namespace {
 
-// 1 MiB, as the buckets that gradients are exchanged in by default: a part of a graph is launched for each.
+// 1 MiB, as the largest of the buckets that gradients are exchanged in by default: a part of a graph is launched for
+// each.
 constexpr std::int64_t kSmallestPart = std::int64_t{1} << 18;
 
 PoolGeometry geometry(const PoolShape& s) {

@@ -70,7 +70,7 @@ CodecKind describe_codec_top_k() {
   return {"top-k",
           "the largest values alone, with their places",
           false,
-          {{"top-k-share", OptionType::kReal, "0.01", "how many of every 1024 values are sent"}},
+          {{"top-k-share", OptionType::kReal, "0.01", "share of the values that is sent, the largest of every 1024"}},
           make_top_k};
 }
 
