@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <numeric>
 
@@ -218,12 +219,14 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// [iteration][rank], zero but for this rank's.
-double median_of_slowest(Transport& transport, const std::vector<double>& table) {
-  const std::vector<double> all = sum_over_ranks(transport, table);
-  const auto ranks = static_cast<std::ptrdiff_t>(transport.size());
-  std::vector<double> slowest;
-  for (auto row = all.begin(); row != all.end(); row += ranks) slowest.push_back(*std::max_element(row, row + ranks));
+// `mine`: by iteration, of this rank.
+double median_of_slowest(Transport& transport, const std::vector<double>& mine) {
+  const std::string text(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
+  std::vector<double> slowest(mine.size()), theirs(mine.size());
+  for (const std::string& of_rank : transport.all_gather(text)) {
+    std::memcpy(theirs.data(), of_rank.data(), of_rank.size());
+    for (std::size_t k = 0; k < slowest.size(); ++k) slowest[k] = std::max(slowest[k], theirs[k]);
+  }
   return median(slowest);
 }
 
@@ -240,8 +243,7 @@ const std::vector<CommOperation>& comm_operations() {
 }
 
 CommTiming time_trial(Transport& transport, CommTrial& trial, int warmup, int iterations) {
-  const auto ranks = static_cast<std::size_t>(transport.size()), rank = static_cast<std::size_t>(transport.rank());
-  std::vector<double> table(ranks * static_cast<std::size_t>(iterations));
+  std::vector<double> mine(static_cast<std::size_t>(iterations));
   std::int64_t wrong = 0;
   for (int k = -warmup; k < iterations; ++k) {
     trial.prepare(warmup + k);
@@ -249,11 +251,11 @@ CommTiming time_trial(Transport& transport, CommTrial& trial, int warmup, int it
     const auto start = std::chrono::steady_clock::now();
     trial.run();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    if (k >= 0) table[static_cast<std::size_t>(k) * ranks + rank] = seconds.count();
+    if (k >= 0) mine[static_cast<std::size_t>(k)] = seconds.count();
     wrong += trial.count_wrong();
   }
   const double all_wrong = sum_over_ranks(transport, {static_cast<double>(wrong)}).front();
-  return {median_of_slowest(transport, table), static_cast<std::int64_t>(all_wrong)};
+  return {median_of_slowest(transport, mine), static_cast<std::int64_t>(all_wrong)};
 }
 
 }  // namespace eave

@@ -1,6 +1,8 @@
 #include "communicator/compression.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "base/number_text.h"
 #include "base/option_checks.h"
@@ -18,9 +20,31 @@ const CodecKind* kind_in(const OptionValues& values) {
   return found == codec_kinds().end() ? nullptr : &*found;
 }
 
+int most_ranks_of_a_host(const CommunicatorContext& context) {
+  std::map<std::string, int> ranks_of;
+  for (const std::string& host : context.hosts) ++ranks_of[host];
+  int most = 1;
+  for (const auto& [host, ranks] : ranks_of) most = std::max(most, ranks_of.size() > 1 ? ranks : 1);
+  return most;
+}
+
+// Compressed sums go directly between all ranks; others are added up within each host first.
+void warn_of_many_ranks(const Codec& codec, const CommunicatorContext& context) {
+  const int ranks = most_ranks_of_a_host(context);
+  const double share = ranks * static_cast<double>(codec.encoded_bytes(Codec::kBlock)) / (4.0 * Codec::kBlock);
+  if (share < 1 || context.transport.rank() != 0 || context.transport.name().find("flat") != std::string::npos) return;
+  context.warnings.push_back("--compression: hosts with " + std::to_string(ranks) + " ranks send " +
+                             number_text(share) +
+                             " times what they send without it, because only uncompressed sums are added up within a "
+                             "host first; leave it out, or use fewer ranks per host");
+}
+
 std::shared_ptr<const Codec> make_codec(const CodecKind& kind, const CommunicatorContext& context) {
   std::shared_ptr<const Codec> codec = kind.make(context.values);
-  if (context.transport.size() > 1) return codec;
+  if (context.transport.size() > 1) {
+    warn_of_many_ranks(*codec, context);
+    return codec;
+  }
   context.warnings.push_back("--compression " + kind.name + " changes nothing: one rank exchanges nothing");
   return nullptr;
 }

@@ -45,7 +45,8 @@ MomentumExchange::MomentumExchange(Transport& transport, WorkerMomentum momentum
 
 void MomentumExchange::prepare(int vectors) {
   if (momentum_ != WorkerMomentum::kAverage) return;
-  while (std::ssize(means_) < vectors) means_.emplace_back(transport_, codec_);
+  // Second moments must not become negative, as they would where a difference is sent long after it arose.
+  while (std::ssize(means_) < vectors) means_.emplace_back(transport_, means_.empty() ? codec_ : nullptr);
 }
 
 void MomentumExchange::begin(const ReplicaView& replica) {

@@ -21,7 +21,7 @@ void refuse_without_vectors(const CommunicatorContext& context, WorkerMomentum m
 // The optimizer's vectors of one replica, at the exchanges of its parameters.
 class MomentumExchange {
  public:
-  // `vectors`: how many there will be; -1: begin() will tell.
+  // `vectors`: how many there will be; -1: begin() will tell. The first of them, the momentum, travels by `codec`.
   MomentumExchange(Transport& transport, WorkerMomentum momentum, const std::shared_ptr<const Codec>& codec,
                    int vectors);
 

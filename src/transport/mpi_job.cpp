@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <memory>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "transport/background.h"
 #include "transport/failure.h"
@@ -99,8 +101,10 @@ int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) 
     MpiSession session;
     session.start();
     {
-      const std::vector<int> hosts = use.sums_by_host ? hosts_of(session.communicator()) : std::vector<int>{};
-      BackgroundTransport transport(std::make_unique<MpiWire>(session.communicator(), MpiWire::kPart, hosts,
+      // Asked in any case: ranks that were started differently are to find out together.
+      std::vector<int> hosts = hosts_of(session.communicator());
+      if (!use.sums_by_host) hosts.clear();
+      BackgroundTransport transport(std::make_unique<MpiWire>(session.communicator(), MpiWire::kPart, std::move(hosts),
                                                               use.gpu_messages && mpi_takes_gpu_memory()));
       code = run_rank(transport, body);
     }

@@ -45,8 +45,10 @@ class MpiWire final : public Wire, public ByteExchanger {
   int rank() const override { return messages_.rank(); }
   int size() const override { return messages_.size(); }
   std::string name() const override { return levels_ ? "mpi" : "mpi-flat"; }
+  // Not where sums take two levels: what goes between devices has one.
   ByteExchanger* exchanger_in(DeviceKind kind) override {
-    return takes_gpu_memory_ && kind == DeviceKind::kCuda ? this : nullptr;
+    const bool reaches = takes_gpu_memory_ && kind == DeviceKind::kCuda;
+    return reaches && !(levels_ && levels_->arrange(all_)) ? this : nullptr;
   }
 
   void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;

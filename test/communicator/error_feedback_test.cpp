@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "communicator/mean_exchange.h"
+#include "communicator/worker_momentum.h"
 #include "exchanges.h"
 #include "simulator.h"
 #include "test/transport/codecs.h"
@@ -52,6 +53,27 @@ TEST_P(ErrorFeedbacks, of_easgd_conserve_the_sum_of_parameters_center_and_residu
         }
       }
     }
+  });
+}
+
+// AdamW's second moments: a difference that is sent late would make them negative, and their roots NaN.
+TEST_P(ErrorFeedbacks, of_momentum_leave_the_optimizers_other_vectors_whole) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    if (transport.size() == 1) return;
+    constexpr std::size_t kSize = 2000;
+    std::vector<float> x(kSize), g(kSize), first(kSize), second(kSize);
+    const std::shared_ptr<const Codec> codec = make_codec("top-k", "0.01");
+    MomentumExchange momentum(transport, WorkerMomentum::kAverage, codec, 2);
+    momentum.begin({x, g, {}, {first, second}});
+    const auto ranks = static_cast<float>(transport.size());
+    const float rank = static_cast<float>(transport.rank());
+    for (std::size_t k = 0; k < kSize; ++k) first[k] = second[k] = ranks * static_cast<float>(k) + rank;
+    WeightedMean mean(transport);
+    mean.count({.samples = 1, .samples_everywhere = transport.size()});
+    momentum.exchange(mean);
+    EXPECT_EQ(std::ranges::count(first, 0.0f), kSize - 11 - 10) << "2000 values are a block of 1024 and one of 976";
+    for (std::size_t k = 0; k < kSize; ++k)
+      EXPECT_NEAR(second[k], ranks * static_cast<float>(k) + (ranks - 1) / 2, 1e-3f * static_cast<float>(k + 1));
   });
 }
 

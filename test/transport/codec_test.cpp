@@ -126,6 +126,7 @@ TEST_P(EveryCodec, shows_values_that_are_not_finite) {
   }
   const float hidden_nan = std::bit_cast<float>(0x7f800001u);  // its upper half alone is infinite
   EXPECT_FALSE(std::isfinite(left_of(*codec, {1, hidden_nan})[1]));
+  for (const float value : left_of(*codec, std::vector<float>(2000, kNan))) ASSERT_FALSE(std::isfinite(value));
 }
 
 TEST_P(EveryCodec, keeps_the_sign_and_never_grows_a_value_by_more_than_half_a_step) {

@@ -117,6 +117,9 @@ class AllReduce final : public Communicator {
   bool updates(const Step&) const override { return true; }
   ConstSlice consensus() override { return replica_.parameters; }
 
+  // For a method that begins with this one and does the rest itself.
+  void reset_to_center(const ReplicaView&) override { feedback_.forget(); }
+
   std::vector<Slice> state() override {
     std::vector<Slice> state;
     feedback_.append_state(state);

@@ -133,6 +133,7 @@ class LocalSgd final : public Communicator {
     Communicator::reset_to_center(replica);
     parameters_.agree_on(replica.parameters);
     parameters_.forget();
+    if (gradients_) gradients_->reset_to_center(replica);
     momentum_.reset();
     mean_.reset();
     steps_.restart();

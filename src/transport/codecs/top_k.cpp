@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/option_checks.h"
 #include "kernels/cpu/codec.h"
@@ -39,7 +40,10 @@ class TopK final : public Codec {
     const std::size_t kept = kept_of(block.size());
     std::memcpy(values.data(), from, kept * sizeof(float));
     std::memcpy(places.data(), from + kept * sizeof(float), kept * sizeof(Place));
-    std::ranges::fill(block, 0.0f);
+    // What is not finite is the largest: where any of it came there may be more.
+    const bool all_finite =
+        std::all_of(values.begin(), values.begin() + kept, [](float x) { return std::isfinite(x); });
+    std::ranges::fill(block, all_finite ? 0.0f : std::numeric_limits<float>::quiet_NaN());
     for (std::size_t i = 0; i < kept; ++i) block[places[i] % block.size()] = values[i];
   }
 
