@@ -147,7 +147,7 @@ void bench_on(Transport& bare, const CommandLine& line, const OptionValues& valu
 
 }  // namespace
 
-int bench_comm_command(const std::vector<std::string>& words) {
+int bench_comm_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = bench_comm_line();
   if (asks_for_help(words)) return run_once("bench-comm --help", [&] { std::fputs(line.help().c_str(), stdout); });
   OptionValues values;

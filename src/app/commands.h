@@ -1,4 +1,5 @@
-// The subcommands of eave. Each takes the words after its name and returns the process's exit code.
+// The subcommands of eave. Each takes the words after its name and main's environment, and returns the process's exit
+// code.
 #pragma once
 
 #include <string>
@@ -6,8 +7,10 @@
 
 namespace eave {
 
-int train_command(const std::vector<std::string>& words, const char* const* environment);
-int summary_command(const std::vector<std::string>& words);
-int bench_comm_command(const std::vector<std::string>& words);
+using Command = int(const std::vector<std::string>& words, const char* const* environment);
+
+Command train_command;
+Command summary_command;
+Command bench_comm_command;
 
 }  // namespace eave

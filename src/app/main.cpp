@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -6,22 +8,39 @@
 #include "app/launch.h"
 #include "eave/check.h"
 #include "eave/options.h"
+#include "report/terminal.h"
 
 namespace {
 
-constexpr const char* kUsage =
-    "usage: eave COMMAND [options]\n\n"
-    "  train        trains one model replica per rank; run under mpirun for several ranks\n"
-    "  summary      sets finished runs side by side\n"
-    "  bench-comm   times exchanges between ranks\n\n"
-    "eave COMMAND --help lists the options of a command; eave --version prints the version.\n";
+struct NamedCommand {
+  const char* name;
+  const char* summary;
+  eave::Command* run;
+};
 
-int refuse(const std::string& command) {
-  const std::string near = eave::nearest_word(command, {"train", "summary", "bench-comm"});
-  return eave::refuse_to_run(std::make_exception_ptr(
-      eave::Error(eave::ExitCode::kUsage,
-                  "no command '" + command + "'; " +
-                      (near.empty() ? "expected train, summary or bench-comm" : "did you mean " + near + "?"))));
+constexpr std::array kCommands = {
+    NamedCommand{"train", "trains one model replica per rank; run under mpirun for several ranks", eave::train_command},
+    NamedCommand{"summary", "sets finished runs side by side", eave::summary_command},
+    NamedCommand{"bench-comm", "times exchanges between ranks", eave::bench_comm_command},
+};
+
+std::string usage() {
+  std::string text = "usage: eave COMMAND [options]\n\n";
+  for (const NamedCommand& command : kCommands) text += eave::format("  %-12s %s\n", command.name, command.summary);
+  return text + "\neave COMMAND --help lists the options of a command; eave --version prints the version.\n";
+}
+
+int refuse(const std::string& word) {
+  std::vector<std::string> names;
+  std::string listed;
+  for (const NamedCommand& command : kCommands) {
+    names.push_back(command.name);
+    listed += (listed.empty() ? "" : &command == &kCommands.back() ? " or " : ", ") + names.back();
+  }
+  const std::string near = eave::nearest_word(word, names);
+  return eave::refuse_to_run(std::make_exception_ptr(eave::Error(
+      eave::ExitCode::kUsage,
+      "no command '" + word + "'; " + (near.empty() ? "expected " + listed : "did you mean " + near + "?"))));
 }
 
 }  // namespace
@@ -29,12 +48,10 @@ int refuse(const std::string& command) {
 int main(int argc, char** argv, char** environment) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    return eave::run_once("--help", [] { std::fputs(kUsage, stdout); });
+    return eave::run_once("--help", [] { std::fputs(usage().c_str(), stdout); });
   }
-  const std::vector<std::string> rest(words.begin() + 1, words.end());
   if (words[0] == "--version") return eave::run_once("--version", [] { std::puts("eave " EAVE_VERSION); });
-  if (words[0] == "train") return eave::train_command(rest, environment);
-  if (words[0] == "summary") return eave::summary_command(rest);
-  if (words[0] == "bench-comm") return eave::bench_comm_command(rest);
-  return refuse(words[0]);
+  const auto command = std::ranges::find_if(kCommands, [&](const auto& each) { return words[0] == each.name; });
+  if (command == kCommands.end()) return refuse(words[0]);
+  return command->run({words.begin() + 1, words.end()}, environment);
 }

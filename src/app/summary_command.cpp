@@ -37,7 +37,7 @@ Request read_request(const std::vector<std::string>& words) {
 
 }  // namespace
 
-int summary_command(const std::vector<std::string>& words) {
+int summary_command(const std::vector<std::string>& words, const char* const*) {
   if (asks_for_help(words)) return run_once("summary --help", [] { std::fputs(kUsage, stdout); });
   Request request;
   try {

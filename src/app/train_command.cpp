@@ -1,236 +1,14 @@
 #include <cstdio>
-#include <filesystem>
-#include <memory>
-#include <optional>
-#include <sstream>
 
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
-#include "app/machine.h"
 #include "app/network_options.h"
-#include "app/run_settings.h"
 #include "app/train_options.h"
-#include "app/training_job.h"
-#include "base/files.h"
-#include "base/host.h"
-#include "report/config.h"
-#include "report/progress.h"
-#include "report/run_directory.h"
-#include "report/summary.h"
+#include "app/training_run.h"
 
 namespace eave {
 namespace {
-
-// What rank 0 shows and writes while a run goes on.
-class Reporter {
- public:
-  Reporter(const OptionValues& values, bool has_center, std::int64_t steps, double epochs)
-      : progress_(values.text("progress"), started_by_launcher(), steps, epochs), has_center_(has_center) {}
-
-  void open(const std::filesystem::path& path) { metrics_.emplace(path); }
-  void header(const RunHeader& header) {
-    if (metrics_) metrics_->write_header(header);
-  }
-  TrainingEvents events() {
-    TrainingEvents events;
-    events.glance = [this](const StepRecord& record) { progress_.show(record); };
-    events.evaluation = [this](const EvaluationRecord& record) {
-      progress_.show(record, has_center_);
-      if (metrics_) metrics_->write_evaluation(record);
-    };
-    events.records = [this](int rank, const std::vector<StepRecord>& records) {
-      if (metrics_) metrics_->write_steps(rank, records);
-    };
-    return events;
-  }
-  void end(const RunSummary& summary) {
-    progress_.finish();
-    if (metrics_) metrics_->write_end(summary);
-  }
-
- private:
-  Progress progress_;
-  bool has_center_;
-  std::optional<MetricsWriter> metrics_;
-};
-
-std::string pack(const RankFacts& facts) {
-  std::string text = facts.host + "\n" + facts.device + "\n" + facts.cores + "\n" + (facts.trains ? "1" : "0") + "\n";
-  for (std::int64_t count : facts.class_histogram) text += std::to_string(count) + " ";
-  return text;
-}
-
-RankFacts unpack(const std::string& text) {
-  RankFacts facts;
-  std::istringstream lines(text);
-  std::getline(lines, facts.host);
-  std::getline(lines, facts.device);
-  std::getline(lines, facts.cores);
-  lines >> facts.trains;
-  for (std::int64_t count = 0; lines >> count;) facts.class_histogram.push_back(count);
-  return facts;
-}
-
-std::vector<RankFacts> gather_facts(Transport& transport, const RankFacts& mine) {
-  std::vector<RankFacts> ranks;
-  for (const std::string& text : transport.all_gather(pack(mine))) ranks.push_back(unpack(text));
-  return ranks;
-}
-
-std::vector<std::string> describe_ranks(const std::vector<RankFacts>& ranks, int threads) {
-  std::vector<std::string> warnings;
-  const std::string oversubscription = describe_oversubscription(ranks, threads);
-  if (!oversubscription.empty()) warnings.push_back(oversubscription);
-  std::vector<std::int64_t> all(ranks.front().class_histogram.size());
-  for (const RankFacts& rank : ranks) {
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] += rank.class_histogram[i];
-  }
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const std::string imbalance = describe_imbalance(ranks[rank].class_histogram, all, static_cast<int>(rank));
-    if (!imbalance.empty()) warnings.push_back(imbalance);
-  }
-  return warnings;
-}
-
-RunSummary summarise(const OptionValues& values, Transport& transport, int count_of_workers,
-                     const TrainingResult& result) {
-  const auto ranks = static_cast<std::size_t>(transport.size()), workers = static_cast<std::size_t>(count_of_workers);
-  const auto rank = static_cast<std::size_t>(transport.rank());
-  std::vector<double> table(4 * ranks);
-  table[4 * rank] = result.progress.seconds;
-  table[4 * rank + 1] = result.progress.waiting / result.progress.seconds;
-  table[4 * rank + 2] = static_cast<double>(result.progress.bytes);
-  table[4 * rank + 3] = static_cast<double>(peak_memory_bytes());
-  table = sum_over_ranks(transport, table);
-  RunSummary summary;
-  summary.communicator = values.text("communicator");
-  summary.model = values.text("model");
-  summary.data = values.text("data");
-  summary.ranks = transport.size();
-  summary.workers = count_of_workers;
-  summary.steps = result.progress.steps;
-  summary.epochs = result.evaluation.epoch;
-  summary.samples = result.progress.samples;
-  for (std::size_t i = 0; i < ranks; ++i) {
-    summary.seconds = std::max(summary.seconds, table[4 * i]);
-    if (i < workers) summary.waiting_share += table[4 * i + 1] / static_cast<double>(workers);
-    summary.bytes_per_rank = std::max(summary.bytes_per_rank, static_cast<std::int64_t>(table[4 * i + 2]));
-    summary.peak_memory_bytes = std::max(summary.peak_memory_bytes, static_cast<std::int64_t>(table[4 * i + 3]));
-  }
-  summary.samples_per_second = static_cast<double>(result.progress.samples) / summary.seconds;
-  summary.evaluation = result.evaluation;
-  return summary;
-}
-
-// How many exchanges of others lay between two of a worker: median and largest.
-std::string describe_staleness(const RunSummary& summary) {
-  std::int64_t all = 0, below = 0, median = -1, largest = 0;
-  for (const std::int64_t count : summary.staleness) all += count;
-  if (all == 0) return "";
-  for (std::size_t k = 0; k < summary.staleness.size(); ++k) {
-    if (summary.staleness[k] == 0) continue;
-    below += summary.staleness[k];
-    if (median < 0 && 2 * below >= all) median = static_cast<std::int64_t>(k);
-    largest = static_cast<std::int64_t>(k);
-  }
-  return std::to_string(summary.exchanges) +
-         " exchanges of each worker; staleness, exchanges of others between two of a " + "worker: median " +
-         std::to_string(median) + ", largest " + std::to_string(largest) + "\n";
-}
-
-void check_outputs(const OptionValues& values) {
-  for (const std::string option : {"overwrite", "resume"}) {
-    if (values.flag(option) && !values.has("run-dir")) {
-      throw Error(ExitCode::kUsage, "--" + option + " has no effect without --run-dir");
-    }
-  }
-  if (values.flag("overwrite") && values.flag("resume")) {
-    throw Error(ExitCode::kUsage, "--overwrite and --resume contradict each other; give one");
-  }
-}
-
-class TrainingRun {
- public:
-  TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport,
-              const DevicePlan& device)
-      : line_(line), values_(values), transport_(transport) {
-    const std::vector<std::string> hosts = transport.all_gather(host_name());
-    agree(transport, [&] { job_ = std::make_unique<TrainingJob>(values, transport, transport, hosts, device); });
-    job_->attach_device();
-    // By itself: an earlier run is replaced only when nothing stands in the way of this one on any rank.
-    agree(transport, [&] {
-      if (is_first()) prepare_outputs();
-    });
-  }
-
-  void run() {
-    announce();
-    const TrainingResult result =
-        train(job_->parts(), job_->plan(), reporter_ ? reporter_->events() : TrainingEvents());
-    if (values_.has("run-dir")) job_->save_model(file("model.safetensors"));
-    const ExchangeReport report = job_->parts().communicator.report();
-    if (values_.has("run-dir") && !report.order.empty()) write_file_atomically(file("exchanges.order"), report.order);
-    RunSummary summary = summarise(values_, transport_, job_->parts().sampler.ranks(), result);
-    summary.exchanges = report.exchanges;
-    summary.staleness = report.staleness;
-    while (!summary.staleness.empty() && summary.staleness.back() == 0) summary.staleness.pop_back();
-    if (is_first()) finish(summary);
-    if (is_first() && report.order_is_too_long) {
-      std::puts("the order of exchanges was not kept, for it has more than 64 MiB: this run cannot be replayed");
-    }
-  }
-
- private:
-  bool is_first() const { return transport_.rank() == 0; }
-  std::string file(const std::string& name) const { return std::filesystem::path(values_.text("run-dir")) / name; }
-
-  void prepare_outputs() {
-    reporter_ =
-        std::make_unique<Reporter>(values_, job_->parts().traits.has_center, job_->plan().steps, job_->epochs());
-    if (!values_.has("run-dir")) return;
-    if (values_.flag("resume")) {
-      require_same_settings(read_config(file("config.json")), line_.config_in_force(values_));
-      reopen_run_directory(values_.text("run-dir"), job_->plan().first_step);
-    } else {
-      prepare_run_directory(values_.text("run-dir"), values_.flag("overwrite"));
-    }
-    reporter_->open(file("metrics.jsonl"));
-    write_config(file("config.json"), line_.config_in_force(values_));
-  }
-
-  void announce() {
-    const std::vector<RankFacts> ranks = gather_facts(transport_, job_->facts());
-    if (!is_first()) return;
-    std::vector<std::string> warnings = job_->warnings();
-    for (const std::string& warning : describe_ranks(ranks, static_cast<int>(values_.integer("threads", 1)))) {
-      warnings.push_back(warning);
-    }
-    if (const std::string useless = describe_useless_link(transport_); !useless.empty()) warnings.push_back(useless);
-    std::printf("%s\n%s\n", rank_table(ranks).c_str(), job_->describe().c_str());
-    std::fflush(stdout);
-    for (const std::string& warning : warnings) std::fprintf(stderr, "eave: warning: %s\n", warning.c_str());
-    RunHeader header = job_->header();
-    header.config = line_.config_in_force(values_);
-    header.ranks = ranks;
-    reporter_->header(header);
-  }
-
-  void finish(const RunSummary& summary) {
-    reporter_->end(summary);
-    if (values_.has("run-dir")) write_summary(file("summary.json"), summary);
-    std::printf("\n%s%s%s", summary_table({summary}).c_str(), job_->describe_stop(summary).c_str(),
-                describe_staleness(summary).c_str());
-    if (values_.has("run-dir")) std::printf("results in %s\n", values_.text("run-dir").c_str());
-    std::fflush(stdout);
-  }
-
-  const CommandLine& line_;
-  const OptionValues& values_;
-  Transport& transport_;
-  std::unique_ptr<TrainingJob> job_;
-  std::unique_ptr<Reporter> reporter_;
-};
 
 // Files may lie elsewhere on each host, and what is shown is rank 0's affair.
 Intent intent_of(const CommandLine& line, const OptionValues& values) {
@@ -238,18 +16,6 @@ Intent intent_of(const CommandLine& line, const OptionValues& values) {
   for (const auto& [name, value] : line.config_in_force(values)) intent["--" + name] = value;
   for (const char* name : {"--config", "--data-dir", "--progress"}) intent.erase(name);
   return intent;
-}
-
-void train_on(Transport& bare, const CommandLine& line, const OptionValues& values) {
-  require_same_intent(bare, intent_of(line, values));
-  // First of all, as in refuse_to_run.
-  agree(bare, [&] { check_outputs(values); });
-  const DevicePlan device = choose_device(bare, values);
-  const std::unique_ptr<Transport> nccl = make_nccl_link(bare, values, device);
-  Transport& link = nccl ? *nccl : bare;
-  const std::unique_ptr<Transport> shaped = make_shaped_link(link, values);
-  const std::unique_ptr<CountingTransport> counting = make_counting_transport(shaped ? *shaped : link);
-  TrainingRun(line, values, *counting, device).run();
 }
 
 }  // namespace
@@ -268,7 +34,10 @@ int train_command(const std::vector<std::string>& words, const char* const* envi
   if (values.flag("print-config")) {
     return run_once("train --print-config", [&] { std::fputs(line.describe(values).c_str(), stdout); });
   }
-  return run_ranks(values.text("transport"), ranks, [&](Transport& transport) { train_on(transport, line, values); });
+  return run_ranks(values.text("transport"), ranks, [&](Transport& transport) {
+    require_same_intent(transport, intent_of(line, values));
+    run_training(transport, line, values, true);
+  });
 }
 
 }  // namespace eave

@@ -1,0 +1,34 @@
+#include "app/run_reporter.h"
+
+#include "eave/transport.h"
+
+namespace eave {
+
+RunReporter::RunReporter(const OptionValues& values, bool has_center, std::int64_t steps, double epochs)
+    : progress_(values.text("progress"), started_by_launcher(), steps, epochs), has_center_(has_center) {}
+
+void RunReporter::open(const std::filesystem::path& directory) { metrics_.emplace(directory / "metrics.jsonl"); }
+
+void RunReporter::header(const RunHeader& header) {
+  if (metrics_) metrics_->write_header(header);
+}
+
+TrainingEvents RunReporter::events() {
+  TrainingEvents events;
+  events.glance = [this](const StepRecord& record) { progress_.show(record); };
+  events.evaluation = [this](const EvaluationRecord& record) {
+    progress_.show(record, has_center_);
+    if (metrics_) metrics_->write_evaluation(record);
+  };
+  events.records = [this](int rank, const std::vector<StepRecord>& records) {
+    if (metrics_) metrics_->write_steps(rank, records);
+  };
+  return events;
+}
+
+void RunReporter::end(const RunSummary& summary) {
+  progress_.finish();
+  if (metrics_) metrics_->write_end(summary);
+}
+
+}  // namespace eave

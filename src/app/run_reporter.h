@@ -1,0 +1,31 @@
+// What rank 0 shows and writes while a run goes on.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "eave/options.h"
+#include "eave/trainer.h"
+#include "report/metrics.h"
+#include "report/progress.h"
+
+namespace eave {
+
+class RunReporter {
+ public:
+  // Of a run of so many steps and epochs. `has_center`: its evaluations tell of a center.
+  RunReporter(const OptionValues& values, bool has_center, std::int64_t steps, double epochs);
+
+  void open(const std::filesystem::path& directory);  // from here on it writes there, too
+  void header(const RunHeader& header);
+  TrainingEvents events();  // which refer to this
+  void end(const RunSummary& summary);
+
+ private:
+  Progress progress_;
+  bool has_center_;
+  std::optional<MetricsWriter> metrics_;
+};
+
+}  // namespace eave
