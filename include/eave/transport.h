@@ -143,6 +143,12 @@ class Transport {
   // unanswered until the rank aborts.
   virtual void withdraw() noexcept = 0;
 
+  // Collective, with nothing in flight, on what TransportKind::run gives to `body`; decorators throw Error(kInternal).
+  // The ranks that give the same `part` become ranks 0, 1 ... of a transport of their own, in the order of their ranks
+  // here; those that give a negative one get nullptr. Until a rank has destroyed its own it calls nothing of this one
+  // but abort. It has no device and no service. What ends this job ends its parts.
+  virtual std::unique_ptr<Transport> split(int part);
+
   // This rank fails: wakes or ends all others, so that none is left waiting. `mpi` and `nccl` end the job with `code`
   // and do not return; `threads` makes every pending and later call of the others throw Error(kPeerLost). Any thread
   // may call it.

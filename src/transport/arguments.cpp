@@ -5,8 +5,20 @@
 #include <string>
 
 #include "eave/check.h"
+#include "transport/wire.h"
 
 namespace eave {
+
+namespace {
+
+[[noreturn]] void refuse_to_split(const std::string& name) {
+  fail_check("split", __FILE__, __LINE__, name + " is a decorator: what it stands before can be split");
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> Transport::split(int) { refuse_to_split(name()); }
+std::unique_ptr<Wire> Wire::split(int) { refuse_to_split(name()); }
 
 void check_group(std::span<const int> ranks, int rank, int size) {
   if (ranks.empty()) return;

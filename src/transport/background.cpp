@@ -109,6 +109,16 @@ std::vector<std::string> BackgroundTransport::all_gather(const std::string& mine
   return all;
 }
 
+std::unique_ptr<Transport> BackgroundTransport::split(int part) {
+  std::unique_ptr<Wire> wire;
+  if (size() == 1) {
+    wire = wire_->split(part);
+  } else {
+    enqueue({.verb = Operation::Verb::kSplit, .part = part, .wire = &wire}).wait();
+  }
+  return wire ? std::make_unique<BackgroundTransport>(std::move(wire)) : nullptr;
+}
+
 void BackgroundTransport::serve(Service* service) {
   if (size() == 1) return alone_.serve(service);
   enqueue({.verb = Operation::Verb::kServe, .service = service}).wait();
@@ -235,6 +245,9 @@ void BackgroundTransport::carry_out(Operation& operation) {
       return broadcast(request);
     case Operation::Verb::kAllGather:
       *request.all = wire_->all_gather(*request.mine);
+      return;
+    case Operation::Verb::kSplit:
+      *request.wire = wire_->split(request.part);
       return;
     case Operation::Verb::kServe:
       return wire_->serve(request.service);

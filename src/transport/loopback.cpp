@@ -25,6 +25,9 @@ class LoopbackTransport final : public Transport {
     return {};
   }
   std::vector<std::string> all_gather(const std::string& mine) override { return {mine}; }
+  std::unique_ptr<Transport> split(int part) override {
+    return part < 0 ? nullptr : std::make_unique<LoopbackTransport>();
+  }
   void serve(Service* service) override { service_.serve(service); }
   Pending request(std::span<const ServiceRequest> requests) override {
     check_owners(requests, 1);

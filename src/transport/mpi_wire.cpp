@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "transport/mpi_check.h"
 #include "transport/parts.h"
 
 namespace eave {
@@ -32,8 +33,9 @@ MpiWire::MpiWire(MPI_Comm communicator, std::size_t part, std::vector<int> hosts
       requester_(messages_, server_),
       part_(part),
       takes_gpu_memory_(takes_gpu_memory),
+      hosts_(std::move(hosts)),
       compressed_(*this, rank(), size()) {
-  if (!hosts.empty()) levels_.emplace(std::move(hosts), rank());
+  if (!hosts_.empty()) levels_.emplace(hosts_, rank());
   all_.resize(static_cast<std::size_t>(size()));
   std::iota(all_.begin(), all_.end(), 0);
   slots_.resize(kSlots);
@@ -199,6 +201,19 @@ void MpiWire::tell_all(ConstBytes mine, int tag, const std::function<Bytes(int)>
       if (peer != rank()) send(mine, peer, tag, requests);
   }
   wait_for(requests);
+}
+
+// Freeing a communicator may wait for its ranks: only when all have come, through with their parts.
+std::unique_ptr<Wire> MpiWire::split(int part) {
+  const std::vector<std::string> parts = all_gather(std::to_string(part));
+  if (split_ != MPI_COMM_NULL) EAVE_MPI(MPI_Comm_free(&split_));
+  EAVE_MPI(MPI_Comm_split(messages_.communicator(), part < 0 ? MPI_UNDEFINED : part, rank(), &split_));
+  if (split_ == MPI_COMM_NULL) return nullptr;
+  EAVE_MPI(MPI_Comm_set_errhandler(split_, MPI_ERRORS_RETURN));
+  std::vector<int> hosts;
+  for (std::size_t peer = 0; peer < hosts_.size(); ++peer)
+    if (parts[peer] == std::to_string(part)) hosts.push_back(hosts_[peer]);
+  return std::make_unique<MpiWire>(split_, part_, std::move(hosts), takes_gpu_memory_);
 }
 
 // Whoever has come has no request open: past the first exchange of words, the former services have nothing left to do.

@@ -55,6 +55,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) override;
   void broadcast(Slice values, int root) override;
   std::vector<std::string> all_gather(const std::string& mine) override;
+  std::unique_ptr<Wire> split(int part) override;
   void serve(Service* service) override;
   void request(std::span<const ServiceRequest> requests) override;
   void withdraw() noexcept override { server_.withdraw(); }
@@ -106,6 +107,8 @@ class MpiWire final : public Wire, public ByteExchanger {
   Patience patience_;
   const std::size_t part_;
   const bool takes_gpu_memory_;
+  const std::vector<int> hosts_;
+  MPI_Comm split_ = MPI_COMM_NULL;  // that of this rank's part
   std::optional<SumLevels> levels_;
   std::vector<int> all_;       // ranks
   std::vector<bool> serving_;  // by rank

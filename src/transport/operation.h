@@ -17,6 +17,8 @@
 
 namespace eave {
 
+class Wire;
+
 using Clock = std::chrono::steady_clock;
 
 inline double seconds_between(Clock::time_point start, Clock::time_point end) {
@@ -34,7 +36,7 @@ class OperationObserver {
 // Transports with another way to carry out what is asked override what the compute thread calls.
 class Operation {
  public:
-  enum class Verb { kAllReduceSum, kBroadcast, kAllGather, kServe, kRequest, kExchange, kNothing };
+  enum class Verb { kAllReduceSum, kBroadcast, kAllGather, kSplit, kServe, kRequest, kExchange, kNothing };
   struct Request {
     Verb verb = Verb::kAllReduceSum;
     Slice values{};
@@ -44,6 +46,8 @@ class Operation {
     std::span<const int> ranks{};  // empty: all
     Compression compression{};
     std::span<const std::span<const std::byte>> outgoing{};  // kExchange, between wires alone
+    int part = 0;                                            // kSplit, whose outcome is `wire`
+    std::unique_ptr<Wire>* wire = nullptr;
     Service* service = nullptr;
     std::span<const ServiceRequest> requests{};
     std::shared_ptr<DeviceMark> mark{};  // of values in a device's memory: to be waited for first

@@ -24,12 +24,23 @@ Meeting& ThreadsJob::meeting_of(std::span<const int> ranks) {
   return *meetings_.back();
 }
 
+std::shared_ptr<ThreadsJob> ThreadsJob::part_of(const std::vector<int>& ranks) {
+  const std::lock_guard lock(meetings_mutex_);
+  std::weak_ptr<ThreadsJob>& place = parts_[ranks];
+  std::shared_ptr<ThreadsJob> part = place.lock();
+  if (!part) place = part = std::make_shared<ThreadsJob>(static_cast<int>(ranks.size()));
+  if (lost_ >= 0) part->lose(lost_);
+  return part;
+}
+
 bool ThreadsJob::lose(int rank) noexcept {
   int nobody = -1;
   const bool first = lost_.compare_exchange_strong(nobody, rank);
   {
     const std::lock_guard lock(meetings_mutex_);
     for (const auto& meeting : meetings_) meeting->wake();
+    for (const auto& [ranks, place] : parts_)
+      if (const std::shared_ptr<ThreadsJob> part = place.lock()) part->lose(rank);
   }
   const std::lock_guard lock(answers_mutex_);
   answered_.notify_all();

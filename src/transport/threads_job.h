@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -20,7 +21,10 @@ class ThreadsJob {
   // Of these ranks (empty: all), made when they first meet.
   Meeting& meeting_of(std::span<const int> ranks);
 
-  // Returns whether this rank is the first that is lost. Wakes all who wait.
+  // A job of these ranks alone, the same for all that ask while one of them has it.
+  std::shared_ptr<ThreadsJob> part_of(const std::vector<int>& ranks);
+
+  // Returns whether this rank is the first that is lost. Wakes all who wait, in parts of this job too.
   bool lose(int rank) noexcept;
 
   // While no rank sends requests.
@@ -45,6 +49,7 @@ class ThreadsJob {
   std::vector<Desk> desks_;
   std::mutex meetings_mutex_;
   std::vector<std::unique_ptr<Meeting>> meetings_;  // the first is that of all ranks
+  std::map<std::vector<int>, std::weak_ptr<ThreadsJob>> parts_;
   std::mutex answers_mutex_;
   std::condition_variable answered_;
   std::int64_t answers_ = 0;

@@ -74,6 +74,24 @@ std::vector<std::string> ThreadsWire::all_gather(const std::string& mine) {
   return texts;
 }
 
+// The ranks that give the same part as this one, ascending.
+std::vector<int> ThreadsWire::members_of(int part) {
+  const std::vector<std::string> parts = all_gather(std::to_string(part));
+  std::vector<int> members;
+  for (int rank = 0; rank < size(); ++rank)
+    if (parts[static_cast<std::size_t>(rank)] == std::to_string(part)) members.push_back(rank);
+  return members;
+}
+
+// Past the meeting all have theirs: none finds a new job in place of one that others are through with.
+std::unique_ptr<Wire> ThreadsWire::split(int part) {
+  const std::vector<int> members = members_of(part);
+  std::shared_ptr<ThreadsJob> job = part < 0 ? nullptr : job_.part_of(members);
+  meet_all();
+  const auto place = static_cast<int>(std::ranges::find(members, rank_) - members.begin());
+  return job ? std::make_unique<ThreadsWire>(std::move(job), place) : nullptr;
+}
+
 void ThreadsWire::meet_all() {
   Meeting& all = job_.meeting_of({});
   all.meet(rank_, {.verb = Operation::Verb::kServe});

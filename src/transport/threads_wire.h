@@ -1,7 +1,9 @@
 // Ranks as threads of one process: they read each other's memory.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "transport/compressed_sum.h"
@@ -15,6 +17,8 @@ namespace eave {
 class ThreadsWire final : public Wire, private ByteExchanger {
  public:
   ThreadsWire(ThreadsJob& job, int rank) : job_(job), rank_(rank), compressed_(*this, rank, job.size()) {}
+  // Of a part, which lives as long as one of its ranks has a wire.
+  ThreadsWire(std::shared_ptr<ThreadsJob> part, int rank) : ThreadsWire(*part, rank) { part_ = std::move(part); }
   int rank() const override { return rank_; }
   int size() const override { return job_.size(); }
   std::string name() const override { return "threads"; }
@@ -23,6 +27,7 @@ class ThreadsWire final : public Wire, private ByteExchanger {
   void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) override;
   void broadcast(Slice values, int root) override;
   std::vector<std::string> all_gather(const std::string& mine) override;
+  std::unique_ptr<Wire> split(int part) override;
   void serve(Service* service) override;
   void request(std::span<const ServiceRequest> requests) override;
   void withdraw() noexcept override { job_.withdraw(rank_); }
@@ -31,8 +36,10 @@ class ThreadsWire final : public Wire, private ByteExchanger {
  private:
   void start(std::size_t number, const ByteExchange& exchange) override;
   void finish(std::size_t number) override;
+  std::vector<int> members_of(int part);
   void meet_all();
 
+  std::shared_ptr<ThreadsJob> part_;
   ThreadsJob& job_;
   const int rank_;
   CompressedSum compressed_;

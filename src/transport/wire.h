@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,6 +51,8 @@ class Wire {
   virtual void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) = 0;
   virtual void broadcast(Slice values, int root) = 0;
   virtual std::vector<std::string> all_gather(const std::string& mine) = 0;
+  // As Transport::split. What this rank gets outlives neither this wire nor the next split.
+  virtual std::unique_ptr<Wire> split(int part);
   virtual void serve(Service* service) = 0;
   virtual void request(std::span<const ServiceRequest> requests) = 0;
   virtual void withdraw() noexcept = 0;
