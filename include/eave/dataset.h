@@ -30,12 +30,18 @@ class Dataset {
 struct DataSplit {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> test;
+  std::unique_ptr<Dataset> validation = nullptr;  // nullptr: nothing is held out
   std::vector<float> mean;
   std::vector<float> deviation;
   // Where a device holds the images too: then batches of them come without inputs.
   const DeviceImages* train_images = nullptr;
   const DeviceImages* test_images = nullptr;
+  const DeviceImages* validation_images = nullptr;
 };
+
+// Moves this share of the training set, above 0 and below 1, to the validation set: samples drawn once for all seeds,
+// rounded to whole ones. Throws Error(kUsage) where either set would be empty.
+void hold_out(DataSplit& split, double share);
 
 // A member of the dataset family: one file in src/data and one word in its CMake list.
 struct DatasetKind {

@@ -18,7 +18,8 @@ enum class Purpose : std::uint32_t {
   kDropout = 4,
   kSynthetic = 5,
   kTest = 6,
-  kGossip = 7
+  kGossip = 7,
+  kHoldOut = 8
 };
 
 struct RandomKey {

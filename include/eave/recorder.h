@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,7 @@ struct EvaluationRecord {
   ModelScore mean_of_workers;
   ModelScore first_worker;  // rank 0
   ModelScore best_worker;
+  std::optional<ModelScore> validation;  // the consensus on what is held out of the training set
   int best_worker_rank = 0;
   double distance_min = 0;  // consensus distance ‖x_i − c‖ / ‖c‖ over workers
   double distance_mean = 0;

@@ -44,7 +44,13 @@ struct TrainingPlan {
   std::int64_t first_step = 0;            // above 0: go on from the checkpoint that was saved after so many steps
   std::string checkpoint_directory;       // "": no checkpoints; else one is saved after each evaluation
   std::int64_t evaluate_every_steps = 0;  // 0: only at the end
-  double stop_at_accuracy = 0;            // of the consensus in an evaluation, 0-1: the run ends there; 0: never
+  // The run ends with the first evaluation that finds one of these reached; 0: never.
+  double stop_at_accuracy = 0;        // of the consensus on the test set, 0-1
+  double stop_after_seconds = 0;      // of training, on the rank that has taken most
+  std::int64_t stop_after_bytes = 0;  // sent by the rank that has sent most
+  // A loss that is not finite ends the run on the rank that has it, at once, or else on all with the next evaluation,
+  // by AgreedError and with nothing in flight: so that they can go on to something else.
+  bool diverges_together = false;
   std::int64_t log_every_steps = 1;
   std::int64_t evaluation_batch = 256;
   int records_untold = 1'000'000;  // 100 bytes each: with so many, the ranks meet to tell rank 0 of them
@@ -93,9 +99,9 @@ struct TrainingResult {
   EvaluationRecord evaluation;  // the last one, of what the run ended with
 };
 
-// Collective: runs the plan's steps, or as many as it takes to reach an accuracy, and evaluates at the end. Throws
-// Error(kDiverged) when this rank's loss is not finite, AgreedError(kDiverged) when what all ranks share is not:
-// averaged gradients, the test loss of the consensus.
+// Collective: runs the plan's steps, or as many as it takes until an evaluation stops it, and evaluates at the end.
+// Throws Error(kDiverged) when this rank's loss is not finite (see diverges_together), AgreedError(kDiverged) when what
+// all ranks share is not: averaged gradients, the test loss of the consensus.
 TrainingResult train(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events);
 
 // Collective: the four models on the whole test set. Overwrites replica.gradients, nothing else.

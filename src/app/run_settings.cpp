@@ -15,8 +15,9 @@ std::set<std::string> words_in(const std::string& text) {
 }
 
 constexpr const char* kWatching =
-    "batch-norm-statistics config data-dir evaluate-every evaluation-batch log-every overwrite print-config progress "
-    "recompute-batches resume run-dir stop-at-accuracy ";
+    "batch-norm-statistics checkpoint config data-dir evaluate-every evaluation-batch log-every overwrite print-config "
+    "progress "
+    "recompute-batches resume run-dir stop-after-bytes stop-after-time stop-at-accuracy ";
 constexpr const char* kPlace = "allow-unstable ranks shape-delay shape-rate slow-rank transport ";
 
 }  // namespace

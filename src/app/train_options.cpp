@@ -53,7 +53,9 @@ void add_data(CommandLine& line) {
   line.add_family("Data", {"data", OptionType::kText, "fashion-mnist", "dataset"}, members(dataset_kinds()));
   line.add_group(
       "Order and augmentation of samples",
-      {{"sampling",
+      {{"validation-share", OptionType::kReal, "",
+        "of the training set, such as 0.1: held out, the same for all seeds, and evaluated beside the test set"},
+       {"sampling",
         OptionType::kText,
         "shard",
         "shard: one permutation cut between ranks; stratified: each part has every class's share; whole: each "
@@ -100,9 +102,14 @@ void add_output(CommandLine& line) {
        {"overwrite", OptionType::kFlag, "off", "replace the run that is in --run-dir"},
        {"resume", OptionType::kFlag, "off",
         "go on from the checkpoint in --run-dir (one is saved after each evaluation)"},
+       {"checkpoint", OptionType::kFlag, "on", "save checkpoints in --run-dir; off: the run cannot be resumed"},
        {"evaluate-every", OptionType::kReal, "1", "epochs between evaluations; 0 = only at the end"},
        {"stop-at-accuracy", OptionType::kReal, "",
         "the run ends with the first evaluation that has this test accuracy, such as 0.9"},
+       {"stop-after-time", OptionType::kSeconds, "",
+        "the run ends with the first evaluation after so long, without evaluations, such as 60s"},
+       {"stop-after-bytes", OptionType::kBytes, "",
+        "the run ends with the first evaluation after a rank has sent so much, such as 10GB"},
        {"evaluation-batch", OptionType::kInteger, "128", "samples per forward pass of an evaluation"},
        {"batch-norm-statistics",
         OptionType::kText,

@@ -69,6 +69,10 @@ std::string TrainingJob::describe_rate() const {
   return schedule_->describe() + "\n" + note;
 }
 
+std::string TrainingJob::describe_held_out() const {
+  return data_.validation ? ", " + std::to_string(data_.validation->size()) + " validation" : "";
+}
+
 std::string TrainingJob::describe_device() const {
   if (!device_plan_.is_cuda) return "cpu: " + device_plan_.why_not_gpu;
   return std::string("cuda, ") + device_.precision + " products" +
@@ -83,11 +87,11 @@ std::string TrainingJob::describe() const {
   std::int64_t parameters = 0;
   for (const TensorInfo& tensor : model_->parameters()) parameters += tensor.size;
   return card_line("model", values_.text("model") + format(", %lld parameters", static_cast<long long>(parameters))) +
-         card_line("data",
-                   values_.text("data") + format(", %lld training and %lld test images, %d x %d x %d, %d classes",
-                                                 static_cast<long long>(data_.train->size()),
-                                                 static_cast<long long>(data_.test->size()), input.height, input.width,
-                                                 input.channels, data_.train->classes())) +
+         card_line("data", values_.text("data") +
+                               format(", %lld training%s and %lld test images, %d x %d x %d, %d classes",
+                                      static_cast<long long>(data_.train->size()), describe_held_out().c_str(),
+                                      static_cast<long long>(data_.test->size()), input.height, input.width,
+                                      input.channels, data_.train->classes())) +
          (device_plan_.is_cuda || !device_plan_.why_not_gpu.empty() ? card_line("device", describe_device()) : "") +
          card_line("batch",
                    format("%lld per rank, %lld in all; %lld steps per epoch, %lld steps in all",
@@ -105,10 +109,17 @@ std::string TrainingJob::describe() const {
 }
 
 std::string TrainingJob::describe_stop(const RunSummary& summary) const {
+  if (plan_.stop_at_accuracy > 0 && summary.evaluation.center.accuracy >= plan_.stop_at_accuracy) {
+    return "the test accuracy of " + number_text(100 * plan_.stop_at_accuracy) + " % was reached, in " +
+           std::to_string(summary.steps) + " steps\n";
+  }
+  if (summary.steps < plan_.steps) {
+    return "stopped after " + std::to_string(summary.steps) + " of " + std::to_string(plan_.steps) +
+           " steps, as --stop-after-time or --stop-after-bytes asks\n";
+  }
   if (plan_.stop_at_accuracy == 0) return "";
-  const bool is_reached = summary.evaluation.center.accuracy >= plan_.stop_at_accuracy;
-  return "the test accuracy of " + number_text(100 * plan_.stop_at_accuracy) + " % was " + (is_reached ? "" : "not ") +
-         "reached, in " + std::to_string(summary.steps) + " steps\n";
+  return "the test accuracy of " + number_text(100 * plan_.stop_at_accuracy) + " % was not reached, in " +
+         std::to_string(summary.steps) + " steps\n";
 }
 
 }  // namespace eave

@@ -72,6 +72,7 @@ TrainingJob::~TrainingJob() = default;
 
 void TrainingJob::open_data() {
   data_ = find_kind(dataset_kinds(), values_.text("data")).open(values_);
+  if (values_.has("validation-share")) hold_out(data_, values_.real("validation-share"));
   const auto crop = static_cast<int>(values_.integer("crop", 0, 65536));
   augmentation_.pad = static_cast<int>(values_.integer("pad", 0, 1024));
   augmentation_.crop_height = augmentation_.crop_width = crop;
@@ -103,7 +104,11 @@ void TrainingJob::load_images() {
   const auto seed = static_cast<std::uint64_t>(values_.integer("seed", 0));
   train_images_ = eave::load_images(*device_.compute, data_, *data_.train, augmentation_, true, seed);
   test_images_ = eave::load_images(*device_.compute, data_, *data_.test, augmentation_, false, seed);
+  if (data_.validation) {
+    validation_images_ = eave::load_images(*device_.compute, data_, *data_.validation, augmentation_, false, seed);
+  }
   data_.train_images = train_images_.get();
+  data_.validation_images = validation_images_.get();
   data_.test_images = test_images_.get();
 }
 
@@ -125,7 +130,7 @@ void TrainingJob::plan_steps() {
   const auto steps_per_epoch = static_cast<double>(sampler_->steps_per_epoch());
   plan_.steps = std::max<std::int64_t>(1, std::llround(epochs * steps_per_epoch));
   if (values_.has("max-steps")) plan_.steps = std::min(plan_.steps, values_.integer("max-steps", 1));
-  if (values_.has("run-dir"))
+  if (values_.has("run-dir") && values_.flag("checkpoint"))
     plan_.checkpoint_directory = std::filesystem::path(values_.text("run-dir")) / "checkpoint";
   if (values_.flag("resume")) plan_resumption();
   const double evaluate_every = values_.real("evaluate-every");
@@ -133,7 +138,7 @@ void TrainingJob::plan_steps() {
   if (evaluate_every > 0) {
     plan_.evaluate_every_steps = std::max<std::int64_t>(1, std::llround(evaluate_every * steps_per_epoch));
   }
-  if (values_.has("stop-at-accuracy")) plan_stop();
+  plan_stop();
   plan_.log_every_steps = values_.integer("log-every", 1);
   if (values_.has("slow-rank")) {
     const SlowRank slow = parse_slow_rank(values_.text("slow-rank"), sampler_->ranks());
@@ -142,24 +147,31 @@ void TrainingJob::plan_steps() {
 }
 
 void TrainingJob::plan_stop() {
-  plan_.stop_at_accuracy = values_.real("stop-at-accuracy");
-  if (!(plan_.stop_at_accuracy > 0 && plan_.stop_at_accuracy <= 1)) {
-    throw Error(ExitCode::kUsage, "--stop-at-accuracy " + values_.text("stop-at-accuracy") +
-                                      ": expected a share above 0 and at most 1, such as 0.9");
+  if (values_.has("stop-at-accuracy")) {
+    plan_.stop_at_accuracy = values_.real("stop-at-accuracy");
+    if (!(plan_.stop_at_accuracy > 0 && plan_.stop_at_accuracy <= 1)) {
+      throw Error(ExitCode::kUsage, "--stop-at-accuracy " + values_.text("stop-at-accuracy") +
+                                        ": expected a share above 0 and at most 1, such as 0.9");
+    }
   }
-  refuse_without_evaluations();
-  if (values_.text("communicator") == "none" && values_.flag("average-at-end")) {
-    throw Error(ExitCode::kUsage,
-                "--stop-at-accuracy contradicts --average-at-end: until the end the mean is not evaluated");
+  if (values_.has("stop-after-time")) plan_.stop_after_seconds = values_.seconds("stop-after-time");
+  if (values_.has("stop-after-bytes")) plan_.stop_after_bytes = values_.bytes("stop-after-bytes");
+  for (const char* option : {"stop-at-accuracy", "stop-after-time", "stop-after-bytes"}) {
+    if (values_.has(option)) refuse_useless_stop(option);
   }
 }
 
-// The last one alone would stop nothing.
-void TrainingJob::refuse_without_evaluations() const {
-  if (plan_.evaluate_every_steps > 0 && plan_.evaluate_every_steps < plan_.steps) return;
-  throw Error(ExitCode::kUsage, "--stop-at-accuracy has no effect with --evaluate-every " +
-                                    values_.text("evaluate-every") +
-                                    ": no evaluation comes before the end; evaluate more often");
+// Evaluations stop a run, and the last one alone would stop nothing.
+void TrainingJob::refuse_useless_stop(const std::string& option) const {
+  if (plan_.evaluate_every_steps <= 0 || plan_.evaluate_every_steps >= plan_.steps) {
+    throw Error(ExitCode::kUsage, "--" + option + " has no effect with --evaluate-every " +
+                                      values_.text("evaluate-every") +
+                                      ": no evaluation comes before the end; evaluate more often");
+  }
+  if (option == "stop-at-accuracy" && values_.text("communicator") == "none" && values_.flag("average-at-end")) {
+    throw Error(ExitCode::kUsage,
+                "--stop-at-accuracy contradicts --average-at-end: until the end the mean is not evaluated");
+  }
 }
 
 void TrainingJob::plan_statistics() {

@@ -32,7 +32,7 @@ class TrainingJob {
   RunHeader header();            // without config and ranks
   std::string describe() const;  // the card printed at start: model, data, batch, equation, learning rate
   double epochs() const;
-  // Whether the accuracy was reached that the run was to stop at; "" where there is none.
+  // Why the run ended where it did; "" where it was to go on to the end.
   std::string describe_stop(const RunSummary& summary) const;
   // Writes the consensus, parameters named by layer. Collective up to the file, which rank 0 writes.
   void save_model(const std::string& path);
@@ -40,11 +40,12 @@ class TrainingJob {
  private:
   void open_data();
   void load_images();
+  std::string describe_held_out() const;
   std::string describe_device() const;
   void build_model();
   void plan_steps();
   void plan_stop();
-  void refuse_without_evaluations() const;
+  void refuse_useless_stop(const std::string& option) const;
   void plan_statistics();
   void plan_resumption();
   void build_optimizer();
@@ -59,7 +60,7 @@ class TrainingJob {
   std::vector<std::string> warnings_;
   const DevicePlan device_plan_;
   OpenDevice device_;
-  std::unique_ptr<DeviceImages> train_images_, test_images_;
+  std::unique_ptr<DeviceImages> train_images_, test_images_, validation_images_;
   DataSplit data_;
   Augmentation augmentation_;
   std::int64_t batch_per_rank_ = 0;

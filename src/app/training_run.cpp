@@ -72,6 +72,12 @@ void check_outputs(const OptionValues& values) {
       throw Error(ExitCode::kUsage, "--" + option + " has no effect without --run-dir");
     }
   }
+  if (values.given("checkpoint") && !values.has("run-dir")) {
+    throw Error(ExitCode::kUsage, "--checkpoint has no effect without --run-dir");
+  }
+  if (values.flag("resume") && !values.flag("checkpoint")) {
+    throw Error(ExitCode::kUsage, "--resume and --checkpoint off contradict each other; give one");
+  }
   if (values.flag("overwrite") && values.flag("resume")) {
     throw Error(ExitCode::kUsage, "--overwrite and --resume contradict each other; give one");
   }

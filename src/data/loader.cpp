@@ -44,9 +44,10 @@ class BatchFiller {
  public:
   BatchFiller(const DataSplit& split, const Dataset& dataset, const Augmentation& augmentation)
       : dataset_(dataset),
-        images_(&dataset == split.train.get()  ? split.train_images
-                : &dataset == split.test.get() ? split.test_images
-                                               : nullptr),
+        images_(&dataset == split.train.get()        ? split.train_images
+                : &dataset == split.test.get()       ? split.test_images
+                : &dataset == split.validation.get() ? split.validation_images
+                                                     : nullptr),
         writer_(dataset.shape(), augmentation, split.mean, split.deviation),
         pixels_(static_cast<std::size_t>(dataset.shape().size())) {}
 

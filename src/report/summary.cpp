@@ -28,6 +28,7 @@ EvaluationRecord evaluation_from(const Json& object) {
   record.first_worker = score_from(object.at("first_worker"));
   record.best_worker = score_from(object.at("best_worker"));
   object.at("best_worker").at("rank").get_to(record.best_worker_rank);
+  if (object.contains("validation")) record.validation = score_from(object.at("validation"));
   const Json& distance = object.at("consensus_distance");
   distance.at("min").get_to(record.distance_min);
   distance.at("mean").get_to(record.distance_mean);
@@ -61,17 +62,19 @@ RunSummary summary_from(const Json& object) {
 Json to_json(const EvaluationRecord& record) {
   Json best = to_json(record.best_worker);
   best["rank"] = record.best_worker_rank;
-  return {{"step", record.step},
-          {"samples", record.samples},
-          {"epoch", record.epoch},
-          {"seconds", record.seconds},
-          {"evaluation_seconds", record.evaluation_seconds},
-          {"center", to_json(record.center)},
-          {"mean_of_workers", to_json(record.mean_of_workers)},
-          {"first_worker", to_json(record.first_worker)},
-          {"best_worker", best},
-          {"consensus_distance",
-           {{"min", record.distance_min}, {"mean", record.distance_mean}, {"max", record.distance_max}}}};
+  Json object = {{"step", record.step},
+                 {"samples", record.samples},
+                 {"epoch", record.epoch},
+                 {"seconds", record.seconds},
+                 {"evaluation_seconds", record.evaluation_seconds},
+                 {"center", to_json(record.center)},
+                 {"mean_of_workers", to_json(record.mean_of_workers)},
+                 {"first_worker", to_json(record.first_worker)},
+                 {"best_worker", best},
+                 {"consensus_distance",
+                  {{"min", record.distance_min}, {"mean", record.distance_mean}, {"max", record.distance_max}}}};
+  if (record.validation) object["validation"] = to_json(*record.validation);
+  return object;
 }
 
 Json to_json(const RunSummary& summary) {

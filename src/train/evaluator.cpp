@@ -11,10 +11,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Score score_part(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice parameters, ConstSlice statistics,
-                 std::int64_t first, std::int64_t last) {
+Score score_part(const TrainingParts& parts, const TrainingPlan& plan, const Dataset& data, ConstSlice parameters,
+                 ConstSlice statistics, std::int64_t first, std::int64_t last) {
   Score total;
-  for_each_evaluation_batch(parts.data, *parts.data.test, parts.augmentation, first, last, plan.evaluation_batch,
+  for_each_evaluation_batch(parts.data, data, parts.augmentation, first, last, plan.evaluation_batch,
                             [&](const Batch& batch) {
                               const Score score = parts.replica.model.evaluate(batch, parameters, statistics);
                               total.loss_sum += score.loss_sum;
@@ -30,14 +30,14 @@ ModelScore divide(double loss_sum, double correct, double samples) { return {los
 std::int64_t workers_of(const TrainingParts& parts) { return parts.sampler.ranks(); }
 bool is_worker(const TrainingParts& parts) { return parts.transport.rank() < workers_of(parts); }
 
-// A model that all ranks hold: each worker scores its part of the test set. `statistics` are in the host's memory.
-ModelScore score_together(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice parameters,
-                          ConstSlice statistics) {
-  const std::int64_t size = parts.data.test->size();
+// A model that all ranks hold: each worker scores its part of the data. `statistics` are in the host's memory.
+ModelScore score_together(const TrainingParts& parts, const TrainingPlan& plan, const Dataset& data,
+                          ConstSlice parameters, ConstSlice statistics) {
+  const std::int64_t size = data.size();
   const std::int64_t rank = parts.transport.rank(), workers = workers_of(parts);
   Replica& replica = parts.replica;
   replica.device.write(replica.other_statistics.slice(), statistics);
-  const Score mine = is_worker(parts) ? score_part(parts, plan, parameters, replica.other_statistics.slice(),
+  const Score mine = is_worker(parts) ? score_part(parts, plan, data, parameters, replica.other_statistics.slice(),
                                                    size * rank / workers, size * (rank + 1) / workers)
                                       : Score();
   const std::vector<double> sum = sum_over_ranks(
@@ -50,8 +50,8 @@ void score_workers(const TrainingParts& parts, const TrainingPlan& plan, Evaluat
   const auto workers = static_cast<std::size_t>(workers_of(parts));
   std::vector<double> table(2 * workers);
   if (is_worker(parts)) {
-    const Score mine = score_part(parts, plan, parts.replica.parameters.slice(), parts.replica.statistics.slice(), 0,
-                                  parts.data.test->size());
+    const Score mine = score_part(parts, plan, *parts.data.test, parts.replica.parameters.slice(),
+                                  parts.replica.statistics.slice(), 0, parts.data.test->size());
     const auto rank = static_cast<std::size_t>(parts.transport.rank());
     table[2 * rank] = mine.loss_sum;
     table[2 * rank + 1] = static_cast<double>(mine.correct);
@@ -80,7 +80,7 @@ void score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice
   // Only what is measured depends on the parameters.
   const bool has_its_own = plan.statistics == NormStatistics::kRecompute && parts.traits.has_center;
   record.mean_of_workers =
-      score_together(parts, plan, mean, has_its_own ? statistics_for(parts, plan, mean) : statistics);
+      score_together(parts, plan, *parts.data.test, mean, has_its_own ? statistics_for(parts, plan, mean) : statistics);
 }
 
 void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationRecord& record) {
@@ -106,7 +106,9 @@ EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan) 
   EvaluationRecord record;
   const ConstSlice center = parts.communicator.consensus();
   const std::vector<float> statistics = statistics_for_consensus(parts, plan);
-  record.center = score_together(parts, plan, center, statistics);
+  record.center = score_together(parts, plan, *parts.data.test, center, statistics);
+  if (parts.data.validation)
+    record.validation = score_together(parts, plan, *parts.data.validation, center, statistics);
   measure_distance(parts, center, record);
   if (parts.traits.averages_gradients && record.distance_max != 0) {
     throw AgreedError(ExitCode::kInternal, "the replicas are no longer equal under a method that keeps them so");

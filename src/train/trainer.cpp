@@ -1,5 +1,6 @@
 #include "eave/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -58,20 +59,47 @@ class Loop {
       run_step(index);
       if (!ends_part(index)) continue;
       settle(0);
+      if (plan_.diverges_together) end_if_diverged();
       log_.meet();
-      if (index + 1 == plan_.steps) parts_.communicator.finish();
+      if (index + 1 == plan_.steps) finish();
       log_.record();
       log_.outside_of_training([this] { evaluate_and_tell(); });
-      if (index + 1 == plan_.steps || !is_accurate_enough()) continue;
-      log_.outside_of_training([this] { parts_.communicator.finish(); });
+      if (index + 1 == plan_.steps || !should_stop()) continue;
+      log_.outside_of_training([this] { finish(); });
       break;
     }
     return {log_.progress(), evaluation_};
   }
 
+  void finish() {
+    if (!is_finished_) parts_.communicator.finish();
+    is_finished_ = true;
+  }
+
+  void end_if_diverged() {
+    try {
+      agree(parts_.transport, [this] {
+        if (!divergence_.empty()) throw Error(ExitCode::kDiverged, divergence_);
+      });
+    } catch (const AgreedError&) {
+      finish();
+      throw;
+    }
+  }
+
   // The same on all ranks, as the accuracy is.
-  bool is_accurate_enough() const {
-    return plan_.stop_at_accuracy > 0 && evaluation_.center.accuracy >= plan_.stop_at_accuracy;
+  bool should_stop() {
+    if (plan_.stop_at_accuracy > 0 && evaluation_.center.accuracy >= plan_.stop_at_accuracy) return true;
+    if (plan_.stop_after_seconds == 0 && plan_.stop_after_bytes == 0) return false;
+    const auto ranks = static_cast<std::size_t>(parts_.transport.size());
+    std::vector<double> table(2 * ranks);
+    table[static_cast<std::size_t>(parts_.transport.rank())] = log_.progress().seconds;
+    table[ranks + static_cast<std::size_t>(parts_.transport.rank())] = static_cast<double>(log_.progress().bytes);
+    table = sum_over_ranks(parts_.transport, table);
+    const auto middle = table.begin() + static_cast<std::ptrdiff_t>(ranks);
+    return (plan_.stop_after_seconds > 0 && *std::max_element(table.begin(), middle) >= plan_.stop_after_seconds) ||
+           (plan_.stop_after_bytes > 0 &&
+            *std::max_element(middle, table.end()) >= static_cast<double>(plan_.stop_after_bytes));
   }
 
   // An evaluation follows the step.
@@ -119,7 +147,9 @@ class Loop {
       throw AgreedError(ExitCode::kDiverged, describe_divergence(started.step));
     }
     account(started.step, score);
-    if (!std::isfinite(score.loss_sum)) throw Error(ExitCode::kDiverged, describe_divergence(started.step));
+    if (std::isfinite(score.loss_sum)) return;
+    if (!plan_.diverges_together) throw Error(ExitCode::kDiverged, describe_divergence(started.step));
+    if (divergence_.empty()) divergence_ = describe_divergence(started.step);
   }
 
   void account(const Step& step, const Score& score) {
@@ -200,6 +230,7 @@ class Loop {
     evaluation_.seconds = progress.seconds;
     if (events_.evaluation) events_.evaluation(evaluation_);
     if (!std::isfinite(evaluation_.center.loss)) {
+      finish();
       throw AgreedError(ExitCode::kDiverged, "training diverged: the test loss after step " +
                                                  std::to_string(progress.steps) +
                                                  " is not finite; try a smaller --lr, or warm-up");
@@ -215,6 +246,8 @@ class Loop {
   const bool runs_ahead_;
   std::int64_t samples_ = 0;  // of all ranks, in the steps that were started
   std::vector<Started> started_;
+  std::string divergence_;  // of this rank's loss, the first time
+  bool is_finished_ = false;
   EvaluationRecord evaluation_;
 };
 

@@ -55,6 +55,63 @@ INSTANTIATE_TEST_SUITE_P(With, Stop,
                          testing::Values("allreduce", "local-sgd", "slowmo", "easgd", "easgd-tree", "gossip", "none"),
                          in_identifiers);
 
+TEST(StopAfterBytes, comes_with_the_first_evaluation_past_them) {
+  on_ranks({"threads", 3}, [](Transport& transport) {
+    TrainingSetting setting = evaluated_often("allreduce");
+    Training whole(transport, setting);
+    const std::int64_t bytes = whole.run().progress.bytes;
+    setting.plan.stop_after_bytes = bytes / 2;  // 18 of 36 steps, but for what begins a run
+    Training stopped(transport, setting);
+    const TrainingProgress progress = stopped.run().progress;
+    EXPECT_GE(progress.bytes, bytes / 2);
+    EXPECT_GE(progress.steps, 15);
+    EXPECT_LE(progress.steps, 18);
+  });
+}
+
+// Ranks take different times; all end with the same step, when the slowest has taken as long.
+TEST(StopAfterSeconds, is_agreed_on) {
+  for (const std::string communicator : {"allreduce", "easgd", "easgd-async"}) {
+    on_ranks({"threads", 3}, [&](Transport& transport) {
+      TrainingSetting setting = evaluated_often(communicator);
+      setting.plan.steps = 30000;
+      setting.plan.stop_after_seconds = 0.1;
+      if (transport.rank() == 1) setting.plan.slow_factor = 5;
+      Training training(transport, setting);
+      const TrainingProgress progress = training.run().progress;
+      EXPECT_LT(progress.steps, 30000);
+      const std::vector<double> sum =
+          sum_over_ranks(transport, {static_cast<double>(progress.steps), progress.seconds >= 0.1 ? 1.0 : 0.0});
+      EXPECT_EQ(sum[0], 3 * static_cast<double>(progress.steps));
+      EXPECT_GE(sum[1], 1);
+    });
+  }
+}
+
+// And the ranks can go on to another training.
+TEST(Divergence, of_one_rank_ends_all_with_the_next_evaluation_where_that_is_asked_for) {
+  for (const std::string communicator : {"none", "local-sgd", "easgd", "easgd-async", "downpour", "gossip"}) {
+    on_ranks({"threads", 3}, [&](Transport& transport) {
+      TrainingSetting setting = evaluated_often(communicator);
+      setting.plan.diverges_together = true;
+      {
+        TrainingSetting diverging = setting;
+        if (transport.rank() == 1) diverging.rate = {{"lr", "1e30"}};
+        Training training(transport, diverging);
+        try {
+          training.run();
+          ADD_FAILURE() << communicator << " went on";
+        } catch (const AgreedError& error) {
+          EXPECT_EQ(error.code(), ExitCode::kDiverged) << communicator;
+          EXPECT_NE(std::string(error.what()).find("1e+30"), std::string::npos) << error.what();
+        }
+      }
+      Training next(transport, setting);
+      EXPECT_EQ(next.run().progress.steps, 36);
+    });
+  }
+}
+
 // Its numbers depend on timing: what holds is that nobody is left waiting.
 TEST(StopWithAnAsynchronousCenter, ends_all_ranks_at_the_same_step) {
   on_ranks({"threads", 3}, [](Transport& transport) {
