@@ -20,6 +20,8 @@ struct NamedCommand {
 
 constexpr std::array kCommands = {
     NamedCommand{"train", "trains one model replica per rank; run under mpirun for several ranks", eave::train_command},
+    NamedCommand{"compare", "trains with several methods, ranks, batches and rates, and says which is best",
+                 eave::compare_command},
     NamedCommand{"summary", "sets finished runs side by side", eave::summary_command},
     NamedCommand{"bench-comm", "times exchanges between ranks", eave::bench_comm_command},
 };

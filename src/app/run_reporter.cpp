@@ -26,6 +26,11 @@ TrainingEvents RunReporter::events() {
   return events;
 }
 
+void RunReporter::failure(const Error& error) {
+  progress_.finish();
+  if (metrics_) metrics_->write_failure(error);
+}
+
 void RunReporter::end(const RunSummary& summary) {
   progress_.finish();
   if (metrics_) metrics_->write_end(summary);

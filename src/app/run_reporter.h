@@ -20,6 +20,7 @@ class RunReporter {
   void open(const std::filesystem::path& directory);  // from here on it writes there, too
   void header(const RunHeader& header);
   TrainingEvents events();  // which refer to this
+  void failure(const Error& error);
   void end(const RunSummary& summary);
 
  private:

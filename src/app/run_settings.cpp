@@ -33,9 +33,9 @@ std::vector<std::pair<std::string, std::string>> settings_of_numbers(const Optio
 
 void require_same_settings(const std::map<std::string, std::string>& saved,
                            const std::map<std::string, std::string>& mine) {
-  const std::set<std::string> free =
-      words_in(std::string(kWatching) + kPlace +
-               "async-overlap autotune bucket-bytes device epochs gpu max-steps overlap replay share-gpu threads");
+  const std::set<std::string> free = words_in(
+      std::string(kWatching) + kPlace +
+      "async-overlap autotune bucket-bytes device epochs gpu max-samples max-steps overlap replay share-gpu threads");
   const auto text = [](const auto& config, const std::string& name) {
     const auto found = config.find(name);
     return found == config.end() ? std::string("not set") : found->second;

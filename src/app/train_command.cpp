@@ -36,7 +36,7 @@ int train_command(const std::vector<std::string>& words, const char* const* envi
   }
   return run_ranks(values.text("transport"), ranks, [&](Transport& transport) {
     require_same_intent(transport, intent_of(line, values));
-    run_training(transport, line, values, true);
+    run_training(transport, line, values);
   });
 }
 

@@ -46,6 +46,7 @@ void add_training(CommandLine& line) {
                    {"per-rank", "total"}},
                   {"epochs", OptionType::kReal, "5", "passes over the training set, counted over all ranks"},
                   {"max-steps", OptionType::kInteger, "", "stop after this many steps even if epochs are left"},
+                  {"max-samples", OptionType::kInteger, "", "or when all ranks together have seen so many samples"},
                   {"seed", OptionType::kInteger, "1", "of parameters, order of samples, augmentation and dropout"}});
 }
 

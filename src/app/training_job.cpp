@@ -129,6 +129,10 @@ void TrainingJob::plan_steps() {
   }
   const auto steps_per_epoch = static_cast<double>(sampler_->steps_per_epoch());
   plan_.steps = std::max<std::int64_t>(1, std::llround(epochs * steps_per_epoch));
+  if (values_.has("max-samples")) {
+    const std::int64_t samples = values_.integer("max-samples", 1), of_step = sampler_->samples_of_all_ranks(0);
+    plan_.steps = std::min(plan_.steps, (samples + of_step - 1) / of_step);
+  }
   if (values_.has("max-steps")) plan_.steps = std::min(plan_.steps, values_.integer("max-steps", 1));
   if (values_.has("run-dir") && values_.flag("checkpoint"))
     plan_.checkpoint_directory = std::filesystem::path(values_.text("run-dir")) / "checkpoint";

@@ -25,6 +25,8 @@ class TrainingJob {
   // Collective, once, before training: the transport reaches the device.
   void attach_device();
 
+  void diverge_together() { plan_.diverges_together = true; }
+
   TrainingParts parts();
   const TrainingPlan& plan() const { return plan_; }
   const std::vector<std::string>& warnings() const { return warnings_; }

@@ -86,10 +86,11 @@ void check_outputs(const OptionValues& values) {
 class TrainingRun {
  public:
   TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport,
-              const DevicePlan& device, bool speaks)
-      : line_(line), values_(values), transport_(transport), speaks_(speaks) {
+              const DevicePlan& device, const TrainingPlace& place)
+      : line_(line), values_(values), transport_(transport), place_(place) {
     const std::vector<std::string> hosts = transport.all_gather(host_name());
     agree(transport, [&] { job_ = std::make_unique<TrainingJob>(values, transport, transport, hosts, device); });
+    if (place.is_part) job_->diverge_together();
     job_->attach_device();
     // By itself: an earlier run is replaced only when nothing stands in the way of this one on any rank.
     agree(transport, [&] {
@@ -99,8 +100,7 @@ class TrainingRun {
 
   RunSummary run() {
     announce();
-    const TrainingResult result =
-        train(job_->parts(), job_->plan(), reporter_ ? reporter_->events() : TrainingEvents());
+    const TrainingResult result = train_or_tell();
     if (values_.has("run-dir")) job_->save_model(file("model.safetensors"));
     const ExchangeReport report = job_->parts().communicator.report();
     if (values_.has("run-dir") && !report.order.empty()) write_file_atomically(file("exchanges.order"), report.order);
@@ -109,13 +109,22 @@ class TrainingRun {
     summary.staleness = report.staleness;
     while (!summary.staleness.empty() && summary.staleness.back() == 0) summary.staleness.pop_back();
     if (is_first()) finish(summary);
-    if (is_first() && speaks_ && report.order_is_too_long) {
+    if (is_first() && !place_.is_part && report.order_is_too_long) {
       std::puts("the order of exchanges was not kept, for it has more than 64 MiB: this run cannot be replayed");
     }
     return summary;
   }
 
  private:
+  TrainingResult train_or_tell() {
+    try {
+      return train(job_->parts(), job_->plan(), reporter_ ? reporter_->events() : TrainingEvents());
+    } catch (const Error& error) {
+      if (reporter_) reporter_->failure(error);
+      throw;
+    }
+  }
+
   bool is_first() const { return transport_.rank() == 0; }
   std::string file(const std::string& name) const { return std::filesystem::path(values_.text("run-dir")) / name; }
 
@@ -141,10 +150,12 @@ class TrainingRun {
       warnings.push_back(warning);
     }
     if (const std::string useless = describe_useless_link(transport_); !useless.empty()) warnings.push_back(useless);
-    if (speaks_) {
+    if (!place_.is_part) {
       std::printf("%s\n%s\n", rank_table(ranks).c_str(), job_->describe().c_str());
       std::fflush(stdout);
       for (const std::string& warning : warnings) std::fprintf(stderr, "eave: warning: %s\n", warning.c_str());
+    } else if (place_.warnings) {
+      *place_.warnings = warnings;
     }
     RunHeader header = job_->header();
     header.config = line_.config_in_force(values_);
@@ -155,7 +166,7 @@ class TrainingRun {
   void finish(const RunSummary& summary) {
     reporter_->end(summary);
     if (values_.has("run-dir")) write_summary(file("summary.json"), summary);
-    if (!speaks_) return;
+    if (place_.is_part) return;
     std::printf("\n%s%s%s", summary_table({summary}).c_str(), job_->describe_stop(summary).c_str(),
                 describe_staleness(summary).c_str());
     if (values_.has("run-dir")) std::printf("results in %s\n", values_.text("run-dir").c_str());
@@ -165,14 +176,15 @@ class TrainingRun {
   const CommandLine& line_;
   const OptionValues& values_;
   Transport& transport_;
-  const bool speaks_;
+  const TrainingPlace& place_;
   std::unique_ptr<TrainingJob> job_;
   std::unique_ptr<RunReporter> reporter_;
 };
 
 }  // namespace
 
-RunSummary run_training(Transport& bare, const CommandLine& line, const OptionValues& values, bool speaks) {
+RunSummary run_training(Transport& bare, const CommandLine& line, const OptionValues& values,
+                        const TrainingPlace& place) {
   // First of all, as in refuse_to_run.
   agree(bare, [&] { check_outputs(values); });
   const DevicePlan device = choose_device(bare, values);
@@ -180,7 +192,7 @@ RunSummary run_training(Transport& bare, const CommandLine& line, const OptionVa
   Transport& link = nccl ? *nccl : bare;
   const std::unique_ptr<Transport> shaped = make_shaped_link(link, values);
   const std::unique_ptr<CountingTransport> counting = make_counting_transport(shaped ? *shaped : link);
-  return TrainingRun(line, values, *counting, device, speaks).run();
+  return TrainingRun(line, values, *counting, device, place).run();
 }
 
 }  // namespace eave

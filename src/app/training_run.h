@@ -1,6 +1,9 @@
 // One training, from its options to its results.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "app/command_line.h"
 #include "eave/options.h"
 #include "eave/recorder.h"
@@ -8,8 +11,16 @@
 
 namespace eave {
 
-// Collective, the same options on all ranks of `bare`: trains, and leaves what --run-dir is to hold. `speaks`: rank 0
-// prints the card, warnings and the result. Returns the totals, on all ranks. Throws Error.
-RunSummary run_training(Transport& bare, const CommandLine& line, const OptionValues& values, bool speaks);
+// How a training stands in what this process does.
+struct TrainingPlace {
+  // It does not speak, and where it diverges it ends on all ranks by AgreedError, so that they can go on to another.
+  bool is_part = false;
+  std::vector<std::string>* warnings = nullptr;  // of a part, where rank 0's go
+};
+
+// Collective, the same options on all ranks of `bare`: trains, and leaves what --run-dir is to hold. Rank 0 prints the
+// card, warnings and the result. Returns the totals, on all ranks. Throws Error.
+RunSummary run_training(Transport& bare, const CommandLine& line, const OptionValues& values,
+                        const TrainingPlace& place = {});
 
 }  // namespace eave

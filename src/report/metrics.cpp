@@ -79,4 +79,8 @@ void MetricsWriter::write_end(const RunSummary& summary) {
   write(to_line(line) + "\n");
 }
 
+void MetricsWriter::write_failure(const Error& error) {
+  write(to_line({{"type", "failure"}, {"code", static_cast<int>(error.code())}, {"message", error.what()}}) + "\n");
+}
+
 }  // namespace eave

@@ -9,7 +9,9 @@
 //   {"type": "evaluation", "step", "samples", "epoch", "seconds", "evaluation_seconds",
 //    "center": {"loss", "accuracy"}, "mean_of_workers": {…}, "first_worker": {…}, "best_worker": {…, "rank"},
 //    "consensus_distance": {"min", "mean", "max"}}      fields as EvaluationRecord
+//    "validation": {"loss", "accuracy"} of the center, where samples are held out
 //   {"type": "end", … the fields of summary.json}
+//   {"type": "failure", "code": exit code, "message"}    instead of the end
 //
 // Step lines of one rank stand in the order of its steps. Rank 0's own are written within a second of the step (or the
 // next step, where it takes longer than the one before); those of the other ranks before each evaluation and, where
@@ -24,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "eave/check.h"
 #include "eave/recorder.h"
 
 namespace eave {
@@ -57,6 +60,7 @@ class MetricsWriter {
   void write_header(const RunHeader& header);
   void write_steps(int rank, const std::vector<StepRecord>& records);
   void write_evaluation(const EvaluationRecord& record);
+  void write_failure(const Error& error);  // the last line of a run that failed
   void write_end(const RunSummary& summary);
 
  private:

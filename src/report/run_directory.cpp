@@ -1,6 +1,8 @@
 #include "report/run_directory.h"
 
+#include <algorithm>
 #include <array>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -49,9 +51,24 @@ void remove_run(const fs::path& path) {
   }
 }
 
+// Its last line, or the end of that; "" where there is none.
+std::string last_line(const fs::path& path) {
+  constexpr std::streamoff kMost = 4096;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file.tellg();
+  if (size <= 0) return "";
+  std::string text(static_cast<std::size_t>(std::min(size, kMost)), '\0');
+  file.seekg(-static_cast<std::streamoff>(text.size()), std::ios::end);
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  const std::size_t start = text.rfind('\n');
+  return start == std::string::npos ? text : text.substr(start + 1);
+}
+
 // Of a line of metrics.jsonl when the run goes on after `step`.
 bool is_kept(const Json& line, std::int64_t step) {
-  if (line.value("type", "") == "end") return false;
+  const std::string type = line.value("type", "");
+  if (type == "end" || type == "failure") return false;
   const auto found = line.find("step");
   return found == line.end() || (found->is_number_integer() && found->get<std::int64_t>() <= step);
 }
@@ -84,6 +101,15 @@ void reopen_run_directory(const fs::path& path, std::int64_t step) {
   write_file_atomically(file, kept);
   std::error_code error;
   fs::remove(path / "exchanges.order", error);  // of a shorter run; what goes on from here has none of its own
+}
+
+RunState state_of_run(const fs::path& path) {
+  std::error_code error;
+  if (fs::exists(path / "summary.json", error)) return RunState::kFinished;
+  if (!fs::exists(path / "metrics.jsonl", error)) return RunState::kNone;
+  const Json line = Json::parse(last_line(path / "metrics.jsonl"), nullptr, false);
+  const bool has_failed = line.is_object() && line.contains("type") && line["type"] == "failure";
+  return has_failed ? RunState::kFailed : RunState::kBegun;
 }
 
 }  // namespace eave

@@ -17,4 +17,8 @@ void prepare_run_directory(const std::filesystem::path& path, bool overwrite);
 // Throws Error: kInputMissing (no metrics.jsonl), kInputOutput.
 void reopen_run_directory(const std::filesystem::path& path, std::int64_t step);
 
+// Finished: its summary is there. Failed: its last line tells of a failure. Begun: neither, as after a kill.
+enum class RunState { kNone, kBegun, kFinished, kFailed };
+RunState state_of_run(const std::filesystem::path& path);
+
 }  // namespace eave

@@ -107,13 +107,18 @@ void write_summaries(const std::filesystem::path& path, const std::vector<RunSum
   write_file_atomically(path, rows.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
-RunSummary read_summary(const std::filesystem::path& path) {
-  const std::string text = read_file(path, std::size_t{1} << 24);
+std::string summary_text(const RunSummary& summary) { return to_line(to_json(summary)); }
+
+RunSummary summary_of(const std::string& text, const std::string& place) {
   try {
     return summary_from(Json::parse(text));
   } catch (const Json::exception& error) {
-    throw Error(ExitCode::kBadData, path.string() + " is no summary of an eave run: " + error.what());
+    throw Error(ExitCode::kBadData, place + " is no summary of an eave run: " + error.what());
   }
+}
+
+RunSummary read_summary(const std::filesystem::path& path) {
+  return summary_of(read_file(path, std::size_t{1} << 24), path.string());
 }
 
 std::string human_bytes(double bytes) {

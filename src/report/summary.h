@@ -19,6 +19,8 @@ void write_summary(const std::filesystem::path& path, const RunSummary& summary)
 // An array with one object per run, in the given order.
 void write_summaries(const std::filesystem::path& path, const std::vector<RunSummary>& summaries);
 // Throws Error: kInputMissing, kBadData (not JSON, or a field is missing) naming the file.
+std::string summary_text(const RunSummary& summary);  // one line of JSON
+RunSummary summary_of(const std::string& text, const std::string& place);
 RunSummary read_summary(const std::filesystem::path& path);
 
 // One row per run: test accuracy, seconds, samples/s, bytes each rank sent, share of time waiting. ASCII.

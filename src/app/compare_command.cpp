@@ -1,0 +1,115 @@
+#include <cstdio>
+#include <filesystem>
+
+#include "app/command_line.h"
+#include "app/commands.h"
+#include "app/compare_grid.h"
+#include "app/compare_runs.h"
+#include "app/launch.h"
+#include "app/network_options.h"
+#include "app/train_options.h"
+#include "base/option_checks.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+CommandLine compare_line() {
+  CommandLine line(
+      "usage: [mpirun -np P] eave compare [options] [options of train]\n\nTrains with each method, number of ranks, "
+      "batch, learning rate and seed, one run after another, all else equal,\nand reports which is best. Options of "
+      "train (eave train --help) are those of every run; what only some methods have\nstands behind theirs: "
+      "--communicators allreduce,easgd:tau=10:alpha=0.1. One rank by itself and allreduce belong to every comparison.");
+  line.add_group("What is compared", compare_options());
+  return line;
+}
+
+struct Comparison {
+  OptionValues own;
+  Settings of_train;
+  std::string transport = "auto";
+  int threads = 0;
+};
+
+std::string setting(const Settings& settings, const std::string& name, const std::string& otherwise) {
+  std::string value = otherwise;
+  for (const auto& [each, text] : settings) {
+    if (each == name) value = text;
+  }
+  return value;
+}
+
+Comparison read_comparison(const std::vector<std::string>& words) {
+  static const char* const no_environment[] = {nullptr};  // EAVE_* are settings of the runs
+  const ComparedWords parted = part_words(words);
+  Comparison comparison{compare_line().parse(parted.own, no_environment), parted.of_train};
+  comparison.transport = setting(parted.of_train, "transport", "auto");
+  refuse_launcher(comparison.transport);
+  if (comparison.transport == "threads") comparison.threads = std::max(most_ranks(comparison.own), 2);
+  return comparison;
+}
+
+Intent intent_of(const Comparison& comparison) {
+  Intent intent{{"command", "compare"}};
+  for (const auto& [name, entry] : comparison.own.entries()) intent["--" + name] = entry.text;
+  for (const auto& [name, value] : comparison.of_train) intent["--" + name] = value;
+  for (const char* name : {"--config", "--data-dir", "--progress"}) intent.erase(name);
+  return intent;
+}
+
+// The groups that --part names.
+void keep_part(Grid& grid, const OptionValues& own) {
+  if (!own.has("part")) return;
+  unsigned number = 0, of = 0;
+  char rest = 0;
+  if (std::sscanf(own.text("part").c_str(), "%u/%u%c", &number, &of, &rest) != 2 || number < 1 || number > of) {
+    refuse_option(own, "part", "expected a part and the number of parts, such as 2/10");
+  }
+  std::vector<RunGroup> kept;
+  for (std::size_t i = number - 1; i < grid.groups.size(); i += of) kept.push_back(grid.groups[i]);
+  grid.groups = kept;
+}
+
+void prepare_output(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw Error(ExitCode::kCannotCreate, "--output " + path.string() + ": " + error.message());
+}
+
+void compare_on(Transport& job, const Comparison& comparison, const char* const* environment) {
+  require_same_intent(job, intent_of(comparison));
+  const OptionValues& own = comparison.own;
+  const std::filesystem::path output = own.text("output");
+  const CommandLine train_line = train_command_line();
+  Grid grid;
+  agree(job, [&] {
+    grid = read_grid(own, comparison.of_train, job.size());
+    keep_part(grid, own);
+  });
+  CompareRuns runs(job, train_line, grid, environment, output, own.text("side-by-side") == "auto");
+  runs.check();
+  if (own.flag("dry-run")) return runs.estimate();
+  agree(job, [&] {
+    if (job.rank() == 0) prepare_output(output);
+  });
+  runs.run(grid.first_cells(), grid.count());
+  runs.run(grid.further_cells(runs.choose_rates()), grid.count());
+}
+
+}  // namespace
+
+int compare_command(const std::vector<std::string>& words, const char* const* environment) {
+  if (asks_for_help(words)) {
+    return run_once("compare --help", [] { std::fputs(compare_line().help().c_str(), stdout); });
+  }
+  Comparison comparison;
+  try {
+    comparison = read_comparison(words);
+  } catch (const Error&) {
+    return refuse_to_run(std::current_exception());
+  }
+  return run_ranks(comparison.transport, comparison.threads,
+                   [&](Transport& job) { compare_on(job, comparison, environment); });
+}
+
+}  // namespace eave

@@ -1,0 +1,284 @@
+#include "app/compare_grid.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include "base/option_checks.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+// What comes between separators, none of it empty.
+std::vector<std::string> parts_of(const std::string& text, char separator, const OptionValues& values,
+                                  const std::string& option) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text + separator);
+  for (std::string part; std::getline(stream, part, separator);) {
+    if (part.empty()) refuse_option(values, option, "has an empty part");
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+std::vector<std::string> list_of(const OptionValues& values, const std::string& option) {
+  std::vector<std::string> list = parts_of(values.text(option), ',', values, option);
+  std::set<std::string> seen;
+  for (const std::string& each : list) {
+    if (!seen.insert(each).second) refuse_option(values, option, "names " + each + " twice");
+  }
+  return list;
+}
+
+// Set by the grid itself, for each run.
+const std::set<std::string>& grid_options() {
+  static const std::set<std::string> kOptions = {"communicator", "seed", "run-dir", "overwrite", "resume"};
+  return kOptions;
+}
+
+Method read_method(const std::string& text, const OptionValues& values) {
+  const std::vector<std::string> parts = parts_of(text, ':', values, "communicators");
+  Method method{parts.front(), {}};
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::size_t equals = parts[i].find('=');
+    const std::string name = parts[i].substr(0, equals);
+    if (equals == std::string::npos || equals == 0 || equals + 1 == parts[i].size()) {
+      refuse_option(values, "communicators", "'" + parts[i] + "': expected option=value, as in easgd:tau=10:alpha=0.1");
+    }
+    if (grid_options().contains(name) || name == "ranks" || name == "batch") {
+      refuse_option(values, "communicators", "'" + parts[i] + "': --" + name + " is the same for all methods");
+    }
+    method.options.emplace_back(name, parts[i].substr(equals + 1));
+  }
+  return method;
+}
+
+int count_in(const std::string& text, const OptionValues& values, const std::string& option) {
+  char* end = nullptr;
+  const long count = std::strtol(text.c_str(), &end, 10);
+  if (end == text.c_str() || *end != '\0' || count < 1 || count > 1 << 20) {
+    refuse_option(values, option, "expected numbers above 0 such as 1,2,4");
+  }
+  return static_cast<int>(count);
+}
+
+std::vector<int> ranks_in(const OptionValues& own, int ranks_of_job) {
+  std::vector<int> counts;
+  if (own.has("ranks")) {
+    for (const std::string& each : list_of(own, "ranks")) counts.push_back(count_in(each, own, "ranks"));
+  } else {
+    counts.push_back(ranks_of_job);
+  }
+  for (const int count : counts) {
+    if (count <= ranks_of_job) continue;
+    refuse_option(own, "ranks",
+                  "this job has " + std::to_string(ranks_of_job) + "; start it with mpirun -np " +
+                      std::to_string(*std::ranges::max_element(counts)));
+  }
+  if (std::ranges::find(counts, 1) == counts.end()) counts.push_back(1);
+  std::ranges::sort(counts);
+  return counts;
+}
+
+std::vector<Method> methods_in(const OptionValues& own) {
+  std::vector<Method> methods;
+  for (const std::string& each : list_of(own, "communicators")) methods.push_back(read_method(each, own));
+  if (std::ranges::find(methods, "allreduce", &Method::communicator) == methods.end())
+    methods.insert(methods.begin(), Method{"allreduce", {}});
+  return methods;
+}
+
+// Removes the option from the method's own.
+std::string take_rate(Method& method) {
+  const auto found = std::ranges::find(method.options, "lr", &Settings::value_type::first);
+  if (found == method.options.end()) return "";
+  const std::string rate = found->second;
+  method.options.erase(found);
+  return rate;
+}
+
+Settings budget_settings(const OptionValues& own, const Settings& of_train) {
+  if (!own.has("budget")) return {};
+  const std::string& text = own.text("budget");
+  const std::size_t equals = text.find('=');
+  const std::string kind = text.substr(0, equals), value = equals == std::string::npos ? "" : text.substr(equals + 1);
+  const auto with = [&](const char* option) -> Settings { return {{"epochs", "1000000"}, {option, value}}; };
+  Settings settings;
+  if (!value.empty() && kind == "epochs") settings = {{"epochs", value}};
+  if (!value.empty() && kind == "samples") settings = with("max-samples");
+  if (!value.empty() && kind == "time") settings = with("stop-after-time");
+  if (!value.empty() && kind == "bytes") settings = with("stop-after-bytes");
+  if (settings.empty()) refuse_option(own, "budget", "expected epochs=5, samples=300000, time=60s or bytes=10GB");
+  for (const auto& [name, unused] : of_train) {
+    if (std::ranges::find(settings, name, &Settings::value_type::first) != settings.end() || name == "max-steps")
+      refuse_option(own, "budget", "contradicts --" + name + "; give one");
+    if (name == "lr-schedule" && (kind == "time" || kind == "bytes"))
+      refuse_option(own, "budget", "ends runs at a number of samples that nobody knows before: --lr-schedule has to");
+  }
+  return settings;
+}
+
+// Words for a directory: what is no letter, digit, dot or dash becomes a dash.
+std::string name_from(const std::string& text) {
+  std::string name = text;
+  for (char& letter : name) {
+    if (!std::isalnum(static_cast<unsigned char>(letter)) && letter != '.') letter = '-';
+  }
+  return name;
+}
+
+bool has(const Settings& settings, const std::string& name) {
+  return std::ranges::find(settings, name, &Settings::value_type::first) != settings.end();
+}
+
+// One rank exchanges nothing, and no rank is slower than the others.
+bool is_of_several_ranks(const std::string& name) { return name == "slow-rank" || name.starts_with("shape-"); }
+
+}  // namespace
+
+std::string Method::label() const {
+  std::string text = communicator;
+  for (const auto& [name, value] : options) text += " " + name + "=" + value;
+  return text;
+}
+
+std::string RunGroup::label() const {
+  return (ranks == 1 ? "one rank" : method.label() + ", " + std::to_string(ranks) + " ranks") + ", batch " + batch;
+}
+
+std::vector<OptionSpec> compare_options() {
+  return {{"communicators", OptionType::kText, "allreduce,easgd",
+           "methods, each with options of its own: allreduce,easgd:tau=10,local-sgd:tau=10"},
+          {"ranks", OptionType::kText, "", "numbers of ranks, such as 1,2,4,8; else all of the job"},
+          {"batch", OptionType::kText, "32", "batches, such as 32,128"},
+          {"lr", OptionType::kText, "",
+           "learning rates, such as 0.01,0.03,0.1: each method is tuned alike, by the validation set"},
+          {"seeds", OptionType::kInteger, "3", "runs of each method, at its best learning rate"},
+          {"budget", OptionType::kText, "", "of each run: epochs=5, samples=300000, time=60s or bytes=10GB"},
+          {"output", OptionType::kText, "runs/compare",
+           "directory with a run directory per run; finished ones in it are kept"},
+          {"part", OptionType::kText, "", "2/10: the second tenth of the groups of runs, for job arrays"},
+          {"side-by-side",
+           OptionType::kText,
+           "auto",
+           "small runs at the same time; auto: where they share no host",
+           {"auto", "off"}},
+          {"dry-run", OptionType::kFlag, "off", "print the runs, and from a few steps of each what they will take"}};
+}
+
+ComparedWords part_words(const std::vector<std::string>& words) {
+  std::set<std::string> own;
+  for (const OptionSpec& option : compare_options()) own.insert(option.name);
+  ComparedWords parted;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].starts_with("--")) {
+      throw Error(ExitCode::kUsage, "unexpected word '" + words[i] + "'; options begin with --, see --help");
+    }
+    const std::size_t equals = words[i].find('=');
+    const std::string name = words[i].substr(2, equals == std::string::npos ? equals : equals - 2);
+    const bool is_bare = equals == std::string::npos;
+    const bool has_next = is_bare && i + 1 < words.size() && !words[i + 1].starts_with("--");
+    if (own.contains(name)) {
+      parted.own.push_back(words[i]);
+      if (has_next) parted.own.push_back(words[++i]);
+    } else {
+      parted.of_train.emplace_back(name, !is_bare ? words[i].substr(equals + 1) : has_next ? words[++i] : "on");
+    }
+  }
+  return parted;
+}
+
+int most_ranks(const OptionValues& own) {
+  int most = 0;
+  if (!own.has("ranks")) return most;
+  for (const std::string& each : list_of(own, "ranks")) most = std::max(most, count_in(each, own, "ranks"));
+  return most;
+}
+
+Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_job) {
+  for (const auto& [name, unused] : of_train) {
+    if (grid_options().contains(name)) {
+      throw Error(ExitCode::kUsage, "--" + name + ": a comparison sets it for each of its runs");
+    }
+  }
+  Grid grid;
+  grid.seeds = static_cast<int>(own.integer("seeds", 1, 1000));
+  grid.settings = of_train;
+  std::vector<std::string> rates = own.has("lr") ? list_of(own, "lr") : std::vector<std::string>{""};
+  for (const int ranks : ranks_in(own, ranks_of_job)) {
+    for (const std::string& batch : list_of(own, "batch")) {
+      if (ranks == 1) {
+        grid.groups.push_back({{"none", {}}, 1, batch, rates});
+        continue;
+      }
+      for (Method method : methods_in(own)) {
+        const std::string rate = take_rate(method);
+        grid.groups.push_back({method, ranks, batch, rate.empty() ? rates : std::vector<std::string>{rate}});
+      }
+    }
+  }
+  for (const auto& setting : budget_settings(own, of_train)) grid.settings.push_back(setting);
+  if (grid.tunes() && !has(of_train, "validation-share")) grid.settings.emplace_back("validation-share", "0.1");
+  return grid;
+}
+
+bool Grid::tunes() const {
+  return std::ranges::any_of(groups, [](const RunGroup& group) { return group.rates.size() > 1; });
+}
+
+std::size_t Grid::count() const {
+  std::size_t cells = 0;
+  for (const RunGroup& group : groups) cells += group.rates.size() + static_cast<std::size_t>(seeds - 1);
+  return cells;
+}
+
+Cell Grid::cell(std::size_t group, const std::string& rate, int seed) const {
+  const RunGroup& of = groups[group];
+  const std::string lr = rate.empty() ? "" : "-lr" + rate, who = of.ranks == 1 ? "one rank" : of.method.label();
+  return {group, rate, seed,
+          name_from(who + "-p" + std::to_string(of.ranks) + "-b" + of.batch + lr + "-seed" + std::to_string(seed)),
+          of.label() + (rate.empty() ? "" : ", lr " + rate) + ", seed " + std::to_string(seed)};
+}
+
+std::vector<Cell> Grid::first_cells() const {
+  std::vector<Cell> cells;
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    for (const std::string& rate : groups[group].rates) cells.push_back(cell(group, rate, 1));
+  }
+  return cells;
+}
+
+// Seed by seed, so that what ends early has compared all methods alike.
+std::vector<Cell> Grid::further_cells(const std::vector<const std::string*>& chosen) const {
+  std::vector<Cell> cells;
+  for (int seed = 2; seed <= seeds; ++seed) {
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+      if (chosen[group]) cells.push_back(cell(group, *chosen[group], seed));
+    }
+  }
+  return cells;
+}
+
+std::vector<std::string> Grid::words_of(const Cell& cell) const {
+  const RunGroup& group = groups[cell.group];
+  std::vector<std::string> words;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    words.push_back("--" + name + "=" + value);
+  };
+  for (const auto& [name, value] : settings) {
+    if (group.ranks > 1 || !is_of_several_ranks(name)) add(name, value);
+    if (name == "transport" && value == "threads") add("ranks", std::to_string(group.ranks));
+  }
+  add("communicator", group.method.communicator);
+  for (const auto& [name, value] : group.method.options) add(name, value);
+  add("batch", group.batch);
+  if (!cell.rate.empty()) add("lr", cell.rate);
+  add("seed", std::to_string(cell.seed));
+  if (!has(settings, "progress")) add("progress", "off");
+  return words;
+}
+
+}  // namespace eave

@@ -1,0 +1,240 @@
+#include "app/compare_runs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include "app/training_run.h"
+#include "base/host.h"
+#include "report/config.h"
+#include "report/run_directory.h"
+#include "report/summary.h"
+#include "report/terminal.h"
+
+namespace eave {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Where it lies and how it is watched may differ.
+void require_same_run(const std::map<std::string, std::string>& saved, const std::map<std::string, std::string>& mine,
+                      const std::string& place) {
+  std::map<std::string, std::string> names = saved;
+  names.insert(mine.begin(), mine.end());
+  const auto text = [](const auto& config, const std::string& name) {
+    const auto found = config.find(name);
+    return found == config.end() ? std::string("not set") : found->second;
+  };
+  for (const auto& [name, unused] : names) {
+    if (name == "run-dir" || name == "progress" || name == "config" || name == "data-dir") continue;
+    if (text(saved, name) == text(mine, name)) continue;
+    throw Error(ExitCode::kConfiguration, "--output: the run in " + place + " was made with --" + name + " " +
+                                              text(saved, name) + ", now it is " + text(mine, name) +
+                                              "; choose another directory for this comparison");
+  }
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 90) return format("%.0f s", seconds);
+  return seconds < 5400 ? format("%.0f min", seconds / 60) : format("%.1f h", seconds / 3600);
+}
+
+}  // namespace
+
+int blocks_side_by_side(const std::vector<std::string>& hosts, int ranks) {
+  const auto size = static_cast<std::ptrdiff_t>(ranks);
+  const auto block = [&](std::ptrdiff_t number) {
+    const auto first = hosts.begin() + number * size;
+    return std::vector<std::string>(first, first + size);
+  };
+  // How many ranks each of its hosts has.
+  const auto shape = [](const std::vector<std::string>& names) {
+    std::map<std::string, int> counts;
+    for (const std::string& name : names) ++counts[name];
+    std::vector<int> sizes;
+    for (const auto& [unused, count] : counts) sizes.push_back(count);
+    std::ranges::sort(sizes);
+    return sizes;
+  };
+  const std::vector<int> first = shape(block(0));
+  std::set<std::string> taken;
+  std::ptrdiff_t number = 0;
+  for (; (number + 1) * size <= static_cast<std::ptrdiff_t>(hosts.size()); ++number) {
+    const std::vector<std::string> names = block(number);
+    const bool is_apart = std::ranges::none_of(names, [&](const std::string& name) { return taken.contains(name); });
+    if (!is_apart || shape(names) != first) break;
+    taken.insert(names.begin(), names.end());
+  }
+  return static_cast<int>(std::max<std::ptrdiff_t>(number, 1));
+}
+
+CompareRuns::CompareRuns(Transport& job, const CommandLine& train_line, const Grid& grid,
+                         const char* const* environment, std::filesystem::path output, bool side_by_side)
+    : job_(job),
+      line_(train_line),
+      grid_(grid),
+      environment_(environment),
+      output_(std::move(output)),
+      hosts_(job.all_gather(host_name())),
+      side_by_side_(side_by_side) {}
+
+std::vector<std::string> CompareRuns::outputs_of(const Cell& cell) const {
+  return {"--run-dir=" + (output_ / cell.name).string(), "--overwrite=on", "--checkpoint=off"};
+}
+
+OptionValues CompareRuns::parse(const Cell& cell, const std::vector<std::string>& more) const {
+  std::vector<std::string> words = grid_.words_of(cell);
+  words.insert(words.end(), more.begin(), more.end());
+  try {
+    return line_.parse(words, environment_);
+  } catch (const Error& error) {
+    throw Error(error.code(), cell.label + ": " + error.what() +
+                                  ". Options that not all methods have stand behind theirs: --communicators "
+                                  "easgd:tau=10");
+  }
+}
+
+void CompareRuns::check() {
+  agree(job_, [&] {
+    for (const Cell& cell : grid_.first_cells()) parse(cell, outputs_of(cell));
+  });
+}
+
+std::string CompareRuns::from_first(const std::string& text) {
+  return job_.all_gather(is_first() ? text : std::string()).front();
+}
+
+bool CompareRuns::was_run(const Cell& cell) const {
+  const std::filesystem::path directory = output_ / cell.name;
+  const RunState state = state_of_run(directory);
+  if (state != RunState::kFinished && state != RunState::kFailed) return false;
+  require_same_run(read_config(directory / "config.json"), line_.config_in_force(parse(cell, outputs_of(cell))),
+                   directory.string());
+  return true;
+}
+
+std::vector<std::size_t> CompareRuns::left_of(const std::vector<Cell>& cells) {
+  std::string text;
+  agree(job_, [&] {
+    for (std::size_t i = 0; i < cells.size() && is_first(); ++i) {
+      if (!was_run(cells[i])) text += std::to_string(i) + " ";
+    }
+  });
+  std::vector<std::size_t> left;
+  std::istringstream numbers(from_first(text));
+  for (std::size_t number = 0; numbers >> number;) left.push_back(number);
+  return left;
+}
+
+// Each in a block of ranks of its own.
+std::vector<CellOutcome> CompareRuns::run_together(const std::vector<Cell>& cells, const MoreWords& more) {
+  const int ranks = grid_.groups[cells.front().group].ranks, block = job_.rank() / ranks;
+  const bool takes_part = block < static_cast<int>(cells.size());
+  std::string outcome;
+  std::vector<std::string> warnings;
+  std::optional<Error> failure;
+  if (const std::unique_ptr<Transport> part = job_.split(takes_part ? block : -1)) {
+    const Cell& cell = cells[static_cast<std::size_t>(block)];
+    const OptionValues values = parse(cell, more(cell));
+    try {
+      const RunSummary summary = run_training(*part, line_, values, {.is_part = true, .warnings = &warnings});
+      if (part->rank() == 0) outcome = summary_text(summary);
+    } catch (const AgreedError& error) {
+      if (error.code() != ExitCode::kDiverged) failure.emplace(error.code(), cell.label + ": " + error.what());
+      if (part->rank() == 0) outcome = error.what();
+    }
+  }
+  agree(job_, [&] {
+    if (failure) throw *failure;
+  });
+  warn(warnings);
+  const std::vector<std::string> texts = job_.all_gather(outcome);
+  std::vector<CellOutcome> outcomes;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string& text = texts[i * static_cast<std::size_t>(ranks)];
+    const bool has_failed = !text.starts_with("{");
+    outcomes.push_back({has_failed, has_failed ? text : "", has_failed ? RunSummary() : summary_of(text, "a run")});
+  }
+  return outcomes;
+}
+
+// Each once, however many runs there are; of the first block alone, as the others are alike.
+void CompareRuns::warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    if (!warned_.insert(warning).second || !is_first()) continue;
+    std::fprintf(stderr, "eave: warning: %s\n", warning.c_str());
+  }
+}
+
+void CompareRuns::tell(const Cell& cell, const CellOutcome& outcome) {
+  ++told_;
+  ++runs_;
+  if (!is_first()) return;
+  const std::string what = outcome.has_failed
+                               ? "diverged"
+                               : format("%6.2f %% in %s", 100 * outcome.summary.evaluation.center.accuracy,
+                                        duration_text(outcome.summary.seconds).c_str());
+  const double left = seconds_running_ / static_cast<double>(runs_) * static_cast<double>(of_all_ - told_);
+  std::printf("%3zu of %zu  %-60s  %s%s\n", told_, of_all_, cell.label.c_str(), what.c_str(),
+              told_ < of_all_ ? ("; about " + duration_text(left) + " to go").c_str() : "");
+  std::fflush(stdout);
+}
+
+void CompareRuns::run(const std::vector<Cell>& cells, std::size_t of_all) {
+  of_all_ = of_all;
+  const std::vector<std::size_t> left = left_of(cells);
+  told_ += cells.size() - left.size();
+  if (is_first() && left.size() < cells.size()) {
+    std::printf("%zu of %zu runs were done before and are kept\n", cells.size() - left.size(), cells.size());
+  }
+  for (std::size_t next = 0; next < left.size();) {
+    const int ranks = grid_.groups[cells[left[next]].group].ranks;
+    const auto blocks = static_cast<std::size_t>(side_by_side_ ? blocks_side_by_side(hosts_, ranks) : 1);
+    std::vector<Cell> together;
+    for (; next < left.size() && together.size() < blocks && grid_.groups[cells[left[next]].group].ranks == ranks;
+         ++next)
+      together.push_back(cells[left[next]]);
+    const Clock::time_point start = Clock::now();
+    const std::vector<CellOutcome> outcomes =
+        run_together(together, [this](const Cell& cell) { return outputs_of(cell); });
+    seconds_running_ += std::chrono::duration<double>(Clock::now() - start).count();
+    for (std::size_t i = 0; i < together.size(); ++i) tell(together[i], outcomes[i]);
+  }
+}
+
+std::vector<const std::string*> CompareRuns::choose_rates() {
+  std::string text;
+  agree(job_, [&] {
+    for (std::size_t group = 0; group < grid_.groups.size() && is_first(); ++group)
+      text += std::to_string(best_rate(group)) + " ";
+  });
+  std::istringstream numbers(from_first(text));
+  std::vector<const std::string*> chosen;
+  for (const RunGroup& group : grid_.groups) {
+    int number = -1;
+    numbers >> number;
+    chosen.push_back(number < 0 ? nullptr : &group.rates[static_cast<std::size_t>(number)]);
+  }
+  return chosen;
+}
+
+int CompareRuns::best_rate(std::size_t group) const {
+  const std::vector<std::string>& rates = grid_.groups[group].rates;
+  if (rates.size() == 1) return 0;
+  int best = -1;
+  double accuracy = -1;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    const std::filesystem::path directory = output_ / grid_.cell(group, rates[i], 1).name;
+    if (state_of_run(directory) != RunState::kFinished) continue;
+    const std::optional<ModelScore> score = read_summary(directory / "summary.json").evaluation.validation;
+    if (!score || score->accuracy <= accuracy) continue;
+    accuracy = score->accuracy;
+    best = static_cast<int>(i);
+  }
+  return best;
+}
+
+}  // namespace eave
