@@ -5,37 +5,27 @@
 #include <algorithm>
 #include <atomic>
 
+#include "test/transport/forwarding_transport.h"
+
 namespace eave {
 namespace {
 
 constexpr int kWarmup = 1, kIterations = 3;
 
 // Adds 1 to the last value that this rank sends, where it is told to.
-class Damaging final : public Transport {
+class Damaging final : public ForwardingTransport {
  public:
-  Damaging(Transport& inner, bool damages) : inner_(inner), damages_(damages) {}
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
-  std::string name() const override { return inner_.name(); }
-  bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
-  void attach(Device& device) override { inner_.attach(device); }
-  void detach() noexcept override { inner_.detach(); }
+  Damaging(Transport& inner, bool damages) : ForwardingTransport(inner), damages_(damages) {}
   Pending all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression) override {
     if (damages_ && values.data() != nullptr) values.back() += 1;
-    return inner_.all_reduce_sum(values, ranks, compression);
+    return ForwardingTransport::all_reduce_sum(values, ranks, compression);
   }
-  Pending broadcast(Slice values, int root) override { return inner_.broadcast(values, root); }
-  std::vector<std::string> all_gather(const std::string& mine) override { return inner_.all_gather(mine); }
-  void serve(Service* service) override { inner_.serve(service); }
   Pending request(std::span<const ServiceRequest> requests) override {
     if (damages_) requests.back().values.back() += 1;
-    return inner_.request(requests);
+    return ForwardingTransport::request(requests);
   }
-  void withdraw() noexcept override { inner_.withdraw(); }
-  void abort(ExitCode code) noexcept override { inner_.abort(code); }
 
  private:
-  Transport& inner_;
   bool damages_;
 };
 

@@ -6,17 +6,17 @@
 namespace eave {
 
 OnDevice::OnDevice(Transport& inner, Device& device, std::string name)
-    : inner_(inner), device_(device), name_(std::move(name)), attachment_(inner, device) {}
+    : ForwardingTransport(inner), device_(device), name_(std::move(name)), attachment_(inner, device) {}
 
 Pending OnDevice::all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression) {
   const std::shared_ptr<Mirrored> operation = take();
-  operation->set_out(inner_.all_reduce_sum(mirror(values, *operation), ranks, compression));
+  operation->set_out(ForwardingTransport::all_reduce_sum(mirror(values, *operation), ranks, compression));
   return Pending(operation);
 }
 
 Pending OnDevice::broadcast(Slice values, int root) {
   const std::shared_ptr<Mirrored> operation = take();
-  operation->set_out(inner_.broadcast(mirror(values, *operation), root));
+  operation->set_out(ForwardingTransport::broadcast(mirror(values, *operation), root));
   return Pending(operation);
 }
 
@@ -24,7 +24,7 @@ Pending OnDevice::request(std::span<const ServiceRequest> requests) {
   const std::shared_ptr<Mirrored> operation = take();
   for (const ServiceRequest& each : requests)
     operation->requests.push_back({each.owner, each.key, mirror(each.values, *operation)});
-  operation->set_out(inner_.request(operation->requests));
+  operation->set_out(ForwardingTransport::request(operation->requests));
   return Pending(operation);
 }
 

@@ -6,32 +6,25 @@
 #include <vector>
 
 #include "eave/device.h"
-#include "eave/transport.h"
+#include "test/transport/forwarding_transport.h"
 #include "transport/operation.h"
 
 namespace eave {
 
 // All values go to the device's memory before an operation, and come back when the last one on them is done.
-class OnDevice final : public Transport {
+class OnDevice final : public ForwardingTransport {
  public:
   // Collective; the device outlives this.
   OnDevice(Transport& inner, Device& device, std::string name);
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
 
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
   std::string name() const override { return name_; }
-  bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
   void attach(Device&) override {}
   void detach() noexcept override {}
   Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}, const Compression& compression = {}) override;
   Pending broadcast(Slice values, int root) override;
-  std::vector<std::string> all_gather(const std::string& mine) override { return inner_.all_gather(mine); }
-  void serve(Service* service) override { inner_.serve(service); }
   Pending request(std::span<const ServiceRequest> requests) override;
-  void withdraw() noexcept override { inner_.withdraw(); }
-  void abort(ExitCode code) noexcept override { inner_.abort(code); }
 
  private:
   struct Mirror {
@@ -62,7 +55,6 @@ class OnDevice final : public Transport {
   Slice mirror(Slice host, Mirrored& operation);
   std::shared_ptr<Mirrored> take();
 
-  Transport& inner_;
   Device& device_;
   const std::string name_;
   std::vector<std::unique_ptr<Mirror>> mirrors_;

@@ -1,0 +1,36 @@
+// What a test's transport does where it does nothing of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "eave/transport.h"
+
+namespace eave {
+
+// Passes every call on to another transport, which must outlive it; like all decorators, not split().
+class ForwardingTransport : public Transport {
+ public:
+  explicit ForwardingTransport(Transport& inner) : inner_(inner) {}
+
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  std::string name() const override { return inner_.name(); }
+  bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
+  void attach(Device& device) override { inner_.attach(device); }
+  void detach() noexcept override { inner_.detach(); }
+  Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}, const Compression& compression = {}) override {
+    return inner_.all_reduce_sum(values, ranks, compression);
+  }
+  Pending broadcast(Slice values, int root) override { return inner_.broadcast(values, root); }
+  std::vector<std::string> all_gather(const std::string& mine) override { return inner_.all_gather(mine); }
+  void serve(Service* service) override { inner_.serve(service); }
+  Pending request(std::span<const ServiceRequest> requests) override { return inner_.request(requests); }
+  void withdraw() noexcept override { inner_.withdraw(); }
+  void abort(ExitCode code) noexcept override { inner_.abort(code); }
+
+ private:
+  Transport& inner_;
+};
+
+}  // namespace eave
