@@ -1,7 +1,10 @@
 #include "communicator/compression.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
+#include <numeric>
+#include <span>
 #include <string>
 
 #include "base/number_text.h"
@@ -13,6 +16,13 @@ namespace {
 
 constexpr std::string_view kOption = "compression";
 
+// Of a host.
+struct Load {
+  double times = 0;  // what it sends without a codec
+  int ranks = 0;
+  auto operator<=>(const Load&) const = default;
+};
+
 // Callers other than the program need not know of the option.
 const CodecKind* kind_in(const OptionValues& values) {
   if (!values.entries().contains(kOption)) return nullptr;
@@ -20,31 +30,36 @@ const CodecKind* kind_in(const OptionValues& values) {
   return found == codec_kinds().end() ? nullptr : &*found;
 }
 
-int most_ranks_of_a_host(const CommunicatorContext& context) {
+// Of the host that sends most in a sum among these ranks: how many times the bytes that it sends without a codec.
+// Then h hosts add up within first and send 2(h−1)/h·M each; compressed sums go between all pairs of the p ranks, so a
+// host with r of them sends 2r(p−r)/p times what the codec makes of M.
+Load load_of(const Codec& codec, std::span<const int> ranks, const std::vector<std::string>& hosts) {
   std::map<std::string, int> ranks_of;
-  for (const std::string& host : context.hosts) ++ranks_of[host];
-  int most = 1;
-  for (const auto& [host, ranks] : ranks_of) most = std::max(most, ranks_of.size() > 1 ? ranks : 1);
+  for (const int rank : ranks) ++ranks_of[hosts[static_cast<std::size_t>(rank)]];
+  const double encoded = static_cast<double>(codec.encoded_bytes(Codec::kBlock)) / (4.0 * Codec::kBlock);
+  const auto p = static_cast<double>(ranks.size()), h = static_cast<double>(ranks_of.size());
+  Load most;
+  if (h == 1) return most;
+  for (const auto& [host, r] : ranks_of) most = std::max(most, {encoded * (r * (p - r) * h) / (p * (h - 1)), r});
   return most;
 }
 
 // Compressed sums go directly between all ranks; others are added up within each host first.
-void warn_of_many_ranks(const Codec& codec, const CommunicatorContext& context) {
-  const int ranks = most_ranks_of_a_host(context);
-  const double share = ranks * static_cast<double>(codec.encoded_bytes(Codec::kBlock)) / (4.0 * Codec::kBlock);
-  if (share < 1 || context.transport.rank() != 0 || context.transport.name().find("flat") != std::string::npos) return;
-  context.warnings.push_back("--compression: hosts with " + std::to_string(ranks) + " ranks send " +
-                             number_text(share) +
-                             " times what they send without it, because only uncompressed sums are added up within a "
+void warn_of_many_ranks(const Codec& codec, const CommunicatorContext& context,
+                        const std::vector<std::vector<int>>& sums) {
+  if (context.hosts.empty() || context.transport.name().find("flat") != std::string::npos) return;
+  Load most;
+  for (const std::vector<int>& ranks : sums) most = std::max(most, load_of(codec, ranks, context.hosts));
+  if (most.times <= 1 || context.transport.rank() != 0) return;
+  context.warnings.push_back("--compression: a host with " + std::to_string(most.ranks) + " ranks sends " +
+                             number_text(most.times) +
+                             " times what it sends without it, because only uncompressed sums are added up within a "
                              "host first; leave it out, or use fewer ranks per host");
 }
 
 std::shared_ptr<const Codec> make_codec(const CodecKind& kind, const CommunicatorContext& context) {
   std::shared_ptr<const Codec> codec = kind.make(context.values);
-  if (context.transport.size() > 1) {
-    warn_of_many_ranks(*codec, context);
-    return codec;
-  }
+  if (context.transport.size() > 1) return codec;
   context.warnings.push_back("--compression " + kind.name + " changes nothing: one rank exchanges nothing");
   return nullptr;
 }
@@ -60,8 +75,16 @@ OptionSpec compression_option() {
 }
 
 std::shared_ptr<const Codec> codec_in(const CommunicatorContext& context) {
+  std::vector<int> all(static_cast<std::size_t>(context.transport.size()));
+  std::iota(all.begin(), all.end(), 0);
+  return codec_in(context, {all});
+}
+
+std::shared_ptr<const Codec> codec_in(const CommunicatorContext& context, const std::vector<std::vector<int>>& sums) {
   const CodecKind* const kind = kind_in(context.values);
-  return kind ? make_codec(*kind, context) : nullptr;
+  const std::shared_ptr<const Codec> codec = kind ? make_codec(*kind, context) : nullptr;
+  if (codec) warn_of_many_ranks(*codec, context, sums);
+  return codec;
 }
 
 std::shared_ptr<const Codec> rounding_codec_in(const CommunicatorContext& context, const std::string& reason) {

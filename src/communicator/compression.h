@@ -14,9 +14,11 @@ namespace eave {
 // --compression none|…, where the choices of codecs are still to be added.
 OptionSpec compression_option();
 
-// The codec that is asked for; nullptr: none, or a single rank, which is warned of. Throws Error(kUsage) for its
-// options.
+// The codec that is asked for, for sums among all ranks; nullptr: none, or a single rank, which is warned of, as are
+// sums that hosts with many ranks send more of than without a codec. Throws Error(kUsage) for its options.
 std::shared_ptr<const Codec> codec_in(const CommunicatorContext& context);
+// `sums`: the ranks of each sum.
+std::shared_ptr<const Codec> codec_in(const CommunicatorContext& context, const std::vector<std::vector<int>>& sums);
 // The same for a method that sends values which are no differences. Throws Error(kUsage) for a codec that does more
 // than to round; `reason` says why, after "--compression …: ".
 std::shared_ptr<const Codec> rounding_codec_in(const CommunicatorContext& context, const std::string& reason);

@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <iterator>
 #include <set>
+#include <sstream>
+#include <utility>
 
 #include "brisk.h"
-#include "recording_transport.h"
+#include "test/transport/forwarding_transport.h"
 #include "test/transport/ranks.h"
 #include "worker.h"
 
@@ -151,6 +154,76 @@ TEST_P(CompressedMethods, that_send_parameters_refuse_what_does_more_than_to_rou
       }
     }
   });
+}
+
+// Threads that take themselves for processes.
+class Launched final : public ForwardingTransport {
+ public:
+  Launched(Transport& inner, std::string name) : ForwardingTransport(inner), name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+
+ private:
+  const std::string name_;
+};
+
+// What is warned of when a method is made for ranks on these hosts, "a a b"; all ranks' warnings.
+std::string warning(const std::string& method, const Given& given, const std::string& hosts,
+                    const std::string& transport_name = "mpi") {
+  std::istringstream words(hosts);
+  const std::vector<std::string> of_ranks{std::istream_iterator<std::string>(words), {}};
+  const CommunicatorKind& kind = find_kind(communicator_kinds(), method);
+  std::vector<OptionSpec> specs = kind.options;
+  for (const OptionSpec& option : compression_options()) specs.push_back(option);
+  std::vector<std::vector<std::string>> warnings(of_ranks.size());
+  find_kind(transport_kinds(), "threads").run(static_cast<int>(of_ranks.size()), [&](Transport& threads) {
+    Launched transport(threads, transport_name);
+    const OptionValues values = values_of(specs, given);
+    CommunicatorContext context{transport, values, 0.1, warnings[static_cast<std::size_t>(transport.rank())]};
+    context.hosts = of_ranks;
+    kind.make(context);
+  });
+  std::string all;
+  for (const std::vector<std::string>& of_rank : warnings)
+    for (const std::string& each : of_rank) all += each.substr(0, each.find(" it sends without")) + "\n";
+  return all;
+}
+
+Given with(const std::string& codec) { return {{"compression", codec}}; }
+
+TEST(CompressedSums, are_warned_of_where_a_host_sends_more_than_without) {
+  const std::string three = "--compression: a host with 3 ranks sends 1.5 times what\n";
+  for (const std::string method : {"allreduce", "local-sgd", "slowmo", "easgd"}) {
+    EXPECT_EQ(warning(method, with("bf16"), "a a a b b b"), three) << method;
+    EXPECT_EQ(warning(method, with("bf16"), "a b a b a b", "shaped(mpi)"), three) << method;
+    EXPECT_EQ(warning(method, with("bf16"), "a a b b"), "") << method << ": as much as without";
+    EXPECT_EQ(warning(method, with("bf16"), "a a b b c c"), "") << method << ": as much as without";
+    EXPECT_EQ(warning(method, with("int8"), "a a a b b b"), "") << method;
+    EXPECT_EQ(warning(method, with("bf16"), "a a a"), "") << method << ": nothing leaves the host";
+    EXPECT_EQ(warning(method, with("bf16"), "a a a b b b", "mpi-flat"), "") << method << ": flat without it too";
+    EXPECT_EQ(warning(method, {}, "a a a b b b"), "") << method;
+  }
+}
+
+// 3 x 1/4 of a vector in each direction, by half the bytes; without compression half a vector.
+TEST(CompressedSums, of_uneven_hosts_are_counted_as_they_travel) {
+  EXPECT_EQ(warning("allreduce", with("bf16"), "a a a b"), "");
+  EXPECT_EQ(warning("allreduce", with("bf16"), "a a a a a b"), "");
+  EXPECT_EQ(warning("allreduce", with("bf16"), "a a a a b b b b c"),
+            "--compression: a host with 4 ranks sends 1.66667 times what\n");
+}
+
+TEST(CompressedSums, of_groups_are_warned_of_where_these_span_hosts) {
+  const auto of_groups = [](const std::string& groups, const std::string& hosts) {
+    return warning("easgd-tree", {{"compression", "bf16"}, {"groups", groups}}, hosts);
+  };
+  EXPECT_EQ(of_groups("hosts", "a a a b b b"), "");
+  EXPECT_EQ(of_groups("0+3,1+4,2+5", "a a a b b b"), "");
+  EXPECT_EQ(of_groups("1", "a a a b b b"), "--compression: a host with 3 ranks sends 1.5 times what\n");
+  EXPECT_EQ(of_groups("0,1,2,3,4,5", "a a a b b b"), "--compression: a host with 3 ranks sends 1.5 times what\n");
+}
+
+TEST(CompressedSums, are_not_what_pairs_and_asynchronous_methods_send) {
+  for (const std::string& method : kOnlyRounded) EXPECT_EQ(warning(method, with("bf16"), "a a a b b b"), "") << method;
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTransports, CompressedMethods, testing::ValuesIn(ranks_under_test()), name_of_ranks);

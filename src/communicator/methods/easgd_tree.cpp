@@ -48,15 +48,21 @@ std::int64_t fingerprint(const RankGroups& groups) {
   return static_cast<std::int64_t>(hash);
 }
 
+std::vector<int> first_ranks_of(const RankGroups& groups) {
+  std::vector<int> ranks;
+  for (const std::vector<int>& group : groups) ranks.push_back(group.front());
+  return ranks;
+}
+
 class EasgdTree final : public Communicator {
  public:
   EasgdTree(Transport& transport, const TreeSettings& settings, const std::shared_ptr<const Codec>& codec)
       : transport_(transport),
         settings_(settings),
         group_(group_of(settings.groups, transport.rank())),
+        first_ranks_(first_ranks_of(settings.groups)),
         feedback_(codec),
         global_feedback_(codec) {
-    for (const std::vector<int>& group : settings.groups) first_ranks_.push_back(group.front());
     is_first_ = group_.front() == transport.rank();
   }
 
@@ -192,7 +198,9 @@ void warn(const CommunicatorContext& context, const TreeSettings& settings) {
 std::unique_ptr<Communicator> make_easgd_tree(const CommunicatorContext& context) {
   const TreeSettings settings = resolve_tree(context);
   warn(context, settings);
-  return std::make_unique<EasgdTree>(context.transport, settings, codec_in(context));
+  RankGroups sums = settings.groups;
+  sums.push_back(first_ranks_of(settings.groups));
+  return std::make_unique<EasgdTree>(context.transport, settings, codec_in(context, sums));
 }
 
 }  // namespace
