@@ -84,6 +84,18 @@ TEST(AsynchronousRun, that_goes_on_leaves_no_order_of_its_first_part) {
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run/exchanges.order"));
 }
 
+// Only a whole run's order can be replayed.
+TEST(AsynchronousRun, that_stops_at_an_accuracy_leaves_no_order) {
+  const Place place;
+  const std::string words = "--ranks 2 --epochs 9 --evaluate-every 1 --run-dir run --overwrite ";
+  ASSERT_EQ(place.eave(quick(words)).code, 0);
+  ASSERT_TRUE(std::filesystem::exists(place.path() / "run/exchanges.order"));
+  const Ended ended = place.eave(quick(words + "--stop-at-accuracy 1e-9"));
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_LT(Json::parse(place.read("run/summary.json")).at("steps"), 9 * 7) << "it made all its steps";
+  EXPECT_FALSE(std::filesystem::exists(place.path() / "run/exchanges.order"));
+}
+
 TEST(AsynchronousRun, whose_replay_ended_goes_on_in_free_order) {
   const Place place;
   ASSERT_EQ(place.eave(quick("--ranks 2 --epochs 1 --run-dir free")).code, 0);
