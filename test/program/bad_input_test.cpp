@@ -1,78 +1,17 @@
 // What is wrong is said once, before training, with the right exit code, and nobody is left waiting.
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <future>
-#include <semaphore>
-
+#include "test/program/cases.h"
 #include "test/program/data_files.h"
-#include "test/program/program.h"
 
 namespace eave {
 namespace {
-
-struct Case {
-  std::string words;
-  int code;
-  std::vector<std::string> says;  // what, where, what to do
-  std::string environment = {};
-};
-
-void expect_one_message(const Ended& ended, const Case& wrong, const std::string& how) {
-  SCOPED_TRACE(how + ": eave " + wrong.words + "\n" + ended.errors);
-  EXPECT_EQ(ended.code, wrong.code);
-  EXPECT_EQ(ended.messages().size(), 1u);
-  for (const std::string& text : wrong.says) EXPECT_TRUE(ended.says(text)) << text;
-  EXPECT_EQ(ended.output, "") << "training began";
-}
-
-// Runs several at once, as most of the time mpirun only waits.
-class Runs {
- public:
-  void start(const Case& wrong, const std::string& how, const std::function<Ended()>& run) {
-    runs_.push_back({wrong, how, std::async(std::launch::async, [this, run] {
-                       places_.acquire();
-                       Ended ended = run();
-                       places_.release();
-                       return ended;
-                     })});
-  }
-  void check(const std::function<void(const Ended&, const Case&, const std::string&)>& check) {
-    for (Run& run : runs_) check(run.ended.get(), run.wrong, run.how);
-  }
-
- private:
-  struct Run {
-    Case wrong;
-    std::string how;
-    std::future<Ended> ended;
-  };
-  std::counting_semaphore<> places_{8};
-  std::vector<Run> runs_;
-};
-
-// Each case by itself, on 2 and 4 ranks as threads, on 2 and 4 under mpirun.
-void start_all(Runs& runs, const Place& place, const Case& wrong) {
-  runs.start(wrong, "alone", [=, &place] { return place.eave(wrong.words, {0, wrong.environment}); });
-  for (const std::string ranks : {"2", "4"}) {
-    const std::string threads = wrong.words + " --transport threads --ranks " + ranks;
-    if (wrong.words.starts_with("train")) {
-      runs.start(wrong, "threads " + ranks, [=, &place] { return place.eave(threads, {0, wrong.environment}); });
-    }
-    if (!has_mpirun()) continue;
-    runs.start(wrong, "mpirun " + ranks, [=, &place] {
-      return place.eave(wrong.words, {std::stoi(ranks), wrong.environment});
-    });
-  }
-}
 
 void expect_refused(const Place& place, const std::vector<Case>& cases) {
   Runs runs;
   for (const Case& wrong : cases) start_all(runs, place, wrong);
   runs.check(expect_one_message);
 }
-
-std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
 
 TEST(BadInput, of_commands_and_options_is_refused_with_64) {
   const Place place;
@@ -235,63 +174,6 @@ TEST(Resumption, of_another_run_is_refused_once_and_changes_nothing) {
   expect_one_message(place.eave(quick(two + resumed)), {"", 66, {"rank 1 on ", "rank-1.safetensors"}}, "missing");
   EXPECT_EQ(place.read("run/config.json"), config);
   EXPECT_EQ(place.read("run/metrics.jsonl"), metrics);
-}
-
-// mpirun starts each rank with a command line and an environment of its own.
-TEST(BadInput, on_one_rank_ends_all) {
-  if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
-  const Place place;
-  const std::string good = program() + " " + quick("");
-  place.write("run/metrics.jsonl", "of an earlier run");
-  write_fashion_mnist(place, "data", [](const std::string&, std::string&) {});
-  const std::string read = program() + " train --max-steps 1 --progress off --run-dir run --overwrite --data-dir ";
-  const std::vector<std::tuple<std::string, std::string, Case>> jobs = {
-      {read + "data", read + "nowhere", {"", 66, {"rank 1 on ", "no directory nowhere"}}},
-      {read + "nowhere", read + "data", {"", 66, {"rank 0 on ", "no directory nowhere"}}},
-      {good, good + " --bacth 3", {"", 64, {"rank 1 on ", "--bacth"}}},
-      {"env EAVE_LR=0.1 " + good, good, {"", 78, {"--lr is 0.1 on rank 0, 0.05 on rank 1"}}},
-      {good, good + " --batch 4", {"", 78, {"--batch is 8 on rank 0, 4 on rank 1"}}},
-      {good, good + " --communicator easgd", {"", 78, {"--communicator is allreduce on rank 0, easgd on rank 1"}}},
-      {good, program() + " train --help", {"", 78, {"train on rank 0, train --help on rank 1"}}}};
-  Runs runs;
-  for (const auto& [first, second, wrong] : jobs) {
-    const std::string command = "timeout -k 5 20 " + mpirun(1) + " " + first + " : -np 1 " + second;
-    runs.start(wrong, command, [command, &place] { return place.run(command); });
-  }
-  runs.check(expect_one_message);
-  EXPECT_EQ(place.read("run/metrics.jsonl"), "of an earlier run") << "replaced although a rank could not start";
-}
-
-// Found while training: the start has been printed.
-TEST(Divergence, ends_with_76_and_one_message) {
-  const Place place;
-  Runs runs;
-  for (const std::string communicator : {"allreduce", "easgd"}) {
-    const std::string words = quick("--lr 500000 --epochs 9 --communicator " + communicator);
-    start_all(runs, place, {words, 76, {"training diverged", "try a smaller --lr"}});
-  }
-  runs.check([](const Ended& ended, const Case& wrong, const std::string& how) {
-    Ended quiet = ended;
-    quiet.output.clear();
-    expect_one_message(quiet, wrong, how);
-  });
-}
-
-TEST(Divergence, is_noticed_behind_compression) {
-  const Place place;
-  for (const std::string codec : {"bf16", "fp16", "int8", "top-k"}) {
-    const Ended ended =
-        place.eave(quick("--lr 500000 --epochs 9 --transport threads --ranks 2 --compression " + codec));
-    EXPECT_EQ(ended.code, 76) << codec << ended.errors;
-    EXPECT_TRUE(ended.says("training diverged")) << ended.errors;
-  }
-}
-
-TEST(Divergence, leaves_the_steps_until_then_in_the_metrics) {
-  const Place place;
-  EXPECT_EQ(place.eave(quick("--lr 500000 --transport threads --ranks 2 --run-dir run")).code, 76);
-  const std::string metrics = place.read("run/metrics.jsonl");
-  EXPECT_NE(metrics.find("\"type\":\"step\",\"rank\":1,\"step\":1,"), std::string::npos) << metrics;
 }
 
 }  // namespace

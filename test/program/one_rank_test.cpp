@@ -1,0 +1,44 @@
+// What is wrong on one rank, or differs between ranks, ends all of them.
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "test/program/cases.h"
+#include "test/program/data_files.h"
+
+namespace eave {
+namespace {
+
+// mpirun starts each rank with a command line and an environment of its own.
+TEST(BadInput, on_one_rank_ends_all) {
+  if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
+  const Place place;
+  const std::string good = program() + " " + quick("");
+  place.write("run/metrics.jsonl", "of an earlier run");
+  write_fashion_mnist(place, "data", [](const std::string&, std::string&) {});
+  const std::string read = program() + " train --max-steps 1 --progress off --run-dir run --overwrite --data-dir ";
+  const std::vector<std::tuple<std::string, std::string, Case>> jobs = {
+      {read + "data", read + "nowhere", {"", 66, {"rank 1 on ", "no directory nowhere"}}},
+      {read + "nowhere", read + "data", {"", 66, {"rank 0 on ", "no directory nowhere"}}},
+      {good, good + " --bacth 3", {"", 64, {"rank 1 on ", "--bacth"}}},
+      {"env EAVE_LR=0.1 " + good, good, {"", 78, {"--lr is 0.1 on rank 0, 0.05 on rank 1"}}},
+      {good, good + " --batch 4", {"", 78, {"--batch is 8 on rank 0, 4 on rank 1"}}},
+      {good, good + " --communicator easgd", {"", 78, {"--communicator is allreduce on rank 0, easgd on rank 1"}}},
+      {good + " --transport mpi-flat",
+       good + " --transport mpi",
+       {"", 78, {"--transport is mpi-flat on rank 0, mpi on rank 1"}}},
+      {good + " --transport mpi", good + " --transport mpi-flat", {"", 78, {"mpi on rank 0, mpi-flat on rank 1"}}},
+      {good + " --transport mpi-flat", good + " --bacth 3", {"", 64, {"rank 1 on ", "--bacth"}}},
+      {good + " --bacth 3", good + " --transport mpi-flat", {"", 64, {"rank 0 on ", "--bacth"}}},
+      {good, program() + " train --help", {"", 78, {"train on rank 0, train --help on rank 1"}}}};
+  Runs runs;
+  for (const auto& [first, second, wrong] : jobs) {
+    const std::string command = "timeout -k 5 20 " + mpirun(1) + " " + first + " : -np 1 " + second;
+    runs.start(wrong, command, [command, &place] { return place.run(command); });
+  }
+  runs.check(expect_one_message);
+  EXPECT_EQ(place.read("run/metrics.jsonl"), "of an earlier run") << "replaced although a rank could not start";
+}
+
+}  // namespace
+}  // namespace eave
