@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <exception>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -23,6 +22,7 @@
 
 #include "bench/cpu_clock.h"
 #include "bench/fma_peak.h"
+#include "bench/program.h"
 #include "bench/trainee.h"
 #include "eave/check.h"
 
@@ -107,14 +107,5 @@ void run(const std::vector<std::string>& words) {
 }  // namespace eave::bench
 
 int main(int argc, char** argv) {
-  try {
-    eave::bench::run({argv + 1, argv + argc});
-    return 0;
-  } catch (const eave::Error& error) {
-    std::fprintf(stderr, "compute_steps: %s\n", error.what());
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "compute_steps: %s\n", error.what());
-    return static_cast<int>(eave::ExitCode::kInternal);
-  }
+  return eave::bench::run_program("compute_steps", [&] { eave::bench::run({argv + 1, argv + argc}); });
 }

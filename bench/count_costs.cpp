@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/program.h"
 #include "bench/trainee.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
@@ -149,14 +150,5 @@ void run(const std::vector<std::string>& names) {
 }  // namespace eave::bench
 
 int main(int argc, char** argv) {
-  try {
-    eave::bench::run({argv + 1, argv + argc});
-    return 0;
-  } catch (const eave::Error& error) {
-    std::fprintf(stderr, "count_costs: %s\n", error.what());
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "count_costs: %s\n", error.what());
-    return static_cast<int>(eave::ExitCode::kInternal);
-  }
+  return eave::bench::run_program("count_costs", [&] { eave::bench::run({argv + 1, argv + argc}); });
 }

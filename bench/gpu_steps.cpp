@@ -18,7 +18,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -27,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/program.h"
 #include "bench/trainee.h"
 #include "device/cuda_module.h"
 #include "eave/check.h"
@@ -213,14 +213,5 @@ void run(bool on_gpu) {
 }  // namespace eave::bench
 
 int main(int argc, char** argv) {
-  try {
-    eave::bench::run(argc < 2 || std::string(argv[1]) != "cpu");
-    return 0;
-  } catch (const eave::Error& error) {
-    std::fprintf(stderr, "gpu_steps: %s\n", error.what());
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "gpu_steps: %s\n", error.what());
-    return static_cast<int>(eave::ExitCode::kInternal);
-  }
+  return eave::bench::run_program("gpu_steps", [&] { eave::bench::run(argc < 2 || std::string(argv[1]) != "cpu"); });
 }

@@ -9,6 +9,7 @@ import sys
 import eave_runs
 
 NAME = f"eave-{os.getpid()}"  # of the lab: others may stand beside it
+RATES = {"100mbit": 1e8, "1gbit": 1e9}  # bits per second of links that are limited
 SETTINGS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 

@@ -17,14 +17,14 @@ import pathlib
 import sys
 import time
 
-import pytorch_steps  # before torch: it keeps warnings quiet
+import pytorch_job  # before torch: it keeps warnings quiet
+import pytorch_steps
 import torch
 import torch.distributed
 from torch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import PostLocalSGDState, post_localSGD_hook
 from torch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
 from torch.distributed.optim import PostLocalSGDOptimizer
 from torch.nn import functional as F
-from torch.nn.parallel import DistributedDataParallel
 
 EVALUATION_BATCH = 128
 
@@ -104,8 +104,7 @@ def make_replica(case, rank):
     maker, shape = pytorch_steps.MODELS[case["model"]]
     model = maker().train()
     initialise(model, case["seed"])
-    model = DistributedDataParallel(model.to(memory_format=torch.channels_last), broadcast_buffers=False,
-                                    gradient_as_bucket_view=True)
+    model = pytorch_job.wrap(model.to(memory_format=torch.channels_last))
     optimizer = torch.optim.SGD(model.parameters(), lr=case["lr"], momentum=case["momentum"], fused=True)
     if case["method"] == "post-local-sgd":
         alone = [torch.distributed.new_group([each]) for each in range(torch.distributed.get_world_size())]
@@ -170,9 +169,7 @@ def train(case, rank, ranks):
 
 def main():
     rank, ranks, address, port, case = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4], json.loads(sys.argv[5])
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
-    torch.distributed.init_process_group("gloo", init_method=f"tcp://{address}:{port}", rank=rank, world_size=ranks)
+    pytorch_job.join(rank, ranks, address, port)
     result = train(case, rank, ranks)
     if rank == 0:
         print(json.dumps(result | {"torch": torch.__version__}), flush=True)
