@@ -127,9 +127,10 @@ void CommandLine::refuse_options_without_effect(const OptionValues& values) cons
   for (const auto& [name, unused] : disablers_) {
     const Disabler* const disabler = disabler_of(values, name);
     if (!disabler || !values.given(name)) continue;
+    const std::string others = options_of(*disabler);
     throw Error(ExitCode::kUsage, "--" + name + " (" + values.entry(name).source + ") has no effect with --" +
-                                      disabler->selector + " " + disabler->member + ", which has " +
-                                      options_of(*disabler));
+                                      disabler->selector + " " + disabler->member +
+                                      (others.empty() ? "; leave it out" : ", which has " + others));
   }
   for (const auto& [name, owner] : owners_) {
     if (!values.given(name) || has_effect(values, name)) continue;

@@ -21,7 +21,8 @@ CommandLine sample() {
   line.add_family("Averaging", {"communicator", OptionType::kText, "allreduce", "which", {}},
                   {{"allreduce", "all", {{"bucket-bytes", OptionType::kBytes, "1MiB", "bucket", {}}}},
                    {"easgd", "elastic", {{"tau", OptionType::kInteger, "10", "period", {}}}},
-                   {"pushes", "asynchronous", {{"pace", OptionType::kReal, "1", "how often", {}}}, {"rule", "speed"}}});
+                   {"pushes", "asynchronous", {{"pace", OptionType::kReal, "1", "how often", {}}}, {"rule", "speed"}},
+                   {"alone", "nothing", {}, {"rule", "speed"}}});
   line.add_family("Updates", {"rule", OptionType::kText, "slow", "which", {}},
                   {{"slow", "slowly", {{"speed", OptionType::kReal, "1", "how fast", {}}}}, {"fast", "fast", {}}});
   return line;
@@ -64,6 +65,8 @@ TEST(CommandLine, refuses_options_that_the_chosen_member_disables) {
         refusal({"--communicator=pushes", "--" + option + "=" + (option == "rule" ? "fast" : "2")});
     EXPECT_EQ(refused, "64 --" + option + " (command line) has no effect with --communicator pushes, which has --pace");
   }
+  EXPECT_EQ(refusal({"--communicator=alone", "--speed=2"}),
+            "64 --speed (command line) has no effect with --communicator alone; leave it out");
   const OptionValues values = parse({"--communicator=pushes"});
   const std::vector<std::string> names = sample().effective(values);
   EXPECT_EQ(std::ranges::count(names, "speed") + std::ranges::count(names, "rule"), 0);
