@@ -4,12 +4,14 @@
 namespace eave {
 namespace {
 
-int run_mpi(int, const std::function<void(Transport&)>& body) { return run_mpi_job(body, {}); }
+constexpr const char* kName = "mpi";
+
+int run_mpi(int, const std::function<void(Transport&)>& body) { return run_mpi_job(body, {.name = kName}); }
 
 }  // namespace
 
 TransportKind describe_transport_mpi() {
-  return {"mpi", "ranks that mpirun or srun started; sums within each host first, then between hosts", true, run_mpi};
+  return {kName, "ranks that mpirun or srun started; sums within each host first, then between hosts", true, run_mpi};
 }
 
 }  // namespace eave

@@ -102,10 +102,10 @@ int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) 
     session.start();
     {
       // Asked in any case: ranks that were started differently are to find out together.
-      std::vector<int> hosts = hosts_of(session.communicator());
-      if (!use.sums_by_host) hosts.clear();
-      BackgroundTransport transport(std::make_unique<MpiWire>(session.communicator(), MpiWire::kPart, std::move(hosts),
-                                                              use.gpu_messages && mpi_takes_gpu_memory()));
+      MpiWireSettings settings{.name = use.name, .hosts = hosts_of(session.communicator())};
+      if (!use.sums_by_host) settings.hosts.clear();
+      settings.takes_gpu_memory = use.gpu_messages && mpi_takes_gpu_memory();
+      BackgroundTransport transport(std::make_unique<MpiWire>(session.communicator(), std::move(settings)));
       code = run_rank(transport, body);
     }
     session.finish();

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "eave/transport.h"
 
 namespace eave {
 
 struct MpiUse {
+  std::string name;          // of the transport
   bool sums_by_host = true;  // else in rank order whatever the hosts
   bool gpu_messages = true;  // from and to a GPU's memory where this MPI takes it
 };

@@ -27,15 +27,13 @@ void add(const float* values, float* sum, std::size_t count) {
 
 }  // namespace
 
-MpiWire::MpiWire(MPI_Comm communicator, std::size_t part, std::vector<int> hosts, bool takes_gpu_memory)
+MpiWire::MpiWire(MPI_Comm communicator, MpiWireSettings settings)
     : messages_(communicator),
       server_(messages_),
       requester_(messages_, server_),
-      part_(part),
-      takes_gpu_memory_(takes_gpu_memory),
-      hosts_(std::move(hosts)),
+      settings_(std::move(settings)),
       compressed_(*this, rank(), size()) {
-  if (!hosts_.empty()) levels_.emplace(hosts_, rank());
+  if (!settings_.hosts.empty()) levels_.emplace(settings_.hosts, rank());
   all_.resize(static_cast<std::size_t>(size()));
   std::iota(all_.begin(), all_.end(), 0);
   slots_.resize(kSlots);
@@ -51,7 +49,8 @@ MpiWire::Team MpiWire::team_of(std::span<const int> ranks) const {
 template <class... Phases>
 void MpiWire::in_segments(Slice values, int parts, Phases... phases) {
   constexpr std::size_t last = sizeof...(Phases) - 1;
-  const std::size_t length = part_ * static_cast<std::size_t>(parts), count = (values.size() + length - 1) / length;
+  const std::size_t length = settings_.part * static_cast<std::size_t>(parts),
+                    count = (values.size() + length - 1) / length;
   const std::size_t lag = std::clamp(kInFlightBytes / (length * sizeof(float)), std::size_t{1}, (kSlots - 1) / last);
   const auto act = [&](std::size_t number, std::size_t phase, auto& start) {
     if (number < phase * lag || number - phase * lag >= count) return;
@@ -210,10 +209,11 @@ std::unique_ptr<Wire> MpiWire::split(int part) {
   EAVE_MPI(MPI_Comm_split(messages_.communicator(), part < 0 ? MPI_UNDEFINED : part, rank(), &split_));
   if (split_ == MPI_COMM_NULL) return nullptr;
   EAVE_MPI(MPI_Comm_set_errhandler(split_, MPI_ERRORS_RETURN));
-  std::vector<int> hosts;
-  for (std::size_t peer = 0; peer < hosts_.size(); ++peer)
-    if (parts[peer] == std::to_string(part)) hosts.push_back(hosts_[peer]);
-  return std::make_unique<MpiWire>(split_, part_, std::move(hosts), takes_gpu_memory_);
+  MpiWireSettings settings = settings_;
+  settings.hosts.clear();
+  for (std::size_t peer = 0; peer < settings_.hosts.size(); ++peer)
+    if (parts[peer] == std::to_string(part)) settings.hosts.push_back(settings_.hosts[peer]);
+  return std::make_unique<MpiWire>(split_, std::move(settings));
 }
 
 // Whoever has come has no request open: past the first exchange of words, the former services have nothing left to do.

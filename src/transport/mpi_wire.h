@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "transport/compressed_sum.h"
@@ -17,6 +18,15 @@
 #include "transport/wire.h"
 
 namespace eave {
+
+struct MpiWireSettings {
+  std::string name = "mpi";  // of the transport
+  // In values. Just below the 64 KiB up to which Open MPI sends over TCP at once. Longer messages, sent both ways, took
+  // twice the time.
+  std::size_t part = 15 * 1024;
+  std::vector<int> hosts = {};    // of each rank, some number of its host; empty: sums have one level
+  bool takes_gpu_memory = false;  // this MPI does, in messages
+};
 
 // Allreduce: reduce-scatter, then all-gather, each by direct messages between all pairs. Rank j adds up the j-th part
 // of all ranks in rank order and sends the sum to all: 2(p−1)/p·M bytes per rank, two message times, and the same bits
@@ -33,21 +43,15 @@ namespace eave {
 // All waiting is one loop: look whether messages have moved, have requests answered that have come, sleep.
 class MpiWire final : public Wire, public ByteExchanger {
  public:
-  // Just below the 64 KiB up to which Open MPI sends over TCP at once. Longer messages, sent both ways, took twice the
-  // time.
-  static constexpr std::size_t kPart = 15 * 1024;
-
-  // `communicator` is lent, has MPI_ERRORS_RETURN set, and is used by nobody else. `part` is in values. `hosts`: of
-  // each rank, some number of its host; empty: sums have one level. `takes_gpu_memory`: this MPI does, in messages.
-  explicit MpiWire(MPI_Comm communicator, std::size_t part = kPart, std::vector<int> hosts = {},
-                   bool takes_gpu_memory = false);
+  // `communicator` is lent, has MPI_ERRORS_RETURN set, and is used by nobody else.
+  explicit MpiWire(MPI_Comm communicator, MpiWireSettings settings = {});
 
   int rank() const override { return messages_.rank(); }
   int size() const override { return messages_.size(); }
-  std::string name() const override { return levels_ ? "mpi" : "mpi-flat"; }
+  std::string name() const override { return settings_.name; }
   // Not where sums take two levels: what goes between devices has one.
   ByteExchanger* exchanger_in(DeviceKind kind) override {
-    const bool reaches = takes_gpu_memory_ && kind == DeviceKind::kCuda;
+    const bool reaches = settings_.takes_gpu_memory && kind == DeviceKind::kCuda;
     return reaches && !(levels_ && levels_->arrange(all_)) ? this : nullptr;
   }
 
@@ -105,9 +109,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   MpiServer server_;
   MpiRequester requester_;
   Patience patience_;
-  const std::size_t part_;
-  const bool takes_gpu_memory_;
-  const std::vector<int> hosts_;
+  const MpiWireSettings settings_;
   MPI_Comm split_ = MPI_COMM_NULL;  // that of this rank's part
   std::optional<SumLevels> levels_;
   std::vector<int> all_;       // ranks

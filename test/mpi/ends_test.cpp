@@ -62,6 +62,12 @@ TEST(MpiJob, whose_ranks_fail_alike_prints_one_message) {
   }
 }
 
+TEST(MpiJob, has_the_name_that_it_was_chosen_by) {
+  for (const std::string name : {"mpi", "mpi-flat", "mpi-staged", "nccl"}) {
+    EXPECT_EQ(job("says-its-name " + name, 2).messages, "eave: it is " + name + "\n");
+  }
+}
+
 TEST(MpiJob, on_cpus_goes_well_by_mpi_and_is_refused_once_by_nccl) {
   EXPECT_EQ(job("computes-on-cpu", 3).code, 0);
   for (int ranks : {1, 3}) {

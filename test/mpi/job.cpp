@@ -124,6 +124,7 @@ const std::map<std::string, std::function<void(Transport&)>> kEndings = {
        if (transport.rank() == 1) throw std::bad_alloc();
        exchange_for_ever(transport);
      }},
+    {"says-its-name", [](Transport& transport) { throw AgreedError(ExitCode::kUsage, "it is " + transport.name()); }},
     {"out-of-step",
      [](Transport& transport) {
        std::vector<float> values(transport.rank() == 0 ? 1000 : 10);

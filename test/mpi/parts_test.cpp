@@ -27,7 +27,7 @@ TEST_F(Parts, of_any_length_give_the_same_sums) {
     MpiWire(communicator_).all_reduce_sum(expected);
     for (std::size_t part : {1, 2, 7, 64, 1000}) {
       std::vector<float> values = numbers(rank_, count);
-      MpiWire(communicator_, part).all_reduce_sum(values);
+      MpiWire(communicator_, {.part = part}).all_reduce_sum(values);
       EXPECT_EQ(values, expected) << count << " values in parts of " << part;
     }
   }
@@ -38,7 +38,7 @@ TEST_F(Parts, of_any_length_are_broadcast_whole) {
     for (std::size_t part : {1, 7, 64, 1000})
       for (int root = 0; root < size_; ++root) {
         std::vector<float> values = numbers(rank_, count);
-        MpiWire(communicator_, part).broadcast(values, root);
+        MpiWire(communicator_, {.part = part}).broadcast(values, root);
         EXPECT_EQ(values, numbers(root, count)) << count << " values in parts of " << part;
       }
 }
@@ -72,8 +72,8 @@ TEST_F(Parts, add_up_within_hosts_and_then_between_them) {
   std::vector<int> all(static_cast<std::size_t>(size_));
   std::iota(all.begin(), all.end(), 0);
   for (const std::vector<int>& hosts : placements(size_))
-    for (std::size_t part : {std::size_t{1}, std::size_t{7}, MpiWire::kPart}) {
-      MpiWire wire(communicator_, part, hosts);
+    for (std::size_t part : {std::size_t{1}, std::size_t{7}, MpiWireSettings{}.part}) {
+      MpiWire wire(communicator_, {.part = part, .hosts = hosts});
       for (std::size_t count : {0, 1, 3, 1000, 10007}) {
         std::vector<float> values = uneven_numbers(rank_, count);
         wire.all_reduce_sum(values);
@@ -85,7 +85,7 @@ TEST_F(Parts, add_up_within_hosts_and_then_between_them) {
 TEST_F(Parts, of_a_group_add_up_within_its_hosts_and_then_between_them) {
   if (size_ < 4) return;
   const std::vector<int> hosts = {1, 0, 1, 0}, three = {0, 2, 3}, two = {1, 3};
-  MpiWire wire(communicator_, 64, hosts);
+  MpiWire wire(communicator_, {.part = 64, .hosts = hosts});
   for (int round = 0; round < 3; ++round)
     for (const std::vector<int>& group : {three, two}) {
       if (std::ranges::find(group, rank_) == group.end()) continue;
