@@ -208,13 +208,17 @@ Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_j
   grid.seeds = static_cast<int>(own.integer("seeds", 1, 1000));
   grid.settings = of_train;
   std::vector<std::string> rates = own.has("lr") ? list_of(own, "lr") : std::vector<std::string>{""};
+  const bool is_by_bytes = own.has("budget") && own.text("budget").starts_with("bytes");
   for (const int ranks : ranks_in(own, ranks_of_job)) {
+    if (ranks == 1 && is_by_bytes) continue;  // it sends none
     for (const std::string& batch : list_of(own, "batch")) {
       if (ranks == 1) {
         grid.groups.push_back({{"none", {}}, 1, batch, rates});
         continue;
       }
       for (Method method : methods_in(own)) {
+        if (is_by_bytes && method.communicator == "none")
+          refuse_option(own, "budget", "would never end with the communicator none, which sends nothing");
         const std::string rate = take_rate(method);
         grid.groups.push_back({method, ranks, batch, rate.empty() ? rates : std::vector<std::string>{rate}});
       }

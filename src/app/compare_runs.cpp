@@ -91,9 +91,12 @@ OptionValues CompareRuns::parse(const Cell& cell, const std::vector<std::string>
   try {
     return line_.parse(words, environment_);
   } catch (const Error& error) {
-    throw Error(error.code(), cell.label + ": " + error.what() +
-                                  ". Options that not all methods have stand behind theirs: --communicators "
-                                  "easgd:tau=10");
+    const std::string what = error.what();
+    const bool is_of_others = what.find("has no effect with") != std::string::npos;
+    throw Error(error.code(), cell.label + ": " + what +
+                                  (is_of_others ? ". What not all methods have stands behind theirs: --communicators "
+                                                  "easgd:tau=10"
+                                                : ""));
   }
 }
 

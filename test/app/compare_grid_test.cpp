@@ -1,0 +1,130 @@
+#include "app/compare_grid.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "app/compare_runs.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+const char* const kNoEnvironment[] = {nullptr};
+
+Grid grid_of(const std::vector<std::string>& words, int ranks) {
+  CommandLine line("usage");
+  line.add_group("What is compared", compare_options());
+  const ComparedWords parted = part_words(words);
+  return read_grid(line.parse(parted.own, kNoEnvironment), parted.of_train, ranks);
+}
+
+std::vector<std::string> labels_of(const Grid& grid) {
+  std::vector<std::string> labels;
+  for (const RunGroup& group : grid.groups) labels.push_back(group.label());
+  return labels;
+}
+
+bool has(const std::vector<std::string>& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+TEST(Grid, holds_one_rank_and_allreduce_whatever_is_compared) {
+  const Grid grid = grid_of({"--communicators", "easgd:tau=10:alpha=0.1", "--ranks", "2,4"}, 4);
+  EXPECT_EQ(labels_of(grid),
+            (std::vector<std::string>{"one rank, batch 32", "allreduce, 2 ranks, batch 32",
+                                      "easgd tau=10 alpha=0.1, 2 ranks, batch 32", "allreduce, 4 ranks, batch 32",
+                                      "easgd tau=10 alpha=0.1, 4 ranks, batch 32"}));
+  EXPECT_EQ(grid.count(), 15u);
+}
+
+TEST(Grid, names_each_method_once_and_takes_all_ranks_where_none_are_given) {
+  const Grid grid = grid_of({"--communicators=easgd,allreduce", "--batch=32,128", "--seeds=1"}, 3);
+  EXPECT_EQ(grid.groups.size(), 2 * 3u);
+  EXPECT_EQ(grid.groups.back().ranks, 3);
+}
+
+TEST(Grid, tunes_each_method_with_the_first_seed_and_repeats_the_best_rate) {
+  const Grid grid =
+      grid_of({"--communicators", "allreduce,easgd,easgd:tau=4:lr=0.5", "--lr", "0.1,0.2", "--seeds", "3"}, 2);
+  ASSERT_EQ(grid.groups.size(), 4u);
+  EXPECT_EQ(grid.groups[3].rates, std::vector<std::string>{"0.5"});
+  const std::vector<Cell> first = grid.first_cells();
+  EXPECT_EQ(first.size(), 7u);
+  EXPECT_TRUE(std::ranges::all_of(first, [](const Cell& cell) { return cell.seed == 1; }));
+  const std::string best = "0.2";
+  const std::vector<Cell> further = grid.further_cells({&best, nullptr, &best, &grid.groups[3].rates[0]});
+  ASSERT_EQ(further.size(), 6u);
+  EXPECT_EQ(further[0].seed, 2);
+  EXPECT_EQ(further[2].rate, "0.5");
+  EXPECT_EQ(further[3].seed, 3) << "seed by seed";
+  EXPECT_EQ(grid.count(), 7 + 4 * 2u);
+  EXPECT_TRUE(has(grid.words_of(first[0]), "--validation-share=0.1"));
+}
+
+TEST(Grid, gives_every_cell_a_name_of_its_own_that_is_safe_for_a_directory) {
+  const Grid grid = grid_of({"--communicators", "easgd:tau=10,easgd:tau=1,gossip:tau=1", "--ranks", "1,2", "--batch",
+                             "8,16", "--lr", "0.1,1e-3"},
+                            2);
+  std::set<std::string> names;
+  for (const Cell& cell : grid.first_cells()) {
+    EXPECT_TRUE(names.insert(cell.name).second) << cell.name;
+    EXPECT_EQ(cell.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-"), std::string::npos) << cell.name;
+  }
+}
+
+TEST(Grid, tells_runs_of_the_same_seed_the_same_but_for_the_method) {
+  const Grid grid = grid_of({"--communicators", "easgd:tau=10", "--model", "lenet", "--flip", "--slow-rank=1:4x",
+                             "--transport", "threads", "--seeds", "1", "--budget", "samples=1000"},
+                            2);
+  const std::vector<std::string> one = grid.words_of(grid.first_cells()[0]), sum = grid.words_of(grid.first_cells()[1]);
+  for (const auto& words : {one, sum}) {
+    for (const char* word : {"--model=lenet", "--flip=on", "--batch=32", "--seed=1", "--max-samples=1000"})
+      EXPECT_TRUE(has(words, word)) << word;
+  }
+  EXPECT_TRUE(has(one, "--communicator=none"));
+  EXPECT_TRUE(has(one, "--ranks=1"));
+  EXPECT_FALSE(has(one, "--slow-rank=1:4x")) << "one rank has nobody to wait for it";
+  EXPECT_TRUE(has(sum, "--slow-rank=1:4x"));
+  EXPECT_TRUE(has(sum, "--ranks=2"));
+}
+
+TEST(Grid, refuses_what_makes_no_comparison) {
+  const std::vector<std::vector<std::string>> wrong = {{"--ranks", "2,4"},
+                                                       {"--ranks", "0"},
+                                                       {"--ranks", "2,2"},
+                                                       {"--communicators", "easgd:tau"},
+                                                       {"--communicators", "easgd,,none"},
+                                                       {"--communicators", "easgd:seed=2"},
+                                                       {"--communicators", "easgd,easgd"},
+                                                       {"--seed", "3"},
+                                                       {"--run-dir", "x"},
+                                                       {"--seeds", "0"},
+                                                       {"--budget", "hours=3"},
+                                                       {"--budget", "epochs="},
+                                                       {"--budget", "epochs=3", "--epochs", "2"},
+                                                       {"--budget", "time=3s", "--lr-schedule", "cosine"},
+                                                       {"--budget", "bytes=1GB", "--communicators", "none"},
+                                                       {"stray"}};
+  for (const auto& words : wrong) EXPECT_THROW(grid_of(words, 2), Error) << words.front() << " " << words.back();
+}
+
+TEST(Grid, of_equal_bytes_has_no_rank_by_itself) {
+  const Grid grid = grid_of({"--budget", "bytes=1GB", "--ranks", "1,2"}, 2);
+  EXPECT_EQ(labels_of(grid), (std::vector<std::string>{"allreduce, 2 ranks, batch 32", "easgd, 2 ranks, batch 32"}));
+}
+
+TEST(SideBySide, are_blocks_of_ranks_that_share_no_host) {
+  EXPECT_EQ(blocks_side_by_side({"a", "a", "a", "a"}, 2), 1);
+  EXPECT_EQ(blocks_side_by_side({"a", "a", "b", "b"}, 2), 2);
+  EXPECT_EQ(blocks_side_by_side({"a", "a", "b", "b"}, 1), 1) << "the second rank is on the first one's host";
+  EXPECT_EQ(blocks_side_by_side({"a", "b", "c", "d"}, 1), 4);
+  EXPECT_EQ(blocks_side_by_side({"a", "b", "c", "d"}, 3), 1);
+  EXPECT_EQ(blocks_side_by_side({"a", "b", "c", "d"}, 4), 1);
+  EXPECT_EQ(blocks_side_by_side({"a", "b", "a", "b"}, 2), 1);
+  EXPECT_EQ(blocks_side_by_side({"a", "a", "b", "c"}, 2), 1) << "hosts shared otherwise";
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,145 @@
+// eave compare, from a grid of runs to what they leave.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Small and quick.
+const std::string kOfEachRun =
+    "--data synthetic --synthetic-samples 97 --synthetic-test-samples 23 --synthetic-size 8 --epochs 1 "
+    "--model \"conv2d 4 3x3 pad 1; relu; max_pool 2; flatten; dense 16; relu; dense classes\" ";
+
+std::string grid(const std::string& more) {
+  return "compare --communicators easgd:tau=2 --output all --batch 8 " + kOfEachRun + more;
+}
+
+nlohmann::json summary_of(const Place& place, const std::string& name) {
+  return nlohmann::json::parse(place.read("all/" + name + "/summary.json"));
+}
+
+TEST(Compare, leaves_a_run_directory_for_each_cell) {
+  for (const int ranks : {0, 4}) {
+    if (ranks > 0 && !has_mpirun()) continue;
+    const Place place;
+    const Ended ended = place.eave(grid("--ranks 2,4 --seeds 2 ") + (ranks == 0 ? "--transport threads" : ""), {ranks});
+    ASSERT_EQ(ended.code, 0) << ended.errors;
+    for (const std::string seed : {"1", "2"}) {
+      EXPECT_EQ(summary_of(place, "one-rank-p1-b8-seed" + seed).at("ranks"), 1);
+      for (const int p : {2, 4}) {
+        const std::string rest = "-p" + std::to_string(p) + "-b8-seed" + seed;
+        EXPECT_EQ(summary_of(place, "allreduce" + rest).at("ranks"), p);
+        EXPECT_EQ(summary_of(place, "easgd-tau-2" + rest).at("communicator"), "easgd");
+      }
+    }
+    EXPECT_NE(ended.output.find("10 of 10"), std::string::npos) << ended.output;
+  }
+}
+
+// A cell is the run that train makes of the same options.
+TEST(Compare, trains_as_train_does) {
+  const Place place;
+  ASSERT_EQ(place.eave(grid("--ranks 2 --seeds 1 --transport threads")).code, 0);
+  const std::string words = "train --transport threads --ranks 2 --communicator easgd --tau 2 --batch 8 --seed 1 " +
+                            kOfEachRun + "--run-dir alone --progress off";
+  const Ended alone = place.eave(words);
+  ASSERT_EQ(alone.code, 0) << alone.errors;
+  EXPECT_EQ(place.read("alone/model.safetensors"), place.read("all/easgd-tau-2-p2-b8-seed1/model.safetensors"));
+}
+
+TEST(Compare, takes_the_rate_with_the_best_validation_accuracy_for_the_other_seeds) {
+  const Place place;
+  const Ended ended = place.eave(grid("--ranks 2 --seeds 2 --epochs 3 --lr 0.001,0.1,0.01 --transport threads"));
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  for (const std::string who : {"one-rank-p1", "allreduce-p2", "easgd-tau-2-p2"}) {
+    std::string best;
+    double most = -1;
+    for (const std::string rate : {"0.001", "0.1", "0.01"}) {
+      const double accuracy =
+          summary_of(place, who + "-b8-lr" + rate + "-seed1")["evaluation"]["validation"]["accuracy"];
+      if (accuracy > most) best = rate;
+      most = std::max(most, accuracy);
+    }
+    for (const std::string rate : {"0.001", "0.1", "0.01"}) {
+      EXPECT_EQ(fs::exists(place.path() / "all" / (who + "-b8-lr" + rate + "-seed2")), rate == best)
+          << who << ", rate " << rate << ", best " << best;
+    }
+  }
+}
+
+TEST(Compare, tells_of_a_run_that_diverges_and_goes_on) {
+  const Place place;
+  const std::string words = grid(
+      "--ranks 2 --seeds 2 --epochs 10 --evaluate-every 2 --transport threads --lr 100000,0.01 "
+      "--model \"flatten; dense 16; dense classes\"");
+  const Ended ended = place.eave(words);
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  for (const std::string who : {"one-rank-p1", "allreduce-p2", "easgd-tau-2-p2"}) {
+    const std::string metrics = place.read("all/" + who + "-b8-lr100000-seed1/metrics.jsonl");
+    EXPECT_NE(metrics.find("\"type\":\"failure\",\"code\":76"), std::string::npos) << metrics;
+    EXPECT_TRUE(fs::exists(place.path() / "all" / (who + "-b8-lr0.01-seed2"))) << who;
+  }
+  EXPECT_NE(ended.output.find("diverged"), std::string::npos) << ended.output;
+  const Ended again = place.eave(words);
+  EXPECT_NE(again.output.find("6 of 6 runs were done before"), std::string::npos) << again.output;
+}
+
+TEST(Compare, goes_on_where_it_was_interrupted) {
+  const Place place;
+  const std::string words = grid("--ranks 2 --seeds 2 --transport threads");
+  ASSERT_EQ(place.eave(words).code, 0);
+  const std::string kept = place.read("all/allreduce-p2-b8-seed1/summary.json");
+  fs::remove(place.path() / "all/easgd-tau-2-p2-b8-seed2/summary.json");
+  const Ended again = place.eave(words);
+  ASSERT_EQ(again.code, 0) << again.errors;
+  EXPECT_EQ(place.read("all/allreduce-p2-b8-seed1/summary.json"), kept) << "with its times";
+  EXPECT_TRUE(fs::exists(place.path() / "all/easgd-tau-2-p2-b8-seed2/summary.json"));
+  EXPECT_NE(again.output.find("2 of 3 runs were done before"), std::string::npos) << again.output;
+  const Ended other = place.eave(words + " --momentum 0.5");
+  EXPECT_EQ(other.code, 78);
+  EXPECT_TRUE(other.says("--momentum")) << other.errors;
+  EXPECT_TRUE(other.says("another directory")) << other.errors;
+}
+
+TEST(Compare, in_parts_makes_the_same_runs) {
+  const Place place;
+  for (const char* part : {"1/2", "2/2"})
+    ASSERT_EQ(place.eave(grid("--ranks 2 --seeds 1 --transport threads --part ") + part).code, 0);
+  for (const std::string who : {"one-rank-p1", "allreduce-p2", "easgd-tau-2-p2"})
+    EXPECT_TRUE(fs::exists(place.path() / "all" / (who + "-b8-seed1") / "summary.json")) << who;
+}
+
+TEST(Compare, of_a_dry_run_tells_each_group_and_writes_nothing) {
+  const Place place;
+  const Ended ended = place.eave(grid("--ranks 2 --seeds 2 --dry-run --transport threads"));
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_NE(ended.output.find("easgd tau=2, 2 ranks, batch 8"), std::string::npos) << ended.output;
+  EXPECT_NE(ended.output.find("6 runs, about"), std::string::npos) << ended.output;
+  EXPECT_FALSE(fs::exists(place.path() / "all"));
+}
+
+TEST(Compare, refuses_wrong_options_before_the_first_run) {
+  const Place place;
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"--tau 10 --transport threads", "--communicators easgd:tau=10"},
+      {"--ranks 8", "mpirun -np 8"},
+      {"--modle lenet --transport threads", "did you mean --model"},
+      {"--communicators easgt --transport threads", "easgt"}};
+  for (const auto& [words, text] : cases) {
+    const Ended ended = place.eave(grid(words));
+    EXPECT_EQ(ended.code, 64) << ended.errors;
+    EXPECT_TRUE(ended.says(text)) << ended.errors;
+    EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
+    EXPECT_FALSE(fs::exists(place.path() / "all"));
+  }
+}
+
+}  // namespace
+}  // namespace eave
