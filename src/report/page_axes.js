@@ -1,0 +1,84 @@
+// The frame of a chart: size, axes, grid, labels at the ends of lines.
+
+let chartCount = 0;
+
+// An empty chart in `box`. right: pixels kept for labels. Gives svg, area {left, right, top, bottom}, width.
+function startChart(box, label, size) {
+  box.replaceChildren();
+  const width = Math.max(280, Math.round(size.width || box.clientWidth || 720));
+  const height = size.height;
+  const svg = shape("svg", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label, tabindex: 0});
+  box.append(svg);
+  const area = {left: size.left, right: width - size.right, top: size.top || 14, bottom: height - (size.bottom || 40)};
+  return {box, svg, area, width, height, id: `chart${++chartCount}`};
+}
+
+function sayWhyEmpty(box, why) { box.replaceChildren(element("p", {class: "nothing"}, why)); }
+
+function drawXAxis(chart, scale, title) {
+  const {svg, area} = chart;
+  for (const tick of scale.ticks) {
+    const x = scale.at(tick.value);
+    svg.append(shape("line", {class: "grid", x1: x, x2: x, y1: area.top, y2: area.bottom}),
+      shape("text", {class: "tick", x, y: area.bottom + 15, "text-anchor": "middle"}, tick.text));
+  }
+  svg.append(shape("line", {class: "axis", x1: area.left, x2: area.right, y1: area.bottom, y2: area.bottom}),
+    shape("text", {class: "axis-title", x: (area.left + area.right) / 2, y: area.bottom + 33, "text-anchor": "middle"}, title));
+}
+
+function drawYAxis(chart, scale) {
+  const {svg, area} = chart;
+  for (const tick of scale.ticks) {
+    const y = scale.at(tick.value);
+    svg.append(shape("line", {class: "grid", x1: area.left, x2: area.right, y1: y, y2: y}),
+      shape("text", {class: "tick", x: area.left - 6, y: y + 4, "text-anchor": "end"}, tick.text));
+  }
+}
+
+// A group in which nothing shows outside the axes.
+function clippedGroup(chart) {
+  const {svg, area, id} = chart;
+  svg.append(shape("clipPath", {id: `${id}-area`},
+    shape("rect", {x: area.left, y: area.top, width: area.right - area.left, height: area.bottom - area.top})));
+  const group = shape("g", {"clip-path": `url(#${id}-area)`});
+  svg.append(group);
+  return group;
+}
+
+// Moves labels, in order of height, until they stand at least `gap` apart between top and bottom.
+function spreadLabels(labels, gap, top, bottom) {
+  labels.sort((a, b) => a.y - b.y);
+  let free = top;
+  for (const label of labels) {
+    label.place = Math.max(label.y, free);
+    free = label.place + gap;
+  }
+  free = bottom;
+  for (const label of [...labels].reverse()) {
+    label.place = Math.min(label.place, free);
+    free = label.place - gap;
+  }
+}
+
+// Names beside the right edge, each with a thin line to where its curve ends. ends: [{x, y, name, look}].
+// None where there is no room for all: the legend says the same.
+function drawEndLabels(chart, ends) {
+  const {svg, area, width} = chart;
+  const gap = 15;
+  if (ends.length === 0 || ends.length * gap > area.bottom - area.top + gap) return;
+  spreadLabels(ends, gap, area.top, area.bottom);
+  const from = area.right + 14;
+  for (const end of ends) {
+    const line = `M${end.x + 4} ${end.y}L${Math.max(area.right, end.x + 4)} ${end.y}L${from - 3} ${end.place}`;
+    svg.append(shape("path", {class: "leader", d: line}), drawMarker(end.look, from + 3, end.place, 3.4),
+      shape("text", {class: "end-label", x: from + 11, y: end.place + 4}, shape("title", {}, end.name),
+        shortText(end.name, width - from - 11)));
+  }
+}
+
+// Room for those names: none on a narrow page.
+function labelRoom(names, width) {
+  if (width < 560) return 14;
+  const longest = Math.max(0, ...names.map((name) => name.length));
+  return Math.min(30 + longest * 6.4, width * 0.28);
+}

@@ -1,0 +1,97 @@
+// Elements of the page. What comes from the data enters as text or as the value of a harmless attribute, never as HTML.
+
+function element(name, attributes, ...children) {
+  return fillElement(document.createElement(name), attributes, children);
+}
+
+function shape(name, attributes, ...children) {
+  return fillElement(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+}
+
+// A function among the attributes listens to the event of that name.
+function fillElement(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (typeof value === "function") {
+      node.addEventListener(name, value);
+    } else if (value !== undefined && value !== null && value !== false) {
+      node.setAttribute(name, value === true ? "" : value);
+    }
+  }
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+// Buttons of which one is pressed. options: [[value, text], …].
+function buttonGroup(label, options, current, choose) {
+  const buttons = options.map(([value, text]) =>
+    element("button", {type: "button", "aria-pressed": String(value === current), click: () => press(value)}, text));
+  function press(value) {
+    buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(options[i][0] === value)));
+    choose(value);
+  }
+  return element("span", {class: "control", role: "group", "aria-label": label},
+    element("span", {class: "control-label", "aria-hidden": "true"}, label), element("span", {class: "buttons"}, buttons));
+}
+
+function selection(label, options, current, choose) {
+  const list = element("select", {change: () => choose(options[list.selectedIndex][0])},
+    options.map(([value, text]) => element("option", {selected: value === current}, text)));
+  return element("label", {class: "control"}, element("span", {class: "control-label"}, label), list);
+}
+
+function checkBox(label, current, choose) {
+  const box = element("input", {type: "checkbox", checked: current, change: () => choose(box.checked)});
+  return element("label", {class: "control"}, box, label);
+}
+
+const kColors = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+const kDashes = ["", "8 3", "2 2.5", "9 3 2 3", "5 2.5", "12 3 2 3 2 3", "1.5 4", "14 4"];
+const kMarkers = ["circle", "square", "triangle", "diamond", "reversed", "star", "pentagon", "bow"];
+
+// The n-th of 280 looks; each of the first seven differs from the others in colour, dashes and marker.
+function lookOf(index) {
+  return {
+    color: kColors[index % kColors.length],
+    dash: kDashes[(index + Math.floor(index / kColors.length)) % kDashes.length],
+    marker: kMarkers[(index + Math.floor(index / kColors.length)) % kMarkers.length],
+  };
+}
+
+// Corners as [angle in eighths of a turn from the top, distance from the middle].
+const kCorners = {
+  square: [[1, 1.2], [3, 1.2], [5, 1.2], [7, 1.2]],
+  diamond: [[0, 1.35], [2, 1.1], [4, 1.35], [6, 1.1]],
+  triangle: [[0, 1.4], [2.8, 1.3], [5.2, 1.3]],
+  reversed: [[4, 1.4], [6.8, 1.3], [1.2, 1.3]],
+  star: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => [i * 0.8, i % 2 ? 0.6 : 1.5]),
+  pentagon: [0, 1, 2, 3, 4].map((i) => [i * 1.6, 1.25]),
+  bow: [[1, 1.4], [3, 1.4], [7, 1.4], [5, 1.4]],
+};
+
+function markerPath(marker, x, y, radius) {
+  if (marker === "circle") {
+    return `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${2 * radius} 0a${radius} ${radius} 0 1 0 ${-2 * radius} 0z`;
+  }
+  const points = kCorners[marker].map(([eighths, distance]) => {
+    const angle = eighths * Math.PI / 4;
+    return `${(x + Math.sin(angle) * distance * radius).toFixed(1)} ${(y - Math.cos(angle) * distance * radius).toFixed(1)}`;
+  });
+  return `M${points.join("L")}z`;
+}
+
+function drawMarker(look, x, y, radius) {
+  return shape("path", {class: "marker", d: markerPath(look.marker, x, y, radius), fill: look.color});
+}
+
+// Line and marker as they look in the charts.
+function swatch(look) {
+  return shape("svg", {class: "swatch", width: 30, height: 12, "aria-hidden": "true"},
+    shape("line", {x1: 0, y1: 6, x2: 30, y2: 6, stroke: look.color, "stroke-width": 2, "stroke-dasharray": look.dash || null}),
+    drawMarker(look, 15, 6, 3.6));
+}
+
+// Text that fits in `width` pixels; the whole of it appears on hovering.
+function shortText(text, width) {
+  const most = Math.max(4, Math.floor(width / 6.4));
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+}

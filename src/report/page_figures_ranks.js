@@ -1,0 +1,83 @@
+// Figures over the number of ranks.
+
+// One series per visible family; property names the interval of a variant.
+function rankSeries(view, property) {
+  const families = view.families.map((family) => ({family, variants: family.variants.filter((variant) => passesButRanks(view, variant) && variant[property])}))
+    .filter(({family, variants}) => variants.length > 0 && !view.hidden.has(family.key));
+  return families.map(({family, variants}, i) => ({
+    name: familyName(view, family), look: family.look, bars: true,
+    points: variants.map((variant) => ({x: variant.ranks * 2 ** (0.035 * (i - (families.length - 1) / 2)), y: variant[property].mean,
+      low: variant[property].low, high: variant[property].high})),
+  }));
+}
+
+function rankCounts(view) { return distinct(view.variants.filter((variant) => passesButRanks(view, variant)).map((variant) => variant.ranks)).sort(byNumber); }
+
+function ranksAxis(counts) {
+  return {quantity: "ranks", low: counts[0] / 1.25, high: counts[counts.length - 1] * 1.25, log: true, ticks: counts};
+}
+
+// Why there is nothing to draw over the number of ranks, or null.
+function lackOfRanks(view, series, what) {
+  const counts = rankCounts(view);
+  if (counts.length < 2) return `All runs have ${ranksText(counts[0] || 0)}: this figure needs runs with several numbers of ranks.`;
+  return series.length === 0 ? what : null;
+}
+
+function makeRanksFigure(view) {
+  const state = {property: "accuracy"};
+  const hasValidation = view.variants.some((variant) => variant.validation);
+  const controls = hasValidation ? [stateButtons(view, state, "property", "Accuracy on", [["accuracy", "test set"], ["validation", "validation split"]])] : [];
+  return makeFigure(view, "Accuracy and number of ranks", controls, (box) => drawAccuracyOverRanks(view, state, box));
+}
+
+function drawAccuracyOverRanks(view, state, box) {
+  const series = rankSeries(view, state.property);
+  const subject = `${state.property === "accuracy" ? "Test" : "Validation"} accuracy against the number of ranks`;
+  const lack = lackOfRanks(view, series, "No visible variant has this accuracy.");
+  if (lack) {
+    sayWhyEmpty(box, lack);
+    return {caption: `${subject}.`};
+  }
+  const y = {quantity: "accuracy", ...padded(intervalExtent(series), 0.08)};
+  y.low = Math.max(0, y.low);
+  y.high = Math.min(y.high, 1);
+  const lines = series.filter((one) => one.points.length === 1).map((one) => ({y: one.points[0].y, text: ""}));
+  drawLineChart(box, {label: `${subject}. ${endsText(series, "accuracy")}`, x: ranksAxis(rankCounts(view)), y, xTitle: "ranks", series, lines, height: 300});
+  return {caption: `${subject}${batchText(view)}; whiskers: 95 % interval over seeds, cut at the edge where it is wider than the chart.`};
+}
+
+function makeSpeedFigure(view) {
+  return makeFigure(view, "Speed-up and efficiency", [], (box) => drawSpeed(view, box));
+}
+
+function drawSpeed(view, box) {
+  const speedup = rankSeries(view, "speedup"), efficiency = rankSeries(view, "efficiency");
+  const caption = "Samples per second against those of one rank with the same batch per rank: how many times as many, and that divided by the number of ranks";
+  const lack = lackOfRanks(view, speedup, "Speed-up needs a run of one rank with the same batch per rank: there is none.");
+  if (lack) {
+    sayWhyEmpty(box, lack);
+    return {caption: `${caption}.`};
+  }
+  const left = element("div", {class: "chart half"}), right = element("div", {class: "chart half"});
+  box.replaceChildren(element("div", {class: "halves"}, left, right));
+  drawSpeedup(left, speedup, ranksAxis(rankCounts(view)));
+  drawEfficiency(right, efficiency, ranksAxis(rankCounts(view)));
+  return {caption: `${caption}${batchText(view)}. Grey: ideal.`};
+}
+
+function drawSpeedup(box, series, x) {
+  const range = intervalExtent(series);
+  const most = x.ticks[x.ticks.length - 1];
+  const y = {quantity: "speedup", low: Math.min(1, range.low) / 1.25, high: Math.max(most, range.high) * 1.25, log: true};
+  const ideal = {points: [{x: x.low, y: x.low}, {x: most, y: most}], text: "ideal"};
+  drawLineChart(box, {label: `Speed-up against ranks. ${endsText(series, "speedup")}`, x, y, xTitle: "ranks", series, lines: [ideal], height: 290, noLabels: true});
+}
+
+function drawEfficiency(box, series, x) {
+  const range = intervalExtent(series);
+  if (!range) return sayWhyEmpty(box, "No efficiency is known.");
+  const y = {quantity: "efficiency", low: 0, high: Math.max(1.1, range.high * 1.05)};
+  return drawLineChart(box, {label: `Efficiency against ranks. ${endsText(series, "efficiency")}`, x, y, xTitle: "ranks", series, lines: [{y: 1, text: "ideal"}],
+    height: 290});
+}

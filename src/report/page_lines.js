@@ -1,0 +1,123 @@
+// Line charts.
+
+// plot: {label, x: axis, y: axis, xTitle, series, lines, height, noLabels}
+//   axis: {quantity, low, high, log, ticks}
+//   series: [{name, look, width, points: [{x, y, low, high}], bars, singles: [{points, failed}]}] - bars: intervals as whiskers, not as a band
+//   lines: [{y, text}] or [{points, text}] for reference
+function drawLineChart(box, plot) {
+  const wide = box.clientWidth || 720;
+  const labelled = plot.noLabels ? [] : plot.series.filter((one) => one.points.length > 0);
+  const chart = startChart(box, plot.label, {height: plot.height, left: 58, right: labelRoom(labelled.map((one) => one.name), wide)});
+  const {area} = chart;
+  const x = makeScale(plot.x, area.left, area.right, Math.max(3, Math.round((area.right - area.left) / 90)));
+  const y = makeScale(plot.y, area.bottom, area.top, Math.max(3, Math.round((area.bottom - area.top) / 48)));
+  drawYAxis(chart, y);
+  drawXAxis(chart, x, plot.xTitle);
+  const group = clippedGroup(chart);
+  for (const one of plot.series) fillElement(group, {}, drawBand(one, x, y));
+  for (const line of plot.lines || []) drawReference(chart, group, line, x, y);
+  for (const one of plot.series) fillElement(group, {}, drawSingles(one, x, y));
+  plot.series.forEach((one, i) => fillElement(group, {}, drawSeries(one, x, y, i)));
+  if (wide >= 560) drawEndLabels(chart, labelled.map((one) => endOf(one, x, y, area)).filter((end) => end));
+  addReadings(chart, plot, x, y);
+}
+
+function pathOf(points, x, y) {
+  return points.map((point, i) => `${i ? "L" : "M"}${x.at(point.x).toFixed(1)} ${y.at(point.y).toFixed(1)}`).join("");
+}
+
+// On a logarithmic axis what is not above zero has no place.
+function drawable(points, x, y) {
+  return points.filter((point) => isNumber(x.at(point.x)) && isNumber(y.at(point.y)));
+}
+
+function drawBand(one, x, y) {
+  const points = one.points.filter((point) => isNumber(x.at(point.x)) && isNumber(point.low) && isNumber(point.high));
+  const low = (point) => isNumber(y.at(point.low)) ? point.low : y.low;
+  if (one.bars) return points.map((point) => drawWhisker(one.look.color, x.at(point.x), y.at(low(point)), y.at(point.high)));
+  if (points.length < 2) return [];
+  const upper = pathOf(points.map((point) => ({x: point.x, y: point.high})), x, y);
+  const lower = pathOf(points.map((point) => ({x: point.x, y: low(point)})).reverse(), x, y);
+  return [shape("path", {class: "band", d: `${upper}L${lower.slice(1)}z`, fill: one.look.color})];
+}
+
+function drawWhisker(color, x, top, bottom) {
+  return shape("path", {class: "whisker", stroke: color, d: `M${x} ${top}V${bottom}M${x - 4} ${top}h8M${x - 4} ${bottom}h8`});
+}
+
+function drawSingles(one, x, y) {
+  return (one.singles || []).map(({points, failed}) => {
+    const seen = drawable(points, x, y);
+    if (seen.length === 0) return [];
+    const last = seen[seen.length - 1];
+    return [shape("path", {class: "single", d: pathOf(seen, x, y), stroke: one.look.color, "stroke-dasharray": one.look.dash || null}),
+      failed ? drawCross(x.at(last.x), Math.max(y.at(y.high) + 5, Math.min(y.at(y.low) - 5, y.at(last.y))), failed) : null];
+  });
+}
+
+function drawCross(x, y, why) {
+  return shape("path", {class: "cross", d: `M${x - 4} ${y - 4}l8 8m0 -8l-8 8`}, shape("title", {}, why));
+}
+
+// The line, with markers some 60 pixels apart that begin elsewhere in each series.
+function drawSeries(one, x, y, index) {
+  const points = drawable(one.points, x, y);
+  const parts = [];
+  if (points.length > 1) {
+    parts.push(shape("path", {class: "line", d: pathOf(points, x, y), stroke: one.look.color, "stroke-width": one.width || 2,
+      "stroke-dasharray": one.look.dash || null}));
+  }
+  let next = points.length <= 12 ? -Infinity : x.at(points[0].x) + (index % 5) * 12;
+  points.forEach((point, i) => {
+    const place = x.at(point.x);
+    if (place < next && i < points.length - 1) return;
+    parts.push(drawMarker(one.look, place, y.at(point.y), 3.6));
+    if (points.length > 12) next = place + 60;
+  });
+  return parts;
+}
+
+function drawReference(chart, group, line, x, y) {
+  const points = line.points || [{x: x.low, y: line.y}, {x: x.high, y: line.y}];
+  group.append(shape("path", {class: "reference", d: pathOf(points, x, y)}));
+  const end = line.points ? points[points.length - 1] : points[0];
+  const place = line.points ? Math.min(x.at(end.x), chart.area.right) - 6 : chart.area.left + 6;
+  const height = Math.max(chart.area.top + 10, y.at(line.points ? line.points[line.points.length - 1].y : line.y) - 5);
+  if (y.at(line.points ? end.y : line.y) > chart.area.bottom + 1) return;
+  chart.svg.append(shape("text", {class: "reference-label", x: place, y: height, "text-anchor": line.points ? "end" : "start"}, line.text));
+}
+
+function endOf(one, x, y, area) {
+  const points = drawable(one.points, x, y);
+  if (points.length === 0) return null;
+  const last = points[points.length - 1];
+  const height = Math.max(area.top, Math.min(area.bottom, y.at(last.y)));
+  return {x: Math.min(x.at(last.x), area.right), y: height, name: one.name, look: one.look};
+}
+
+// Smallest and largest of the points; null where there are none.
+function extent(series, property) {
+  let low = Infinity, high = -Infinity;
+  for (const one of series) {
+    for (const point of one.points) {
+      if (!isNumber(point[property])) continue;
+      low = Math.min(low, point[property]);
+      high = Math.max(high, point[property]);
+    }
+  }
+  return low <= high ? {low, high} : null;
+}
+
+// The means, and of their intervals as much as leaves the means apart: two seeds say so little that theirs may be 50 times as wide.
+function intervalExtent(series) {
+  const means = extent(series, "y");
+  if (!means) return null;
+  const room = Math.max(means.high - means.low, Math.abs(means.high) * 0.01);
+  const lows = extent(series, "low") || means, highs = extent(series, "high") || means;
+  return {low: Math.max(means.low - room, Math.min(means.low, lows.low)), high: Math.min(means.high + room, Math.max(means.high, highs.high))};
+}
+
+function padded(range, part) {
+  const pad = (range.high - range.low) * part || Math.abs(range.high) * part || part;
+  return {low: range.low - pad, high: range.high + pad};
+}

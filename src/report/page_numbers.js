@@ -1,0 +1,112 @@
+// Numbers as text, scales and their ticks.
+
+// units: [size, name], ascending. digits: decimals of a value that stands alone; otherwise four significant figures.
+const kQuantities = {
+  seconds: {name: "wall time", units: [[1, " s"], [60, " min"], [3600, " h"]]},
+  step: {name: "steps", units: [[1, ""], [1e3, "k"], [1e6, "M"]]},
+  epoch: {name: "epochs", units: [[1, ""]]},
+  bytes: {name: "bytes sent by a rank", units: [[1, " B"], [1e3, " kB"], [1e6, " MB"], [1e9, " GB"], [1e12, " TB"]]},
+  samples: {name: "samples", units: [[1, ""], [1e3, "k"], [1e6, "M"], [1e9, "G"]]},
+  rate: {name: "samples/s", units: [[1, " /s"], [1e3, "k/s"], [1e6, "M/s"]]},
+  accuracy: {name: "accuracy", units: [[0.01, " %"]], digits: 2},
+  share: {name: "share of time", units: [[0.01, " %"]], digits: 1},
+  efficiency: {name: "efficiency", units: [[0.01, " %"]], digits: 0},
+  speedup: {name: "speed-up", units: [[1, "×"]], digits: 2},
+  loss: {name: "loss", units: [[1, ""]]},
+  distance: {name: "consensus distance", units: [[1, ""]]},
+  ranks: {name: "ranks", units: [[1, ""]]},
+};
+
+// The largest unit of which `largest` is at least two; [size, name].
+function unitOf(quantity, largest) {
+  const units = kQuantities[quantity].units;
+  return units.filter(([size]) => Math.abs(largest) >= 2 * size).pop() || units[0];
+}
+
+function digitsOf(value) {
+  const magnitude = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
+  return Math.min(6, Math.max(0, 3 - magnitude));
+}
+
+function isNumber(value) { return typeof value === "number" && Number.isFinite(value); }
+
+function numberText(value, digits) {
+  const text = value.toFixed(digits);
+  const [whole, decimals] = text.split(".");
+  const grouped = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
+  return (decimals ? `${grouped}.${decimals}` : grouped).replace("-", "−");
+}
+
+// One value with its unit: "12.3 s", "88.14 %".
+function quantityText(quantity, value) {
+  if (!isNumber(value)) return "—";
+  const [size, unit] = unitOf(quantity, value);
+  const digits = kQuantities[quantity].digits;
+  const scaled = value / size;
+  if (digits === undefined && size === 1 && Number.isInteger(value)) return numberText(scaled, 0) + unit;
+  return numberText(scaled, digits === undefined ? digitsOf(scaled) : digits) + unit;
+}
+
+function halfWidth(interval) {
+  return isNumber(interval.low) && isNumber(interval.high) ? (interval.high - interval.low) / 2 : null;
+}
+
+// "88.14 % ± 0.21 %", or without ± where one run says nothing of the spread.
+function intervalText(quantity, interval) {
+  if (!interval || !isNumber(interval.mean)) return "—";
+  const half = halfWidth(interval);
+  return quantityText(quantity, interval.mean) + (half === null ? "" : ` ± ${quantityText(quantity, half)}`);
+}
+
+function niceStep(span, count) {
+  const raw = span / count;
+  const decade = 10 ** Math.floor(Math.log10(raw));
+  return decade * [1, 2, 5, 10].find((factor) => factor * decade >= raw * 0.999);
+}
+
+// Multiples of a round step within the domain, counted in the axis' unit.
+function linearTicks(low, high, count, unit) {
+  const step = niceStep((high - low) / unit, count) * unit;
+  const ticks = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i) ticks.push(i * step);
+  return {values: ticks, digits: Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9))};
+}
+
+function logTicks(low, high, count) {
+  const factors = Math.log10(high / low) > count / 2 ? [1] : [1, 2, 5];
+  const ticks = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power) {
+    for (const factor of factors) {
+      const value = factor * 10 ** power;
+      if (value >= low * 0.999 && value <= high * 1.001) ticks.push(value);
+    }
+  }
+  const every = Math.ceil(ticks.length / (count * 1.5));
+  return ticks.filter((value, i) => i % every === 0);
+}
+
+// axis: {quantity, low, high, log}; from, to: pixels. Gives at(value), back(pixel), ticks [{value, text}].
+function makeScale(axis, from, to, count) {
+  let {low, high} = axis;
+  if (!(high > low)) [low, high] = axis.log ? [low / 2, low * 2] : [low - Math.abs(low) * 0.1 - 1e-9, low + Math.abs(low) * 0.1 + 1e-9];
+  const forth = axis.log ? Math.log : (value) => value;
+  const scale = {low, high};
+  scale.at = (value) => from + (to - from) * (forth(value) - forth(low)) / (forth(high) - forth(low));
+  scale.back = (pixel) => {
+    const part = (pixel - from) / (to - from);
+    return axis.log ? low * (high / low) ** part : low + (high - low) * part;
+  };
+  const [unit, name] = unitOf(axis.quantity, high);
+  if (axis.ticks) {
+    scale.ticks = axis.ticks.map((value) => ({value, text: String(value)}));
+  } else if (axis.log) {
+    scale.ticks = logTicks(low, high, count).map((value) => {
+      const [size, own] = axis.quantity === "seconds" ? [1, " s"] : unitOf(axis.quantity, value * 2);
+      return {value, text: String(Number((value / size).toPrecision(3))) + own};
+    });
+  } else {
+    const {values, digits} = linearTicks(low, high, count, unit);
+    scale.ticks = values.map((value) => ({value, text: numberText(value / unit, digits) + (value === 0 && unit !== 0.01 ? "" : name)}));
+  }
+  return scale;
+}

@@ -1,0 +1,117 @@
+// What of the data is shown: the filters, the legend, and what follows from them.
+
+function makeView(data) {
+  const variants = data.variants || [];
+  const view = {data, variants, figures: [], tables: [], hidden: new Set()};
+  view.rankChoices = distinct(variants.map((variant) => variant.ranks)).sort(byNumber);
+  view.ranks = view.rankChoices.length > 1 ? view.rankChoices[view.rankChoices.length - 1] : "all";
+  view.unchosen = !variants.some((variant) => variant.chosen !== false);
+  view.oneRank = view.rankChoices.length > 1;
+  const [perRank, total] = ["batch_per_rank", "total_batch"].map((kind) => fullestBatch(view, kind).length);
+  chooseBatchKind(view, total > perRank ? "total_batch" : "batch_per_rank");
+  view.redraw = () => [...view.tables, ...view.figures].forEach((redraw) => redraw());
+  return view;
+}
+
+// The chosen variants of that batch of which there are most.
+function fullestBatch(view, kind) {
+  const chosen = view.variants.filter((variant) => variant.chosen !== false || view.unchosen);
+  const groups = distinct(chosen.map((variant) => variant[kind])).sort(byNumber).map((batch) => chosen.filter((variant) => variant[kind] === batch));
+  return groups.reduce((most, group) => group.length > most.length ? group : most, []);
+}
+
+// All batches if their lines can be told apart by colour, else that with most variants.
+function chooseBatchKind(view, kind) {
+  const fullest = fullestBatch(view, kind);
+  view.batchKind = kind;
+  view.batchChoices = distinct(view.variants.map((variant) => variant[kind])).sort(byNumber);
+  view.families = findFamilies(view.variants, kind, fullest.length > 0 ? fullest[0][kind] : null);
+  view.hidden.clear();
+  view.batch = "all";
+  if (view.batchChoices.length > 1 && shownVariants(view).length > kColors.length) view.batch = fullest[0][kind];
+}
+
+function passesButRanks(view, variant) {
+  return (view.batch === "all" || variant[view.batchKind] === view.batch) && (view.unchosen || variant.chosen !== false);
+}
+
+function shownVariants(view) {
+  return view.variants.filter((variant) => passesButRanks(view, variant) &&
+    (view.ranks === "all" || variant.ranks === view.ranks || (view.oneRank && variant.ranks === 1)));
+}
+
+function visibleVariants(view) { return shownVariants(view).filter((variant) => !view.hidden.has(familyOf(view, variant).key)); }
+
+function familyOf(view, variant) { return view.families.find((family) => family.variants.includes(variant)); }
+
+function runsOf(view, variant) { return (variant.runs || []).map((i) => view.data.runs[i]).filter((run) => run); }
+
+function familyName(view, family) {
+  const batches = distinct(view.families.map((other) => other.batch));
+  const parts = [family.method];
+  if (view.batch === "all" && batches.length > 1) parts.push(`batch ${family.batch}`);
+  if (family.lr !== null) parts.push(`lr ${family.lr}`);
+  return parts.join(", ");
+}
+
+// The family's name, with the number of ranks where that is not the one chosen above.
+function variantName(view, variant) {
+  const name = familyName(view, familyOf(view, variant));
+  return variant.ranks === view.ranks || view.rankChoices.length === 1 ? name : `${name}, ${ranksText(variant.ranks)}`;
+}
+
+// "4 ranks and one, batch 32" for captions.
+function filterText(view) {
+  if (view.ranks === "all") return (view.rankChoices.length > 1 ? "all numbers of ranks" : ranksText(view.rankChoices[0])) + batchText(view);
+  return ranksText(view.ranks) + (view.oneRank && view.ranks !== 1 ? " and one" : "") + batchText(view);
+}
+
+function batchText(view) {
+  const batch = view.batchChoices.length === 1 ? view.batchChoices[0] : view.batch;
+  return batch === "all" ? "" : `, batch ${batch} ${view.batchKind === "total_batch" ? "in total" : "per rank"}`;
+}
+
+// Filters and legend, in one bar that stays in sight on a wide page.
+function makeFilterBar(view) {
+  const filters = element("div", {class: "controls"}, makeFilters(view));
+  const legend = element("div", {class: "legend", role: "group", "aria-label": "Series"});
+  view.rebuildFilters = () => filters.replaceChildren(...makeFilters(view));
+  view.tables.push(() => drawLegend(view, legend));
+  return element("nav", {class: "filters", "aria-label": "What is shown"}, filters, legend);
+}
+
+function makeFilters(view) {
+  const choose = (name) => (value) => { view[name] = value; view.redraw(); };
+  const controls = [];
+  if (view.rankChoices.length > 1) {
+    controls.push(buttonGroup("Ranks", [...view.rankChoices.map((ranks) => [ranks, String(ranks)]), ["all", "all"]], view.ranks, choose("ranks")));
+    if (view.rankChoices[0] === 1) controls.push(checkBox("and one rank", view.oneRank, choose("oneRank")));
+  }
+  if (view.batchChoices.length > 1) {
+    controls.push(buttonGroup("Batch", [["batch_per_rank", "per rank"], ["total_batch", "in total"]], view.batchKind, (kind) => {
+      chooseBatchKind(view, kind);
+      view.rebuildFilters();
+      view.redraw();
+    }));
+    controls.push(buttonGroup("of", [...view.batchChoices.map((batch) => [batch, String(batch)]), ["all", "all"]], view.batch, choose("batch")));
+  }
+  if (view.variants.some((variant) => variant.chosen === false) && view.variants.some((variant) => variant.chosen !== false)) {
+    controls.push(checkBox("also learning rates not chosen", view.unchosen, choose("unchosen")));
+  }
+  return controls;
+}
+
+function drawLegend(view, legend) {
+  const shown = shownVariants(view);
+  const families = view.families.filter((family) => family.variants.some((variant) => shown.includes(variant)));
+  const focused = [...legend.children].indexOf(document.activeElement);
+  legend.replaceChildren(...families.map((family) => element("button", {type: "button", class: "legend-entry", title: familyName(view, family),
+    "aria-pressed": String(!view.hidden.has(family.key)), click: () => toggleFamily(view, family)},
+  swatch(family.look), element("span", {}, shortText(familyName(view, family), 300)))));
+  if (focused >= 0 && legend.children[focused]) legend.children[focused].focus();
+}
+
+function toggleFamily(view, family) {
+  if (!view.hidden.delete(family.key)) view.hidden.add(family.key);
+  view.redraw();
+}
