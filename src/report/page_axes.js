@@ -9,7 +9,7 @@ function startChart(box, label, size) {
   const height = size.height;
   const svg = shape("svg", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label, tabindex: 0});
   box.append(svg);
-  const area = {left: size.left, right: width - size.right, top: size.top || 14, bottom: height - (size.bottom || 40)};
+  const area = {left: size.left, right: width - size.right, top: size.top || 26, bottom: height - (size.bottom || 40)};
   return {box, svg, area, width, height, id: `chart${++chartCount}`};
 }
 
@@ -26,8 +26,9 @@ function drawXAxis(chart, scale, title) {
     shape("text", {class: "axis-title", x: (area.left + area.right) / 2, y: area.bottom + 33, "text-anchor": "middle"}, title));
 }
 
-function drawYAxis(chart, scale) {
+function drawYAxis(chart, scale, title) {
   const {svg, area} = chart;
+  svg.append(shape("text", {class: "axis-title", x: 2, y: 12}, title));
   for (const tick of scale.ticks) {
     const y = scale.at(tick.value);
     svg.append(shape("line", {class: "grid", x1: area.left, x2: area.right, y1: y, y2: y}),
@@ -71,14 +72,13 @@ function drawEndLabels(chart, ends) {
   for (const end of ends) {
     const line = `M${end.x + 4} ${end.y}L${Math.max(area.right, end.x + 4)} ${end.y}L${from - 3} ${end.place}`;
     svg.append(shape("path", {class: "leader", d: line}), drawMarker(end.look, from + 3, end.place, 3.4),
-      shape("text", {class: "end-label", x: from + 11, y: end.place + 4}, shape("title", {}, end.name),
-        shortText(end.name, width - from - 11)));
+      shape("text", {class: "end-label", x: from + 11, y: end.place + 4}, shortText(end.name, width - from - 11),
+        shape("title", {}, end.name)));
   }
 }
 
-// Room for those names: none on a narrow page.
+// Room for those names: none where they would take too much of a narrow chart.
 function labelRoom(names, width) {
-  if (width < 560) return 14;
-  const longest = Math.max(0, ...names.map((name) => name.length));
-  return Math.min(30 + longest * 6.4, width * 0.28);
+  const room = Math.min(30 + widest(names), 260);
+  return room <= width * 0.31 ? room : 0;
 }

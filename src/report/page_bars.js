@@ -5,29 +5,28 @@ const kBarHeight = 15;
 // rows: [{name}]. Gives where each row's bar stands, and the room for its name.
 function layOutRows(box, rows) {
   const narrow = (box.clientWidth || 720) < 480;
-  const longest = Math.max(0, ...rows.map((row) => row.name.length));
-  return {narrow, left: narrow ? 4 : Math.min(16 + longest * 6.4, (box.clientWidth || 720) * 0.4), rowHeight: narrow ? 36 : 23};
+  return {narrow, left: narrow ? 12 : Math.min(16 + widest(rows.map((row) => row.name)), (box.clientWidth || 720) * 0.4), rowHeight: narrow ? 36 : 23};
 }
 
 function drawRowName(chart, layout, row, top) {
   const x = layout.narrow ? chart.area.left : chart.area.left - 8;
   const y = layout.narrow ? top - 4 : top + kBarHeight - 3.5;
   chart.svg.append(shape("text", {class: "row-name", x, y, "text-anchor": layout.narrow ? "start" : "end"},
-    shape("title", {}, row.name), shortText(row.name, layout.narrow ? chart.width - 8 : layout.left - 8)));
+    shape("title", {}, row.name), shortText(row.name, layout.narrow ? chart.width - 20 : layout.left - 8)));
 }
 
 function startBars(box, rows, label, right, below) {
   const layout = layOutRows(box, rows);
   layout.rowHeight += below || 0;
-  const height = rows.length * layout.rowHeight + 14 + 40;
-  const chart = startChart(box, label, {height, left: layout.left, right});
+  const height = rows.length * layout.rowHeight + 10 + 44;
+  const chart = startChart(box, label, {height, left: layout.left, right, top: 10});
   const tops = rows.map((row, i) => chart.area.top + i * layout.rowHeight + (layout.narrow ? 18 : 4));
   return {chart, layout, tops};
 }
 
 // plot: {label, quantity, xTitle, rows: [{name, look, interval | null, missing}]}; missing: text where there is no value
 function drawBars(box, plot) {
-  const {chart, layout, tops} = startBars(box, plot.rows, plot.label, 110);
+  const {chart, layout, tops} = startBars(box, plot.rows, plot.label, 16 + widest(plot.rows.map((row) => intervalText(plot.quantity, row.interval))));
   const {svg, area} = chart;
   const means = plot.rows.filter((row) => row.interval).map((row) => row.interval.mean);
   const highs = plot.rows.filter((row) => row.interval).map((row) => row.interval.high || 0);
@@ -86,7 +85,7 @@ function shareLegend() {
 
 // plot: {label, rows: [{name, shares: {computing, …}}]}
 function drawShares(box, plot) {
-  const {chart, layout, tops} = startBars(box, plot.rows, plot.label, 40, 8);
+  const {chart, layout, tops} = startBars(box, plot.rows, plot.label, 40, 11);
   const {svg, area, id} = chart;
   const most = Math.max(1, ...plot.rows.map(({shares}) => (shares.computing || 0) + (shares.loading || 0) + (shares.waiting || 0)));
   const x = makeScale({quantity: "share", low: 0, high: most}, area.left, area.right, 5);
@@ -118,7 +117,7 @@ function shareText(share) { return share < 0.005 ? "" : `${Math.round(share * 10
 // The percentage on a plate of its own, where the segment is wide enough.
 function drawShareText(svg, name, share, from, to, top) {
   const text = shareText(share);
-  const width = text.length * 6.4 + 4;
+  const width = textWidth(text) + 4;
   if (to - from < width + 6) return;
   const middle = (from + to) / 2;
   if (name !== "computing") svg.append(shape("rect", {class: "plate", x: middle - width / 2, y: top + 1.5, width, height: kBarHeight - 3}));

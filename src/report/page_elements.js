@@ -29,8 +29,8 @@ function buttonGroup(label, options, current, choose) {
     buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(options[i][0] === value)));
     choose(value);
   }
-  return element("span", {class: "control", role: "group", "aria-label": label},
-    element("span", {class: "control-label", "aria-hidden": "true"}, label), element("span", {class: "buttons"}, buttons));
+  return element("span", {class: "control", role: "group", "aria-label": label || options.map((option) => option[1]).join(" or ")},
+    label ? element("span", {class: "control-label", "aria-hidden": "true"}, label) : null, element("span", {class: "buttons"}, buttons));
 }
 
 function selection(label, options, current, choose) {
@@ -90,8 +90,21 @@ function swatch(look) {
     drawMarker(look, 15, 6, 3.6));
 }
 
-// Text that fits in `width` pixels; the whole of it appears on hovering.
+// Width in pixels of text as the charts write it.
+function textWidth(text) {
+  if (!textWidth.canvas) {
+    textWidth.canvas = document.createElement("canvas").getContext("2d");
+    textWidth.canvas.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  }
+  return textWidth.canvas.measureText(text).width;
+}
+
+function widest(texts) { return Math.max(0, ...texts.map(textWidth)); }
+
+// As much of the text as fits in `width` pixels.
 function shortText(text, width) {
-  const most = Math.max(4, Math.floor(width / 6.4));
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+  if (textWidth(text) <= width) return text;
+  let most = Math.min(text.length, Math.ceil(width / 3));
+  while (most > 3 && textWidth(`${text.slice(0, most)}…`) > width) --most;
+  return `${text.slice(0, most)}…`;
 }

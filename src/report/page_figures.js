@@ -22,13 +22,12 @@ function stateButtons(view, state, name, label, options) {
 const kProgress = [["seconds", "wall time"], ["step", "steps"], ["epoch", "epochs"], ["bytes", "bytes sent"]];
 
 function makeCurveFigure(view) {
-  const state = {y: "accuracy", x: "seconds", model: "center", range: "close", singles: false, logX: false, logY: false};
+  const state = {y: "accuracy", x: "seconds", model: "center", close: true, singles: false, logX: false, logY: false};
   const controls = [
-    stateButtons(view, state, "y", "Show", [["accuracy", "accuracy"], ["loss", "loss"]]),
+    stateButtons(view, state, "y", "", [["accuracy", "accuracy"], ["loss", "loss"]]),
     stateButtons(view, state, "x", "against", kProgress),
     selection("of", kModels, state.model, (value) => { state.model = value; view.redraw(); }),
-    stateButtons(view, state, "range", "Range", [["all", "all"], ["close", "close-up"]]),
-    stateCheckBox(view, state, "singles", "single runs"),
+    stateCheckBox(view, state, "close", "close-up"), stateCheckBox(view, state, "singles", "single runs"),
     stateCheckBox(view, state, "logX", "log x"), stateCheckBox(view, state, "logY", "log y"),
   ];
   return makeFigure(view, "Course of training", controls, (box) => drawCurves(view, state, box));
@@ -105,7 +104,7 @@ function curvePlot(view, state, series, box, label) {
   const target = view.data.target;
   const lines = state.y === "accuracy" && target && isNumber(target.accuracy) ?
     [{y: target.accuracy, text: `target ${quantityText("accuracy", target.accuracy)}`}] : [];
-  return {label: `${label}. ${endsText(series, state.y)}`, x, y, xTitle: kQuantities[state.x].name, series, lines,
+  return {label: `${label}. ${endsText(series, state.y)}`, x, y, xTitle: kQuantities[state.x].name, series, lines, yTitle: `${label.split(" ")[0].toLowerCase()} ${state.y}`,
     height: Math.max(280, Math.min(430, Math.round((box.clientWidth || 720) * 0.42)))};
 }
 
@@ -128,7 +127,7 @@ function valueAxis(state, series, everything, target) {
     const sorted = one.points.map((point) => point.y).sort((a, b) => accuracy ? a - b : b - a);
     return {points: one.points.filter((point) => accuracy ? point.y >= sorted[Math.floor(sorted.length / 3)] : point.y <= sorted[Math.floor(sorted.length / 3)])};
   });
-  const close = state.range === "close" && late.some((one) => one.points.length > 0);
+  const close = state.close && late.some((one) => one.points.length > 0);
   const chosen = (close ? late : everything).map((one) => ({points: state.logY ? one.points.filter((point) => point.y > 0) : one.points}));
   const range = extent(chosen, "y");
   if (!range) return null;
@@ -168,6 +167,6 @@ function drawDistance(view, state, box) {
   const y = state.logY ? {quantity: "distance", low: range.low / 1.2, high: range.high * 1.2, log: true} :
     {quantity: "distance", low: 0, high: range.high * 1.05};
   const label = `Consensus distance against ${kQuantities[state.x].name}. ${endsText(series, "distance")}`;
-  drawLineChart(box, {label, x, y, xTitle: kQuantities[state.x].name, series, height: 300});
+  drawLineChart(box, {label, x, y, xTitle: kQuantities[state.x].name, yTitle: "distance ÷ norm of the center", series, height: 300});
   return {caption: `${caption}, against ${kQuantities[state.x].name}, ${filterText(view)}.`};
 }

@@ -36,8 +36,10 @@ function makeSharesFigure(view) {
   return makeFigure(view, "Where the time goes", [shareLegend()], (box) => drawShareFigure(view, box));
 }
 
+function hasShares(variant) { return variant.shares && kShares.some(([name]) => variant.shares[name] > 0); }
+
 function drawShareFigure(view, box) {
-  const rows = visibleVariants(view).filter((variant) => variant.shares).map((variant) => ({name: variantName(view, variant), shares: variant.shares}));
+  const rows = visibleVariants(view).filter(hasShares).map((variant) => ({name: variantName(view, variant), shares: variant.shares}));
   const caption = "Shares of the ranks' time; exchanging (lower strip) goes on at the same time, behind computing as far as nobody has to wait for it";
   if (rows.length === 0) {
     sayWhyEmpty(box, "No visible variant recorded where its time went.");

@@ -6,7 +6,8 @@ function rankSeries(view, property) {
     .filter(({family, variants}) => variants.length > 0 && !view.hidden.has(family.key));
   return families.map(({family, variants}, i) => ({
     name: familyName(view, family), look: family.look, bars: true,
-    points: variants.map((variant) => ({x: variant.ranks * 2 ** (0.035 * (i - (families.length - 1) / 2)), y: variant[property].mean,
+    points: variants.map((variant) => ({x: variant.ranks * 2 ** (0.035 * (i - (families.length - 1) / 2)),
+      y: variant[property].mean,
       low: variant[property].low, high: variant[property].high})),
   }));
 }
@@ -43,7 +44,8 @@ function drawAccuracyOverRanks(view, state, box) {
   y.low = Math.max(0, y.low);
   y.high = Math.min(y.high, 1);
   const lines = series.filter((one) => one.points.length === 1).map((one) => ({y: one.points[0].y, text: ""}));
-  drawLineChart(box, {label: `${subject}. ${endsText(series, "accuracy")}`, x: ranksAxis(rankCounts(view)), y, xTitle: "ranks", series, lines, height: 300});
+  drawLineChart(box, {label: `${subject}. ${endsText(series, "accuracy")}`, x: ranksAxis(rankCounts(view)), y, xTitle: "ranks",
+    yTitle: subject.split(" against")[0].toLowerCase(), series, lines, height: 300});
   return {caption: `${subject}${batchText(view)}; whiskers: 95 % interval over seeds, cut at the edge where it is wider than the chart.`};
 }
 
@@ -69,15 +71,17 @@ function drawSpeed(view, box) {
 function drawSpeedup(box, series, x) {
   const range = intervalExtent(series);
   const most = x.ticks[x.ticks.length - 1];
-  const y = {quantity: "speedup", low: Math.min(1, range.low) / 1.25, high: Math.max(most, range.high) * 1.25, log: true};
+  const lowest = range.low > 0 ? range.low : extent(series, "y").low / 2;
+  const y = {quantity: "speedup", low: Math.min(1, lowest) / 1.25, high: Math.max(most, range.high) * 1.25, log: true};
+  y.ticks = Array.from({length: 21}, (_, i) => 2 ** (i - 6)).filter((value) => value >= y.low && value <= y.high);
   const ideal = {points: [{x: x.low, y: x.low}, {x: most, y: most}], text: "ideal"};
-  drawLineChart(box, {label: `Speed-up against ranks. ${endsText(series, "speedup")}`, x, y, xTitle: "ranks", series, lines: [ideal], height: 290, noLabels: true});
+  drawLineChart(box, {label: `Speed-up against ranks. ${endsText(series, "speedup")}`, x, y, xTitle: "ranks", yTitle: "speed-up", series, lines: [ideal], height: 290, noLabels: true});
 }
 
 function drawEfficiency(box, series, x) {
   const range = intervalExtent(series);
   if (!range) return sayWhyEmpty(box, "No efficiency is known.");
   const y = {quantity: "efficiency", low: 0, high: Math.max(1.1, range.high * 1.05)};
-  return drawLineChart(box, {label: `Efficiency against ranks. ${endsText(series, "efficiency")}`, x, y, xTitle: "ranks", series, lines: [{y: 1, text: "ideal"}],
+  return drawLineChart(box, {label: `Efficiency against ranks. ${endsText(series, "efficiency")}`, x, y, xTitle: "ranks", yTitle: "efficiency", series, lines: [{y: 1, text: "ideal"}],
     height: 290});
 }

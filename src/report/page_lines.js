@@ -1,24 +1,25 @@
 // Line charts.
 
-// plot: {label, x: axis, y: axis, xTitle, series, lines, height, noLabels}
+// plot: {label, x: axis, y: axis, xTitle, yTitle, series, lines, height, noLabels}
 //   axis: {quantity, low, high, log, ticks}
 //   series: [{name, look, width, points: [{x, y, low, high}], bars, singles: [{points, failed}]}] - bars: intervals as whiskers, not as a band
 //   lines: [{y, text}] or [{points, text}] for reference
 function drawLineChart(box, plot) {
   const wide = box.clientWidth || 720;
   const labelled = plot.noLabels ? [] : plot.series.filter((one) => one.points.length > 0);
-  const chart = startChart(box, plot.label, {height: plot.height, left: 58, right: labelRoom(labelled.map((one) => one.name), wide)});
+  const room = labelRoom(labelled.map((one) => one.name), wide);
+  const chart = startChart(box, plot.label, {height: plot.height, left: 58, right: room || 16});
   const {area} = chart;
   const x = makeScale(plot.x, area.left, area.right, Math.max(3, Math.round((area.right - area.left) / 90)));
   const y = makeScale(plot.y, area.bottom, area.top, Math.max(3, Math.round((area.bottom - area.top) / 48)));
-  drawYAxis(chart, y);
+  drawYAxis(chart, y, plot.yTitle);
   drawXAxis(chart, x, plot.xTitle);
   const group = clippedGroup(chart);
   for (const one of plot.series) fillElement(group, {}, drawBand(one, x, y));
   for (const line of plot.lines || []) drawReference(chart, group, line, x, y);
   for (const one of plot.series) fillElement(group, {}, drawSingles(one, x, y));
   plot.series.forEach((one, i) => fillElement(group, {}, drawSeries(one, x, y, i)));
-  if (wide >= 560) drawEndLabels(chart, labelled.map((one) => endOf(one, x, y, area)).filter((end) => end));
+  if (room > 0) drawEndLabels(chart, labelled.map((one) => endOf(one, x, y, area)).filter((end) => end));
   addReadings(chart, plot, x, y);
 }
 

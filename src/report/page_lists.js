@@ -3,7 +3,8 @@
 function simpleTable(heads, rows) {
   return element("div", {class: "wide", tabindex: 0, role: "region", "aria-label": heads.join(", ")}, element("table", {},
     element("thead", {}, element("tr", {}, heads.map((head) => element("th", {scope: "col"}, head)))),
-    element("tbody", {}, rows.map((row) => element("tr", {}, row.map((cell, i) => element(i === 0 ? "th" : "td", i === 0 ? {scope: "row"} : {}, cell)))))));
+    element("tbody", {}, rows.map((row) => element("tr", {}, row.map((cell, i) => i === 0 ? element("th", {scope: "row"}, cell) :
+      element("td", {class: String(cell).length > 40 ? "prose" : null}, cell)))))));
 }
 
 function settingText(variant, name) {
@@ -55,7 +56,7 @@ function makeNotes(view) {
 function makeNotebook(view) {
   const tables = (view.data.notebook || []).filter((one) => one.rows.length > 0 && one.batches.length > 0);
   if (tables.length === 0) return null;
-  return element("section", {}, element("details", {}, element("summary", {}, `Ranks by batch (${tables.length} tables)`), tables.map(notebookTable)));
+  return element("section", {}, element("details", {}, element("summary", {}, `Ranks by batch (${countText(tables.length, "table")})`), tables.map(notebookTable)));
 }
 
 function notebookTable(one) {

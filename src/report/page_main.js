@@ -6,6 +6,7 @@ function showComparison(data) {
     page.replaceChildren(element("h1", {}, "Comparison"), element("p", {class: "nothing"}, "This page holds no data: it is the form that eave report fills."));
     return;
   }
+  data = withoutControls(data);
   document.title = `Comparison: ${data.title}`;
   const view = makeView(data);
   page.replaceChildren(makeHead(view));
@@ -22,13 +23,23 @@ function showComparison(data) {
   redrawWithWidth(view, page);
 }
 
+// Characters that turn the direction of what follows, or break lines, have no place in a name.
+function withoutControls(value) {
+  if (typeof value === "string") return value.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
+  if (Array.isArray(value)) return isNumber(value[0]) ? value : value.map(withoutControls);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [withoutControls(name), withoutControls(inner)]));
+}
+
+function countText(count, word) { return `${count} ${word}${count === 1 ? "" : "s"}`; }
+
 function makeHead(view) {
   const {data} = view;
   const target = targetText(view);
-  const facts = [`Made ${data.made} by ${data.version}`, `${(data.runs || []).length} runs, ${view.variants.length} variants`,
+  const facts = [`Made ${data.made} by ${data.version}`, `${countText((data.runs || []).length, "run")}, ${countText(view.variants.length, "variant")}`,
     target ? `target: ${target} (${data.target.chosen_by})` : "no target accuracy"];
   return element("header", {}, element("h1", {}, data.title), element("p", {class: "small"}, facts.join(" · ")),
-    element("div", {class: "verdict"}, (data.verdict || []).map((sentence) => element("p", {}, sentence))));
+    (data.verdict || []).length === 0 ? null : element("div", {class: "verdict"}, (data.verdict || []).map((sentence) => element("p", {}, sentence))));
 }
 
 // Charts are drawn for the width they have, on paper too.

@@ -51,11 +51,15 @@ function halfWidth(interval) {
   return isNumber(interval.low) && isNumber(interval.high) ? (interval.high - interval.low) / 2 : null;
 }
 
-// "88.14 % ± 0.21 %", or without ± where one run says nothing of the spread.
+// "86.12 ± 0.21 %", with two figures of the half width; without ± where one run says nothing of the spread.
 function intervalText(quantity, interval) {
   if (!interval || !isNumber(interval.mean)) return "—";
   const half = halfWidth(interval);
-  return quantityText(quantity, interval.mean) + (half === null ? "" : ` ± ${quantityText(quantity, half)}`);
+  if (half === null || half <= Math.abs(interval.mean) * 1e-4) return quantityText(quantity, interval.mean);
+  const [size, unit] = unitOf(quantity, interval.mean);
+  const fixed = kQuantities[quantity].digits;
+  const digits = fixed === undefined ? Math.min(digitsOf(interval.mean / size), Math.max(0, 1 - Math.floor(Math.log10(half / size)))) : fixed;
+  return `${numberText(interval.mean / size, digits)} ± ${numberText(half / size, digits)}${unit}`;
 }
 
 function niceStep(span, count) {
@@ -98,7 +102,7 @@ function makeScale(axis, from, to, count) {
   };
   const [unit, name] = unitOf(axis.quantity, high);
   if (axis.ticks) {
-    scale.ticks = axis.ticks.map((value) => ({value, text: String(value)}));
+    scale.ticks = axis.ticks.map((value) => ({value, text: String(value) + name}));
   } else if (axis.log) {
     scale.ticks = logTicks(low, high, count).map((value) => {
       const [size, own] = axis.quantity === "seconds" ? [1, " s"] : unitOf(axis.quantity, value * 2);

@@ -4,20 +4,18 @@
 const kColumns = [
   {title: "Variant", value: (variant) => variant.name, text: true},
   {title: "Ranks", value: (variant) => variant.ranks},
-  {title: "Batch per rank", value: (variant) => variant.batch_per_rank},
-  {title: "Learning rate", value: (variant) => variant.lr, why: (variant) => variant.why_chosen},
+  {title: "Batch", under: "per rank", value: (variant) => variant.batch_per_rank},
+  {title: "Learning", under: "rate", value: (variant) => variant.lr, why: (variant) => variant.why_chosen},
   {title: "Runs", value: (variant) => (variant.runs || []).length, shown: runsText},
   {title: "Test accuracy", quantity: "accuracy", value: (variant) => variant.accuracy, best: Math.max},
   {title: "Time", quantity: "seconds", value: (variant) => variant.seconds, best: Math.min},
   {title: "Samples/s", quantity: "rate", value: (variant) => variant.samples_per_second, best: Math.max},
-  {title: "Sent by a rank", quantity: "bytes", value: (variant) => variant.bytes_per_rank, best: Math.min, of: (variant) => variant.ranks > 1},
-  {title: "Waiting", quantity: "share", value: (variant) => variant.shares && plainInterval(variant.shares.waiting), best: Math.min, of: (variant) => variant.ranks > 1},
+  {title: "Sent", under: "per rank", quantity: "bytes", value: (variant) => variant.bytes_per_rank, best: Math.min, of: (variant) => variant.ranks > 1},
+  {title: "Waiting", quantity: "share", value: (variant) => hasShares(variant) ? {mean: variant.shares.waiting} : null, best: Math.min, of: (variant) => variant.ranks > 1},
   {title: "Time", group: "target", quantity: "seconds", value: (variant) => variant.seconds_to_target, best: Math.min},
   {title: "Samples", group: "target", quantity: "samples", value: (variant) => variant.samples_to_target, best: Math.min},
-  {title: "Sent by a rank", group: "target", quantity: "bytes", value: (variant) => variant.bytes_to_target, best: Math.min, of: (variant) => variant.ranks > 1},
+  {title: "Sent", under: "per rank", group: "target", quantity: "bytes", value: (variant) => variant.bytes_to_target, best: Math.min, of: (variant) => variant.ranks > 1},
 ];
-
-function plainInterval(mean) { return isNumber(mean) ? {mean} : null; }
 
 function runsText(variant) {
   const count = (variant.runs || []).length, finished = variant.finished;
@@ -50,7 +48,7 @@ function drawVariantTable(view, columns, state, table) {
     table.querySelectorAll("button")[i].focus();
   };
   const heads = columns.map((column, i) => element("th", {scope: "col", class: column.text ? "" : "number", "aria-sort": state.column !== i ? "none" : state.down ? "descending" : "ascending"},
-    element("button", {type: "button", click: () => sort(i)}, column.title, units[i].name.trim() ? element("span", {class: "unit"}, units[i].name.trim()) : null)));
+    element("button", {type: "button", click: () => sort(i)}, column.title, element("span", {class: "unit"}, [units[i].name.trim(), column.under].filter(Boolean).join(" ")))));
   const body = rows.map((row) => element("tr", {}, columns.map((column, i) => variantCell(column, row, units[i], bests[i]))));
   table.replaceChildren(element("thead", {}, groupHeads(view, columns), element("tr", {}, heads)), element("tbody", {}, body));
 }
@@ -98,7 +96,7 @@ function variantCell(column, row, unit, best) {
   if (!value || !isNumber(value.mean)) return element("td", {class: "number missing", title: column.group ? "not reached by every run" : "not known"}, "—");
   const half = halfWidth(value);
   const mark = best && (!column.of || column.of(row)) ? bestMark(value, best) : "";
-  const spread = half === null ? null : element("span", {class: "spread"}, ` ± ${numberText(half / unit.size, unit.digits)}`);
+  const spread = half === null || half < 10 ** -unit.digits / 2 * unit.size ? null : element("span", {class: "spread"}, ` ± ${numberText(half / unit.size, unit.digits)}`);
   return element("td", {class: mark === "★" ? "number best" : "number"}, element("span", {class: "mark", title: mark && (mark === "★" ? "best" : "its interval overlaps that of the best")}, mark),
     numberText(value.mean / unit.size, unit.digits), spread);
 }
