@@ -7,23 +7,30 @@ function startChart(box, label, size) {
   box.replaceChildren();
   const width = Math.max(280, Math.round(size.width || box.clientWidth || 720));
   const height = size.height;
-  const svg = shape("svg", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label, tabindex: 0});
+  const svg =
+      shape("svg", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label, tabindex: 0});
   box.append(svg);
   const area = {left: size.left, right: width - size.right, top: size.top || 26, bottom: height - (size.bottom || 40)};
   return {box, svg, area, width, height, id: `chart${++chartCount}`};
 }
 
-function sayWhyEmpty(box, why) { box.replaceChildren(element("p", {class: "nothing"}, why)); }
+function sayWhyEmpty(box, why) {
+  box.replaceChildren(element("p", {class: "nothing"}, why));
+}
 
 function drawXAxis(chart, scale, title) {
   const {svg, area} = chart;
   for (const tick of scale.ticks) {
     const x = scale.at(tick.value);
-    svg.append(shape("line", {class: "grid", x1: x, x2: x, y1: area.top, y2: area.bottom}),
-      shape("text", {class: "tick", x, y: area.bottom + 15, "text-anchor": "middle"}, tick.text));
+    svg.append(
+        shape("line", {class: "grid", x1: x, x2: x, y1: area.top, y2: area.bottom}),
+        shape("text", {class: "tick", x, y: area.bottom + 15, "text-anchor": "middle"}, tick.text));
   }
-  svg.append(shape("line", {class: "axis", x1: area.left, x2: area.right, y1: area.bottom, y2: area.bottom}),
-    shape("text", {class: "axis-title", x: (area.left + area.right) / 2, y: area.bottom + 33, "text-anchor": "middle"}, title));
+  svg.append(
+      shape("line", {class: "axis", x1: area.left, x2: area.right, y1: area.bottom, y2: area.bottom}),
+      shape(
+          "text", {class: "axis-title", x: (area.left + area.right) / 2, y: area.bottom + 33, "text-anchor": "middle"},
+          title));
 }
 
 function drawYAxis(chart, scale, title) {
@@ -31,16 +38,18 @@ function drawYAxis(chart, scale, title) {
   svg.append(shape("text", {class: "axis-title", x: 2, y: 12}, title));
   for (const tick of scale.ticks) {
     const y = scale.at(tick.value);
-    svg.append(shape("line", {class: "grid", x1: area.left, x2: area.right, y1: y, y2: y}),
-      shape("text", {class: "tick", x: area.left - 6, y: y + 4, "text-anchor": "end"}, tick.text));
+    svg.append(
+        shape("line", {class: "grid", x1: area.left, x2: area.right, y1: y, y2: y}),
+        shape("text", {class: "tick", x: area.left - 6, y: y + 4, "text-anchor": "end"}, tick.text));
   }
 }
 
 // A group in which nothing shows outside the axes.
 function clippedGroup(chart) {
   const {svg, area, id} = chart;
-  svg.append(shape("clipPath", {id: `${id}-area`},
-    shape("rect", {x: area.left, y: area.top, width: area.right - area.left, height: area.bottom - area.top})));
+  svg.append(shape(
+      "clipPath", {id: `${id}-area`},
+      shape("rect", {x: area.left, y: area.top, width: area.right - area.left, height: area.bottom - area.top})));
   const group = shape("g", {"clip-path": `url(#${id}-area)`});
   svg.append(group);
   return group;
@@ -71,9 +80,11 @@ function drawEndLabels(chart, ends) {
   const from = area.right + 14;
   for (const end of ends) {
     const line = `M${end.x + 4} ${end.y}L${Math.max(area.right, end.x + 4)} ${end.y}L${from - 3} ${end.place}`;
-    svg.append(shape("path", {class: "leader", d: line}), drawMarker(end.look, from + 3, end.place, 3.4),
-      shape("text", {class: "end-label", x: from + 11, y: end.place + 4}, shortText(end.name, width - from - 11),
-        shape("title", {}, end.name)));
+    svg.append(
+        shape("path", {class: "leader", d: line}), drawMarker(end.look, from + 3, end.place, 3.4),
+        shape(
+            "text", {class: "end-label", x: from + 11, y: end.place + 4}, shortText(end.name, width - from - 11),
+            shape("title", {}, end.name)));
   }
 }
 

@@ -5,14 +5,19 @@ const kBarHeight = 15;
 // rows: [{name}]. Gives where each row's bar stands, and the room for its name.
 function layOutRows(box, rows) {
   const narrow = (box.clientWidth || 720) < 480;
-  return {narrow, left: narrow ? 12 : Math.min(16 + widest(rows.map((row) => row.name)), (box.clientWidth || 720) * 0.4), rowHeight: narrow ? 36 : 23};
+  return {
+    narrow,
+    left: narrow ? 12 : Math.min(16 + widest(rows.map((row) => row.name)), (box.clientWidth || 720) * 0.4),
+    rowHeight: narrow ? 36 : 23
+  };
 }
 
 function drawRowName(chart, layout, row, top) {
   const x = layout.narrow ? chart.area.left : chart.area.left - 8;
   const y = layout.narrow ? top - 4 : top + kBarHeight - 3.5;
-  chart.svg.append(shape("text", {class: "row-name", x, y, "text-anchor": layout.narrow ? "start" : "end"},
-    shape("title", {}, row.name), shortText(row.name, layout.narrow ? chart.width - 20 : layout.left - 8)));
+  chart.svg.append(shape(
+      "text", {class: "row-name", x, y, "text-anchor": layout.narrow ? "start" : "end"}, shape("title", {}, row.name),
+      shortText(row.name, layout.narrow ? chart.width - 20 : layout.left - 8)));
 }
 
 function startBars(box, rows, label, right, below) {
@@ -24,9 +29,11 @@ function startBars(box, rows, label, right, below) {
   return {chart, layout, tops};
 }
 
-// plot: {label, quantity, xTitle, rows: [{name, look, interval | null, missing}]}; missing: text where there is no value
+// plot: {label, quantity, xTitle, rows: [{name, look, interval | null, missing}]}; missing: text where there is no
+// value
 function drawBars(box, plot) {
-  const {chart, layout, tops} = startBars(box, plot.rows, plot.label, 16 + widest(plot.rows.map((row) => intervalText(plot.quantity, row.interval))));
+  const {chart, layout, tops} = startBars(
+      box, plot.rows, plot.label, 16 + widest(plot.rows.map((row) => intervalText(plot.quantity, row.interval))));
   const {svg, area} = chart;
   const means = plot.rows.filter((row) => row.interval).map((row) => row.interval.mean);
   const highs = plot.rows.filter((row) => row.interval).map((row) => row.interval.high || 0);
@@ -49,16 +56,27 @@ function drawBar(svg, row, x, top, quantity) {
   const {mean, low, high} = row.interval;
   const middle = top + kBarHeight / 2;
   const start = x.at(0), end = x.at(mean);
-  svg.append(shape("rect", {class: "bar", x: start, y: top, width: Math.max(0.5, end - start), height: kBarHeight, fill: row.look.color, stroke: row.look.color},
-    shape("title", {}, `${row.name}: ${intervalText(quantity, row.interval)}`)));
+  svg.append(shape(
+      "rect", {
+        class: "bar",
+        x: start,
+        y: top,
+        width: Math.max(0.5, end - start),
+        height: kBarHeight,
+        fill: row.look.color,
+        stroke: row.look.color
+      },
+      shape("title", {}, `${row.name}: ${intervalText(quantity, row.interval)}`)));
   let reach = end;
   if (isNumber(low) && isNumber(high) && high > low) {
     reach = Math.max(end, Math.min(x.at(high), x.at(x.high)));
     const cap = high <= x.high ? `M${reach} ${middle - 4}v8` : "";
     const foot = low >= 0 ? `M${x.at(low)} ${middle - 4}v8` : "";
-    svg.append(shape("path", {class: "whisker", stroke: "#111", d: `M${x.at(Math.max(0, low))} ${middle}H${reach}${cap}${foot}`}));
+    svg.append(shape(
+        "path", {class: "whisker", stroke: "#111", d: `M${x.at(Math.max(0, low))} ${middle}H${reach}${cap}${foot}`}));
   }
-  svg.append(shape("text", {class: "value", x: reach + 6, y: top + kBarHeight - 3.5}, intervalText(quantity, row.interval)));
+  svg.append(
+      shape("text", {class: "value", x: reach + 6, y: top + kBarHeight - 3.5}, intervalText(quantity, row.interval)));
 }
 
 // Kinds of time, each with a pattern of its own. Exchanging goes on behind the others: it has a strip below them.
@@ -68,18 +86,24 @@ function sharePattern(name, color, id) {
   const marks = {
     computing: [],
     loading: [shape("path", {d: "M0 4H8", stroke: "#33475b", "stroke-width": 1.2})],
-    waiting: [shape("circle", {cx: 2, cy: 2, r: 1.1, fill: "#222"}), shape("circle", {cx: 6, cy: 6, r: 1.1, fill: "#222"})],
+    waiting:
+        [shape("circle", {cx: 2, cy: 2, r: 1.1, fill: "#222"}), shape("circle", {cx: 6, cy: 6, r: 1.1, fill: "#222"})],
     exchanging: [shape("path", {d: "M-2 2l4 -4M0 8l8 -8M6 10l4 -4", stroke: "#4a3200", "stroke-width": 1.2})],
   };
-  return shape("pattern", {id, width: 8, height: 8, patternUnits: "userSpaceOnUse"},
-    shape("rect", {width: 8, height: 8, fill: color}), marks[name]);
+  return shape(
+      "pattern", {id, width: 8, height: 8, patternUnits: "userSpaceOnUse"},
+      shape("rect", {width: 8, height: 8, fill: color}), marks[name]);
 }
 
 function shareLegend() {
   return element("p", {class: "share-legend"}, kShares.map(([name, color]) => {
     const id = `swatch-${name}`;
-    return element("span", {}, shape("svg", {width: 26, height: 13, "aria-hidden": "true"}, shape("defs", {}, sharePattern(name, color, id)),
-      shape("rect", {class: "share", x: 0.5, y: 0.5, width: 25, height: 12, fill: `url(#${id})`})), ` ${name}`);
+    return element(
+        "span", {},
+        shape(
+            "svg", {width: 26, height: 13, "aria-hidden": "true"}, shape("defs", {}, sharePattern(name, color, id)),
+            shape("rect", {class: "share", x: 0.5, y: 0.5, width: 25, height: 12, fill: `url(#${id})`})),
+        ` ${name}`);
   }));
 }
 
@@ -87,7 +111,8 @@ function shareLegend() {
 function drawShares(box, plot) {
   const {chart, layout, tops} = startBars(box, plot.rows, plot.label, 40, 11);
   const {svg, area, id} = chart;
-  const most = Math.max(1, ...plot.rows.map(({shares}) => (shares.computing || 0) + (shares.loading || 0) + (shares.waiting || 0)));
+  const most = Math.max(
+      1, ...plot.rows.map(({shares}) => (shares.computing || 0) + (shares.loading || 0) + (shares.waiting || 0)));
   const x = makeScale({quantity: "share", low: 0, high: most}, area.left, area.right, 5);
   drawXAxis(chart, x, "share of the time of a run");
   svg.append(shape("defs", {}, kShares.map(([name, color]) => sharePattern(name, color, `${id}-${name}`))));
@@ -100,10 +125,19 @@ function drawShares(box, plot) {
       const behind = name === "exchanging";
       const start = behind ? 0 : from;
       const text = `${row.name}, ${name}: ${quantityText("share", share)}`;
-      svg.append(shape("rect", {class: "share", x: x.at(start), y: tops[i] + (behind ? kBarHeight : 0), width: x.at(start + share) - x.at(start),
-        height: behind ? 6 : kBarHeight, fill: `url(#${id}-${name})`}, shape("title", {}, text)));
+      svg.append(shape(
+          "rect", {
+            class: "share",
+            x: x.at(start),
+            y: tops[i] + (behind ? kBarHeight : 0),
+            width: x.at(start + share) - x.at(start),
+            height: behind ? 6 : kBarHeight,
+            fill: `url(#${id}-${name})`
+          },
+          shape("title", {}, text)));
       if (behind) {
-        svg.append(shape("text", {class: "share-text aside", x: x.at(share) + 4, y: tops[i] + kBarHeight + 8}, shareText(share)));
+        svg.append(shape(
+            "text", {class: "share-text aside", x: x.at(share) + 4, y: tops[i] + kBarHeight + 8}, shareText(share)));
       } else {
         drawShareText(svg, name, share, x.at(from), x.at(from + share), tops[i]);
         from += share;
@@ -112,7 +146,9 @@ function drawShares(box, plot) {
   });
 }
 
-function shareText(share) { return share < 0.005 ? "" : `${Math.round(share * 100)} %`; }
+function shareText(share) {
+  return share < 0.005 ? "" : `${Math.round(share * 100)} %`;
+}
 
 // The percentage on a plate of its own, where the segment is wide enough.
 function drawShareText(svg, name, share, from, to, top) {
@@ -120,6 +156,14 @@ function drawShareText(svg, name, share, from, to, top) {
   const width = textWidth(text) + 4;
   if (to - from < width + 6) return;
   const middle = (from + to) / 2;
-  if (name !== "computing") svg.append(shape("rect", {class: "plate", x: middle - width / 2, y: top + 1.5, width, height: kBarHeight - 3}));
-  svg.append(shape("text", {class: name === "computing" ? "share-text on-dark" : "share-text", x: middle, y: top + kBarHeight - 3.5, "text-anchor": "middle"}, text));
+  if (name !== "computing")
+    svg.append(shape("rect", {class: "plate", x: middle - width / 2, y: top + 1.5, width, height: kBarHeight - 3}));
+  svg.append(shape(
+      "text", {
+        class: name === "computing" ? "share-text on-dark" : "share-text",
+        x: middle,
+        y: top + kBarHeight - 3.5,
+        "text-anchor": "middle"
+      },
+      text));
 }

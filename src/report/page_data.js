@@ -1,16 +1,24 @@
 // What the charts show of the data: variants, families of them over the number of ranks, means over seeds.
 
-function distinct(values) { return [...new Set(values)]; }
+function distinct(values) {
+  return [...new Set(values)];
+}
 
-function byNumber(a, b) { return Number(a) - Number(b) || String(a).localeCompare(String(b)); }
+function byNumber(a, b) {
+  return Number(a) - Number(b) || String(a).localeCompare(String(b));
+}
 
-function ranksText(ranks) { return ranks === 1 ? "1 rank" : `${ranks} ranks`; }
+function ranksText(ranks) {
+  return ranks === 1 ? "1 rank" : `${ranks} ranks`;
+}
 
-function placedMethod(variant) { return [variant.method, variant.place].filter(Boolean).join(", "); }
+function placedMethod(variant) {
+  return [variant.method, variant.place].filter(Boolean).join(", ");
+}
 
-// [{key, name, look, method, batch, variants}]: variants of one family differ in the number of ranks, and in the learning
-// rate where each was tuned. batchKind: which batch a family keeps, "batch_per_rank" | "total_batch". The methods at
-// `firstBatch` get the first looks.
+// [{key, name, look, method, batch, variants}]: variants of one family differ in the number of ranks, and in the
+// learning rate where each was tuned. batchKind: which batch a family keeps, "batch_per_rank" | "total_batch". The
+// methods at `firstBatch` get the first looks.
 function findFamilies(variants, batchKind, firstBatch) {
   const methods = distinct(variants.map(placedMethod));
   const batches = distinct([firstBatch, ...variants.map((variant) => variant[batchKind])]);
@@ -18,20 +26,24 @@ function findFamilies(variants, batchKind, firstBatch) {
   for (const variant of variants) {
     const name = placedMethod(variant), batch = variant[batchKind];
     const key = JSON.stringify([name, batch, variant.chosen === false ? variant.lr : ""]);
-    if (!families.has(key)) families.set(key, {key, method: name, batch, lr: variant.chosen === false ? variant.lr : null, variants: []});
+    if (!families.has(key))
+      families.set(key, {key, method: name, batch, lr: variant.chosen === false ? variant.lr : null, variants: []});
     families.get(key).variants.push(variant);
   }
   let spare = methods.length * batches.length;
   for (const family of families.values()) {
     family.variants.sort((a, b) => a.ranks - b.ranks);
-    family.look = lookOf(family.lr === null ? methods.indexOf(family.method) + methods.length * batches.indexOf(family.batch) : spare++);
+    family.look = lookOf(
+        family.lr === null ? methods.indexOf(family.method) + methods.length * batches.indexOf(family.batch) : spare++);
   }
   return [...families.values()];
 }
 
 // 97.5 % quantiles of Student's t for 1, 2, … degrees of freedom.
-const kStudent = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-  2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042];
+const kStudent = [
+  12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+  2.120,  2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042
+];
 
 // Mean with its 95 % interval.
 function intervalOf(values) {
@@ -56,21 +68,25 @@ function valueAt(curve, x) {
   let before = 0, after = curve.length - 1;
   while (after - before > 1) {
     const middle = (before + after) >> 1;
-    if (curve[middle].x <= x) before = middle; else after = middle;
+    if (curve[middle].x <= x)
+      before = middle;
+    else
+      after = middle;
   }
   const a = curve[before], b = curve[after];
   return b.x === a.x ? b.y : a.y + (b.y - a.y) * (x - a.x) / (b.x - a.x);
 }
 
-// The mean over seeds: of their k-th points where all have as many, else at the first one's places, between points by straight lines.
+// The mean over seeds: of their k-th points where all have as many, else at the first one's places, between points by
+// straight lines.
 function meanCurve(curves) {
   const full = curves.filter((curve) => curve.length > 0);
   if (full.length === 0) return [];
   if (full.every((curve) => curve.length === full[0].length)) {
     return full[0].map((point, k) => ({
-      x: full.reduce((sum, curve) => sum + curve[k].x, 0) / full.length,
-      ...intervalOf(full.map((curve) => curve[k].y)),
-    }));
+                         x: full.reduce((sum, curve) => sum + curve[k].x, 0) / full.length,
+                         ...intervalOf(full.map((curve) => curve[k].y)),
+                       }));
   }
   const from = Math.max(...full.map((curve) => curve[0].x));
   const to = Math.min(...full.map((curve) => curve[curve.length - 1].x));
@@ -78,8 +94,10 @@ function meanCurve(curves) {
   return [from, ...places, to].map((x) => ({x, ...intervalOf(full.map((curve) => valueAt(curve, x)))}));
 }
 
-const kModels = [["center", "center"], ["mean_of_workers", "mean of workers"], ["best_worker", "best worker"],
-  ["first_worker", "first worker"], ["validation", "center, validation"], ["training", "rank 0, training"]];
+const kModels = [
+  ["center", "center"], ["mean_of_workers", "mean of workers"], ["best_worker", "best worker"],
+  ["first_worker", "first worker"], ["validation", "center, validation"], ["training", "rank 0, training"]
+];
 
 // One run's curve; x: "seconds" | "step" | "epoch" | "bytes", y: "accuracy" | "loss".
 function runCurve(run, model, x, y) {

@@ -23,19 +23,23 @@ function fillElement(node, attributes, children) {
 
 // Buttons of which one is pressed. options: [[value, text], …].
 function buttonGroup(label, options, current, choose) {
-  const buttons = options.map(([value, text]) =>
-    element("button", {type: "button", "aria-pressed": String(value === current), click: () => press(value)}, text));
+  const buttons = options.map(
+      ([value, text]) => element(
+          "button", {type: "button", "aria-pressed": String(value === current), click: () => press(value)}, text));
   function press(value) {
     buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(options[i][0] === value)));
     choose(value);
   }
-  return element("span", {class: "control", role: "group", "aria-label": label || options.map((option) => option[1]).join(" or ")},
-    label ? element("span", {class: "control-label", "aria-hidden": "true"}, label) : null, element("span", {class: "buttons"}, buttons));
+  return element(
+      "span", {class: "control", role: "group", "aria-label": label || options.map((option) => option[1]).join(" or ")},
+      label ? element("span", {class: "control-label", "aria-hidden": "true"}, label) : null,
+      element("span", {class: "buttons"}, buttons));
 }
 
 function selection(label, options, current, choose) {
-  const list = element("select", {change: () => choose(options[list.selectedIndex][0])},
-    options.map(([value, text]) => element("option", {selected: value === current}, text)));
+  const list = element(
+      "select", {change: () => choose(options[list.selectedIndex][0])},
+      options.map(([value, text]) => element("option", {selected: value === current}, text)));
   return element("label", {class: "control"}, element("span", {class: "control-label"}, label), list);
 }
 
@@ -48,12 +52,14 @@ const kColors = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9
 const kDashes = ["", "8 3", "2 2.5", "9 3 2 3", "5 2.5", "12 3 2 3 2 3", "1.5 4", "14 4"];
 const kMarkers = ["circle", "square", "triangle", "diamond", "reversed", "star", "pentagon", "bow"];
 
-// The n-th of 280 looks; each of the first seven differs from the others in colour, dashes and marker.
+// The n-th of 56 looks; each of the first seven differs from the others in colour, dashes and marker, all in two of
+// these.
 function lookOf(index) {
+  const round = Math.floor(index / kColors.length);
   return {
     color: kColors[index % kColors.length],
-    dash: kDashes[(index + Math.floor(index / kColors.length)) % kDashes.length],
-    marker: kMarkers[(index + Math.floor(index / kColors.length)) % kMarkers.length],
+    dash: kDashes[index % kDashes.length],
+    marker: kMarkers[(index + 2 * round) % kMarkers.length]
   };
 }
 
@@ -70,11 +76,12 @@ const kCorners = {
 
 function markerPath(marker, x, y, radius) {
   if (marker === "circle") {
-    return `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${2 * radius} 0a${radius} ${radius} 0 1 0 ${-2 * radius} 0z`;
+    return `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${2 * radius} 0a${radius} ${radius} 0 1 0 ${- 2 * radius} 0z`;
   }
   const points = kCorners[marker].map(([eighths, distance]) => {
     const angle = eighths * Math.PI / 4;
-    return `${(x + Math.sin(angle) * distance * radius).toFixed(1)} ${(y - Math.cos(angle) * distance * radius).toFixed(1)}`;
+    return `${(x + Math.sin(angle) * distance * radius).toFixed(1)} ${
+        (y - Math.cos(angle) * distance * radius).toFixed(1)}`;
   });
   return `M${points.join("L")}z`;
 }
@@ -85,9 +92,12 @@ function drawMarker(look, x, y, radius) {
 
 // Line and marker as they look in the charts.
 function swatch(look) {
-  return shape("svg", {class: "swatch", width: 30, height: 12, "aria-hidden": "true"},
-    shape("line", {x1: 0, y1: 6, x2: 30, y2: 6, stroke: look.color, "stroke-width": 2, "stroke-dasharray": look.dash || null}),
-    drawMarker(look, 15, 6, 3.6));
+  return shape(
+      "svg", {class: "swatch", width: 30, height: 12, "aria-hidden": "true"},
+      shape(
+          "line",
+          {x1: 0, y1: 6, x2: 30, y2: 6, stroke: look.color, "stroke-width": 2, "stroke-dasharray": look.dash || null}),
+      drawMarker(look, 15, 6, 3.6));
 }
 
 // Width in pixels of text as the charts write it.
@@ -99,7 +109,9 @@ function textWidth(text) {
   return textWidth.canvas.measureText(text).width;
 }
 
-function widest(texts) { return Math.max(0, ...texts.map(textWidth)); }
+function widest(texts) {
+  return Math.max(0, ...texts.map(textWidth));
+}
 
 // As much of the text as fits in `width` pixels.
 function shortText(text, width) {

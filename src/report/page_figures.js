@@ -10,13 +10,18 @@ function makeFigure(view, title, controls, draw) {
     caption.replaceChildren(element("b", {}, `Figure ${number}. `), text, ...(notes || []).map((note) => ` ${note}`));
   }
   view.figures.push(redraw);
-  return element("figure", {}, element("div", {class: "figure-head"}, element("h2", {}, title), element("div", {class: "controls"}, controls)),
-    box, caption);
+  return element(
+      "figure", {},
+      element("div", {class: "figure-head"}, element("h2", {}, title), element("div", {class: "controls"}, controls)),
+      box, caption);
 }
 
 // Buttons that set one word of a figure's state and draw it again.
 function stateButtons(view, state, name, label, options) {
-  return buttonGroup(label, options, state[name], (value) => { state[name] = value; view.redraw(); });
+  return buttonGroup(label, options, state[name], (value) => {
+    state[name] = value;
+    view.redraw();
+  });
 }
 
 const kProgress = [["seconds", "wall time"], ["step", "steps"], ["epoch", "epochs"], ["bytes", "bytes sent"]];
@@ -26,15 +31,25 @@ function makeCurveFigure(view) {
   const controls = [
     stateButtons(view, state, "y", "", [["accuracy", "accuracy"], ["loss", "loss"]]),
     stateButtons(view, state, "x", "against", kProgress),
-    selection("of", kModels, state.model, (value) => { state.model = value; view.redraw(); }),
-    stateCheckBox(view, state, "close", "close-up"), stateCheckBox(view, state, "singles", "single runs"),
-    stateCheckBox(view, state, "logX", "log x"), stateCheckBox(view, state, "logY", "log y"),
+    selection(
+        "of", kModels, state.model,
+        (value) => {
+          state.model = value;
+          view.redraw();
+        }),
+    stateCheckBox(view, state, "close", "close-up"),
+    stateCheckBox(view, state, "singles", "single runs"),
+    stateCheckBox(view, state, "logX", "log x"),
+    stateCheckBox(view, state, "logY", "log y"),
   ];
   return makeFigure(view, "Course of training", controls, (box) => drawCurves(view, state, box));
 }
 
 function stateCheckBox(view, state, name, label) {
-  return checkBox(label, state[name], (value) => { state[name] = value; view.redraw(); });
+  return checkBox(label, state[name], (value) => {
+    state[name] = value;
+    view.redraw();
+  });
 }
 
 // One series per visible variant: the mean over its finished runs, and the runs that are drawn one by one.
@@ -44,12 +59,19 @@ function curveSeries(view, curve, singles) {
   return visibleVariants(view).map((variant) => {
     const runs = runsOf(view, variant);
     const finished = runs.filter((run) => run.state === "finished");
-    const drawn = runs.filter((run) => run.state !== "finished" || finished.length === 2 || (singles && finished.length > 1));
+    const drawn =
+        runs.filter((run) => run.state !== "finished" || finished.length === 2 || (singles && finished.length > 1));
     const points = meanCurve(finished.map(curve));
     return {
-      name: variantName(view, variant), look: familyOf(view, variant).look, width: manyRanks ? 1.2 + 0.45 * Math.log2(variant.ranks) : 2,
-      points: finished.length > 2 ? points : points.map(({x, y}) => ({x, y})), count: finished.length,
-      singles: drawn.map((run) => ({points: curve(run), failed: run.state === "finished" ? null : `${run.name}: ${run.state}. ${run.why || ""}`})),
+      name: variantName(view, variant),
+      look: familyOf(view, variant).look,
+      width: manyRanks ? 1.2 + 0.45 * Math.log2(variant.ranks) : 2,
+      points: finished.length > 2 ? points : points.map(({x, y}) => ({x, y})),
+      count: finished.length,
+      singles: drawn.map((run) => ({
+                           points: curve(run),
+                           failed: run.state === "finished" ? null : `${run.name}: ${run.state}. ${run.why || ""}`
+                         })),
     };
   });
 }
@@ -59,12 +81,14 @@ function drawCurves(view, state, box) {
   const series = curveSeries(view, (run) => runCurve(run, state.model, state.x, state.y), state.singles);
   const drawn = series.filter((one) => one.points.length > 0 || one.singles.some((single) => single.points.length > 0));
   const subject = state.model === "training" ? "Training loss of rank 0's batches" :
-    state.model === "validation" ? `Validation ${state.y} of the center` : `Test ${state.y} of the ${model}`;
+      state.model === "validation"           ? `Validation ${state.y} of the center` :
+                                               `Test ${state.y} of the ${model}`;
   const progress = kQuantities[state.x].name;
   const caption = `${subject} against ${progress}, ${filterText(view)}. ${spreadText(drawn, state.singles)}`;
   if (drawn.length === 0) {
-    const why = state.model === "training" && state.y === "accuracy" ? "Steps record the loss only: choose loss above." :
-      `No visible run recorded the ${state.y} of this model (${model}).`;
+    const why = state.model === "training" && state.y === "accuracy" ?
+        "Steps record the loss only: choose loss above." :
+        `No visible run recorded the ${state.y} of this model (${model}).`;
     sayWhyEmpty(box, why);
     return {caption: `${subject} against ${progress}.`};
   }
@@ -76,9 +100,14 @@ function drawCurves(view, state, box) {
 function spreadText(series, singles) {
   const most = Math.max(...series.map((one) => one.count));
   const texts = [];
-  if (most > 1) texts.push(`Lines: mean over seeds${most > 2 ? "; bands: its 95 % interval" : ""}${singles ? "; thin lines: single runs" : ""}.`);
-  if (!singles && series.some((one) => one.count === 2)) texts.push("Of two seeds both runs are drawn (thin): an interval would be 6 times as wide as their distance.");
-  if (series.some((one) => one.singles.some((single) => single.failed))) texts.push("✕ ends a run that did not finish; it is in no mean.");
+  if (most > 1)
+    texts.push(`Lines: mean over seeds${most > 2 ? "; bands: its 95 % interval" : ""}${
+        singles ? "; thin lines: single runs" : ""}.`);
+  if (!singles && series.some((one) => one.count === 2))
+    texts.push(
+        "Two seeds: both runs, thin, in place of an interval, which would reach 6.4 times their distance to either side.");
+  if (series.some((one) => one.singles.some((single) => single.failed)))
+    texts.push("✕ ends a run that did not finish; it is in no mean.");
   return texts.join(" ");
 }
 
@@ -88,7 +117,9 @@ function curveNotes(state, series, drawn) {
   if (without.length > 0) notes.push(`Not recorded: ${without.map((one) => one.name).join("; ")}.`);
   if (state.x === "bytes") {
     const silent = drawn.filter((one) => one.points.length > 0 && one.points.every((point) => point.x === 0));
-    if (silent.length > 0) notes.push(`Sends nothing${state.logX ? " (and so has no place on a logarithmic axis)" : ""}: ${silent.map((one) => one.name).join("; ")}.`);
+    if (silent.length > 0)
+      notes.push(`Sends nothing${state.logX ? " (and so has no place on a logarithmic axis)" : ""}: ${
+          silent.map((one) => one.name).join("; ")}.`);
   }
   return notes;
 }
@@ -103,21 +134,33 @@ function curvePlot(view, state, series, box, label) {
   }
   const target = view.data.target;
   const lines = state.y === "accuracy" && target && isNumber(target.accuracy) ?
-    [{y: target.accuracy, text: `target ${quantityText("accuracy", target.accuracy)}`}] : [];
-  return {label: `${label}. ${endsText(series, state.y)}`, x, y, xTitle: kQuantities[state.x].name, series, lines, yTitle: `${label.split(" ")[0].toLowerCase()} ${state.y}`,
-    height: Math.max(280, Math.min(430, Math.round((box.clientWidth || 720) * 0.42)))};
+      [{y: target.accuracy, text: `target ${quantityText("accuracy", target.accuracy)}`}] :
+      [];
+  return {
+    label: `${label}. ${endsText(series, state.y)}`,
+    x,
+    y,
+    xTitle: kQuantities[state.x].name,
+    series,
+    lines,
+    yTitle: `${label.split(" ")[0].toLowerCase()} ${state.y}`,
+    height: Math.max(280, Math.min(430, Math.round((box.clientWidth || 720) * 0.42)))
+  };
 }
 
 // What a reader who does not see the chart is told of it.
 function endsText(series, quantity) {
-  return series.filter((one) => one.points.length > 0).map((one) => `${one.name}: ends at ${quantityText(quantity, one.points[one.points.length - 1].y)}`).join("; ");
+  return series.filter((one) => one.points.length > 0)
+      .map((one) => `${one.name}: ends at ${quantityText(quantity, one.points[one.points.length - 1].y)}`)
+      .join("; ");
 }
 
 function progressAxis(quantity, series, log) {
   const above = log ? series.map((one) => ({points: one.points.filter((point) => point.x > 0)})) : series;
   const range = extent(above, "x");
   if (!range) return log ? null : {quantity, low: 0, high: 1};
-  return log ? {quantity, low: range.low, high: range.high * 1.02, log} : {quantity, low: 0, high: range.high * 1.01 || 1};
+  return log ? {quantity, low: range.low, high: range.high * 1.02, log} :
+               {quantity, low: 0, high: range.high * 1.01 || 1};
 }
 
 // Close-up: the range of what comes after the worst third of each curve.
@@ -125,10 +168,15 @@ function valueAxis(state, series, everything, target) {
   const accuracy = state.y === "accuracy";
   const late = series.map((one) => {
     const sorted = one.points.map((point) => point.y).sort((a, b) => accuracy ? a - b : b - a);
-    return {points: one.points.filter((point) => accuracy ? point.y >= sorted[Math.floor(sorted.length / 3)] : point.y <= sorted[Math.floor(sorted.length / 3)])};
+    return {
+      points: one.points.filter(
+          (point) => accuracy ? point.y >= sorted[Math.floor(sorted.length / 3)] :
+                                point.y <= sorted[Math.floor(sorted.length / 3)])
+    };
   });
   const close = state.close && late.some((one) => one.points.length > 0);
-  const chosen = (close ? late : everything).map((one) => ({points: state.logY ? one.points.filter((point) => point.y > 0) : one.points}));
+  const chosen = (close ? late : everything)
+                     .map((one) => ({points: state.logY ? one.points.filter((point) => point.y > 0) : one.points}));
   const range = extent(chosen, "y");
   if (!range) return null;
   if (accuracy && target && isNumber(target.accuracy)) range.high = Math.max(range.high, target.accuracy);
@@ -147,26 +195,33 @@ function makeDistanceFigure(view) {
 
 // The mean over workers, in a band from the nearest worker to the farthest.
 function distanceSeries(view, x) {
-  const [mean, nearest, farthest] = ["mean", "min", "max"].map((which) => curveSeries(view, (run) => distanceCurve(run, x, which), false));
+  const [mean, nearest, farthest] =
+      ["mean", "min", "max"].map((which) => curveSeries(view, (run) => distanceCurve(run, x, which), false));
   mean.forEach((one, i) => {
-    one.points = one.points.map(({x: place, y}, k) =>
-      ({x: place, y, low: (nearest[i].points[k] || {}).y, high: (farthest[i].points[k] || {}).y}));
+    one.points = one.points.map(
+        ({x: place, y}, k) =>
+            ({x: place, y, low: (nearest[i].points[k] || {}).y, high: (farthest[i].points[k] || {}).y}));
   });
   return mean.filter((one) => one.points.some((point) => point.y > 0));
 }
 
 function drawDistance(view, state, box) {
   const series = distanceSeries(view, state.x);
-  const caption = "Distance of the workers from the center, as a part of the center's norm: line, the mean over workers and seeds; band, from the nearest to the farthest worker";
+  const caption =
+      "Distance of the workers from the center, as a part of the center's norm: line, the mean over workers and seeds; band, from the nearest to the farthest worker";
   const x = progressAxis(state.x, series, false);
   const range = extent(series.map((one) => ({points: one.points.filter((point) => point.y > 0)})), "y");
   if (!range) {
-    sayWhyEmpty(box, "No visible run has workers apart from the center: with one rank, or where all average in every step, there is no distance.");
+    sayWhyEmpty(
+        box,
+        "No visible run has workers apart from the center: with one rank, or where all average in every step, there is no distance.");
     return {caption: `${caption}.`};
   }
   const y = state.logY ? {quantity: "distance", low: range.low / 1.2, high: range.high * 1.2, log: true} :
-    {quantity: "distance", low: 0, high: range.high * 1.05};
+                         {quantity: "distance", low: 0, high: range.high * 1.05};
   const label = `Consensus distance against ${kQuantities[state.x].name}. ${endsText(series, "distance")}`;
-  drawLineChart(box, {label, x, y, xTitle: kQuantities[state.x].name, yTitle: "distance ÷ norm of the center", series, height: 300});
+  drawLineChart(
+      box,
+      {label, x, y, xTitle: kQuantities[state.x].name, yTitle: "distance ÷ norm of the center", series, height: 300});
   return {caption: `${caption}, against ${kQuantities[state.x].name}, ${filterText(view)}.`};
 }

@@ -1,6 +1,9 @@
 // Figures of bars: what it took to the target, and where the time went.
 
-const kCosts = [["seconds_to_target", "time", "seconds"], ["samples_to_target", "samples", "samples"], ["bytes_to_target", "bytes", "bytes"]];
+const kCosts = [
+  ["seconds_to_target", "time", "seconds"], ["samples_to_target", "samples", "samples"],
+  ["bytes_to_target", "bytes", "bytes"]
+];
 
 function targetText(view) {
   const target = view.data.target;
@@ -20,32 +23,54 @@ function drawCosts(view, state, box) {
     sayWhyEmpty(box, "There is no target: no accuracy was reached by every variant, and none was given.");
     return {caption: "Time, samples and bytes to a target accuracy."};
   }
-  const rows = visibleVariants(view).map((variant) => ({name: variantName(view, variant), look: familyOf(view, variant).look,
-    interval: variant[state.cost], missing: "not reached by every run"}));
+  const rows = visibleVariants(view).map((variant) => ({
+                                           name: variantName(view, variant),
+                                           look: familyOf(view, variant).look,
+                                           interval: variant[state.cost],
+                                           missing: "not reached by every run"
+                                         }));
   rows.sort((a, b) => (a.interval ? a.interval.mean : Infinity) - (b.interval ? b.interval.mean : Infinity) || 0);
   if (rows.length === 0) {
     sayWhyEmpty(box, "No variant is visible.");
   } else {
     const title = {time: "wall time", samples: "samples, all ranks together", bytes: "bytes sent by a rank"}[name];
-    drawBars(box, {label: `${title} to ${target}. ${rows.map((row) => `${row.name}: ${intervalText(quantity, row.interval)}`).join("; ")}`, quantity, xTitle: title, rows});
+    drawBars(box, {
+      label: `${title} to ${target}. ${
+          rows.map((row) => `${row.name}: ${intervalText(quantity, row.interval)}`).join("; ")}`,
+      quantity,
+      xTitle: title,
+      rows
+    });
   }
-  return {caption: `${name === "time" ? "Wall time" : name === "samples" ? "Samples" : "Bytes sent by a rank"} until ${target} was first measured, ${filterText(view)}; whiskers: 95 % interval over seeds.`};
+  return {
+    caption: `${
+        name === "time"        ? "Wall time" :
+            name === "samples" ? "Samples" :
+                                 "Bytes sent by a rank"} until ${target} was first measured, ${
+        filterText(view)}; whiskers: 95 % interval over seeds.`
+  };
 }
 
 function makeSharesFigure(view) {
   return makeFigure(view, "Where the time goes", [shareLegend()], (box) => drawShareFigure(view, box));
 }
 
-function hasShares(variant) { return variant.shares && kShares.some(([name]) => variant.shares[name] > 0); }
+function hasShares(variant) {
+  return variant.shares && kShares.some(([name]) => variant.shares[name] > 0);
+}
 
 function drawShareFigure(view, box) {
-  const rows = visibleVariants(view).filter(hasShares).map((variant) => ({name: variantName(view, variant), shares: variant.shares}));
-  const caption = "Shares of the ranks' time; exchanging (lower strip) goes on at the same time, behind computing as far as nobody has to wait for it";
+  const rows = visibleVariants(view).filter(hasShares).map(
+      (variant) => ({name: variantName(view, variant), shares: variant.shares}));
+  const caption =
+      "Shares of the ranks' time; exchanging (lower strip) goes on at the same time, behind computing as far as nobody has to wait for it";
   if (rows.length === 0) {
     sayWhyEmpty(box, "No visible variant recorded where its time went.");
     return {caption: `${caption}.`};
   }
-  const texts = rows.map((row) => `${row.name}: ${kShares.map(([name]) => `${name} ${quantityText("share", row.shares[name])}`).join(", ")}`);
+  const texts = rows.map(
+      (row) =>
+          `${row.name}: ${kShares.map(([name]) => `${name} ${quantityText("share", row.shares[name])}`).join(", ")}`);
   drawShares(box, {label: `Shares of time. ${texts.join("; ")}`, rows});
   return {caption: `${caption}, ${filterText(view)}.`};
 }

@@ -2,17 +2,30 @@
 
 // One series per visible family; property names the interval of a variant.
 function rankSeries(view, property) {
-  const families = view.families.map((family) => ({family, variants: family.variants.filter((variant) => passesButRanks(view, variant) && variant[property])}))
-    .filter(({family, variants}) => variants.length > 0 && !view.hidden.has(family.key));
+  const families =
+      view.families
+          .map((family) => ({
+                 family,
+                 variants: family.variants.filter((variant) => passesButRanks(view, variant) && variant[property])
+               }))
+          .filter(({family, variants}) => variants.length > 0 && !view.hidden.has(family.key));
   return families.map(({family, variants}, i) => ({
-    name: familyName(view, family), look: family.look, bars: true,
-    points: variants.map((variant) => ({x: variant.ranks * 2 ** (0.035 * (i - (families.length - 1) / 2)),
-      y: variant[property].mean,
-      low: variant[property].low, high: variant[property].high})),
-  }));
+                        name: familyName(view, family),
+                        look: family.look,
+                        bars: true,
+                        points: variants.map((variant) => ({
+                                               x: variant.ranks * 2 ** (0.035 * (i - (families.length - 1) / 2)),
+                                               y: variant[property].mean,
+                                               low: variant[property].low,
+                                               high: variant[property].high
+                                             })),
+                      }));
 }
 
-function rankCounts(view) { return distinct(view.variants.filter((variant) => passesButRanks(view, variant)).map((variant) => variant.ranks)).sort(byNumber); }
+function rankCounts(view) {
+  return distinct(view.variants.filter((variant) => passesButRanks(view, variant)).map((variant) => variant.ranks))
+      .sort(byNumber);
+}
 
 function ranksAxis(counts) {
   return {quantity: "ranks", low: counts[0] / 1.25, high: counts[counts.length - 1] * 1.25, log: true, ticks: counts};
@@ -21,14 +34,18 @@ function ranksAxis(counts) {
 // Why there is nothing to draw over the number of ranks, or null.
 function lackOfRanks(view, series, what) {
   const counts = rankCounts(view);
-  if (counts.length < 2) return `All runs have ${ranksText(counts[0] || 0)}: this figure needs runs with several numbers of ranks.`;
+  if (counts.length < 2)
+    return `All runs have ${ranksText(counts[0] || 0)}: this figure needs runs with several numbers of ranks.`;
   return series.length === 0 ? what : null;
 }
 
 function makeRanksFigure(view) {
   const state = {property: "accuracy"};
   const hasValidation = view.variants.some((variant) => variant.validation);
-  const controls = hasValidation ? [stateButtons(view, state, "property", "Accuracy on", [["accuracy", "test set"], ["validation", "validation split"]])] : [];
+  const controls = hasValidation ?
+      [stateButtons(
+          view, state, "property", "Accuracy on", [["accuracy", "test set"], ["validation", "validation split"]])] :
+      [];
   return makeFigure(view, "Accuracy and number of ranks", controls, (box) => drawAccuracyOverRanks(view, state, box));
 }
 
@@ -43,10 +60,22 @@ function drawAccuracyOverRanks(view, state, box) {
   const y = {quantity: "accuracy", ...padded(intervalExtent(series), 0.08)};
   y.low = Math.max(0, y.low);
   y.high = Math.min(y.high, 1);
-  const lines = series.filter((one) => one.points.length === 1).map((one) => ({y: one.points[0].y, text: ""}));
-  drawLineChart(box, {label: `${subject}. ${endsText(series, "accuracy")}`, x: ranksAxis(rankCounts(view)), y, xTitle: "ranks",
-    yTitle: subject.split(" against")[0].toLowerCase(), series, lines, height: 300});
-  return {caption: `${subject}${batchText(view)}; whiskers: 95 % interval over seeds, cut at the edge where it is wider than the chart.`};
+  const lines = series.filter((one) => one.points.length === 1 && one.points[0].x < 1.5)
+                    .map((one) => ({y: one.points[0].y, text: ""}));
+  drawLineChart(box, {
+    label: `${subject}. ${endsText(series, "accuracy")}`,
+    x: ranksAxis(rankCounts(view)),
+    y,
+    xTitle: "ranks",
+    yTitle: subject.split(" against")[0].toLowerCase(),
+    series,
+    lines,
+    height: 300
+  });
+  return {
+    caption: `${subject}${
+        batchText(view)}; whiskers: 95 % interval over seeds, cut at the edge where it is wider than the chart.`
+  };
 }
 
 function makeSpeedFigure(view) {
@@ -55,8 +84,10 @@ function makeSpeedFigure(view) {
 
 function drawSpeed(view, box) {
   const speedup = rankSeries(view, "speedup"), efficiency = rankSeries(view, "efficiency");
-  const caption = "Samples per second against those of one rank with the same batch per rank: how many times as many, and that divided by the number of ranks";
-  const lack = lackOfRanks(view, speedup, "Speed-up needs a run of one rank with the same batch per rank: there is none.");
+  const caption =
+      "Samples per second against those of one rank with the same batch per rank: how many times as many, and that divided by the number of ranks";
+  const lack =
+      lackOfRanks(view, speedup, "Speed-up needs a run of one rank with the same batch per rank: there is none.");
   if (lack) {
     sayWhyEmpty(box, lack);
     return {caption: `${caption}.`};
@@ -75,13 +106,31 @@ function drawSpeedup(box, series, x) {
   const y = {quantity: "speedup", low: Math.min(1, lowest) / 1.25, high: Math.max(most, range.high) * 1.25, log: true};
   y.ticks = Array.from({length: 21}, (_, i) => 2 ** (i - 6)).filter((value) => value >= y.low && value <= y.high);
   const ideal = {points: [{x: x.low, y: x.low}, {x: most, y: most}], text: "ideal"};
-  drawLineChart(box, {label: `Speed-up against ranks. ${endsText(series, "speedup")}`, x, y, xTitle: "ranks", yTitle: "speed-up", series, lines: [ideal], height: 290, noLabels: true});
+  drawLineChart(box, {
+    label: `Speed-up against ranks. ${endsText(series, "speedup")}`,
+    x,
+    y,
+    xTitle: "ranks",
+    yTitle: "speed-up",
+    series,
+    lines: [ideal],
+    height: 290,
+    noLabels: true
+  });
 }
 
 function drawEfficiency(box, series, x) {
   const range = intervalExtent(series);
   if (!range) return sayWhyEmpty(box, "No efficiency is known.");
   const y = {quantity: "efficiency", low: 0, high: Math.max(1.1, range.high * 1.05)};
-  return drawLineChart(box, {label: `Efficiency against ranks. ${endsText(series, "efficiency")}`, x, y, xTitle: "ranks", yTitle: "efficiency", series, lines: [{y: 1, text: "ideal"}],
-    height: 290});
+  return drawLineChart(box, {
+    label: `Efficiency against ranks. ${endsText(series, "efficiency")}`,
+    x,
+    y,
+    xTitle: "ranks",
+    yTitle: "efficiency",
+    series,
+    lines: [{y: 1, text: "ideal"}],
+    height: 290
+  });
 }

@@ -2,8 +2,8 @@
 
 // plot: {label, x: axis, y: axis, xTitle, yTitle, series, lines, height, noLabels}
 //   axis: {quantity, low, high, log, ticks}
-//   series: [{name, look, width, points: [{x, y, low, high}], bars, singles: [{points, failed}]}] - bars: intervals as whiskers, not as a band
-//   lines: [{y, text}] or [{points, text}] for reference
+//   series: [{name, look, width, points: [{x, y, low, high}], bars, singles: [{points, failed}]}] - bars: intervals as
+//   whiskers, not as a band lines: [{y, text}] or [{points, text}] for reference
 function drawLineChart(box, plot) {
   const wide = box.clientWidth || 720;
   const labelled = plot.noLabels ? [] : plot.series.filter((one) => one.points.length > 0);
@@ -35,7 +35,8 @@ function drawable(points, x, y) {
 function drawBand(one, x, y) {
   const points = one.points.filter((point) => isNumber(x.at(point.x)) && isNumber(point.low) && isNumber(point.high));
   const low = (point) => isNumber(y.at(point.low)) ? point.low : y.low;
-  if (one.bars) return points.map((point) => drawWhisker(one.look.color, x.at(point.x), y.at(low(point)), y.at(point.high)));
+  if (one.bars)
+    return points.map((point) => drawWhisker(one.look.color, x.at(point.x), y.at(low(point)), y.at(point.high)));
   if (points.length < 2) return [];
   const upper = pathOf(points.map((point) => ({x: point.x, y: point.high})), x, y);
   const lower = pathOf(points.map((point) => ({x: point.x, y: low(point)})).reverse(), x, y);
@@ -43,7 +44,8 @@ function drawBand(one, x, y) {
 }
 
 function drawWhisker(color, x, top, bottom) {
-  return shape("path", {class: "whisker", stroke: color, d: `M${x} ${top}V${bottom}M${x - 4} ${top}h8M${x - 4} ${bottom}h8`});
+  return shape(
+      "path", {class: "whisker", stroke: color, d: `M${x} ${top}V${bottom}M${x - 4} ${top}h8M${x - 4} ${bottom}h8`});
 }
 
 function drawSingles(one, x, y) {
@@ -51,8 +53,13 @@ function drawSingles(one, x, y) {
     const seen = drawable(points, x, y);
     if (seen.length === 0) return [];
     const last = seen[seen.length - 1];
-    return [shape("path", {class: "single", d: pathOf(seen, x, y), stroke: one.look.color, "stroke-dasharray": one.look.dash || null}),
-      failed ? drawCross(x.at(last.x), Math.max(y.at(y.high) + 5, Math.min(y.at(y.low) - 5, y.at(last.y))), failed) : null];
+    return [
+      shape(
+          "path",
+          {class: "single", d: pathOf(seen, x, y), stroke: one.look.color, "stroke-dasharray": one.look.dash || null}),
+      failed ? drawCross(x.at(last.x), Math.max(y.at(y.high) + 5, Math.min(y.at(y.low) - 5, y.at(last.y))), failed) :
+               null
+    ];
   });
 }
 
@@ -65,8 +72,13 @@ function drawSeries(one, x, y, index) {
   const points = drawable(one.points, x, y);
   const parts = [];
   if (points.length > 1) {
-    parts.push(shape("path", {class: "line", d: pathOf(points, x, y), stroke: one.look.color, "stroke-width": one.width || 2,
-      "stroke-dasharray": one.look.dash || null}));
+    parts.push(shape("path", {
+      class: "line",
+      d: pathOf(points, x, y),
+      stroke: one.look.color,
+      "stroke-width": one.width || 2,
+      "stroke-dasharray": one.look.dash || null
+    }));
   }
   let next = points.length <= 12 ? -Infinity : x.at(points[0].x) + (index % 5) * 12;
   points.forEach((point, i) => {
@@ -85,7 +97,9 @@ function drawReference(chart, group, line, x, y) {
   const place = line.points ? Math.min(x.at(end.x), chart.area.right) - 6 : chart.area.left + 6;
   const height = Math.max(chart.area.top + 10, y.at(line.points ? line.points[line.points.length - 1].y : line.y) - 5);
   if (y.at(line.points ? end.y : line.y) > chart.area.bottom + 1) return;
-  chart.svg.append(shape("text", {class: "reference-label", x: place, y: height, "text-anchor": line.points ? "end" : "start"}, line.text));
+  chart.svg.append(shape(
+      "text", {class: "reference-label", x: place, y: height, "text-anchor": line.points ? "end" : "start"},
+      line.text));
 }
 
 function endOf(one, x, y, area) {
@@ -109,13 +123,17 @@ function extent(series, property) {
   return low <= high ? {low, high} : null;
 }
 
-// The means, and of their intervals as much as leaves the means apart: two seeds say so little that theirs may be 50 times as wide.
+// The means, and of their intervals as much as leaves the means apart: two seeds say so little that theirs may be 50
+// times as wide.
 function intervalExtent(series) {
   const means = extent(series, "y");
   if (!means) return null;
   const room = Math.max(means.high - means.low, Math.abs(means.high) * 0.01);
   const lows = extent(series, "low") || means, highs = extent(series, "high") || means;
-  return {low: Math.max(means.low - room, Math.min(means.low, lows.low)), high: Math.min(means.high + room, Math.max(means.high, highs.high))};
+  return {
+    low: Math.max(means.low - room, Math.min(means.low, lows.low)),
+    high: Math.min(means.high + room, Math.max(means.high, highs.high))
+  };
 }
 
 function padded(range, part) {

@@ -1,10 +1,20 @@
 // The end of the page: settings, runs, what was left out, notes.
 
 function simpleTable(heads, rows) {
-  return element("div", {class: "wide", tabindex: 0, role: "region", "aria-label": heads.join(", ")}, element("table", {},
-    element("thead", {}, element("tr", {}, heads.map((head) => element("th", {scope: "col"}, head)))),
-    element("tbody", {}, rows.map((row) => element("tr", {}, row.map((cell, i) => i === 0 ? element("th", {scope: "row"}, cell) :
-      element("td", {class: String(cell).length > 40 ? "prose" : null}, cell)))))));
+  return element(
+      "div", {class: "wide", tabindex: 0, role: "region", "aria-label": heads.join(", ")},
+      element(
+          "table", {},
+          element("thead", {}, element("tr", {}, heads.map((head) => element("th", {scope: "col"}, head)))),
+          element(
+              "tbody", {},
+              rows.map(
+                  (row) => element(
+                      "tr", {},
+                      row.map(
+                          (cell, i) => i === 0 ?
+                              element("th", {scope: "row"}, cell) :
+                              element("td", {class: String(cell).length > 40 ? "prose" : null}, cell)))))));
 }
 
 function settingText(variant, name) {
@@ -17,21 +27,37 @@ function makeSettings(view) {
   const names = distinct(variants.flatMap((variant) => Object.keys(variant.settings || {}))).sort();
   const common = names.filter((name) => !differing.includes(name));
   const rows = variants.map((variant) => [variant.label, ...differing.map((name) => settingText(variant, name))]);
-  return element("section", {}, element("h2", {}, "Settings that differ"),
-    differing.length > 0 ? simpleTable(["Variant", ...differing], rows) : element("p", {class: "nothing"}, "None: all runs have the same settings but for seed and number of ranks."),
-    element("details", {}, element("summary", {}, `Settings that all runs share (${common.length})`),
-      element("dl", {class: "settings"}, common.map((name) => element("div", {}, element("dt", {}, name), element("dd", {}, commonText(variants, name)))))));
+  return element(
+      "section", {}, element("h2", {}, "Settings that differ"),
+      differing.length > 0 ?
+          simpleTable(["Variant", ...differing], rows) :
+          element("p", {class: "nothing"}, "None: all runs have the same settings but for seed and number of ranks."),
+      element(
+          "details", {}, element("summary", {}, `Settings that all runs share (${common.length})`),
+          element(
+              "dl", {class: "settings"},
+              common.map(
+                  (name) =>
+                      element("div", {}, element("dt", {}, name), element("dd", {}, commonText(variants, name)))))));
 }
 
-function commonText(variants, name) { return distinct(variants.map((variant) => settingText(variant, name))).join(" | "); }
+function commonText(variants, name) {
+  return distinct(variants.map((variant) => settingText(variant, name))).join(" | ");
+}
 
 function makeRuns(view) {
   const runs = view.data.runs || [];
-  const rows = runs.map((run) => [run.name, String(run.seed), run.state, lastOf((run.steps || {}).step, (value) => numberText(value, 0)),
-    lastOf((run.steps || {}).seconds, (value) => quantityText("seconds", value)),
-    lastOf(((run.evaluations || {}).center || {}).accuracy, (value) => quantityText("accuracy", value)), run.why || ""]);
-  return element("section", {}, element("details", {}, element("summary", {}, `Every run (${runs.length})`),
-    simpleTable(["Run", "seed", "state", "last step", "time", "test accuracy", "remark"], rows)));
+  const rows = runs.map(
+      (run) =>
+          [run.name, String(run.seed), run.state, lastOf((run.steps || {}).step, (value) => numberText(value, 0)),
+           lastOf((run.steps || {}).seconds, (value) => quantityText("seconds", value)),
+           lastOf(((run.evaluations || {}).center || {}).accuracy, (value) => quantityText("accuracy", value)),
+           run.why || ""]);
+  return element(
+      "section", {},
+      element(
+          "details", {}, element("summary", {}, `Every run (${runs.length})`),
+          simpleTable(["Run", "seed", "state", "last step", "time", "test accuracy", "remark"], rows)));
 }
 
 function lastOf(values, text) {
@@ -40,32 +66,59 @@ function lastOf(values, text) {
 }
 
 function makeLeftOut(view) {
-  const unfinished = (view.data.runs || []).filter((run) => run.state !== "finished").map((run) => [run.name, [run.state, run.why].filter(Boolean).join(": ")]);
+  const unfinished = (view.data.runs || [])
+                         .filter((run) => run.state !== "finished")
+                         .map((run) => [run.name, [run.state, run.why].filter(Boolean).join(": ")]);
   const rows = [...(view.data.left_out || []).map(({name, why}) => [name, why]), ...unfinished];
   if (rows.length === 0) return null;
-  return element("section", {}, element("h2", {}, "Left out, or not finished"), simpleTable(["Run", "Why"], rows),
-    unfinished.length > 0 ? element("p", {class: "small"}, "Runs that did not finish are drawn as far as they came, and count in no mean.") : null);
+  return element(
+      "section", {}, element("h2", {}, "Left out, or not finished"), simpleTable(["Run", "Why"], rows),
+      unfinished.length > 0 ?
+          element(
+              "p", {class: "small"}, "Runs that did not finish are drawn as far as they came, and count in no mean.") :
+          null);
 }
 
 function makeNotes(view) {
   const notes = view.data.notes || [];
-  return notes.length === 0 ? null : element("section", {}, element("h2", {}, "Notes"), element("ul", {}, notes.map((note) => element("li", {}, note))));
+  return notes.length === 0 ?
+      null :
+      element(
+          "section", {}, element("h2", {}, "Notes"), element("ul", {}, notes.map((note) => element("li", {}, note))));
 }
 
 // Batch and ranks as rows and columns, as in a lab notebook; absent in what older programs wrote.
 function makeNotebook(view) {
   const tables = (view.data.notebook || []).filter((one) => one.rows.length > 0 && one.batches.length > 0);
   if (tables.length === 0) return null;
-  return element("section", {}, element("details", {}, element("summary", {}, `Ranks by batch (${countText(tables.length, "table")})`), tables.map(notebookTable)));
+  return element(
+      "section", {},
+      element(
+          "details", {}, element("summary", {}, `Ranks by batch (${countText(tables.length, "table")})`),
+          tables.map(notebookTable)));
 }
 
 function notebookTable(one) {
   const title = `${[one.method, one.place].filter(Boolean).join(", ")}: ${one.kept} kept`;
-  const cells = (cell) => cell ? [quantityText("seconds", cell.seconds), quantityText("speedup", cell.speedup), quantityText("accuracy", cell.accuracy)] : ["—", "—", "—"];
-  const groups = element("tr", {class: "groups"}, element("td", {}), one.batches.map((batch) => element("th", {scope: "colgroup", colspan: 3}, `batch ${batch}`)));
-  const heads = element("tr", {}, ["Ranks", ...one.batches.flatMap(() => ["time", "speed-up", "accuracy"])].map((head) => element("th", {scope: "col", class: "number"}, head)));
-  const rows = one.rows.map((row) => element("tr", {}, element("th", {scope: "row", class: "number"}, String(row.ranks)),
-    row.cells.flatMap(cells).map((text) => element("td", {class: "number"}, text))));
-  return element("div", {class: "notebook"}, element("h3", {}, title),
-    element("div", {class: "wide", tabindex: 0, role: "region", "aria-label": title}, element("table", {}, element("thead", {}, groups, heads), element("tbody", {}, rows))));
+  const cells = (cell) => cell ?
+      [
+        quantityText("seconds", cell.seconds), quantityText("speedup", cell.speedup),
+        quantityText("accuracy", cell.accuracy)
+      ] :
+      ["—", "—", "—"];
+  const groups = element(
+      "tr", {class: "groups"}, element("td", {}),
+      one.batches.map((batch) => element("th", {scope: "colgroup", colspan: 3}, `batch ${batch}`)));
+  const heads = element("tr", {}, [
+    "Ranks", ...one.batches.flatMap(() => ["time", "speed-up", "accuracy"])
+  ].map((head) => element("th", {scope: "col", class: "number"}, head)));
+  const rows = one.rows.map(
+      (row) => element(
+          "tr", {}, element("th", {scope: "row", class: "number"}, String(row.ranks)),
+          row.cells.flatMap(cells).map((text) => element("td", {class: "number"}, text))));
+  return element(
+      "div", {class: "notebook"}, element("h3", {}, title),
+      element(
+          "div", {class: "wide", tabindex: 0, role: "region", "aria-label": title},
+          element("table", {}, element("thead", {}, groups, heads), element("tbody", {}, rows))));
 }

@@ -3,7 +3,9 @@
 function showComparison(data) {
   const page = document.getElementById("page");
   if (!data || !data.variants) {
-    page.replaceChildren(element("h1", {}, "Comparison"), element("p", {class: "nothing"}, "This page holds no data: it is the form that eave report fills."));
+    page.replaceChildren(
+        element("h1", {}, "Comparison"),
+        element("p", {class: "nothing"}, "This page holds no data: it is the form that eave report fills."));
     return;
   }
   data = withoutControls(data);
@@ -13,10 +15,11 @@ function showComparison(data) {
   if (view.variants.length === 0) {
     page.append(element("p", {class: "nothing"}, "There is no run to compare."));
   } else {
-    page.append(makeFilterBar(view), makeVariantTable(view), makeCurveFigure(view),
-      element("div", {class: "pair"}, makeRanksFigure(view), makeTargetFigure(view)), makeSpeedFigure(view),
-      element("div", {class: "pair"}, makeSharesFigure(view), makeDistanceFigure(view)), ...[makeNotebook(view)].filter((part) => part),
-      makeSettings(view), makeRuns(view));
+    page.append(
+        makeFilterBar(view), makeVariantTable(view), makeCurveFigure(view),
+        element("div", {class: "pair"}, makeRanksFigure(view), makeTargetFigure(view)), makeSpeedFigure(view),
+        element("div", {class: "pair"}, makeSharesFigure(view), makeDistanceFigure(view)),
+        ...[makeNotebook(view)].filter((part) => part), makeSettings(view), makeRuns(view));
   }
   page.append(...[makeLeftOut(view), makeNotes(view)].filter((part) => part));
   view.redraw();
@@ -25,21 +28,46 @@ function showComparison(data) {
 
 // Characters that turn the direction of what follows, or break lines, have no place in a name.
 function withoutControls(value) {
-  if (typeof value === "string") return value.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
+  if (typeof value === "string")
+    return value.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
   if (Array.isArray(value)) return isNumber(value[0]) ? value : value.map(withoutControls);
   if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [withoutControls(name), withoutControls(inner)]));
+  return Object.fromEntries(
+      Object.entries(value).map(([name, inner]) => [withoutControls(name), withoutControls(inner)]));
 }
 
-function countText(count, word) { return `${count} ${word}${count === 1 ? "" : "s"}`; }
+function countText(count, word) {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
 
 function makeHead(view) {
   const {data} = view;
   const target = targetText(view);
-  const facts = [`Made ${data.made} by ${data.version}`, `${countText((data.runs || []).length, "run")}, ${countText(view.variants.length, "variant")}`,
-    target ? `target: ${target} (${data.target.chosen_by})` : "no target accuracy"];
-  return element("header", {}, element("h1", {}, data.title), element("p", {class: "small"}, facts.join(" · ")),
-    (data.verdict || []).length === 0 ? null : element("div", {class: "verdict"}, (data.verdict || []).map((sentence) => element("p", {}, sentence))));
+  const facts = [
+    `Made ${data.made} by ${data.version}`,
+    `${countText((data.runs || []).length, "run")}, ${countText(view.variants.length, "variant")}`,
+    target ? `target: ${target} (${data.target.chosen_by})` : "no target accuracy"
+  ];
+  return element(
+      "header", {}, element("h1", {}, data.title), element("p", {class: "small"}, facts.join(" · ")),
+      makeVerdict(data.verdict || []));
+}
+
+// The first two sentences, the others folded; on paper all.
+function makeVerdict(sentences) {
+  if (sentences.length === 0) return null;
+  const paragraphs = sentences.map((sentence) => element("p", {}, sentence));
+  const few = sentences.length <= 4 ? sentences.length : 2;
+  const rest = few === sentences.length ?
+      null :
+      element(
+          "details", {}, element("summary", {}, `${sentences.length - few} more sentences like these`),
+          paragraphs.slice(few));
+  if (rest)
+    window.addEventListener("beforeprint", () => {
+      rest.open = true;
+    });
+  return element("div", {class: "verdict"}, paragraphs.slice(0, few), rest);
 }
 
 // Charts are drawn for the width they have, on paper too.

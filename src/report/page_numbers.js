@@ -28,7 +28,9 @@ function digitsOf(value) {
   return Math.min(6, Math.max(0, 3 - magnitude));
 }
 
-function isNumber(value) { return typeof value === "number" && Number.isFinite(value); }
+function isNumber(value) {
+  return typeof value === "number" && Number.isFinite(value);
+}
 
 function numberText(value, digits) {
   const text = value.toFixed(digits);
@@ -58,7 +60,9 @@ function intervalText(quantity, interval) {
   if (half === null || half <= Math.abs(interval.mean) * 1e-4) return quantityText(quantity, interval.mean);
   const [size, unit] = unitOf(quantity, interval.mean);
   const fixed = kQuantities[quantity].digits;
-  const digits = fixed === undefined ? Math.min(digitsOf(interval.mean / size), Math.max(0, 1 - Math.floor(Math.log10(half / size)))) : fixed;
+  const digits = fixed === undefined ?
+      Math.min(digitsOf(interval.mean / size), Math.max(0, 1 - Math.floor(Math.log10(half / size)))) :
+      fixed;
   return `${numberText(interval.mean / size, digits)} ± ${numberText(half / size, digits)}${unit}`;
 }
 
@@ -92,7 +96,8 @@ function logTicks(low, high, count) {
 // axis: {quantity, low, high, log}; from, to: pixels. Gives at(value), back(pixel), ticks [{value, text}].
 function makeScale(axis, from, to, count) {
   let {low, high} = axis;
-  if (!(high > low)) [low, high] = axis.log ? [low / 2, low * 2] : [low - Math.abs(low) * 0.1 - 1e-9, low + Math.abs(low) * 0.1 + 1e-9];
+  if (!(high > low))
+    [low, high] = axis.log ? [low / 2, low * 2] : [low - Math.abs(low) * 0.1 - 1e-9, low + Math.abs(low) * 0.1 + 1e-9];
   const forth = axis.log ? Math.log : (value) => value;
   const scale = {low, high};
   scale.at = (value) => from + (to - from) * (forth(value) - forth(low)) / (forth(high) - forth(low));
@@ -103,14 +108,15 @@ function makeScale(axis, from, to, count) {
   const [unit, name] = unitOf(axis.quantity, high);
   if (axis.ticks) {
     scale.ticks = axis.ticks.map((value) => ({value, text: String(value) + name}));
-  } else if (axis.log) {
+  } else if (axis.log && high >= 8 * low) {
     scale.ticks = logTicks(low, high, count).map((value) => {
       const [size, own] = axis.quantity === "seconds" ? [1, " s"] : unitOf(axis.quantity, value * 2);
       return {value, text: String(Number((value / size).toPrecision(3))) + own};
     });
   } else {
     const {values, digits} = linearTicks(low, high, count, unit);
-    scale.ticks = values.map((value) => ({value, text: numberText(value / unit, digits) + (value === 0 && unit !== 0.01 ? "" : name)}));
+    scale.ticks = values.map(
+        (value) => ({value, text: numberText(value / unit, digits) + (value === 0 && unit !== 0.01 ? "" : name)}));
   }
   return scale;
 }

@@ -5,7 +5,8 @@ function addReadings(chart, plot, x, y) {
   const hair = shape("line", {class: "hair", y1: area.top, y2: area.bottom, visibility: "hidden"});
   const panel = element("div", {class: "reading", role: "status", hidden: true});
   const places = distinct(plot.series.flatMap((one) => drawable(one.points, x, y).map((point) => point.x)))
-    .filter((place) => place >= x.low && place <= x.high).sort((a, b) => a - b);
+                     .filter((place) => place >= x.low && place <= x.high)
+                     .sort((a, b) => a - b);
   let current = -1;
   function show(index) {
     if (places.length === 0) return;
@@ -23,21 +24,29 @@ function addReadings(chart, plot, x, y) {
   }
   svg.append(hair);
   box.append(panel);
-  fillElement(svg, {
-    pointermove: follow, pointerdown: follow, pointerleave: hide, blur: hide,
-    keydown: (event) => {
-      const steps = {ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -places.length, End: places.length};
-      if (event.key === "Escape") hide();
-      if (!(event.key in steps)) return;
-      event.preventDefault();
-      show(current + steps[event.key]);
-    },
-  }, []);
+  fillElement(
+      svg, {
+        pointermove: follow,
+        pointerdown: follow,
+        pointerleave: hide,
+        blur: hide,
+        keydown: (event) => {
+          const steps =
+              {ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -places.length, End: places.length};
+          if (event.key === "Escape") hide();
+          if (!(event.key in steps)) return;
+          event.preventDefault();
+          show(current + steps[event.key]);
+        },
+      },
+      []);
 }
 
 function nearestIndex(places, value) {
   let best = 0;
-  places.forEach((place, i) => { if (Math.abs(place - value) < Math.abs(places[best] - value)) best = i; });
+  places.forEach((place, i) => {
+    if (Math.abs(place - value) < Math.abs(places[best] - value)) best = i;
+  });
   return best;
 }
 
@@ -56,7 +65,8 @@ function readingsAt(plot, x, place) {
 }
 
 function readingTitle(plot, x, place) {
-  if (plot.x.quantity === "ranks") return ranksText(x.ticks[nearestIndex(x.ticks.map((tick) => tick.value), place)].value);
+  if (plot.x.quantity === "ranks")
+    return ranksText(x.ticks[nearestIndex(x.ticks.map((tick) => tick.value), place)].value);
   return `${plot.xTitle}: ${quantityText(plot.x.quantity, place)}`;
 }
 
@@ -64,9 +74,13 @@ function showReading(view, place) {
   const {chart, plot, x, hair, panel} = view;
   const pixel = x.at(place);
   fillElement(hair, {x1: pixel, x2: pixel, visibility: "visible"}, []);
-  const rows = readingsAt(plot, x, place).map(({one, point}) => element("tr", {},
-    element("td", {}, swatch(one.look)), element("td", {}, shortText(one.name, 260)),
-    element("td", {class: "number"}, intervalText(plot.y.quantity, {mean: point.y, low: point.low, high: point.high}))));
+  const rows = readingsAt(plot, x, place)
+                   .map(
+                       ({one, point}) => element(
+                           "tr", {}, element("td", {}, swatch(one.look)), element("td", {}, shortText(one.name, 260)),
+                           element(
+                               "td", {class: "number"},
+                               intervalText(plot.y.quantity, {mean: point.y, low: point.low, high: point.high}))));
   panel.replaceChildren(element("div", {}, readingTitle(plot, x, place)), element("table", {}, rows));
   panel.hidden = false;
   const shown = chart.svg.getBoundingClientRect();

@@ -16,7 +16,9 @@ function makeView(data) {
 // The chosen variants of that batch of which there are most.
 function fullestBatch(view, kind) {
   const chosen = view.variants.filter((variant) => variant.chosen !== false || view.unchosen);
-  const groups = distinct(chosen.map((variant) => variant[kind])).sort(byNumber).map((batch) => chosen.filter((variant) => variant[kind] === batch));
+  const groups = distinct(chosen.map((variant) => variant[kind]))
+                     .sort(byNumber)
+                     .map((batch) => chosen.filter((variant) => variant[kind] === batch));
   return groups.reduce((most, group) => group.length > most.length ? group : most, []);
 }
 
@@ -32,19 +34,27 @@ function chooseBatchKind(view, kind) {
 }
 
 function passesButRanks(view, variant) {
-  return (view.batch === "all" || variant[view.batchKind] === view.batch) && (view.unchosen || variant.chosen !== false);
+  return (view.batch === "all" || variant[view.batchKind] === view.batch) &&
+      (view.unchosen || variant.chosen !== false);
 }
 
 function shownVariants(view) {
-  return view.variants.filter((variant) => passesButRanks(view, variant) &&
-    (view.ranks === "all" || variant.ranks === view.ranks || (view.oneRank && variant.ranks === 1)));
+  return view.variants.filter(
+      (variant) => passesButRanks(view, variant) &&
+          (view.ranks === "all" || variant.ranks === view.ranks || (view.oneRank && variant.ranks === 1)));
 }
 
-function visibleVariants(view) { return shownVariants(view).filter((variant) => !view.hidden.has(familyOf(view, variant).key)); }
+function visibleVariants(view) {
+  return shownVariants(view).filter((variant) => !view.hidden.has(familyOf(view, variant).key));
+}
 
-function familyOf(view, variant) { return view.families.find((family) => family.variants.includes(variant)); }
+function familyOf(view, variant) {
+  return view.families.find((family) => family.variants.includes(variant));
+}
 
-function runsOf(view, variant) { return (variant.runs || []).map((i) => view.data.runs[i]).filter((run) => run); }
+function runsOf(view, variant) {
+  return (variant.runs || []).map((i) => view.data.runs[i]).filter((run) => run);
+}
 
 function familyName(view, family) {
   const batches = distinct(view.families.map((other) => other.batch));
@@ -62,7 +72,8 @@ function variantName(view, variant) {
 
 // "4 ranks and one, batch 32" for captions.
 function filterText(view) {
-  if (view.ranks === "all") return (view.rankChoices.length > 1 ? "all numbers of ranks" : ranksText(view.rankChoices[0])) + batchText(view);
+  if (view.ranks === "all")
+    return (view.rankChoices.length > 1 ? "all numbers of ranks" : ranksText(view.rankChoices[0])) + batchText(view);
   return ranksText(view.ranks) + (view.oneRank && view.ranks !== 1 ? " and one" : "") + batchText(view);
 }
 
@@ -81,21 +92,30 @@ function makeFilterBar(view) {
 }
 
 function makeFilters(view) {
-  const choose = (name) => (value) => { view[name] = value; view.redraw(); };
+  const choose = (name) => (value) => {
+    view[name] = value;
+    view.redraw();
+  };
   const controls = [];
   if (view.rankChoices.length > 1) {
-    controls.push(buttonGroup("Ranks", [...view.rankChoices.map((ranks) => [ranks, String(ranks)]), ["all", "all"]], view.ranks, choose("ranks")));
+    controls.push(buttonGroup(
+        "Ranks", [...view.rankChoices.map((ranks) => [ranks, String(ranks)]), ["all", "all"]], view.ranks,
+        choose("ranks")));
     if (view.rankChoices[0] === 1) controls.push(checkBox("and one rank", view.oneRank, choose("oneRank")));
   }
   if (view.batchChoices.length > 1) {
-    controls.push(buttonGroup("Batch", [["batch_per_rank", "per rank"], ["total_batch", "in total"]], view.batchKind, (kind) => {
-      chooseBatchKind(view, kind);
-      view.rebuildFilters();
-      view.redraw();
-    }));
-    controls.push(buttonGroup("of", [...view.batchChoices.map((batch) => [batch, String(batch)]), ["all", "all"]], view.batch, choose("batch")));
+    controls.push(
+        buttonGroup("Batch", [["batch_per_rank", "per rank"], ["total_batch", "in total"]], view.batchKind, (kind) => {
+          chooseBatchKind(view, kind);
+          view.rebuildFilters();
+          view.redraw();
+        }));
+    controls.push(buttonGroup(
+        "of", [...view.batchChoices.map((batch) => [batch, String(batch)]), ["all", "all"]], view.batch,
+        choose("batch")));
   }
-  if (view.variants.some((variant) => variant.chosen === false) && view.variants.some((variant) => variant.chosen !== false)) {
+  if (view.variants.some((variant) => variant.chosen === false) &&
+      view.variants.some((variant) => variant.chosen !== false)) {
     controls.push(checkBox("also learning rates not chosen", view.unchosen, choose("unchosen")));
   }
   return controls;
@@ -105,9 +125,16 @@ function drawLegend(view, legend) {
   const shown = shownVariants(view);
   const families = view.families.filter((family) => family.variants.some((variant) => shown.includes(variant)));
   const focused = [...legend.children].indexOf(document.activeElement);
-  legend.replaceChildren(...families.map((family) => element("button", {type: "button", class: "legend-entry", title: familyName(view, family),
-    "aria-pressed": String(!view.hidden.has(family.key)), click: () => toggleFamily(view, family)},
-  swatch(family.look), element("span", {}, shortText(familyName(view, family), 300)))));
+  legend.replaceChildren(...families.map(
+      (family) => element(
+          "button", {
+            type: "button",
+            class: "legend-entry",
+            title: familyName(view, family),
+            "aria-pressed": String(!view.hidden.has(family.key)),
+            click: () => toggleFamily(view, family)
+          },
+          swatch(family.look), element("span", {}, shortText(familyName(view, family), 300)))));
   if (focused >= 0 && legend.children[focused]) legend.children[focused].focus();
 }
 
