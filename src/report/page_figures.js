@@ -105,7 +105,7 @@ function spreadText(series, singles) {
         singles ? "; thin lines: single runs" : ""}.`);
   if (!singles && series.some((one) => one.count === 2))
     texts.push(
-        "Two seeds: both runs, thin, in place of an interval, which would reach 6.4 times their distance to either side.");
+        "Two seeds: both runs, thin, in place of an interval that would reach 6.4 times their distance to each side.");
   if (series.some((one) => one.singles.some((single) => single.failed)))
     texts.push("✕ ends a run that did not finish; it is in no mean.");
   return texts.join(" ");
@@ -208,13 +208,15 @@ function distanceSeries(view, x) {
 function drawDistance(view, state, box) {
   const series = distanceSeries(view, state.x);
   const caption =
-      "Distance of the workers from the center, as a part of the center's norm: line, the mean over workers and seeds; band, from the nearest to the farthest worker";
+      "Distance of the workers from the center, as a part of the center's norm: line, the mean over workers and " +
+      "seeds; band, from the nearest to the farthest worker";
   const x = progressAxis(state.x, series, false);
   const range = extent(series.map((one) => ({points: one.points.filter((point) => point.y > 0)})), "y");
   if (!range) {
     sayWhyEmpty(
         box,
-        "No visible run has workers apart from the center: with one rank, or where all average in every step, there is no distance.");
+        "No visible run has workers apart from the center: where one rank trains alone, or all average in every step, " +
+            "there is no distance.");
     return {caption: `${caption}.`};
   }
   const y = state.logY ? {quantity: "distance", low: range.low / 1.2, high: range.high * 1.2, log: true} :

@@ -62,8 +62,8 @@ function hasShares(variant) {
 function drawShareFigure(view, box) {
   const rows = visibleVariants(view).filter(hasShares).map(
       (variant) => ({name: variantName(view, variant), shares: variant.shares}));
-  const caption =
-      "Shares of the ranks' time; exchanging (lower strip) goes on at the same time, behind computing as far as nobody has to wait for it";
+  const caption = "Shares of the ranks' time; exchanging (lower strip) goes on at the same time, " +
+      "behind computing as far as nobody has to wait for it";
   if (rows.length === 0) {
     sayWhyEmpty(box, "No visible variant recorded where its time went.");
     return {caption: `${caption}.`};

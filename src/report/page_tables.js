@@ -48,7 +48,8 @@ function makeVariantTable(view) {
       element("div", {class: "wide", tabindex: 0, role: "region", "aria-label": "Table of variants"}, table),
       element(
           "p", {class: "small"},
-          "★ best of the rows shown; ☆ not told apart from it: the intervals overlap. ± is the half of a 95 % interval over seeds (Student's t). A click on a heading sorts."));
+          "★ best of the rows shown; ☆ not told apart from it: the intervals overlap. " +
+              "± is the half of a 95 % interval over seeds (Student's t). A click on a heading sorts."));
 }
 
 function tableRow(view, variant) {

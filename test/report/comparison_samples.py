@@ -1,9 +1,14 @@
-"""Comparisons made up for the test of the page: the data that src/report/page.html is filled with, see its JavaScript."""
+"""Comparisons made up for the test of the page: the data that src/report/page.html is filled with."""
 import math
 import random
 
-HOSTILE = "<img src=x onerror=window.hostile=1></script><script>window.hostile=2</script>\"'`${window.hostile=3}\u2028\u202e&lt;"
-METHODS = {"none": 0.0, "allreduce": 1.0, "easgd tau=10": 0.1, "easgd-async tau=10": 0.12, "local-sgd tau=10": 0.1, "gossip": 0.5}
+HOSTILE = ("<img src=x onerror=window.hostile=1></script><script>window.hostile=2</script>"
+           "\"'`${window.hostile=3}\u2028\u202e&lt;")
+# How often a method sends its parameters, per step.
+METHODS = {"none": 0.0, "allreduce": 1.0, "easgd tau=10": 0.1, "easgd-async tau=10": 0.12, "local-sgd tau=10": 0.1,
+           "gossip": 0.5}
+ESTIMATES = ("accuracy", "validation", "seconds", "samples_per_second", "bytes_per_rank", "speedup", "efficiency",
+             "seconds_to_target", "samples_to_target", "bytes_to_target")
 PARAMETER_BYTES = 7.4e6
 
 
@@ -34,19 +39,19 @@ def make_run(random_numbers, variant, number, seed, points=40, steps_kept=200):
     trained, _, trained_loss = curve(random_numbers, method, ranks, batch, steps, steps_kept, best)
     worse = [value - 0.01 for value in accuracy]
     apart = [] if method in ("none", "allreduce") else [0.05 * math.exp(-2 * i / points) for i in range(points)]
-    evaluations = dict(columns, center={"loss": loss, "accuracy": accuracy}, mean_of_workers={"loss": loss, "accuracy": worse},
-                       first_worker={"loss": loss, "accuracy": worse}, best_worker={"loss": loss, "accuracy": accuracy},
-                       validation={"loss": loss, "accuracy": worse}, distance_mean=apart,
-                       distance_min=[0.8 * value for value in apart], distance_max=[1.2 * value for value in apart])
-    return {"name": f"{method.replace(' ', '-')}-p{ranks}-b{batch}-seed{seed}", "variant": number, "seed": seed, "state": "finished",
-            "why": "", "steps": dict(trained, loss=trained_loss), "evaluations": evaluations}
+    good, bad = {"loss": loss, "accuracy": accuracy}, {"loss": loss, "accuracy": worse}
+    evaluations = dict(columns, center=good, mean_of_workers=bad, first_worker=bad, best_worker=good, validation=bad,
+                       distance_mean=apart, distance_min=[0.8 * value for value in apart],
+                       distance_max=[1.2 * value for value in apart])
+    return {"name": f"{method.replace(' ', '-')}-p{ranks}-b{batch}-seed{seed}", "variant": number, "seed": seed,
+            "state": "finished", "why": "", "steps": dict(trained, loss=trained_loss), "evaluations": evaluations}
 
 
 def make_variant(method, ranks, batch):
-    return {"label": f"{method}, {ranks} ranks, batch {batch}", "method": method, "place": "", "ranks": ranks, "workers": ranks,
-            "batch_per_rank": batch, "total_batch": batch * ranks, "lr": 0.05, "chosen": True, "why_chosen": "only one",
-            "settings": {"communicator": method.split()[0], "batch": str(batch), "lr": "0.05", "model": "mlp", "ranks": str(ranks)},
-            "runs": [], "validation": None}
+    settings = {"communicator": method.split()[0], "batch": str(batch), "lr": "0.05", "model": "mlp", "ranks": str(ranks)}
+    return {"label": f"{method}, {ranks} ranks, batch {batch}", "method": method, "place": "", "ranks": ranks,
+            "workers": ranks, "batch_per_rank": batch, "total_batch": batch * ranks, "lr": 0.05, "chosen": True,
+            "why_chosen": "only one", "settings": settings, "runs": []}
 
 
 def first_reached(run, column, target):
@@ -58,11 +63,11 @@ def first_reached(run, column, target):
 def conclude(variant, runs, target):
     """Fills in what a variant says of its runs."""
     last = [{name: run["evaluations"][name][-1] for name in ("seconds", "bytes", "step")} for run in runs]
-    samples = [one["step"] * variant["total_batch"] for one in last]
-    variant.update(accuracy=interval([run["evaluations"]["center"]["accuracy"][-1] for run in runs]), finished=len(runs),
-                   validation=interval([run["evaluations"]["validation"]["accuracy"][-1] for run in runs]),
-                   seconds=interval([one["seconds"] for one in last]), bytes_per_rank=interval([one["bytes"] for one in last]),
-                   samples_per_second=interval([count / one["seconds"] for count, one in zip(samples, last)]))
+    speeds = [one["step"] * variant["total_batch"] / one["seconds"] for one in last]
+    for name, model in (("accuracy", "center"), ("validation", "validation")):
+        variant[name] = interval([run["evaluations"][model]["accuracy"][-1] for run in runs])
+    variant.update(finished=len(runs), seconds=interval([one["seconds"] for one in last]),
+                   bytes_per_rank=interval([one["bytes"] for one in last]), samples_per_second=interval(speeds))
     for name, column in (("seconds", "seconds"), ("samples", "epoch"), ("bytes", "bytes")):
         reached = [first_reached(run, column, target) for run in runs]
         if name == "samples":
@@ -78,15 +83,16 @@ def add_speed(variants):
         variant["speedup"] = variant["efficiency"] = None
         if alone:
             times = variant["samples_per_second"]["mean"] / alone[0]["samples_per_second"]["mean"]
-            variant["speedup"] = {"n": 3, "mean": times, "low": times * 0.95, "high": times * 1.05}
-            variant["efficiency"] = {name: value if name == "n" else value / variant["ranks"] for name, value in variant["speedup"].items()}
+            for name, mean in (("speedup", times), ("efficiency", times / variant["ranks"])):
+                variant[name] = {"n": 3, "mean": mean, "low": mean * 0.95, "high": mean * 1.05}
 
 
 def typical(points=40, target=0.88):
-    """42 runs: five methods, three numbers of ranks, one rank as baseline, three seeds; one diverged, one was interrupted."""
+    """42 runs: five methods, three numbers of ranks, one rank alone, three seeds; one diverged, one was interrupted."""
     random_numbers = random.Random(6)
     variants = [make_variant("none", 1, 32)]
-    variants += [make_variant(method, ranks, 32) for ranks in (2, 4, 8) for method in METHODS if method not in ("none", "gossip")]
+    several = [method for method in METHODS if method not in ("none", "gossip")]
+    variants += [make_variant(method, ranks, 32) for ranks in (2, 4, 8) for method in several]
     variants.append(make_variant("gossip", 8, 32))
     runs = []
     for number, variant in enumerate(variants):
@@ -99,7 +105,7 @@ def typical(points=40, target=0.88):
     break_off(runs[-4], points // 2, "interrupted", "")
     return {"format": 1, "title": "runs/compare", "made": "2026-11-22 01:45 UTC", "version": "eave 0.1.0",
             "target": {"accuracy": target, "chosen_by": "--target"}, "differing": ["communicator", "ranks"],
-            "verdict": ["With 8 ranks and batch 32 per rank, easgd-async tau=10 was first at 88 % test accuracy.", "Made up for a test."],
+            "verdict": ["With 8 ranks, easgd-async tau=10 was first at 88 % test accuracy.", *["Made up for a test."] * 4],
             "notes": ["Budgets are equal in epochs."], "left_out": [{"name": "old", "why": "metrics.jsonl: no header"}],
             "variants": variants, "runs": runs, "notebook": make_notebook(variants)}
 
@@ -117,9 +123,12 @@ def break_off(run, points, state, why):
 
 
 def make_notebook(variants):
-    rows = [{"ranks": ranks, "cells": [{"variant": number, "seconds": variant["seconds"]["mean"], "accuracy": variant["accuracy"]["mean"],
-                                        "speedup": None}, None]}
-            for ranks in (2, 4, 8) for number, variant in enumerate(variants) if (variant["method"], variant["ranks"]) == ("allreduce", ranks)]
+    rows = []
+    for number, variant in enumerate(variants):
+        if variant["method"] == "allreduce":
+            cell = {"variant": number, "seconds": variant["seconds"]["mean"], "accuracy": variant["accuracy"]["mean"],
+                    "speedup": None}
+            rows.append({"ranks": variant["ranks"], "cells": [cell, None]})
     return [{"method": "allreduce", "place": "", "kept": "batch per rank", "batches": [32, 128], "rows": rows}]
 
 
@@ -147,13 +156,15 @@ def widen(variant):
 
 def hostile():
     comparison = typical(points=12)
+    settings = {HOSTILE: HOSTILE, "__proto__x": "W" * 400, "model": HOSTILE}
     for variant in comparison["variants"]:
-        variant.update(label=HOSTILE + variant["label"], method=HOSTILE + variant["method"], place=HOSTILE, why_chosen=HOSTILE,
-                       settings={HOSTILE: HOSTILE, "__proto__x": "W" * 400, "model": HOSTILE})
+        variant.update(label=HOSTILE + variant["label"], method=HOSTILE + variant["method"], place=HOSTILE,
+                       why_chosen=HOSTILE, settings=settings)
     for run in comparison["runs"]:
         run.update(name=HOSTILE * 3, seed=HOSTILE, why=HOSTILE)
-    comparison.update(title=HOSTILE, made=HOSTILE, version=HOSTILE, verdict=[HOSTILE, "W" * 400], notes=[HOSTILE], differing=[HOSTILE, "model"],
-                      left_out=[{"name": HOSTILE, "why": HOSTILE * 5}], target={"accuracy": 0.88, "chosen_by": HOSTILE})
+    comparison.update(title=HOSTILE, made=HOSTILE, version=HOSTILE, verdict=[HOSTILE, "W" * 400], notes=[HOSTILE],
+                      differing=[HOSTILE, "model"], left_out=[{"name": HOSTILE, "why": HOSTILE * 5}],
+                      target={"accuracy": 0.88, "chosen_by": HOSTILE})
     for table in comparison["notebook"]:
         table.update(method=HOSTILE, place=HOSTILE, kept=HOSTILE)
     return comparison
@@ -165,11 +176,10 @@ def unfinished():
     variant = comparison["variants"][0]
     run = comparison["runs"][0]
     run.update(state="failed", why="code 76", seed=None, steps={}, evaluations={})
-    for name in ("accuracy", "validation", "seconds", "samples_per_second", "bytes_per_rank", "speedup", "efficiency", "seconds_to_target",
-                 "samples_to_target", "bytes_to_target"):
-        variant[name] = None
-    variant.update(runs=[0], chosen=False, why_chosen="no run of it finished", finished=0, shares=dict.fromkeys(variant["shares"], 0))
-    comparison.update(variants=[variant], runs=[run], target=None, verdict=[], notes=[], left_out=[], differing=[], notebook=[])
+    variant.update(dict.fromkeys(ESTIMATES), runs=[0], finished=0, shares=dict.fromkeys(variant["shares"], 0),
+                   chosen=False, why_chosen="no run of it finished")
+    comparison.update(variants=[variant], runs=[run], target=None, verdict=[], notes=[], left_out=[], differing=[],
+                      notebook=[])
     return comparison
 
 
