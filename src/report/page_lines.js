@@ -10,7 +10,7 @@ function drawLineChart(box, plot) {
   const room = labelRoom(labelled.map((one) => one.name), wide);
   const chart = startChart(box, plot.label, {height: plot.height, left: 58, right: room || 16});
   const {area} = chart;
-  const x = makeScale(plot.x, area.left, area.right, Math.max(3, Math.round((area.right - area.left) / 90)));
+  const x = makeScale(plot.x, area.left, area.right, Math.max(4, Math.round((area.right - area.left) / 80)));
   const y = makeScale(plot.y, area.bottom, area.top, Math.max(3, Math.round((area.bottom - area.top) / 48)));
   drawYAxis(chart, y, plot.yTitle);
   drawXAxis(chart, x, plot.xTitle);

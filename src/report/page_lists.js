@@ -95,7 +95,7 @@ function makeNotebook(view) {
       "section", {},
       element(
           "details", {}, element("summary", {}, `Ranks by batch (${countText(tables.length, "table")})`),
-          tables.map(notebookTable)));
+          element("div", {class: "notebooks"}, tables.map(notebookTable))));
 }
 
 function notebookTable(one) {
