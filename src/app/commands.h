@@ -11,6 +11,7 @@ using Command = int(const std::vector<std::string>& words, const char* const* en
 
 Command train_command;
 Command summary_command;
+Command report_command;
 Command bench_comm_command;
 Command compare_command;
 

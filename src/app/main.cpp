@@ -23,6 +23,7 @@ constexpr std::array kCommands = {
     NamedCommand{"compare", "trains with several methods, ranks, batches and rates, and says which is best",
                  eave::compare_command},
     NamedCommand{"summary", "sets finished runs side by side", eave::summary_command},
+    NamedCommand{"report", "puts runs together: tables, one page, and what won", eave::report_command},
     NamedCommand{"bench-comm", "times exchanges between ranks", eave::bench_comm_command},
 };
 

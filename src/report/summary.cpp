@@ -1,6 +1,7 @@
 #include "report/summary.h"
 
 #include <array>
+#include <cmath>
 
 #include "base/files.h"
 #include "eave/check.h"
@@ -12,9 +13,13 @@ namespace {
 
 Json to_json(const ModelScore& score) { return {{"loss", score.loss}, {"accuracy", score.accuracy}}; }
 
+// JSON has no NaN: null stands for it.
 ModelScore score_from(const Json& object) {
-  return {object.at("loss").get<double>(), object.at("accuracy").get<double>()};
+  const Json& loss = object.at("loss");
+  return {loss.is_null() ? std::nan("") : loss.get<double>(), object.at("accuracy").get<double>()};
 }
+
+}  // namespace
 
 EvaluationRecord evaluation_from(const Json& object) {
   EvaluationRecord record;
@@ -56,8 +61,6 @@ RunSummary summary_from(const Json& object) {
   summary.evaluation = evaluation_from(object.at("evaluation"));
   return summary;
 }
-
-}  // namespace
 
 Json to_json(const EvaluationRecord& record) {
   Json best = to_json(record.best_worker);

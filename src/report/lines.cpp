@@ -1,0 +1,51 @@
+#include "report/lines.h"
+
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{1} << 20;
+constexpr std::size_t kLongest = std::size_t{1} << 26;
+
+}  // namespace
+
+LineReader::LineReader(const std::filesystem::path& path) : name_(path.filename().string()) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) throw Error(ExitCode::kInputMissing, "no " + name_);
+  file_.open(path, std::ios::binary);
+  if (!file_) throw Error(ExitCode::kInputOutput, "cannot read " + name_);
+}
+
+// Reads on behind what is left; false where nothing more comes.
+bool LineReader::fill() {
+  text_.erase(0, begin_);
+  begin_ = 0;
+  const std::size_t before = text_.size();
+  if (before > kLongest) {
+    throw Error(ExitCode::kBadData, name_ + " line " + std::to_string(number_ + 1) + " is longer than 64 MiB");
+  }
+  text_.resize(before + kChunk);
+  file_.read(text_.data() + before, kChunk);
+  text_.resize(before + static_cast<std::size_t>(file_.gcount()));
+  if (file_.bad()) throw Error(ExitCode::kInputOutput, "cannot read " + name_);
+  return text_.size() > before;
+}
+
+bool LineReader::next(std::string_view& line) {
+  std::size_t end = text_.find('\n', begin_);
+  while (end == std::string::npos) {
+    const std::size_t left = text_.size() - begin_;
+    if (!fill()) break;
+    end = text_.find('\n', left);
+  }
+  is_whole_ = end != std::string::npos;
+  if (!is_whole_) end = text_.size();
+  if (!is_whole_ && begin_ == end) return false;
+  line = std::string_view(text_).substr(begin_, end - begin_);
+  begin_ = is_whole_ ? end + 1 : end;
+  ++number_;
+  return true;
+}
+
+}  // namespace eave

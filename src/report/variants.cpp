@@ -1,0 +1,209 @@
+#include "report/variants.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <tuple>
+
+#include "base/number_text.h"
+
+namespace eave {
+namespace {
+
+using Settings = std::map<std::string, std::string>;
+
+// They name, place or watch a run.
+const std::set<std::string> kOfNoEffect = {
+    "allow-unstable", "checkpoint",   "config",   "data-dir", "evaluate-every", "evaluation-batch", "log-every",
+    "overwrite",      "print-config", "progress", "replay",   "resume",         "run-dir",          "seed"};
+
+// They say where a run ran and on what, not how ranks are averaged.
+const std::set<std::string> kOfPlace = {"augment",     "crop",          "data",      "device",    "flip",
+                                        "gpu",         "model",         "pad",       "precision", "sampling",
+                                        "shape-delay", "shape-rate",    "share-gpu", "slow-rank", "test-samples",
+                                        "threads",     "train-samples", "transport"};
+
+const std::set<std::string> kOfNetwork = {"shape-delay", "shape-rate", "transport"};
+
+bool is_of_place(const std::string& name) { return kOfPlace.contains(name) || name.starts_with("synthetic-"); }
+
+// These have columns of their own.
+bool has_column(const std::string& name) {
+  return name == "communicator" || name == "ranks" || name == "batch" || name == "batch-means" || name == "lr";
+}
+
+std::string text_of(const Settings& settings, const std::string& name) {
+  const auto found = settings.find(name);
+  return found == settings.end() ? "" : found->second;
+}
+
+double number_of(const Settings& settings, const std::string& name) {
+  const std::string text = text_of(settings, name);
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// With what the run found out: how many ranks, on which device, on how much data.
+Settings settings_of(const RunRecord& run) {
+  Settings settings;
+  for (const auto& [name, text] : run.settings) {
+    if (!kOfNoEffect.contains(name)) settings[name] = text;
+  }
+  settings["ranks"] = std::to_string(run.ranks);
+  if (!run.device.empty()) settings["device"] = run.device;
+  settings["train-samples"] = std::to_string(run.train_samples);
+  settings["test-samples"] = std::to_string(run.test_samples);
+  return settings;
+}
+
+Variant begin_variant(const RunRecord& run, const Settings& settings) {
+  Variant variant;
+  variant.settings = settings;
+  variant.ranks = run.ranks;
+  variant.workers = run.workers;
+  const double batch = number_of(settings, "batch");
+  const double workers = std::max(run.workers, 1);
+  const bool is_total = text_of(settings, "batch-means") == "total";
+  variant.batch_per_rank = is_total ? batch / workers : batch;
+  variant.total_batch = is_total ? batch : batch * workers;
+  variant.learning_rate = number_of(settings, "lr");
+  return variant;
+}
+
+// A lone rank has no network.
+bool means_something(const Variant& variant, const std::string& name) {
+  return variant.ranks > 1 || !kOfNetwork.contains(name);
+}
+
+bool differs(const std::vector<const Variant*>& variants, const std::string& name) {
+  std::set<std::string> texts;
+  for (const Variant* variant : variants) {
+    if (!means_something(*variant, name)) continue;
+    const bool has = variant->settings.contains(name);
+    texts.insert(has ? "=" + text_of(variant->settings, name) : "");
+  }
+  return texts.size() > 1;
+}
+
+// Among those with this communicator; "": among all.
+std::set<std::string> differing_of(const std::vector<Variant>& variants, const std::string& communicator) {
+  std::vector<const Variant*> members;
+  std::set<std::string> names;
+  for (const Variant& variant : variants) {
+    if (!communicator.empty() && text_of(variant.settings, "communicator") != communicator) continue;
+    members.push_back(&variant);
+    for (const auto& [name, unused] : variant.settings) names.insert(name);
+  }
+  std::erase_if(names, [&](const std::string& name) { return !differs(members, name); });
+  return names;
+}
+
+std::string assignments(const Settings& settings, const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    if (settings.contains(name)) text += (text.empty() ? "" : " ") + name + "=" + text_of(settings, name);
+  }
+  return text;
+}
+
+void name_method(Variant& variant, const std::vector<Variant>& variants) {
+  const std::string communicator = text_of(variant.settings, "communicator");
+  std::set<std::string> names = differing_of(variants, communicator);
+  names.insert("tau");
+  std::erase_if(names, [](const std::string& name) { return has_column(name) || is_of_place(name); });
+  const std::string rest = assignments(variant.settings, names);
+  variant.method = communicator + (rest.empty() ? "" : " " + rest);
+}
+
+void name_place(Variant& variant, const std::set<std::string>& differ) {
+  std::set<std::string> names = differ;
+  std::erase_if(names, [](const std::string& name) { return !is_of_place(name); });
+  variant.place = assignments(variant.settings, names);
+}
+
+void name_label(Variant& variant, const std::set<std::string>& differ) {
+  variant.label = variant.method;
+  if (differ.contains("ranks")) {
+    variant.label += ", " + std::to_string(variant.ranks) + (variant.ranks == 1 ? " rank" : " ranks");
+  }
+  if (differ.contains("batch") || differ.contains("batch-means")) {
+    variant.label += ", batch " + text_of(variant.settings, "batch");
+    if (text_of(variant.settings, "batch-means") == "total") variant.label += " in all";
+  }
+  if (differ.contains("lr")) variant.label += ", lr " + text_of(variant.settings, "lr");
+  if (!variant.place.empty()) variant.label += ", " + variant.place;
+}
+
+double score(const Variant& variant, bool by_test) {
+  return by_test ? variant.accuracy->mean : variant.validation->mean;
+}
+
+void choose_among(const std::vector<Variant*>& rivals) {
+  std::vector<Variant*> able = rivals;
+  std::erase_if(able, [](const Variant* variant) { return !variant->accuracy; });
+  for (Variant* variant : rivals) variant->why_chosen = "no run of it finished";
+  if (able.empty()) return;
+  const bool by_test = std::ranges::any_of(able, [](const Variant* variant) { return !variant->validation; });
+  const auto rank = [&](const Variant* variant) {
+    return std::tuple(variant->finished.size() == variant->runs.size(), score(*variant, by_test));
+  };
+  Variant* best = *std::ranges::max_element(able, {}, rank);
+  const std::string by = by_test ? "test accuracy" : "validation accuracy";
+  for (Variant* variant : able)
+    variant->why_chosen = "learning rate " + text_of(best->settings, "lr") + " did better, by " + by;
+  best->chosen = true;
+  best->chosen_by_test = by_test && rivals.size() > 1;
+  best->why_chosen =
+      rivals.size() == 1 ? "only one" : "best of " + std::to_string(rivals.size()) + " learning rates by " + by;
+}
+
+}  // namespace
+
+std::vector<Variant> group_runs(const std::vector<RunRecord>& runs) {
+  std::map<Settings, Variant> groups;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Settings settings = settings_of(runs[i]);
+    Variant& variant = groups.try_emplace(settings, begin_variant(runs[i], settings)).first->second;
+    variant.runs.push_back(i);
+    if (runs[i].state == RunState::kFinished) variant.finished.push_back(i);
+  }
+  std::vector<Variant> variants;
+  for (auto& [unused, variant] : groups) variants.push_back(std::move(variant));
+  const std::set<std::string> differ = differing_of(variants, "");
+  for (Variant& variant : variants) {
+    name_method(variant, variants);
+    name_place(variant, differ);
+    name_label(variant, differ);
+  }
+  std::ranges::sort(variants, {}, [](const Variant& variant) {
+    return std::tuple(variant.place, variant.ranks, variant.batch_per_rank, variant.method, variant.learning_rate);
+  });
+  return variants;
+}
+
+bool share_machine(const Variant& a, const Variant& b) {
+  Settings names = a.settings;
+  names.insert(b.settings.begin(), b.settings.end());
+  return std::ranges::all_of(names, [&](const auto& entry) {
+    const std::string& name = entry.first;
+    return !is_of_place(name) || kOfNetwork.contains(name) || text_of(a.settings, name) == text_of(b.settings, name);
+  });
+}
+
+std::vector<std::string> differing_settings(const std::vector<Variant>& variants) {
+  const std::set<std::string> names = differing_of(variants, "");
+  return {names.begin(), names.end()};
+}
+
+void choose_learning_rates(std::vector<Variant>& variants) {
+  std::map<Settings, std::vector<Variant*>> rivals;
+  for (Variant& variant : variants) {
+    Settings rest = variant.settings;
+    rest.erase("lr");
+    rivals[rest].push_back(&variant);
+  }
+  for (const auto& [unused, group] : rivals) choose_among(group);
+}
+
+}  // namespace eave
