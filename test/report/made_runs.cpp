@@ -1,0 +1,118 @@
+#include "test/report/made_runs.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "report/metrics.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+RunHeader header_of(const MadeRun& run) {
+  RunHeader header;
+  header.config = {{"communicator", run.communicator}, {"batch", "10"}, {"lr", "0.1"},   {"data", "digits"},
+                   {"batch-means", "per-rank"},        {"epochs", "1"}, {"model", "mlp"}};
+  for (const auto& [name, text] : run.settings) header.config[name] = text;
+  header.config["seed"] = std::to_string(run.seed);
+  header.communicator = run.communicator;
+  header.train_samples = run.samples;
+  header.test_samples = 100;
+  header.classes = 10;
+  header.ranks.resize(static_cast<std::size_t>(run.ranks));
+  for (RankFacts& rank : header.ranks) rank.device = "cpu";
+  return header;
+}
+
+EvaluationRecord evaluation_of(const MadeRun& run, std::size_t i) {
+  const double part = static_cast<double>(i + 1) / static_cast<double>(run.accuracies.size());
+  EvaluationRecord record;
+  record.step = static_cast<std::int64_t>(i + 1);
+  record.samples = static_cast<std::int64_t>(part * static_cast<double>(run.samples));
+  record.epoch = part;
+  record.seconds = part * run.seconds;
+  record.center = record.mean_of_workers = record.first_worker =
+      record.best_worker = {1 - run.accuracies[i], run.accuracies[i]};
+  if (!run.validation.empty()) record.validation = ModelScore{1 - run.validation[i], run.validation[i]};
+  return record;
+}
+
+StepRecord step_of(const MadeRun& run, const EvaluationRecord& evaluation) {
+  const auto steps = static_cast<double>(run.accuracies.size());
+  StepRecord record;
+  record.step = evaluation.step;
+  record.samples = evaluation.samples;
+  record.epoch = evaluation.epoch;
+  record.loss = evaluation.center.loss;
+  record.seconds = evaluation.seconds;
+  record.computing = run.seconds / steps / 2;
+  record.waiting = run.seconds / steps / 4;
+  record.bytes = run.bytes / static_cast<std::int64_t>(run.accuracies.size());
+  return record;
+}
+
+RunSummary summary_of(const MadeRun& run, const EvaluationRecord& last) {
+  RunSummary summary;
+  summary.communicator = run.communicator;
+  summary.ranks = summary.workers = run.ranks;
+  summary.steps = last.step;
+  summary.epochs = last.epoch;
+  summary.samples = last.samples;
+  summary.seconds = run.seconds;
+  summary.samples_per_second = static_cast<double>(last.samples) / run.seconds;
+  summary.bytes_per_rank = run.bytes;
+  summary.evaluation = last;
+  return summary;
+}
+
+}  // namespace
+
+MadeRuns::MadeRuns() {
+  std::string name = (fs::temp_directory_path() / "eave-report-XXXXXX").string();
+  if (!mkdtemp(name.data())) throw std::runtime_error("no temporary directory " + name);
+  path_ = name;
+}
+
+MadeRuns::~MadeRuns() {
+  std::error_code error;
+  fs::remove_all(path_, error);
+}
+
+void MadeRuns::write(const std::string& file, const std::string& content) const {
+  fs::create_directories((path_ / file).parent_path());
+  std::ofstream(path_ / file, std::ios::binary) << content;
+}
+
+std::string MadeRuns::read(const std::string& file) const {
+  std::ifstream stream(path_ / file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+void make_run(const MadeRuns& place, const std::string& name, const MadeRun& run) {
+  fs::create_directories(place.path() / name);
+  MetricsWriter writer(place.path() / name / "metrics.jsonl");
+  writer.write_header(header_of(run));
+  EvaluationRecord evaluation;
+  for (std::size_t i = 0; i < run.accuracies.size(); ++i) {
+    evaluation = evaluation_of(run, i);
+    for (int rank = 0; rank < run.ranks; ++rank) writer.write_steps(rank, {step_of(run, evaluation)});
+    writer.write_evaluation(evaluation);
+  }
+  if (run.finishes) writer.write_end(summary_of(run, evaluation));
+}
+
+void make_seeds(const MadeRuns& place, const std::string& name, MadeRun run, int count, double step) {
+  const int first = run.seed;
+  for (; run.seed < first + count; ++run.seed) {
+    make_run(place, name + "-seed" + std::to_string(run.seed), run);
+    for (double& accuracy : run.accuracies) accuracy += step;
+    for (double& accuracy : run.validation) accuracy += step;
+  }
+}
+
+RunList read_made(const MadeRuns& place) { return read_runs({place.path()}); }
+
+}  // namespace eave

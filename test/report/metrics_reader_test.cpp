@@ -1,0 +1,188 @@
+#include "report/metrics_reader.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cmath>
+
+#include "eave/check.h"
+#include "report/step_line.h"
+#include "test/report/made_runs.h"
+
+namespace eave {
+namespace {
+
+RunRecord read_back(const MadeRuns& place, const std::string& name = "run") {
+  return read_metrics(place.path() / name / "metrics.jsonl");
+}
+
+std::string refusal_of(const std::string& metrics) {
+  const MadeRuns place;
+  place.write("run/metrics.jsonl", metrics);
+  try {
+    read_back(place);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string whole_run() {
+  const MadeRuns place;
+  make_run(place, "run", {.accuracies = {0.5, 0.75}, .bytes = 600});
+  return place.read("run/metrics.jsonl");
+}
+
+std::string header() {
+  const std::string whole = whole_run();
+  return whole.substr(0, whole.find('\n') + 1);
+}
+
+TEST(MetricsReader, has_what_the_writer_wrote) {
+  const MadeRuns place;
+  make_run(place, "run", {.communicator = "easgd", .ranks = 2, .accuracies = {0.5, 0.75}, .seconds = 4, .bytes = 600});
+  const RunRecord run = read_back(place);
+  EXPECT_EQ(run.state, RunState::kFinished);
+  EXPECT_EQ(run.settings.at("communicator"), "easgd");
+  EXPECT_EQ(run.ranks, 2);
+  EXPECT_EQ(run.workers, 2);
+  ASSERT_EQ(run.evaluations.size(), 2u);
+  EXPECT_EQ(run.evaluations[0].bytes, 300);
+  EXPECT_EQ(run.evaluations[1].bytes, 600);
+  EXPECT_EQ(run.evaluations[1].record.center.accuracy, 0.75);
+  ASSERT_EQ(run.steps.size(), 2u);
+  EXPECT_EQ(run.steps[1].bytes, 600);
+  EXPECT_EQ(run.steps[1].loss, 0.25);
+  EXPECT_EQ(run.shares.computing, 0.5);
+  EXPECT_EQ(run.shares.waiting, 0.25);
+  EXPECT_EQ(run.summary->seconds, 4);
+}
+
+TEST(MetricsReader, calls_a_run_interrupted_whose_last_line_was_torn) {
+  const std::string whole = whole_run();
+  const std::size_t end = whole.find("{\"type\":\"end\"");
+  for (const std::size_t size : {end, end + 5, end - 1, end - 40}) {
+    const MadeRuns place;
+    place.write("run/metrics.jsonl", whole.substr(0, size));
+    const RunRecord run = read_back(place);
+    EXPECT_EQ(run.state, RunState::kInterrupted) << size;
+    EXPECT_EQ(run.why, "interrupted: neither an end nor a failure was recorded");
+    EXPECT_EQ(run.evaluations.size(), size == end - 40 ? 1u : 2u) << size;
+  }
+}
+
+TEST(MetricsReader, tells_a_divergence_from_another_failure) {
+  for (const int code : {76, 69}) {
+    const MadeRuns place;
+    place.write("run/metrics.jsonl", header() + "{\"type\":\"failure\",\"code\":" + std::to_string(code) +
+                                         ",\"message\":\"rank 1 is gone\"}\n");
+    const RunRecord run = read_back(place);
+    EXPECT_EQ(run.state, code == 76 ? RunState::kDiverged : RunState::kFailed);
+    EXPECT_EQ(run.why, "rank 1 is gone");
+  }
+}
+
+TEST(MetricsReader, judges_a_resumed_run_by_its_last_part) {
+  const std::string failed = header() + "{\"type\":\"failure\",\"code\":69,\"message\":\"\"}\n";
+  const MadeRuns place;
+  place.write("run/metrics.jsonl", failed + whole_run());
+  EXPECT_EQ(read_back(place).state, RunState::kFinished);
+  place.write("again/metrics.jsonl", failed + header());
+  EXPECT_EQ(read_back(place, "again").state, RunState::kInterrupted);
+}
+
+TEST(MetricsReader, names_the_line_and_the_reason_of_what_it_cannot_use) {
+  EXPECT_EQ(refusal_of(""), "metrics.jsonl is empty: the run did not begin");
+  EXPECT_EQ(refusal_of(header().substr(0, 50)), "metrics.jsonl has no whole line: the run did not begin");
+  EXPECT_EQ(refusal_of("garbage\n"), "metrics.jsonl line 1 is damaged: no JSON");
+  EXPECT_EQ(refusal_of("[1]\n"), "metrics.jsonl line 1 is no JSON object");
+  EXPECT_EQ(refusal_of("{}\n"), "metrics.jsonl line 1 is no header: not the metrics of an eave run");
+  EXPECT_EQ(refusal_of("{\"type\":\"header\",\"format\":2}\n"),
+            "metrics.jsonl line 1 says format 2; this eave reads format 1");
+  EXPECT_EQ(refusal_of(header() + "{\"type\":\"step\",\"rank\":0\n" + header()),
+            "metrics.jsonl line 2 is damaged: no JSON");
+  EXPECT_NE(refusal_of(header() + "{\"type\":\"evaluation\"}\n").find("line 2 is damaged: "), std::string::npos);
+  EXPECT_NE(refusal_of(header() + "{\"type\":7}\n").find("line 2 is damaged: "), std::string::npos);
+}
+
+std::string step_text(const std::string& rank, const std::string& loss) {
+  return "{\"type\":\"step\",\"rank\":" + rank + ",\"step\":1,\"samples\":8,\"epoch\":0.5,\"loss\":" + loss +
+         ",\"learning_rate\":0.1,\"seconds\":2.5,\"computing\":1,\"exchanging\":0,\"waiting\":0,\"loading\":0,"
+         "\"bytes\":64}\n";
+}
+
+TEST(MetricsReader, refuses_steps_of_ranks_that_the_run_does_not_have) {
+  for (const std::string rank : {"1", "-1", "1e18", "null"}) {
+    EXPECT_EQ(refusal_of(header() + step_text(rank, "1")),
+              "metrics.jsonl line 2 is of a rank that the run does not have")
+        << rank;
+  }
+}
+
+TEST(MetricsReader, passes_over_kinds_of_lines_that_it_does_not_know) {
+  EXPECT_EQ(refusal_of(header() + "{\"type\":\"weather\",\"rain\":true}\n"), "");
+}
+
+TEST(MetricsReader, refuses_a_pipe_and_a_directory_rather_than_wait) {
+  const MadeRuns place;
+  place.write("run/x", "");
+  ASSERT_EQ(::mkfifo((place.path() / "run/metrics.jsonl").c_str(), 0600), 0);
+  EXPECT_THROW(read_back(place), Error);
+  place.write("other/metrics.jsonl/x", "");
+  EXPECT_THROW(read_back(place, "other"), Error);
+}
+
+TEST(MetricsReader, refuses_a_line_without_end_before_it_fills_the_memory) {
+  EXPECT_EQ(refusal_of(header() + std::string(std::size_t{70} << 20, 'x')),
+            "metrics.jsonl line 2 is longer than 64 MiB");
+}
+
+TEST(StepLine, is_read_alike_in_the_short_way_and_as_json) {
+  const std::string text = step_text("0", "1.25e-3");
+  const auto quick = step_line(std::string_view(text).substr(0, text.size() - 1));
+  ASSERT_TRUE(quick);
+  EXPECT_EQ(quick->values, step_line(Json::parse(text)).values);
+  EXPECT_EQ((*quick)[StepLine::kLoss], 1.25e-3);
+  EXPECT_EQ((*quick)[StepLine::kBytes], 64);
+  EXPECT_FALSE(step_line(std::string_view("{\"type\":\"step\", \"rank\":0}")));
+}
+
+TEST(MetricsReader, thins_steps_to_200_points_with_the_mean_of_their_losses) {
+  const MadeRuns place;
+  MadeRun many{.accuracies = {}};
+  for (int i = 0; i < 1000; ++i) many.accuracies.push_back(i % 2 == 0 ? 0.25 : 0.75);  // losses 0.75 and 0.25
+  make_run(place, "run", many);
+  const RunRecord run = read_back(place);
+  EXPECT_LE(run.steps.size(), 200u);
+  EXPECT_GE(run.steps.size(), 100u);
+  for (const StepPoint& point : run.steps) EXPECT_EQ(point.loss, 0.5);
+  EXPECT_EQ(run.steps.back().step, 1000);
+  EXPECT_EQ(run.evaluations.size(), 1000u);
+}
+
+TEST(MetricsReader, has_no_loss_where_a_rank_had_no_samples) {
+  const MadeRuns place;
+  place.write("run/metrics.jsonl", header() + step_text("0", "null"));
+  EXPECT_TRUE(std::isnan(read_back(place).steps.at(0).loss));
+}
+
+TEST(RunList, names_what_it_leaves_out_and_reads_each_run_once) {
+  const MadeRuns place;
+  make_run(place, "b", {.accuracies = {0.5}});
+  make_run(place, "a", {.accuracies = {0.5}});
+  place.write("damaged/metrics.jsonl", "garbage\n");
+  place.write("empty/notes.txt", "");
+  place.write("table.csv", "");
+  const RunList list = read_runs({place.path()});
+  ASSERT_EQ(list.runs.size(), 2u);
+  EXPECT_EQ(list.runs[0].name, "a");
+  EXPECT_EQ(list.runs[1].name, "b");
+  ASSERT_EQ(list.left_out.size(), 2u);
+  EXPECT_EQ(list.left_out[0].name, "damaged");
+  EXPECT_EQ(list.left_out[1].why, "no metrics.jsonl");
+  EXPECT_EQ(read_runs({place.path(), place.path() / "a"}).runs.size(), 2u);
+  EXPECT_THROW(read_runs({place.path() / "missing"}), Error);
+}
+
+}  // namespace
+}  // namespace eave
