@@ -31,8 +31,8 @@ EvaluationRecord evaluation_of(const MadeRun& run, std::size_t i) {
   const double part = static_cast<double>(i + 1) / static_cast<double>(run.accuracies.size());
   EvaluationRecord record;
   record.step = static_cast<std::int64_t>(i + 1);
-  record.samples = static_cast<std::int64_t>(part * static_cast<double>(run.samples));
-  record.epoch = part;
+  record.epoch = part * run.epochs;
+  record.samples = static_cast<std::int64_t>(record.epoch * static_cast<double>(run.samples));
   record.seconds = part * run.seconds;
   record.center = record.mean_of_workers = record.first_worker =
       record.best_worker = {1 - run.accuracies[i], run.accuracies[i]};

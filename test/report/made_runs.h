@@ -30,10 +30,11 @@ struct MadeRun {
   std::string communicator = "allreduce";
   int ranks = 1;
   int seed = 1;
-  std::vector<double> accuracies;                 // test accuracy at equal distances until the end
-  std::vector<double> validation{};               // likewise; empty: none recorded
-  double seconds = 8;                             // in all
-  std::int64_t samples = 1000;                    // in all: one epoch
+  std::vector<double> accuracies;    // test accuracy at equal distances until the end
+  std::vector<double> validation{};  // likewise; empty: none recorded
+  double seconds = 8;                // in all
+  std::int64_t samples = 1000;       // in the training set
+  int epochs = 1;
   std::int64_t bytes = 0;                         // of each rank, in all
   std::map<std::string, std::string> settings{};  // over batch 10, lr 0.1
   bool finishes = true;

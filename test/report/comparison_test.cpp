@@ -1,0 +1,156 @@
+// How runs become variants, which learning rate stands for a method, and what is measured.
+#include "report/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include "report/measures.h"
+#include "report/notebook.h"
+#include "test/report/made_runs.h"
+
+namespace eave {
+namespace {
+
+Comparison compared(const MadeRuns& place, std::optional<double> target = {}) {
+  return compare_runs(read_made(place), target);
+}
+
+std::vector<std::string> labels(const Comparison& comparison) {
+  std::vector<std::string> found;
+  for (const Variant& variant : comparison.variants) found.push_back(variant.label);
+  return found;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(Variants, put_runs_together_that_differ_in_seed_and_in_how_they_were_watched) {
+  const MadeRuns place;
+  make_run(place, "a", {.seed = 1, .accuracies = {0.5}, .settings = {{"run-dir", "a"}, {"progress", "bar"}}});
+  make_run(place, "b", {.seed = 2, .accuracies = {0.5}, .settings = {{"run-dir", "b"}, {"evaluate-every", "2"}}});
+  make_run(place, "c", {.seed = 1, .accuracies = {0.5}, .settings = {{"momentum", "0.5"}}});
+  const Comparison comparison = compared(place);
+  EXPECT_EQ(labels(comparison), Texts({"allreduce", "allreduce momentum=0.5"}));
+  EXPECT_EQ(comparison.variants[0].runs, std::vector<std::size_t>({0, 1}));
+  EXPECT_EQ(comparison.differing, Texts({"momentum"}));
+}
+
+TEST(Variants, are_named_by_what_tells_them_apart) {
+  const MadeRuns place;
+  make_run(place, "a", {.accuracies = {0.5}});
+  make_run(place, "b", {.communicator = "easgd", .ranks = 2, .accuracies = {0.5}, .settings = {{"tau", "10"}}});
+  make_run(place, "c", {.ranks = 2, .accuracies = {0.5}, .settings = {{"batch", "20"}, {"batch-means", "total"}}});
+  make_run(place, "d", {.ranks = 2, .accuracies = {0.5}, .settings = {{"lr", "0.3"}, {"model", "lenet"}}});
+  const Comparison comparison = compared(place);
+  EXPECT_EQ(labels(comparison), Texts({"allreduce, 2 ranks, batch 10, lr 0.3, model=lenet",
+                                       "allreduce, 1 rank, batch 10, lr 0.1, model=mlp",
+                                       "allreduce, 2 ranks, batch 20 in all, lr 0.1, model=mlp",
+                                       "easgd tau=10, 2 ranks, batch 10, lr 0.1, model=mlp"}));
+  EXPECT_EQ(comparison.variants[2].batch_per_rank, 10);
+  EXPECT_EQ(comparison.variants[3].total_batch, 20);
+}
+
+TEST(Variants, of_a_lone_rank_share_the_machine_of_many_whatever_the_network) {
+  const MadeRuns place;
+  make_run(place, "one", {.accuracies = {0.5}, .settings = {{"transport", "auto"}}});
+  const std::map<std::string, std::string> network = {{"transport", "mpi"}, {"shape-rate", "100mbit"}};
+  make_run(place, "two", {.ranks = 2, .accuracies = {0.5}, .seconds = 4, .settings = network});
+  const Comparison comparison = compared(place);
+  EXPECT_EQ(labels(comparison), Texts({"allreduce, 1 rank", "allreduce, 2 ranks"}));
+  EXPECT_EQ(comparison.variants[1].speedup->mean, 2);
+  EXPECT_EQ(comparison.variants[1].efficiency->mean, 1);
+}
+
+TEST(Variants, on_other_machines_give_no_speedup) {
+  const MadeRuns place;
+  make_run(place, "one", {.accuracies = {0.5}, .settings = {{"threads", "2"}}});
+  make_run(place, "two", {.ranks = 2, .accuracies = {0.5}, .settings = {{"threads", "1"}}});
+  for (const Variant& variant : compared(place).variants) EXPECT_EQ(variant.speedup.has_value(), variant.ranks == 1);
+}
+
+TEST(LearningRate, is_chosen_by_validation_not_by_test_accuracy) {
+  const MadeRuns place;
+  make_run(place, "a", {.accuracies = {0.75}, .validation = {0.5}, .settings = {{"lr", "0.1"}}});
+  make_run(place, "b", {.accuracies = {0.5}, .validation = {0.75}, .settings = {{"lr", "0.3"}}});
+  const std::vector<Variant> variants = compared(place).variants;
+  EXPECT_FALSE(variants[0].chosen);
+  EXPECT_EQ(variants[0].why_chosen, "learning rate 0.3 did better, by validation accuracy");
+  EXPECT_TRUE(variants[1].chosen);
+  EXPECT_EQ(variants[1].why_chosen, "best of 2 learning rates by validation accuracy");
+}
+
+TEST(LearningRate, chosen_by_test_accuracy_is_told_in_a_note) {
+  const MadeRuns place;
+  make_run(place, "a", {.accuracies = {0.75}, .validation = {0.5}, .settings = {{"lr", "0.1"}}});
+  make_run(place, "b", {.accuracies = {0.5}, .settings = {{"lr", "0.3"}}});
+  const Comparison comparison = compared(place);
+  EXPECT_TRUE(comparison.variants[0].chosen);
+  EXPECT_EQ(comparison.variants[0].why_chosen, "best of 2 learning rates by test accuracy");
+  EXPECT_TRUE(comparison.notes.at(0).starts_with("No validation accuracy was recorded: ")) << comparison.notes[0];
+}
+
+TEST(LearningRate, with_which_a_seed_was_lost_goes_behind_one_with_which_none_was) {
+  const MadeRuns place;
+  make_run(place, "a1", {.seed = 1, .accuracies = {0.75}, .settings = {{"lr", "0.3"}}});
+  make_run(place, "a2", {.seed = 2, .accuracies = {0.75}, .settings = {{"lr", "0.3"}}, .finishes = false});
+  make_run(place, "b", {.accuracies = {0.5}});
+  const Comparison comparison = compared(place);
+  EXPECT_TRUE(comparison.variants[0].chosen);
+  EXPECT_FALSE(comparison.variants[1].chosen);
+  EXPECT_EQ(comparison.variants[1].accuracy->n, 1u);
+  EXPECT_EQ(comparison.notes.at(0), "Not finished, and in no mean: a2 (interrupted).");
+}
+
+RunRecord run_with(const std::vector<double>& accuracies) {
+  const MadeRuns place;
+  make_run(place, "run", {.accuracies = accuracies, .seconds = 8, .samples = 1000, .bytes = 400});
+  return read_made(place).runs.at(0);
+}
+
+TEST(Target, is_reached_linearly_between_evaluations) {
+  const auto when = reach(run_with({0.25, 0.5, 0.75, 0.5}), 0.625);
+  EXPECT_EQ(when->seconds, 5);
+  EXPECT_EQ(when->samples, 625);
+  EXPECT_EQ(when->bytes, 250);
+}
+
+TEST(Target, is_reached_at_the_first_evaluation_that_has_it) {
+  EXPECT_EQ(reach(run_with({0.5, 0.25, 0.75, 0.5}), 0.5)->seconds, 2);
+  EXPECT_EQ(reach(run_with({0.25, 0.5, 0.25, 0.75}), 0.5)->seconds, 4);
+  EXPECT_FALSE(reach(run_with({0.25, 0.5}), 0.51));
+  EXPECT_FALSE(reach(run_with({}), 0.5));
+}
+
+TEST(Target, is_by_default_the_highest_whole_percent_that_every_run_of_chosen_variants_had) {
+  const MadeRuns place;
+  make_run(place, "a", {.accuracies = {0.89, 0.3}});
+  make_run(place, "b", {.seed = 2, .accuracies = {0.5, 0.875}});
+  make_run(place, "c", {.communicator = "easgd", .accuracies = {0.99}});
+  make_run(place, "lost", {.communicator = "local-sgd", .accuracies = {0.1}, .finishes = false});
+  make_run(place, "poor", {.communicator = "easgd", .accuracies = {0.2}, .settings = {{"lr", "9"}}});
+  const Comparison comparison = compared(place);
+  EXPECT_EQ(comparison.target->accuracy, 0.87);
+  for (const Variant& variant : comparison.variants) EXPECT_EQ(variant.seconds_to_target.has_value(), variant.chosen);
+  EXPECT_EQ(compared(place, 0.95).target->chosen_by, "--target");
+  EXPECT_FALSE(compared(place, 0.95).variants[0].seconds_to_target);
+}
+
+TEST(Notebook, has_a_table_for_the_batch_per_rank_and_one_for_the_total_batch) {
+  const MadeRuns place;
+  make_run(place, "one", {.communicator = "none", .accuracies = {0.5}, .seconds = 8});
+  make_run(place, "one20", {.communicator = "none", .accuracies = {0.5}, .seconds = 6, .settings = {{"batch", "20"}}});
+  make_run(place, "two", {.ranks = 2, .accuracies = {0.75}, .seconds = 4});
+  make_run(place, "two5", {.ranks = 2, .accuracies = {0.25}, .seconds = 16, .settings = {{"batch", "5"}}});
+  const std::vector<Variant> variants = compared(place).variants;
+  const std::vector<NotebookTable> tables = notebook_tables(variants);
+  ASSERT_EQ(tables.size(), 2u);
+  EXPECT_FALSE(tables[0].total);
+  EXPECT_EQ(tables[0].batches, std::vector<double>({10}));
+  EXPECT_EQ(tables[0].rows.at(1).cells.at(0)->speedup, 2);
+  EXPECT_TRUE(tables[1].total);
+  EXPECT_EQ(tables[1].batches, std::vector<double>({10, 20}));
+  EXPECT_EQ(tables[1].rows.at(0).ranks, 1);
+  EXPECT_EQ(tables[1].rows.at(1).cells.at(0)->speedup, 0.5);
+  EXPECT_EQ(tables[1].rows.at(1).cells.at(1)->speedup, 1.5);
+}
+
+}  // namespace
+}  // namespace eave
