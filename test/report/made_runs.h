@@ -30,7 +30,7 @@ struct MadeRun {
   std::string communicator = "allreduce";
   int ranks = 1;
   int seed = 1;
-  std::vector<double> accuracies;    // test accuracy at equal distances until the end
+  std::vector<double> accuracies{};  // test accuracy at equal distances until the end
   std::vector<double> validation{};  // likewise; empty: none recorded
   double seconds = 8;                // in all
   std::int64_t samples = 1000;       // in the training set

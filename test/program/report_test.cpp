@@ -1,0 +1,92 @@
+// eave report on runs that eave train has just made.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+const std::string kTwoRanks = std::string(kQuick) + "--transport threads --ranks 2 --evaluate-every 0.5 ";
+
+void train(const Place& place, const std::string& words, const std::string& directory) {
+  const Ended ended = place.eave("train" + kTwoRanks + words + " --run-dir " + directory);
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+}
+
+class Report : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    place_ = std::make_unique<Place>();
+    for (const std::string seed : {"1", "2"}) {
+      train(*place_, "--communicator allreduce --seed " + seed, "runs/allreduce-" + seed);
+      train(*place_, "--communicator easgd --tau 3 --seed " + seed, "runs/easgd-" + seed);
+    }
+  }
+  static void TearDownTestSuite() { place_.reset(); }
+  static std::unique_ptr<Place> place_;
+};
+
+std::unique_ptr<Place> Report::place_;
+
+TEST_F(Report, of_two_methods_and_two_seeds_has_sentences_tables_and_a_page) {
+  const Ended ended = place_->eave("report runs --csv variants.csv --runs-csv runs.csv --metrics-csv metrics.csv");
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_TRUE(ended.output.starts_with("With 2 ranks and batch 8 per rank, ")) << ended.output;
+  EXPECT_NE(ended.output.find("easgd tau=3"), std::string::npos);
+  EXPECT_NE(ended.output.find("2 of 2"), std::string::npos);
+  EXPECT_NE(ended.output.find("wrote runs/report.html\n"), std::string::npos);
+  const std::string page = place_->read("runs/report.html");
+  EXPECT_NE(page.find("\"method\":\"easgd tau=3\""), std::string::npos);
+  EXPECT_EQ(page.find("EAVE_DATA*/null"), std::string::npos);
+  EXPECT_TRUE(place_->read("variants.csv").starts_with("method,"));
+  EXPECT_NE(place_->read("runs.csv").find("easgd-2,"), std::string::npos);
+  EXPECT_NE(place_->read("metrics.csv").find("allreduce-1,evaluation,"), std::string::npos);
+}
+
+TEST_F(Report, counts_the_bytes_and_seconds_that_summary_json_has) {
+  ASSERT_EQ(place_->eave("report runs/easgd-1 --metrics-csv one.csv --html none").code, 0);
+  const auto summary = nlohmann::json::parse(place_->read("runs/easgd-1/summary.json"));
+  const std::string text = place_->read("one.csv");
+  const std::string last = text.substr(text.rfind("evaluation,"));
+  std::istringstream cells(last);
+  std::vector<std::string> values;
+  for (std::string cell; std::getline(cells, cell, ',');) values.push_back(cell);
+  EXPECT_EQ(std::stoll(values.at(1)), summary.at("steps").get<std::int64_t>());
+  EXPECT_LE(std::stod(values.at(4)), summary.at("bytes_per_rank").get<double>());
+  EXPECT_GE(std::stod(values.at(4)), 0.5 * summary.at("bytes_per_rank").get<double>());
+}
+
+TEST_F(Report, writes_the_page_where_it_is_told_or_not_at_all) {
+  EXPECT_EQ(place_->eave("report runs/easgd-1 runs/allreduce-1").code, 0);
+  EXPECT_FALSE(place_->read("report.html").empty());
+  EXPECT_EQ(place_->eave("report --html=page.html runs/easgd-1").code, 0);
+  EXPECT_FALSE(place_->read("page.html").empty());
+  const Ended without = place_->eave("report runs/easgd-1 --html none");
+  EXPECT_EQ(without.output.find("wrote"), std::string::npos);
+  EXPECT_EQ(place_->eave("report runs/easgd-1 --html missing/page.html").code, 73);
+}
+
+TEST_F(Report, goes_on_without_runs_that_it_cannot_read_and_fails_where_none_is_left) {
+  place_->write("bad/torn/metrics.jsonl", "{\"type\":\"hea");
+  const Ended mixed = place_->eave("report runs/easgd-1 bad --html none");
+  EXPECT_EQ(mixed.code, 0) << mixed.errors;
+  EXPECT_NE(mixed.output.find("left out: bad/torn: metrics.jsonl has no whole line"), std::string::npos)
+      << mixed.output;
+  const Ended none = place_->eave("report bad");
+  EXPECT_EQ(none.code, 65);
+  EXPECT_TRUE(none.says("no run to report")) << none.errors;
+}
+
+TEST_F(Report, refuses_what_it_does_not_understand) {
+  EXPECT_EQ(place_->eave("report").code, 64);
+  EXPECT_EQ(place_->eave("report runs --target 1.5").code, 64);
+  EXPECT_EQ(place_->eave("report runs --htlm x").code, 64);
+  EXPECT_EQ(place_->eave("report runs --csv").code, 64);
+  EXPECT_EQ(place_->eave("report missing").code, 66);
+  EXPECT_EQ(place_->eave("report runs --html none", {0, "EAVE_BATCH=64"}).code, 0);
+}
+
+}  // namespace
+}  // namespace eave

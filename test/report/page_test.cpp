@@ -1,0 +1,86 @@
+// The page: what stands in it, that nothing in it can break out, and how large it may be.
+#include "report/page.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/page_data.h"
+#include "test/report/made_runs.h"
+
+namespace eave {
+namespace {
+
+const PageFacts kFacts = {"runs", "2026-11-22 02:00 UTC", "eave 0.1.0"};
+
+Json data_of(const MadeRuns& place) { return page_data(compare_runs(read_made(place), {}), kFacts); }
+
+TEST(Page, template_has_one_place_for_data_and_none_left_for_style_and_script) {
+  const std::string page(page_template());
+  const std::string placeholder = "/*EAVE_DATA*/null";
+  ASSERT_NE(page.find(placeholder), std::string::npos);
+  EXPECT_EQ(page.find(placeholder), page.rfind(placeholder));
+  EXPECT_EQ(page.find("/*EAVE_STYLE*/"), std::string::npos);
+  EXPECT_EQ(page.find("/*EAVE_SCRIPT*/"), std::string::npos);
+  EXPECT_EQ(page.find("http://"), page.find("http://www.w3.org/"));
+  EXPECT_EQ(page.find("src=\"http"), std::string::npos);
+}
+
+TEST(Page, holds_the_data_where_the_place_was) {
+  const MadeRuns place;
+  make_run(place, "run", {.accuracies = {0.5}});
+  const std::string page = report_page(compare_runs(read_made(place), {}), kFacts);
+  std::string expected(page_template());
+  const std::string placeholder = "/*EAVE_DATA*/null";
+  expected.replace(expected.find(placeholder), placeholder.size(), data_of(place).dump());
+  EXPECT_EQ(page, expected);
+}
+
+TEST(Page, cannot_be_broken_by_any_name) {
+  const std::string name = "</script><!--<script>alert(1)</script>\"'&\\\xe2\x80\xa8\xe2\x80\xa9\xff";
+  const MadeRuns place;
+  make_run(place, "run", {.communicator = name, .accuracies = {0.5}, .settings = {{name, name}, {"seed", name}}});
+  RunList list = read_made(place);
+  list.runs[0].name = name;
+  list.left_out.push_back({name, name});
+  const std::string page = report_page(compare_runs(list, {}), {name, name, name});
+  const std::string expected(page_template());
+  const auto count = [](const std::string& text, const std::string& word) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+    return found;
+  };
+  for (const std::string word : {"<", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xff"}) {
+    EXPECT_EQ(count(page, word), count(expected, word)) << word;
+  }
+}
+
+TEST(PageData, has_the_columns_of_each_run) {
+  const MadeRuns place;
+  make_run(place, "run", {.accuracies = {0.5, 0.75}, .validation = {0.25, 0.5}, .seconds = 8, .bytes = 400});
+  const Json data = data_of(place);
+  const Json& run = data.at("runs").at(0);
+  EXPECT_EQ(run.at("name"), "run");
+  EXPECT_EQ(run.at("state"), "finished");
+  EXPECT_EQ(run.at("seed"), 1);
+  EXPECT_EQ(run.at("steps").dump(),
+            R"({"seconds":[4,8],"step":[1,2],"epoch":[0.5,1],"bytes":[200,400],"loss":[0.5,0.25]})");
+  const Json& evaluations = run.at("evaluations");
+  EXPECT_EQ(evaluations.at("center").dump(), R"({"loss":[0.5,0.25],"accuracy":[0.5,0.75]})");
+  EXPECT_EQ(evaluations.at("validation").dump(), R"({"loss":[0.75,0.5],"accuracy":[0.25,0.5]})");
+  EXPECT_EQ(data.at("variants").at(0).at("accuracy").dump(), R"({"n":1,"mean":0.75,"low":null,"high":null})");
+  EXPECT_EQ(data.at("target").at("accuracy"), 0.75);
+}
+
+TEST(PageData, of_runs_without_a_point_is_complete) {
+  const MadeRuns place;
+  make_run(place, "run", {.accuracies = {}, .finishes = false});
+  const Json data = data_of(place);
+  EXPECT_TRUE(data.at("target").is_null());
+  EXPECT_TRUE(data.at("variants").at(0).at("accuracy").is_null());
+  EXPECT_EQ(data.at("runs").at(0).at("steps").at("loss").size(), 0u);
+  EXPECT_EQ(data.at("runs").at(0).at("state"), "interrupted");
+}
+
+}  // namespace
+}  // namespace eave
