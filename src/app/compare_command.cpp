@@ -7,6 +7,7 @@
 #include "app/compare_runs.h"
 #include "app/launch.h"
 #include "app/network_options.h"
+#include "app/report_runs.h"
 #include "app/train_options.h"
 #include "base/option_checks.h"
 #include "eave/check.h"
@@ -76,6 +77,15 @@ void prepare_output(const std::filesystem::path& path) {
   if (error) throw Error(ExitCode::kCannotCreate, "--output " + path.string() + ": " + error.message());
 }
 
+void tell_results(const OptionValues& own, const std::filesystem::path& output) {
+  if (own.has("part")) {
+    std::printf("\nwhen all parts are done: eave report %s\n", output.c_str());
+    return;
+  }
+  std::puts("");
+  report_runs({output}, {.page = output / "report.html", .variants_csv = output / "variants.csv"});
+}
+
 void compare_on(Transport& job, const Comparison& comparison, const char* const* environment) {
   require_same_intent(job, intent_of(comparison));
   const OptionValues& own = comparison.own;
@@ -94,6 +104,9 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
   });
   runs.run(grid.first_cells(), grid.count());
   runs.run(grid.further_cells(runs.choose_rates()), grid.count());
+  agree(job, [&] {
+    if (job.rank() == 0) tell_results(own, output);
+  });
 }
 
 }  // namespace

@@ -1,18 +1,14 @@
-#include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
+#include <optional>
 
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
-#include "base/files.h"
+#include "app/report_runs.h"
 #include "base/option_checks.h"
+#include "report/run_list.h"
 #include "eave/check.h"
-#include "report/comparison.h"
-#include "report/page.h"
-#include "report/report_tables.h"
-#include "report/terminal.h"
 
 namespace eave {
 namespace {
@@ -65,39 +61,10 @@ fs::path page_path(const Request& request) {
   return is_run_directory(first) ? fs::path("report.html") : first / "report.html";
 }
 
-std::string title_of(const Request& request) {
-  std::string title;
-  for (const fs::path& directory : request.directories) title += (title.empty() ? "" : ", ") + directory.string();
-  return title;
-}
-
-std::string time_text() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::array<char, 32> text{};
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M UTC", &parts);
-  return text.data();
-}
-
-void write(const fs::path& path, const std::string& content) {
-  write_file_atomically(path, content);
-  std::printf("wrote %s\n", path.c_str());
-}
-
-void report(const Request& request) {
-  const OptionValues& values = request.values;
-  std::optional<double> target;
-  if (values.has("target")) target = values.real("target");
-  const Comparison comparison = compare_runs(read_runs(request.directories), target);
-  std::fputs(report_text(comparison).c_str(), stdout);
-  if (comparison.runs.empty()) throw Error(ExitCode::kBadData, "there is no run to report; see what was left out");
-  std::puts("");
-  if (values.has("csv")) write(values.text("csv"), variants_csv(comparison));
-  if (values.has("runs-csv")) write(values.text("runs-csv"), runs_csv(comparison));
-  if (values.has("metrics-csv")) write(values.text("metrics-csv"), metrics_csv(comparison));
+ReportFiles files_of(const Request& request) {
+  const auto file = [&](const char* option) { return fs::path(request.values.text(option)); };
   const fs::path page = page_path(request);
-  if (page != "none") write(page, report_page(comparison, {title_of(request), time_text(), "eave " EAVE_VERSION}));
+  return {page == "none" ? fs::path() : page, file("csv"), file("runs-csv"), file("metrics-csv")};
 }
 
 }  // namespace
@@ -111,7 +78,11 @@ int report_command(const std::vector<std::string>& words, const char* const*) {
   } catch (const Error&) {
     return refuse_to_run(std::current_exception());
   }
-  return run_once("report", [&] { report(request); });
+  return run_once("report", [&] {
+    std::optional<double> target;
+    if (request.values.has("target")) target = request.values.real("target");
+    report_runs(request.directories, files_of(request), target);
+  });
 }
 
 }  // namespace eave

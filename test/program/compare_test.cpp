@@ -40,6 +40,9 @@ TEST(Compare, leaves_a_run_directory_for_each_cell) {
       }
     }
     EXPECT_NE(ended.output.find("10 of 10"), std::string::npos) << ended.output;
+    EXPECT_NE(ended.output.find("With 4 ranks and batch 8 per rank"), std::string::npos) << ended.output;
+    EXPECT_NE(place.read("all/report.html").find("easgd-tau-2-p4-b8-seed2"), std::string::npos);
+    EXPECT_NE(place.read("all/variants.csv").find("easgd tau=2"), std::string::npos);
   }
 }
 
@@ -112,6 +115,7 @@ TEST(Compare, in_parts_makes_the_same_runs) {
   const Place place;
   for (const char* part : {"1/2", "2/2"})
     ASSERT_EQ(place.eave(grid("--ranks 2 --seeds 1 --transport threads --part ") + part).code, 0);
+  EXPECT_FALSE(fs::exists(place.path() / "all/report.html")) << "of one part alone it would mislead";
   for (const std::string who : {"one-rank-p1", "allreduce-p2", "easgd-tau-2-p2"})
     EXPECT_TRUE(fs::exists(place.path() / "all" / (who + "-b8-seed1") / "summary.json")) << who;
 }

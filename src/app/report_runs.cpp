@@ -1,0 +1,54 @@
+#include "app/report_runs.h"
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <string>
+
+#include "base/files.h"
+#include "eave/check.h"
+#include "report/comparison.h"
+#include "report/page.h"
+#include "report/report_tables.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string title_of(const std::vector<fs::path>& directories) {
+  std::string title;
+  for (const fs::path& directory : directories) title += (title.empty() ? "" : ", ") + directory.string();
+  return title;
+}
+
+std::string time_text() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::array<char, 32> text{};
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M UTC", &parts);
+  return text.data();
+}
+
+void write(const fs::path& path, const std::string& content) {
+  if (path.empty()) return;
+  write_file_atomically(path, content);
+  std::printf("wrote %s\n", path.c_str());
+}
+
+}  // namespace
+
+void report_runs(const std::vector<fs::path>& directories, const ReportFiles& files, std::optional<double> target) {
+  const Comparison comparison = compare_runs(read_runs(directories), target);
+  std::fputs(report_text(comparison).c_str(), stdout);
+  if (comparison.runs.empty()) throw Error(ExitCode::kBadData, "there is no run to report; see what was left out");
+  std::puts("");
+  write(files.variants_csv, variants_csv(comparison));
+  write(files.runs_csv, runs_csv(comparison));
+  write(files.metrics_csv, metrics_csv(comparison));
+  write(files.page, report_page(comparison, {title_of(directories), time_text(), "eave " EAVE_VERSION}));
+}
+
+}  // namespace eave

@@ -1,0 +1,20 @@
+// Puts runs together, on the terminal and in files.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+namespace eave {
+
+// Where a report goes; empty: nowhere.
+struct ReportFiles {
+  std::filesystem::path page = {}, variants_csv = {}, runs_csv = {}, metrics_csv = {};
+};
+
+// Prints the tables and what won, and writes the files. `target`: see compare_runs. Throws Error: kBadData where no run
+// can be read, kCannotCreate.
+void report_runs(const std::vector<std::filesystem::path>& directories, const ReportFiles& files,
+                 std::optional<double> target = std::nullopt);
+
+}  // namespace eave
