@@ -22,7 +22,8 @@ struct NamedArray {
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
                        const std::map<std::string, std::string>& metadata);
 
-// A file read back whole. `values` of the arrays are views of `content`.
+// A file read back whole. `values` of the arrays are views of `content`. Arrays of other types than float32 are left
+// out (PyTorch's batch norms count batches).
 struct SafetensorsFile {
   std::vector<float> content;
   std::vector<NamedArray> arrays;
