@@ -14,5 +14,6 @@ Command summary_command;
 Command report_command;
 Command bench_comm_command;
 Command compare_command;
+Command export_command;
 
 }  // namespace eave

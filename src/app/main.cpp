@@ -25,6 +25,7 @@ constexpr std::array kCommands = {
     NamedCommand{"summary", "sets finished runs side by side", eave::summary_command},
     NamedCommand{"report", "puts runs together: tables, one page, and what won", eave::report_command},
     NamedCommand{"bench-comm", "times exchanges between ranks", eave::bench_comm_command},
+    NamedCommand{"export", "writes a run's model for PyTorch or NumPy", eave::export_command},
 };
 
 std::string usage() {

@@ -47,6 +47,8 @@ void add_training(CommandLine& line) {
                   {"epochs", OptionType::kReal, "5", "passes over the training set, counted over all ranks"},
                   {"max-steps", OptionType::kInteger, "", "stop after this many steps even if epochs are left"},
                   {"max-samples", OptionType::kInteger, "", "or when all ranks together have seen so many samples"},
+                  {"initial-parameters", OptionType::kText, "",
+                   "model.safetensors of a run, or such a file of PyTorch's, to begin with"},
                   {"seed", OptionType::kInteger, "1", "of parameters, order of samples, augmentation and dropout"}});
 }
 

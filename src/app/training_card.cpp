@@ -87,6 +87,7 @@ std::string TrainingJob::describe() const {
   std::int64_t parameters = 0;
   for (const TensorInfo& tensor : model_->parameters()) parameters += tensor.size;
   return card_line("model", values_.text("model") + format(", %lld parameters", static_cast<long long>(parameters))) +
+         (values_.has("initial-parameters") ? card_line("begins with", values_.text("initial-parameters")) : "") +
          card_line("data", values_.text("data") +
                                format(", %lld training%s and %lld test images, %d x %d x %d, %d classes",
                                       static_cast<long long>(data_.train->size()), describe_held_out().c_str(),

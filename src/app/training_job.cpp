@@ -9,7 +9,6 @@
 #include "app/run_settings.h"
 #include "app/train_options.h"
 #include "base/host.h"
-#include "base/safetensors.h"
 #include "eave/compute.h"
 #include "report/terminal.h"
 #include "train/checkpoint.h"
@@ -35,15 +34,6 @@ Sampling sampling_of(const std::string& word) {
   return word == "stratified" ? Sampling::kStratified : Sampling::kShard;
 }
 
-std::vector<NamedArray> named_arrays(const std::vector<TensorInfo>& tensors, ConstSlice arena) {
-  std::vector<NamedArray> arrays;
-  for (const TensorInfo& tensor : tensors) {
-    arrays.push_back({tensor.name, tensor.shape,
-                      arena.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size))});
-  }
-  return arrays;
-}
-
 void refuse_given(const OptionValues& values, const std::string& name, const std::string& with) {
   if (values.given(name)) throw Error(ExitCode::kUsage, "--" + name + " has no effect with " + with);
 }
@@ -63,6 +53,7 @@ TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const
   plan_steps();
   plan_statistics();
   build_optimizer();
+  read_initial_parameters();
   plan_drops();
   build_communicator(hosts);
   if (values.flag("resume")) check_checkpoint(plan_.checkpoint_directory, parts());
@@ -223,6 +214,21 @@ void TrainingJob::build_optimizer() {
                                        device_.compute->device());
 }
 
+// Communicator::begin gives them to the other ranks. A run that goes on has those of its checkpoint.
+void TrainingJob::read_initial_parameters() {
+  if (!values_.has("initial-parameters") || values_.flag("resume") || transport_.rank() != 0) return;
+  const ModelDescription model = model_description();
+  const ModelArenas first = read_model(read_safetensors(values_.text("initial-parameters")),
+                                       build_graph(model.specification, model.image, model.classes));
+  replica_->device.write(replica_->parameters.slice(), first.parameters);
+  replica_->device.write(replica_->statistics.slice(), first.statistics);
+}
+
+ModelDescription TrainingJob::model_description() const {
+  return {model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),
+          data_.train->classes()};
+}
+
 void TrainingJob::plan_drops() {
   plan_.reset_on_drop = values_.text("on-drop") == "reset-to-center";
   if (!plan_.reset_on_drop) return;
@@ -277,12 +283,7 @@ void TrainingJob::save_model(const std::string& path) {
     copy.resize(of_device.size());
     replica_->device.read(of_device, copy);
   }
-  std::vector<NamedArray> arrays = named_arrays(model_->parameters(), copy.empty() ? of_device : ConstSlice(copy));
-  for (const NamedArray& array : named_arrays(model_->statistics(), statistics)) arrays.push_back(array);
-  write_safetensors(path, arrays,
-                    {{"format", "eave"},
-                     {"model", model_specification(values_.text("model"))},
-                     {"layout", "images NHWC; conv weights [height, width, in, out]; dense weights [in, out]"}});
+  write_model(path, model_description(), TensorLayout::kEave, copy.empty() ? of_device : ConstSlice(copy), statistics);
 }
 
 }  // namespace eave

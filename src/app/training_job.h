@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/devices.h"
+#include "app/model_file.h"
 #include "eave/options.h"
 #include "eave/trainer.h"
 #include "eave/transport.h"
@@ -51,6 +52,8 @@ class TrainingJob {
   void plan_statistics();
   void plan_resumption();
   void build_optimizer();
+  void read_initial_parameters();
+  ModelDescription model_description() const;
   void plan_drops();
   void build_communicator(const std::vector<std::string>& hosts);
   double learning_rate_scale() const;

@@ -1,0 +1,124 @@
+#include "app/model_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+constexpr const char* kPytorchFormat = "pt";  // by custom in files for PyTorch
+
+std::string text_of(ImageShape image) {
+  return std::to_string(image.height) + "x" + std::to_string(image.width) + "x" + std::to_string(image.channels);
+}
+
+std::string text_of(const std::vector<std::int64_t>& shape) {
+  std::string text;
+  for (const std::int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return "[" + text + "]";
+}
+
+[[noreturn]] void refuse(const SafetensorsFile& file, const std::string& why,
+                         ExitCode code = ExitCode::kConfiguration) {
+  throw Error(code, file.path + ": " + why);
+}
+
+using Arrays = std::map<std::string, const NamedArray*>;  // by name
+
+void check_array(const SafetensorsFile& file, const Arrays& arrays, const StoredTensor& tensor, bool is_pytorch) {
+  const auto found = arrays.find(tensor.name);
+  if (found == arrays.end()) {
+    refuse(file, "holds no float32 array '" + tensor.name + "' " + text_of(tensor.shape) + ", which the model has");
+  }
+  const NamedArray& array = *found->second;
+  if (array.shape != tensor.shape) {
+    refuse(file, "the array '" + tensor.name + "' is " + text_of(array.shape) + ", in the model " +
+                     text_of(tensor.shape) + ", read in " +
+                     (is_pytorch ? "PyTorch's layout" : "eave's layout; files of PyTorch's say {\"format\": \"pt\"}"));
+  }
+  if (std::ranges::any_of(array.values, [](float value) { return !std::isfinite(value); }))
+    refuse(file, "the array '" + tensor.name + "' has values that are not finite", ExitCode::kBadData);
+}
+
+Arrays find_arrays(const SafetensorsFile& file, const std::vector<StoredTensor>& tensors, bool is_pytorch) {
+  Arrays arrays;
+  std::set<std::string> unknown;
+  for (const NamedArray& array : file.arrays) {
+    arrays[array.name] = &array;
+    unknown.insert(array.name);
+  }
+  std::size_t values = 0;
+  for (const StoredTensor& tensor : tensors) {
+    check_array(file, arrays, tensor, is_pytorch);
+    unknown.erase(tensor.name);
+    values += static_cast<std::size_t>(tensor.size);
+  }
+  if (!unknown.empty()) refuse(file, "holds the array '" + *unknown.begin() + "', which the model has not");
+  if (values > file.content.size()) refuse(file, "has arrays that lie over each other", ExitCode::kBadData);
+  return arrays;
+}
+
+}  // namespace
+
+ModelArrays model_arrays(const Graph& graph, TensorLayout layout, ConstSlice parameters, ConstSlice statistics) {
+  ModelArrays model;
+  for (const StoredTensor& tensor : stored_tensors(graph, layout)) {
+    const ConstSlice arena = tensor.is_statistic ? statistics : parameters;
+    const ConstSlice as_they_lie =
+        arena.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size));
+    if (layout == TensorLayout::kPytorch) model.values.push_back(gather(tensor, arena));
+    model.arrays.push_back(
+        {tensor.name, tensor.shape, layout == TensorLayout::kPytorch ? ConstSlice(model.values.back()) : as_they_lie});
+  }
+  return model;
+}
+
+void write_model(const std::filesystem::path& path, const ModelDescription& model, TensorLayout layout,
+                 ConstSlice parameters, ConstSlice statistics) {
+  const bool is_pytorch = layout == TensorLayout::kPytorch;
+  const Graph graph = build_graph(model.specification, model.image, model.classes);
+  write_safetensors(
+      path, model_arrays(graph, layout, parameters, statistics).arrays,
+      {{"format", is_pytorch ? kPytorchFormat : "eave"},
+       {"model", model.specification},
+       {"image", text_of(model.image)},
+       {"classes", std::to_string(model.classes)},
+       {"layout", is_pytorch ? "images NCHW; conv weights [out, in, height, width]; dense weights [out, in]"
+                             : "images NHWC; conv weights [height, width, in, out]; dense weights [in, out]"}});
+}
+
+ModelDescription description_in(const SafetensorsFile& file) {
+  ModelDescription model{file.text("model"), {}, 0};
+  const std::string image = file.text("image"), classes = file.text("classes");
+  ImageShape& shape = model.image;
+  char rest = 0;
+  if (std::sscanf(image.c_str(), "%5dx%5dx%5d%c", &shape.height, &shape.width, &shape.channels, &rest) != 3 ||
+      std::sscanf(classes.c_str(), "%9d%c", &model.classes, &rest) != 1 || shape.height < 1 || shape.width < 1 ||
+      shape.channels < 1 || model.classes < 1) {
+    refuse(file, "is for images of '" + image + "' and '" + classes + "' classes, which is no model",
+           ExitCode::kBadData);
+  }
+  return model;
+}
+
+ModelArenas read_model(const SafetensorsFile& file, const Graph& graph) {
+  const auto format = file.metadata.find("format");
+  const bool is_pytorch = format != file.metadata.end() && format->second == kPytorchFormat;
+  const std::vector<StoredTensor> tensors =
+      stored_tensors(graph, is_pytorch ? TensorLayout::kPytorch : TensorLayout::kEave);
+  const Arrays arrays = find_arrays(file, tensors, is_pytorch);
+  // Only now: the file has as many values as the model.
+  ModelArenas arenas{std::vector<float>(static_cast<std::size_t>(graph.parameter_size)),
+                     std::vector<float>(static_cast<std::size_t>(graph.statistics_size))};
+  for (const StoredTensor& tensor : tensors) {
+    scatter(tensor, arrays.at(tensor.name)->values, tensor.is_statistic ? arenas.statistics : arenas.parameters);
+  }
+  return arenas;
+}
+
+}  // namespace eave

@@ -1,0 +1,45 @@
+// A trained model as a file: model.safetensors of a run, what `eave export` makes of it, and what --initial-parameters
+// takes.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/safetensors.h"
+#include "nn/tensor_layout.h"
+
+namespace eave {
+
+// What the arrays alone do not tell. It stands in the file's metadata.
+struct ModelDescription {
+  std::string specification;  // its text, not its name
+  ImageShape image;
+  int classes = 0;
+};
+
+struct ModelArenas {
+  std::vector<float> parameters, statistics;
+};
+
+// Arrays named and laid out in one way: views of the arenas in eave's, of `values` in PyTorch's.
+struct ModelArrays {
+  std::vector<std::vector<float>> values;
+  std::vector<NamedArray> arrays;
+};
+ModelArrays model_arrays(const Graph& graph, TensorLayout layout, ConstSlice parameters, ConstSlice statistics);
+
+// Atomic. Throws Error: kCannotCreate, kInputOutput.
+void write_model(const std::filesystem::path& path, const ModelDescription& model, TensorLayout layout,
+                 ConstSlice parameters, ConstSlice statistics);
+
+// Throws Error(kBadData): the file does not say which model it is, or says it wrongly.
+ModelDescription description_in(const SafetensorsFile& file);
+
+// The values in the order of the graph's arenas, padding 0. The layout is PyTorch's where the file's metadata has
+// format "pt", as is the custom for it, else eave's. Throws Error: kConfiguration naming the first array that the file
+// lacks, has in another shape or has too many; kBadData where arrays lie over each other or have values that are not
+// finite.
+ModelArenas read_model(const SafetensorsFile& file, const Graph& graph);
+
+}  // namespace eave

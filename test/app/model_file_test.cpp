@@ -1,0 +1,149 @@
+// Model files that do not fit, that are damaged, or that mean harm.
+#include "app/model_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const kText = "conv2d 2 3x3 no_bias; batch_norm; dense classes";
+constexpr ImageShape kImage{3, 3, 1};
+
+struct ModelFile : testing::Test {
+  ModelFile() {
+    std::string name = (fs::temp_directory_path() / "eave-model-XXXXXX").string();
+    directory = mkdtemp(name.data());
+    path = directory / "model.safetensors";
+    for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] = static_cast<float>(i);
+  }
+  ~ModelFile() override { fs::remove_all(directory); }
+
+  // What reading it ends with: code and message.
+  Error failure() const {
+    try {
+      read_model(read_safetensors(path), graph);
+    } catch (const Error& error) {
+      return error;
+    }
+    return {ExitCode::kDone, "nothing failed"};
+  }
+  void expect_failure(ExitCode code, const std::string& says) const {
+    const Error error = failure();
+    EXPECT_EQ(error.code(), code) << error.what();
+    EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+  }
+  void write_header(const std::string& header, std::size_t content_bytes) const {
+    std::ofstream file(path, std::ios::binary);
+    for (std::size_t byte = 0, length = header.size(); byte < 8; ++byte, length >>= 8)
+      file.put(static_cast<char>(length & 0xff));
+    file << header << std::string(content_bytes, '\0');
+  }
+
+  fs::path directory, path;
+  const Graph graph = build_graph(kText, kImage, 2);
+  std::vector<float> parameters = std::vector<float>(static_cast<std::size_t>(graph.parameter_size));
+  std::vector<float> statistics = std::vector<float>(static_cast<std::size_t>(graph.statistics_size), 2);
+};
+
+TEST_F(ModelFile, is_read_back_from_either_layout) {
+  for (const TensorLayout layout : {TensorLayout::kEave, TensorLayout::kPytorch}) {
+    write_model(path, {kText, kImage, 2}, layout, parameters, statistics);
+    const SafetensorsFile file = read_safetensors(path);
+    const ModelDescription model = description_in(file);
+    EXPECT_EQ(model.specification, kText);
+    EXPECT_EQ(model.image, kImage);
+    EXPECT_EQ(model.classes, 2);
+    const ModelArenas arenas = read_model(file, graph);
+    for (const TensorInfo& tensor : graph.parameters) {
+      for (std::int64_t i = tensor.offset; i < tensor.offset + tensor.size; ++i)
+        EXPECT_EQ(arenas.parameters[static_cast<std::size_t>(i)], static_cast<float>(i)) << tensor.name;
+    }
+    EXPECT_EQ(arenas.statistics[0], 2);
+  }
+}
+
+TEST_F(ModelFile, of_another_model_is_refused_by_the_array_that_differs) {
+  const std::vector<std::pair<std::string, std::string>> others = {
+      {"conv2d 2 3x3 no_bias; dense classes", "'bn1.scale' [2]"},
+      {"conv2d 2 3x2 no_bias; batch_norm; dense classes", "'conv1.weight' is [3, 2, 1, 2], in the model [3, 3, 1, 2]"},
+      {"conv2d 2 3x3 no_bias; batch_norm; dense 2; dense classes", "'dense2.bias', which the model has not"}};
+  for (const auto& [text, says] : others) {
+    const Graph other = build_graph(text, kImage, 2);
+    const std::vector<float> values(static_cast<std::size_t>(other.parameter_size), 1.0F);
+    write_model(path, {text, kImage, 2}, TensorLayout::kEave, values, values);
+    expect_failure(ExitCode::kConfiguration, says);
+  }
+}
+
+TEST_F(ModelFile, with_values_that_are_not_finite_is_damaged) {
+  for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    statistics[1] = value;
+    write_model(path, {kText, kImage, 2}, TensorLayout::kEave, parameters, statistics);
+    expect_failure(ExitCode::kBadData, "'bn1.mean' has values that are not finite");
+  }
+}
+
+TEST_F(ModelFile, whose_arrays_share_values_is_damaged) {
+  std::string header = R"({"__metadata__":{"format":"eave"})";
+  for (const StoredTensor& tensor : stored_tensors(graph, TensorLayout::kEave)) {
+    std::string shape;
+    for (const std::int64_t extent : tensor.shape) shape += (shape.empty() ? "" : ",") + std::to_string(extent);
+    header += ",\"" + tensor.name + R"(":{"dtype":"F32","shape":[)" + shape + R"(],"data_offsets":[0,)" +
+              std::to_string(4 * tensor.size) + "]}";
+  }
+  write_header(header + "}", 4 * 18);  // as much as the largest
+  expect_failure(ExitCode::kBadData, "lie over each other");
+}
+
+// PyTorch's batch norms count batches in whole numbers.
+TEST_F(ModelFile, may_hold_arrays_of_other_types) {
+  write_header(R"({"bn1.num_batches_tracked":{"dtype":"I64","shape":[],"data_offsets":[0,8]}})", 8);
+  EXPECT_TRUE(read_safetensors(path).arrays.empty());
+  expect_failure(ExitCode::kConfiguration, "no float32 array 'conv1.weight' [3, 3, 1, 2]");
+}
+
+TEST_F(ModelFile, that_says_no_image_or_classes_describes_no_model) {
+  for (const char* metadata :
+       {R"({"model":"dense 2"})", R"({"model":"dense 2","image":"3x3x1"})",
+        R"({"model":"d","image":"3x3","classes":"2"})", R"({"model":"d","image":"3x3x1x1","classes":"2"})",
+        R"({"model":"d","image":"-3x3x1","classes":"2"})", R"({"model":"d","image":"999999x3x1","classes":"2"})",
+        R"({"model":"d","image":"3x3x1","classes":"0"})"}) {
+    write_header(R"({"__metadata__":)" + std::string(metadata) + "}", 0);
+    try {
+      description_in(read_safetensors(path));
+      ADD_FAILURE() << metadata;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kBadData) << error.what();
+    }
+  }
+}
+
+TEST_F(ModelFile, cut_anywhere_or_with_a_bit_turned_in_its_header_never_reads_wrongly) {
+  write_model(path, {kText, kImage, 2}, TensorLayout::kPytorch, parameters, statistics);
+  std::ifstream file(path, std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t end_of_header = whole.find("}}") + 2;
+  for (std::size_t length = 0; length < whole.size(); length += 5) {
+    std::ofstream(path, std::ios::binary) << whole.substr(0, length);
+    ASSERT_NE(failure().code(), ExitCode::kDone) << length;
+  }
+  for (std::size_t byte = 0; byte < end_of_header; ++byte) {
+    std::string damaged = whole;
+    damaged[byte] = static_cast<char>(damaged[byte] ^ (1 << byte % 7));
+    std::ofstream(path, std::ios::binary) << damaged;
+    const ExitCode code = failure().code();  // a changed word of the metadata does no harm
+    ASSERT_TRUE(code == ExitCode::kDone || code == ExitCode::kBadData || code == ExitCode::kConfiguration) << byte;
+  }
+}
+
+}  // namespace
+}  // namespace eave
