@@ -15,5 +15,6 @@ Command report_command;
 Command bench_comm_command;
 Command compare_command;
 Command export_command;
+Command doctor_command;
 
 }  // namespace eave

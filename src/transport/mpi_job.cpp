@@ -13,7 +13,7 @@
 #include "transport/background.h"
 #include "transport/failure.h"
 #include "transport/mpi_check.h"
-#include "transport/mpi_gpu_memory.h"
+#include "transport/mpi_library.h"
 #include "transport/mpi_wire.h"
 
 namespace eave {

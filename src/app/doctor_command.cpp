@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <cstdio>
+
+#include "app/command_line.h"
+#include "app/commands.h"
+#include "app/devices.h"
+#include "app/doctor_facts.h"
+#include "app/doctor_findings.h"
+#include "app/doctor_probes.h"
+#include "app/launch.h"
+#include "app/machine.h"
+#include "app/network_options.h"
+#include "base/host.h"
+#include "eave/check.h"
+#include "eave/dataset.h"
+
+namespace eave {
+namespace {
+
+CommandLine doctor_line() {
+  CommandLine line(
+      "usage: [mpirun -np P] eave doctor [options]\n\nLooks at the ranks, hosts and network of a job as it would be "
+      "trained with, and says what is wrong and what to do.");
+  std::vector<CommandLine::Member> datasets;
+  for (const DatasetKind& kind : dataset_kinds()) datasets.push_back({kind.name, kind.summary, kind.options});
+  line.add_group("What is looked at beside them",
+                 {{"run-dir", OptionType::kText, ".", "the directory that the job is to write to"}});
+  line.add_family("Data", {"data", OptionType::kText, "", "dataset that every host must have; not set: none"},
+                  datasets);
+  add_transport(line);
+  line.add_group("Device", placement_options());
+  return line;
+}
+
+void plan_job_devices(const OptionValues& values, JobFacts& job) {
+  std::vector<VisibleGpus> gpus;
+  for (const DoctorFacts& rank : job.ranks) gpus.push_back(rank.gpus);
+  try {
+    job.devices = plan_devices(values, gpus);
+  } catch (const Error& error) {
+    job.why_no_devices = error.what();
+    job.code_without_devices = error.code();
+  }
+}
+
+// Collective: the same on all ranks.
+JobFacts examine(Transport& transport, const OptionValues& values) {
+  const std::vector<std::string> names = transport.all_gather(host_name());
+  const std::vector<std::vector<int>> hosts = ranks_by_host(names);
+  const bool is_lowest =
+      std::ranges::any_of(hosts, [&](const std::vector<int>& ranks) { return ranks.front() == transport.rank(); });
+  DoctorFacts mine;
+  agree(transport, [&] { mine = find_facts(values, is_lowest && values.has("data")); });
+  mine.run_directory = probe_run_directory(transport, values.text("run-dir"));
+  mine.clock_ahead_s = measure_clock(transport, is_lowest && transport.rank() != 0);
+  JobFacts job;
+  job.links = measure_links(transport, plan_links(hosts));
+  for (const std::string& text : transport.all_gather(pack(mine))) job.ranks.push_back(unpack_facts(text));
+  plan_job_devices(values, job);
+  return job;
+}
+
+std::string device_of(const JobFacts& job, std::size_t rank) {
+  if (job.devices.empty()) return "?";
+  return job.devices[rank].is_cuda ? "GPU " + std::to_string(job.devices[rank].gpu) : "cpu";
+}
+
+std::string table_of(const JobFacts& job) {
+  std::vector<RankFacts> ranks;
+  for (std::size_t rank = 0; rank < job.ranks.size(); ++rank)
+    ranks.push_back({job.ranks[rank].host, device_of(job, rank), job.ranks[rank].cores, {}});
+  return rank_table(ranks);
+}
+
+void doctor_on(Transport& transport, const CommandLine& line, const OptionValues& values) {
+  Intent intent{{"command", "doctor"}};
+  for (const auto& [name, value] : line.config_in_force(values)) intent["--" + name] = value;
+  for (const char* name : {"--run-dir", "--data-dir"}) intent.erase(name);  // they may lie elsewhere on each host
+  require_same_intent(transport, intent);
+  const JobFacts job = examine(transport, values);
+  const std::vector<Finding> findings = judge(job);
+  if (transport.rank() == 0) {
+    std::printf("%s\n%s", table_of(job).c_str(), describe(findings).c_str());
+    std::fflush(stdout);
+  }
+  const ExitCode code = exit_code_of(findings);
+  if (code != ExitCode::kDone) throw AgreedError(code, "doctor: this job has problems; the lines above say which");
+}
+
+}  // namespace
+
+int doctor_command(const std::vector<std::string>& words, const char* const*) {
+  const CommandLine line = doctor_line();
+  if (asks_for_help(words)) return run_once("doctor --help", [&] { std::fputs(line.help().c_str(), stdout); });
+  OptionValues values;
+  int ranks = 0;
+  try {
+    const char* const no_environment[] = {nullptr};  // EAVE_* are settings of a training
+    values = line.parse(words, no_environment);
+    ranks = ranks_in_process(values);
+  } catch (const Error&) {
+    return refuse_to_run(std::current_exception());
+  }
+  return run_ranks(values.text("transport"), ranks, [&](Transport& transport) { doctor_on(transport, line, values); });
+}
+
+}  // namespace eave

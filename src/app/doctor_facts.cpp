@@ -1,0 +1,240 @@
+#include "app/doctor_facts.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "app/machine.h"
+#include "base/host.h"
+#include "eave/check.h"
+#include "eave/dataset.h"
+#include "report/terminal.h"
+#include "transport/mpi_library.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string first_line(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::int64_t limit_of(decltype(RLIMIT_AS) resource) {
+  rlimit limit{};
+  const bool is_limited = ::getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return is_limited ? static_cast<std::int64_t>(limit.rlim_cur) : -1;
+}
+
+std::int64_t available_memory_bytes() {
+  std::ifstream lines("/proc/meminfo");
+  std::int64_t available = 0;
+  for (std::string name; lines >> name;) {
+    std::int64_t kibibytes = 0;
+    if (lines >> kibibytes && name == "MemAvailable:") available = kibibytes * 1024;
+    lines.ignore(80, '\n');
+  }
+  const std::string limit = first_line("/sys/fs/cgroup/memory.max"), used = first_line("/sys/fs/cgroup/memory.current");
+  if (limit.empty() || limit == "max" || used.empty()) return available;
+  return std::clamp<std::int64_t>(std::atoll(limit.c_str()) - std::atoll(used.c_str()), 0, available);
+}
+
+// "150000 100000" is one core and a half.
+double core_quota() {
+  std::istringstream words(first_line("/sys/fs/cgroup/cpu.max"));
+  double quota = 0, period = 0;
+  return words >> quota >> period && period > 0 ? quota / period : -1;
+}
+
+bool has_rdma() {
+  std::error_code error;
+  const fs::directory_iterator adapters("/sys/class/infiniband", error);
+  return !error && adapters != fs::directory_iterator();
+}
+
+std::vector<NetworkInterface> find_interfaces() {
+  std::vector<NetworkInterface> found;
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return found;
+  for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || each->ifa_netmask == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
+    if ((each->ifa_flags & IFF_UP) == 0 || (each->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    std::array<char, INET_ADDRSTRLEN> text{};
+    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr, text.data(), text.size());
+    const auto mask = reinterpret_cast<const sockaddr_in*>(each->ifa_netmask)->sin_addr.s_addr;
+    const std::string speed = first_line(fs::path("/sys/class/net") / each->ifa_name / "speed");
+    found.push_back({each->ifa_name, std::string(text.data()) + "/" + std::to_string(std::popcount(mask)),
+                     std::max<std::int64_t>(0, std::atoll(speed.c_str()))});
+  }
+  ::freeifaddrs(all);
+  return found;
+}
+
+// Only these: an environment holds secrets too.
+std::vector<std::string> find_network_settings() {
+  std::vector<std::string> settings;
+  for (const std::string name : {"pml", "btl", "mtl", "btl_tcp_if_include", "btl_tcp_if_exclude"}) {
+    if (const char* value = std::getenv(("OMPI_MCA_" + name).c_str())) settings.push_back(name + "=" + value);
+  }
+  for (const char* name : {"UCX_NET_DEVICES", "UCX_TLS", "FI_PROVIDER", "MPICH_NETWORK_IFACE", "NCCL_SOCKET_IFNAME"}) {
+    if (const char* value = std::getenv(name)) settings.push_back(std::string(name) + "=" + value);
+  }
+  return settings;
+}
+
+// What tells one data set from another of the same size.
+std::uint32_t checksum_of_labels(const Dataset& dataset) {
+  std::uint32_t sum = 2166136261U;  // FNV-1a
+  for (std::int64_t i = 0; i < dataset.size(); ++i)
+    sum = (sum ^ static_cast<std::uint32_t>(dataset.label(i))) * 16777619U;
+  return sum;
+}
+
+std::string describe_data(const OptionValues& values) {
+  const auto& kinds = dataset_kinds();
+  const auto kind = std::ranges::find(kinds, values.text("data"), &DatasetKind::name);
+  EAVE_CHECK(kind != kinds.end(), "--data is one of its choices");
+  const DataSplit data = kind->open(values);
+  return kind->name + format(": %lld training and %lld test samples, %d classes, labels %08x-%08x",
+                             static_cast<long long>(data.train->size()), static_cast<long long>(data.test->size()),
+                             data.train->classes(), checksum_of_labels(*data.train), checksum_of_labels(*data.test));
+}
+
+template <class Facts, class Visit>
+void visit_fields(Facts& facts, Visit& visit) {
+  visit(facts.host, facts.eave_version, facts.mpi_library, facts.mpi_takes_gpu_memory, facts.cores, facts.cores_of_host,
+        facts.core_quota, facts.load, facts.memory_available_bytes, facts.address_space_limit_bytes,
+        facts.locked_memory_limit_bytes, facts.open_files_limit, facts.has_rdma, facts.network_settings,
+        facts.run_directory.place, facts.run_directory.why_not_written, facts.run_directory.sees_first_rank,
+        facts.run_directory.free_bytes, facts.data, facts.why_no_data, facts.clock_ahead_s);
+}
+
+constexpr char kEnd = '\0';  // of a field
+
+class Packer {
+ public:
+  template <class... Fields>
+  void operator()(const Fields&... fields) {
+    (add(fields), ...);
+  }
+  std::string text;
+
+ private:
+  void add(const std::string& field) { text += field + kEnd; }
+  void add(const std::vector<std::string>& fields) {
+    add(static_cast<std::int64_t>(fields.size()));
+    for (const std::string& field : fields) add(field);
+  }
+  template <class Number>
+  void add(Number number) {
+    add(format("%.17g", static_cast<double>(number)));
+  }
+};
+
+class Unpacker {
+ public:
+  explicit Unpacker(const std::string& text) : text_(text) {}
+  template <class... Fields>
+  void operator()(Fields&... fields) {
+    (take(fields), ...);
+  }
+
+ private:
+  void take(std::string& field) {
+    const std::size_t end = text_.find(kEnd, at_);
+    EAVE_CHECK(end != std::string::npos, "facts of a rank are whole");
+    field = text_.substr(at_, end - at_);
+    at_ = end + 1;
+  }
+  void take(std::vector<std::string>& fields) {
+    std::int64_t count = 0;
+    take(count);
+    for (std::int64_t i = 0; i < count; ++i) take(fields.emplace_back());
+  }
+  template <class Number>
+  void take(Number& number) {
+    std::string field;
+    take(field);
+    number = static_cast<Number>(std::atof(field.c_str()));
+  }
+
+  const std::string& text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+DoctorFacts find_facts(const OptionValues& values, bool opens_data) {
+  DoctorFacts facts;
+  facts.host = host_name();
+  facts.eave_version = EAVE_VERSION;
+  facts.mpi_library = mpi_library();
+  facts.mpi_takes_gpu_memory = mpi_takes_gpu_memory();
+  facts.cores = core_binding();
+  facts.cores_of_host = ::sysconf(_SC_NPROCESSORS_ONLN);
+  facts.core_quota = core_quota();
+  facts.load = std::atof(first_line("/proc/loadavg").c_str());
+  facts.gpus = find_gpus(values, facts.host);
+  facts.memory_available_bytes = available_memory_bytes();
+  facts.address_space_limit_bytes = limit_of(RLIMIT_AS);
+  facts.locked_memory_limit_bytes = limit_of(RLIMIT_MEMLOCK);
+  facts.open_files_limit = limit_of(RLIMIT_NOFILE);
+  facts.has_rdma = has_rdma();
+  facts.interfaces = find_interfaces();
+  facts.network_settings = find_network_settings();
+  if (!opens_data) return facts;
+  try {
+    facts.data = describe_data(values);
+  } catch (const Error& error) {
+    facts.why_no_data = error.what();
+  }
+  return facts;
+}
+
+std::vector<std::vector<int>> ranks_by_host(const std::vector<std::string>& hosts) {
+  std::vector<std::vector<int>> groups;
+  std::map<std::string, std::size_t> places;
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    const auto [place, is_new] = places.try_emplace(hosts[rank], groups.size());
+    if (is_new) groups.emplace_back();
+    groups[place->second].push_back(static_cast<int>(rank));
+  }
+  return groups;
+}
+
+std::string pack(const DoctorFacts& facts) {
+  Packer packer;
+  visit_fields(facts, packer);
+  packer(pack(facts.gpus), static_cast<std::int64_t>(facts.interfaces.size()));
+  for (const NetworkInterface& each : facts.interfaces) packer(each.name, each.address, each.megabits_per_s);
+  return packer.text;
+}
+
+DoctorFacts unpack_facts(const std::string& text) {
+  DoctorFacts facts;
+  Unpacker unpacker(text);
+  visit_fields(facts, unpacker);
+  std::string gpus;
+  std::int64_t interfaces = 0;
+  unpacker(gpus, interfaces);
+  facts.gpus = unpack_gpus(gpus);
+  facts.interfaces.resize(static_cast<std::size_t>(interfaces));
+  for (NetworkInterface& each : facts.interfaces) unpacker(each.name, each.address, each.megabits_per_s);
+  return facts;
+}
+
+}  // namespace eave

@@ -1,0 +1,72 @@
+// What `eave doctor` finds out: of each rank by itself, and of all together. Nothing is judged here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/devices.h"
+#include "eave/options.h"
+#include "eave/transport.h"
+
+namespace eave {
+
+struct NetworkInterface {
+  std::string name;
+  std::string address;              // "10.0.0.7/24", IPv4
+  std::int64_t megabits_per_s = 0;  // 0: it does not say
+};
+
+struct RunDirectoryFacts {
+  std::string place;            // the directory, or the nearest one above it that is there
+  std::string why_not_written;  // "": this rank can create files there
+  bool sees_first_rank = true;  // the file that rank 0 has written there
+  std::int64_t free_bytes = 0;
+};
+
+// Of one rank. Limits: -1 where there is none.
+struct DoctorFacts {
+  std::string host, eave_version;
+  std::string mpi_library;  // "" without MPI
+  bool mpi_takes_gpu_memory = false;
+  std::string cores;               // those that it may run on: "0-3"
+  std::int64_t cores_of_host = 0;  // that are on line
+  double core_quota = -1;          // of its control group, in cores
+  double load = 0;                 // processes that ran on the host in the last minute, on average
+  VisibleGpus gpus;
+  std::int64_t memory_available_bytes = 0;  // of the host, or of its control group
+  std::int64_t address_space_limit_bytes = -1, locked_memory_limit_bytes = -1, open_files_limit = -1;
+  bool has_rdma = false;                      // an InfiniBand or RoCE adapter
+  std::vector<NetworkInterface> interfaces;   // that are up; not the loopback
+  std::vector<std::string> network_settings;  // of MPI, in the environment: "btl_tcp_if_include=eth0"
+  RunDirectoryFacts run_directory;
+  std::string data, why_no_data;  // what --data holds, on the lowest rank of a host; both "": not looked at
+  double clock_ahead_s = 0;       // of that of rank 0, on the lowest rank of a host
+};
+
+// Without what it takes other ranks to know: run directory and clock. `values` have the placement options, and --data
+// where that is to be opened.
+DoctorFacts find_facts(const OptionValues& values, bool opens_data);
+
+// Between two ranks.
+struct LinkTime {
+  int first = 0, second = 0;
+  double seconds = 0;           // of a sum of one value over both
+  double bytes_per_second = 0;  // that each sends, both at the same time
+};
+
+struct JobFacts {
+  std::vector<DoctorFacts> ranks;
+  std::vector<LinkTime> links;
+  std::vector<DevicePlan> devices;  // of each rank; empty where they cannot be had:
+  std::string why_no_devices;
+  ExitCode code_without_devices = ExitCode::kDone;
+};
+
+// In the order of their lowest ranks, by name.
+std::vector<std::vector<int>> ranks_by_host(const std::vector<std::string>& hosts);
+
+std::string pack(const DoctorFacts& facts);
+DoctorFacts unpack_facts(const std::string& text);
+
+}  // namespace eave

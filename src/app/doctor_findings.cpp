@@ -1,0 +1,293 @@
+#include "app/doctor_findings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "app/doctor_network.h"
+#include "app/machine.h"
+#include "report/terminal.h"
+
+namespace eave {
+namespace {
+
+constexpr double kMiB = 1 << 20, kGiB = 1 << 30;
+
+std::string gibibytes(double bytes) { return format("%.1f GiB", bytes / kGiB); }
+
+std::string count_text(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// "ranks 0, 2 and 5 others"
+std::string name_ranks(const std::vector<int>& ranks) {
+  constexpr std::size_t kMost = 8;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(ranks.size(), kMost); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  if (ranks.size() > kMost) text += format(" and %zu others", ranks.size() - kMost);
+  return text;
+}
+
+// What ranks have, and which: "0.1.0 on rank 0, 0.2.0 on ranks 1, 2". "" where all have the same.
+template <class Value>
+std::string describe_difference(const JobFacts& job, Value value) {
+  std::map<std::string, std::vector<int>> groups;
+  for (std::size_t rank = 0; rank < job.ranks.size(); ++rank)
+    groups[value(job.ranks[rank])].push_back(static_cast<int>(rank));
+  if (groups.size() < 2) return "";
+  std::string text;
+  for (const auto& [what, ranks] : groups) text += (text.empty() ? "" : ", ") + what + " on " + name_ranks(ranks);
+  return text;
+}
+
+class Judgement {
+ public:
+  explicit Judgement(const JobFacts& job) : job_(job), hosts_(hosts_of(job)) {}
+
+  std::vector<Finding> findings() {
+    judge_versions();
+    judge_cores();
+    judge_memory();
+    judge_limits();
+    judge_devices();
+    append(judge_interfaces(job_, hosts_));
+    append(judge_links(job_, hosts_));
+    judge_run_directory();
+    judge_data();
+    judge_clocks();
+    std::ranges::stable_sort(findings_, {}, &Finding::severity);
+    return std::move(findings_);
+  }
+
+ private:
+  void problem(const std::string& topic, const std::string& text, ExitCode code = ExitCode::kConfiguration) {
+    findings_.push_back({Severity::kProblem, topic, text, code});
+  }
+  void note(const std::string& topic, const std::string& text) { findings_.push_back({Severity::kNote, topic, text}); }
+  void ok(const std::string& topic, const std::string& text) { findings_.push_back({Severity::kOk, topic, text}); }
+  void append(const std::vector<Finding>& more) { findings_.insert(findings_.end(), more.begin(), more.end()); }
+  bool is_well(const std::string& topic) const {
+    return std::ranges::none_of(
+        findings_, [&](const Finding& each) { return each.topic == topic && each.severity == Severity::kProblem; });
+  }
+
+  void judge_versions() {
+    const std::string eave = describe_difference(job_, [](const DoctorFacts& rank) { return rank.eave_version; });
+    const std::string mpi = describe_difference(job_, [](const DoctorFacts& rank) { return rank.mpi_library; });
+    if (!eave.empty()) problem("versions", "eave is " + eave + "; install the same one on all hosts");
+    if (!mpi.empty()) problem("versions", "MPI is " + mpi + "; all ranks need the same one");
+    if (!is_well("versions")) return;
+    const DoctorFacts& first = job_.ranks.front();
+    ok("versions",
+       "eave " + first.eave_version + ", " +
+           (first.mpi_library.empty() ? "built without MPI: ranks are threads of one process" : first.mpi_library) +
+           (job_.ranks.size() > 1 ? ", on all ranks" : ""));
+  }
+
+  void judge_cores() {
+    for (const HostFacts& host : hosts_) judge_cores_of(host);
+    if (!is_well("cores")) return;
+    ok("cores", count_text(job_.ranks.size(), "rank") + " on " + count_text(hosts_.size(), "host") +
+                    ", at least one core for each" +
+                    (job_.ranks.size() > 1 ? "" : "; mpirun -np P eave doctor looks at several ranks"));
+  }
+
+  void judge_cores_of(const HostFacts& host) {
+    std::map<std::string, std::vector<int>> bindings;
+    std::string all;
+    for (const int rank : host.ranks) {
+      const std::string& cores = job_.ranks[static_cast<std::size_t>(rank)].cores;
+      bindings[cores].push_back(rank);
+      all += (all.empty() ? "" : ",") + cores;
+    }
+    const std::string where = "host " + host.facts->host + ": ";
+    const auto ranks = static_cast<double>(host.ranks.size());
+    const double quota = host.facts->core_quota;
+    if (core_count(all) > 0 && ranks > core_count(all)) {
+      problem("cores", where + format("%.0f ranks share %d core%s, each gets a part of one; start at most %d there, or "
+                                      "give the job more cores",
+                                      ranks, core_count(all), core_count(all) == 1 ? "" : "s", core_count(all)));
+    } else if (quota >= 0 && ranks > quota + 0.01) {
+      problem("cores", where + format("%.0f ranks, and the control group allows %.1f cores; start fewer, or raise the "
+                                      "limit of the container",
+                                      ranks, quota));
+    } else {
+      for (const auto& [cores, bound] : bindings) {
+        if (static_cast<int>(bound.size()) <= core_count(cores)) continue;
+        problem("cores", where + name_ranks(bound) + " are bound to the same cores, " + cores +
+                             "; start all with one mpirun --bind-to core, or with --bind-to none");
+      }
+    }
+    const auto cores_of_host = static_cast<double>(host.facts->cores_of_host);
+    if (host.facts->load > cores_of_host + ranks) {
+      note("cores", where + format("%.1f processes were running on %.0f cores in the last minute; this job competes "
+                                   "with others",
+                                   host.facts->load, cores_of_host));
+    }
+  }
+
+  void judge_memory() {
+    constexpr double kLeast = 256 * kMiB, kLittle = kGiB;
+    double least = 1e30;
+    for (const HostFacts& host : hosts_) {
+      const double share =
+          static_cast<double>(host.facts->memory_available_bytes) / static_cast<double>(host.ranks.size());
+      least = std::min(least, share);
+      const std::string text = "host " + host.facts->host + ": " + gibibytes(share) + " of free memory for each rank";
+      if (share < kLeast) {
+        problem("memory", text + "; start fewer ranks there, or end what else runs", ExitCode::kResource);
+      } else if (share < kLittle) {
+        note("memory", text + "; large models and data may not fit");
+      }
+    }
+    const auto limited =
+        std::ranges::find_if(job_.ranks, [](const DoctorFacts& rank) { return rank.address_space_limit_bytes >= 0; });
+    if (limited != job_.ranks.end()) {
+      note("memory", "host " + limited->host + ": ulimit -v allows a rank " +
+                         gibibytes(static_cast<double>(limited->address_space_limit_bytes)) +
+                         "; ulimit -v unlimited takes the limit away");
+    }
+    if (is_well("memory")) ok("memory", "at least " + gibibytes(least) + " free for each rank");
+  }
+
+  void judge_limits() {
+    constexpr std::int64_t kOwnFiles = 64;
+    constexpr double kRdmaNeeds = 64 * kMiB;
+    const auto needed = static_cast<std::int64_t>(job_.ranks.size()) + kOwnFiles;
+    for (const HostFacts& host : hosts_) {
+      const DoctorFacts& facts = *host.facts;
+      const std::string where = "host " + facts.host + ": ";
+      if (facts.open_files_limit >= 0 && facts.open_files_limit < needed) {
+        problem("limits",
+                where + format("ulimit -n allows %lld open files, and %zu ranks may need %lld; raise it there",
+                               static_cast<long long>(facts.open_files_limit), job_.ranks.size(),
+                               static_cast<long long>(needed)),
+                ExitCode::kResource);
+      }
+      const auto locked = static_cast<double>(facts.locked_memory_limit_bytes);
+      if (facts.has_rdma && facts.locked_memory_limit_bytes >= 0 && locked < kRdmaNeeds) {
+        problem("limits",
+                where + format("it has an RDMA adapter, and ulimit -l allows %.1f MiB of locked memory, too little for "
+                               "it; set it to unlimited (memlock in limits.conf; in Slurm LimitMEMLOCK of slurmd)",
+                               locked / kMiB),
+                ExitCode::kResource);
+      }
+    }
+  }
+
+  void judge_devices() {
+    if (job_.devices.empty()) return problem("devices", job_.why_no_devices, job_.code_without_devices);
+    const DevicePlan& first = job_.devices.front();
+    const auto has_gpus = [](const DoctorFacts& rank) { return !rank.gpus.ids.empty(); };
+    if (!first.is_cuda) {
+      const std::string& why = first.why_not_gpu.empty() ? job_.ranks.front().gpus.why_none : first.why_not_gpu;
+      const std::string text = "all ranks compute on the CPU" + (why.empty() ? "" : ": " + why);
+      return std::ranges::any_of(job_.ranks, has_gpus) ? note("devices", text) : ok("devices", text);
+    }
+    ok("devices", first.is_own ? "each rank has a GPU of its own" : "ranks share GPUs");
+    const bool is_aware = std::ranges::all_of(job_.ranks, &DoctorFacts::mpi_takes_gpu_memory);
+    if (is_aware) return ok("devices", "MPI is CUDA-aware: it sends from GPU to GPU");
+    const std::string through = "MPI is not CUDA-aware: what goes by MPI passes through pinned host memory";
+    first.is_own ? ok("devices", through + "; sums go by NCCL where it can be set up")
+                 : note("devices", through + "; with a GPU for each rank NCCL would be used");
+  }
+
+  void judge_run_directory() {
+    constexpr double kNothing = 64 * kMiB, kLittle = 2 * kGiB;
+    const RunDirectoryFacts& first = job_.ranks.front().run_directory;
+    std::vector<int> blind, unable;
+    double free = 1e30;
+    for (std::size_t rank = 0; rank < job_.ranks.size(); ++rank) {
+      const RunDirectoryFacts& facts = job_.ranks[rank].run_directory;
+      if (!facts.why_not_written.empty()) unable.push_back(static_cast<int>(rank));
+      if (!facts.sees_first_rank) blind.push_back(static_cast<int>(rank));
+      free = std::min(free, static_cast<double>(facts.free_bytes));
+    }
+    if (!blind.empty()) {
+      problem("run-dir", name_ranks(blind) + " (host " + host_of(blind.front()) + ") do not see what rank 0 (host " +
+                             host_of(0) + ") writes in " + first.place +
+                             ": a run there could not be resumed; give --run-dir a directory that all hosts share");
+    }
+    if (!unable.empty()) {
+      problem("run-dir",
+              name_ranks(unable) + " (host " + host_of(unable.front()) + ") cannot write in " + first.place + ": " +
+                  job_.ranks[static_cast<std::size_t>(unable.front())].run_directory.why_not_written,
+              ExitCode::kCannotCreate);
+    } else if (free < kNothing) {
+      problem("run-dir", first.place + " has no space left, " + gibibytes(free), ExitCode::kInputOutput);
+    } else if (free < kLittle) {
+      note("run-dir", first.place + " has " + gibibytes(free) + " left; a run keeps two checkpoints of each rank");
+    }
+    if (is_well("run-dir")) ok("run-dir", "all ranks see and write " + first.place + ", " + gibibytes(free) + " free");
+  }
+
+  std::string host_of(int rank) const { return job_.ranks[static_cast<std::size_t>(rank)].host; }
+
+  void judge_data() {
+    std::map<std::string, std::string> hosts;  // by what they have
+    for (const HostFacts& host : hosts_) {
+      const DoctorFacts& facts = *host.facts;
+      if (!facts.why_no_data.empty()) {
+        problem("data", "host " + facts.host + ": " + facts.why_no_data, ExitCode::kInputMissing);
+      } else if (!facts.data.empty()) {
+        std::string& names = hosts[facts.data];
+        names += (names.empty() ? "" : ", ") + facts.host;
+      }
+    }
+    if (hosts.size() > 1) {
+      std::string text = "hosts have different data: ";
+      for (const auto& [data, names] : hosts) text += (text.back() == ' ' ? "" : "; ") + data + " on " + names;
+      problem("data", text + "; copy the same files to all");
+    }
+    if (hosts.size() == 1 && is_well("data"))
+      ok("data", hosts.begin()->first + (hosts_.size() > 1 ? ", on all hosts" : ""));
+  }
+
+  void judge_clocks() {
+    constexpr double kMuch = 0.1;
+    if (hosts_.size() < 2) return;
+    const auto ahead = [](const HostFacts& host) { return std::abs(host.facts->clock_ahead_s); };
+    const HostFacts& worst = *std::ranges::max_element(hosts_, {}, ahead);
+    if (ahead(worst) < kMuch) return ok("clocks", format("of all hosts agree to %.1f ms", 1e3 * ahead(worst)));
+    note("clocks",
+         format("that of host %s is %.1f s %s that of host %s: times in logs of different hosts do not fit; let "
+                "chronyd or ntpd set them",
+                worst.facts->host.c_str(), ahead(worst), worst.facts->clock_ahead_s > 0 ? "ahead of" : "behind",
+                host_of(0).c_str()));
+  }
+
+  const JobFacts& job_;
+  const std::vector<HostFacts> hosts_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::vector<Finding> judge(const JobFacts& job) { return Judgement(job).findings(); }
+
+ExitCode exit_code_of(const std::vector<Finding>& findings) {
+  std::set<ExitCode> codes;
+  for (const Finding& finding : findings) {
+    if (finding.severity == Severity::kProblem) codes.insert(finding.code);
+  }
+  if (codes.empty()) return ExitCode::kDone;
+  return codes.size() == 1 ? *codes.begin() : ExitCode::kConfiguration;
+}
+
+std::string describe(const std::vector<Finding>& findings) {
+  std::string text;
+  std::map<Severity, std::size_t> counts;
+  for (const Finding& finding : findings) {
+    const char* const word = finding.severity == Severity::kProblem ? "problem"
+                             : finding.severity == Severity::kNote  ? "note"
+                                                                    : "ok";
+    ++counts[finding.severity];
+    text += format("%-8s  %-9s  ", word, finding.topic.c_str()) + finding.text + "\n";
+  }
+  return text + "\n" + count_text(counts[Severity::kProblem], "problem") + ", " +
+         count_text(counts[Severity::kNote], "note") + "\n";
+}
+
+}  // namespace eave

@@ -1,0 +1,15 @@
+// The MPI that this program runs with.
+#pragma once
+
+#include <string>
+
+namespace eave {
+
+// "Open MPI v4.1.4"; "" where eave was built without MPI.
+std::string mpi_library();
+
+// Whether it sends from and receives into a GPU's memory. Asks the library at run time; false where it has no such
+// question (MPIX_Query_cuda_support). After MPI_Init.
+bool mpi_takes_gpu_memory();
+
+}  // namespace eave

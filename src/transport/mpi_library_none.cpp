@@ -1,0 +1,8 @@
+#include "transport/mpi_library.h"
+
+namespace eave {
+
+std::string mpi_library() { return ""; }
+bool mpi_takes_gpu_memory() { return false; }
+
+}  // namespace eave
