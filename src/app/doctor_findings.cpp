@@ -206,8 +206,9 @@ class Judgement {
       free = std::min(free, static_cast<double>(facts.free_bytes));
     }
     if (!blind.empty()) {
-      problem("run-dir", name_ranks(blind) + " (host " + host_of(blind.front()) + ") do not see what rank 0 (host " +
-                             host_of(0) + ") writes in " + first.place +
+      problem("run-dir", name_ranks(blind) + " (host " + host_of(blind.front()) + ")" +
+                             (blind.size() == 1 ? " does" : " do") + " not see what rank 0 (host " + host_of(0) +
+                             ") writes in " + first.place +
                              ": a run there could not be resumed; give --run-dir a directory that all hosts share");
     }
     if (!unable.empty()) {

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "report/terminal.h"
 
@@ -134,11 +136,15 @@ struct Links {
   std::vector<LinkTime> times;
 };
 
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
 double middle(const std::vector<LinkTime>& links, double LinkTime::*field) {
   std::vector<double> values;
   for (const LinkTime& link : links) values.push_back(link.*field);
-  std::ranges::sort(values);
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+  return median(std::move(values));
 }
 
 std::string name_pair(const JobFacts& job, const LinkTime& link) {
@@ -147,12 +153,44 @@ std::string name_pair(const JobFacts& job, const LinkTime& link) {
   return format("ranks %d and %d on ", link.first, link.second) + (first == second ? first : first + " and " + second);
 }
 
-std::string rate_text(double bytes_per_second) { return format("%.0f MB/s", bytes_per_second * 1e-6); }
+std::string rate_text(double bytes_per_second) {
+  return format(bytes_per_second < 1e7 ? "%.1f MB/s" : "%.0f MB/s", bytes_per_second * 1e-6);
+}
+
+constexpr double kSlow = 2;  // times as slow as usual
+constexpr const char* kAllWait = ": all ranks wait for it in synchronous methods; look at its link";
+
+// One whose best link is much slower than the best of the others: a slow card, cable or port. "" where there is none.
+std::string describe_slow_host(const JobFacts& job, const std::vector<LinkTime>& links) {
+  std::map<std::string, double> best;  // by host
+  for (const LinkTime& link : links) {
+    for (const int rank : {link.first, link.second}) {
+      double& rate = best[job.ranks[static_cast<std::size_t>(rank)].host];
+      rate = std::max(rate, link.bytes_per_second);
+    }
+  }
+  if (best.size() < 3) return "";
+  std::vector<double> rates;
+  for (const auto& [unused, rate] : best) rates.push_back(rate);
+  const double usual = median(rates);
+  for (const auto& [host, rate] : best) {
+    if (rate * kSlow > usual) continue;
+    return "at most " + rate_text(rate) + " go between host " + host + " and any other, and " + rate_text(usual) +
+           " between others" + kAllWait;
+  }
+  return "";
+}
+
+std::string describe_slow_pair(const JobFacts& job, const std::vector<LinkTime>& links) {
+  const LinkTime& narrowest = *std::ranges::min_element(links, {}, &LinkTime::bytes_per_second);
+  const double rate = middle(links, &LinkTime::bytes_per_second);
+  if (links.size() < 3 || narrowest.bytes_per_second * kSlow > rate) return "";
+  return rate_text(narrowest.bytes_per_second) + " go between " + name_pair(job, narrowest) + ", and " +
+         rate_text(rate) + " between others" + kAllWait;
+}
 
 void judge(const JobFacts& job, const Links& links, std::vector<Finding>& findings) {
   if (links.times.empty()) return;
-  constexpr double kSlow = 2;  // times
-  constexpr std::size_t kEnough = 3;
   const LinkTime& slowest = *std::ranges::max_element(links.times, {}, &LinkTime::seconds);
   const LinkTime& narrowest = *std::ranges::min_element(links.times, {}, &LinkTime::bytes_per_second);
   const double seconds = middle(links.times, &LinkTime::seconds),
@@ -165,15 +203,13 @@ void judge(const JobFacts& job, const Links& links, std::vector<Finding>& findin
            ", and " + rate_text(rate) + " go each way" +
            (are_several ? " (worst " + rate_text(narrowest.bytes_per_second) + ", " + name_pair(job, narrowest) + ")"
                         : "") +
-           format("; %zu pair(s)", links.times.size())});
-  if (links.times.size() < kEnough || narrowest.bytes_per_second * kSlow > rate) return;
-  findings.push_back({Severity::kNote, "links",
-                      "between " + name_pair(job, narrowest) + " go " + rate_text(narrowest.bytes_per_second) +
-                          ", and " + rate_text(rate) + " in the middle of all pairs " + links.where +
-                          ": all ranks wait for it in synchronous methods; look at that link"});
+           format("; %zu pair%s", links.times.size(), are_several ? "s" : "")});
+  std::string slow = describe_slow_host(job, links.times);
+  if (slow.empty()) slow = describe_slow_pair(job, links.times);
+  if (!slow.empty()) findings.push_back({Severity::kNote, "links", slow});
 }
 
-// A link that carries much less than its card says.
+// Where even the best link carries much less than the cards say.
 void judge_speed(const std::vector<HostFacts>& hosts, const std::vector<LinkTime>& between,
                  std::vector<Finding>& findings) {
   constexpr double kExpected = 0.5;
@@ -183,10 +219,12 @@ void judge_speed(const std::vector<HostFacts>& hosts, const std::vector<LinkTime
     if (own.size() != 1 || own.front().megabits_per_s == 0) return;
     megabits = megabits == 0 ? own.front().megabits_per_s : std::min(megabits, own.front().megabits_per_s);
   }
-  const double rate = middle(between, &LinkTime::bytes_per_second), says = static_cast<double>(megabits) * 1e6 / 8;
+  const double rate = std::ranges::max(between, {}, &LinkTime::bytes_per_second).bytes_per_second,
+               says = static_cast<double>(megabits) * 1e6 / 8;
   if (rate > kExpected * says) return;
   findings.push_back({Severity::kNote, "links",
-                      "between hosts go " + rate_text(rate) + ", and their interfaces are for " + rate_text(says) +
+                      "between hosts go at most " + rate_text(rate) + ", and their interfaces are for " +
+                          rate_text(says) +
                           ": look for other traffic, a slow switch, or ranks without a core of their own"});
 }
 

@@ -209,9 +209,11 @@ TEST(Doctor, notes_a_link_that_is_much_slower_than_the_others_or_its_card) {
   job.ranks.push_back(healthy("c", "0", 3));
   job.devices.resize(5);
   job.links = {{0, 2, 50e-6, 115e6}, {0, 4, 50e-6, 110e6}, {2, 4, 50e-6, 50e6}};
-  expect_note(job, "links", {"ranks 2 and 4 on b and c go 50 MB/s, and 110 MB/s in the middle"});
+  expect_note(job, "links", {"50 MB/s go between ranks 2 and 4 on b and c, and 110 MB/s between others"});
+  job.links = {{0, 2, 50e-6, 115e6}, {0, 4, 50e-6, 5e6}, {2, 4, 50e-6, 4e6}};
+  expect_note(job, "links", {"at most 5.0 MB/s go between host c and any other, and 115 MB/s between others"});
   for (LinkTime& link : job.links) link.bytes_per_second = 12e6;
-  expect_note(job, "links", {"between hosts go 12 MB/s", "for 125 MB/s"});
+  expect_note(job, "links", {"between hosts go at most 12 MB/s", "for 125 MB/s"});
 }
 
 TEST(Doctor, ends_with_the_code_of_its_problems_where_they_have_one) {

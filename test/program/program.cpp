@@ -15,9 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Containers and CI are root, and have fewer cores than ranks. Without the last, mpirun waits a second for each rank
-// that it ends.
+// that it ends. eave would take EAVE_LAB, which says where the netlab is, for an option of its own.
 constexpr const char* kEnvironment =
-    "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+    "env -u EAVE_LAB OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
     "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_mpi_yield_when_idle=1 "
     "OMPI_MCA_btl=^tcp,uct,openib,ofi "
     "OMPI_MCA_odls_base_sigkill_timeout=0 ";
