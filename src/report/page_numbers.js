@@ -81,6 +81,7 @@ function linearTicks(low, high, count, unit) {
 }
 
 function logTicks(low, high, count) {
+  if (!(low > 0)) return [];
   const factors = Math.log10(high / low) > count / 2 ? [1] : [1, 2, 5];
   const ticks = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power) {
