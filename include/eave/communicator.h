@@ -116,6 +116,9 @@ struct CommunicatorTraits {
   bool uses_optimizer = true;
   bool only_one_rank = false;  // make throws Error(kUsage) for more
   bool compresses = true;      // --compression has a meaning: ranks exchange something while they train
+  // Every exchange is among all ranks, after the same steps on each. So another collective between two of them makes
+  // nobody wait who would not wait at the next one.
+  bool exchanges_together = false;
 };
 
 struct CommunicatorContext {

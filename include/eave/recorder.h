@@ -49,6 +49,16 @@ struct EvaluationRecord {
   double distance_max = 0;
 };
 
+// How one worker spent its training time, in seconds, and how others waited for it. Ranks are compared interval by
+// interval, each as long as a StepRecord: the rank that waited least came last, and the others waited for it as much
+// longer than it did. What it waited itself is the exchange's own time.
+struct RankTimes {
+  double computing = 0, loading = 0, exchanging = 0, waiting = 0;  // as in StepRecord
+  double waiting_for_ranks = 0;                                    // of `waiting`, what was due to slower ranks
+  std::int64_t times_waited_for = 0;                               // intervals in which others waited for it
+  double seconds_waited_for = 0;                                   // by all others together
+};
+
 // Totals of a run, taken over ranks.
 struct RunSummary {
   std::string communicator;
@@ -69,6 +79,7 @@ struct RunSummary {
   // [k]: how often k exchanges of others lay between two of a worker, over all workers; entry 1000 counts all
   // from there on, zeros at the end are left out. Empty where there is no such order.
   std::vector<std::int64_t> staleness;
+  std::vector<RankTimes> times_of_ranks;  // rank 0: of each worker, since the run began or was resumed
   EvaluationRecord evaluation;
 };
 

@@ -4,8 +4,11 @@
 
 namespace eave {
 
-RunReporter::RunReporter(const OptionValues& values, bool has_center, std::int64_t steps, double epochs)
-    : progress_(values.text("progress"), started_by_launcher(), steps, epochs), has_center_(has_center) {}
+RunReporter::RunReporter(const OptionValues& values, const CommunicatorTraits& traits, int workers, std::int64_t steps,
+                         double epochs)
+    : progress_(values.text("progress"), started_by_launcher(), steps, epochs),
+      has_center_(traits.has_center),
+      stragglers_(workers, traits.exchanges_together) {}
 
 void RunReporter::open(const std::filesystem::path& directory) { metrics_.emplace(directory / "metrics.jsonl"); }
 
@@ -17,10 +20,12 @@ TrainingEvents RunReporter::events() {
   TrainingEvents events;
   events.glance = [this](const StepRecord& record) { progress_.show(record); };
   events.evaluation = [this](const EvaluationRecord& record) {
+    stragglers_.meet();
     progress_.show(record, has_center_);
     if (metrics_) metrics_->write_evaluation(record);
   };
   events.records = [this](int rank, const std::vector<StepRecord>& records) {
+    stragglers_.add(rank, records);
     if (metrics_) metrics_->write_steps(rank, records);
   };
   return events;

@@ -9,23 +9,27 @@
 #include "eave/trainer.h"
 #include "report/metrics.h"
 #include "report/progress.h"
+#include "report/stragglers.h"
 
 namespace eave {
 
 class RunReporter {
  public:
-  // Of a run of so many steps and epochs. `has_center`: its evaluations tell of a center.
-  RunReporter(const OptionValues& values, bool has_center, std::int64_t steps, double epochs);
+  // Of a run of so many workers, steps and epochs.
+  RunReporter(const OptionValues& values, const CommunicatorTraits& traits, int workers, std::int64_t steps,
+              double epochs);
 
   void open(const std::filesystem::path& directory);  // from here on it writes there, too
   void header(const RunHeader& header);
   TrainingEvents events();  // which refer to this
   void failure(const Error& error);
   void end(const RunSummary& summary);
+  const Stragglers& stragglers() const { return stragglers_; }
 
  private:
   Progress progress_;
   bool has_center_;
+  Stragglers stragglers_;
   std::optional<MetricsWriter> metrics_;
 };
 

@@ -15,6 +15,7 @@
 #include "base/host.h"
 #include "report/config.h"
 #include "report/run_directory.h"
+#include "report/stragglers.h"
 #include "report/summary.h"
 
 namespace eave {
@@ -88,8 +89,8 @@ class TrainingRun {
   TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport,
               const DevicePlan& device, const TrainingPlace& place)
       : line_(line), values_(values), transport_(transport), place_(place) {
-    const std::vector<std::string> hosts = transport.all_gather(host_name());
-    agree(transport, [&] { job_ = std::make_unique<TrainingJob>(values, transport, transport, hosts, device); });
+    hosts_ = transport.all_gather(host_name());
+    agree(transport, [&] { job_ = std::make_unique<TrainingJob>(values, transport, transport, hosts_, device); });
     if (place.is_part) job_->diverge_together();
     job_->attach_device();
     // By itself: an earlier run is replaced only when nothing stands in the way of this one on any rank.
@@ -108,6 +109,7 @@ class TrainingRun {
     summary.exchanges = report.exchanges;
     summary.staleness = report.staleness;
     while (!summary.staleness.empty() && summary.staleness.back() == 0) summary.staleness.pop_back();
+    if (reporter_) summary.times_of_ranks = reporter_->stragglers().times();
     if (is_first()) finish(summary);
     if (is_first() && !place_.is_part && report.order_is_too_long) {
       std::puts("the order of exchanges was not kept, for it has more than 64 MiB: this run cannot be replayed");
@@ -129,8 +131,8 @@ class TrainingRun {
   std::string file(const std::string& name) const { return std::filesystem::path(values_.text("run-dir")) / name; }
 
   void prepare_outputs() {
-    reporter_ =
-        std::make_unique<RunReporter>(values_, job_->parts().traits.has_center, job_->plan().steps, job_->epochs());
+    reporter_ = std::make_unique<RunReporter>(values_, job_->parts().traits, job_->parts().sampler.ranks(),
+                                              job_->plan().steps, job_->epochs());
     if (!values_.has("run-dir")) return;
     if (values_.flag("resume")) {
       require_same_settings(read_config(file("config.json")), line_.config_in_force(values_));
@@ -167,8 +169,9 @@ class TrainingRun {
     reporter_->end(summary);
     if (values_.has("run-dir")) write_summary(file("summary.json"), summary);
     if (place_.is_part) return;
-    std::printf("\n%s%s%s", summary_table({summary}).c_str(), job_->describe_stop(summary).c_str(),
-                describe_staleness(summary).c_str());
+    std::printf("\n%s%s%s%s", summary_table({summary}).c_str(), job_->describe_stop(summary).c_str(),
+                describe_staleness(summary).c_str(),
+                describe_stragglers(reporter_->stragglers(), hosts_, job_->plan().log_every_steps).c_str());
     if (values_.has("run-dir")) std::printf("results in %s\n", values_.text("run-dir").c_str());
     std::fflush(stdout);
   }
@@ -177,6 +180,7 @@ class TrainingRun {
   const OptionValues& values_;
   Transport& transport_;
   const TrainingPlace& place_;
+  std::vector<std::string> hosts_;  // of every rank
   std::unique_ptr<TrainingJob> job_;
   std::unique_ptr<RunReporter> reporter_;
 };

@@ -41,6 +41,35 @@ EvaluationRecord evaluation_from(const Json& object) {
   return record;
 }
 
+Json to_json(const RankTimes& times, std::size_t rank) {
+  return {{"rank", rank},
+          {"computing", times.computing},
+          {"loading", times.loading},
+          {"exchanging", times.exchanging},
+          {"waiting", times.waiting},
+          {"waiting_for_ranks", times.waiting_for_ranks},
+          {"times_waited_for", times.times_waited_for},
+          {"seconds_waited_for", times.seconds_waited_for}};
+}
+
+Json to_json(const std::vector<RankTimes>& ranks) {
+  Json rows = Json::array();
+  for (const RankTimes& times : ranks) rows.push_back(to_json(times, rows.size()));
+  return rows;
+}
+
+RankTimes times_from(const Json& object) {
+  RankTimes times;
+  object.at("computing").get_to(times.computing);
+  object.at("loading").get_to(times.loading);
+  object.at("exchanging").get_to(times.exchanging);
+  object.at("waiting").get_to(times.waiting);
+  object.at("waiting_for_ranks").get_to(times.waiting_for_ranks);
+  object.at("times_waited_for").get_to(times.times_waited_for);
+  object.at("seconds_waited_for").get_to(times.seconds_waited_for);
+  return times;
+}
+
 RunSummary summary_from(const Json& object) {
   RunSummary summary;
   object.at("communicator").get_to(summary.communicator);
@@ -58,6 +87,9 @@ RunSummary summary_from(const Json& object) {
   object.at("peak_memory_bytes").get_to(summary.peak_memory_bytes);
   summary.exchanges = object.value("exchanges", summary.exchanges);
   summary.staleness = object.value("staleness", summary.staleness);
+  for (const Json& times : object.value("times_of_ranks", Json::array())) {
+    summary.times_of_ranks.push_back(times_from(times));
+  }
   summary.evaluation = evaluation_from(object.at("evaluation"));
   return summary;
 }
@@ -97,6 +129,7 @@ Json to_json(const RunSummary& summary) {
           {"peak_memory_bytes", summary.peak_memory_bytes},
           {"exchanges", summary.exchanges},
           {"staleness", summary.staleness},
+          {"times_of_ranks", to_json(summary.times_of_ranks)},
           {"evaluation", to_json(summary.evaluation)}};
 }
 

@@ -4,6 +4,8 @@
 //    "data", "ranks", "workers", "steps", "epochs", "samples", "peak_memory_bytes",
 //    "exchanges": of each worker with an asynchronous center, since the run began or was resumed, else 0,
 //    "staleness": [k] how often k exchanges of others lay between two of a worker, entry 1000 "or more"; else [],
+//    "times_of_ranks": [{"rank", "computing", "loading", "exchanging", "waiting", "waiting_for_ranks",
+//      "times_waited_for", "seconds_waited_for"}, … of each worker]         fields as RankTimes
 //    "evaluation": {… as in metrics.jsonl}}             fields as RunSummary
 #pragma once
 

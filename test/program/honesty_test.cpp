@@ -44,6 +44,24 @@ TEST(Waiting, of_a_fast_worker_at_evaluations_is_counted) {
             0.25);  // the fast one waits 19/20 of its time, the slow one hardly
 }
 
+TEST(Stragglers, are_named_at_the_end_of_a_run_and_in_its_summary) {
+  const Place place;
+  for (const std::string method : {"allreduce", "local-sgd --tau 5", "easgd --tau 5", "easgd-async --tau 5"}) {
+    const Ended ended = place.eave(
+        quick("--epochs 30 --transport threads --ranks 2 --slow-rank 1:50x --overwrite --run-dir run --communicator " +
+              method));
+    ASSERT_EQ(ended.code, 0) << ended.errors;
+    EXPECT_NE(ended.output.find("ranks waited mostly for rank 1 ("), std::string::npos) << method << ended.output;
+    const Json times = Json::parse(place.read("run/summary.json")).at("times_of_ranks");
+    ASSERT_EQ(times.size(), 2u);
+    const double for_slow = times[1].at("seconds_waited_for"), waited = times[0].at("waiting_for_ranks");
+    EXPECT_NEAR(for_slow, waited, 1e-9) << "of two ranks, one waits for the other";
+    EXPECT_GT(for_slow, 10 * times[0].at("seconds_waited_for").get<double>()) << method;
+    EXPECT_GT(times[0].at("waiting").get<double>(), 3 * times[0].at("computing").get<double>()) << method;
+  }
+  EXPECT_EQ(place.eave(quick("")).output.find("waited"), std::string::npos) << "one rank waits for nobody";
+}
+
 TEST(Exchange, that_never_happens_is_warned_about) {
   const Place place;
   EXPECT_TRUE(place.eave(quick("--communicator easgd --tau 10 --max-steps 10")).says("no exchange will take place"));

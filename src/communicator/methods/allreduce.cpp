@@ -235,7 +235,7 @@ std::int64_t bucket_bytes_in(const OptionValues& values) {
 CommunicatorKind describe_communicator_allreduce() {
   return {"allreduce",
           "gradients averaged over all ranks in every step",
-          {.averages_gradients = true, .has_center = false},
+          {.averages_gradients = true, .has_center = false, .exchanges_together = true},
           {bucket_bytes_option(),
            {"reduction",
             OptionType::kText,

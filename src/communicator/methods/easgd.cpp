@@ -163,7 +163,7 @@ std::unique_ptr<Communicator> make_easgd(const CommunicatorContext& context) {
 CommunicatorKind describe_communicator_easgd() {
   return {"easgd",
           "elastic averaging: workers explore on their own, tied to a common center",
-          {.has_center = true, .resets_to_center = true},
+          {.has_center = true, .resets_to_center = true, .exchanges_together = true},
           easgd_options(),
           make_easgd};
 }

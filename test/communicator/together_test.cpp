@@ -1,0 +1,44 @@
+// Which methods' exchanges are among all ranks, after the same steps on each.
+#include <gtest/gtest.h>
+
+#include "brisk.h"
+#include "recording_transport.h"
+#include "test/transport/ranks.h"
+#include "worker.h"
+
+namespace eave {
+namespace {
+
+class Together : public testing::TestWithParam<std::string> {};
+
+// What each rank asks of the transport in 9 steps, as the trait says: sums among all and nothing else, the same on all.
+TEST_P(Together, is_what_the_trait_says) {
+  on_ranks({"threads", 4}, [](Transport& transport) {
+    RecordingTransport recording(transport);
+    Worker worker(recording, GetParam(), brisk(GetParam(), 4), {});
+    worker.begin();
+    recording.calls.clear();
+    bool sums_alone = true;
+    std::string text;
+    for (int t = 0; t < 9; ++t) {
+      worker.step();
+      for (const std::string& call : recording.calls) {
+        sums_alone = sums_alone && call.starts_with("sum ") && call.find("among") == std::string::npos;
+        text += std::to_string(t) + " " + call + "\n";
+      }
+      recording.calls.clear();
+    }
+    worker.communicator().finish();
+    const std::vector<std::string> all = transport.all_gather(text);
+    const bool alike = std::ranges::all_of(all, [&](const std::string& each) { return each == all.front(); });
+    EXPECT_EQ(sums_alone && alike && !text.empty(),
+              find_kind(communicator_kinds(), GetParam()).traits.exchanges_together)
+        << text;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Together, testing::ValuesIn(communicator_names(4)),
+                         [](const auto& each) { return identifier(each.param); });
+
+}  // namespace
+}  // namespace eave
