@@ -53,11 +53,19 @@ struct TrainingPlan {
   bool diverges_together = false;
   std::int64_t log_every_steps = 1;
   std::int64_t evaluation_batch = 256;
-  int records_untold = 1'000'000;  // 100 bytes each: with so many, the ranks meet to tell rank 0 of them
+  std::int64_t watch_every_steps = 0;  // the window of the watch for slow ranks; the same on all ranks; 0: no watch
+  int records_untold = 1'000'000;      // 100 bytes each: with so many, the ranks meet to tell rank 0 of them
   NormStatistics statistics = NormStatistics::kAverage;
   std::int64_t recompute_batches = 100;  // of all ranks together, for kRecompute
   bool reset_on_drop = false;            // where the schedule steps down, Communicator::reset_to_center before the step
   double slow_factor = 1;                // this rank's computing is stretched by sleeping: a slow rank for experiments
+};
+
+// A rank whose steps take much longer to compute than those of the others.
+struct Straggler {
+  int rank = 0;
+  double factor = 1;      // of the median of the others
+  std::int64_t step = 0;  // that rank 0 had done when it learnt of it
 };
 
 // Where a trainer tells what happens; each may be left empty.
@@ -70,6 +78,9 @@ struct TrainingEvents {
   // On rank 0 alone: the records of one rank since the last time, in their order. Rank 0's own within a second, and
   // when training fails; those of the others before each evaluation, and when there are records_untold of them.
   std::function<void(int rank, const std::vector<StepRecord>&)> records;
+  // On rank 0 alone, once for each: within 50 of the slow rank's steps where all exchanges are among all ranks, at
+  // an evaluation elsewhere.
+  std::function<void(const Straggler&)> straggler;
 };
 
 // Everything a trainer works with; all outlive it.

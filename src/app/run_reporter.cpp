@@ -1,8 +1,20 @@
 #include "app/run_reporter.h"
 
+#include <string>
+
 #include "eave/transport.h"
+#include "report/terminal.h"
 
 namespace eave {
+namespace {
+
+std::string describe(const Straggler& slow, const std::string& host) {
+  return format(
+      "rank %d on %s is slow: it computes %.1f times as long for a step as the others (their median), by step %lld",
+      slow.rank, host.c_str(), slow.factor, static_cast<long long>(slow.step));
+}
+
+}  // namespace
 
 RunReporter::RunReporter(const OptionValues& values, const CommunicatorTraits& traits, int workers, std::int64_t steps,
                          double epochs)
@@ -13,6 +25,7 @@ RunReporter::RunReporter(const OptionValues& values, const CommunicatorTraits& t
 void RunReporter::open(const std::filesystem::path& directory) { metrics_.emplace(directory / "metrics.jsonl"); }
 
 void RunReporter::header(const RunHeader& header) {
+  for (const RankFacts& rank : header.ranks) hosts_.push_back(rank.host);
   if (metrics_) metrics_->write_header(header);
 }
 
@@ -27,6 +40,9 @@ TrainingEvents RunReporter::events() {
   events.records = [this](int rank, const std::vector<StepRecord>& records) {
     stragglers_.add(rank, records);
     if (metrics_) metrics_->write_steps(rank, records);
+  };
+  events.straggler = [this](const Straggler& slow) {
+    progress_.warn(describe(slow, hosts_.at(static_cast<std::size_t>(slow.rank))));
   };
   return events;
 }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "eave/options.h"
 #include "eave/trainer.h"
@@ -30,6 +32,7 @@ class RunReporter {
   Progress progress_;
   bool has_center_;
   Stragglers stragglers_;
+  std::vector<std::string> hosts_;  // of every rank
   std::optional<MetricsWriter> metrics_;
 };
 

@@ -16,6 +16,9 @@
 namespace eave {
 namespace {
 
+// Up to four windows in a row after the one in which a rank becomes slow, and the next step: 50 steps at most.
+constexpr std::int64_t kWatchedSteps = 10;
+
 template <typename Kind>
 const Kind& find_kind(const std::vector<Kind>& kinds, const std::string& name) {
   const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) { return kind.name == name; });
@@ -135,6 +138,7 @@ void TrainingJob::plan_steps() {
   }
   plan_stop();
   plan_.log_every_steps = values_.integer("log-every", 1);
+  plan_.watch_every_steps = kWatchedSteps;
   if (values_.has("slow-rank")) {
     const SlowRank slow = parse_slow_rank(values_.text("slow-rank"), sampler_->ranks());
     if (slow.rank == transport_.rank()) plan_.slow_factor = slow.factor;

@@ -81,6 +81,11 @@ void Progress::show(const EvaluationRecord& record, bool has_center) {
   std::fprintf(stderr, "%s  %.1f s\n", line.c_str(), record.seconds);
 }
 
+void Progress::warn(const std::string& text) {
+  clear_bar();
+  std::fprintf(stderr, "eave: warning: %s\n", text.c_str());
+}
+
 void Progress::finish() { clear_bar(); }
 
 }  // namespace eave

@@ -27,7 +27,8 @@ class Progress {
 
   void show(const StepRecord& glance);
   void show(const EvaluationRecord& record, bool has_center);
-  void finish();  // takes the bar away
+  void warn(const std::string& text);  // in all styles, on a line of its own
+  void finish();                       // takes the bar away
 
  private:
   std::string status(const StepRecord& record) const;

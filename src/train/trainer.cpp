@@ -10,12 +10,12 @@
 
 #include "base/number_text.h"
 #include "train/checkpoint.h"
+#include "train/slow_watch.h"
 #include "train/step_log.h"
+#include "transport/operation.h"
 
 namespace eave {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // How many steps a device that computes behind the host has before it, when the host asks what came of one.
 constexpr std::size_t kStepsAhead = 2;
@@ -37,6 +37,8 @@ class Loop {
         loader_(parts.data, parts.sampler,
                 {parts.augmentation, parts.replica.seed, parts.transport.rank(), plan.first_step, plan.steps}),
         log_(parts, plan, events, loader_),
+        watch_(parts, plan, events),
+        most_samples_(parts.sampler.samples(0, parts.transport.rank())),
         runs_ahead_(parts.replica.device.kind() != DeviceKind::kCpu) {
     started_.reserve(kStepsAhead + 1);
   }
@@ -114,6 +116,9 @@ class Loop {
     const Batch& batch = loader_.next();
     const auto start = Clock::now();
     const double waited = parts_.communicator.costs().seconds_waiting;
+    const auto computing = [&] {
+      return seconds_between(start, Clock::now()) - parts_.communicator.costs().seconds_waiting + waited;
+    };
     Step step{index, batch.samples, parts_.sampler.samples_of_all_ranks(in_epoch),
               parts_.schedule.learning_rate(samples_)};
     samples_ += step.samples_everywhere;
@@ -125,7 +130,8 @@ class Loop {
     started.finite = apply_update(started.step);
     started_.push_back(started);
     settle(runs_ahead_ ? kStepsAhead : 0);
-    if (plan_.slow_factor > 1) stretch(start, parts_.communicator.costs().seconds_waiting - waited);
+    if (plan_.slow_factor > 1) stretch(computing);
+    watch_.add(index, computing(), batch.samples == most_samples_);
     log_.glance();
   }
 
@@ -214,14 +220,15 @@ class Loop {
            number_text(step.learning_rate) + "); try a smaller --lr, or warm-up";
   }
 
-  void stretch(Clock::time_point start, double waiting) const {
+  template <class Seconds>
+  void stretch(Seconds computing) const {
     parts_.replica.device.wait();
-    const double computing = std::chrono::duration<double>(Clock::now() - start).count() - waiting;
-    std::this_thread::sleep_for(std::chrono::duration<double>(computing * (plan_.slow_factor - 1)));
+    std::this_thread::sleep_for(std::chrono::duration<double>(computing() * (plan_.slow_factor - 1)));
   }
 
   void evaluate_and_tell() {
     log_.tell_records();
+    watch_.meet();
     const TrainingProgress& progress = log_.progress();
     evaluation_ = evaluate(parts_, plan_);
     evaluation_.step = progress.steps;
@@ -243,6 +250,8 @@ class Loop {
   const TrainingEvents& events_;
   Loader loader_;
   StepLog log_;
+  SlowWatch watch_;
+  const std::int64_t most_samples_;  // of this rank in a step
   const bool runs_ahead_;
   std::int64_t samples_ = 0;  // of all ranks, in the steps that were started
   std::vector<Started> started_;

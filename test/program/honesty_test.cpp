@@ -62,6 +62,24 @@ TEST(Stragglers, are_named_at_the_end_of_a_run_and_in_its_summary) {
   EXPECT_EQ(place.eave(quick("")).output.find("waited"), std::string::npos) << "one rank waits for nobody";
 }
 
+TEST(SlowRank, is_named_on_standard_error_within_50_steps) {
+  const Place place;
+  const std::string words =
+      "train --data synthetic --synthetic-samples 500 --synthetic-test-samples 20 --model lenet --batch 8 "
+      "--epochs 100 --max-steps 50 --evaluate-every 0 --progress off ";
+  for (const Launch& launch : {Launch{}, Launch{2}}) {
+    if (launch.mpirun_ranks > 0 && !has_mpirun()) continue;
+    const std::string ranks = launch.mpirun_ranks > 0 ? "" : "--transport threads --ranks 2 ";
+    for (const std::string method : {"allreduce", "easgd --tau 5"}) {
+      const Ended slow = place.eave(words + ranks + "--slow-rank 1:4x --communicator " + method, launch);
+      ASSERT_EQ(slow.code, 0) << slow.errors;
+      EXPECT_TRUE(slow.says("eave: warning: rank 1 on ")) << method << slow.errors;
+      EXPECT_TRUE(slow.says(" is slow: it computes ")) << slow.errors;
+    }
+  }
+  EXPECT_FALSE(place.eave(words + "--transport threads --ranks 2").says("is slow"));
+}
+
 TEST(Exchange, that_never_happens_is_warned_about) {
   const Place place;
   EXPECT_TRUE(place.eave(quick("--communicator easgd --tau 10 --max-steps 10")).says("no exchange will take place"));

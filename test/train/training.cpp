@@ -88,6 +88,7 @@ TrainingResult Training::run() {
   };
   events.evaluation = [this](const EvaluationRecord& record) { evaluations.push_back(record); };
   events.records = [this](int rank, const auto& of_rank) { records.emplace_back(rank, of_rank); };
+  events.straggler = [this](const Straggler& slow) { stragglers.push_back(slow); };
   return train(parts(), setting_.plan, events);
 }
 

@@ -83,6 +83,7 @@ class Training {
   std::vector<StepRecord> steps;  // of this rank
   std::vector<EvaluationRecord> evaluations;
   std::vector<std::pair<int, std::vector<StepRecord>>> records;  // rank, its records
+  std::vector<Straggler> stragglers;
 
  private:
   void build(Transport& transport);

@@ -1,0 +1,82 @@
+#include "train/slow_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace eave {
+SlowWatch::SlowWatch(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events)
+    : parts_(parts),
+      events_(events),
+      every_(parts.transport.size() > 1 ? plan.watch_every_steps : 0),
+      knows_(parts.replica.device.kind() == DeviceKind::kCpu),
+      rule_(static_cast<std::size_t>(parts.transport.size())),
+      delayed_(delay_.seconds()) {}
+
+void SlowWatch::add(std::int64_t index, double computing, bool whole) {
+  if (!is_watching()) return;
+  steps_done_ = index + 1;
+  ++steps_;
+  if (whole) {
+    shortest_ = whole_steps_ == 0 ? computing : std::min(shortest_, computing);
+    sum_ += computing;
+    ++whole_steps_;
+  }
+  if (!parts_.traits.exchanges_together) return;
+  receive();
+  if (steps_ == every_) send();
+}
+
+void SlowWatch::meet() {
+  if (!is_watching()) return;
+  receive();
+  if (parts_.traits.exchanges_together) return;
+  const std::int64_t steps = steps_;
+  std::vector<float> values = row(take_window());
+  parts_.transport.all_reduce_sum(values).wait();
+  judge(values, steps);
+}
+
+ComputingTimes SlowWatch::take_window() {
+  const double delayed = delay_.seconds(), without_core = delayed - std::exchange(delayed_, delayed);
+  const double sum = std::exchange(sum_, 0) - without_core;
+  const std::int64_t whole_steps = std::exchange(whole_steps_, 0);
+  steps_ = 0;
+  if (whole_steps == 0) return {};
+  // What the thread lacked a core for may have been the end of a wait.
+  return {shortest_, std::max(sum / static_cast<double>(whole_steps), shortest_)};
+}
+
+std::vector<float> SlowWatch::row(const ComputingTimes& mine) const {
+  std::vector<float> values(2 * static_cast<std::size_t>(parts_.transport.size()));
+  const auto place = 2 * static_cast<std::size_t>(parts_.transport.rank());
+  if (!knows_) return values;
+  values[place] = static_cast<float>(mine.shortest);
+  values[place + 1] = static_cast<float>(mine.mean);
+  return values;
+}
+
+void SlowWatch::send() {
+  sums_.emplace_back();
+  Sum& sum = sums_.back();
+  sum.values = row(take_window());
+  sum.pending = parts_.transport.all_reduce_sum(sum.values);
+}
+
+void SlowWatch::receive() {
+  for (; !sums_.empty() && sums_.front().pending.done(); sums_.pop_front()) {
+    sums_.front().pending.wait();  // throws what it failed by
+    judge(sums_.front().values, every_);
+  }
+}
+
+void SlowWatch::judge(const std::vector<float>& values, std::int64_t steps) {
+  if (parts_.transport.rank() != 0) return;
+  std::vector<ComputingTimes> window(values.size() / 2);
+  for (std::size_t rank = 0; rank < window.size(); ++rank) window[rank] = {values[2 * rank], values[2 * rank + 1]};
+  for (Straggler slow : rule_.add(window, steps)) {
+    slow.step = steps_done_;
+    if (events_.straggler) events_.straggler(slow);
+  }
+}
+
+}  // namespace eave

@@ -1,0 +1,68 @@
+// When rank 0 learns that a rank is slow, while training goes on.
+#include <gtest/gtest.h>
+
+#include "test/train/training.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+class Watch : public testing::TestWithParam<std::string> {
+ protected:
+  TrainingSetting setting(std::int64_t steps) const {
+    TrainingSetting setting;
+    setting.communicator = GetParam();
+    setting.averaging = brisk(GetParam());
+    setting.plan.steps = steps;
+    setting.plan.watch_every_steps = 10;
+    return setting;
+  }
+};
+
+// The crafted steps take a tenth of a millisecond.
+TEST_P(Watch, names_the_slow_rank_within_50_of_its_steps_or_at_the_first_evaluation) {
+  for (const int slow : {0, 1}) {
+    on_ranks({"threads", 3}, [&](Transport& transport) {
+      TrainingSetting these = setting(60);
+      if (transport.rank() == slow) these.plan.slow_factor = 100;
+      Training training(transport, these);
+      training.run();
+      if (transport.rank() != 0) {
+        EXPECT_TRUE(training.stragglers.empty());
+        return;
+      }
+      ASSERT_EQ(training.stragglers.size(), 1u);
+      EXPECT_EQ(training.stragglers[0].rank, slow);
+      EXPECT_GT(training.stragglers[0].factor, 3);
+      const std::int64_t step = training.stragglers[0].step;
+      const bool together = find_kind(communicator_kinds(), GetParam()).traits.exchanges_together;
+      if (together) {
+        EXPECT_LE(step, 50) << "of rank 0, two exchanges ahead at most";
+      } else {
+        EXPECT_EQ(step, 60);
+      }
+    });
+  }
+}
+
+// A watched run is the same run.
+TEST_P(Watch, changes_no_bit_of_training) {
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    std::vector<std::vector<float>> ends;
+    for (const std::int64_t every : {0, 3}) {
+      TrainingSetting these = setting(20);
+      these.plan.watch_every_steps = every;
+      Training training(transport, these);
+      training.run();
+      ends.push_back(training.parameters());
+    }
+    EXPECT_EQ(ends[0], ends[1]);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Watch,
+                         testing::Values("allreduce", "local-sgd", "easgd", "easgd-async", "gossip", "none"),
+                         in_identifiers);
+
+}  // namespace
+}  // namespace eave
