@@ -80,6 +80,7 @@ struct RunSummary {
   // from there on, zeros at the end are left out. Empty where there is no such order.
   std::vector<std::int64_t> staleness;
   std::vector<RankTimes> times_of_ranks;  // rank 0: of each worker, since the run began or was resumed
+  std::optional<double> overlap;          // share of communication's time behind computing; of a run with --trace
   EvaluationRecord evaluation;
 };
 

@@ -94,6 +94,7 @@ struct TrainingParts {
   const DataSplit& data;
   Sampler& sampler;  // ranks from sampler.ranks() on only serve: they keep a center and take part in evaluations
   Augmentation augmentation;
+  TraceBuffer* trace = nullptr;  // keeps what the calling thread does, and when
 };
 
 // How far a run has come since its beginning, over all resumptions.

@@ -15,8 +15,9 @@
 
 namespace eave {
 
-class Codec;      // src/transport/codec.h
-class Operation;  // src/transport/operation.h
+class Codec;        // src/transport/codec.h
+class Operation;    // src/transport/operation.h
+class TraceBuffer;  // src/base/trace_buffer.h
 
 // A communication in flight. Move-only; the slices it works on must stay alive and untouched until it is done, but for
 // what is called of their device after wait().
@@ -202,7 +203,8 @@ class CountingTransport : public Transport {
  public:
   virtual TransportCounters counters() const = 0;
 };
-std::unique_ptr<CountingTransport> make_counting_transport(Transport& inner);
+// `trace`: keeps when each operation was carried out. Lent until what is in flight has ended.
+std::unique_ptr<CountingTransport> make_counting_transport(Transport& inner, TraceBuffer* trace = nullptr);
 
 // `shaped`: as if this rank's link had this one-way delay and rate (0 = unlimited). An operation ends no
 // earlier than delay + bytes / rate after the last rank joined it, bytes as in TransportCounters; operations share the

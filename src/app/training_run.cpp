@@ -4,12 +4,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "app/machine.h"
 #include "app/network_options.h"
 #include "app/rank_facts.h"
 #include "app/run_reporter.h"
 #include "app/run_settings.h"
+#include "app/run_trace.h"
 #include "app/training_job.h"
 #include "base/files.h"
 #include "base/host.h"
@@ -73,6 +75,9 @@ void check_outputs(const OptionValues& values) {
       throw Error(ExitCode::kUsage, "--" + option + " has no effect without --run-dir");
     }
   }
+  if (values.flag("trace") && !values.has("run-dir")) {
+    throw Error(ExitCode::kUsage, "--trace needs --run-dir, where trace.json is to be written");
+  }
   if (values.given("checkpoint") && !values.has("run-dir")) {
     throw Error(ExitCode::kUsage, "--checkpoint has no effect without --run-dir");
   }
@@ -87,8 +92,8 @@ void check_outputs(const OptionValues& values) {
 class TrainingRun {
  public:
   TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport,
-              const DevicePlan& device, const TrainingPlace& place)
-      : line_(line), values_(values), transport_(transport), place_(place) {
+              const DevicePlan& device, const TrainingPlace& place, RunTrace* trace)
+      : line_(line), values_(values), transport_(transport), place_(place), trace_(trace) {
     hosts_ = transport.all_gather(host_name());
     agree(transport, [&] { job_ = std::make_unique<TrainingJob>(values, transport, transport, hosts_, device); });
     if (place.is_part) job_->diverge_together();
@@ -101,11 +106,19 @@ class TrainingRun {
 
   RunSummary run() {
     announce();
-    const TrainingResult result = train_or_tell();
+    TrainingParts parts = job_->parts();
+    if (trace_) {
+      parts.trace = trace_->computing();
+      trace_->begin(transport_);
+    }
+    const TrainingResult result = train_or_tell(parts);
+    std::optional<double> overlap;
+    if (trace_) overlap = trace_->end(transport_, hosts_, file("trace.json"));
     if (values_.has("run-dir")) job_->save_model(file("model.safetensors"));
     const ExchangeReport report = job_->parts().communicator.report();
     if (values_.has("run-dir") && !report.order.empty()) write_file_atomically(file("exchanges.order"), report.order);
     RunSummary summary = summarise(values_, transport_, job_->parts().sampler.ranks(), result);
+    summary.overlap = overlap;
     summary.exchanges = report.exchanges;
     summary.staleness = report.staleness;
     while (!summary.staleness.empty() && summary.staleness.back() == 0) summary.staleness.pop_back();
@@ -118,9 +131,9 @@ class TrainingRun {
   }
 
  private:
-  TrainingResult train_or_tell() {
+  TrainingResult train_or_tell(const TrainingParts& parts) {
     try {
-      return train(job_->parts(), job_->plan(), reporter_ ? reporter_->events() : TrainingEvents());
+      return train(parts, job_->plan(), reporter_ ? reporter_->events() : TrainingEvents());
     } catch (const Error& error) {
       if (reporter_) reporter_->failure(error);
       throw;
@@ -172,6 +185,7 @@ class TrainingRun {
     std::printf("\n%s%s%s%s", summary_table({summary}).c_str(), job_->describe_stop(summary).c_str(),
                 describe_staleness(summary).c_str(),
                 describe_stragglers(reporter_->stragglers(), hosts_, job_->plan().log_every_steps).c_str());
+    if (summary.overlap) std::printf("%.0f %% of communication ran behind computing\n", 100 * *summary.overlap);
     if (values_.has("run-dir")) std::printf("results in %s\n", values_.text("run-dir").c_str());
     std::fflush(stdout);
   }
@@ -180,6 +194,7 @@ class TrainingRun {
   const OptionValues& values_;
   Transport& transport_;
   const TrainingPlace& place_;
+  RunTrace* const trace_;           // nullptr without --trace
   std::vector<std::string> hosts_;  // of every rank
   std::unique_ptr<TrainingJob> job_;
   std::unique_ptr<RunReporter> reporter_;
@@ -195,8 +210,11 @@ RunSummary run_training(Transport& bare, const CommandLine& line, const OptionVa
   const std::unique_ptr<Transport> nccl = make_nccl_link(bare, values, device);
   Transport& link = nccl ? *nccl : bare;
   const std::unique_ptr<Transport> shaped = make_shaped_link(link, values);
-  const std::unique_ptr<CountingTransport> counting = make_counting_transport(shaped ? *shaped : link);
-  return TrainingRun(line, values, *counting, device, place).run();
+  std::optional<RunTrace> trace;
+  if (values.flag("trace")) trace.emplace(bare.size());
+  const std::unique_ptr<CountingTransport> counting =
+      make_counting_transport(shaped ? *shaped : link, trace ? trace->communication() : nullptr);
+  return TrainingRun(line, values, *counting, device, place, trace ? &*trace : nullptr).run();
 }
 
 }  // namespace eave

@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kRunFiles = {"config.json", "metrics.jsonl", "summary.json", "model.safetensors",
-                                  "exchanges.order"};
+constexpr std::array kRunFiles = {"config.json",       "metrics.jsonl",   "summary.json",
+                                  "model.safetensors", "exchanges.order", "trace.json"};
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
   throw Error(ExitCode::kCannotCreate, "--run-dir " + path.string() + ": " + why);

@@ -87,6 +87,7 @@ RunSummary summary_from(const Json& object) {
   object.at("peak_memory_bytes").get_to(summary.peak_memory_bytes);
   summary.exchanges = object.value("exchanges", summary.exchanges);
   summary.staleness = object.value("staleness", summary.staleness);
+  if (object.contains("overlap")) summary.overlap = object.at("overlap").get<double>();
   for (const Json& times : object.value("times_of_ranks", Json::array())) {
     summary.times_of_ranks.push_back(times_from(times));
   }
@@ -113,24 +114,26 @@ Json to_json(const EvaluationRecord& record) {
 }
 
 Json to_json(const RunSummary& summary) {
-  return {{"communicator", summary.communicator},
-          {"test_accuracy", summary.evaluation.center.accuracy},
-          {"seconds", summary.seconds},
-          {"samples_per_second", summary.samples_per_second},
-          {"bytes_per_rank", summary.bytes_per_rank},
-          {"waiting_share", summary.waiting_share},
-          {"model", summary.model},
-          {"data", summary.data},
-          {"ranks", summary.ranks},
-          {"workers", summary.workers},
-          {"steps", summary.steps},
-          {"epochs", summary.epochs},
-          {"samples", summary.samples},
-          {"peak_memory_bytes", summary.peak_memory_bytes},
-          {"exchanges", summary.exchanges},
-          {"staleness", summary.staleness},
-          {"times_of_ranks", to_json(summary.times_of_ranks)},
-          {"evaluation", to_json(summary.evaluation)}};
+  Json object = {{"communicator", summary.communicator},
+                 {"test_accuracy", summary.evaluation.center.accuracy},
+                 {"seconds", summary.seconds},
+                 {"samples_per_second", summary.samples_per_second},
+                 {"bytes_per_rank", summary.bytes_per_rank},
+                 {"waiting_share", summary.waiting_share},
+                 {"model", summary.model},
+                 {"data", summary.data},
+                 {"ranks", summary.ranks},
+                 {"workers", summary.workers},
+                 {"steps", summary.steps},
+                 {"epochs", summary.epochs},
+                 {"samples", summary.samples},
+                 {"peak_memory_bytes", summary.peak_memory_bytes},
+                 {"exchanges", summary.exchanges},
+                 {"staleness", summary.staleness},
+                 {"times_of_ranks", to_json(summary.times_of_ranks)},
+                 {"evaluation", to_json(summary.evaluation)}};
+  if (summary.overlap) object["overlap"] = *summary.overlap;
+  return object;
 }
 
 void write_summary(const std::filesystem::path& path, const RunSummary& summary) {

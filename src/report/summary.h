@@ -6,6 +6,7 @@
 //    "staleness": [k] how often k exchanges of others lay between two of a worker, entry 1000 "or more"; else [],
 //    "times_of_ranks": [{"rank", "computing", "loading", "exchanging", "waiting", "waiting_for_ranks",
 //      "times_waited_for", "seconds_waited_for"}, … of each worker]         fields as RankTimes
+//    "overlap": of a run with --trace that exchanged anything
 //    "evaluation": {… as in metrics.jsonl}}             fields as RunSummary
 #pragma once
 

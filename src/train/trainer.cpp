@@ -12,6 +12,7 @@
 #include "train/checkpoint.h"
 #include "train/slow_watch.h"
 #include "train/step_log.h"
+#include "train/step_trace.h"
 #include "transport/operation.h"
 
 namespace eave {
@@ -38,6 +39,7 @@ class Loop {
                 {parts.augmentation, parts.replica.seed, parts.transport.rank(), plan.first_step, plan.steps}),
         log_(parts, plan, events, loader_),
         watch_(parts, plan, events),
+        trace_(parts.trace, parts.communicator),
         most_samples_(parts.sampler.samples(0, parts.transport.rank())),
         runs_ahead_(parts.replica.device.kind() != DeviceKind::kCpu) {
     started_.reserve(kStepsAhead + 1);
@@ -62,15 +64,28 @@ class Loop {
       if (!ends_part(index)) continue;
       settle(0);
       if (plan_.diverges_together) end_if_diverged();
-      log_.meet();
+      meet(index);
       if (index + 1 == plan_.steps) finish();
       log_.record();
-      log_.outside_of_training([this] { evaluate_and_tell(); });
+      log_.outside_of_training([&] {
+        const auto span = trace_.span(SpanKind::kEvaluation, index);
+        evaluate_and_tell();
+      });
       if (index + 1 == plan_.steps || !should_stop()) continue;
       log_.outside_of_training([this] { finish(); });
       break;
     }
     return {log_.progress(), evaluation_};
+  }
+
+  const Batch& load(std::int64_t index) {
+    const auto span = trace_.span(SpanKind::kLoading, index);
+    return loader_.next();
+  }
+
+  void meet(std::int64_t index) {
+    const auto span = trace_.span(SpanKind::kWaiting, index);
+    log_.meet();
   }
 
   void finish() {
@@ -113,7 +128,7 @@ class Loop {
   void run_step(std::int64_t index) {
     const std::int64_t in_epoch = index % parts_.sampler.steps_per_epoch();
     if (plan_.reset_on_drop && is_first_after_drop(index)) reset_to_center();
-    const Batch& batch = loader_.next();
+    const Batch& batch = load(index);
     const auto start = Clock::now();
     const double waited = parts_.communicator.costs().seconds_waiting;
     const auto computing = [&] {
@@ -123,14 +138,14 @@ class Loop {
               parts_.schedule.learning_rate(samples_)};
     samples_ += step.samples_everywhere;
     step.ahead = parts_.replica.optimizer.ahead(step.learning_rate);
-    parts_.communicator.before_gradients(step);
+    before_gradients(step);
     if (parts_.transport.rank() >= parts_.sampler.ranks()) return account(step, {});
     Started started{step, compute_gradients(batch, step)};
     if (!runs_ahead_ || parts_.communicator.wants_loss()) started.step.loss_sum = score(started).loss_sum;
     started.finite = apply_update(started.step);
     started_.push_back(started);
     settle(runs_ahead_ ? kStepsAhead : 0);
-    if (plan_.slow_factor > 1) stretch(computing);
+    if (plan_.slow_factor > 1) stretch(index, computing);
     watch_.add(index, computing(), batch.samples == most_samples_);
     log_.glance();
   }
@@ -176,8 +191,19 @@ class Loop {
     if (std::int64_t* count = parts_.replica.optimizer.update_count()) *count = 0;  // it corrects for beginning at 0
   }
 
+  void before_gradients(const Step& step) {
+    const auto span = trace_.span(SpanKind::kUpdate, step.index);
+    parts_.communicator.before_gradients(step);
+  }
+
+  std::optional<Pull> before_update(const Step& step) {
+    const auto span = trace_.span(SpanKind::kUpdate, step.index);
+    return parts_.communicator.before_update(step);
+  }
+
   // Returns the ticket for the score.
   std::int64_t compute_gradients(const Batch& batch, const Step& step) {
+    const auto span = trace_.span(SpanKind::kGradients, step.index);
     Replica& replica = parts_.replica;
     std::function<void(Slice)> ready;
     if (parts_.communicator.wants_gradients()) {
@@ -190,7 +216,8 @@ class Loop {
   // Returns whether averaged gradients were finite.
   std::shared_ptr<DeviceAnswer> apply_update(const Step& step) {
     Replica& replica = parts_.replica;
-    const std::optional<Pull> pull = parts_.communicator.before_update(step);
+    const std::optional<Pull> pull = before_update(step);
+    const auto span = trace_.span(SpanKind::kUpdate, step.index);
     std::shared_ptr<DeviceAnswer> finite;
     if (parts_.traits.averages_gradients) finite = replica.device.all_finite(gradients_of_last_tensor());
     if (parts_.communicator.updates(step)) {
@@ -221,7 +248,8 @@ class Loop {
   }
 
   template <class Seconds>
-  void stretch(Seconds computing) const {
+  void stretch(std::int64_t index, Seconds computing) const {
+    const auto span = trace_.span(SpanKind::kSlowed, index);
     parts_.replica.device.wait();
     std::this_thread::sleep_for(std::chrono::duration<double>(computing() * (plan_.slow_factor - 1)));
   }
@@ -251,6 +279,7 @@ class Loop {
   Loader loader_;
   StepLog log_;
   SlowWatch watch_;
+  const StepTrace trace_;
   const std::int64_t most_samples_;  // of this rank in a step
   const bool runs_ahead_;
   std::int64_t samples_ = 0;  // of all ranks, in the steps that were started

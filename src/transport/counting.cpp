@@ -2,6 +2,7 @@
 #include <cmath>
 #include <mutex>
 
+#include "base/trace_buffer.h"
 #include "eave/transport.h"
 #include "transport/operation.h"
 #include "transport/wire_bytes.h"
@@ -12,6 +13,7 @@ namespace {
 // Shared with the operations in flight, which may outlive the transport.
 class Tally final : public OperationObserver {
  public:
+  Tally(int rank, int size, TraceBuffer* trace) : rank_(rank), size_(size), trace_(trace) {}
   void called(double bytes) {
     const std::lock_guard lock(mutex_);
     ++counters_.calls;
@@ -22,9 +24,33 @@ class Tally final : public OperationObserver {
     counters_.bytes += bytes;
     counters_.bytes_replied += bytes;
   }
-  void finished(double seconds) noexcept override {
+  void finished(const Operation& operation, double seconds) noexcept override {
     const std::lock_guard lock(mutex_);
     counters_.seconds += seconds;
+    if (trace_) keep(kind_of(operation.request()), bytes_of(operation.request()), seconds);
+  }
+  void gathered(double bytes, double seconds) noexcept {
+    const std::lock_guard lock(mutex_);
+    counters_.seconds += seconds;
+    if (trace_) keep(SpanKind::kGather, bytes, seconds);
+  }
+  double bytes_of(const Operation::Request& request) const noexcept {
+    switch (request.verb) {
+      case Operation::Verb::kAllReduceSum:
+        return all_reduce_wire_bytes(request.values.size(),
+                                     request.ranks.empty() ? size_ : static_cast<int>(request.ranks.size()),
+                                     request.compression.codec);
+      case Operation::Verb::kBroadcast:
+        return broadcast_wire_bytes(request.values.size(), size_);
+      default:
+        return bytes_to_others(request.requests);
+    }
+  }
+  double bytes_to_others(std::span<const ServiceRequest> requests) const noexcept {
+    std::size_t bytes = 0;
+    for (const ServiceRequest& each : requests)
+      if (each.owner != rank_) bytes += each.values.size_bytes();
+    return static_cast<double>(bytes);
   }
   TransportCounters counters() const {
     const std::lock_guard lock(mutex_);
@@ -32,6 +58,23 @@ class Tally final : public OperationObserver {
   }
 
  private:
+  static SpanKind kind_of(const Operation::Request& request) noexcept {
+    switch (request.verb) {
+      case Operation::Verb::kAllReduceSum:
+        return SpanKind::kSum;
+      case Operation::Verb::kBroadcast:
+        return SpanKind::kBroadcast;
+      default:
+        return SpanKind::kRequest;
+    }
+  }
+  void keep(SpanKind kind, double bytes, double seconds) noexcept {
+    const std::int64_t end = steady_nanoseconds();
+    trace_->add({end - std::llround(1e9 * seconds), end, std::llround(bytes), kind});
+  }
+
+  const int rank_, size_;
+  TraceBuffer* const trace_;
   mutable std::mutex mutex_;
   TransportCounters counters_;
 };
@@ -54,7 +97,8 @@ class CountingService final : public Service {
 
 class Counting final : public CountingTransport {
  public:
-  explicit Counting(Transport& inner) : inner_(inner), tally_(std::make_shared<Tally>()) {}
+  Counting(Transport& inner, TraceBuffer* trace)
+      : inner_(inner), tally_(std::make_shared<Tally>(inner.rank(), inner.size(), trace)) {}
   Counting(const Counting&) = delete;
   Counting& operator=(const Counting&) = delete;
   ~Counting() override {
@@ -68,18 +112,19 @@ class Counting final : public CountingTransport {
   void detach() noexcept override { inner_.detach(); }
 
   Pending all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression) override {
-    const int size_of_group = ranks.empty() ? size() : static_cast<int>(ranks.size());
-    return count(inner_.all_reduce_sum(values, ranks, compression),
-                 all_reduce_wire_bytes(values.size(), size_of_group, compression.codec));
+    return count(
+        inner_.all_reduce_sum(values, ranks, compression),
+        {.verb = Operation::Verb::kAllReduceSum, .values = values, .ranks = ranks, .compression = compression});
   }
   Pending broadcast(Slice values, int root) override {
-    return count(inner_.broadcast(values, root), broadcast_wire_bytes(values.size(), size()));
+    return count(inner_.broadcast(values, root), {.verb = Operation::Verb::kBroadcast, .values = values});
   }
   std::vector<std::string> all_gather(const std::string& mine) override {
     const Clock::time_point start = Clock::now();
     std::vector<std::string> all = inner_.all_gather(mine);
-    tally_->called(all_gather_wire_bytes(mine.size(), size()));
-    tally_->finished(seconds_between(start, Clock::now()));
+    const double bytes = all_gather_wire_bytes(mine.size(), size());
+    tally_->called(bytes);
+    tally_->gathered(bytes, seconds_between(start, Clock::now()));
     return all;
   }
   void serve(Service* service) override {
@@ -89,18 +134,15 @@ class Counting final : public CountingTransport {
     service_ = std::move(next);  // the former was called until now
   }
   Pending request(std::span<const ServiceRequest> requests) override {
-    std::size_t bytes = 0;
-    for (const ServiceRequest& each : requests)
-      if (each.owner != rank()) bytes += each.values.size_bytes();
-    return count(inner_.request(requests), static_cast<double>(bytes));
+    return count(inner_.request(requests), {.verb = Operation::Verb::kRequest, .requests = requests});
   }
   void withdraw() noexcept override { inner_.withdraw(); }
   void abort(ExitCode code) noexcept override { inner_.abort(code); }
   TransportCounters counters() const override { return tally_->counters(); }
 
  private:
-  Pending count(Pending pending, double bytes) {
-    tally_->called(bytes);
+  Pending count(Pending pending, const Operation::Request& request) {
+    tally_->called(tally_->bytes_of(request));
     if (Operation* operation = pending.operation()) operation->observe(tally_);
     return pending;
   }
@@ -112,8 +154,8 @@ class Counting final : public CountingTransport {
 
 }  // namespace
 
-std::unique_ptr<CountingTransport> make_counting_transport(Transport& inner) {
-  return std::make_unique<Counting>(inner);
+std::unique_ptr<CountingTransport> make_counting_transport(Transport& inner, TraceBuffer* trace) {
+  return std::make_unique<Counting>(inner, trace);
 }
 
 }  // namespace eave

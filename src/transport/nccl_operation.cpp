@@ -6,8 +6,8 @@
 
 namespace eave {
 
-void NcclOperation::set_out() {
-  reuse({});
+void NcclOperation::set_out(const Request& request) {
+  reuse(request);
   seconds_ = 0;
   is_settled_ = false;
 }
@@ -29,7 +29,7 @@ bool NcclOperation::done() noexcept {
 
 void NcclOperation::settle() noexcept {
   is_settled_ = true;
-  if (observer_) observer_->finished(seconds_);
+  if (observer_) observer_->finished(*this, seconds_);
   observer_.reset();
 }
 
@@ -47,7 +47,7 @@ double NcclOperation::wait() {
 
 void NcclOperation::observe(std::shared_ptr<OperationObserver> observer) {
   if (done()) {
-    observer->finished(seconds_);
+    observer->finished(*this, seconds_);
   } else {
     observer_ = std::move(observer);
   }

@@ -16,7 +16,7 @@ class NcclOperation final : public Operation {
       : collectives_(collectives), ticket_(collectives.make_ticket()) {}
 
   DeviceTicket& ticket() { return *ticket_; }
-  void set_out();  // the ticket has been given to the device
+  void set_out(const Request& request);  // the ticket has been given to the device
   // Nobody holds on to it, and the device has carried it out.
   bool is_spare() noexcept { return is_free() && done(); }
 

@@ -48,7 +48,7 @@ class NcclTransport final : public Transport {
   int group_of(std::span<const int> ranks);
   std::string share_word(std::span<const int> ranks);
   NcclOperation& take();
-  Pending set_out(NcclOperation& operation);
+  Pending set_out(NcclOperation& operation, const Operation::Request& request);
   Pending sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression);
   void wait_for_requests();
 
@@ -109,7 +109,7 @@ Pending NcclTransport::all_reduce_sum(Slice values, std::span<const int> ranks, 
   const int group = group_of(ranks);
   NcclOperation& operation = take();
   collectives_->all_reduce_sum(group, values, operation.ticket());
-  return set_out(operation);
+  return set_out(operation, {.verb = Operation::Verb::kAllReduceSum, .values = values, .ranks = ranks});
 }
 
 Pending NcclTransport::broadcast(Slice values, int root) {
@@ -117,7 +117,7 @@ Pending NcclTransport::broadcast(Slice values, int root) {
   if (!is_here(values)) return inner_.broadcast(values, root);
   NcclOperation& operation = take();
   collectives_->broadcast(all_, values, root, operation.ticket());
-  return set_out(operation);
+  return set_out(operation, {.verb = Operation::Verb::kBroadcast, .values = values, .root = root});
 }
 
 // Texts go another way than the device's operations, and yet come after those that were called before.
@@ -196,8 +196,8 @@ NcclOperation& NcclTransport::take() {
   return *last_;
 }
 
-Pending NcclTransport::set_out(NcclOperation& operation) {
-  operation.set_out();
+Pending NcclTransport::set_out(NcclOperation& operation, const Operation::Request& request) {
+  operation.set_out(request);
   return Pending(last_);
 }
 

@@ -22,7 +22,7 @@ void Operation::finish(std::exception_ptr failure) noexcept {
   seconds_ = seconds_between(started_, Clock::now());
   failure_ = std::move(failure);
   request_.mark.reset();
-  if (observer_) observer_->finished(seconds_);
+  if (observer_) observer_->finished(*this, seconds_);
   observer_.reset();
   done_.store(true, std::memory_order_release);
   finished_.notify_all();
@@ -45,7 +45,7 @@ double Operation::wait() {
 void Operation::observe(std::shared_ptr<OperationObserver> observer) {
   const std::lock_guard lock(mutex_);
   if (Operation::done()) {
-    observer->finished(seconds_);
+    observer->finished(*this, seconds_);
   } else {
     observer_ = std::move(observer);
   }

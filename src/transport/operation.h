@@ -25,11 +25,14 @@ inline double seconds_between(Clock::time_point start, Clock::time_point end) {
   return std::chrono::duration<double>(end - start).count();
 }
 
-// Told once, in the communication thread, how long an operation took from its start to its end.
+class Operation;
+
+// Told once, when it has just ended, how long an operation took from its start; in the communication thread, or that of
+// who observes it too late.
 class OperationObserver {
  public:
   virtual ~OperationObserver() = default;
-  virtual void finished(double seconds) noexcept = 0;
+  virtual void finished(const Operation& operation, double seconds) noexcept = 0;
 };
 
 // The request and its outcome. The compute thread fills the request; the communication thread calls start and finish.

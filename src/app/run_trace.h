@@ -1,0 +1,37 @@
+// --trace: from what each rank keeps to one file.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/trace_buffer.h"
+#include "eave/transport.h"
+#include "report/trace_file.h"
+#include "transport/clock_offsets.h"
+
+namespace eave {
+
+// One rank's part. The buffers of all ranks together hold 400,000 spans, each takes 32 bytes of memory and some 110 of
+// the file.
+class RunTrace {
+ public:
+  explicit RunTrace(int ranks);
+
+  TraceBuffer* computing() { return &computing_; }
+  TraceBuffer* communication() { return &communication_; }
+
+  // Collective, before training and after it: the clocks of all ranks are compared twice, so that clocks that go at
+  // different speeds are known too. `hosts`: of every rank. Rank 0 writes the file. Returns the overlap, on all ranks.
+  void begin(Transport& transport);
+  std::optional<double> end(Transport& transport, const std::vector<std::string>& hosts,
+                            const std::filesystem::path& path);
+
+ private:
+  TraceBuffer computing_, communication_;
+  std::int64_t began_ = 0;
+  std::vector<ClockOffset> offsets_;
+};
+
+}  // namespace eave
