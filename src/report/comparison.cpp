@@ -1,5 +1,6 @@
 #include "report/comparison.h"
 
+#include "report/learning_rates.h"
 #include "report/measures.h"
 #include "report/verdict.h"
 
@@ -12,7 +13,7 @@ Comparison compare_runs(RunList list, std::optional<double> target) {
   comparison.variants = group_runs(comparison.runs);
   comparison.differing = differing_settings(comparison.variants);
   measure_ends(comparison.variants, comparison.runs);
-  choose_learning_rates(comparison.variants);
+  choose_learning_rates(comparison.variants, comparison.runs);
   measure_speedups(comparison.variants, comparison.runs);
   if (target) {
     comparison.target = {*target, "--target"};

@@ -18,11 +18,6 @@ std::optional<Estimate> over_finished(const Variant& variant, const std::vector<
   return estimate(values);
 }
 
-std::optional<double> last_validation(const RunRecord& run) {
-  if (run.evaluations.empty() || !run.evaluations.back().record.validation) return std::nullopt;
-  return run.evaluations.back().record.validation->accuracy;
-}
-
 Reached at(const EvaluationPoint& point) {
   return {point.record.seconds, static_cast<double>(point.record.samples), point.bytes};
 }
@@ -42,7 +37,7 @@ TimeShares mean_shares(const Variant& variant, const std::vector<RunRecord>& run
 const Variant* one_rank_like(const Variant& variant, const std::vector<Variant>& variants) {
   const Variant* fastest = nullptr;
   for (const Variant& other : variants) {
-    const bool fits = other.ranks == 1 && other.samples_per_second && share_machine(other, variant) &&
+    const bool fits = other.ranks == 1 && other.chosen && other.samples_per_second && share_machine(other, variant) &&
                       other.batch_per_rank == variant.batch_per_rank;
     if (fits && (!fastest || other.samples_per_second->mean > fastest->samples_per_second->mean)) fastest = &other;
   }
@@ -50,6 +45,11 @@ const Variant* one_rank_like(const Variant& variant, const std::vector<Variant>&
 }
 
 }  // namespace
+
+std::optional<double> last_validation(const RunRecord& run) {
+  if (run.evaluations.empty() || !run.evaluations.back().record.validation) return std::nullopt;
+  return run.evaluations.back().record.validation->accuracy;
+}
 
 std::optional<Reached> reach(const RunRecord& run, double accuracy) {
   const auto found = std::ranges::find_if(run.evaluations, [&](const EvaluationPoint& point) {

@@ -9,6 +9,9 @@
 
 namespace eave {
 
+// Accuracy on what was held out, at the end; nothing where none was recorded.
+std::optional<double> last_validation(const RunRecord& run);
+
 // When a run came to an accuracy.
 struct Reached {
   double seconds = 0, samples = 0;
@@ -23,8 +26,8 @@ std::optional<Reached> reach(const RunRecord& run, double accuracy);
 // where that is 0 or there are no runs.
 std::optional<double> common_accuracy(const std::vector<Variant>& variants, const std::vector<RunRecord>& runs);
 
-// Fill the fields that their names say. Speed-up is against the fastest one-rank variant with the same batch per rank
-// that shares its machine, whatever its method.
+// Fill the fields that their names say. Speed-up is against the fastest chosen one-rank variant with the same batch per
+// rank that shares its machine, whatever its method.
 void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& runs);
 void measure_speedups(std::vector<Variant>& variants, const std::vector<RunRecord>& runs);
 void measure_to_target(std::vector<Variant>& variants, const std::vector<RunRecord>& runs, double accuracy);

@@ -30,7 +30,7 @@ class MetricsReading {
     if (totals_.empty()) throw Error(ExitCode::kBadData, "metrics.jsonl has no whole line: the run did not begin");
     run_.steps = curve_.points();
     run_.shares = shares();
-    if (run_.state == RunState::kInterrupted) run_.why = "interrupted: neither an end nor a failure was recorded";
+    if (run_.end == RunEnd::kInterrupted) run_.why = "neither an end nor a failure was recorded";
     return run_;
   }
 
@@ -79,7 +79,7 @@ class MetricsReading {
     run_.workers =
         static_cast<int>(std::ranges::count_if(ranks, [](const Json& rank) { return rank.value("trains", true); }));
     run_.device = ranks.front().value("device", "");
-    run_.state = RunState::kInterrupted;
+    run_.end = RunEnd::kInterrupted;
     totals_.resize(ranks.size());
   }
 
@@ -112,13 +112,13 @@ class MetricsReading {
 
   void read_end(const Json& object) {
     run_.summary = summary_from(object);
-    run_.state = RunState::kFinished;
+    run_.end = RunEnd::kFinished;
     run_.why.clear();
   }
 
   void read_failure(const Json& object) {
     const bool diverged = object.value("code", 0) == static_cast<int>(ExitCode::kDiverged);
-    run_.state = diverged ? RunState::kDiverged : RunState::kFailed;
+    run_.end = diverged ? RunEnd::kDiverged : RunEnd::kFailed;
     run_.why = object.value("message", "");
   }
 
@@ -144,15 +144,15 @@ class MetricsReading {
 
 }  // namespace
 
-const char* state_word(RunState state) {
-  switch (state) {
-    case RunState::kFinished:
+const char* word_of(RunEnd end) {
+  switch (end) {
+    case RunEnd::kFinished:
       return "finished";
-    case RunState::kInterrupted:
+    case RunEnd::kInterrupted:
       return "interrupted";
-    case RunState::kDiverged:
+    case RunEnd::kDiverged:
       return "diverged";
-    case RunState::kFailed:
+    case RunEnd::kFailed:
       break;
   }
   return "failed";

@@ -23,7 +23,7 @@ std::string listed(const std::vector<std::string>& names) {
 std::string on_unfinished(const Comparison& comparison) {
   std::vector<std::string> names;
   for (const RunRecord& run : comparison.runs) {
-    if (run.state != RunState::kFinished) names.push_back(run.name + " (" + state_word(run.state) + ")");
+    if (run.end != RunEnd::kFinished) names.push_back(run.name + " (" + word_of(run.end) + ")");
   }
   return names.empty() ? "" : "Not finished, and in no mean: " + listed(names) + ".";
 }

@@ -157,7 +157,7 @@ Json runs_to_json(const Comparison& comparison) {
     runs.push_back({{"name", cut(run.name)},
                     {"variant", variant_of[i]},
                     {"seed", seed_of(run)},
-                    {"state", state_word(run.state)},
+                    {"state", word_of(run.end)},
                     {"why", cut(run.why)},
                     {"steps", steps_to_json(thinned(run.steps, limit))},
                     {"evaluations", evaluations_to_json(thinned(run.evaluations, limit))}});

@@ -60,7 +60,7 @@ std::vector<std::string> row_of(const Variant& variant, const Comparison& compar
 }
 
 std::vector<std::string> row_of(const RunRecord& run, const Variant& variant) {
-  std::vector<std::string> row{run.name, variant.label, state_word(run.state), run.why, text_of(run.settings, "seed")};
+  std::vector<std::string> row{run.name, variant.label, word_of(run.end), run.why, text_of(run.settings, "seed")};
   if (!run.summary) {
     row.resize(row.size() + 8);
     return row;

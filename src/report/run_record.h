@@ -11,9 +11,9 @@
 
 namespace eave {
 
-enum class RunState { kFinished, kInterrupted, kDiverged, kFailed };
+enum class RunEnd { kFinished, kInterrupted, kDiverged, kFailed };
 
-const char* state_word(RunState state);
+const char* word_of(RunEnd end);
 
 // Some successive steps of rank 0: where they end, and the mean of their losses.
 struct StepPoint {
@@ -38,7 +38,7 @@ struct RunRecord {
   std::int64_t train_samples = 0, test_samples = 0;
   int ranks = 0, workers = 0;  // all, and those of them that train
   std::string device;          // of rank 0
-  RunState state = RunState::kInterrupted;
+  RunEnd end = RunEnd::kInterrupted;
   std::string why;  // it did not finish
   std::vector<StepPoint> steps;
   std::vector<EvaluationPoint> evaluations;

@@ -135,29 +135,6 @@ void name_label(Variant& variant, const std::set<std::string>& differ) {
   if (!variant.place.empty()) variant.label += ", " + variant.place;
 }
 
-double score(const Variant& variant, bool by_test) {
-  return by_test ? variant.accuracy->mean : variant.validation->mean;
-}
-
-void choose_among(const std::vector<Variant*>& rivals) {
-  std::vector<Variant*> able = rivals;
-  std::erase_if(able, [](const Variant* variant) { return !variant->accuracy; });
-  for (Variant* variant : rivals) variant->why_chosen = "no run of it finished";
-  if (able.empty()) return;
-  const bool by_test = std::ranges::any_of(able, [](const Variant* variant) { return !variant->validation; });
-  const auto rank = [&](const Variant* variant) {
-    return std::tuple(variant->finished.size() == variant->runs.size(), score(*variant, by_test));
-  };
-  Variant* best = *std::ranges::max_element(able, {}, rank);
-  const std::string by = by_test ? "test accuracy" : "validation accuracy";
-  for (Variant* variant : able)
-    variant->why_chosen = "learning rate " + text_of(best->settings, "lr") + " did better, by " + by;
-  best->chosen = true;
-  best->chosen_by_test = by_test && rivals.size() > 1;
-  best->why_chosen =
-      rivals.size() == 1 ? "only one" : "best of " + std::to_string(rivals.size()) + " learning rates by " + by;
-}
-
 }  // namespace
 
 std::vector<Variant> group_runs(const std::vector<RunRecord>& runs) {
@@ -166,7 +143,7 @@ std::vector<Variant> group_runs(const std::vector<RunRecord>& runs) {
     const Settings settings = settings_of(runs[i]);
     Variant& variant = groups.try_emplace(settings, begin_variant(runs[i], settings)).first->second;
     variant.runs.push_back(i);
-    if (runs[i].state == RunState::kFinished) variant.finished.push_back(i);
+    if (runs[i].end == RunEnd::kFinished) variant.finished.push_back(i);
   }
   std::vector<Variant> variants;
   for (auto& [unused, variant] : groups) variants.push_back(std::move(variant));
@@ -194,16 +171,6 @@ bool share_machine(const Variant& a, const Variant& b) {
 std::vector<std::string> differing_settings(const std::vector<Variant>& variants) {
   const std::set<std::string> names = differing_of(variants, "");
   return {names.begin(), names.end()};
-}
-
-void choose_learning_rates(std::vector<Variant>& variants) {
-  std::map<Settings, std::vector<Variant*>> rivals;
-  for (Variant& variant : variants) {
-    Settings rest = variant.settings;
-    rest.erase("lr");
-    rivals[rest].push_back(&variant);
-  }
-  for (const auto& [unused, group] : rivals) choose_among(group);
 }
 
 }  // namespace eave

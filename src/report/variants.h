@@ -44,9 +44,4 @@ bool share_machine(const Variant& a, const Variant& b);
 // The options that differ between runs, by name; those that only name or watch a run are left out.
 std::vector<std::string> differing_settings(const std::vector<Variant>& variants);
 
-// Of variants that differ in the learning rate alone, chooses the one with the best mean validation accuracy at the
-// end, or test accuracy where a run has recorded no other; one whose every run finished goes before one that lost some.
-// Reads `accuracy` and `validation`.
-void choose_learning_rates(std::vector<Variant>& variants);
-
 }  // namespace eave

@@ -91,12 +91,25 @@ TEST(LearningRate, with_which_a_seed_was_lost_goes_behind_one_with_which_none_wa
   const MadeRuns place;
   make_run(place, "a1", {.seed = 1, .accuracies = {0.75}, .settings = {{"lr", "0.3"}}});
   make_run(place, "a2", {.seed = 2, .accuracies = {0.75}, .settings = {{"lr", "0.3"}}, .finishes = false});
-  make_run(place, "b", {.accuracies = {0.5}});
+  make_seeds(place, "b", {.accuracies = {0.5}}, 2, 0);
   const Comparison comparison = compared(place);
   EXPECT_TRUE(comparison.variants[0].chosen);
   EXPECT_FALSE(comparison.variants[1].chosen);
   EXPECT_EQ(comparison.variants[1].accuracy->n, 1u);
   EXPECT_EQ(comparison.notes.at(0), "Not finished, and in no mean: a2 (interrupted).");
+}
+
+// As a comparison in one job leaves it: further seeds at the rate that did best with the first.
+TEST(LearningRate, is_chosen_by_the_seeds_that_all_rates_have) {
+  const MadeRuns place;
+  make_run(place, "a", {.accuracies = {0.5}, .validation = {0.5}, .settings = {{"lr", "0.1"}}});
+  make_run(place, "b", {.accuracies = {0.5}, .validation = {0.75}, .settings = {{"lr", "0.3"}}});
+  make_run(place, "b2", {.seed = 2, .accuracies = {0.5}, .validation = {0.125}, .settings = {{"lr", "0.3"}}});
+  make_run(place, "b3", {.seed = 3, .accuracies = {0.5}, .settings = {{"lr", "0.3"}}, .finishes = false});
+  const std::vector<Variant> variants = compared(place).variants;
+  EXPECT_FALSE(variants[0].chosen);
+  EXPECT_TRUE(variants[1].chosen);
+  EXPECT_EQ(variants[1].why_chosen, "best of 2 learning rates by validation accuracy");
 }
 
 RunRecord run_with(const std::vector<double>& accuracies) {

@@ -42,7 +42,7 @@ TEST(MetricsReader, has_what_the_writer_wrote) {
   const MadeRuns place;
   make_run(place, "run", {.communicator = "easgd", .ranks = 2, .accuracies = {0.5, 0.75}, .seconds = 4, .bytes = 600});
   const RunRecord run = read_back(place);
-  EXPECT_EQ(run.state, RunState::kFinished);
+  EXPECT_EQ(run.end, RunEnd::kFinished);
   EXPECT_EQ(run.settings.at("communicator"), "easgd");
   EXPECT_EQ(run.ranks, 2);
   EXPECT_EQ(run.workers, 2);
@@ -65,8 +65,8 @@ TEST(MetricsReader, calls_a_run_interrupted_whose_last_line_was_torn) {
     const MadeRuns place;
     place.write("run/metrics.jsonl", whole.substr(0, size));
     const RunRecord run = read_back(place);
-    EXPECT_EQ(run.state, RunState::kInterrupted) << size;
-    EXPECT_EQ(run.why, "interrupted: neither an end nor a failure was recorded");
+    EXPECT_EQ(run.end, RunEnd::kInterrupted) << size;
+    EXPECT_EQ(run.why, "neither an end nor a failure was recorded");
     EXPECT_EQ(run.evaluations.size(), size == end - 40 ? 1u : 2u) << size;
   }
 }
@@ -77,7 +77,7 @@ TEST(MetricsReader, tells_a_divergence_from_another_failure) {
     place.write("run/metrics.jsonl", header() + "{\"type\":\"failure\",\"code\":" + std::to_string(code) +
                                          ",\"message\":\"rank 1 is gone\"}\n");
     const RunRecord run = read_back(place);
-    EXPECT_EQ(run.state, code == 76 ? RunState::kDiverged : RunState::kFailed);
+    EXPECT_EQ(run.end, code == 76 ? RunEnd::kDiverged : RunEnd::kFailed);
     EXPECT_EQ(run.why, "rank 1 is gone");
   }
 }
@@ -86,9 +86,9 @@ TEST(MetricsReader, judges_a_resumed_run_by_its_last_part) {
   const std::string failed = header() + "{\"type\":\"failure\",\"code\":69,\"message\":\"\"}\n";
   const MadeRuns place;
   place.write("run/metrics.jsonl", failed + whole_run());
-  EXPECT_EQ(read_back(place).state, RunState::kFinished);
+  EXPECT_EQ(read_back(place).end, RunEnd::kFinished);
   place.write("again/metrics.jsonl", failed + header());
-  EXPECT_EQ(read_back(place, "again").state, RunState::kInterrupted);
+  EXPECT_EQ(read_back(place, "again").end, RunEnd::kInterrupted);
 }
 
 TEST(MetricsReader, names_the_line_and_the_reason_of_what_it_cannot_use) {
