@@ -80,6 +80,17 @@ double spread(const Variants& cell, Measure measure) {
   return high > 0 ? (high - low) / high : INFINITY;
 }
 
+// The value that all of the cell have of an option; "" where they have none or not the same.
+std::string shared_setting(const Variants& cell, const std::string& name) {
+  const auto found = cell.front()->settings.find(name);
+  if (found == cell.front()->settings.end()) return "";
+  const bool is_shared = std::ranges::all_of(cell, [&](const Variant* variant) {
+    const auto own = variant->settings.find(name);
+    return own != variant->settings.end() && own->second == found->second;
+  });
+  return is_shared ? found->second : "";
+}
+
 // "after 5 epochs": the budget that all of the cell had alike; "" where they had none alike.
 std::string budget_of(const Variants& cell, const std::vector<RunRecord>& runs) {
   constexpr double kAlikeSamples = 0.01, kAlike = 0.05;
@@ -87,6 +98,11 @@ std::string budget_of(const Variants& cell, const std::vector<RunRecord>& runs) 
   if (spread(cell, &Variant::samples) <= kAlikeSamples) {
     const double epochs = runs[first.finished.front()].summary->epochs;
     return "after " + counted(std::round(100 * epochs) / 100, "epoch");
+  }
+  // A run ends with the first evaluation after its budget, somewhat later.
+  if (const std::string time = shared_setting(cell, "stop-after-time"); !time.empty()) return "after " + time;
+  if (const std::string bytes = shared_setting(cell, "stop-after-bytes"); !bytes.empty()) {
+    return "after " + bytes + " sent by a rank";
   }
   if (spread(cell, &Variant::seconds) <= kAlike) return "after " + format("%.3g s", first.seconds->mean);
   if (spread(cell, &Variant::bytes_per_rank) <= kAlike) return "after the same bytes per rank";

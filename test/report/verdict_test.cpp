@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "test/report/made_runs.h"
 
 namespace eave {
@@ -78,8 +80,19 @@ TEST(Verdict, takes_equal_seconds_or_bytes_for_equal_budgets) {
   make_run(place, "a", {.accuracies = {0.8}, .seconds = 8});
   make_run(place, "b", {.communicator = "easgd", .accuracies = {0.6}, .seconds = 8.1, .epochs = 3});
   EXPECT_NE(verdict(place).at(0).find("80.00 % test accuracy after 8 s, 20.00 points more"), std::string::npos);
-  make_run(place, "c", {.communicator = "none", .accuracies = {0.1}, .seconds = 8, .epochs = 2});
-  EXPECT_NE(verdict(place).at(0).find("test accuracy after 8 s"), std::string::npos);
+}
+
+// Such runs end with the first evaluation after it.
+TEST(Verdict, takes_a_time_and_bytes_that_all_were_given_for_equal_budgets) {
+  for (const auto& [option, value, words] :
+       {std::array{"stop-after-time", "6s", "after 6s,"}, {"stop-after-bytes", "1GB", "after 1GB sent by a rank,"}}) {
+    const MadeRuns place;
+    make_run(place, "a", {.accuracies = {0.8}, .seconds = 7, .settings = {{option, value}}});
+    make_run(place, "b",
+             {.communicator = "easgd", .accuracies = {0.6}, .seconds = 9, .epochs = 3, .settings = {{option, value}}});
+    const std::string sentence = verdict(place).at(0);
+    EXPECT_NE(sentence.find(std::string("80.00 % test accuracy ") + words), std::string::npos) << sentence;
+  }
 }
 
 TEST(Verdict, of_each_number_of_ranks_begins_with_the_most_and_ends_with_one_rank_alone) {
