@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kAllPoints = 8000;  // of a kind, over all runs: what keeps a page of many runs small
 constexpr std::size_t kMostPoints = 200, kLeastPoints = 20;
-constexpr std::size_t kLongestText = 400;
+constexpr std::size_t kLongestText = 400, kLongestSentence = 4000;
 
 // Six digits are more than a plot shows, and half the bytes.
 Json number(double value) {
@@ -40,8 +40,14 @@ std::vector<Point> thinned(const std::vector<Point>& points, std::size_t limit) 
   return kept;
 }
 
-std::string cut(const std::string& text) {
-  return text.size() <= kLongestText ? text : text.substr(0, kLongestText) + "...";
+std::string cut(const std::string& text, std::size_t longest = kLongestText) {
+  return text.size() <= longest ? text : text.substr(0, longest) + "...";
+}
+
+Json cut(const std::vector<std::string>& texts, std::size_t longest) {
+  Json list = Json::array();
+  for (const std::string& text : texts) list.push_back(cut(text, longest));
+  return list;
 }
 
 Json to_json(const std::optional<Estimate>& value) {
@@ -195,13 +201,13 @@ Json page_data(const Comparison& comparison, const PageFacts& facts) {
   if (comparison.target) {
     data["target"] = {{"accuracy", number(comparison.target->accuracy)}, {"chosen_by", comparison.target->chosen_by}};
   }
-  data["verdict"] = comparison.verdict;
-  data["notes"] = comparison.notes;
+  data["verdict"] = cut(comparison.verdict, kLongestSentence);
+  data["notes"] = cut(comparison.notes, kLongestSentence);
   data["left_out"] = Json::array();
   for (const LeftOut& each : comparison.left_out) {
     data["left_out"].push_back({{"name", cut(each.name)}, {"why", cut(each.why)}});
   }
-  data["differing"] = comparison.differing;
+  data["differing"] = cut(comparison.differing, kLongestText);
   data["variants"] = Json::array();
   for (const Variant& variant : comparison.variants) data["variants"].push_back(to_json(variant));
   data["runs"] = runs_to_json(comparison);

@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 
 #include <cmath>
+#include <random>
 
 #include "eave/check.h"
+#include "report/page.h"
 #include "report/step_line.h"
 #include "test/report/made_runs.h"
 
@@ -135,6 +137,35 @@ TEST(MetricsReader, refuses_a_pipe_and_a_directory_rather_than_wait) {
 TEST(MetricsReader, refuses_a_line_without_end_before_it_fills_the_memory) {
   EXPECT_EQ(refusal_of(header() + std::string(std::size_t{70} << 20, 'x')),
             "metrics.jsonl line 2 is longer than 64 MiB");
+}
+
+// One to four bytes changed, or a stretch taken out or doubled, anywhere in the file.
+std::string damaged(std::string text, std::mt19937& random) {
+  const auto below = [&](std::size_t limit) {
+    return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);
+  };
+  const std::size_t at = below(text.size()), length = below(200);
+  const std::size_t kind = below(4);
+  if (kind == 0) return text.erase(at, length);
+  if (kind == 1) return text.insert(at, text.substr(at, length));
+  for (std::size_t i = below(4) + 1; i > 0; --i) text[below(text.size())] = "0123456789-.e\"{}[],:\n\0\xff"[below(24)];
+  return text;
+}
+
+TEST(MetricsReader, reads_or_refuses_whatever_was_damaged) {
+  const std::string whole = whole_run();
+  std::mt19937 random(1);
+  const MadeRuns place;
+  int refused = 0;
+  for (int i = 0; i < 500; ++i) {
+    place.write("runs/run/metrics.jsonl", damaged(whole, random));
+    const RunList list = read_runs({place.path() / "runs"});
+    EXPECT_EQ(list.runs.size() + list.left_out.size(), 1u);
+    report_page(compare_runs(list, {}), {"", "", ""});
+    refused += static_cast<int>(list.left_out.size());
+  }
+  EXPECT_GT(refused, 50);
+  EXPECT_LT(refused, 499);
 }
 
 TEST(StepLine, is_read_alike_in_the_short_way_and_as_json) {

@@ -55,6 +55,16 @@ TEST(Page, cannot_be_broken_by_any_name) {
   }
 }
 
+TEST(Page, stays_small_whatever_names_are_in_it) {
+  const std::string name(1'000'000, 'x');
+  const MadeRuns place;
+  make_run(place, "run", {.communicator = name, .accuracies = {0.5}, .settings = {{name, name}, {"seed", name}}});
+  make_run(place, "other", {.accuracies = {0.5}, .settings = {{"model", name}}});
+  make_run(place, "third", {.communicator = "easgd", .accuracies = {0.5}, .settings = {{"model", name}}});
+  const Comparison comparison = compare_runs(read_made(place), {});
+  EXPECT_LE(report_page(comparison, kFacts).size(), page_template().size() + 50'000);
+}
+
 TEST(PageData, has_the_columns_of_each_run) {
   const MadeRuns place;
   make_run(place, "run", {.accuracies = {0.5, 0.75}, .validation = {0.25, 0.5}, .seconds = 8, .bytes = 400});
