@@ -36,8 +36,10 @@ class Noise : public Dataset {
 
 void load(benchmark::State& state, ImageShape shape, const Augmentation& augmentation) {
   const auto channels = static_cast<std::size_t>(shape.channels);
-  const DataSplit split{std::make_unique<Noise>(shape), nullptr, std::vector<float>(channels, 0.5F),
-                        std::vector<float>(channels, 0.25F)};
+  DataSplit split;
+  split.train = std::make_unique<Noise>(shape);
+  split.mean.assign(channels, 0.5F);
+  split.deviation.assign(channels, 0.25F);
   Sampler sampler(Sampling::kShard, kImages, 1, kBatch, 1, {});
   Loader::Settings settings;
   settings.augmentation = augmentation;
