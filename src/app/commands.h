@@ -16,5 +16,6 @@ Command bench_comm_command;
 Command compare_command;
 Command export_command;
 Command doctor_command;
+Command watch_command;
 
 }  // namespace eave

@@ -24,6 +24,7 @@ constexpr std::array kCommands = {
                  eave::compare_command},
     NamedCommand{"summary", "sets finished runs side by side", eave::summary_command},
     NamedCommand{"report", "puts runs together: tables, one page, and what won", eave::report_command},
+    NamedCommand{"watch", "follows a run while it goes on", eave::watch_command},
     NamedCommand{"bench-comm", "times exchanges between ranks", eave::bench_comm_command},
     NamedCommand{"export", "writes a run's model for PyTorch or NumPy", eave::export_command},
     NamedCommand{"doctor", "looks at ranks, hosts and network; says what is wrong and what to do", eave::doctor_command},

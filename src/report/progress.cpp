@@ -12,12 +12,6 @@ namespace {
 constexpr double kLineSeconds = 10;
 constexpr int kBarWidth = 24;
 
-std::string clock_text(double seconds) {
-  const auto whole = static_cast<long>(seconds + 0.5);
-  return whole >= 3600 ? format("%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60)
-                       : format("%ld:%02ld", whole / 60, whole % 60);
-}
-
 }  // namespace
 
 ProgressStyle progress_style(const std::string& word, bool by_launcher) {

@@ -19,4 +19,20 @@ std::string format(const char* pattern, Values... values) {
 // mpirun standard error is a pipe to the launcher, so `by_launcher` says to look where the launcher's own goes.
 int terminal_columns(bool by_launcher);
 
+// Of standard output; no columns where it is no terminal that can be drawn on.
+struct TerminalSize {
+  int columns = 0, rows = 0;
+  bool operator==(const TerminalSize&) const = default;
+};
+TerminalSize output_terminal();
+
+// Whether the locale's characters are UTF-8.
+bool is_utf8_locale();
+
+// "4:07", "1:02:03"
+std::string clock_text(double seconds);
+
+// The first characters of a text, at most as many.
+std::string first_characters(const std::string& text, int columns);
+
 }  // namespace eave

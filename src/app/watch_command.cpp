@@ -1,0 +1,257 @@
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "app/command_line.h"
+#include "app/commands.h"
+#include "app/launch.h"
+#include "eave/check.h"
+#include "report/summary.h"
+#include "report/terminal.h"
+#include "report/watch_screen.h"
+#include "report/watched_runs.h"
+
+namespace eave {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kQuietSeconds = 15;
+
+// Ctrl-C and its like end the watch between two looks, whatever thread they would have come to.
+class EndingSignals {
+ public:
+  EndingSignals() {
+    sigemptyset(&set_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set_, signal);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+  }
+  // True as soon as one came, else false after so long.
+  bool come_within(double seconds) const {
+    const auto whole = static_cast<time_t>(seconds);
+    const timespec time{whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)};
+    return sigtimedwait(&set_, nullptr, &time) > 0;
+  }
+
+ private:
+  sigset_t set_;
+};
+
+CommandLine watch_line_of_options() {
+  CommandLine line(
+      "usage: eave watch RUN_DIR [options]\n\nFollows a run while it goes on, from what it writes to RUN_DIR: on a "
+      "terminal as a screen, elsewhere in plain lines.\nEnds when the run does, with the code of a run that failed; of "
+      "a directory that holds several runs it follows the newest,\nuntil Ctrl-C.");
+  line.add_group("What is shown",
+                 {{"once", OptionType::kFlag, "off", "show how the run stands, and leave"},
+                  {"plot", OptionType::kText, "loss", "the curve that is drawn", {"loss", "accuracy", "off"}},
+                  {"interval", OptionType::kSeconds, "", "between two screens [0.5s], or two lines [10s]"}});
+  return line;
+}
+
+struct Request {
+  std::filesystem::path directory;
+  bool is_once = false;
+  WatchPlot plot = WatchPlot::kLoss;
+  TerminalSize terminal;
+  double interval_seconds = 0;
+};
+
+Request read_request(const std::vector<std::string>& words) {
+  static const char* const no_environment[] = {nullptr};
+  if (words.empty() || words[0].starts_with("-"))
+    throw Error(ExitCode::kUsage, "no run directory given; expected eave watch RUN_DIR [options]");
+  const OptionValues values = watch_line_of_options().parse({words.begin() + 1, words.end()}, no_environment);
+  Request request;
+  request.directory = words[0];
+  request.is_once = values.flag("once");
+  request.terminal = output_terminal();
+  const std::string& plot = values.text("plot");
+  request.plot = plot == "off" ? WatchPlot::kOff : plot == "accuracy" ? WatchPlot::kAccuracy : WatchPlot::kLoss;
+  if (values.given("plot") && !request.is_once && request.terminal.columns == 0)
+    throw Error(ExitCode::kUsage, "--plot has no effect where standard output is no terminal, but for --once");
+  if (values.given("interval") && request.is_once)
+    throw Error(ExitCode::kUsage, "--interval has no effect with --once; leave one out");
+  request.interval_seconds = values.given("interval")       ? values.seconds("interval")
+                             : request.terminal.columns > 0 ? 0.5
+                                                            : 10;
+  if (!(request.interval_seconds >= 0.05 && request.interval_seconds <= 86400))
+    throw Error(ExitCode::kUsage, "--interval " + values.text("interval") + ": expected 50ms to a day");
+  return request;
+}
+
+// Lines that are drawn anew in the same place.
+class Screen {
+ public:
+  void draw(const std::vector<std::string>& lines, TerminalSize size) {
+    std::string text;
+    // What was drawn stands elsewhere when the terminal wraps its lines at another width.
+    if (size != size_ && drawn_ > 0)
+      text = "\033[H\033[2J";
+    else if (drawn_ > 0)
+      text = format("\033[%zuA\r", drawn_);
+    for (const std::string& line : lines) text += line + "\033[K\n";
+    std::fputs((text + "\033[J").c_str(), stdout);
+    std::fflush(stdout);
+    drawn_ = lines.size();
+    size_ = size;
+  }
+
+ private:
+  std::size_t drawn_ = 0;
+  TerminalSize size_;
+};
+
+class Watch {
+ public:
+  explicit Watch(const Request& request) : request_(request), is_utf8_(is_utf8_locale()), runs_(request.directory) {}
+
+  void run(const EndingSignals& signals) {
+    if (request_.is_once) return show_once();
+    do {
+      const bool is_there = runs_.poll();
+      request_.terminal.columns > 0 ? draw(is_there) : print(is_there);
+      if (is_there && runs_.is_one() && newest().has_ended()) return finish();
+    } while (!signals.come_within(std::min(request_.interval_seconds, 0.5)));
+  }
+
+ private:
+  const WatchedRun& newest() const { return runs_.follower().run(); }
+  std::string name() const { return shown_text(runs_.newest(), is_utf8_); }
+
+  std::vector<std::string> lines(TerminalSize size) const {
+    std::vector<std::string> all;
+    if (!runs_.is_one()) {
+      all = runs_.table(std::max(size.rows / 3, 2));
+      for (std::string& line : all) line = first_characters(shown_text(line, is_utf8_), size.columns);
+      all.emplace_back();
+    }
+    const ScreenStyle style{size.columns, size.rows - static_cast<int>(all.size()), is_utf8_, request_.plot};
+    for (const std::string& line : watch_screen(runs_.newest(), newest(), style)) all.push_back(line);
+    return all;
+  }
+
+  void show_once() {
+    if (!runs_.poll()) throw Error(ExitCode::kInputMissing, "no run in " + request_.directory.string() + " yet");
+    const TerminalSize size = request_.terminal.columns > 0 ? request_.terminal : TerminalSize{80, 40};
+    for (const std::string& line : lines(size)) std::printf("%s\n", line.c_str());
+    const std::string quiet = quiet_line();
+    if (!quiet.empty()) std::printf("%s\n", quiet.c_str());
+    if (newest().failure()) std::printf("%s\n", describe_failure().c_str());
+  }
+
+  // A run that was killed leaves no word of it.
+  std::string quiet_line() const {
+    const double quiet = runs_.quiet_seconds();
+    if (newest().has_ended() || quiet < kQuietSeconds) return "";
+    return "nothing new for " + clock_text(quiet) + ": it evaluates, waits, or was ended";
+  }
+
+  void draw(bool is_there) {
+    const TerminalSize now = output_terminal();
+    const TerminalSize size = now.columns > 0 ? now : request_.terminal;
+    std::vector<std::string> all;
+    if (!is_there) {
+      all = {"waiting for a run in " + shown_text(request_.directory.string(), is_utf8_)};
+    } else {
+      const std::string quiet = quiet_line();
+      const bool waits = !runs_.is_one() && newest().has_ended();
+      all = lines({size.columns, size.rows - 2});
+      all.push_back(waits ? "waits for the next run; Ctrl-C ends" : quiet);
+      if (all.back().empty()) all.pop_back();
+    }
+    for (std::string& line : all) line = first_characters(line, size.columns);
+    screen_.draw(all, size);
+  }
+
+  bool is_time_for_line() {
+    if (Clock::now() < next_line_) return false;
+    next_line_ = Clock::now() +
+                 std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(request_.interval_seconds));
+    return true;
+  }
+
+  void print(bool is_there) {
+    if (!is_there) {
+      if (is_time_for_line()) std::printf("waiting for a run in %s\n", request_.directory.c_str());
+    } else {
+      print_news();
+      const std::string quiet = quiet_line();
+      if (!newest().has_ended() && is_time_for_line())
+        std::printf("%s\n", (quiet.empty() ? watch_line(newest()) : quiet).c_str());
+    }
+    std::fflush(stdout);
+  }
+
+  // Which run it is, that its file is another, and evaluations, each once.
+  void print_news() {
+    const WatchedRun& run = newest();
+    if (shown_ != runs_.newest()) {
+      std::printf("%s:\n", name().c_str());
+      told_ = 0;
+    } else if (beginnings_ != runs_.follower().beginnings()) {
+      std::printf("the run was %s\n", run.was_resumed() ? "resumed" : "replaced");
+      told_ = run.was_resumed() ? run.evaluations().size() : 0;
+    }
+    const bool had_ended = shown_ == runs_.newest() && beginnings_ == runs_.follower().beginnings() && shown_end_;
+    shown_ = runs_.newest();
+    beginnings_ = runs_.follower().beginnings();
+    for (; told_ < run.evaluations().size(); ++told_)
+      std::printf("%s\n", evaluation_line(run.evaluations()[told_]).c_str());
+    shown_end_ = run.has_ended();
+    if (had_ended || !shown_end_ || runs_.is_one()) return;
+    std::printf("%s\n", run.failure() ? describe_failure().c_str() : "finished; waits for the next run");
+  }
+
+  std::string describe_failure() const {
+    return "the run in " + name() + " failed: " + shown_text(newest().failure()->message, is_utf8_);
+  }
+
+  void finish() const {
+    if (const auto& failure = newest().failure()) {
+      const bool is_known = failure->code >= 64 && failure->code <= 78;
+      throw Error(is_known ? static_cast<ExitCode>(failure->code) : ExitCode::kInternal, describe_failure());
+    }
+    const RunSummary& summary = *newest().end();
+    const std::string table = summary_table({summary});
+    const int columns = request_.terminal.columns;
+    if (columns == 0 || static_cast<int>(table.find('\n')) <= columns) {
+      std::printf("\n%s", table.c_str());
+      return;
+    }
+    std::printf("\nfinished: test accuracy %.2f %%\n%.1f s, %.0f samples/s\n%s per rank, waiting %.1f %%\n",
+                100 * summary.evaluation.center.accuracy, summary.seconds, summary.samples_per_second,
+                human_bytes(static_cast<double>(summary.bytes_per_rank)).c_str(), 100 * summary.waiting_share);
+  }
+
+  const Request request_;
+  const bool is_utf8_;
+  WatchedRuns runs_;
+  Screen screen_;
+  std::string shown_;
+  bool shown_end_ = false;
+  int beginnings_ = 0;
+  std::size_t told_ = 0;
+  Clock::time_point next_line_;
+};
+
+}  // namespace
+
+int watch_command(const std::vector<std::string>& words, const char* const*) {
+  if (asks_for_help(words)) {
+    return run_once("watch --help", [] { std::fputs(watch_line_of_options().help().c_str(), stdout); });
+  }
+  Request request;
+  try {
+    request = read_request(words);
+  } catch (const Error&) {
+    return refuse_to_run(std::current_exception());
+  }
+  const EndingSignals signals;  // before there are other threads
+  return run_once("watch", [&] { Watch(request).run(signals); });
+}
+
+}  // namespace eave

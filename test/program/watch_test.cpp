@@ -1,0 +1,105 @@
+// eave watch, as its reader sees it.
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
+
+struct Seen {
+  int code = -1;
+  std::string output;
+};
+
+// On a terminal of so many columns, until it ends or has shown `until`; then Ctrl-C is typed.
+Seen on_terminal(const Place& place, const std::string& words, unsigned short columns, const std::string& until) {
+  const winsize size{24, columns, 0, 0};
+  int terminal = -1;
+  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
+  if (child == 0) {
+    const std::string command = "cd '" + place.path().string() + "' && exec env TERM=xterm LC_ALL=C.UTF-8 timeout " +
+                                "--foreground -k 5 20 " + program() + " " + words;
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+    ::_exit(127);
+  }
+  Seen seen;
+  bool is_typed = false;
+  for (char piece[4096];;) {
+    const ssize_t count = ::read(terminal, piece, sizeof piece);
+    if (count <= 0) break;
+    seen.output.append(piece, static_cast<std::size_t>(count));
+    if (is_typed || until.empty() || seen.output.find(until) == std::string::npos) continue;
+    is_typed = ::write(terminal, "\003", 1) == 1;
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ::close(terminal);
+  seen.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return seen;
+}
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Watch, follows_a_run_from_before_it_begins_to_its_summary) {
+  const Place place;
+  std::jthread training([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    EXPECT_EQ(place.eave(quick("--slow-rank 0:100x --epochs 4 --communicator easgd --run-dir run")).code, 0);
+  });
+  const Ended ended = place.eave("watch run --interval 200ms");
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_EQ(ended.output.find("waiting for a run in run\n"), 0u) << ended.output;
+  for (const char* part : {"\nrun:\n", " of 4  step ", "  loss ", "samples/s", "rank 0: computing ",
+                           "\nepoch 1.00  test accuracy ", "\nepoch 4.00  test accuracy ", "\neasgd "}) {
+    EXPECT_TRUE(holds(ended.output, part)) << part << " is not in\n" << ended.output;
+  }
+}
+
+TEST(Watch, ends_as_the_run_that_failed) {
+  const Place place;
+  ASSERT_EQ(place.eave(quick("--run-dir run --lr 500000")).code, 76);
+  const Ended ended = place.eave("watch run");
+  EXPECT_EQ(ended.code, 76) << ended.output;
+  EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
+  EXPECT_TRUE(ended.says("the run in run failed: ")) << ended.errors;
+  const Ended once = place.eave("watch run --once");
+  EXPECT_EQ(once.code, 0) << once.errors;
+  EXPECT_TRUE(holds(once.output, "the run in run failed: ")) << once.output;
+}
+
+TEST(Watch, draws_in_place_on_a_terminal_and_leaves_by_ctrl_c) {
+  const Place place;
+  ASSERT_EQ(place.eave(quick("--run-dir runs/one")).code, 0);
+  for (const unsigned short columns : {40, 80}) {
+    const Seen seen = on_terminal(place, "watch runs --interval 100ms", columns, "A\r1 runs: 1 finished");
+    EXPECT_EQ(seen.code, 0) << seen.output;
+    EXPECT_TRUE(holds(seen.output, "epoch 1.00 of 1")) << seen.output;
+    EXPECT_TRUE(holds(seen.output, " \xe2\x94\x82")) << seen.output;
+    EXPECT_TRUE(holds(seen.output, "Ctrl-C ends")) << seen.output;
+  }
+  const Seen whole = on_terminal(place, "watch runs/one", 100, "");
+  EXPECT_EQ(whole.code, 0);
+  EXPECT_TRUE(holds(whole.output, "allreduce          1")) << whole.output;
+}
+
+TEST(Watch, refuses_what_would_have_no_effect) {
+  const Place place;
+  EXPECT_EQ(place.eave("watch").code, 64);
+  EXPECT_EQ(place.eave("watch run --once --interval 1s").code, 64);
+  EXPECT_EQ(place.eave("watch run --plot off").code, 64);
+  EXPECT_EQ(place.eave("watch run --interval 0s").code, 64);
+  EXPECT_EQ(place.eave("watch run --once").code, 66);
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,263 @@
+// What is seen of a run while it goes on.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "report/line_tail.h"
+#include "report/metrics.h"
+#include "report/text_plot.h"
+#include "report/watch_screen.h"
+#include "report/watched_runs.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+using Lines = std::vector<std::string>;
+
+class Watching : public testing::Test {
+ protected:
+  Watching() {
+    std::string name = (fs::temp_directory_path() / "eave-watch-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
+    place = name;
+  }
+  ~Watching() override {
+    std::error_code error;
+    fs::remove_all(place, error);
+  }
+  void append(const std::string& file, const std::string& text) const {
+    std::ofstream(place / file, std::ios::app | std::ios::binary) << text;
+  }
+  void begin(const std::string& run, const std::map<std::string, std::string>& config) const {
+    fs::create_directories(place / run);
+    RunHeader header;
+    header.config = config;
+    header.communicator = "easgd";
+    header.model = "mlp";
+    header.ranks.resize(2);
+    MetricsWriter(file(run)).write_header(header);
+  }
+  // Steps of 0.5 s and 100 samples, a quarter of them waiting; the loss of step n is 100 / n.
+  void step(const std::string& run, int rank, std::int64_t first, std::int64_t last) const {
+    MetricsWriter writer(file(run));
+    for (std::int64_t n = first; n <= last; ++n) {
+      const auto number = static_cast<double>(n);
+      writer.write_steps(rank, {{n, 100 * n, number / 10, 100 / number, 0.125, number / 2, 0.375, 0.25, 0.125, 0, 8}});
+    }
+  }
+  fs::path file(const std::string& run) const { return place / run / "metrics.jsonl"; }
+  fs::path place;
+};
+
+EvaluationRecord evaluation(double epoch, double accuracy) {
+  EvaluationRecord record;
+  record.epoch = epoch;
+  record.center = {0.5, accuracy};
+  record.mean_of_workers = {0.5, accuracy + 0.01};
+  record.best_worker = {0.5, accuracy + 0.02};
+  record.validation = {0.25, accuracy - 0.01};
+  record.distance_max = 1;
+  return record;
+}
+
+struct Tailed {
+  explicit Tailed(const fs::path& path) : tail(path) {}
+  bool read() {
+    return tail.read([this] { ++beginnings; }, [this](const std::string& line) { lines.push_back(line); });
+  }
+  LineTail tail;
+  Lines lines;
+  int beginnings = 0;
+};
+
+TEST_F(Watching, hands_over_lines_once_and_only_whole_ones) {
+  Tailed tailed(place / "lines");
+  EXPECT_FALSE(tailed.read());
+  append("lines", "one\ntwo\nthr");
+  EXPECT_TRUE(tailed.read());
+  EXPECT_EQ(tailed.lines, (Lines{"one", "two"}));
+  append("lines", "ee\n" + std::string(200000, 'x') + "\n");
+  tailed.read();
+  tailed.read();
+  EXPECT_EQ(tailed.lines, (Lines{"one", "two", "three", std::string(200000, 'x')}));
+  EXPECT_EQ(tailed.beginnings, 1);
+}
+
+TEST_F(Watching, begins_anew_with_a_file_that_was_replaced_or_cut) {
+  Tailed tailed(place / "lines");
+  append("lines", "one\ntwo\n");
+  tailed.read();
+  append("other", "six\nsev");  // as long as what it replaces
+  fs::rename(place / "other", place / "lines");
+  tailed.read();
+  EXPECT_EQ(tailed.beginnings, 2);
+  EXPECT_EQ(tailed.lines, (Lines{"one", "two", "six"}));
+  fs::resize_file(place / "lines", 4);
+  tailed.read();
+  EXPECT_EQ(tailed.beginnings, 3);
+  fs::remove(place / "lines");
+  EXPECT_FALSE(tailed.read());
+  append("lines", "ten\n");
+  tailed.read();
+  EXPECT_EQ(tailed.lines.back(), "ten");
+  EXPECT_EQ(tailed.beginnings, 4);
+}
+
+TEST_F(Watching, tells_how_far_a_run_is_by_the_limit_that_it_meets_first) {
+  begin("run", {{"epochs", "10"}, {"max-steps", "80"}});
+  step("run", 0, 1, 40);
+  step("run", 1, 1, 60);
+  RunFollower follower(place / "run");
+  follower.poll();
+  const WatchedRun& run = follower.run();
+  EXPECT_EQ(run.last().step, 40);
+  EXPECT_EQ(run.share_done(), 0.5) << "40 of 80 steps, 4 of 10 epochs";
+  EXPECT_EQ(run.seconds_left(), 20);
+  step("run", 0, 41, 80);
+  follower.poll();
+  EXPECT_EQ(run.share_done(), 1);
+}
+
+// The last ten seconds are the steps 21 to 40.
+TEST_F(Watching, tells_means_of_the_last_ten_seconds) {
+  begin("run", {});
+  step("run", 0, 1, 40);
+  RunFollower follower(place / "run");
+  follower.poll();
+  const RecentSteps recent = follower.run().recent();
+  EXPECT_EQ(recent.seconds, 10);
+  EXPECT_EQ(recent.samples_per_second, 200);
+  EXPECT_EQ(recent.computing, 0.75);
+  EXPECT_EQ(recent.exchanging, 0.5);
+  EXPECT_EQ(recent.waiting, 0.25);
+  EXPECT_EQ(recent.loading, 0);
+  double mean = 0;
+  for (int n = 21; n <= 40; ++n) mean += 100.0 / n / 20;
+  EXPECT_DOUBLE_EQ(recent.loss, mean);
+}
+
+TEST_F(Watching, goes_on_over_lines_that_say_nothing) {
+  begin("run", {});
+  append("run/metrics.jsonl", "no json\n[]\n{\"type\":7}\n{\"type\":\"of a later eave\"}\n{\"type\":\"evaluation\"}\n");
+  step("run", 0, 1, 3);
+  append("run/metrics.jsonl", "{\"type\":\"step\",\"ra");
+  RunFollower follower(place / "run");
+  follower.poll();
+  EXPECT_EQ(follower.run().last().step, 3);
+  EXPECT_TRUE(follower.run().evaluations().empty());
+}
+
+std::size_t characters(const std::string& line) {
+  std::size_t count = 0;
+  for (const char byte : line) count += (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+  return count;
+}
+
+TEST_F(Watching, fits_any_terminal) {
+  begin("run", {{"epochs", "10"}, {"data", "mnist"}});
+  step("run", 0, 1, 40);
+  MetricsWriter(file("run")).write_evaluation(evaluation(4, 0.5));
+  RunFollower follower(place / "run");
+  follower.poll();
+  for (const bool is_utf8 : {false, true}) {
+    for (const WatchPlot plot : {WatchPlot::kLoss, WatchPlot::kAccuracy, WatchPlot::kOff}) {
+      for (int columns = 1; columns <= 200; ++columns) {
+        for (const int rows : {1, 2, 8, 24, 60}) {
+          const Lines lines = watch_screen("ein Läufer\033[2J", follower.run(), {columns, rows, is_utf8, plot});
+          EXPECT_LE(lines.size(), static_cast<std::size_t>(rows));
+          for (const std::string& line : lines) {
+            EXPECT_LE(characters(line), static_cast<std::size_t>(columns)) << line;
+            EXPECT_EQ(line.find('\033'), std::string::npos);
+            EXPECT_TRUE(is_utf8 || characters(line) == line.size()) << line;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Watching, shows_evaluations_of_center_mean_best_and_validation) {
+  begin("run", {{"epochs", "10"}});
+  step("run", 0, 1, 40);
+  for (int i = 1; i <= 20; ++i) MetricsWriter(file("run")).write_evaluation(evaluation(i, 0.01 * i));
+  RunFollower follower(place / "run");
+  follower.poll();
+  const Lines lines = watch_screen("run", follower.run(), {80, 24, false, WatchPlot::kOff});
+  EXPECT_EQ(lines.back(), "    20.00    20.00    21.00    22.00    19.00   0.5000        0        0");
+  const Lines narrow = watch_screen("run", follower.run(), {40, 24, false, WatchPlot::kOff});
+  EXPECT_EQ(narrow.back(), "    20.00    20.00    21.00    22.00");
+}
+
+TEST(TextPlot, draws_a_rising_line_from_the_lowest_to_the_highest_value) {
+  std::vector<PlotPoint> rising;
+  for (int i = 0; i <= 100; ++i) rising.push_back({static_cast<double>(i), static_cast<double>(i)});
+  // Eight columns, each the mean of 12 or 13 values, on eight dots.
+  EXPECT_EQ(text_plot(rising, {18, 4, false}),
+            (Lines{"      94 |      .'", "         |    .'", "         |  .'", "       6 |.'"}));
+}
+
+TEST(TextPlot, draws_braille_and_joins_points_that_are_far_apart) {
+  EXPECT_EQ(text_plot({{0, 0}, {1, 3}}, {18, 2, true}), (Lines{"       3 │    ⣀⠤⠒⠉", "       0 │⣀⠤⠒⠉"}));
+  EXPECT_EQ(text_plot({{0, 5}, {1, 5}}, {18, 3, true})[1], "       5 │⠒⠒⠒⠒⠒⠒⠒⠒");
+}
+
+TEST(TextPlot, of_less_than_two_points_is_none) {
+  EXPECT_TRUE(text_plot({}, {80, 8, true}).empty());
+  EXPECT_TRUE(text_plot({{1, 1}}, {80, 8, true}).empty());
+  EXPECT_TRUE(text_plot({{1, 1}, {1, 2}}, {80, 8, true}).empty());
+}
+
+TEST_F(Watching, of_several_runs_has_a_line_for_each_and_follows_the_newest) {
+  WatchedRuns runs(place);
+  EXPECT_FALSE(runs.poll());
+  begin("done", {});
+  step("done", 0, 1, 2);
+  RunSummary summary;
+  summary.evaluation = evaluation(1, 0.75);
+  summary.seconds = 12;
+  MetricsWriter(file("done")).write_end(summary);
+  begin("failed", {});
+  MetricsWriter(file("failed")).write_failure(Error(ExitCode::kDiverged, "not finite"));
+  begin("now", {{"max-steps", "10"}});
+  step("now", 0, 1, 4);
+  const auto now = fs::file_time_type::clock::now();
+  fs::last_write_time(file("done"), now - std::chrono::seconds(3));
+  fs::last_write_time(file("failed"), now - std::chrono::seconds(2));
+  ASSERT_TRUE(runs.poll());
+  EXPECT_FALSE(runs.is_one());
+  EXPECT_EQ(runs.newest(), "now");
+  EXPECT_EQ(runs.follower().run().last().step, 4);
+  const Lines table = runs.table(10);
+  ASSERT_EQ(table.size(), 4u);
+  EXPECT_EQ(table[0], "3 runs: 1 finished, 1 failed, 1 begun");
+  EXPECT_EQ(table[1], "  done     75.00 %  12.0 s");
+  EXPECT_EQ(table[2], "  failed  failed: not finite");
+  EXPECT_EQ(table[3].substr(0, 21), "  now       40 % done");
+  EXPECT_EQ(runs.table(3).size(), 3u);
+  begin("next", {});
+  fs::last_write_time(file("next"), now + std::chrono::seconds(1));
+  runs.poll();
+  EXPECT_EQ(runs.newest(), "next");
+}
+
+TEST_F(Watching, notices_a_run_that_was_resumed) {
+  begin("run", {});
+  step("run", 0, 1, 9);
+  WatchedRuns runs(place / "run");
+  ASSERT_TRUE(runs.poll());
+  EXPECT_TRUE(runs.is_one());
+  EXPECT_FALSE(runs.follower().run().was_resumed());
+  fs::copy_file(file("run"), place / "copy");
+  fs::rename(place / "copy", file("run"));
+  begin("run", {});
+  runs.poll();
+  EXPECT_EQ(runs.follower().beginnings(), 2);
+  EXPECT_TRUE(runs.follower().run().was_resumed());
+  EXPECT_EQ(runs.follower().run().last().step, 9);
+}
+
+}  // namespace
+}  // namespace eave
