@@ -20,9 +20,13 @@ RunReporter::RunReporter(const OptionValues& values, const CommunicatorTraits& t
                          double epochs)
     : progress_(values.text("progress"), started_by_launcher(), steps, epochs),
       has_center_(traits.has_center),
-      stragglers_(workers, traits.exchanges_together) {}
+      stragglers_(workers, traits.exchanges_together),
+      writes_tensorboard_(values.flag("tensorboard")) {}
 
-void RunReporter::open(const std::filesystem::path& directory) { metrics_.emplace(directory / "metrics.jsonl"); }
+void RunReporter::open(const std::filesystem::path& directory) {
+  metrics_.emplace(directory / "metrics.jsonl");
+  if (writes_tensorboard_) tensorboard_.emplace(directory);
+}
 
 void RunReporter::header(const RunHeader& header) {
   for (const RankFacts& rank : header.ranks) hosts_.push_back(rank.host);
@@ -36,10 +40,12 @@ TrainingEvents RunReporter::events() {
     stragglers_.meet();
     progress_.show(record, has_center_);
     if (metrics_) metrics_->write_evaluation(record);
+    if (tensorboard_) tensorboard_->write(record);
   };
   events.records = [this](int rank, const std::vector<StepRecord>& records) {
     stragglers_.add(rank, records);
     if (metrics_) metrics_->write_steps(rank, records);
+    if (tensorboard_ && rank == 0) tensorboard_->write(records);
   };
   events.straggler = [this](const Straggler& slow) {
     progress_.warn(describe(slow, hosts_.at(static_cast<std::size_t>(slow.rank))));
@@ -50,11 +56,13 @@ TrainingEvents RunReporter::events() {
 void RunReporter::failure(const Error& error) {
   progress_.finish();
   if (metrics_) metrics_->write_failure(error);
+  if (tensorboard_) tensorboard_->finish();
 }
 
 void RunReporter::end(const RunSummary& summary) {
   progress_.finish();
   if (metrics_) metrics_->write_end(summary);
+  if (tensorboard_) tensorboard_->finish();
 }
 
 }  // namespace eave

@@ -12,6 +12,7 @@
 #include "report/metrics.h"
 #include "report/progress.h"
 #include "report/stragglers.h"
+#include "report/tensorboard.h"
 
 namespace eave {
 
@@ -34,6 +35,8 @@ class RunReporter {
   Stragglers stragglers_;
   std::vector<std::string> hosts_;  // of every rank
   std::optional<MetricsWriter> metrics_;
+  const bool writes_tensorboard_;
+  std::optional<TensorBoard> tensorboard_;
 };
 
 }  // namespace eave

@@ -17,7 +17,7 @@ std::set<std::string> words_in(const std::string& text) {
 constexpr const char* kWatching =
     "batch-norm-statistics checkpoint config data-dir evaluate-every evaluation-batch log-every overwrite print-config "
     "progress "
-    "recompute-batches resume run-dir stop-after-bytes stop-after-time stop-at-accuracy trace ";
+    "recompute-batches resume run-dir stop-after-bytes stop-after-time stop-at-accuracy tensorboard trace ";
 constexpr const char* kPlace = "allow-unstable ranks shape-delay shape-rate slow-rank transport ";
 
 }  // namespace

@@ -125,6 +125,7 @@ void add_output(CommandLine& line) {
        {"log-every", OptionType::kInteger, "1", "steps per line of metrics.jsonl"},
        {"trace", OptionType::kFlag, "off",
         "trace.json in --run-dir: what each rank did and when, for ui.perfetto.dev or chrome://tracing"},
+       {"tensorboard", OptionType::kFlag, "off", "write event files for TensorBoard into --run-dir, too"},
        {"progress", OptionType::kText, "auto", "what is shown meanwhile", {"auto", "bar", "lines", "off"}},
        {"config", OptionType::kText, "", "file with lines such as 'tau = 10'"},
        {"print-config", OptionType::kFlag, "off", "print every value and where it came from, and stop"}});

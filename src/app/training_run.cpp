@@ -70,7 +70,7 @@ std::string describe_staleness(const RunSummary& summary) {
 }
 
 void check_outputs(const OptionValues& values) {
-  for (const std::string option : {"overwrite", "resume"}) {
+  for (const std::string option : {"overwrite", "resume", "tensorboard"}) {
     if (values.flag(option) && !values.has("run-dir")) {
       throw Error(ExitCode::kUsage, "--" + option + " has no effect without --run-dir");
     }

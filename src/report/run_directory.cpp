@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "eave/check.h"
+#include "report/event_file.h"
 #include "report/json.h"
 
 namespace eave {
@@ -36,6 +37,11 @@ std::vector<fs::path> files_of_run(const fs::path& path) {
   for (const fs::directory_entry& entry : fs::directory_iterator(path / "checkpoint", error)) {
     const std::string name = entry.path().filename();
     if (name.starts_with("step-") || name == "latest") files.push_back(entry.path());
+  }
+  // An overwritten run's curves are not to be mixed with those of its successor.
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with(kEventFile) && name.find(kEventFileOfEave) != std::string::npos) files.push_back(entry.path());
   }
   return files;
 }

@@ -1,0 +1,48 @@
+// Event files of TensorBoard, written without TensorFlow's library.
+//
+// A file is a sequence of records: length (8 bytes), masked CRC32C of those (4), the event (length bytes), masked
+// CRC32C of it (4); numbers little-endian; the mask is (c >> 15 | c << 17) + 0xa282ead8.
+// https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/lib/io/record_writer.h
+// An event is a protocol buffer, message Event of tensorflow/core/util/event.proto.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace eave {
+
+// How the name of an event file begins, and what is in the names of those written here.
+inline constexpr std::string_view kEventFile = "events.out.tfevents.", kEventFileOfEave = ".eave";
+
+std::uint32_t crc32c(std::string_view bytes);
+
+// The record that holds `event`.
+std::string event_record(std::string_view event);
+
+struct Scalar {
+  std::string tag;
+  double value = 0;  // written as float; one that is not finite too, as TensorBoard shows those
+};
+
+class EventFile {
+ public:
+  // Creates `directory`/events.out.tfevents.<time>.<host>.<process>.eave[.<number>], which is no other's: a run that is
+  // resumed has one more, and TensorBoard reads them in the order of their names. Throws Error(kCannotCreate).
+  explicit EventFile(const std::filesystem::path& directory);
+
+  // Appends one event and flushes. Throws Error(kInputOutput).
+  void write(std::int64_t step, const std::vector<Scalar>& scalars);
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  void append(const std::string& event);
+  std::filesystem::path path_;
+  std::ofstream file_;
+};
+
+}  // namespace eave
