@@ -6,7 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <thread>
 
 #include "test/program/program.h"
@@ -99,6 +102,36 @@ TEST(Watch, refuses_what_would_have_no_effect) {
   EXPECT_EQ(place.eave("watch run --plot off").code, 64);
   EXPECT_EQ(place.eave("watch run --interval 0s").code, 64);
   EXPECT_EQ(place.eave("watch run --once").code, 66);
+}
+
+// Looked at every 20 ms; steps take some 10 ms, and nothing but the clock makes the run write.
+TEST(Metrics, stand_in_the_file_within_a_second) {
+  using Clock = std::chrono::steady_clock;
+  const Place place;
+  std::jthread training([&] {
+    const Ended ended = place.eave(quick("--slow-rank 0:300x --epochs 12 --evaluate-every 0 --run-dir run"));
+    EXPECT_EQ(ended.code, 0) << ended.errors;
+  });
+  std::uintmax_t size = 0;
+  int growths = 0;
+  double longest = 0, all = 0;
+  Clock::time_point grown = Clock::now();
+  const Clock::time_point limit = Clock::now() + std::chrono::seconds(30);
+  while (Clock::now() < limit && !std::filesystem::exists(place.path() / "run/summary.json")) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::error_code error;
+    const std::uintmax_t now = std::filesystem::file_size(place.path() / "run/metrics.jsonl", error);
+    if (error || now == size) continue;
+    size = now;
+    const double gap = std::chrono::duration<double>(Clock::now() - grown).count();
+    grown = Clock::now();
+    if (++growths == 1) continue;  // the start
+    longest = std::max(longest, gap);
+    all += gap;
+  }
+  EXPECT_GT(all, 1.5) << "too short a run to tell";
+  EXPECT_GE(growths, 3);
+  EXPECT_LT(longest, 1.5) << "a second, on a machine with much to do";
 }
 
 }  // namespace
