@@ -27,7 +27,8 @@ constexpr std::array kCommands = {
     NamedCommand{"watch", "follows a run while it goes on", eave::watch_command},
     NamedCommand{"bench-comm", "times exchanges between ranks", eave::bench_comm_command},
     NamedCommand{"export", "writes a run's model for PyTorch or NumPy", eave::export_command},
-    NamedCommand{"doctor", "looks at ranks, hosts and network; says what is wrong and what to do", eave::doctor_command},
+    NamedCommand{"doctor", "looks at ranks, hosts and network; says what is wrong and what to do",
+                 eave::doctor_command},
 };
 
 std::string usage() {

@@ -7,8 +7,8 @@
 #include "app/launch.h"
 #include "app/report_runs.h"
 #include "base/option_checks.h"
-#include "report/run_list.h"
 #include "eave/check.h"
+#include "report/run_list.h"
 
 namespace eave {
 namespace {

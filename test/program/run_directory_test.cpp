@@ -44,7 +44,7 @@ const std::set<std::string> kSummary = {"communicator",   "test_accuracy",     "
                                         "bytes_per_rank", "waiting_share",     "model",     "data",
                                         "ranks",          "workers",           "steps",     "epochs",
                                         "samples",        "peak_memory_bytes", "exchanges", "staleness",
-                                        "evaluation"};
+                                        "times_of_ranks", "evaluation"};
 
 void expect_scores(const Json& evaluation) {
   for (const std::string& which : kScores) {
