@@ -59,7 +59,8 @@ Stragglers::Stragglers(int workers, bool exchange_together)
       waiting_at_the_end_(times_.size()) {}
 
 void Stragglers::add(int rank, const std::vector<StepRecord>& records) {
-  RankTimes& times = times_.at(static_cast<std::size_t>(rank));
+  if (rank >= workers_) return;
+  RankTimes& times = times_[static_cast<std::size_t>(rank)];
   for (const StepRecord& record : records) {
     times.computing += record.computing;
     times.loading += record.loading;

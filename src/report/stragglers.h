@@ -19,8 +19,8 @@ class Stragglers {
  public:
   Stragglers(int workers, bool exchange_together);
 
-  void add(int rank, const std::vector<StepRecord>& records);
-  void meet();  // an evaluation: all records up to it have been added
+  void add(int rank, const std::vector<StepRecord>& records);  // those of ranks that keep a center are left out
+  void meet();                                                 // an evaluation: all records up to it have been added
 
   std::vector<RankTimes> times() const;
   std::int64_t intervals() const { return intervals_; }  // that were compared

@@ -14,6 +14,7 @@ class Together : public testing::TestWithParam<std::string> {};
 // What each rank asks of the transport in 9 steps, as the trait says: sums among all and nothing else, the same on all.
 TEST_P(Together, is_what_the_trait_says) {
   on_ranks({"threads", 4}, [](Transport& transport) {
+    if (transport.size() < 4) return;  // mpirun has fewer: some methods have fewer groups, or none to sum with
     RecordingTransport recording(transport);
     Worker worker(recording, GetParam(), brisk(GetParam(), 4), {});
     worker.begin();
