@@ -59,7 +59,7 @@ TEST_P(Traces, hold_all_ranks_on_one_clock_and_the_overlap_that_their_spans_have
     for (int rank = 0; rank < 2; ++rank) {
       EXPECT_EQ(tracks[std::pair(rank, 5)].size(), 3u) << "evaluations";
       EXPECT_GE(tracks[std::pair(rank, 1)].size(), 36u) << "steps";
-      Track& sums = tracks_of(trace, true)[std::pair(rank, 2)];
+      const Track sums = tracks_of(trace, true)[std::pair(rank, 2)];
       EXPECT_GE(sums.size(), 6u);
       for (const int track : {1, 4}) behind += common(sums, tracks[std::pair(rank, track)]);
       waited += common(sums, tracks[std::pair(rank, 3)]);
