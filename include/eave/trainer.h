@@ -44,10 +44,11 @@ struct TrainingPlan {
   std::int64_t first_step = 0;            // above 0: go on from the checkpoint that was saved after so many steps
   std::string checkpoint_directory;       // "": no checkpoints; else one is saved after each evaluation
   std::int64_t evaluate_every_steps = 0;  // 0: only at the end
-  // The run ends with the first evaluation that finds one of these reached; 0: never.
+  // The run ends where one of these is reached; 0: never.
   double stop_at_accuracy = 0;        // of the consensus on the test set, 0-1
   double stop_after_seconds = 0;      // of training, on the rank that has taken most
   std::int64_t stop_after_bytes = 0;  // sent by the rank that has sent most
+  std::int64_t ask_every_steps = 1;   // after so many, ranks meet to see whether time or bytes are spent
   // A loss that is not finite ends the run on the rank that has it, at once, or else on all with the next evaluation,
   // by AgreedError and with nothing in flight: so that they can go on to something else.
   bool diverges_together = false;

@@ -88,10 +88,9 @@ struct Compression {
 //     loopback, threads, mpi…  go through pinned host memory in pieces, copies and messages at the same time. The bits
 //                              are those of host memory. Ranks may have devices of different kinds.
 //     mpi, mpi-flat            where MPI says at run time that it is CUDA-aware, every rank has a GPU, and sums are in
-//     rank
-//                              order: sums and
-//                              broadcasts by messages from GPU to GPU, added up there in rank order. On all ranks the
-//                              values lie in a device's memory then, or on all in the host's. `mpi-staged` never.
+//                              rank order: sums and broadcasts by messages from GPU to GPU, added up there in rank
+//                              order. On all ranks the values lie in a device's memory then, or on all in the host's.
+//                              `mpi-staged` never.
 //     nccl                     sums and broadcasts on the device, in its own queue. Everything in host memory and all
 //                              requests go by mpi.
 class Transport {

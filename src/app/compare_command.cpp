@@ -4,6 +4,7 @@
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/compare_grid.h"
+#include "app/compare_options.h"
 #include "app/compare_runs.h"
 #include "app/launch.h"
 #include "app/network_options.h"
@@ -20,7 +21,8 @@ CommandLine compare_line() {
       "usage: [mpirun -np P] eave compare [options] [options of train]\n\nTrains with each method, number of ranks, "
       "batch, learning rate and seed, one run after another, all else equal,\nand reports which is best. Options of "
       "train (eave train --help) are those of every run; what only some methods have\nstands behind theirs: "
-      "--communicators allreduce,easgd:tau=10:alpha=0.1. One rank by itself and allreduce belong to every comparison.");
+      "--communicators allreduce,easgd:tau=10:alpha=0.1. One rank by "
+      "itself (but with a budget of bytes, as it sends none) and allreduce belong to every comparison.");
   line.add_group("What is compared", compare_options());
   return line;
 }
@@ -66,12 +68,29 @@ void keep_part(Grid& grid, const OptionValues& own) {
   if (std::sscanf(own.text("part").c_str(), "%u/%u%c", &number, &of, &rest) != 2 || number < 1 || number > of) {
     refuse_option(own, "part", "expected a part and the number of parts, such as 2/10");
   }
+  if (number > grid.groups.size()) {
+    refuse_option(own, "part", "has no run: there are " + std::to_string(grid.groups.size()) + " groups of runs");
+  }
   std::vector<RunGroup> kept;
   for (std::size_t i = number - 1; i < grid.groups.size(); i += of) kept.push_back(grid.groups[i]);
   grid.groups = kept;
 }
 
+// Its report would replace what others have there.
+void refuse_foreign(const std::filesystem::path& path) {
+  std::error_code error;
+  bool has_something = false;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+    if (std::filesystem::exists(entry.path() / "metrics.jsonl", error)) return;
+    has_something = true;
+  }
+  if (!has_something) return;
+  throw Error(ExitCode::kCannotCreate,
+              "--output " + path.string() + ": holds files and no run; choose another directory");
+}
+
 void prepare_output(const std::filesystem::path& path) {
+  refuse_foreign(path);
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) throw Error(ExitCode::kCannotCreate, "--output " + path.string() + ": " + error.message());
@@ -96,7 +115,7 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
     grid = read_grid(own, comparison.of_train, job.size());
     keep_part(grid, own);
   });
-  CompareRuns runs(job, train_line, grid, environment, output, own.text("side-by-side") == "auto");
+  CompareRuns runs(job, train_line, grid, environment, output, own.text("budget"), own.text("side-by-side") == "auto");
   runs.check();
   if (own.flag("dry-run")) return runs.estimate();
   agree(job, [&] {

@@ -54,18 +54,4 @@ struct Grid {
   std::vector<std::string> words_of(const Cell& cell) const;
 };
 
-std::vector<OptionSpec> compare_options();
-
-// The words of compare's own options, and the others, which are train's.
-struct ComparedWords {
-  std::vector<std::string> own;
-  Settings of_train;
-};
-ComparedWords part_words(const std::vector<std::string>& words);
-
-// In a job of so many ranks. One rank by itself and `allreduce` belong to every comparison. Throws Error(kUsage).
-Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_job);
-// The largest number of --ranks; 0: not given.
-int most_ranks(const OptionValues& own);
-
 }  // namespace eave

@@ -7,8 +7,11 @@
 #include <optional>
 #include <sstream>
 
+#include "app/compare_options.h"
 #include "app/training_run.h"
 #include "base/host.h"
+#include "eave/communicator.h"
+#include "eave/optimizer.h"
 #include "report/config.h"
 #include "report/run_directory.h"
 #include "report/summary.h"
@@ -35,6 +38,15 @@ void require_same_run(const std::map<std::string, std::string>& saved, const std
                                               text(saved, name) + ", now it is " + text(mine, name) +
                                               "; choose another directory for this comparison");
   }
+}
+
+// What can be told of a run's options before it begins.
+void check_values(const OptionValues& values, int ranks) {
+  const auto kind = std::ranges::find(communicator_kinds(), values.text("communicator"), &CommunicatorKind::name);
+  count_workers(*kind, values, ranks);
+  Schedule(values, 1 << 20, 1 << 20, 1);
+  values.real("epochs");
+  values.real("evaluate-every");
 }
 
 std::string duration_text(double seconds) {
@@ -72,13 +84,15 @@ int blocks_side_by_side(const std::vector<std::string>& hosts, int ranks) {
 }
 
 CompareRuns::CompareRuns(Transport& job, const CommandLine& train_line, const Grid& grid,
-                         const char* const* environment, std::filesystem::path output, bool side_by_side)
+                         const char* const* environment, std::filesystem::path output, std::string budget,
+                         bool side_by_side)
     : job_(job),
       line_(train_line),
       grid_(grid),
       environment_(environment),
       output_(std::move(output)),
       hosts_(job.all_gather(host_name())),
+      budget_(std::move(budget)),
       side_by_side_(side_by_side) {}
 
 std::vector<std::string> CompareRuns::outputs_of(const Cell& cell) const {
@@ -102,7 +116,15 @@ OptionValues CompareRuns::parse(const Cell& cell, const std::vector<std::string>
 
 void CompareRuns::check() {
   agree(job_, [&] {
-    for (const Cell& cell : grid_.first_cells()) parse(cell, outputs_of(cell));
+    for (const Cell& cell : grid_.first_cells()) {
+      const OptionValues values = parse(cell, outputs_of(cell));
+      try {
+        check_values(values, grid_.groups[cell.group].ranks);
+        require_budget_alone(budget_, values);
+      } catch (const Error& error) {
+        throw Error(error.code(), cell.label + ": " + error.what());
+      }
+    }
   });
 }
 
@@ -113,9 +135,15 @@ std::string CompareRuns::from_first(const std::string& text) {
 bool CompareRuns::was_run(const Cell& cell) const {
   const std::filesystem::path directory = output_ / cell.name;
   const RunState state = state_of_run(directory);
-  if (state != RunState::kFinished && state != RunState::kFailed) return false;
-  require_same_run(read_config(directory / "config.json"), line_.config_in_force(parse(cell, outputs_of(cell))),
-                   directory.string());
+  if (state != RunState::kFinished && state != RunState::kDiverged) return false;
+  std::map<std::string, std::string> config;
+  try {
+    config = read_config(directory / "config.json");
+  } catch (const Error& error) {
+    std::fprintf(stderr, "eave: warning: %s; the run is made anew\n", error.what());
+    return false;
+  }
+  require_same_run(config, line_.config_in_force(parse(cell, outputs_of(cell))), directory.string());
   return true;
 }
 

@@ -32,7 +32,7 @@ class CompareRuns {
  public:
   // `job`: what a transport gave to its body. Each rank's copy of all else is the same.
   CompareRuns(Transport& job, const CommandLine& train_line, const Grid& grid, const char* const* environment,
-              std::filesystem::path output, bool side_by_side);
+              std::filesystem::path output, std::string budget, bool side_by_side);
 
   // Checks the options of every run. Throws AgreedError.
   void check();
@@ -62,6 +62,7 @@ class CompareRuns {
   const char* const* environment_;
   const std::filesystem::path output_;
   const std::vector<std::string> hosts_;
+  const std::string budget_;  // "": none is given
   const bool side_by_side_;
   std::set<std::string> warned_;
   std::size_t told_ = 0, of_all_ = 0;

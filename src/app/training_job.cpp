@@ -155,19 +155,18 @@ void TrainingJob::plan_stop() {
   }
   if (values_.has("stop-after-time")) plan_.stop_after_seconds = values_.seconds("stop-after-time");
   if (values_.has("stop-after-bytes")) plan_.stop_after_bytes = values_.bytes("stop-after-bytes");
-  for (const char* option : {"stop-at-accuracy", "stop-after-time", "stop-after-bytes"}) {
-    if (values_.has(option)) refuse_useless_stop(option);
-  }
+  plan_.ask_every_steps = std::max<std::int64_t>(1, sampler_->steps_per_epoch() / 20);
+  if (values_.has("stop-at-accuracy")) refuse_useless_stop();
 }
 
 // Evaluations stop a run, and the last one alone would stop nothing.
-void TrainingJob::refuse_useless_stop(const std::string& option) const {
+void TrainingJob::refuse_useless_stop() const {
   if (plan_.evaluate_every_steps <= 0 || plan_.evaluate_every_steps >= plan_.steps) {
-    throw Error(ExitCode::kUsage, "--" + option + " has no effect with --evaluate-every " +
+    throw Error(ExitCode::kUsage, "--stop-at-accuracy has no effect with --evaluate-every " +
                                       values_.text("evaluate-every") +
                                       ": no evaluation comes before the end; evaluate more often");
   }
-  if (option == "stop-at-accuracy" && values_.text("communicator") == "none" && values_.flag("average-at-end")) {
+  if (values_.text("communicator") == "none" && values_.flag("average-at-end")) {
     throw Error(ExitCode::kUsage,
                 "--stop-at-accuracy contradicts --average-at-end: until the end the mean is not evaluated");
   }

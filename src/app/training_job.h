@@ -48,7 +48,7 @@ class TrainingJob {
   void build_model();
   void plan_steps();
   void plan_stop();
-  void refuse_useless_stop(const std::string& option) const;
+  void refuse_useless_stop() const;
   void plan_statistics();
   void plan_resumption();
   void build_optimizer();

@@ -17,8 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kRunFiles = {"config.json",       "metrics.jsonl",   "summary.json",
-                                  "model.safetensors", "exchanges.order", "trace.json"};
+constexpr std::array kRunFiles = {"config.json", "summary.json", "model.safetensors", "exchanges.order", "trace.json"};
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
   throw Error(ExitCode::kCannotCreate, "--run-dir " + path.string() + ": " + why);
@@ -43,6 +42,7 @@ std::vector<fs::path> files_of_run(const fs::path& path) {
     const std::string name = entry.path().filename();
     if (name.starts_with(kEventFile) && name.find(kEventFileOfEave) != std::string::npos) files.push_back(entry.path());
   }
+  files.push_back(path / "metrics.jsonl");  // last: by it a run is known, also one that is half removed
   return files;
 }
 
@@ -115,7 +115,9 @@ RunState state_of_run(const fs::path& path) {
   if (!fs::exists(path / "metrics.jsonl", error)) return RunState::kNone;
   const Json line = Json::parse(last_line(path / "metrics.jsonl"), nullptr, false);
   const bool has_failed = line.is_object() && line.contains("type") && line["type"] == "failure";
-  return has_failed ? RunState::kFailed : RunState::kBegun;
+  const bool has_diverged =
+      has_failed && line.contains("code") && line["code"] == static_cast<int>(ExitCode::kDiverged);
+  return has_diverged ? RunState::kDiverged : RunState::kBegun;
 }
 
 }  // namespace eave

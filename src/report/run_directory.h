@@ -17,8 +17,9 @@ void prepare_run_directory(const std::filesystem::path& path, bool overwrite);
 // Throws Error: kInputMissing (no metrics.jsonl), kInputOutput.
 void reopen_run_directory(const std::filesystem::path& path, std::int64_t step);
 
-// Finished: its summary is there. Failed: its last line tells of a failure. Begun: neither, as after a kill.
-enum class RunState { kNone, kBegun, kFinished, kFailed };
+// Finished: its summary is there. Diverged: its last line tells so. Begun: neither, as after a kill, or after a failure
+// that need not come again.
+enum class RunState { kNone, kBegun, kFinished, kDiverged };
 RunState state_of_run(const std::filesystem::path& path);
 
 }  // namespace eave

@@ -99,7 +99,7 @@ std::string budget_of(const Variants& cell, const std::vector<RunRecord>& runs) 
     const double epochs = runs[first.finished.front()].summary->epochs;
     return "after " + counted(std::round(100 * epochs) / 100, "epoch");
   }
-  // A run ends with the first evaluation after its budget, somewhat later.
+  // Runs look 20 times an epoch whether it is spent, so they end somewhat later.
   if (const std::string time = shared_setting(cell, "stop-after-time"); !time.empty()) return "after " + time;
   if (const std::string bytes = shared_setting(cell, "stop-after-bytes"); !bytes.empty()) {
     return "after " + bytes + " sent by a rank";

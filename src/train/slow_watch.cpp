@@ -1,6 +1,9 @@
 #include "train/slow_watch.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 namespace eave {
@@ -21,15 +24,16 @@ void SlowWatch::add(std::int64_t index, double computing, bool whole) {
     sum_ += computing;
     ++whole_steps_;
   }
-  if (!parts_.traits.exchanges_together) return;
+  if (!is_live()) return;
   receive();
-  if (steps_ == every_) send();
+  if (steps_ < every_) return;
+  is_weighed_ ? send() : weigh();
 }
 
 void SlowWatch::meet() {
   if (!is_watching()) return;
   receive();
-  if (parts_.traits.exchanges_together) return;
+  if (is_live()) return;
   const std::int64_t steps = steps_;
   std::vector<float> values = row(take_window());
   parts_.transport.all_reduce_sum(values).wait();
@@ -53,6 +57,29 @@ std::vector<float> SlowWatch::row(const ComputingTimes& mine) const {
   values[place] = static_cast<float>(mine.shortest);
   values[place + 1] = static_cast<float>(mine.mean);
   return values;
+}
+
+// What a sum takes, as the mean over ranks of each one's shortest time, and what a step of the slowest does: the same
+// numbers on all ranks.
+void SlowWatch::weigh() {
+  constexpr double kShare = 0.005;
+  constexpr int kRounds = 3;
+  is_weighed_ = true;
+  std::vector<float> window = row(take_window());
+  parts_.transport.all_reduce_sum(window).wait();
+  float shortest = std::numeric_limits<float>::max();
+  for (int round = 0; round < kRounds; ++round) {
+    float nothing = 0;
+    const auto start = std::chrono::steady_clock::now();
+    parts_.transport.all_reduce_sum(Slice(&nothing, 1)).wait();
+    shortest = std::min(shortest, std::chrono::duration<float>(std::chrono::steady_clock::now() - start).count());
+  }
+  parts_.transport.all_reduce_sum(Slice(&shortest, 1)).wait();
+  const double seconds = shortest / static_cast<float>(parts_.transport.size());
+  judge(window, every_);
+  const double step = *std::ranges::max_element(window);
+  const double least = step > 0 ? seconds / (kShare * step) : 0;
+  every_ *= std::max<std::int64_t>(1, std::llround(std::ceil(std::min(least, 1e9) / static_cast<double>(every_))));
 }
 
 void SlowWatch::send() {

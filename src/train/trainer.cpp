@@ -1,6 +1,5 @@
 #include "eave/trainer.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "base/number_text.h"
+#include "train/budget.h"
 #include "train/checkpoint.h"
 #include "train/slow_watch.h"
 #include "train/step_log.h"
@@ -61,17 +61,22 @@ class Loop {
     samples_ = log_.progress().samples;
     for (std::int64_t index = plan_.first_step; index < plan_.steps; ++index) {
       run_step(index);
-      if (!ends_part(index)) continue;
+      if (!meets_after(index)) continue;
+      const bool is_last = index + 1 == plan_.steps;
       settle(0);
-      if (plan_.diverges_together) end_if_diverged();
+      if (ends_part(index)) end_if_diverged();
       meet(index);
-      if (index + 1 == plan_.steps) finish();
+      if (is_last) finish();
       log_.record();
+      const bool is_spent = !is_last && asks_for_budget(index) && is_budget_spent();
+      if (is_spent) end_if_diverged(), finish();
+      if (!ends_part(index) && !is_spent) continue;
       log_.outside_of_training([&] {
         const auto span = trace_.span(SpanKind::kEvaluation, index);
         evaluate_and_tell();
       });
-      if (index + 1 == plan_.steps || !should_stop()) continue;
+      if (is_last || is_spent) break;
+      if (!is_accurate_enough()) continue;
       log_.outside_of_training([this] { finish(); });
       break;
     }
@@ -94,6 +99,7 @@ class Loop {
   }
 
   void end_if_diverged() {
+    if (!plan_.diverges_together) return;
     try {
       agree(parts_.transport, [this] {
         if (!divergence_.empty()) throw Error(ExitCode::kDiverged, divergence_);
@@ -105,18 +111,20 @@ class Loop {
   }
 
   // The same on all ranks, as the accuracy is.
-  bool should_stop() {
-    if (plan_.stop_at_accuracy > 0 && evaluation_.center.accuracy >= plan_.stop_at_accuracy) return true;
-    if (plan_.stop_after_seconds == 0 && plan_.stop_after_bytes == 0) return false;
-    const auto ranks = static_cast<std::size_t>(parts_.transport.size());
-    std::vector<double> table(2 * ranks);
-    table[static_cast<std::size_t>(parts_.transport.rank())] = log_.progress().seconds;
-    table[ranks + static_cast<std::size_t>(parts_.transport.rank())] = static_cast<double>(log_.progress().bytes);
-    table = sum_over_ranks(parts_.transport, table);
-    const auto middle = table.begin() + static_cast<std::ptrdiff_t>(ranks);
-    return (plan_.stop_after_seconds > 0 && *std::max_element(table.begin(), middle) >= plan_.stop_after_seconds) ||
-           (plan_.stop_after_bytes > 0 &&
-            *std::max_element(middle, table.end()) >= static_cast<double>(plan_.stop_after_bytes));
+  bool is_accurate_enough() const {
+    return plan_.stop_at_accuracy > 0 && evaluation_.center.accuracy >= plan_.stop_at_accuracy;
+  }
+
+  bool is_budget_spent() {
+    bool is_spent = false;
+    log_.outside_of_training([&] { is_spent = eave::is_budget_spent(parts_.transport, plan_, log_.progress()); });
+    return is_spent;
+  }
+
+  // All ranks come together there.
+  bool meets_after(std::int64_t index) const { return ends_part(index) || asks_for_budget(index); }
+  bool asks_for_budget(std::int64_t index) const {
+    return (plan_.stop_after_seconds > 0 || plan_.stop_after_bytes > 0) && (index + 1) % plan_.ask_every_steps == 0;
   }
 
   // An evaluation follows the step.
@@ -175,7 +183,7 @@ class Loop {
 
   void account(const Step& step, const Score& score) {
     log_.add(step, score);
-    if ((step.index + 1) % plan_.log_every_steps == 0 && !ends_part(step.index)) log_.record();
+    if ((step.index + 1) % plan_.log_every_steps == 0 && !meets_after(step.index)) log_.record();
   }
 
   // From the samples alone: a run that is resumed here sees the drop too.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "app/compare_options.h"
 #include "app/compare_runs.h"
 #include "eave/check.h"
 
@@ -91,22 +92,26 @@ TEST(Grid, tells_runs_of_the_same_seed_the_same_but_for_the_method) {
 }
 
 TEST(Grid, refuses_what_makes_no_comparison) {
-  const std::vector<std::vector<std::string>> wrong = {{"--ranks", "2,4"},
-                                                       {"--ranks", "0"},
-                                                       {"--ranks", "2,2"},
-                                                       {"--communicators", "easgd:tau"},
-                                                       {"--communicators", "easgd,,none"},
-                                                       {"--communicators", "easgd:seed=2"},
-                                                       {"--communicators", "easgd,easgd"},
-                                                       {"--seed", "3"},
-                                                       {"--run-dir", "x"},
-                                                       {"--seeds", "0"},
-                                                       {"--budget", "hours=3"},
-                                                       {"--budget", "epochs="},
-                                                       {"--budget", "epochs=3", "--epochs", "2"},
-                                                       {"--budget", "time=3s", "--lr-schedule", "cosine"},
-                                                       {"--budget", "bytes=1GB", "--communicators", "none"},
-                                                       {"stray"}};
+  const std::vector<std::vector<std::string>> wrong = {
+      {"--ranks", "2,4"},
+      {"--ranks", "0"},
+      {"--ranks", "2,2"},
+      {"--communicators", "easgd:tau"},
+      {"--communicators", "easgd,,none"},
+      {"--communicators", "easgd:seed=2"},
+      {"--communicators", "easgd,easgd"},
+      {"--seed", "3"},
+      {"--run-dir", "x"},
+      {"--seeds", "0"},
+      {"--budget", "hours=3"},
+      {"--budget", "epochs="},
+      {"--budget", "epochs=3", "--epochs", "2"},
+      {"--lr", "0.1,0.10"},
+      {"--lr", "0.1,x"},
+      {"--lr", "1e-3,1e+3"},
+      {"--communicators", "easgd:tau=2:lr=0.1,easgd:tau=2", "--lr", "0.1,0.2"},
+      {"--budget", "bytes=1GB", "--communicators", "none"},
+      {"stray"}};
   for (const auto& words : wrong) EXPECT_THROW(grid_of(words, 2), Error) << words.front() << " " << words.back();
 }
 

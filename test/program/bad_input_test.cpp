@@ -50,8 +50,6 @@ TEST(BadInput, of_where_to_stop_is_refused_with_64) {
   expect_refused(
       place, {{quick("--stop-at-accuracy 90"), 64, {"--stop-at-accuracy 90", "at most 1", "0.9"}},
               {quick("--stop-at-accuracy 0.9 --evaluate-every 0"), 64, {"--stop-at-accuracy", "--evaluate-every 0"}},
-              {quick("--stop-after-time 1s --evaluate-every 0"), 64, {"--stop-after-time", "--evaluate-every 0"}},
-              {quick("--stop-after-bytes 1MB --evaluate-every 0"), 64, {"--stop-after-bytes", "--evaluate-every 0"}},
               {quick("--checkpoint off"), 64, {"--checkpoint", "--run-dir"}},
               {quick("--validation-share 1"), 64, {"--validation-share 1", "0.1"}},
               {quick("--stop-at-accuracy 0.9 --communicator none --average-at-end --evaluate-every 0.5"),

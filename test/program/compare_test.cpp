@@ -111,6 +111,54 @@ TEST(Compare, goes_on_where_it_was_interrupted) {
   EXPECT_TRUE(other.says("another directory")) << other.errors;
 }
 
+// One that diverged would diverge again; any other failure need not come again.
+TEST(Compare, makes_a_run_anew_that_failed_for_want_of_something_or_is_damaged) {
+  const Place place;
+  const std::string words = grid("--ranks 2 --seeds 1 --transport threads");
+  ASSERT_EQ(place.eave(words).code, 0);
+  const std::string run = "all/allreduce-p2-b8-seed1/";
+  for (const bool has_failed : {true, false}) {
+    if (has_failed) {
+      fs::remove(place.path() / run / "summary.json");
+      place.write(run + "metrics.jsonl", place.read(run + "metrics.jsonl") +
+                                             "{\"type\":\"failure\",\"code\":71,\"message\":\"out of memory\"}\n");
+    } else {
+      place.write(run + "config.json", "{");
+    }
+    const Ended again = place.eave(words);
+    ASSERT_EQ(again.code, 0) << again.errors;
+    EXPECT_NE(again.output.find("2 of 3 runs were done before"), std::string::npos) << again.output;
+    EXPECT_TRUE(fs::exists(place.path() / run / "summary.json"));
+  }
+}
+
+TEST(Compare, refuses_a_directory_of_others) {
+  const Place place;
+  fs::create_directory(place.path() / "all");
+  place.write("all/report.html", "somebody's");
+  const Ended ended = place.eave(grid("--ranks 2 --seeds 1 --transport threads"));
+  EXPECT_EQ(ended.code, 73) << ended.errors;
+  EXPECT_EQ(place.read("all/report.html"), "somebody's");
+}
+
+TEST(Compare, gives_every_run_the_budget_and_nothing_else) {
+  const Place place;
+  for (const std::string budget : {"time=50ms", "bytes=100kB", "samples=200"}) {
+    const std::string of_budget = "compare --communicators easgd:tau=2 --ranks 2 --seeds 1 --batch 8 --output " +
+                                  budget.substr(0, budget.find('=')) + " --budget " + budget +
+                                  " --transport threads --data synthetic --synthetic-samples 97 "
+                                  "--synthetic-test-samples 23 --synthetic-size 8 --model \"flatten; dense classes\" ";
+    const Ended dry = place.eave(of_budget + "--dry-run");
+    EXPECT_EQ(dry.code, 0) << budget << dry.errors;
+    const Ended ended = place.eave(of_budget);
+    EXPECT_EQ(ended.code, 0) << budget << ended.errors;
+    place.write("train.ini", "max-steps = 3\n");
+    const Ended contradicted = place.eave(of_budget + "--config train.ini");
+    EXPECT_EQ(contradicted.code, 64) << contradicted.errors;
+    EXPECT_TRUE(contradicted.says("max-steps")) << contradicted.errors;
+  }
+}
+
 TEST(Compare, in_parts_makes_the_same_runs) {
   const Place place;
   for (const char* part : {"1/2", "2/2"})
@@ -134,6 +182,8 @@ TEST(Compare, refuses_wrong_options_before_the_first_run) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"--tau 10 --transport threads", "--communicators easgd:tau=10"},
       {"--ranks 8", "mpirun -np 8"},
+      {"--lr 0.05,1e9 --transport threads", "--lr"},
+      {"--communicators easgd-async:center-ranks=2 --ranks 2 --transport threads", "center-ranks"},
       {"--modle lenet --transport threads", "did you mean --model"},
       {"--communicators easgt --transport threads", "easgt"}};
   for (const auto& [words, text] : cases) {

@@ -56,17 +56,41 @@ INSTANTIATE_TEST_SUITE_P(With, Stop,
                          testing::Values("allreduce", "local-sgd", "slowmo", "easgd", "easgd-tree", "gossip", "none"),
                          in_identifiers);
 
-TEST(StopAfterBytes, comes_with_the_first_evaluation_past_them) {
+TEST(StopAfterBytes, comes_where_ranks_next_ask_past_them) {
   on_ranks({"threads", 3}, [](Transport& transport) {
     TrainingSetting setting = evaluated_often("allreduce");
     Training whole(transport, setting);
     const std::int64_t bytes = whole.run().progress.bytes;
     setting.plan.stop_after_bytes = bytes / 2;  // 18 of 36 steps, but for what begins a run
+    setting.plan.evaluate_every_steps = 0;
+    setting.plan.ask_every_steps = 2;
     Training stopped(transport, setting);
     const TrainingProgress progress = stopped.run().progress;
     EXPECT_GE(progress.bytes, bytes / 2);
-    EXPECT_GE(progress.steps, 15);
+    EXPECT_GE(progress.steps, 16);
     EXPECT_LE(progress.steps, 18);
+    ASSERT_EQ(stopped.evaluations.size(), 1u) << "at the end";
+    EXPECT_EQ(stopped.evaluations[0].step, progress.steps);
+    std::int64_t told = 0;
+    for (const StepRecord& record : stopped.steps) EXPECT_EQ(record.step, ++told) << "each step once";
+  });
+}
+
+// As at the end of a run's steps: what is evaluated is what is saved.
+TEST(StopAfterBytes, evaluates_what_a_method_makes_at_its_end) {
+  on_ranks({"threads", 3}, [](Transport& transport) {
+    TrainingSetting setting = evaluated_often("none");
+    setting.averaging = {{"average-at-end", "on"}};
+    setting.plan.stop_after_seconds = 1e-9;
+    setting.plan.ask_every_steps = 5;
+    Training stopped(transport, setting);
+    EXPECT_EQ(stopped.run().progress.steps, 5);
+    setting.plan.stop_after_seconds = 0;
+    setting.plan.steps = 5;
+    Training brief(transport, setting);
+    brief.run();
+    EXPECT_EQ(stopped.evaluations.back().center.loss, brief.evaluations.back().center.loss);
+    EXPECT_EQ(stopped.center(), brief.center());
   });
 }
 
