@@ -12,6 +12,7 @@
 #include "app/train_options.h"
 #include "base/option_checks.h"
 #include "eave/check.h"
+#include "report/config.h"
 
 namespace eave {
 namespace {
@@ -76,9 +77,12 @@ void keep_part(Grid& grid, const OptionValues& own) {
   grid.groups = kept;
 }
 
+constexpr const char* kSettingsFile = "comparison.json";  // those that all runs in a directory have in common
+
 // Its report would replace what others have there.
 void refuse_foreign(const std::filesystem::path& path) {
   std::error_code error;
+  if (std::filesystem::exists(path / kSettingsFile, error)) return;
   bool has_something = false;
   for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
     if (std::filesystem::exists(entry.path() / "metrics.jsonl", error)) return;
@@ -89,11 +93,16 @@ void refuse_foreign(const std::filesystem::path& path) {
               "--output " + path.string() + ": holds files and no run; choose another directory");
 }
 
-void prepare_output(const std::filesystem::path& path) {
+// Methods, ranks, batches, rates and seeds may be added to a comparison; what its runs have in common stays.
+void prepare_output(const std::filesystem::path& path, const Settings& common) {
   refuse_foreign(path);
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) throw Error(ExitCode::kCannotCreate, "--output " + path.string() + ": " + error.message());
+  const std::filesystem::path file = path / kSettingsFile;
+  const std::map<std::string, std::string> mine(common.begin(), common.end());
+  if (std::filesystem::exists(file, error)) require_same_comparison(read_config(file), mine, path.string());
+  write_config(file, mine);
 }
 
 void tell_results(const OptionValues& own, const std::filesystem::path& output) {
@@ -119,7 +128,7 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
   runs.check();
   if (own.flag("dry-run")) return runs.estimate();
   agree(job, [&] {
-    if (job.rank() == 0) prepare_output(output);
+    if (job.rank() == 0) prepare_output(output, grid.settings);
   });
   runs.run(grid.first_cells(), grid.count());
   runs.run(grid.further_cells(runs.choose_rates()), grid.count());

@@ -10,12 +10,12 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kLeastSteps = 20, kMostSteps = 200;
+constexpr std::int64_t kLeastSteps = 20, kMostSteps = 256;
 
-// Two exchanges of a periodic method, where that is not too long.
+// Four exchanges of a periodic method, where that is not too long, and a step for the last of them to begin.
 std::int64_t trial_steps(const OptionValues& values) {
   const std::int64_t period = values.entries().contains("tau") && values.has("tau") ? values.integer("tau", 1) : 1;
-  return std::clamp(2 * period, kLeastSteps, kMostSteps);
+  return std::clamp(4 * period, kLeastSteps, kMostSteps) + 1;
 }
 
 // Of one run.

@@ -169,7 +169,8 @@ std::vector<OptionSpec> compare_options() {
           {"ranks", OptionType::kText, "", "numbers of ranks, such as 1,2,4,8; else all of the job"},
           {"batch", OptionType::kText, "32", "batches, such as 32,128"},
           {"lr", OptionType::kText, "",
-           "learning rates, such as 0.01,0.03,0.1: each method is tuned alike, by the validation set"},
+           "learning rates, such as 0.01,0.03,0.1: each method is tuned alike, by a tenth of the training set that is "
+           "held out"},
           {"seeds", OptionType::kInteger, "3", "runs of each method, at its best learning rate"},
           {"budget", OptionType::kText, "", "of each run: epochs=5, samples=300000, time=60s or bytes=10GB"},
           {"output", OptionType::kText, "runs/compare",
@@ -224,7 +225,13 @@ Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_j
   if (own.has("lr")) refuse_same_rates(own);
   std::vector<std::string> rates = own.has("lr") ? list_of(own, "lr") : std::vector<std::string>{""};
   const bool is_by_bytes = own.has("budget") && own.text("budget").starts_with("bytes");
-  for (const int ranks : ranks_in(own, ranks_of_job)) {
+  const std::vector<int> counts = ranks_in(own, ranks_of_job);
+  if (own.given("communicators") && counts.back() == 1) {
+    refuse_option(own, "communicators",
+                  "has no effect with one rank, which has nobody to exchange with; start it with "
+                  "mpirun -np 2, or with --transport threads --ranks 2");
+  }
+  for (const int ranks : counts) {
     if (ranks == 1 && is_by_bytes) continue;  // it sends none
     for (const std::string& batch : list_of(own, "batch")) {
       if (ranks == 1) {

@@ -22,24 +22,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Where it lies and how it is watched may differ.
-void require_same_run(const std::map<std::string, std::string>& saved, const std::map<std::string, std::string>& mine,
-                      const std::string& place) {
-  std::map<std::string, std::string> names = saved;
-  names.insert(mine.begin(), mine.end());
-  const auto text = [](const auto& config, const std::string& name) {
-    const auto found = config.find(name);
-    return found == config.end() ? std::string("not set") : found->second;
-  };
-  for (const auto& [name, unused] : names) {
-    if (name == "run-dir" || name == "progress" || name == "config" || name == "data-dir") continue;
-    if (text(saved, name) == text(mine, name)) continue;
-    throw Error(ExitCode::kConfiguration, "--output: the run in " + place + " was made with --" + name + " " +
-                                              text(saved, name) + ", now it is " + text(mine, name) +
-                                              "; choose another directory for this comparison");
-  }
-}
-
 // What can be told of a run's options before it begins.
 void check_values(const OptionValues& values, int ranks) {
   const auto kind = std::ranges::find(communicator_kinds(), values.text("communicator"), &CommunicatorKind::name);
@@ -55,6 +37,24 @@ std::string duration_text(double seconds) {
 }
 
 }  // namespace
+
+void require_same_comparison(const std::map<std::string, std::string>& saved,
+                             const std::map<std::string, std::string>& mine, const std::string& place) {
+  std::map<std::string, std::string> names = saved;
+  names.insert(mine.begin(), mine.end());
+  const auto text = [](const auto& config, const std::string& name) {
+    const auto found = config.find(name);
+    return found == config.end() ? std::string("not set") : found->second;
+  };
+  for (const auto& [name, unused] : names) {
+    if (name == "run-dir" || name == "progress" || name == "config" || name == "data-dir") continue;
+    if (text(saved, name) == text(mine, name)) continue;
+    throw Error(ExitCode::kConfiguration, "--output: what is in " + place + " was made with --" + name + " " +
+                                              text(saved, name) + ", now it is " + text(mine, name) +
+                                              (name == "validation-share" ? " (several rates need one)" : "") +
+                                              "; choose another directory for this comparison");
+  }
+}
 
 int blocks_side_by_side(const std::vector<std::string>& hosts, int ranks) {
   const auto size = static_cast<std::ptrdiff_t>(ranks);
@@ -143,7 +143,7 @@ bool CompareRuns::was_run(const Cell& cell) const {
     std::fprintf(stderr, "eave: warning: %s; the run is made anew\n", error.what());
     return false;
   }
-  require_same_run(config, line_.config_in_force(parse(cell, outputs_of(cell))), directory.string());
+  require_same_comparison(config, line_.config_in_force(parse(cell, outputs_of(cell))), directory.string());
   return true;
 }
 

@@ -20,6 +20,11 @@ namespace eave {
 // ranks with as many on each host. At least one.
 int blocks_side_by_side(const std::vector<std::string>& hosts, int ranks);
 
+// Throws Error(kConfiguration) naming the first setting that differs from that of what lies in `place`. Where it lies
+// and how it is watched may differ.
+void require_same_comparison(const std::map<std::string, std::string>& saved,
+                             const std::map<std::string, std::string>& mine, const std::string& place);
+
 // How a run ended.
 struct CellOutcome {
   bool has_failed = false;  // it diverged

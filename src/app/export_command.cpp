@@ -30,11 +30,6 @@ CommandLine export_line() {
   return line;
 }
 
-fs::path find_model(const std::string& name) {
-  std::error_code error;
-  return fs::is_directory(name, error) ? fs::path(name) / "model.safetensors" : fs::path(name);
-}
-
 // A model text in a file is as little to be trusted as the rest of it.
 Graph graph_of(const SafetensorsFile& file, const ModelDescription& model) {
   try {
@@ -73,6 +68,7 @@ void export_model(const std::string& from, const OptionValues& values) {
   } else {
     write_model(target, model, layout, arenas.parameters, arenas.statistics);
   }
+  std::printf("wrote %s, %zu arrays, layout %s\n", target.c_str(), file.arrays.size(), values.text("layout").c_str());
 }
 
 }  // namespace
@@ -89,7 +85,7 @@ int export_command(const std::vector<std::string>& words, const char* const*) {
     const char* const no_environment[] = {nullptr};  // EAVE_* are settings of a training
     values = line.parse({words.begin() + 1, words.end()}, no_environment);
     if (values.has("npy") == values.has("safetensors"))
-      throw Error(ExitCode::kUsage, "expected one of --npy DIR and --safetensors FILE");
+      throw Error(ExitCode::kUsage, "expected --npy DIR or --safetensors FILE, and not both");
   } catch (const Error&) {
     return refuse_to_run(std::current_exception());
   }

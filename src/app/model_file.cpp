@@ -121,4 +121,9 @@ ModelArenas read_model(const SafetensorsFile& file, const Graph& graph) {
   return arenas;
 }
 
+std::filesystem::path find_model(const std::filesystem::path& place) {
+  std::error_code error;
+  return std::filesystem::is_directory(place, error) ? place / "model.safetensors" : place;
+}
+
 }  // namespace eave

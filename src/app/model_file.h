@@ -33,6 +33,9 @@ ModelArrays model_arrays(const Graph& graph, TensorLayout layout, ConstSlice par
 void write_model(const std::filesystem::path& path, const ModelDescription& model, TensorLayout layout,
                  ConstSlice parameters, ConstSlice statistics);
 
+// The model of a run directory; else what is named is the file.
+std::filesystem::path find_model(const std::filesystem::path& place);
+
 // Throws Error(kBadData): the file does not say which model it is, or says it wrongly.
 ModelDescription description_in(const SafetensorsFile& file);
 

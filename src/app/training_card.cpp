@@ -115,8 +115,10 @@ std::string TrainingJob::describe_stop(const RunSummary& summary) const {
            std::to_string(summary.steps) + " steps\n";
   }
   if (summary.steps < plan_.steps) {
-    return "stopped after " + std::to_string(summary.steps) + " of " + std::to_string(plan_.steps) +
-           " steps, as --stop-after-time or --stop-after-bytes asks\n";
+    const bool is_late = plan_.stop_after_seconds > 0 && summary.seconds >= plan_.stop_after_seconds;
+    const std::string why = is_late ? "stop-after-time" : "stop-after-bytes";
+    return "stopped by --" + why + " " + values_.text(why) + ", after " + std::to_string(summary.steps) + " of " +
+           std::to_string(plan_.steps) + " steps\n";
   }
   if (plan_.stop_at_accuracy == 0) return "";
   return "the test accuracy of " + number_text(100 * plan_.stop_at_accuracy) + " % was not reached, in " +

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "app/machine.h"
+#include "app/model_file.h"
 #include "app/run_settings.h"
 #include "app/train_options.h"
 #include "base/host.h"
@@ -155,6 +156,12 @@ void TrainingJob::plan_stop() {
   }
   if (values_.has("stop-after-time")) plan_.stop_after_seconds = values_.seconds("stop-after-time");
   if (values_.has("stop-after-bytes")) plan_.stop_after_bytes = values_.bytes("stop-after-bytes");
+  if (values_.has("stop-after-time") && !(plan_.stop_after_seconds > 0))
+    throw Error(ExitCode::kUsage,
+                "--stop-after-time " + values_.text("stop-after-time") + ": expected more than 0, such as 60s");
+  if (values_.has("stop-after-bytes") && plan_.stop_after_bytes <= 0)
+    throw Error(ExitCode::kUsage,
+                "--stop-after-bytes " + values_.text("stop-after-bytes") + ": expected more than 0, such as 10GB");
   plan_.ask_every_steps = std::max<std::int64_t>(1, sampler_->steps_per_epoch() / 20);
   if (values_.has("stop-at-accuracy")) refuse_useless_stop();
 }
@@ -221,7 +228,7 @@ void TrainingJob::build_optimizer() {
 void TrainingJob::read_initial_parameters() {
   if (!values_.has("initial-parameters") || values_.flag("resume") || transport_.rank() != 0) return;
   const ModelDescription model = model_description();
-  const ModelArenas first = read_model(read_safetensors(values_.text("initial-parameters")),
+  const ModelArenas first = read_model(read_safetensors(find_model(values_.text("initial-parameters"))),
                                        build_graph(model.specification, model.image, model.classes));
   replica_->device.write(replica_->parameters.slice(), first.parameters);
   replica_->device.write(replica_->statistics.slice(), first.statistics);

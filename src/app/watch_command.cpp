@@ -67,6 +67,9 @@ Request read_request(const std::vector<std::string>& words) {
   const OptionValues values = watch_line_of_options().parse({words.begin() + 1, words.end()}, no_environment);
   Request request;
   request.directory = words[0];
+  std::error_code error;
+  if (std::filesystem::exists(words[0], error) && !std::filesystem::is_directory(words[0], error))
+    throw Error(ExitCode::kInputMissing, words[0] + " is no directory; expected that of a run");
   request.is_once = values.flag("once");
   request.terminal = output_terminal();
   const std::string& plot = values.text("plot");

@@ -14,8 +14,9 @@ using Settings = std::map<std::string, std::string>;
 
 // They name, place or watch a run.
 const std::set<std::string> kOfNoEffect = {
-    "allow-unstable", "checkpoint",   "config",   "data-dir", "evaluate-every", "evaluation-batch", "log-every",
-    "overwrite",      "print-config", "progress", "replay",   "resume",         "run-dir",          "seed"};
+    "allow-unstable", "checkpoint", "config",       "data-dir", "evaluate-every", "evaluation-batch",
+    "log-every",      "overwrite",  "print-config", "progress", "replay",         "resume",
+    "run-dir",        "seed",       "tensorboard",  "trace"};
 
 // They say where a run ran and on what, not how ranks are averaged.
 const std::set<std::string> kOfPlace = {"augment",     "crop",          "data",      "device",    "flip",

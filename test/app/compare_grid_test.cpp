@@ -120,6 +120,11 @@ TEST(Grid, of_equal_bytes_has_no_rank_by_itself) {
   EXPECT_EQ(labels_of(grid), (std::vector<std::string>{"allreduce, 2 ranks, batch 32", "easgd, 2 ranks, batch 32"}));
 }
 
+TEST(Grid, of_one_rank_has_no_methods_to_compare) {
+  EXPECT_THROW(grid_of({"--communicators", "easgd:tau=10"}, 1), Error);
+  EXPECT_EQ(grid_of({}, 1).groups.size(), 1u);
+}
+
 TEST(SideBySide, are_blocks_of_ranks_that_share_no_host) {
   EXPECT_EQ(blocks_side_by_side({"a", "a", "a", "a"}, 2), 1);
   EXPECT_EQ(blocks_side_by_side({"a", "a", "b", "b"}, 2), 2);

@@ -105,10 +105,13 @@ TEST(Compare, goes_on_where_it_was_interrupted) {
   EXPECT_EQ(place.read("all/allreduce-p2-b8-seed1/summary.json"), kept) << "with its times";
   EXPECT_TRUE(fs::exists(place.path() / "all/easgd-tau-2-p2-b8-seed2/summary.json"));
   EXPECT_NE(again.output.find("2 of 3 runs were done before"), std::string::npos) << again.output;
-  const Ended other = place.eave(words + " --momentum 0.5");
-  EXPECT_EQ(other.code, 78);
-  EXPECT_TRUE(other.says("--momentum")) << other.errors;
-  EXPECT_TRUE(other.says("another directory")) << other.errors;
+  for (const std::string option : {"momentum 0.5", "validation-share 0.1"}) {
+    const Ended other = place.eave(words + " --" + option);
+    EXPECT_EQ(other.code, 78);
+    EXPECT_TRUE(other.says("--" + option.substr(0, 8))) << other.errors;
+    EXPECT_TRUE(other.says("another directory")) << other.errors;
+  }
+  EXPECT_EQ(place.eave(words + " --seeds 3").code, 0) << "more seeds are more of the same";
 }
 
 // One that diverged would diverge again; any other failure need not come again.
