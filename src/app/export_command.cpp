@@ -85,7 +85,7 @@ int export_command(const std::vector<std::string>& words, const char* const*) {
     const char* const no_environment[] = {nullptr};  // EAVE_* are settings of a training
     values = line.parse({words.begin() + 1, words.end()}, no_environment);
     if (values.has("npy") == values.has("safetensors"))
-      throw Error(ExitCode::kUsage, "expected --npy DIR or --safetensors FILE, and not both");
+      throw Error(ExitCode::kUsage, "expected one of --npy DIR and --safetensors FILE, not both");
   } catch (const Error&) {
     return refuse_to_run(std::current_exception());
   }
