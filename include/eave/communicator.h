@@ -96,6 +96,9 @@ class Communicator {
   // Each lies in the device's memory or in the host's.
   // To save: call consensus() first, then read. To restore: call begin() first, then write.
   virtual std::vector<Slice> state() { return {}; }
+  // After after_update: what is the same on all ranks now, bit by bit, whatever their data; empty: nothing is. On all
+  // ranks alike. Read without waiting: what an exchange in flight will bring is not in it.
+  virtual std::vector<Slice> replicated() { return {}; }
   // Collective; drains what is in flight. Nothing but consensus(), costs() and report() may follow.
   virtual void finish() = 0;
   // After finish.

@@ -92,7 +92,8 @@ struct BatchNormForward {
   ConstSlice input, skip, scale, shift;
   Slice output;
   Slice saved;                           // 2 × channels: mean, 1/deviation
-  Slice running_mean, running_variance;  // moved towards this batch by kBatchNormMomentum; empty: not wanted
+  Slice running_mean, running_variance;  // moved towards this batch by kBatchNormMomentum; empty: not wanted.
+                                         // A channel whose new values would not be finite stays.
   Slice variance;                        // set to this batch's, the biased one; empty: not wanted
 };
 
@@ -215,6 +216,9 @@ class Compute {
   // What softmax_cross_entropy found in that pass. Blocks until it is known; those of the last kKeptLosses
   // passes are kept.
   virtual LossSum loss(std::int64_t ticket) = 0;
+  // In a pass, after softmax_cross_entropy: whether its loss is known not to be finite. False where that would have to
+  // be waited for.
+  virtual bool loss_is_not_finite() const { return false; }
 
   virtual void batch_norm_forward(const BatchNormShape& shape, const BatchNormForward& call) = 0;
   virtual void batch_norm_backward(const BatchNormShape& shape, const BatchNormBackward& call) = 0;

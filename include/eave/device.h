@@ -100,13 +100,18 @@ class Device {
   virtual double distance(ConstSlice a, ConstSlice b) = 0;                  // norm of a − b
   virtual std::shared_ptr<DeviceAnswer> all_finite(ConstSlice values) = 0;  // does not block
 
+  // No pass from here on writes a parameter, an optimizer's value, a center or an average that is not finite: where the
+  // new value would not be, the element keeps what it had, and what is sent of it is 0 or its old value. So what is no
+  // number ends where it arose, and the same values on several ranks stay the same. It costs no bytes.
+
   // The optimizers' steps, each with the pull in the same pass: 8 bytes more, with the center's arrival another 8.
-  // `pull` may be null. `velocity` is empty when momentum is 0: 12 bytes, with velocity 20.
-  virtual void update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
-                          const Pull* pull) = 0;
+  // `pull` may be null. `velocity` is empty when momentum is 0: 12 bytes, with velocity 20. They return whether every
+  // element took its step; without one it keeps all its values, and its difference is 0. They do not block.
+  virtual std::shared_ptr<DeviceAnswer> update_sgd(Slice parameters, ConstSlice gradients, Slice velocity,
+                                                   const SgdStep& step, const Pull* pull) = 0;
   // 28 bytes.
-  virtual void update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
-                            const Pull* pull) = 0;
+  virtual std::shared_ptr<DeviceAnswer> update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second,
+                                                     const AdamwStep& step, const Pull* pull) = 0;
 
   // Where parameters are `ahead` of the iterate, x stands for the iterate in what follows, and the parameters move by
   // as much as it does.

@@ -70,6 +70,9 @@ class Model {
   // lie.
   std::int64_t train(const Batch& batch, std::uint64_t seed, ConstSlice parameters, Slice statistics, Slice gradients,
                      float weight, const std::function<void(Slice)>& ready);
+  // From now on, where a step's loss is known after forward and not finite (on the CPU; a GPU computes behind the
+  // host), the batch counts as one without samples: gradients are zero, and all of them `ready`.
+  void leave_out_nonfinite_batches();
   // The score of one of the last two steps, which was of `samples` samples. Blocks until it is known.
   Score score(std::int64_t samples, std::int64_t ticket);
 

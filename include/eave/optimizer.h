@@ -19,9 +19,10 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
   // One step: call it once per step with the whole arena. `parameters`, `gradients` and the pull's slices are as large
-  // as the arena given to make and do not overlap. Gradients are read only. Not collective.
-  virtual void update(Slice parameters, ConstSlice gradients, double learning_rate,
-                      const std::optional<Pull>& pull) = 0;
+  // as the arena given to make and do not overlap. Gradients are read only. Not collective. Returns whether every
+  // element took its step: one whose new values would not be finite keeps the old ones (see Device::update_sgd).
+  virtual std::shared_ptr<DeviceAnswer> update(Slice parameters, ConstSlice gradients, double learning_rate,
+                                               const std::optional<Pull>& pull) = 0;
   // How parameters stand to the iterate when the rate is `learning_rate`; the velocity is the same memory at all times.
   virtual Ahead ahead(double /*learning_rate*/) { return {}; }
   // Its state vectors (momentum first), for exchanges and checkpoints; each as large as the arena.

@@ -19,7 +19,8 @@ enum class Purpose : std::uint32_t {
   kSynthetic = 5,
   kTest = 6,
   kGossip = 7,
-  kHoldOut = 8
+  kHoldOut = 8,
+  kJitter = 9
 };
 
 struct RandomKey {

@@ -12,17 +12,18 @@ namespace eave {
 
 // One rank's account of `steps` optimizer steps that end with `step` (--log-every of them; 1 by default).
 struct StepRecord {
-  std::int64_t step = 0;     // number of steps done, from 1
-  std::int64_t samples = 0;  // seen by all ranks together since the start
-  double epoch = 0;          // samples / size of the training set
-  double loss = 0;           // mean over this rank's samples in these steps; NaN when it had none
-  double learning_rate = 0;  // of the last of these steps
-  double seconds = 0;        // since training began, evaluations left out
-  double computing = 0;      // seconds: forward, backward, update
-  double exchanging = 0;     // seconds during which an exchange was carried out in the background
-  double waiting = 0;        // seconds blocked on other ranks
-  double loading = 0;        // seconds blocked on the loader
-  std::int64_t bytes = 0;    // sent by this rank
+  std::int64_t step = 0;       // number of steps done, from 1
+  std::int64_t samples = 0;    // seen by all ranks together since the start
+  double epoch = 0;            // samples / size of the training set
+  double loss = 0;             // mean over this rank's samples in these steps; NaN when it had none
+  double learning_rate = 0;    // of the last of these steps
+  double seconds = 0;          // since training began, evaluations left out
+  double computing = 0;        // seconds: forward, backward, update
+  double exchanging = 0;       // seconds during which an exchange was carried out in the background
+  double waiting = 0;          // seconds blocked on other ranks
+  double loading = 0;          // seconds blocked on the loader
+  std::int64_t bytes = 0;      // sent by this rank
+  std::int64_t nonfinite = 0;  // of the steps, those whose loss or gradient was not finite and that were left out
 };
 
 // Loss and accuracy of one model on the whole test set, both from the same forward passes.
@@ -74,12 +75,16 @@ struct RunSummary {
   std::int64_t bytes_per_rank = 0;     // sent by the rank that sent most
   double waiting_share = 0;            // seconds waiting / seconds, mean over workers
   std::int64_t peak_memory_bytes = 0;  // largest resident set of a rank
+  std::int64_t repaired = 0;           // times that replicas were repaired, since the run began or was resumed
+  std::int64_t nonfinite = 0;          // steps that were left out, of all workers, since the run began or was resumed
   std::int64_t exchanges = 0;          // of each worker with an asynchronous center, since the run began or
                                        // was resumed; 0 with other methods
   // [k]: how often k exchanges of others lay between two of a worker, over all workers; entry 1000 counts all
   // from there on, zeros at the end are left out. Empty where there is no such order.
   std::vector<std::int64_t> staleness;
   std::vector<RankTimes> times_of_ranks;  // rank 0: of each worker, since the run began or was resumed
+  std::int64_t checkpoints = 0;           // saved since the run began or was resumed
+  double checkpoint_seconds = 0;          // for which they kept rank 0 from training; not in `seconds`
   std::optional<double> overlap;          // share of communication's time behind computing; of a run with --trace
   EvaluationRecord evaluation;
 };

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,10 @@
 #include "eave/transport.h"
 
 namespace eave {
+
+class FileCalls;    // src/base/file_calls.h
+class LeaveGate;    // src/guard/leave_gate.h
+class Whereabouts;  // src/guard/whereabouts.h
 
 // Model, optimizer and the arenas of one rank, in the memory of its device.
 struct Replica {
@@ -38,18 +43,56 @@ enum class NormStatistics {
   kRecompute,  // measured anew on training batches
 };
 
-// Resolved numbers of a run; the same on every rank except slow_factor.
+// One is saved after each evaluation, and between them. A copy is made, and a thread writes it while training goes on.
+struct CheckpointPlan {
+  std::string directory;         // "": none are saved
+  std::int64_t every_steps = 0;  // 0: not after so many steps
+  double every_seconds = 0;      // by rank 0's clock; 0: not after so long
+  std::int64_t kept = 3;         // the newest so many stay
+  std::int64_t keep_every = 0;   // and those after a multiple of so many steps; 0: none
+  bool is_required = false;      // what cannot be written ends the run by AgreedError(kInputOutput), else is told
+  std::map<std::string, std::string> notes = {};  // go into the manifest
+};
+
+// What becomes of a step whose loss or gradient is not finite. Values that are not finite are written nowhere either
+// way (see Device): they reach no other rank's parameters, and no center.
+enum class OnNonfinite {
+  kSkip,   // it is left out: as if this rank had had no samples; of a gradient, the elements that are not finite
+  kAbort,  // the run ends
+};
+
+// What becomes of a rank that no longer has the bits that the method keeps equal on all ranks.
+enum class OnReplicaFault {
+  kStop,    // the run ends
+  kRepair,  // it gets those of the majority; without a majority the run ends
+};
+
+// A fault of one rank made on purpose, for experiments and tests.
+struct InjectedFault {
+  enum class Kind { kNone, kNanLoss, kNanGradient, kInfGradient, kFlippedBit };
+  Kind kind = Kind::kNone;
+  std::int64_t step = 0;     // from 0
+  std::int64_t element = 0;  // of the gradient; kFlippedBit: of what is the same on all ranks, or else
+                             // of the parameters, after the step; modulo their number
+  int bit = 0;               // kFlippedBit: 0 the lowest
+};
+
+// Resolved numbers of a run; the same on every rank except slow_factor and fault.
 struct TrainingPlan {
-  std::int64_t steps = 0;                 // of the whole run
-  std::int64_t first_step = 0;            // above 0: go on from the checkpoint that was saved after so many steps
-  std::string checkpoint_directory;       // "": no checkpoints; else one is saved after each evaluation
+  std::int64_t steps = 0;         // of the whole run
+  std::int64_t first_step = 0;    // above 0: go on from a checkpoint, after so many steps
+  std::int64_t elastic_step = 0;  // above 0: that checkpoint is of another number of ranks, after so many steps
+  CheckpointPlan checkpoints;
   std::int64_t evaluate_every_steps = 0;  // 0: only at the end
   // The run ends where one of these is reached; 0: never.
   double stop_at_accuracy = 0;        // of the consensus on the test set, 0-1
   double stop_after_seconds = 0;      // of training, on the rank that has taken most
   std::int64_t stop_after_bytes = 0;  // sent by the rank that has sent most
   std::int64_t ask_every_steps = 1;   // after so many, ranks meet to see whether time or bytes are spent
-  // A loss that is not finite ends the run on the rank that has it, at once, or else on all with the next evaluation,
+  OnNonfinite on_nonfinite = OnNonfinite::kSkip;
+  // kSkip: so many steps of a rank in a row that are not finite are no accident of data: training has diverged.
+  std::int64_t nonfinite_limit = 10;
+  // Divergence ends the run on the rank that has it, at once, or else on all with the next evaluation,
   // by AgreedError and with nothing in flight: so that they can go on to something else.
   bool diverges_together = false;
   std::int64_t log_every_steps = 1;
@@ -59,7 +102,10 @@ struct TrainingPlan {
   NormStatistics statistics = NormStatistics::kAverage;
   std::int64_t recompute_batches = 100;  // of all ranks together, for kRecompute
   bool reset_on_drop = false;            // where the schedule steps down, Communicator::reset_to_center before the step
-  double slow_factor = 1;                // this rank's computing is stretched by sleeping: a slow rank for experiments
+  std::int64_t replica_hash_every = 0;   // steps; 0: never
+  OnReplicaFault on_replica_fault = OnReplicaFault::kStop;
+  InjectedFault fault;
+  double slow_factor = 1;  // this rank's computing is stretched by sleeping: a slow rank for experiments
 };
 
 // A rank whose steps take much longer to compute than those of the others.
@@ -67,6 +113,12 @@ struct Straggler {
   int rank = 0;
   double factor = 1;      // of the median of the others
   std::int64_t step = 0;  // that rank 0 had done when it learnt of it
+};
+
+// A step of this rank that was left out, in whole or in part.
+struct NonfiniteStep {
+  std::int64_t step = 0;    // from 1
+  bool is_of_loss = false;  // else the loss was finite and the gradient was not
 };
 
 // Where a trainer tells what happens; each may be left empty.
@@ -82,6 +134,9 @@ struct TrainingEvents {
   // On rank 0 alone, once for each: within 50 of the slow rank's steps where all exchanges are among all ranks, at
   // an evaluation elsewhere.
   std::function<void(const Straggler&)> straggler;
+  // On rank 0 alone: a checkpoint that could not be written, replicas that were repaired.
+  std::function<void(const std::string&)> warning;
+  std::function<void(const NonfiniteStep&)> nonfinite;  // this rank's first
 };
 
 // Everything a trainer works with; all outlive it.
@@ -95,7 +150,18 @@ struct TrainingParts {
   const DataSplit& data;
   Sampler& sampler;  // ranks from sampler.ranks() on only serve: they keep a center and take part in evaluations
   Augmentation augmentation;
-  TraceBuffer* trace = nullptr;  // keeps what the calling thread does, and when
+  TraceBuffer* trace = nullptr;        // keeps what the calling thread does, and when
+  Whereabouts* whereabouts = nullptr;  // told of where the calling thread is
+  LeaveGate* leave = nullptr;          // where it closes, all ranks save and leave: AgreedError(kLeftOnRequest)
+  FileCalls* files = nullptr;          // by which checkpoints are written; nullptr: the system's
+};
+
+// What the next StepRecord will tell of steps that are done already.
+struct UnrecordedSteps {
+  double loss_sum = 0;
+  std::int64_t samples = 0;  // of this rank
+  double seconds = 0, loading = 0, waiting = 0, exchanging = 0;
+  std::int64_t bytes = 0;
 };
 
 // How far a run has come since its beginning, over all resumptions.
@@ -105,16 +171,23 @@ struct TrainingProgress {
   double seconds = 0;        // this rank's training time, evaluations left out
   double waiting = 0;        // this rank's seconds blocked on others while training
   std::int64_t bytes = 0;    // sent by this rank while training
+  UnrecordedSteps unrecorded = {};
 };
 
 struct TrainingResult {
   TrainingProgress progress;
-  EvaluationRecord evaluation;  // the last one, of what the run ended with
+  EvaluationRecord evaluation;    // the last one, of what the run ended with
+  std::int64_t checkpoints = 0;   // that were saved
+  double checkpoint_seconds = 0;  // for which they kept this rank from training
+  std::int64_t repaired = 0;      // times that replicas were repaired, since the run began or was resumed
+  std::int64_t nonfinite = 0;     // steps of this rank that were left out, in whole or in part, since then
 };
 
-// Collective: runs the plan's steps, or as many as it takes until an evaluation stops it, and evaluates at the end.
-// Throws Error(kDiverged) when this rank's loss is not finite (see diverges_together), AgreedError(kDiverged) when what
-// all ranks share is not: averaged gradients, the test loss of the consensus.
+// Collective: runs the plan's steps, or as many as it takes until an evaluation stops it, and evaluates at the end. A
+// plan whose first step is behind its last ends what a checkpoint of the end has left, and evaluates.
+// Throws Error(kDiverged) when this rank's loss is not finite (kSkip: nonfinite_limit times in a row; see
+// diverges_together), AgreedError(kDiverged) when what all ranks share is not: the test loss of the consensus, and with
+// kAbort averaged gradients. Throws AgreedError(kInternal) where ranks no longer have the same bits (OnReplicaFault).
 TrainingResult train(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events);
 
 // Collective: the four models on the whole test set. Overwrites replica.gradients, nothing else.

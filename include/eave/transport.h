@@ -1,6 +1,7 @@
 // Moves numbers between ranks, in the background.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,7 @@
 
 namespace eave {
 
+class CallRecord;   // src/transport/call_record.h
 class Codec;        // src/transport/codec.h
 class Operation;    // src/transport/operation.h
 class TraceBuffer;  // src/base/trace_buffer.h
@@ -74,6 +76,27 @@ struct Compression {
   const Codec* codec = nullptr;  // lent; nullptr: values go as they are
   Slice residual{};              // as large as the values, in the host's memory; begins as 0, and is kept by the caller
   std::size_t first_block = 0;   // number of the values' first block, where they are a part of something larger
+};
+
+// A few words to another rank, beside the operations: 64 bytes. What they mean is an agreement between those who use
+// the channel; `kind` tells their messages apart.
+struct ControlMessage {
+  std::int64_t kind = 0;
+  std::array<std::int64_t, 7> numbers{};
+};
+
+// Takes messages from any rank to any other whatever the operations of either wait for, while a thread of each calls
+// its own channel from time to time. Messages of one rank to another arrive once each, in their order. At any time one
+// thread calls a channel, the same or another than calls the Transport.
+class ControlChannel {
+ public:
+  virtual ~ControlChannel() = default;
+  // Never blocks, and keeps nothing of the message. May leave no earlier than with a later call of either method.
+  // `to` is another rank.
+  virtual void post(int to, const ControlMessage& message) = 0;
+  // Never blocks. False: nothing has come, or it cannot be told just now, for another thread is using the network.
+  // A few microseconds.
+  virtual bool poll(ControlMessage& message, int& from) = 0;
 };
 
 // The ranks of one job. Every method is collective unless it says otherwise: all ranks call it, in the same order, with
@@ -149,6 +172,14 @@ class Transport {
   // but abort. It has no device and no service. What ends this job ends its parts.
   virtual std::unique_ptr<Transport> split(int part);
 
+  // Not collective: lent, for as long as this lives; what has been posted until then arrives at those who still poll.
+  // nullptr for a rank by itself, and in parts of a job.
+  virtual ControlChannel* control() { return nullptr; }
+
+  // Not collective: what the communication thread does and has done, as any thread may read it; it lives as long as
+  // this. nullptr for a rank by itself. `nccl`: what goes by the inner transport.
+  virtual const CallRecord* calls() const { return nullptr; }
+
   // This rank fails: wakes or ends all others, so that none is left waiting. `mpi` and `nccl` end the job with `code`
   // and do not return; `threads` makes every pending and later call of the others throw Error(kPeerLost). Any thread
   // may call it.
@@ -210,9 +241,13 @@ std::unique_ptr<CountingTransport> make_counting_transport(Transport& inner, Tra
 // link one after another. Ranks may have different links: an operation takes as long as the slowest needs. A rank by
 // itself has no link. Every rank must decorate its transport; making it is not collective. A device is attached to the
 // link, not to what is behind it: all that crosses it comes from the host's memory, with `nccl` too.
+//
+// With jitter this rank begins each of its calls up to so much later, by chance: others wait for it.
 struct LinkShape {
   double delay_seconds = 0;
   double bytes_per_second = 0;
+  double jitter_seconds = 0;
+  std::uint64_t jitter_seed = 0;
 };
 std::unique_ptr<Transport> make_shaped_transport(Transport& inner, LinkShape shape);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "kernels/cpu/finite.h"
 #include "kernels/cpu/multiversion.h"
 
 namespace eave::cpu {
@@ -10,22 +11,23 @@ namespace {
 
 EAVE_MULTIVERSION void run_elastic(float* __restrict c, float* __restrict m, std::size_t size, float alpha) {
   for (std::size_t i = 0; i < size; ++i) {
-    const float d = alpha * (m[i] - c[i]);
-    c[i] += d;
-    m[i] = d;
+    const float d = alpha * (m[i] - c[i]), moved = c[i] + d;
+    c[i] = finite_or(moved, c[i]);
+    m[i] = is_finite(moved) ? d : 0;
   }
 }
 
 EAVE_MULTIVERSION void run_push(float* __restrict c, float* __restrict m, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) m[i] = c[i] += m[i];
+  for (std::size_t i = 0; i < size; ++i) m[i] = c[i] = finite_or(c[i] + m[i], c[i]);
 }
 
 EAVE_MULTIVERSION void run_velocity(float* __restrict c, float* __restrict v, float* __restrict m, std::size_t size,
                                     float momentum) {
   for (std::size_t i = 0; i < size; ++i) {
-    v[i] = momentum * v[i] + m[i];
-    c[i] += v[i];
-    m[i] = c[i] + momentum * v[i];
+    const float velocity = momentum * v[i] + m[i], moved = c[i] + velocity;
+    v[i] = is_finite(moved) ? velocity : v[i];
+    c[i] = finite_or(moved, c[i]);
+    m[i] = finite_or(c[i] + momentum * v[i], c[i]);
   }
 }
 
@@ -33,8 +35,8 @@ EAVE_MULTIVERSION void run_velocity(float* __restrict c, float* __restrict v, fl
 EAVE_INLINE void move_towards(float& z, float& rest, float value, float share) {
   const float step = rest + share * ((value - z) - rest);
   const float sum = z + step;
-  rest = step - (sum - z);
-  z = sum;
+  rest = is_finite(sum) ? step - (sum - z) : rest;
+  z = finite_or(sum, z);
 }
 
 EAVE_MULTIVERSION void run_average(float* __restrict z, float* __restrict rest, const float* __restrict x,
@@ -49,7 +51,7 @@ EAVE_MULTIVERSION void run_average_ahead(float* __restrict z, float* __restrict 
 
 EAVE_MULTIVERSION void run_iterate(float* __restrict into, const float* __restrict x, const float* __restrict v,
                                    std::size_t size, float factor) {
-  for (std::size_t i = 0; i < size; ++i) into[i] = x[i] + factor * v[i];
+  for (std::size_t i = 0; i < size; ++i) into[i] = finite_or(x[i] + factor * v[i], x[i]);
 }
 
 EAVE_MULTIVERSION void run_displacement(float* __restrict m, const float* __restrict x, std::size_t size) {
@@ -63,11 +65,11 @@ EAVE_MULTIVERSION void run_displacement_ahead(float* __restrict m, const float* 
 
 EAVE_MULTIVERSION void run_step(float* __restrict into, const float* __restrict x, const float* __restrict g,
                                 std::size_t size, float rate, float decay) {
-  for (std::size_t i = 0; i < size; ++i) into[i] = -rate * (g[i] + decay * x[i]);
+  for (std::size_t i = 0; i < size; ++i) into[i] = finite_or(-rate * (g[i] + decay * x[i]), 0);
 }
 
 EAVE_MULTIVERSION void run_subtract(float* __restrict x, const float* __restrict d, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) x[i] -= d[i];
+  for (std::size_t i = 0; i < size; ++i) x[i] = finite_or(x[i] - d[i], x[i]);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What happens to a shard of a center when a worker's message meets it, and what a worker does around that. Element by
 // element, without fused multiply-add: equal inputs give equal bits on every x86-64. Slices of one call are equally
-// large and do not overlap. Bytes moved per parameter stand beside each function.
+// large and do not overlap. Bytes moved per parameter stand beside each function. What would not be finite is not
+// written: the element of a center, an average or a parameter stays, and a step is 0 there.
 #pragma once
 
 #include "eave/slice.h"

@@ -2,7 +2,9 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
+#include "kernels/cpu/finite.h"
 #include "kernels/cpu/multiversion.h"
 
 namespace eave::cpu {
@@ -16,55 +18,75 @@ Elastic elastic_of(const Pull& pull) { return pull.center_is_behind ? Elastic::k
 
 const float* velocity_of(const Ahead& ahead) { return ahead.velocity.empty() ? nullptr : ahead.velocity.data(); }
 
-// Called with the parameters x and the iterate from before the step; `step` is what the optimizer subtracts.
+// Called with the parameters x and the iterate from before the step; `change` is what the optimizer adds. Returns a
+// mask: 0 where the element stays as it was, because its new value would not be finite. Then it takes no part in the
+// exchange either, so the sum of workers and center is kept.
 template <Elastic kElastic>
-EAVE_INLINE void move(float* __restrict parameters, float x, float iterate, float step, float* __restrict center,
-                      float* __restrict difference, float alpha, std::size_t i) {
+EAVE_INLINE std::int32_t move(float* __restrict parameters, float x, float iterate, float change,
+                              float* __restrict center, float* __restrict difference, float alpha, std::size_t i) {
+  float d = 0;
   if constexpr (kElastic != Elastic::kNone) {
     float c = center[i];
-    if constexpr (kElastic == Elastic::kArriveAndPull) center[i] = c += difference[i];
-    const float d = alpha * (iterate - c);
-    difference[i] = d;
-    parameters[i] = x - step - d;
-  } else {
-    parameters[i] = x - step;
+    if constexpr (kElastic == Elastic::kArriveAndPull) {
+      const float sum = difference[i];
+      center[i] = c += masked(sum, mask_of_finite(c + sum));
+    }
+    d = alpha * (iterate - c);
   }
+  const float moved = kElastic == Elastic::kNone ? x + change : x + change - d;
+  // The same sum again, of zeros where the element stays: a selection would become a branch and a masked store.
+  const std::int32_t mask = mask_of_finite(moved);
+  parameters[i] = x + masked(change, mask);
+  if constexpr (kElastic != Elastic::kNone) parameters[i] -= difference[i] = masked(d, mask);
+  return mask;
 }
 
+// Of sgd's velocities it is enough to know the parameter: where one is not finite, neither is the step. Returns whether
+// all elements moved.
 template <Momentum kMomentum, Elastic kElastic>
-EAVE_INLINE void pass_sgd(float* __restrict parameters, const float* __restrict gradients, float* __restrict velocity,
+EAVE_INLINE bool pass_sgd(float* __restrict parameters, const float* __restrict gradients, float* __restrict velocity,
                           std::size_t size, const SgdStep& step, float* __restrict center, float* __restrict difference,
                           float alpha) {
+  std::int32_t all = -1;
   for (std::size_t i = 0; i < size; ++i) {
     const float x = parameters[i];
-    float s = step.gradient_scale * (gradients[i] + step.weight_decay * x), iterate = x;
-    if constexpr (kMomentum == Momentum::kNesterov) iterate = x + step.step_scale * step.momentum * velocity[i];
+    float s = step.gradient_scale * (gradients[i] + step.weight_decay * x), iterate = x, old = 0, v = 0;
     if constexpr (kMomentum != Momentum::kNone) {
-      const float v = step.momentum * velocity[i] + s;
-      velocity[i] = v;
+      old = velocity[i];
+      v = step.momentum * old + s;
+      if constexpr (kMomentum == Momentum::kNesterov) iterate = x + step.step_scale * step.momentum * old;
       s = kMomentum == Momentum::kNesterov ? s + step.momentum * v : v;
     }
-    move<kElastic>(parameters, x, iterate, step.step_scale * s, center, difference, alpha, i);
+    const std::int32_t mask =
+        move<kElastic>(parameters, x, iterate, -step.step_scale * s, center, difference, alpha, i);
+    if constexpr (kMomentum != Momentum::kNone) velocity[i] = selected(v, old, mask);
+    all &= mask;
   }
+  return all != 0;
 }
 
+// A square may overflow where the gradient does not: the step is 0 then, and would be for ever.
 template <Elastic kElastic>
-EAVE_INLINE void pass_adamw(float* __restrict parameters, const float* __restrict gradients, float* __restrict first,
+EAVE_INLINE bool pass_adamw(float* __restrict parameters, const float* __restrict gradients, float* __restrict first,
                             float* __restrict second, std::size_t size, const AdamwStep& step, float* __restrict center,
                             float* __restrict difference, float alpha) {
+  std::int32_t all = -1;
   for (std::size_t i = 0; i < size; ++i) {
-    const float x = parameters[i], g = gradients[i];
-    const float m = step.beta1 * first[i] + step.fresh1 * g;
-    const float v = step.beta2 * second[i] + step.fresh2 * (g * g);
-    first[i] = m;
-    second[i] = v;
+    const float x = parameters[i], g = gradients[i], old_first = first[i], old_second = second[i];
+    const float m = step.beta1 * old_first + step.fresh1 * g;
+    const float v = step.beta2 * old_second + step.fresh2 * (g * g);
     const float s = step.decay * x + step.rate * m / (std::sqrt(v) * step.root_scale + step.epsilon);
-    move<kElastic>(parameters, x, x, s, center, difference, alpha, i);
+    const float change = is_finite(v) ? -s : std::numeric_limits<float>::infinity();
+    const std::int32_t mask = move<kElastic>(parameters, x, x, change, center, difference, alpha, i);
+    first[i] = selected(m, old_first, mask);
+    second[i] = selected(v, old_second, mask);
+    all &= mask;
   }
+  return all != 0;
 }
 
 template <Elastic kElastic>
-EAVE_INLINE void choose_sgd(float* __restrict x, const float* __restrict g, float* __restrict v, std::size_t size,
+EAVE_INLINE bool choose_sgd(float* __restrict x, const float* __restrict g, float* __restrict v, std::size_t size,
                             Momentum momentum, const SgdStep& step, float* __restrict c, float* __restrict d,
                             float alpha) {
   switch (momentum) {
@@ -75,32 +97,33 @@ EAVE_INLINE void choose_sgd(float* __restrict x, const float* __restrict g, floa
     case Momentum::kNesterov:
       return pass_sgd<Momentum::kNesterov, kElastic>(x, g, v, size, step, c, d, alpha);
   }
+  return true;
 }
 
 // Here, not only on the inlined loops, __restrict spares the compiler its run-time checks: with six streams there are
 // too many, and it would give up on vectors.
-EAVE_MULTIVERSION void run_sgd(float* __restrict x, const float* __restrict g, float* __restrict v, std::size_t size,
+EAVE_MULTIVERSION bool run_sgd(float* __restrict x, const float* __restrict g, float* __restrict v, std::size_t size,
                                Momentum momentum, SgdStep step) {
-  choose_sgd<Elastic::kNone>(x, g, v, size, momentum, step, nullptr, nullptr, 0);
+  return choose_sgd<Elastic::kNone>(x, g, v, size, momentum, step, nullptr, nullptr, 0);
 }
 
-EAVE_MULTIVERSION void run_sgd_elastic(float* __restrict x, const float* __restrict g, float* __restrict v,
+EAVE_MULTIVERSION bool run_sgd_elastic(float* __restrict x, const float* __restrict g, float* __restrict v,
                                        std::size_t size, Momentum momentum, SgdStep step, float* __restrict c,
                                        float* __restrict d, float alpha, Elastic elastic) {
-  elastic == Elastic::kPull ? choose_sgd<Elastic::kPull>(x, g, v, size, momentum, step, c, d, alpha)
-                            : choose_sgd<Elastic::kArriveAndPull>(x, g, v, size, momentum, step, c, d, alpha);
+  return elastic == Elastic::kPull ? choose_sgd<Elastic::kPull>(x, g, v, size, momentum, step, c, d, alpha)
+                                   : choose_sgd<Elastic::kArriveAndPull>(x, g, v, size, momentum, step, c, d, alpha);
 }
 
-EAVE_MULTIVERSION void run_adamw(float* __restrict x, const float* __restrict g, float* __restrict m,
+EAVE_MULTIVERSION bool run_adamw(float* __restrict x, const float* __restrict g, float* __restrict m,
                                  float* __restrict v, std::size_t size, AdamwStep step) {
-  pass_adamw<Elastic::kNone>(x, g, m, v, size, step, nullptr, nullptr, 0);
+  return pass_adamw<Elastic::kNone>(x, g, m, v, size, step, nullptr, nullptr, 0);
 }
 
-EAVE_MULTIVERSION void run_adamw_elastic(float* __restrict x, const float* __restrict g, float* __restrict m,
+EAVE_MULTIVERSION bool run_adamw_elastic(float* __restrict x, const float* __restrict g, float* __restrict m,
                                          float* __restrict v, std::size_t size, AdamwStep step, float* __restrict c,
                                          float* __restrict d, float alpha, Elastic elastic) {
-  elastic == Elastic::kPull ? pass_adamw<Elastic::kPull>(x, g, m, v, size, step, c, d, alpha)
-                            : pass_adamw<Elastic::kArriveAndPull>(x, g, m, v, size, step, c, d, alpha);
+  return elastic == Elastic::kPull ? pass_adamw<Elastic::kPull>(x, g, m, v, size, step, c, d, alpha)
+                                   : pass_adamw<Elastic::kArriveAndPull>(x, g, m, v, size, step, c, d, alpha);
 }
 
 // The iterate that parameters are ahead of.
@@ -142,21 +165,18 @@ EAVE_MULTIVERSION void run_difference(float* __restrict d, const float* __restri
 }
 
 EAVE_MULTIVERSION void run_center(float* __restrict c, const float* __restrict sum, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) c[i] += sum[i];
+  for (std::size_t i = 0; i < size; ++i) c[i] = finite_or(c[i] + sum[i], c[i]);
 }
 
 template <bool kAhead>
 EAVE_INLINE void pass_follow(float* __restrict c, const float* __restrict sum, float* __restrict x, std::size_t size,
                              float keep, const float* __restrict v, float factor) {
   for (std::size_t i = 0; i < size; ++i) {
-    const float iterate = iterate_of<kAhead>(x, v, factor, i), moved = c[i] + sum[i];
-    const float followed = moved + keep * (iterate - moved);
+    const float iterate = iterate_of<kAhead>(x, v, factor, i), moved = finite_or(c[i] + sum[i], c[i]);
+    float followed = moved + keep * (iterate - moved);
     c[i] = moved;
-    if constexpr (kAhead) {
-      x[i] = followed - factor * v[i];
-    } else {
-      x[i] = followed;
-    }
+    if constexpr (kAhead) followed -= factor * v[i];
+    x[i] = finite_or(followed, x[i]);
   }
 }
 
@@ -168,26 +188,24 @@ EAVE_MULTIVERSION void run_center_and_follow(float* __restrict c, const float* _
 
 }  // namespace
 
-void update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step, const Pull* pull) {
+bool update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step, const Pull* pull) {
   const Momentum momentum = velocity.empty() ? Momentum::kNone
                             : step.nesterov  ? Momentum::kNesterov
                                              : Momentum::kHeavyBall;
   if (pull != nullptr) {
-    run_sgd_elastic(parameters.data(), gradients.data(), velocity.data(), parameters.size(), momentum, step,
-                    pull->center.data(), pull->difference.data(), pull->alpha, elastic_of(*pull));
-  } else {
-    run_sgd(parameters.data(), gradients.data(), velocity.data(), parameters.size(), momentum, step);
+    return run_sgd_elastic(parameters.data(), gradients.data(), velocity.data(), parameters.size(), momentum, step,
+                           pull->center.data(), pull->difference.data(), pull->alpha, elastic_of(*pull));
   }
+  return run_sgd(parameters.data(), gradients.data(), velocity.data(), parameters.size(), momentum, step);
 }
 
-void update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
+bool update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
                   const Pull* pull) {
   if (pull != nullptr) {
-    run_adamw_elastic(parameters.data(), gradients.data(), first.data(), second.data(), parameters.size(), step,
-                      pull->center.data(), pull->difference.data(), pull->alpha, elastic_of(*pull));
-  } else {
-    run_adamw(parameters.data(), gradients.data(), first.data(), second.data(), parameters.size(), step);
+    return run_adamw_elastic(parameters.data(), gradients.data(), first.data(), second.data(), parameters.size(), step,
+                             pull->center.data(), pull->difference.data(), pull->alpha, elastic_of(*pull));
   }
+  return run_adamw(parameters.data(), gradients.data(), first.data(), second.data(), parameters.size(), step);
 }
 
 void pull_parameters(Slice parameters, const Pull& pull, const Ahead& ahead) {

@@ -2,6 +2,8 @@
 //
 // Each element is computed by the same IEEE operations whatever the vector width (fused multiply-add is off for this
 // file), so equal inputs give equal bits on every x86-64: replicas that must stay identical do so on mixed clusters.
+// What would not be finite is not written: the element keeps its parameter and the optimizer's values, and its
+// difference is 0; an element of the center that would not be stays. The steps return whether all elements moved.
 // Slices of one call are equally large and do not overlap. Bytes moved per parameter stand beside each function.
 #pragma once
 
@@ -11,10 +13,10 @@ namespace eave::cpu {
 
 // `velocity` is empty when momentum is 0. 12 bytes, with velocity 20; the pull adds 8, the center's arrival 8 more.
 // `pull` may be null.
-void update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step, const Pull* pull);
+bool update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step, const Pull* pull);
 
 // 28 bytes; the pull adds 8, the center's arrival 8 more. `pull` may be null.
-void update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
+bool update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
                   const Pull* pull);
 
 // Where parameters are `ahead` of the iterate, x stands for the iterate in what follows, and the parameters move by as

@@ -64,8 +64,12 @@ struct FinishMoments {
 
   __device__ void move_running(std::int64_t c, float mean, float variance) const {
     const float unbiased = static_cast<float>(rows) / static_cast<float>(rows > 1 ? rows - 1 : 1);
-    call.running_mean[c] += call.momentum * (mean - call.running_mean[c]);
-    call.running_variance[c] += call.momentum * (variance * unbiased - call.running_variance[c]);
+    const float mean_now = call.running_mean[c] + call.momentum * (mean - call.running_mean[c]);
+    const float variance_now =
+        call.running_variance[c] + call.momentum * (variance * unbiased - call.running_variance[c]);
+    if (!isfinite(mean_now) || !isfinite(variance_now)) return;  // of a batch that is no number
+    call.running_mean[c] = mean_now;
+    call.running_variance[c] = variance_now;
   }
 };
 

@@ -20,8 +20,12 @@ struct OuterPass {
     for (int k = 0; k < kLanes; ++k) {
       const float old = v.at[k];
       const float way = (c.at[k] - step.ahead * old) - x.at[k];
-      v.at[k] = step.momentum * old + step.scale * way;
-      c.at[k] = x.at[k] - ((step.carry_left * old + step.step * way) - way);
+      const float velocity_now = step.momentum * old + step.scale * way;
+      const float center_now = x.at[k] - ((step.carry_left * old + step.step * way) - way);
+      const bool moves =
+          isfinite(center_now - step.ahead * velocity_now) && isfinite(center_now) && isfinite(velocity_now);
+      v.at[k] = moves ? velocity_now : old;
+      c.at[k] = moves ? center_now : c.at[k];
       x.at[k] = c.at[k] - step.ahead * v.at[k];
     }
     store(center + i, c);
@@ -48,8 +52,8 @@ struct AveragePass {
     for (int k = 0; k < kLanes; ++k) {
       const float step = r.at[k] + share * ((value.at[k] - z.at[k]) - r.at[k]);
       const float sum = z.at[k] + step;
-      r.at[k] = step - (sum - z.at[k]);
-      z.at[k] = sum;
+      r.at[k] = isfinite(sum) ? step - (sum - z.at[k]) : r.at[k];
+      z.at[k] = finite_or(sum, z.at[k]);
     }
     store(average + i, z);
     store(rest + i, r);
@@ -68,7 +72,10 @@ struct IteratePass {
 
   template <int kLanes>
   __device__ void apply(std::int64_t i) const {
-    store(into + i, iterate_of(load<kLanes>(parameters + i), ahead, i));
+    const auto x = load<kLanes>(parameters + i);
+    auto iterate = iterate_of(x, ahead, i);
+    for (int k = 0; k < kLanes; ++k) iterate.at[k] = finite_or(iterate.at[k], x.at[k]);
+    store(into + i, iterate);
     if (rest != nullptr) store(rest + i, Lanes<kLanes>{});
   }
 };
@@ -104,7 +111,7 @@ struct StepPass {
   __device__ void apply(std::int64_t i) const {
     const auto x = load<kLanes>(parameters + i), g = load<kLanes>(gradients + i);
     Lanes<kLanes> step;
-    for (int k = 0; k < kLanes; ++k) step.at[k] = -rate * (g.at[k] + decay * x.at[k]);
+    for (int k = 0; k < kLanes; ++k) step.at[k] = finite_or(-rate * (g.at[k] + decay * x.at[k]), 0);
     store(into + i, step);
   }
 };
@@ -120,7 +127,7 @@ struct SubtractPass {
   __device__ void apply(std::int64_t i) const {
     auto x = load<kLanes>(parameters + i);
     const auto d = load<kLanes>(difference + i);
-    for (int k = 0; k < kLanes; ++k) x.at[k] -= d.at[k];
+    for (int k = 0; k < kLanes; ++k) x.at[k] = finite_or(x.at[k] - d.at[k], x.at[k]);
     store(parameters + i, x);
   }
 };

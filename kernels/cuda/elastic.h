@@ -43,14 +43,19 @@ __device__ inline ElasticLanes<kLanes> load_elastic(const ElasticPull& pull, std
   return lanes;
 }
 
-// `x`: the parameter after the optimizer's step; `iterate`: from before it.
+// The gate of all passes that write what outlives a step; see kernels/cpu/finite.h.
+__device__ inline float finite_or(float value, float otherwise) { return isfinite(value) ? value : otherwise; }
+
+// `x`: the parameter after the optimizer's step; `iterate`: from before it. Where what comes back is not finite, the
+// element is to stay as it was, and takes no part in the exchange.
 template <Elastic kElastic, int kLanes>
 __device__ inline float apply_elastic(ElasticLanes<kLanes>& lanes, int k, float x, float iterate, float alpha) {
   if constexpr (kElastic == Elastic::kNone) return x;
-  if constexpr (kElastic == Elastic::kArriveAndPull) lanes.center.at[k] += lanes.difference.at[k];
-  const float d = alpha * (iterate - lanes.center.at[k]);
-  lanes.difference.at[k] = d;
-  return x - d;
+  float& c = lanes.center.at[k];
+  if constexpr (kElastic == Elastic::kArriveAndPull) c = finite_or(c + lanes.difference.at[k], c);
+  const float d = alpha * (iterate - c), moved = x - d;
+  lanes.difference.at[k] = isfinite(moved) ? d : 0;
+  return moved;
 }
 
 template <Elastic kElastic, int kLanes>

@@ -16,6 +16,7 @@ struct SgdPass {
   SgdStep step;
   ElasticPull pull;
   Half* half;
+  double* stayed;
 
   int before_packet() const {
     return elements_before_packet(kWidth, parameters, gradients, velocity, pull.center, pull.difference, half);
@@ -42,9 +43,13 @@ struct SgdPass {
     if constexpr (kMomentum != Momentum::kNone) v = load<kLanes>(velocity + i);
     auto elastic = load_elastic<kElastic, kLanes>(pull, i);
     for (int k = 0; k < kLanes; ++k) {
-      const float iterate = iterate_of(x.at[k], v.at[k]);
-      const float moved = x.at[k] - step_of(x.at[k], g.at[k], v.at[k]);
-      x.at[k] = apply_elastic<kElastic>(elastic, k, moved, iterate, pull.alpha);
+      const float old = x.at[k], old_velocity = v.at[k], iterate = iterate_of(old, old_velocity);
+      const float stepped = old - step_of(old, g.at[k], v.at[k]);
+      const float moved = apply_elastic<kElastic>(elastic, k, stepped, iterate, pull.alpha);
+      x.at[k] = finite_or(moved, old);
+      if (isfinite(moved)) continue;
+      v.at[k] = old_velocity;
+      if (stayed != nullptr) *stayed = 1;
     }
     if constexpr (kMomentum != Momentum::kNone) store(velocity + i, v);
     store_elastic<kElastic>(pull, i, elastic);
@@ -62,6 +67,7 @@ struct AdamwPass {
   AdamwStep step;
   ElasticPull pull;
   Half* half;
+  double* stayed;
 
   int before_packet() const {
     return elements_before_packet(kWidth, parameters, gradients, first, second, pull.center, pull.difference, half);
@@ -74,12 +80,18 @@ struct AdamwPass {
     auto m = load<kLanes>(first + i), v = load<kLanes>(second + i);
     auto elastic = load_elastic<kElastic, kLanes>(pull, i);
     for (int k = 0; k < kLanes; ++k) {
-      const float old = x.at[k];
-      m.at[k] = step.beta1 * m.at[k] + step.fresh1 * g.at[k];
-      v.at[k] = step.beta2 * v.at[k] + step.fresh2 * (g.at[k] * g.at[k]);
+      const float old = x.at[k], old_first = m.at[k], old_second = v.at[k];
+      m.at[k] = step.beta1 * old_first + step.fresh1 * g.at[k];
+      v.at[k] = step.beta2 * old_second + step.fresh2 * (g.at[k] * g.at[k]);
       const float root = sqrtf(v.at[k]) * step.root_scale + step.epsilon;
       const float s = step.decay * old + step.rate * m.at[k] / root;
-      x.at[k] = apply_elastic<kElastic>(elastic, k, old - s, old, pull.alpha);
+      const float stepped = isfinite(v.at[k]) ? old - s : v.at[k];  // a square may overflow where the rest does not
+      const float moved = apply_elastic<kElastic>(elastic, k, stepped, old, pull.alpha);
+      x.at[k] = finite_or(moved, old);
+      if (isfinite(moved)) continue;
+      m.at[k] = old_first;
+      v.at[k] = old_second;
+      if (stayed != nullptr) *stayed = 1;
     }
     store(first + i, m);
     store(second + i, v);
@@ -106,7 +118,7 @@ struct PullPass {
     const auto iterate = iterate_of(x, ahead, i);
     auto elastic = load_elastic<kElastic, kLanes>(pull, i);
     for (int k = 0; k < kLanes; ++k) {
-      x.at[k] = apply_elastic<kElastic>(elastic, k, x.at[k], iterate.at[k], pull.alpha);
+      x.at[k] = finite_or(apply_elastic<kElastic>(elastic, k, x.at[k], iterate.at[k], pull.alpha), x.at[k]);
     }
     store_elastic<kElastic>(pull, i, elastic);
     store_parameters(parameters, half, i, x);
@@ -147,17 +159,18 @@ struct FollowPass {
   __device__ void apply(std::int64_t i) const {
     auto x = load<kLanes>(parameters + i);
     const auto iterate = iterate_of(x, ahead, i);
-    auto c = load<kLanes>(center + i);
+    auto c = load<kLanes>(center + i), followed = x;
     const auto s = load<kLanes>(sum + i);
     for (int k = 0; k < kLanes; ++k) {
-      c.at[k] += s.at[k];
-      x.at[k] = c.at[k] + keep * (iterate.at[k] - c.at[k]);
+      c.at[k] = finite_or(c.at[k] + s.at[k], c.at[k]);
+      followed.at[k] = c.at[k] + keep * (iterate.at[k] - c.at[k]);
     }
     store(center + i, c);
     if (ahead.velocity != nullptr) {
       const auto v = load<kLanes>(ahead.velocity + i);
-      for (int k = 0; k < kLanes; ++k) x.at[k] -= ahead.factor * v.at[k];
+      for (int k = 0; k < kLanes; ++k) followed.at[k] -= ahead.factor * v.at[k];
     }
+    for (int k = 0; k < kLanes; ++k) x.at[k] = finite_or(followed.at[k], x.at[k]);
     store_parameters(parameters, half, i, x);
   }
 };
@@ -173,63 +186,66 @@ struct CenterPass {
   __device__ void apply(std::int64_t i) const {
     auto c = load<kLanes>(center + i);
     const auto s = load<kLanes>(sum + i);
-    for (int k = 0; k < kLanes; ++k) c.at[k] += s.at[k];
+    for (int k = 0; k < kLanes; ++k) c.at[k] = finite_or(c.at[k] + s.at[k], c.at[k]);
     store(center + i, c);
   }
 };
 
 template <Momentum kMomentum, Elastic kElastic>
 void enqueue_sgd(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
-                 const ElasticPull& pull, Half* half) {
-  const SgdPass<kMomentum, kElastic> pass = {parameters.data(), gradients.data(), address(velocity), step, pull, half};
+                 const ElasticPull& pull, Half* half, double* stayed) {
+  const SgdPass<kMomentum, kElastic> pass = {
+      parameters.data(), gradients.data(), address(velocity), step, pull, half, stayed};
   enqueue_flat("update_sgd", stream, pass, length(parameters));
 }
 
 template <Elastic kElastic>
 void choose_sgd(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
-                const ElasticPull& pull, Half* half) {
+                const ElasticPull& pull, Half* half, double* stayed) {
   if (velocity.empty()) {
-    enqueue_sgd<Momentum::kNone, kElastic>(stream, parameters, gradients, velocity, step, pull, half);
+    enqueue_sgd<Momentum::kNone, kElastic>(stream, parameters, gradients, velocity, step, pull, half, stayed);
   } else if (step.nesterov) {
-    enqueue_sgd<Momentum::kNesterov, kElastic>(stream, parameters, gradients, velocity, step, pull, half);
+    enqueue_sgd<Momentum::kNesterov, kElastic>(stream, parameters, gradients, velocity, step, pull, half, stayed);
   } else {
-    enqueue_sgd<Momentum::kHeavyBall, kElastic>(stream, parameters, gradients, velocity, step, pull, half);
+    enqueue_sgd<Momentum::kHeavyBall, kElastic>(stream, parameters, gradients, velocity, step, pull, half, stayed);
   }
 }
 
 template <Elastic kElastic>
 void enqueue_adamw(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice first, Slice second,
-                   const AdamwStep& step, const ElasticPull& pull, Half* half) {
-  const AdamwPass<kElastic> pass = {parameters.data(), gradients.data(), first.data(), second.data(), step, pull, half};
+                   const AdamwStep& step, const ElasticPull& pull, Half* half, double* stayed) {
+  const AdamwPass<kElastic> pass = {
+      parameters.data(), gradients.data(), first.data(), second.data(), step, pull, half, stayed};
   enqueue_flat("update_adamw", stream, pass, length(parameters));
 }
 
 }  // namespace
 
 void update_sgd(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
-                const Pull* pull, Half* half) {
+                const Pull* pull, Half* half, double* stayed) {
   switch (elastic_of(pull)) {
     case Elastic::kNone:
-      return choose_sgd<Elastic::kNone>(stream, parameters, gradients, velocity, step, {}, half);
+      return choose_sgd<Elastic::kNone>(stream, parameters, gradients, velocity, step, {}, half, stayed);
     case Elastic::kPull:
-      return choose_sgd<Elastic::kPull>(stream, parameters, gradients, velocity, step, elastic_pull(*pull), half);
+      return choose_sgd<Elastic::kPull>(stream, parameters, gradients, velocity, step, elastic_pull(*pull), half,
+                                        stayed);
     case Elastic::kArriveAndPull:
       return choose_sgd<Elastic::kArriveAndPull>(stream, parameters, gradients, velocity, step, elastic_pull(*pull),
-                                                 half);
+                                                 half, stayed);
   }
 }
 
 void update_adamw(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice first, Slice second,
-                  const AdamwStep& step, const Pull* pull, Half* half) {
+                  const AdamwStep& step, const Pull* pull, Half* half, double* stayed) {
   switch (elastic_of(pull)) {
     case Elastic::kNone:
-      return enqueue_adamw<Elastic::kNone>(stream, parameters, gradients, first, second, step, {}, half);
+      return enqueue_adamw<Elastic::kNone>(stream, parameters, gradients, first, second, step, {}, half, stayed);
     case Elastic::kPull:
       return enqueue_adamw<Elastic::kPull>(stream, parameters, gradients, first, second, step, elastic_pull(*pull),
-                                           half);
+                                           half, stayed);
     case Elastic::kArriveAndPull:
       return enqueue_adamw<Elastic::kArriveAndPull>(stream, parameters, gradients, first, second, step,
-                                                    elastic_pull(*pull), half);
+                                                    elastic_pull(*pull), half, stayed);
   }
 }
 

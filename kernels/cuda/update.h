@@ -6,7 +6,8 @@
 // overlap; they may be empty, and longer than 2^31. Slices that are aligned alike (to 16 bytes, or all off by the same)
 // are fastest. Bytes moved per parameter stand beside each function.
 //
-// `half`, where it is not nullptr, gets the new parameters rounded to bfloat16: 2 bytes more.
+// `half`, where it is not nullptr, gets the new parameters rounded to bfloat16: 2 bytes more. `stayed`, where it is not
+// nullptr, is in device memory and set to 1 where an element kept its values because the new ones would not be finite.
 #pragma once
 
 #include "eave/slice.h"
@@ -17,11 +18,11 @@ namespace eave::cuda {
 // `velocity` is empty when momentum is 0. 12 bytes, with velocity 20; the pull adds 8, the center's arrival 8 more.
 // `pull` may be null.
 void update_sgd(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
-                const Pull* pull, Half* half = nullptr);
+                const Pull* pull, Half* half = nullptr, double* stayed = nullptr);
 
 // 28 bytes; the pull adds 8, the center's arrival 8 more. `pull` may be null.
 void update_adamw(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice first, Slice second,
-                  const AdamwStep& step, const Pull* pull, Half* half = nullptr);
+                  const AdamwStep& step, const Pull* pull, Half* half = nullptr, double* stayed = nullptr);
 
 // Where parameters are `ahead` of the iterate, x stands for the iterate in what follows, and the parameters move by as
 // much as it does.

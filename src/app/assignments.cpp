@@ -16,21 +16,32 @@ namespace po = boost::program_options;
 constexpr std::string_view kEnvironmentPrefix = "EAVE_";
 constexpr std::size_t kConfigLimitBytes = std::size_t{1} << 20;
 
+// Flags, and choices of which one is "on": by themselves they mean that.
+bool may_stand_alone(const OptionSpec& spec) {
+  return spec.type == OptionType::kFlag || std::ranges::find(spec.choices, "on") != spec.choices.end();
+}
+
 po::options_description describe_to_boost(const OptionValues& values) {
   po::options_description description;
   for (const auto& [name, entry] : values.entries()) {
     auto* value = po::value<std::string>();
-    if (entry.spec.type == OptionType::kFlag) value->implicit_value("on");
+    if (may_stand_alone(entry.spec)) value->implicit_value("on");
     description.add_options()(name.c_str(), value, entry.spec.help.c_str());
   }
   return description;
 }
 
+// Boost puts what was read into its message, and then what that holds, for ever where it holds a place for itself
+// ("%invalid_line%").
+std::string said_by(const po::error& error, const std::string& read) {
+  return read.find('%') == std::string::npos ? error.what() : "cannot be understood";
+}
+
 std::string joined_value(const po::option& option) { return option.value.empty() ? "" : option.value.back(); }
 
-bool is_flag(const OptionValues& values, const std::string& name) {
+bool may_stand_alone(const OptionValues& values, const std::string& name) {
   const auto found = values.entries().find(name);
-  return found != values.entries().end() && found->second.spec.type == OptionType::kFlag;
+  return found != values.entries().end() && may_stand_alone(found->second.spec);
 }
 
 void require_value(const OptionValues& values, const Assignment& assignment) {
@@ -60,17 +71,20 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
                     "unexpected word '" + joined_value(option) + "'; options begin with --, see --help");
       }
       std::string text = joined_value(option);
-      if (text.empty() && is_flag(values, option.string_key)) text = "on";
+      if (text.empty() && may_stand_alone(values, option.string_key)) text = "on";
       assignments.push_back({option.string_key, text, "command line"});
     }
   } catch (const po::error& error) {
-    throw Error(ExitCode::kUsage, std::string(error.what()) + "; see --help");
+    std::string all;
+    for (const std::string& word : words) all += (all.empty() ? "" : " ") + word;
+    throw Error(ExitCode::kUsage, said_by(error, all) + "; see --help");
   }
   return assignments;
 }
 
 std::vector<Assignment> from_file(const std::string& path, const OptionValues& values) {
-  std::istringstream text(read_file(path, kConfigLimitBytes));
+  const std::string content = read_file(path, kConfigLimitBytes);
+  std::istringstream text(content);
   std::vector<Assignment> assignments;
   try {
     for (const po::option& option : po::parse_config_file(text, describe_to_boost(values), true).options) {
@@ -79,8 +93,10 @@ std::vector<Assignment> from_file(const std::string& path, const OptionValues& v
       }
       assignments.push_back({option.string_key, joined_value(option), "file " + path});
     }
+  } catch (const po::invalid_config_file_syntax& error) {
+    throw Error(ExitCode::kUsage, path + ": '" + error.tokens() + "' is no setting; expected lines such as 'tau = 10'");
   } catch (const po::error& error) {
-    throw Error(ExitCode::kUsage, path + ": " + error.what() + "; expected lines such as 'tau = 10'");
+    throw Error(ExitCode::kUsage, path + ": " + said_by(error, content) + "; expected lines such as 'tau = 10'");
   }
   return assignments;
 }

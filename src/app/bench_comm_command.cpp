@@ -149,20 +149,18 @@ void bench_on(Transport& bare, const CommandLine& line, const OptionValues& valu
 
 int bench_comm_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = bench_comm_line();
-  if (asks_for_help(words)) return run_once("bench-comm --help", [&] { std::fputs(line.help().c_str(), stdout); });
   OptionValues values;
   Request request;
   int ranks = 0;
-  try {
-    const char* const no_environment[] = {nullptr};  // EAVE_* are settings of a training
-    values = line.parse(words, no_environment);
+  const auto read = [&] {
+    values = line.parse(words);
     request = read_request(values);
     ranks = ranks_in_process(values);
-  } catch (const Error&) {
-    return refuse_to_run(std::current_exception());
-  }
-  return run_ranks(values.text("transport"), ranks,
-                   [&](Transport& transport) { bench_on(transport, line, values, request); });
+  };
+  return run_command("bench-comm", words, line.help(), read, [&] {
+    return run_ranks(values.text("transport"), ranks,
+                     [&](Transport& transport) { bench_on(transport, line, values, request); });
+  });
 }
 
 }  // namespace eave

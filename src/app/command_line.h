@@ -30,8 +30,9 @@ class CommandLine {
   void add_family(const std::string& title, const OptionSpec& selector, const std::vector<Member>& members);
 
   // Reads all places. Throws Error(kUsage): unknown names (with the likely one), wrong values, options that have no
-  // effect with the chosen member of their family. `environment` is main's, null-terminated.
-  OptionValues parse(const std::vector<std::string>& words, const char* const* environment) const;
+  // effect with the chosen member of their family. `environment` is main's, null-terminated; nullptr where EAVE_*,
+  // which are settings of a training, mean nothing.
+  OptionValues parse(const std::vector<std::string>& words, const char* const* environment = nullptr) const;
 
   std::string help() const;
   // Every value that is in force and where it came from, as a configuration file in which defaults are comments: given

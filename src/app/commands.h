@@ -14,6 +14,7 @@ Command summary_command;
 Command report_command;
 Command bench_comm_command;
 Command compare_command;
+Command checkpoint_command;
 Command export_command;
 Command doctor_command;
 Command watch_command;

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 
 #include "app/command_line.h"
 #include "app/commands.h"
@@ -10,6 +12,7 @@
 #include "app/network_options.h"
 #include "app/report_runs.h"
 #include "app/train_options.h"
+#include "base/directory_lock.h"
 #include "base/option_checks.h"
 #include "eave/check.h"
 #include "report/config.h"
@@ -43,10 +46,9 @@ std::string setting(const Settings& settings, const std::string& name, const std
   return value;
 }
 
-Comparison read_comparison(const std::vector<std::string>& words) {
-  static const char* const no_environment[] = {nullptr};  // EAVE_* are settings of the runs
+Comparison read_comparison(const CommandLine& line, const std::vector<std::string>& words) {
   const ComparedWords parted = part_words(words);
-  Comparison comparison{compare_line().parse(parted.own, no_environment), parted.of_train};
+  Comparison comparison{line.parse(parted.own), parted.of_train};
   comparison.transport = setting(parted.of_train, "transport", "auto");
   refuse_launcher(comparison.transport);
   if (comparison.transport == "threads") comparison.threads = std::max(most_ranks(comparison.own), 2);
@@ -79,6 +81,10 @@ void keep_part(Grid& grid, const OptionValues& own) {
 
 constexpr const char* kSettingsFile = "comparison.json";  // those that all runs in a directory have in common
 
+bool is_lock(const std::filesystem::path& path) {
+  return path.filename().string().starts_with("compare") && path.extension() == ".lock";
+}
+
 // Its report would replace what others have there.
 void refuse_foreign(const std::filesystem::path& path) {
   std::error_code error;
@@ -86,7 +92,7 @@ void refuse_foreign(const std::filesystem::path& path) {
   bool has_something = false;
   for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
     if (std::filesystem::exists(entry.path() / "metrics.jsonl", error)) return;
-    has_something = true;
+    has_something = has_something || !is_lock(entry.path());
   }
   if (!has_something) return;
   throw Error(ExitCode::kCannotCreate,
@@ -95,14 +101,34 @@ void refuse_foreign(const std::filesystem::path& path) {
 
 // Methods, ranks, batches, rates and seeds may be added to a comparison; what its runs have in common stays.
 void prepare_output(const std::filesystem::path& path, const Settings& common) {
+  const std::filesystem::path file = path / kSettingsFile;
+  const std::map<std::string, std::string> mine(common.begin(), common.end());
+  std::error_code error;
+  if (std::filesystem::exists(file, error)) {
+    return require_same_comparison(read_config(file), mine, path.string());
+  }
+  write_config(file, mine);
+}
+
+// Parts of a comparison share a directory: each has a lock of its own there, and each run has one.
+std::string lock_name(const OptionValues& own) {
+  std::string part = own.has("part") ? "-" + own.text("part") : "";
+  std::ranges::replace(part, '/', '-');
+  return "compare" + part + ".lock";
+}
+
+std::unique_ptr<DirectoryLock> lock_output(const std::filesystem::path& path, const OptionValues& own) {
+  const std::string what = "--output " + path.string();
   refuse_foreign(path);
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) throw Error(ExitCode::kCannotCreate, "--output " + path.string() + ": " + error.message());
-  const std::filesystem::path file = path / kSettingsFile;
-  const std::map<std::string, std::string> mine(common.begin(), common.end());
-  if (std::filesystem::exists(file, error)) require_same_comparison(read_config(file), mine, path.string());
-  write_config(file, mine);
+  if (error) throw Error(ExitCode::kCannotCreate, what + ": " + error.message());
+  auto lock = std::make_unique<DirectoryLock>(path, lock_name(own), what);
+  if (lock->former()) {
+    std::fprintf(stderr, "eave: warning: %s: took over the lock of a comparison that ended without freeing it (%s)\n",
+                 what.c_str(), lock->former()->describe().c_str());
+  }
+  return lock;
 }
 
 void tell_results(const OptionValues& own, const std::filesystem::path& output) {
@@ -127,8 +153,11 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
   CompareRuns runs(job, train_line, grid, environment, output, own.text("budget"), own.text("side-by-side") == "auto");
   runs.check();
   if (own.flag("dry-run")) return runs.estimate();
+  std::unique_ptr<DirectoryLock> lock;  // of rank 0
   agree(job, [&] {
-    if (job.rank() == 0) prepare_output(output, grid.settings);
+    if (job.rank() != 0) return;
+    lock = lock_output(output, own);
+    prepare_output(output, grid.settings);
   });
   runs.run(grid.first_cells(), grid.count());
   runs.run(grid.further_cells(runs.choose_rates()), grid.count());
@@ -140,17 +169,14 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
 }  // namespace
 
 int compare_command(const std::vector<std::string>& words, const char* const* environment) {
-  if (asks_for_help(words)) {
-    return run_once("compare --help", [] { std::fputs(compare_line().help().c_str(), stdout); });
-  }
+  const CommandLine line = compare_line();
   Comparison comparison;
-  try {
-    comparison = read_comparison(words);
-  } catch (const Error&) {
-    return refuse_to_run(std::current_exception());
-  }
-  return run_ranks(comparison.transport, comparison.threads,
-                   [&](Transport& job) { compare_on(job, comparison, environment); });
+  return run_command(
+      "compare", words, line.help(), [&] { comparison = read_comparison(line, words); },
+      [&] {
+        return run_ranks(comparison.transport, comparison.threads,
+                         [&](Transport& job) { compare_on(job, comparison, environment); });
+      });
 }
 
 }  // namespace eave

@@ -40,11 +40,6 @@ Cost cost_of(const OptionValues& values, const RunSummary& trial) {
   return {steps, steps * step_seconds + evaluations * trial.evaluation.evaluation_seconds, steps * step_bytes};
 }
 
-std::string time_text(double seconds) {
-  const auto whole = static_cast<long long>(std::llround(seconds));
-  return format("%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
 }  // namespace
 
 void CompareRuns::estimate() {
@@ -70,11 +65,11 @@ void CompareRuns::estimate() {
     bytes += runs * cost.bytes;
     if (!is_first()) continue;
     std::printf("%-44s  %4.0f  %9.0f  %9s  %15s\n", group.label().c_str(), runs, cost.steps,
-                time_text(cost.seconds).c_str(), human_bytes(cost.bytes).c_str());
+                clock_text(cost.seconds).c_str(), human_bytes(cost.bytes).c_str());
     std::fflush(stdout);
   }
   if (!is_first()) return;
-  std::printf("%zu runs, about %s, in which a rank sends %s\n", grid_.count(), time_text(seconds).c_str(),
+  std::printf("%zu runs, about %s, in which a rank sends %s\n", grid_.count(), clock_text(seconds).c_str(),
               human_bytes(bytes).c_str());
 }
 

@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include "app/compare_options.h"
+#include "app/launch.h"
+#include "app/run_settings.h"
 #include "app/training_run.h"
 #include "base/host.h"
 #include "eave/communicator.h"
@@ -31,29 +33,17 @@ void check_values(const OptionValues& values, int ranks) {
   values.real("evaluate-every");
 }
 
-std::string duration_text(double seconds) {
-  if (seconds < 90) return format("%.0f s", seconds);
-  return seconds < 5400 ? format("%.0f min", seconds / 60) : format("%.1f h", seconds / 3600);
-}
-
 }  // namespace
 
 void require_same_comparison(const std::map<std::string, std::string>& saved,
                              const std::map<std::string, std::string>& mine, const std::string& place) {
-  std::map<std::string, std::string> names = saved;
-  names.insert(mine.begin(), mine.end());
-  const auto text = [](const auto& config, const std::string& name) {
-    const auto found = config.find(name);
-    return found == config.end() ? std::string("not set") : found->second;
-  };
-  for (const auto& [name, unused] : names) {
-    if (name == "run-dir" || name == "progress" || name == "config" || name == "data-dir") continue;
-    if (text(saved, name) == text(mine, name)) continue;
-    throw Error(ExitCode::kConfiguration, "--output: what is in " + place + " was made with --" + name + " " +
-                                              text(saved, name) + ", now it is " + text(mine, name) +
-                                              (name == "validation-share" ? " (several rates need one)" : "") +
-                                              "; choose another directory for this comparison");
-  }
+  const auto difference = find_difference(saved, mine, {"run-dir", "progress", "config", "data-dir"});
+  if (!difference) return;
+  throw Error(ExitCode::kConfiguration,
+              "--output: what is in " + place + " was made with --" + difference->name + " " + difference->saved +
+                  ", now it is " + difference->mine +
+                  (difference->name == "validation-share" ? " (several rates need one)" : "") +
+                  "; choose another directory for this comparison");
 }
 
 int blocks_side_by_side(const std::vector<std::string>& hosts, int ranks) {
@@ -114,6 +104,17 @@ OptionValues CompareRuns::parse(const Cell& cell, const std::vector<std::string>
   }
 }
 
+// Also where a rank has another file of options, or other EAVE_*, than the others.
+void CompareRuns::require_same_runs() {
+  Intent intent;
+  for (const Cell& cell : grid_.first_cells()) {
+    for (const auto& [name, value] : line_.config_in_force(parse(cell, {}))) {
+      if (name != "config" && name != "data-dir") intent[cell.label + ": --" + name] = value;
+    }
+  }
+  require_same_intent(job_, intent);
+}
+
 void CompareRuns::check() {
   agree(job_, [&] {
     for (const Cell& cell : grid_.first_cells()) {
@@ -126,6 +127,7 @@ void CompareRuns::check() {
       }
     }
   });
+  require_same_runs();
 }
 
 std::string CompareRuns::from_first(const std::string& text) {
@@ -207,10 +209,10 @@ void CompareRuns::tell(const Cell& cell, const CellOutcome& outcome) {
   const std::string what = outcome.has_failed
                                ? "diverged"
                                : format("%6.2f %% in %s", 100 * outcome.summary.evaluation.center.accuracy,
-                                        duration_text(outcome.summary.seconds).c_str());
+                                        clock_text(outcome.summary.seconds).c_str());
   const double left = seconds_running_ / static_cast<double>(runs_) * static_cast<double>(of_all_ - told_);
   std::printf("%3zu of %zu  %-60s  %s%s\n", told_, of_all_, cell.label.c_str(), what.c_str(),
-              told_ < of_all_ ? ("; about " + duration_text(left) + " to go").c_str() : "");
+              told_ < of_all_ ? ("; about " + clock_text(left) + " to go").c_str() : "");
   std::fflush(stdout);
 }
 

@@ -50,6 +50,7 @@ class CompareRuns {
 
  private:
   using MoreWords = std::function<std::vector<std::string>(const Cell&)>;
+  void require_same_runs();
   OptionValues parse(const Cell& cell, const std::vector<std::string>& more) const;
   std::vector<std::string> outputs_of(const Cell& cell) const;
   bool is_first() const { return job_.rank() == 0; }

@@ -57,6 +57,7 @@ JobFacts examine(Transport& transport, const OptionValues& values) {
   job.links = measure_links(transport, plan_links(hosts));
   for (const std::string& text : transport.all_gather(pack(mine))) job.ranks.push_back(unpack_facts(text));
   plan_job_devices(values, job);
+  job.wants_nccl = values.text("transport") == "nccl";
   return job;
 }
 
@@ -91,17 +92,16 @@ void doctor_on(Transport& transport, const CommandLine& line, const OptionValues
 
 int doctor_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = doctor_line();
-  if (asks_for_help(words)) return run_once("doctor --help", [&] { std::fputs(line.help().c_str(), stdout); });
   OptionValues values;
   int ranks = 0;
-  try {
-    const char* const no_environment[] = {nullptr};  // EAVE_* are settings of a training
-    values = line.parse(words, no_environment);
+  const auto read = [&] {
+    values = line.parse(words);
     ranks = ranks_in_process(values);
-  } catch (const Error&) {
-    return refuse_to_run(std::current_exception());
-  }
-  return run_ranks(values.text("transport"), ranks, [&](Transport& transport) { doctor_on(transport, line, values); });
+  };
+  return run_command("doctor", words, line.help(), read, [&] {
+    return run_ranks(values.text("transport"), ranks,
+                     [&](Transport& transport) { doctor_on(transport, line, values); });
+  });
 }
 
 }  // namespace eave

@@ -61,6 +61,7 @@ struct JobFacts {
   std::vector<DevicePlan> devices;  // of each rank; empty where they cannot be had:
   std::string why_no_devices;
   ExitCode code_without_devices = ExitCode::kDone;
+  bool wants_nccl = false;  // --transport nccl
 };
 
 // In the order of their lowest ranks, by name.

@@ -181,6 +181,7 @@ class Judgement {
     if (job_.devices.empty()) return problem("devices", job_.why_no_devices, job_.code_without_devices);
     const DevicePlan& first = job_.devices.front();
     const auto has_gpus = [](const DoctorFacts& rank) { return !rank.gpus.ids.empty(); };
+    if (job_.wants_nccl && !(first.is_cuda && first.is_own)) judge_nccl(first);
     if (!first.is_cuda) {
       const std::string& why = first.why_not_gpu.empty() ? job_.ranks.front().gpus.why_none : first.why_not_gpu;
       const std::string text = "all ranks compute on the CPU" + (why.empty() ? "" : ": " + why);
@@ -192,6 +193,13 @@ class Judgement {
     const std::string through = "MPI is not CUDA-aware: what goes by MPI passes through pinned host memory";
     first.is_own ? ok("devices", through + "; sums go by NCCL where it can be set up")
                  : note("devices", through + "; with a GPU for each rank NCCL would be used");
+  }
+
+  void judge_nccl(const DevicePlan& first) {
+    problem("transport",
+            std::string("--transport nccl needs a GPU of its own for each rank, and ") +
+                (first.is_cuda ? "ranks share GPUs" : "all ranks compute on the CPU") + "; use --transport mpi",
+            ExitCode::kUsage);
   }
 
   void judge_run_directory() {

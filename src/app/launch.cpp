@@ -1,12 +1,17 @@
 #include "app/launch.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
+
+#include "base/files.h"
+#include "base/hash.h"
 
 namespace eave {
 namespace {
 
 constexpr std::size_t kMostDifferences = 4;  // in one message
+constexpr std::size_t kLargestProgram = std::size_t{1} << 30;
 
 std::string pack(const Intent& intent) {
   std::string text;
@@ -58,6 +63,9 @@ std::vector<std::string> describe_differences(const std::vector<Intent>& of_rank
       differences.push_back(describe_difference(name, of_ranks));
     }
   }
+  const auto of_program =
+      std::ranges::find_if(differences, [](const auto& each) { return each.starts_with("eave is "); });
+  if (of_program != differences.end()) std::rotate(differences.begin(), of_program, of_program + 1);
   if (!differences.empty()) return differences;
   std::set<std::string> names;
   for (const Intent& intent : of_ranks) {
@@ -68,6 +76,11 @@ std::vector<std::string> describe_differences(const std::vector<Intent>& of_rank
       differences.push_back(describe_difference(name, of_ranks));
   }
   return differences;
+}
+
+bool asks_for_help(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word == "--help" || word == "-h"; });
 }
 
 }  // namespace
@@ -113,25 +126,51 @@ int refuse_to_run(const std::exception_ptr& failure) {
   });
 }
 
+std::string program_identity() {
+  static const std::string kIdentity = [] {
+    std::string build = "unknown";
+    try {
+      build = hash_of(read_file("/proc/self/exe", kLargestProgram)).text().substr(0, 16);
+    } catch (const Error&) {
+      // Not a Linux that shows it.
+    }
+    return "version " EAVE_VERSION ", file " + build;
+  }();
+  return kIdentity;
+}
+
 void require_same_intent(Transport& transport, const Intent& mine) {
+  Intent all = mine;
+  if (!mine.empty()) all["eave"] = program_identity();
+  require_same(transport, all, "the ranks were started differently",
+               "Start all with the same program, command, options and environment");
+}
+
+void require_same(Transport& transport, const Intent& mine, const std::string& head, const std::string& advice) {
   std::vector<Intent> of_ranks;
   for (const std::string& text : transport.all_gather(pack(mine))) of_ranks.push_back(unpack(text));
   if (std::any_of(of_ranks.begin(), of_ranks.end(), [](const Intent& intent) { return intent.empty(); })) return;
   const std::vector<std::string> differences = describe_differences(of_ranks);
   if (differences.empty()) return;
-  std::string text = "the ranks were started differently: ";
+  std::string text = head + ": ";
   for (std::size_t i = 0; i < std::min(differences.size(), kMostDifferences); ++i) {
     text += (i == 0 ? "" : "; ") + differences[i];
   }
   if (differences.size() > kMostDifferences) {
     text += "; and " + std::to_string(differences.size() - kMostDifferences) + " more";
   }
-  throw AgreedError(ExitCode::kConfiguration, text + ". Start all with the same command, options and environment");
+  throw AgreedError(ExitCode::kConfiguration, text + ". " + advice);
 }
 
-bool asks_for_help(const std::vector<std::string>& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [](const std::string& word) { return word == "--help" || word == "-h"; });
+int run_command(const std::string& name, const std::vector<std::string>& words, const std::string& help,
+                const std::function<void()>& read, const std::function<int()>& run) {
+  if (asks_for_help(words)) return run_once(name + " --help", [&] { std::fputs(help.c_str(), stdout); });
+  try {
+    read();
+  } catch (const Error&) {
+    return refuse_to_run(std::current_exception());
+  }
+  return run();
 }
 
 }  // namespace eave

@@ -28,11 +28,22 @@ int refuse_to_run(const std::exception_ptr& failure);
 // What a rank was started to do: names and values, the same on all ranks of a job. Empty: it could not be understood.
 using Intent = std::map<std::string, std::string>;
 
+// The program that this process runs: version, and a hash of its file.
+std::string program_identity();
+
 // Collective, and the first thing that ranks do together: mpirun can start each with options of its own, and ranks that
 // take different numbers of steps would wait for each other for ever. Throws AgreedError(kConfiguration) naming what
-// differs and on which ranks. Where a rank's intent is empty nothing is compared: that rank is about to fail.
+// differs and on which ranks; another eave on one of the hosts is told first. Where a rank's intent is empty nothing is
+// compared: that rank is about to fail.
 void require_same_intent(Transport& transport, const Intent& mine);
 
-bool asks_for_help(const std::vector<std::string>& words);
+// Collective. The same for what ranks have found since: throws AgreedError(kConfiguration), `head`: what differs, and
+// on which ranks. `advice`.
+void require_same(Transport& transport, const Intent& mine, const std::string& head, const std::string& advice);
+
+// What every subcommand has in common. `help` is printed where the words ask for it. Else `read` makes of them what it
+// needs: an Error there ends the job before anything is done, told once. Then `run`, whose exit code is returned.
+int run_command(const std::string& name, const std::vector<std::string>& words, const std::string& help,
+                const std::function<void()>& read, const std::function<int()>& run);
 
 }  // namespace eave

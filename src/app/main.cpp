@@ -1,5 +1,10 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -26,6 +31,8 @@ constexpr std::array kCommands = {
     NamedCommand{"report", "puts runs together: tables, one page, and what won", eave::report_command},
     NamedCommand{"watch", "follows a run while it goes on", eave::watch_command},
     NamedCommand{"bench-comm", "times exchanges between ranks", eave::bench_comm_command},
+    NamedCommand{"checkpoint", "lists and verifies a run's checkpoints, and writes the model of one",
+                 eave::checkpoint_command},
     NamedCommand{"export", "writes a run's model for PyTorch or NumPy", eave::export_command},
     NamedCommand{"doctor", "looks at ranks, hosts and network; says what is wrong and what to do",
                  eave::doctor_command},
@@ -50,10 +57,35 @@ int refuse(const std::string& word) {
       "no command '" + word + "'; " + (near.empty() ? "expected " + listed : "did you mean " + near + "?"))));
 }
 
-}  // namespace
+// What is opened first would take the place of a standard stream that is closed, and get what is meant for that.
+void open_standard_streams() {
+  int opened = 0;
+  do {
+    opened = ::open("/dev/null", O_RDWR);
+  } while (opened >= 0 && opened <= STDERR_FILENO);
+  if (opened >= 0) ::close(opened);
+}
 
-int main(int argc, char** argv, char** environment) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
+// A reader that left (head), or a limit on the size of a file, is an error of that one write and ends nothing else.
+void keep_writing() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+bool has_reader_left(int descriptor) {
+  pollfd state{descriptor, POLLOUT, 0};
+  return ::poll(&state, 1, 0) == 1 && (state.revents & POLLERR) != 0;
+}
+
+// What is printed is a result, too. Where its reader has left, nobody misses it.
+int with_output_written(int code) {
+  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (is_written || code != 0 || has_reader_left(STDOUT_FILENO)) return code;
+  std::fputs("eave: cannot write to standard output: is the disk full? What was printed is not all there\n", stderr);
+  return static_cast<int>(eave::ExitCode::kInputOutput);
+}
+
+int run(const std::vector<std::string>& words, const char* const* environment) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     return eave::run_once("--help", [] { std::fputs(usage().c_str(), stdout); });
   }
@@ -61,4 +93,12 @@ int main(int argc, char** argv, char** environment) {
   const auto command = std::ranges::find_if(kCommands, [&](const auto& each) { return words[0] == each.name; });
   if (command == kCommands.end()) return refuse(words[0]);
   return command->run({words.begin() + 1, words.end()}, environment);
+}
+
+}  // namespace
+
+int main(int argc, char** argv, char** environment) {
+  open_standard_streams();
+  keep_writing();
+  return with_output_written(run({argv + 1, argv + argc}, environment));
 }

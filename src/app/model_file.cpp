@@ -78,30 +78,38 @@ ModelArrays model_arrays(const Graph& graph, TensorLayout layout, ConstSlice par
   return model;
 }
 
+std::map<std::string, std::string> metadata_of(const ModelDescription& model) {
+  return {{"model", model.specification}, {"image", text_of(model.image)}, {"classes", std::to_string(model.classes)}};
+}
+
 void write_model(const std::filesystem::path& path, const ModelDescription& model, TensorLayout layout,
                  ConstSlice parameters, ConstSlice statistics) {
   const bool is_pytorch = layout == TensorLayout::kPytorch;
   const Graph graph = build_graph(model.specification, model.image, model.classes);
-  write_safetensors(
-      path, model_arrays(graph, layout, parameters, statistics).arrays,
-      {{"format", is_pytorch ? kPytorchFormat : "eave"},
-       {"model", model.specification},
-       {"image", text_of(model.image)},
-       {"classes", std::to_string(model.classes)},
-       {"layout", is_pytorch ? "images NCHW; conv weights [out, in, height, width]; dense weights [out, in]"
-                             : "images NHWC; conv weights [height, width, in, out]; dense weights [in, out]"}});
+  std::map<std::string, std::string> metadata = metadata_of(model);
+  metadata["format"] = is_pytorch ? kPytorchFormat : "eave";
+  metadata["layout"] = is_pytorch ? "images NCHW; conv weights [out, in, height, width]; dense weights [out, in]"
+                                  : "images NHWC; conv weights [height, width, in, out]; dense weights [in, out]";
+  write_safetensors(path, model_arrays(graph, layout, parameters, statistics).arrays, metadata);
 }
 
-ModelDescription description_in(const SafetensorsFile& file) {
-  ModelDescription model{file.text("model"), {}, 0};
-  const std::string image = file.text("image"), classes = file.text("classes");
+ModelDescription description_in(const SafetensorsFile& file) { return description_in(file.metadata, file.path); }
+
+ModelDescription description_in(const std::map<std::string, std::string>& metadata, const std::filesystem::path& path) {
+  const auto text = [&](const char* key) {
+    const auto found = metadata.find(key);
+    if (found != metadata.end()) return found->second;
+    throw Error(ExitCode::kBadData, path.string() + ": says nothing of '" + key + "'");
+  };
+  ModelDescription model{text("model"), {}, 0};
+  const std::string image = text("image"), classes = text("classes");
   ImageShape& shape = model.image;
   char rest = 0;
   if (std::sscanf(image.c_str(), "%5dx%5dx%5d%c", &shape.height, &shape.width, &shape.channels, &rest) != 3 ||
       std::sscanf(classes.c_str(), "%9d%c", &model.classes, &rest) != 1 || shape.height < 1 || shape.width < 1 ||
       shape.channels < 1 || model.classes < 1) {
-    refuse(file, "is for images of '" + image + "' and '" + classes + "' classes, which is no model",
-           ExitCode::kBadData);
+    throw Error(ExitCode::kBadData,
+                path.string() + ": is for images of '" + image + "' and '" + classes + "' classes, which is no model");
   }
   return model;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct ModelArrays {
 };
 ModelArrays model_arrays(const Graph& graph, TensorLayout layout, ConstSlice parameters, ConstSlice statistics);
 
+// As it stands in files beside the arrays.
+std::map<std::string, std::string> metadata_of(const ModelDescription& model);
+
 // Atomic. Throws Error: kCannotCreate, kInputOutput.
 void write_model(const std::filesystem::path& path, const ModelDescription& model, TensorLayout layout,
                  ConstSlice parameters, ConstSlice statistics);
@@ -38,6 +42,8 @@ std::filesystem::path find_model(const std::filesystem::path& place);
 
 // Throws Error(kBadData): the file does not say which model it is, or says it wrongly.
 ModelDescription description_in(const SafetensorsFile& file);
+// The same of metadata that stand in `path`.
+ModelDescription description_in(const std::map<std::string, std::string>& metadata, const std::filesystem::path& path);
 
 // The values in the order of the graph's arenas, padding 0. The layout is PyTorch's where the file's metadata has
 // format "pt", as is the custom for it, else eave's. Throws Error: kConfiguration naming the first array that the file

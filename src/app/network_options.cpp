@@ -1,5 +1,7 @@
 #include "app/network_options.h"
 
+#include <random>
+
 #include "app/launch.h"
 #include "eave/check.h"
 
@@ -23,8 +25,10 @@ void add_transport(CommandLine& line) {
 }
 
 std::vector<OptionSpec> link_options() {
-  return {{"shape-delay", OptionType::kSeconds, "0s", "added to every exchange, as if the network were this slow"},
-          {"shape-rate", OptionType::kRate, "", "limit of every rank's link, such as 1gbit"}};
+  return {
+      {"shape-delay", OptionType::kSeconds, "0s", "added to every exchange, as if the network were this slow"},
+      {"shape-rate", OptionType::kRate, "", "limit of every rank's link, such as 1gbit"},
+      {"shape-jitter", OptionType::kSeconds, "0s", "every rank begins each exchange up to so much later, by chance"}};
 }
 
 int ranks_in_process(const OptionValues& values) {
@@ -40,14 +44,15 @@ std::unique_ptr<Transport> make_nccl_link(Transport& bare, const OptionValues& v
 
 std::unique_ptr<Transport> make_shaped_link(Transport& bare, const OptionValues& values) {
   const LinkShape link{values.seconds("shape-delay"),
-                       values.has("shape-rate") ? values.bytes_per_second("shape-rate") : 0};
-  if (link.delay_seconds == 0 && link.bytes_per_second == 0) return nullptr;
+                       values.has("shape-rate") ? values.bytes_per_second("shape-rate") : 0,
+                       values.seconds("shape-jitter"), std::random_device()()};
+  if (link.delay_seconds == 0 && link.bytes_per_second == 0 && link.jitter_seconds == 0) return nullptr;
   return make_shaped_transport(bare, link);
 }
 
 std::string describe_useless_link(const Transport& transport) {
   if (transport.size() > 1 || transport.name().find("shaped") == std::string::npos) return "";
-  return "--shape-delay and --shape-rate slow nothing down: one rank exchanges nothing";
+  return "--shape-delay, --shape-rate and --shape-jitter slow nothing down: one rank exchanges nothing";
 }
 
 }  // namespace eave

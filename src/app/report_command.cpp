@@ -49,7 +49,7 @@ Request read_request(const CommandLine& line, const std::vector<std::string>& wo
     options.push_back(words[i]);
     if (words[i].find('=') == std::string::npos && i + 1 < words.size()) options.push_back(words[++i]);
   }
-  request.values = line.parse(options, nullptr);
+  request.values = line.parse(options);
   if (request.directories.empty()) throw Error(ExitCode::kUsage, "no directory given; expected DIR..., see --help");
   if (request.values.has("target")) real_in(request.values, "target", 0, 1);
   return request;
@@ -71,18 +71,15 @@ ReportFiles files_of(const Request& request) {
 
 int report_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = report_command_line();
-  if (asks_for_help(words)) return run_once("report --help", [&] { std::fputs(line.help().c_str(), stdout); });
   Request request;
-  try {
-    request = read_request(line, words);
-  } catch (const Error&) {
-    return refuse_to_run(std::current_exception());
-  }
-  return run_once("report", [&] {
+  const auto report = [&] {
     std::optional<double> target;
     if (request.values.has("target")) target = request.values.real("target");
     report_runs(request.directories, files_of(request), target);
-  });
+  };
+  return run_command(
+      "report", words, line.help(), [&] { request = read_request(line, words); },
+      [&] { return run_once("report", report); });
 }
 
 }  // namespace eave

@@ -24,8 +24,9 @@ RunReporter::RunReporter(const OptionValues& values, const CommunicatorTraits& t
       writes_tensorboard_(values.flag("tensorboard")) {}
 
 void RunReporter::open(const std::filesystem::path& directory) {
-  metrics_.emplace(directory / "metrics.jsonl");
-  if (writes_tensorboard_) tensorboard_.emplace(directory);
+  const Warn warn = [this](const std::string& text) { progress_.warn(text); };
+  metrics_.emplace(directory / "metrics.jsonl", warn);
+  if (writes_tensorboard_) tensorboard_.emplace(directory, warn);
 }
 
 void RunReporter::header(const RunHeader& header) {
@@ -50,19 +51,34 @@ TrainingEvents RunReporter::events() {
   events.straggler = [this](const Straggler& slow) {
     progress_.warn(describe(slow, hosts_.at(static_cast<std::size_t>(slow.rank))));
   };
+  events.warning = [this](const std::string& warning) { progress_.warn(warning); };
   return events;
 }
 
+void RunReporter::warn(const std::string& text) { progress_.warn(text); }
+
 void RunReporter::failure(const Error& error) {
   progress_.finish();
-  if (metrics_) metrics_->write_failure(error);
   if (tensorboard_) tensorboard_->finish();
+  if (metrics_) metrics_->write_failure(error);
+  tell_losses();
 }
 
 void RunReporter::end(const RunSummary& summary) {
   progress_.finish();
-  if (metrics_) metrics_->write_end(summary);
   if (tensorboard_) tensorboard_->finish();
+  tell_losses();
+  if (metrics_) metrics_->write_end(summary);
+}
+
+void RunReporter::tell_losses() {
+  if (metrics_ && metrics_->lost() > 0) {
+    progress_.warn("metrics.jsonl lacks " + std::to_string(metrics_->lost()) + " lines that could not be written");
+  }
+  if (tensorboard_ && tensorboard_->lost() > 0) {
+    progress_.warn("TensorBoard's file lacks " + std::to_string(tensorboard_->lost()) +
+                   " events that could not be written");
+  }
 }
 
 }  // namespace eave

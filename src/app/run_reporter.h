@@ -25,11 +25,17 @@ class RunReporter {
   void open(const std::filesystem::path& directory);  // from here on it writes there, too
   void header(const RunHeader& header);
   TrainingEvents events();  // which refer to this
+  void warn(const std::string& text);
   void failure(const Error& error);
-  void end(const RunSummary& summary);
+  void end(const RunSummary& summary);  // throws Error(kInputOutput) where the metrics cannot be ended
   const Stragglers& stragglers() const { return stragglers_; }
 
+  // They refer to this.
+  RunReporter(const RunReporter&) = delete;
+  RunReporter& operator=(const RunReporter&) = delete;
+
  private:
+  void tell_losses();
   Progress progress_;
   bool has_center_;
   Stragglers stragglers_;

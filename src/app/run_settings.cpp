@@ -15,10 +15,15 @@ std::set<std::string> words_in(const std::string& text) {
 }
 
 constexpr const char* kWatching =
-    "batch-norm-statistics checkpoint config data-dir evaluate-every evaluation-batch log-every overwrite print-config "
+    "batch-norm-statistics checkpoint checkpoint-every config data-dir evaluate-every evaluation-batch "
+    "limit-checkpoint limit-setup limit-step keep keep-every "
+    "log-every nonfinite-limit on-nonfinite on-replica-fault overwrite replica-hash-every "
+    "print-config "
     "progress "
-    "recompute-batches resume run-dir stop-after-bytes stop-after-time stop-at-accuracy tensorboard trace ";
-constexpr const char* kPlace = "allow-unstable ranks shape-delay shape-rate slow-rank transport ";
+    "recompute-batches require-checkpoint resume run-dir stop-after-bytes stop-after-time stop-at-accuracy tensorboard "
+    "trace ";
+constexpr const char* kPlace =
+    "allow-unstable inject-fault ranks shape-delay shape-jitter shape-rate slow-rank transport ";
 
 }  // namespace
 
@@ -31,11 +36,9 @@ std::vector<std::pair<std::string, std::string>> settings_of_numbers(const Optio
   return settings;
 }
 
-void require_same_settings(const std::map<std::string, std::string>& saved,
-                           const std::map<std::string, std::string>& mine) {
-  const std::set<std::string> free = words_in(
-      std::string(kWatching) + kPlace +
-      "async-overlap autotune bucket-bytes device epochs gpu max-samples max-steps overlap replay share-gpu threads");
+std::optional<SettingDifference> find_difference(const std::map<std::string, std::string>& saved,
+                                                 const std::map<std::string, std::string>& mine,
+                                                 const std::set<std::string>& free) {
   const auto text = [](const auto& config, const std::string& name) {
     const auto found = config.find(name);
     return found == config.end() ? std::string("not set") : found->second;
@@ -43,11 +46,23 @@ void require_same_settings(const std::map<std::string, std::string>& saved,
   std::map<std::string, std::string> names = saved;
   names.insert(mine.begin(), mine.end());
   for (const auto& [name, unused] : names) {
-    if (free.contains(name) || text(saved, name) == text(mine, name)) continue;
-    throw Error(ExitCode::kConfiguration, "--resume: the run was started with --" + name + " " + text(saved, name) +
-                                              ", now it is " + text(mine, name) +
-                                              "; resume with the settings in config.json");
+    const std::string before = text(saved, name), now = text(mine, name);
+    if (!free.contains(name) && before != now) return SettingDifference{name, before, now};
   }
+  return std::nullopt;
+}
+
+void require_same_settings(const std::map<std::string, std::string>& saved,
+                           const std::map<std::string, std::string>& mine) {
+  const auto difference = find_difference(
+      saved, mine,
+      words_in(std::string(kWatching) + kPlace +
+               "async-overlap autotune bucket-bytes device epochs gpu max-samples max-steps overlap replay share-gpu "
+               "threads"));
+  if (!difference) return;
+  throw Error(ExitCode::kConfiguration, "--resume: the run was started with --" + difference->name + " " +
+                                            difference->saved + ", now it is " + difference->mine +
+                                            "; resume with the settings in config.json");
 }
 
 }  // namespace eave

@@ -115,28 +115,24 @@ void RunTrace::begin(Transport& transport) {
   began_ = steady_nanoseconds();
 }
 
-std::optional<double> RunTrace::end(Transport& transport, const std::vector<std::string>& hosts,
-                                    const std::filesystem::path& path) {
+std::optional<double> RunTrace::end(Transport& transport, const std::vector<std::string>& hosts) {
   Buffers mine = {kept_in(computing_), kept_in(communication_)};
   const std::vector<ClockOffset> offsets = measure_clock_offsets(transport);
   const auto rank = static_cast<std::size_t>(transport.rank());
   align(mine, ClockMap(began_, offsets_[rank], steady_nanoseconds(), offsets[rank]));
   std::vector<Buffers> all;
-  TraceGap gap;
   for (const std::string& text : transport.all_gather(pack(mine))) {
     all.push_back(unpack(text));
-    for (const Kept& kept : all.back()) widen(gap, kept);
+    for (const Kept& kept : all.back()) widen(gap_, kept);
   }
-  std::vector<RankTrace> ranks;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    ranks.push_back({hosts.at(i), offsets_[i].nanoseconds, std::max(offsets_[i].error, offsets[i].error),
-                     outside(all[i][0], gap), outside(all[i][1], gap)});
-    part_operations(ranks.back().communication);
+    ranks_.push_back({hosts.at(i), offsets_[i].nanoseconds, std::max(offsets_[i].error, offsets[i].error),
+                      outside(all[i][0], gap_), outside(all[i][1], gap_)});
+    part_operations(ranks_.back().communication);
   }
-  agree(transport, [&] {
-    if (rank == 0) write_trace(path, ranks, gap);
-  });
-  return overlap_of(ranks).share();
+  return overlap_of(ranks_).share();
 }
+
+void RunTrace::write(const std::filesystem::path& path) const { write_trace(path, ranks_, gap_); }
 
 }  // namespace eave

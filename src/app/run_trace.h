@@ -23,15 +23,18 @@ class RunTrace {
   TraceBuffer* communication() { return &communication_; }
 
   // Collective, before training and after it: the clocks of all ranks are compared twice, so that clocks that go at
-  // different speeds are known too. `hosts`: of every rank. Rank 0 writes the file. Returns the overlap, on all ranks.
+  // different speeds are known too. `hosts`: of every rank. `end` returns the overlap, on all ranks.
   void begin(Transport& transport);
-  std::optional<double> end(Transport& transport, const std::vector<std::string>& hosts,
-                            const std::filesystem::path& path);
+  std::optional<double> end(Transport& transport, const std::vector<std::string>& hosts);
+  // After the end, on one rank. Throws Error as write_trace.
+  void write(const std::filesystem::path& path) const;
 
  private:
   TraceBuffer computing_, communication_;
   std::int64_t began_ = 0;
   std::vector<ClockOffset> offsets_;
+  std::vector<RankTrace> ranks_;  // all of them, at the end
+  TraceGap gap_;
 };
 
 }  // namespace eave

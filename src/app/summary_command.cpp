@@ -38,20 +38,16 @@ Request read_request(const std::vector<std::string>& words) {
 }  // namespace
 
 int summary_command(const std::vector<std::string>& words, const char* const*) {
-  if (asks_for_help(words)) return run_once("summary --help", [] { std::fputs(kUsage, stdout); });
   Request request;
-  try {
-    request = read_request(words);
-  } catch (const Error&) {
-    return refuse_to_run(std::current_exception());
-  }
-  return run_once("summary", [&] {
+  const auto summarise = [&] {
     std::vector<RunSummary> rows;
     for (const std::filesystem::path& directory : request.directories)
       rows.push_back(read_summary(directory / "summary.json"));
     std::fputs(summary_table(rows).c_str(), stdout);
     if (!request.json.empty()) write_summaries(request.json, rows);
-  });
+  };
+  return run_command(
+      "summary", words, kUsage, [&] { request = read_request(words); }, [&] { return run_once("summary", summarise); });
 }
 
 }  // namespace eave

@@ -4,6 +4,7 @@
 #include "app/commands.h"
 #include "app/launch.h"
 #include "app/network_options.h"
+#include "app/resumption.h"
 #include "app/train_options.h"
 #include "app/training_run.h"
 
@@ -22,21 +23,21 @@ Intent intent_of(const CommandLine& line, const OptionValues& values) {
 
 int train_command(const std::vector<std::string>& words, const char* const* environment) {
   const CommandLine line = train_command_line();
-  if (asks_for_help(words)) return run_once("train --help", [&] { std::fputs(line.help().c_str(), stdout); });
   OptionValues values;
   int ranks = 0;
-  try {
+  const auto read = [&] {
     values = line.parse(words, environment);
     ranks = ranks_in_process(values);
-  } catch (const Error&) {
-    return refuse_to_run(std::current_exception());
-  }
-  if (values.flag("print-config")) {
-    return run_once("train --print-config", [&] { std::fputs(line.describe(values).c_str(), stdout); });
-  }
-  return run_ranks(values.text("transport"), ranks, [&](Transport& transport) {
-    require_same_intent(transport, intent_of(line, values));
-    run_training(transport, line, values);
+  };
+  return run_command("train", words, line.help(), read, [&] {
+    if (values.flag("print-config")) {
+      return run_once("train --print-config", [&] { std::fputs(line.describe(values).c_str(), stdout); });
+    }
+    return run_ranks(values.text("transport"), ranks, [&](Transport& transport) {
+      require_same_intent(transport, intent_of(line, values));
+      if (has_nothing_to_do(transport, line, values)) return;
+      run_training(transport, line, values);
+    });
   });
 }
 

@@ -1,9 +1,13 @@
 #include "app/train_options.h"
 
+#include <cmath>
 #include <cstdio>
+#include <filesystem>
 
 #include "app/devices.h"
+#include "app/fault_options.h"
 #include "app/network_options.h"
+#include "app/rank_guard.h"
 #include "communicator/compression.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
@@ -95,7 +99,10 @@ void add_ranks(CommandLine& line) {
   add_transport(line);
   std::vector<OptionSpec> options = link_options();
   options.push_back({"slow-rank", OptionType::kText, "", "2:4x makes rank 2 compute four times as long"});
-  line.add_group("Slow networks and slow ranks, for experiments", options);
+  options.push_back({"inject-fault", OptionType::kText, "",
+                     "1:20:nan-gradient puts such a fault into rank 1's step 20; nan-loss, inf-gradient, flip-bit"});
+  line.add_group("Slow networks, slow ranks and faults, for experiments", options);
+  line.add_group("When a rank does not answer", guard_options());
 }
 
 void add_output(CommandLine& line) {
@@ -103,9 +110,19 @@ void add_output(CommandLine& line) {
       "Evaluation and results",
       {{"run-dir", OptionType::kText, "", "directory for config.json, metrics.jsonl, summary.json, model.safetensors"},
        {"overwrite", OptionType::kFlag, "off", "replace the run that is in --run-dir"},
-       {"resume", OptionType::kFlag, "off",
-        "go on from the checkpoint in --run-dir (one is saved after each evaluation)"},
+       {"resume",
+        OptionType::kText,
+        "off",
+        "go on from the newest whole checkpoint in --run-dir; auto: where there is one, else begin, and where the run "
+        "has ended do nothing; elastic: also with another number of ranks",
+        {"off", "on", "auto", "elastic"}},
        {"checkpoint", OptionType::kFlag, "on", "save checkpoints in --run-dir; off: the run cannot be resumed"},
+       {"checkpoint-every", OptionType::kText, "10m",
+        "beside those after each evaluation, one every so many steps (500) or so long (90s, 10m, 1h)"},
+       {"keep", OptionType::kInteger, "3", "checkpoints that stay, the newest so many"},
+       {"keep-every", OptionType::kInteger, "", "and those whose step is a multiple of this, for ever"},
+       {"require-checkpoint", OptionType::kFlag, "off",
+        "a checkpoint that cannot be written ends the run; off: it goes on with a warning"},
        {"evaluate-every", OptionType::kReal, "1", "epochs between evaluations; 0 = only at the end"},
        {"stop-at-accuracy", OptionType::kReal, "",
         "the run ends with the first evaluation that has this test accuracy, such as 0.9"},
@@ -151,10 +168,34 @@ CommandLine train_command_line() {
                   "step: where the rate drops, workers may begin anew from the center, at rest",
                   {"none", "reset-to-center"}});
   line.add_group("Learning rate, a function of samples seen", rate);
+  line.add_group("Faults", fault_options());
   add_ranks(line);
   add_output(line);
   line.add_group("Device", device_options());
   return line;
+}
+
+CheckpointPlan plan_checkpoints(const OptionValues& values) {
+  CheckpointPlan plan;
+  if (!values.has("run-dir") || !values.flag("checkpoint")) return plan;
+  plan.directory = std::filesystem::path(values.text("run-dir")) / "checkpoint";
+  const std::string& every = values.text("checkpoint-every");
+  double count = 0;
+  char unit = 0, rest = 0;
+  const int read = std::sscanf(every.c_str(), "%lf%c%c", &count, &unit, &rest);
+  const std::string units = "smh";
+  const bool is_steps = read == 1 && count >= 1 && count <= 1e15 && count == std::floor(count);
+  const bool is_time = read == 2 && units.find(unit) != std::string::npos && count > 0 && count <= 1e9;
+  if (!is_steps && !is_time) {
+    throw Error(ExitCode::kUsage, "--checkpoint-every " + every +
+                                      ": expected a number of steps such as 500, or a time such as 90s, 10m or 1h");
+  }
+  if (is_steps) plan.every_steps = static_cast<std::int64_t>(count);
+  if (is_time) plan.every_seconds = count * (unit == 's' ? 1 : unit == 'm' ? 60 : 3600);
+  plan.kept = values.integer("keep", 1, 1'000'000);
+  if (values.has("keep-every")) plan.keep_every = values.integer("keep-every", 1);
+  plan.is_required = values.flag("require-checkpoint");
+  return plan;
 }
 
 SlowRank parse_slow_rank(const std::string& text, int ranks) {

@@ -2,10 +2,14 @@
 #pragma once
 
 #include "app/command_line.h"
+#include "eave/trainer.h"
 
 namespace eave {
 
 CommandLine train_command_line();
+
+// Without notes. Throws Error(kUsage).
+CheckpointPlan plan_checkpoints(const OptionValues& values);
 
 // --slow-rank 2:4x: rank 2 computes four times as long.
 struct SlowRank {

@@ -5,14 +5,13 @@
 #include <filesystem>
 #include <limits>
 
+#include "app/fault_options.h"
 #include "app/machine.h"
-#include "app/model_file.h"
 #include "app/run_settings.h"
 #include "app/train_options.h"
 #include "base/host.h"
 #include "eave/compute.h"
 #include "report/terminal.h"
-#include "train/checkpoint.h"
 
 namespace eave {
 namespace {
@@ -45,10 +44,11 @@ void refuse_given(const OptionValues& values, const std::string& name, const std
 }  // namespace
 
 TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting,
-                         const std::vector<std::string>& hosts, const DevicePlan& device)
+                         const std::vector<std::string>& hosts, const DevicePlan& device, const Resumption* resumption)
     : values_(values),
       transport_(transport),
       counting_(counting),
+      resumption_(resumption),
       device_plan_(device),
       device_(open_device(device, values)) {
   open_data();
@@ -60,7 +60,7 @@ TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const
   read_initial_parameters();
   plan_drops();
   build_communicator(hosts);
-  if (values.flag("resume")) check_checkpoint(plan_.checkpoint_directory, parts());
+  if (resumption_) check_resumption();
 }
 
 TrainingJob::~TrainingJob() = default;
@@ -117,6 +117,7 @@ void TrainingJob::build_model() {
 }
 
 void TrainingJob::plan_steps() {
+  traits_ = find_kind(communicator_kinds(), values_.text("communicator")).traits;
   const double epochs = values_.real("epochs");
   if (!(epochs > 0 && epochs <= 1e6)) {
     throw Error(ExitCode::kUsage,
@@ -129,15 +130,16 @@ void TrainingJob::plan_steps() {
     plan_.steps = std::min(plan_.steps, (samples + of_step - 1) / of_step);
   }
   if (values_.has("max-steps")) plan_.steps = std::min(plan_.steps, values_.integer("max-steps", 1));
-  if (values_.has("run-dir") && values_.flag("checkpoint"))
-    plan_.checkpoint_directory = std::filesystem::path(values_.text("run-dir")) / "checkpoint";
-  if (values_.flag("resume")) plan_resumption();
+  plan_.checkpoints = plan_checkpoints(values_);
+  plan_.checkpoints.notes = metadata_of(model_description());
+  if (resumption_) plan_resumption();
   const double evaluate_every = values_.real("evaluate-every");
   if (evaluate_every < 0) throw Error(ExitCode::kUsage, "--evaluate-every: expected epochs, or 0 for only at the end");
   if (evaluate_every > 0) {
     plan_.evaluate_every_steps = std::max<std::int64_t>(1, std::llround(evaluate_every * steps_per_epoch));
   }
   plan_stop();
+  plan_faults(values_, traits_, transport_.rank(), sampler_->ranks(), plan_);
   plan_.log_every_steps = values_.integer("log-every", 1);
   plan_.watch_every_steps = kWatchedSteps;
   if (values_.has("slow-rank")) {
@@ -194,12 +196,27 @@ void TrainingJob::plan_statistics() {
   plan_.recompute_batches = values_.integer("recompute-batches", 1);
 }
 
+// One that was ended behind its last checkpoint may end again.
 void TrainingJob::plan_resumption() {
-  plan_.first_step = latest_checkpoint(plan_.checkpoint_directory);
-  if (plan_.first_step < plan_.steps) return;
+  const Manifest& saved = resumption_->found.manifest;
+  plan_.first_step = saved.step;
+  if (resumption_->is_elastic) {
+    plan_.elastic_step = saved.step;
+    plan_.first_step = step_after_samples(*sampler_, saved.samples);
+  }
+  for (const std::string& damage : resumption_->found.passed_over) {
+    if (transport_.rank() == 0) warnings_.push_back("a newer checkpoint is passed over: " + damage);
+  }
+  if (plan_.first_step < plan_.steps || (plan_.first_step == plan_.steps && !resumption_->has_ended)) return;
   throw Error(ExitCode::kUsage, "--resume: the run in " + values_.text("run-dir") + " has done " +
                                     std::to_string(plan_.first_step) + " steps, and " + std::to_string(plan_.steps) +
                                     " are asked for; give more --epochs or --max-steps");
+}
+
+void TrainingJob::check_resumption() {
+  const Manifest& saved = resumption_->found.manifest;
+  if (resumption_->is_elastic) return check_same_model(plan_.checkpoints.directory, saved, parts());
+  check_same_run(plan_.checkpoints.directory, saved, parts());
 }
 
 double TrainingJob::learning_rate_scale() const {
@@ -212,7 +229,6 @@ double TrainingJob::learning_rate_scale() const {
 }
 
 void TrainingJob::build_optimizer() {
-  traits_ = find_kind(communicator_kinds(), values_.text("communicator")).traits;
   optimizer_ = traits_.uses_optimizer ? find_kind(optimizer_kinds(), values_.text("optimizer"))
                                             .make(values_, model_->parameter_size(), device_.compute->device())
                                       : make_idle_optimizer();
@@ -226,7 +242,7 @@ void TrainingJob::build_optimizer() {
 
 // Communicator::begin gives them to the other ranks. A run that goes on has those of its checkpoint.
 void TrainingJob::read_initial_parameters() {
-  if (!values_.has("initial-parameters") || values_.flag("resume") || transport_.rank() != 0) return;
+  if (!values_.has("initial-parameters") || resumption_ || transport_.rank() != 0) return;
   const ModelDescription model = model_description();
   const ModelArenas first = read_model(read_safetensors(find_model(values_.text("initial-parameters"))),
                                        build_graph(model.specification, model.image, model.classes));

@@ -8,6 +8,7 @@
 
 #include "app/devices.h"
 #include "app/model_file.h"
+#include "app/resumption.h"
 #include "eave/options.h"
 #include "eave/trainer.h"
 #include "eave/transport.h"
@@ -18,9 +19,9 @@ namespace eave {
 // Everything of one rank that options describe, opened and checked, before any training. Not collective; throws Error.
 class TrainingJob {
  public:
-  // `hosts`: of every rank, in rank order. `device`: of this rank.
+  // `hosts`: of every rank, in rank order. `device`: of this rank. `resumption`: nullptr for a run that begins.
   TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting,
-              const std::vector<std::string>& hosts, const DevicePlan& device);
+              const std::vector<std::string>& hosts, const DevicePlan& device, const Resumption* resumption);
   ~TrainingJob();
 
   // Collective, once, before training: the transport reaches the device.
@@ -51,6 +52,7 @@ class TrainingJob {
   void refuse_useless_stop() const;
   void plan_statistics();
   void plan_resumption();
+  void check_resumption();
   void build_optimizer();
   void read_initial_parameters();
   ModelDescription model_description() const;
@@ -62,6 +64,7 @@ class TrainingJob {
   const OptionValues& values_;
   Transport& transport_;
   const CountingTransport& counting_;
+  const Resumption* const resumption_;
   std::vector<std::string> warnings_;
   const DevicePlan device_plan_;
   OpenDevice device_;

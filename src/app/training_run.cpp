@@ -1,90 +1,56 @@
 #include "app/training_run.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 
+#include "app/agreement.h"
 #include "app/machine.h"
 #include "app/network_options.h"
 #include "app/rank_facts.h"
+#include "app/rank_guard.h"
+#include "app/resumption.h"
+#include "app/run_account.h"
 #include "app/run_reporter.h"
 #include "app/run_settings.h"
 #include "app/run_trace.h"
 #include "app/training_job.h"
+#include "base/directory_lock.h"
 #include "base/files.h"
 #include "base/host.h"
 #include "report/config.h"
 #include "report/run_directory.h"
 #include "report/stragglers.h"
 #include "report/summary.h"
+#include "report/terminal.h"
 
 namespace eave {
 namespace {
 
-RunSummary summarise(const OptionValues& values, Transport& transport, int count_of_workers,
-                     const TrainingResult& result) {
-  const auto ranks = static_cast<std::size_t>(transport.size()), workers = static_cast<std::size_t>(count_of_workers);
-  const auto rank = static_cast<std::size_t>(transport.rank());
-  std::vector<double> table(4 * ranks);
-  table[4 * rank] = result.progress.seconds;
-  table[4 * rank + 1] = result.progress.waiting / result.progress.seconds;
-  table[4 * rank + 2] = static_cast<double>(result.progress.bytes);
-  table[4 * rank + 3] = static_cast<double>(peak_memory_bytes());
-  table = sum_over_ranks(transport, table);
-  RunSummary summary;
-  summary.communicator = values.text("communicator");
-  summary.model = values.text("model");
-  summary.data = values.text("data");
-  summary.ranks = transport.size();
-  summary.workers = count_of_workers;
-  summary.steps = result.progress.steps;
-  summary.epochs = result.evaluation.epoch;
-  summary.samples = result.progress.samples;
-  for (std::size_t i = 0; i < ranks; ++i) {
-    summary.seconds = std::max(summary.seconds, table[4 * i]);
-    if (i < workers) summary.waiting_share += table[4 * i + 1] / static_cast<double>(workers);
-    summary.bytes_per_rank = std::max(summary.bytes_per_rank, static_cast<std::int64_t>(table[4 * i + 2]));
-    summary.peak_memory_bytes = std::max(summary.peak_memory_bytes, static_cast<std::int64_t>(table[4 * i + 3]));
-  }
-  summary.samples_per_second = static_cast<double>(result.progress.samples) / summary.seconds;
-  summary.evaluation = result.evaluation;
-  return summary;
-}
-
-// How many exchanges of others lay between two of a worker: median and largest.
-std::string describe_staleness(const RunSummary& summary) {
-  std::int64_t all = 0, below = 0, median = -1, largest = 0;
-  for (const std::int64_t count : summary.staleness) all += count;
-  if (all == 0) return "";
-  for (std::size_t k = 0; k < summary.staleness.size(); ++k) {
-    if (summary.staleness[k] == 0) continue;
-    below += summary.staleness[k];
-    if (median < 0 && 2 * below >= all) median = static_cast<std::int64_t>(k);
-    largest = static_cast<std::int64_t>(k);
-  }
-  return std::to_string(summary.exchanges) +
-         " exchanges of each worker; staleness, exchanges of others between two of a " + "worker: median " +
-         std::to_string(median) + ", largest " + std::to_string(largest) + "\n";
-}
-
 void check_outputs(const OptionValues& values) {
-  for (const std::string option : {"overwrite", "resume", "tensorboard"}) {
-    if (values.flag(option) && !values.has("run-dir")) {
+  for (const std::string option : {"overwrite", "tensorboard", "resume"}) {
+    const bool is_asked = option == "resume" ? may_resume(values) : values.flag(option);
+    if (is_asked && !values.has("run-dir")) {
       throw Error(ExitCode::kUsage, "--" + option + " has no effect without --run-dir");
     }
   }
   if (values.flag("trace") && !values.has("run-dir")) {
     throw Error(ExitCode::kUsage, "--trace needs --run-dir, where trace.json is to be written");
   }
-  if (values.given("checkpoint") && !values.has("run-dir")) {
-    throw Error(ExitCode::kUsage, "--checkpoint has no effect without --run-dir");
+  for (const std::string option : {"checkpoint", "checkpoint-every", "keep", "keep-every", "require-checkpoint"}) {
+    if (values.given(option) && !values.has("run-dir")) {
+      throw Error(ExitCode::kUsage, "--" + option + " has no effect without --run-dir");
+    }
+    if (values.given(option) && option != "checkpoint" && !values.flag("checkpoint")) {
+      throw Error(ExitCode::kUsage, "--" + option + " has no effect with --checkpoint off");
+    }
   }
-  if (values.flag("resume") && !values.flag("checkpoint")) {
+  if (may_resume(values) && !values.flag("checkpoint")) {
     throw Error(ExitCode::kUsage, "--resume and --checkpoint off contradict each other; give one");
   }
-  if (values.flag("overwrite") && values.flag("resume")) {
+  if (values.flag("overwrite") && may_resume(values)) {
     throw Error(ExitCode::kUsage, "--overwrite and --resume contradict each other; give one");
   }
 }
@@ -92,11 +58,21 @@ void check_outputs(const OptionValues& values) {
 class TrainingRun {
  public:
   TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport,
-              const DevicePlan& device, const TrainingPlace& place, RunTrace* trace)
-      : line_(line), values_(values), transport_(transport), place_(place), trace_(trace) {
+              const DevicePlan& device, const TrainingPlace& place, RunTrace* trace, RankGuard& guard)
+      : line_(line), values_(values), transport_(transport), place_(place), trace_(trace), guard_(guard) {
     hosts_ = transport.all_gather(host_name());
-    agree(transport, [&] { job_ = std::make_unique<TrainingJob>(values, transport, transport, hosts_, device); });
+    // First: what an earlier run left is not to be read while another run still writes there.
+    agree(transport, [&] {
+      if (is_first() && values_.has("run-dir") && holds_run(values_.text("run-dir"))) lock();
+    });
+    resumption_ = find_resumption(transport, values);
+    agree(transport, [&] {
+      job_ = std::make_unique<TrainingJob>(values, transport, transport, hosts_, device,
+                                           resumption_ ? &*resumption_ : nullptr);
+    });
     if (place.is_part) job_->diverge_together();
+    const TrainingParts parts = job_->parts();
+    require_same_training(transport, parts.replica.model, parts.data);
     job_->attach_device();
     // By itself: an earlier run is replaced only when nothing stands in the way of this one on any rank.
     agree(transport, [&] {
@@ -107,16 +83,20 @@ class TrainingRun {
   RunSummary run() {
     announce();
     TrainingParts parts = job_->parts();
+    parts.whereabouts = &guard_.whereabouts();
+    parts.leave = &guard_.leave();
     if (trace_) {
       parts.trace = trace_->computing();
       trace_->begin(transport_);
     }
     const TrainingResult result = train_or_tell(parts);
     std::optional<double> overlap;
-    if (trace_) overlap = trace_->end(transport_, hosts_, file("trace.json"));
-    if (values_.has("run-dir")) job_->save_model(file("model.safetensors"));
+    if (trace_) overlap = trace_->end(transport_, hosts_);
+    if (values_.has("run-dir")) keep([&] { job_->save_model(file("model.safetensors")); });
     const ExchangeReport report = job_->parts().communicator.report();
-    if (values_.has("run-dir") && !report.order.empty()) write_file_atomically(file("exchanges.order"), report.order);
+    if (values_.has("run-dir") && !report.order.empty()) {
+      keep([&] { write_file_atomically(file("exchanges.order"), report.order); });
+    }
     RunSummary summary = summarise(values_, transport_, job_->parts().sampler.ranks(), result);
     summary.overlap = overlap;
     summary.exchanges = report.exchanges;
@@ -127,40 +107,87 @@ class TrainingRun {
     if (is_first() && !place_.is_part && report.order_is_too_long) {
       std::puts("the order of exchanges was not kept, for it has more than 64 MiB: this run cannot be replayed");
     }
+    agree(transport_, [&] {
+      if (unkept_) throw *unkept_;
+    });
     return summary;
   }
 
  private:
+  // Writes a result. One that cannot be written leaves the others their chance.
+  void keep(const std::function<void()>& write) {
+    try {
+      write();
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::kInputOutput && error.code() != ExitCode::kCannotCreate) throw;
+      unkept_.emplace(ExitCode::kInputOutput, (unkept_ ? unkept_->what() + std::string("; ") : "") + error.what());
+    }
+  }
+
   TrainingResult train_or_tell(const TrainingParts& parts) {
     try {
-      return train(parts, job_->plan(), reporter_ ? reporter_->events() : TrainingEvents());
+      TrainingEvents events = reporter_ ? reporter_->events() : TrainingEvents();
+      if (!place_.is_part) events.nonfinite = [this](const NonfiniteStep& step) { warn_of(step); };
+      return train(parts, job_->plan(), events);
     } catch (const Error& error) {
       if (reporter_) reporter_->failure(error);
       throw;
     }
   }
 
+  // On the rank that has it.
+  void warn_of(const NonfiniteStep& step) {
+    const auto rank = static_cast<std::size_t>(transport_.rank());
+    const std::string text =
+        "rank " + std::to_string(rank) + " on " + hosts_[rank] + ": the " + (step.is_of_loss ? "loss" : "gradient") +
+        " of step " + std::to_string(step.step) +
+        " is not finite; what is not is left out (--on-nonfinite skip), and counted, this is told once";
+    if (reporter_) return reporter_->warn(text);
+    std::fprintf(stderr, "eave: warning: %s\n", text.c_str());
+  }
+
   bool is_first() const { return transport_.rank() == 0; }
   std::string file(const std::string& name) const { return std::filesystem::path(values_.text("run-dir")) / name; }
+
+  void lock() {
+    const std::string directory = values_.text("run-dir");
+    lock_.emplace(directory, kRunLock, "--run-dir " + directory);
+  }
 
   void prepare_outputs() {
     reporter_ = std::make_unique<RunReporter>(values_, job_->parts().traits, job_->parts().sampler.ranks(),
                                               job_->plan().steps, job_->epochs());
     if (!values_.has("run-dir")) return;
-    if (values_.flag("resume")) {
+    const std::string& directory = values_.text("run-dir");
+    const bool was_cut_short = values_.text("resume") == "auto" && state_of_run(directory) == RunState::kBegun;
+    const bool replaces = values_.flag("overwrite") || was_cut_short;
+    if (!resumption_) create_run_directory(directory, replaces);
+    if (!lock_) lock();
+    if (resumption_) {
       require_same_settings(read_config(file("config.json")), line_.config_in_force(values_));
-      reopen_run_directory(values_.text("run-dir"), job_->plan().first_step);
+      reopen_run_directory(directory, what_is_kept());
     } else {
-      prepare_run_directory(values_.text("run-dir"), values_.flag("overwrite"));
+      prepare_run_directory(directory, replaces);
     }
     reporter_->open(values_.text("run-dir"));
     write_config(file("config.json"), line_.config_in_force(values_));
+  }
+
+  // With another number of ranks, steps are counted anew: samples tell.
+  KeptLines what_is_kept() const {
+    const TrainingPlan& plan = job_->plan();
+    const Manifest& saved = resumption_->found.manifest;
+    return {saved.step, resumption_->is_elastic ? saved.samples : -1, plan.first_step == plan.steps};
   }
 
   void announce() {
     const std::vector<RankFacts> ranks = gather_facts(transport_, job_->facts());
     if (!is_first()) return;
     std::vector<std::string> warnings = job_->warnings();
+    if (lock_ && lock_->former()) {
+      warnings.push_back("--run-dir " + values_.text("run-dir") + ": took over the lock of a run that ended without " +
+                         "freeing it (" + lock_->former()->describe() + ")");
+    }
     for (const std::string& warning : describe_ranks(ranks, static_cast<int>(values_.integer("threads", 1)))) {
       warnings.push_back(warning);
     }
@@ -179,14 +206,15 @@ class TrainingRun {
   }
 
   void finish(const RunSummary& summary) {
-    reporter_->end(summary);
-    if (values_.has("run-dir")) write_summary(file("summary.json"), summary);
+    if (trace_) keep([&] { trace_->write(file("trace.json")); });
+    keep([&] { reporter_->end(summary); });
+    if (values_.has("run-dir")) keep([&] { write_summary(file("summary.json"), summary); });
     if (place_.is_part) return;
     std::printf("\n%s%s%s%s", summary_table({summary}).c_str(), job_->describe_stop(summary).c_str(),
-                describe_staleness(summary).c_str(),
+                describe_account(summary).c_str(),
                 describe_stragglers(reporter_->stragglers(), hosts_, job_->plan().log_every_steps).c_str());
     if (summary.overlap) std::printf("%.0f %% of communication ran behind computing\n", 100 * *summary.overlap);
-    if (values_.has("run-dir")) std::printf("results in %s\n", values_.text("run-dir").c_str());
+    if (values_.has("run-dir") && !unkept_) std::printf("results in %s\n", values_.text("run-dir").c_str());
     std::fflush(stdout);
   }
 
@@ -194,10 +222,14 @@ class TrainingRun {
   const OptionValues& values_;
   Transport& transport_;
   const TrainingPlace& place_;
-  RunTrace* const trace_;           // nullptr without --trace
-  std::vector<std::string> hosts_;  // of every rank
+  RunTrace* const trace_;  // nullptr without --trace
+  RankGuard& guard_;
+  std::vector<std::string> hosts_;     // of every rank
+  std::optional<DirectoryLock> lock_;  // of rank 0; freed after all else
+  std::optional<Resumption> resumption_;
   std::unique_ptr<TrainingJob> job_;
   std::unique_ptr<RunReporter> reporter_;
+  std::optional<Error> unkept_;  // results that could not be written
 };
 
 }  // namespace
@@ -206,6 +238,7 @@ RunSummary run_training(Transport& bare, const CommandLine& line, const OptionVa
                         const TrainingPlace& place) {
   // First of all, as in refuse_to_run.
   agree(bare, [&] { check_outputs(values); });
+  RankGuard guard(bare, values);
   const DevicePlan device = choose_device(bare, values);
   const std::unique_ptr<Transport> nccl = make_nccl_link(bare, values, device);
   Transport& link = nccl ? *nccl : bare;
@@ -214,7 +247,17 @@ RunSummary run_training(Transport& bare, const CommandLine& line, const OptionVa
   if (values.flag("trace")) trace.emplace(bare.size());
   const std::unique_ptr<CountingTransport> counting =
       make_counting_transport(shaped ? *shaped : link, trace ? trace->communication() : nullptr);
-  return TrainingRun(line, values, *counting, device, place, trace ? &*trace : nullptr).run();
+  try {
+    const RunSummary summary =
+        TrainingRun(line, values, *counting, device, place, trace ? &*trace : nullptr, guard).run();
+    guard.finish();
+    return summary;
+  } catch (const AgreedError&) {
+    throw;
+  } catch (const Error& error) {
+    guard.explain(error);
+    throw;
+  }
 }
 
 }  // namespace eave

@@ -60,11 +60,10 @@ struct Request {
   double interval_seconds = 0;
 };
 
-Request read_request(const std::vector<std::string>& words) {
-  static const char* const no_environment[] = {nullptr};
+Request read_request(const CommandLine& line, const std::vector<std::string>& words) {
   if (words.empty() || words[0].starts_with("-"))
     throw Error(ExitCode::kUsage, "no run directory given; expected eave watch RUN_DIR [options]");
-  const OptionValues values = watch_line_of_options().parse({words.begin() + 1, words.end()}, no_environment);
+  const OptionValues values = line.parse({words.begin() + 1, words.end()});
   Request request;
   request.directory = words[0];
   std::error_code error;
@@ -244,17 +243,14 @@ class Watch {
 }  // namespace
 
 int watch_command(const std::vector<std::string>& words, const char* const*) {
-  if (asks_for_help(words)) {
-    return run_once("watch --help", [] { std::fputs(watch_line_of_options().help().c_str(), stdout); });
-  }
+  const CommandLine line = watch_line_of_options();
   Request request;
-  try {
-    request = read_request(words);
-  } catch (const Error&) {
-    return refuse_to_run(std::current_exception());
-  }
-  const EndingSignals signals;  // before there are other threads
-  return run_once("watch", [&] { Watch(request).run(signals); });
+  return run_command(
+      "watch", words, line.help(), [&] { request = read_request(line, words); },
+      [&] {
+        const EndingSignals signals;  // before there are other threads
+        return run_once("watch", [&] { Watch(request).run(signals); });
+      });
 }
 
 }  // namespace eave

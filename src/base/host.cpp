@@ -3,12 +3,50 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 
 namespace eave {
+namespace {
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+}  // namespace
 
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+std::string machine_name() {
+  std::error_code error;
+  const std::string space = std::filesystem::read_symlink("/proc/self/ns/pid", error);  // "pid:[4026531836]"
+  std::string name = first_line("/proc/sys/kernel/random/boot_id") + "-";
+  for (const char letter : space) {
+    if (letter >= '0' && letter <= '9') name += letter;
+  }
+  return name;
+}
+
+// The second field, the program's name, may hold anything, also blanks and parentheses.
+std::optional<long long> start_of_process(long long pid) {
+  constexpr int kFieldsBetween = 18;  // of the state, the third field, and the start, the 22nd
+  const std::string text = first_line("/proc/" + std::to_string(pid) + "/stat");
+  const std::size_t end = text.rfind(')');
+  if (end == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(end + 1));
+  std::string state, skipped;
+  fields >> state;
+  for (int i = 0; i < kFieldsBetween; ++i) fields >> skipped;
+  long long start = 0;
+  if (!(fields >> start) || state == "Z" || state == "X") return std::nullopt;
+  return start;
 }
 
 }  // namespace eave

@@ -15,6 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kHeaderLimitBytes = std::uint64_t{1} << 20;
+constexpr std::size_t kMostDimensions = 8;
 
 static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
 
@@ -58,11 +59,13 @@ std::uint64_t read_header_length(std::ifstream& file, std::uint64_t file_size, c
 // Number of values of an array whose place in the content of `available` bytes has been checked.
 std::size_t checked_size(const Json& entry, std::uint64_t available, const std::filesystem::path& path) {
   const auto offsets = entry.at("data_offsets").get<std::array<std::uint64_t, 2>>();
+  const auto shape = entry.at("shape").get<std::vector<std::uint64_t>>();
+  if (shape.size() > kMostDimensions) refuse(path, "has an array of more than 8 dimensions");
   std::uint64_t bytes = 4;
-  for (const Json& extent : entry.at("shape")) {
-    const auto count = extent.get<std::uint64_t>();
-    if (count > available || bytes > available) refuse(path, "has an array larger than the file");
-    bytes *= count;
+  for (const std::uint64_t count : shape) {
+    if (__builtin_mul_overflow(bytes, count, &bytes) || bytes > available) {
+      refuse(path, "has an array larger than the file");
+    }
   }
   const bool fits = offsets[0] <= offsets[1] && offsets[1] <= available && offsets[1] - offsets[0] == bytes;
   if (!fits || offsets[0] % 4 != 0) refuse(path, "has an array whose place does not fit its shape");

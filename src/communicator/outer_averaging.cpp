@@ -71,6 +71,7 @@ class OuterAveraging final : public Communicator {
     return state;
   }
 
+  std::vector<Slice> replicated() override { return {outer_.center(), outer_.velocity()}; }
   void finish() override {}
   std::string equation() const override {
     return describe_equation(settings_, transport_.size()) + parameters_.describe();

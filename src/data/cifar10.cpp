@@ -1,12 +1,12 @@
-// CIFAR-10, binary version: records of one label byte and 3 x 1,024 pixel bytes (red, green, blue planes of 32 x 32).
+// CIFAR-10, binary version: six files of 10,000 images.
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "data/byte_source.h"
+#include "data/cifar10_file.h"
 #include "data/data_places.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
@@ -16,9 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSide = 32, kChannels = 3, kClasses = 10;
-constexpr std::size_t kPlane = kSide * kSide;
-constexpr std::size_t kRecord = 1 + kChannels * kPlane;
 constexpr std::int64_t kRecordsPerFile = 10000;
 const std::array<std::string, 6> kFiles = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
                                            "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"};
@@ -29,22 +26,11 @@ class CifarDataset : public Dataset {
   CifarDataset(std::vector<FileSource> files, std::vector<std::uint8_t> labels)
       : files_(std::move(files)), labels_(std::move(labels)) {}
   std::int64_t size() const override { return static_cast<std::int64_t>(labels_.size()); }
-  ImageShape shape() const override { return {kSide, kSide, kChannels}; }
-  int classes() const override { return kClasses; }
+  ImageShape shape() const override { return {kCifarSide, kCifarSide, kCifarChannels}; }
+  int classes() const override { return kCifarClasses; }
   std::int32_t label(std::int64_t index) const override { return labels_[static_cast<std::size_t>(index)]; }
   void read(std::int64_t index, std::span<std::uint8_t> pixels) const override {
-    std::array<std::uint8_t, kChannels * kPlane> planes;
-    const FileSource& file = files_[static_cast<std::size_t>(index / kRecordsPerFile)];
-    const auto offset = static_cast<std::uint64_t>(index % kRecordsPerFile) * kRecord + 1;
-    if (file.read_at(offset, planes) != planes.size()) {
-      throw Error(ExitCode::kBadData, file.name() + " became shorter while it was in use: it ends before offset " +
-                                          std::to_string(offset + planes.size()));
-    }
-    for (std::size_t i = 0; i < kPlane; ++i) {
-      pixels[i * kChannels] = planes[i];
-      pixels[i * kChannels + 1] = planes[kPlane + i];
-      pixels[i * kChannels + 2] = planes[2 * kPlane + i];
-    }
+    read_cifar_image(files_[static_cast<std::size_t>(index / kRecordsPerFile)], index % kRecordsPerFile, pixels);
   }
 
  private:
@@ -52,42 +38,13 @@ class CifarDataset : public Dataset {
   std::vector<std::uint8_t> labels_;
 };
 
-void check_size(const FileSource& file) {
-  constexpr std::uint64_t kExpected = kRecordsPerFile * kRecord;
-  if (file.size() == kExpected) return;
-  throw Error(ExitCode::kBadData, file.name() + " is " + std::to_string(file.size()) + " bytes long, expected " +
-                                      std::to_string(kExpected) + " (10,000 records of 3,073 bytes): " +
-                                      (file.size() < kExpected ? "truncated, or not" : "not") +
-                                      " a file of CIFAR-10's binary version; get it again");
-}
-
-void append_labels(const FileSource& file, std::vector<std::uint8_t>& labels) {
-  constexpr std::int64_t kAtOnce = 100;
-  std::vector<std::uint8_t> records(kAtOnce * kRecord);
-  for (std::int64_t first = 0; first < kRecordsPerFile; first += kAtOnce) {
-    const std::uint64_t offset = static_cast<std::uint64_t>(first) * kRecord;
-    if (file.read_at(offset, records) != records.size()) {
-      throw Error(ExitCode::kBadData, file.name() + " ends before offset " + std::to_string(offset + records.size()));
-    }
-    for (std::size_t i = 0; i < records.size(); i += kRecord) {
-      if (records[i] >= kClasses) {
-        throw Error(ExitCode::kBadData, file.name() + ": label " + std::to_string(records[i]) + " at offset " +
-                                            std::to_string(offset + i) +
-                                            ", expected 0 to 9: not a file of CIFAR-10's binary version, or damaged");
-      }
-      labels.push_back(records[i]);
-    }
-  }
-}
-
 std::unique_ptr<Dataset> open_part(const fs::path& directory, std::span<const std::string> names) {
   std::vector<FileSource> files;
   std::vector<std::uint8_t> labels;
   for (const std::string& name : names) {
     files.emplace_back(directory / name);
-    check_size(files.back());
+    append_cifar_labels(files.back(), kRecordsPerFile, labels);
   }
-  for (const FileSource& file : files) append_labels(file, labels);
   return std::make_unique<CifarDataset>(std::move(files), std::move(labels));
 }
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #endif
 
+#include "base/memory.h"
 #include "eave/check.h"
 #include "eave/device.h"
 
@@ -22,6 +23,9 @@ constexpr std::size_t kLargestBytes = std::size_t{1} << 47;  // beyond any addre
 float* allocate_zeroed(std::size_t size) {
   if (size > kLargestBytes / sizeof(float)) return nullptr;
   const std::size_t bytes = size * sizeof(float);
+  // The kernel would grant it, and end some process when it is written to.
+  const std::int64_t available = bytes >= kHugeFrom ? available_memory_bytes() : -1;
+  if (available >= 0 && bytes > static_cast<std::size_t>(available)) return nullptr;
   const std::size_t alignment = bytes >= kHugeFrom ? kHugePage : kAlignment;
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, rounded);
@@ -34,15 +38,25 @@ float* allocate_zeroed(std::size_t size) {
   return static_cast<float*>(memory);
 }
 
+// With what alignment takes, rounded up.
+std::size_t needed_mebibytes(std::size_t size) {
+  constexpr std::size_t kMebi = std::size_t{1} << 20;
+  const std::size_t per_mebi = kMebi / sizeof(float), whole = size / per_mebi + 1;
+  return whole * kMebi >= kHugeFrom ? whole + kHugePage / kMebi : whole;
+}
+
 }  // namespace
 
 Buffer::Buffer(std::size_t size) : size_(size), release_([](float* data) noexcept { std::free(data); }) {
   if (size == 0) return;
   data_ = allocate_zeroed(size);
   if (data_ == nullptr) {
-    throw Error(ExitCode::kResource, "cannot get memory for " + std::to_string(size) + " numbers (" +
-                                         std::to_string(size / (std::size_t{1} << 18)) +
-                                         " MiB); use a smaller batch or model, or fewer ranks on this machine");
+    const std::int64_t available = available_memory_bytes();
+    throw Error(ExitCode::kResource,
+                "out of memory: " + std::to_string(needed_mebibytes(size)) + " MiB are needed for " +
+                    std::to_string(size) + " numbers" +
+                    (available < 0 ? "" : ", " + std::to_string(available >> 20) + " MiB are free") +
+                    "; use a smaller batch or model, or fewer ranks on this machine");
   }
 }
 

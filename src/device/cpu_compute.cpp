@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <new>
 #include <vector>
 
 #include "device/cpu_plans.h"
@@ -29,6 +30,17 @@ cpu::ShortcutGeometry geometry(const ShortcutShape& s) {
           s.output.height, s.output.width, s.output.channels, s.stride};
 }
 
+// As the rest of the program does.
+template <class Make>
+auto tell_lack_of_memory(Make make) {
+  try {
+    return make();
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+    throw;
+  }
+}
+
 class CpuCompute final : public Compute {
  public:
   CpuCompute(int threads, const cpu::WideKernels* kernels) : kernels_(kernels) { prepare_compute_thread(threads); }
@@ -36,9 +48,11 @@ class CpuCompute final : public Compute {
   Device& device() override { return cpu_device(); }
   std::int64_t activation_size(std::int64_t values) const override { return values; }
   std::int64_t smallest_part() const override { return 0; }
-  std::unique_ptr<LinearPlan> plan_dense(const DenseShape& shape) override { return make_cpu_dense(kernels_, shape); }
+  std::unique_ptr<LinearPlan> plan_dense(const DenseShape& shape) override {
+    return tell_lack_of_memory([&] { return make_cpu_dense(kernels_, shape); });
+  }
   std::unique_ptr<LinearPlan> plan_convolution(const ConvolutionShape& shape) override {
-    return make_cpu_convolution(context_, kernels_, shape);
+    return tell_lack_of_memory([&] { return make_cpu_convolution(context_, kernels_, shape); });
   }
 
   std::unique_ptr<DeviceImages> load_images(
@@ -55,6 +69,9 @@ class CpuCompute final : public Compute {
   void cut() override {}
   void forget_passes() noexcept override {}
   std::int64_t end_pass() override { return ticket_; }
+  bool loss_is_not_finite() const override {
+    return !std::isfinite(losses_[static_cast<std::size_t>(ticket_ % kKeptLosses)].loss_sum);
+  }
   LossSum loss(std::int64_t ticket) override {
     EAVE_CHECK(ticket <= ticket_ && ticket > ticket_ - kKeptLosses, "the loss of one of the last passes");
     return losses_[static_cast<std::size_t>(ticket % kKeptLosses)];
@@ -145,8 +162,12 @@ void CpuCompute::batch_norm_forward(const BatchNormShape& shape, const BatchNorm
   }
   const float unbiased = static_cast<float>(shape.rows) / static_cast<float>(shape.rows > 1 ? shape.rows - 1 : 1);
   for (std::size_t i = 0; i < call.running_mean.size(); ++i) {
-    call.running_mean[i] += kBatchNormMomentum * (mean[i] - call.running_mean[i]);
-    call.running_variance[i] += kBatchNormMomentum * (variance[i] * unbiased - call.running_variance[i]);
+    const float mean_now = call.running_mean[i] + kBatchNormMomentum * (mean[i] - call.running_mean[i]);
+    const float variance_now =
+        call.running_variance[i] + kBatchNormMomentum * (variance[i] * unbiased - call.running_variance[i]);
+    if (!std::isfinite(mean_now) || !std::isfinite(variance_now)) continue;  // of a batch that is no number
+    call.running_mean[i] = mean_now;
+    call.running_variance[i] = variance_now;
   }
   std::copy_n(variance, call.variance.size(), call.variance.data());
   cpu::normalise(call.input.data(), address(call.skip), channels_.a.data(), channels_.b.data(), shape.relu, shape.rows,
@@ -211,6 +232,7 @@ std::unique_ptr<Compute> make_cpu_compute_with(int threads, const cpu::WideKerne
 }
 
 void check_dnnl(dnnl_status_t status, const char* what) {
+  if (status == dnnl_out_of_memory) throw std::bad_alloc();
   EAVE_CHECK(status == dnnl_success, std::string("oneDNN, ") + what + ": status " + std::to_string(status));
 }
 

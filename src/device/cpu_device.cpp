@@ -1,6 +1,7 @@
 // The CPU's memory: the kernels of kernels/cpu, and Eigen where a plain expression does.
 #include <algorithm>
 
+#include "base/memory.h"
 #include "device/flat.h"
 #include "eave/check.h"
 #include "eave/device.h"
@@ -42,6 +43,7 @@ class CpuDevice final : public Device {
   Buffer allocate(std::size_t size) override { return Buffer(size); }
   Buffer allocate_for_host(std::size_t size) override { return Buffer(size); }
   bool holds(ConstSlice values) const override { return !values.empty(); }
+  std::int64_t free_bytes() override { return available_memory_bytes(); }
   void read(ConstSlice from, Slice host) override { flat::copy(host, from); }
   void write(Slice into, ConstSlice host) override { flat::copy(into, host); }
   void wait() override {}
@@ -56,13 +58,13 @@ class CpuDevice final : public Device {
   double distance(ConstSlice a, ConstSlice b) override { return flat::distance(a, b); }
   std::shared_ptr<DeviceAnswer> all_finite(ConstSlice values) override { return flat::all_finite(values) ? yes_ : no_; }
 
-  void update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
-                  const Pull* pull) override {
-    cpu::update_sgd(parameters, gradients, velocity, step, pull);
+  std::shared_ptr<DeviceAnswer> update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
+                                           const Pull* pull) override {
+    return cpu::update_sgd(parameters, gradients, velocity, step, pull) ? yes_ : no_;
   }
-  void update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
-                    const Pull* pull) override {
-    cpu::update_adamw(parameters, gradients, first, second, step, pull);
+  std::shared_ptr<DeviceAnswer> update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second,
+                                             const AdamwStep& step, const Pull* pull) override {
+    return cpu::update_adamw(parameters, gradients, first, second, step, pull) ? yes_ : no_;
   }
   void pull_parameters(Slice parameters, const Pull& pull, const Ahead& ahead) override {
     cpu::pull_parameters(parameters, pull, ahead);

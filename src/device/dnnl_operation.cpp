@@ -1,11 +1,21 @@
 #include "device/dnnl_operation.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <new>
 #include <string>
 
 #include "eave/check.h"
 
 namespace eave {
+
+void require_memory_for_code() {
+  constexpr std::size_t kEnough = std::size_t{16} << 20;
+  void* const probe = ::mmap(nullptr, kEnough, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (probe == MAP_FAILED) throw std::bad_alloc();
+  ::munmap(probe, kEnough);
+}
 
 std::int64_t floats_of(std::size_t bytes) { return static_cast<std::int64_t>((bytes + 63) / 64 * 16); }
 

@@ -17,6 +17,10 @@ std::int64_t floats_of(std::size_t bytes);
 // Scratch memory comes from the caller: a run allocates none.
 dnnl::primitive_attr with_own_scratch();
 
+// Throws std::bad_alloc where memory is about to end: oneDNN (2.6) does not ask whether it got any for the code that it
+// generates, and the process would end without a word.
+void require_memory_for_code();
+
 // A primitive with its memories: a run sets addresses and executes.
 class DnnlOperation {
  public:
@@ -24,7 +28,9 @@ class DnnlOperation {
   DnnlOperation() = default;
   template <class Description>
   DnnlOperation(const Description& description, const dnnl::engine& engine, const Arguments& arguments)
-      : primitive_(description.get()), scratch_size_(floats_of(description.scratchpad_desc().get_size())) {
+      : scratch_size_(floats_of(description.scratchpad_desc().get_size())) {
+    require_memory_for_code();
+    primitive_ = dnnl::primitive(description.get());
     for (const auto& [argument, layout] : arguments) memories_.emplace(argument, dnnl::memory(layout, engine, nullptr));
     memories_.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(description.scratchpad_desc(), engine, nullptr));
   }

@@ -50,6 +50,7 @@ struct Model::State {
   int classes;
   std::int64_t largest_batch;
   Compute* compute;
+  bool leaves_out = false;                                                   // batches whose loss is not finite
   std::map<std::pair<std::int64_t, bool>, std::unique_ptr<StepPlan>> plans;  // by samples and training
   Buffer arena;
 
@@ -133,6 +134,8 @@ void Model::initialise(std::uint64_t seed, Slice parameters, Slice statistics) c
   }
 }
 
+void Model::leave_out_nonfinite_batches() { state_->leaves_out = true; }
+
 std::int64_t Model::train(const Batch& batch, std::uint64_t seed, ConstSlice parameters, Slice statistics,
                           Slice gradients, float weight, const std::function<void(Slice)>& ready) {
   State& state = *state_;
@@ -150,7 +153,10 @@ std::int64_t Model::train(const Batch& batch, std::uint64_t seed, ConstSlice par
   const PassKind kind = state.kind(plan, parameters, statistics, gradients, ready ? kTrainingInParts : kTraining);
   const StepCall call{compute.begin_pass(kind, inputs), parameters, statistics, statistics, state.arena.slice()};
   compute.softmax_cross_entropy(state.classes, plan.forward(call), plan.output_gradient(call.arena));
-  if (ready) {
+  if (state.leaves_out && compute.loss_is_not_finite()) {
+    compute.device().fill(gradients, 0);
+    if (ready) ready(gradients);
+  } else if (ready) {
     ReadyParts parts(compute, gradients.first(static_cast<std::size_t>(state.graph.parameter_size)), ready);
     plan.backward(call, gradients, [&](Slice part) { parts.add(part); });
     parts.tell();

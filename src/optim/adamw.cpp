@@ -44,7 +44,8 @@ class Adamw final : public Optimizer {
         first_(device.allocate(static_cast<std::size_t>(arena_size))),
         second_(device.allocate(static_cast<std::size_t>(arena_size))) {}
 
-  void update(Slice parameters, ConstSlice gradients, double learning_rate, const std::optional<Pull>& pull) override {
+  std::shared_ptr<DeviceAnswer> update(Slice parameters, ConstSlice gradients, double learning_rate,
+                                       const std::optional<Pull>& pull) override {
     const double t = static_cast<double>(++steps_);
     AdamwStep step;
     step.rate = static_cast<float>(learning_rate / (1 - std::pow(settings_.beta1, t)));
@@ -55,7 +56,7 @@ class Adamw final : public Optimizer {
     step.fresh2 = static_cast<float>(1 - settings_.beta2);
     step.epsilon = static_cast<float>(settings_.epsilon);
     step.decay = static_cast<float>(learning_rate * settings_.weight_decay);
-    device_.update_adamw(parameters, gradients, first_.slice(), second_.slice(), step, pull ? &*pull : nullptr);
+    return device_.update_adamw(parameters, gradients, first_.slice(), second_.slice(), step, pull ? &*pull : nullptr);
   }
 
   std::vector<Slice> state() override { return {first_.slice(), second_.slice()}; }

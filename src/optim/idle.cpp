@@ -6,8 +6,9 @@ namespace {
 
 class Idle final : public Optimizer {
  public:
-  void update(Slice, ConstSlice, double, const std::optional<Pull>&) override {
+  std::shared_ptr<DeviceAnswer> update(Slice, ConstSlice, double, const std::optional<Pull>&) override {
     EAVE_CHECK(false, "this communicator moves the parameters itself");
+    return nullptr;
   }
   std::vector<Slice> state() override { return {}; }
   std::string equation() const override { return "none: the communicator moves the parameters, by the gradients"; }

@@ -46,9 +46,10 @@ class Sgd final : public Optimizer {
         device_(device),
         velocity_(device.allocate(settings.momentum > 0 ? static_cast<std::size_t>(arena_size) : 0)) {}
 
-  void update(Slice parameters, ConstSlice gradients, double learning_rate, const std::optional<Pull>& pull) override {
+  std::shared_ptr<DeviceAnswer> update(Slice parameters, ConstSlice gradients, double learning_rate,
+                                       const std::optional<Pull>& pull) override {
     const SgdStep step = step_at(learning_rate);
-    device_.update_sgd(parameters, gradients, velocity_.slice(), step, pull ? &*pull : nullptr);
+    return device_.update_sgd(parameters, gradients, velocity_.slice(), step, pull ? &*pull : nullptr);
   }
 
   Ahead ahead(double learning_rate) override {

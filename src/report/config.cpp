@@ -18,4 +18,9 @@ void write_config(const std::filesystem::path& path, const std::map<std::string,
   write_file_atomically(path, Json(config).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
+std::string setting_in(const std::map<std::string, std::string>& config, const std::string& name) {
+  const auto found = config.find(name);
+  return found == config.end() ? "" : found->second;
+}
+
 }  // namespace eave

@@ -12,4 +12,7 @@ std::map<std::string, std::string> read_config(const std::filesystem::path& path
 
 void write_config(const std::filesystem::path& path, const std::map<std::string, std::string>& config);
 
+// The text of a setting; "" where it is not set.
+std::string setting_in(const std::map<std::string, std::string>& config, const std::string& name);
+
 }  // namespace eave

@@ -5,9 +5,9 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <utility>
 
 #include "base/host.h"
-#include "eave/check.h"
 #include "report/terminal.h"
 
 namespace eave {
@@ -81,9 +81,8 @@ std::string event_record(std::string_view event) {
   return length + masked_crc(length) + std::string(event) + masked_crc(event);
 }
 
-EventFile::EventFile(const std::filesystem::path& directory) : path_(unused_path(directory)) {
-  file_.open(path_, std::ios::binary);
-  if (!file_) throw Error(ExitCode::kCannotCreate, "cannot create " + path_.string());
+EventFile::EventFile(const std::filesystem::path& directory, Warn warn)
+    : file_(unused_path(directory), std::move(warn)) {
   append(of_double(1, wall_time()) + of_bytes(3, "brain.Event:2"));  // wall_time, file_version
 }
 
@@ -93,9 +92,6 @@ void EventFile::write(std::int64_t step, const std::vector<Scalar>& scalars) {
   append(of_double(1, wall_time()) + key(2, kVarint) + varint(static_cast<std::uint64_t>(step)) + of_bytes(5, summary));
 }
 
-void EventFile::append(const std::string& event) {
-  file_ << event_record(event) << std::flush;
-  if (!file_) throw Error(ExitCode::kInputOutput, "cannot write " + path_.string() + ": is the disk full?");
-}
+void EventFile::append(const std::string& event) { file_.add(event_record(event)); }
 
 }  // namespace eave

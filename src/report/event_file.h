@@ -8,10 +8,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "report/log_file.h"
 
 namespace eave {
 
@@ -32,17 +33,18 @@ class EventFile {
  public:
   // Creates `directory`/events.out.tfevents.<time>.<host>.<process>.eave[.<number>], which is no other's: a run that is
   // resumed has one more, and TensorBoard reads them in the order of their names. Throws Error(kCannotCreate).
-  explicit EventFile(const std::filesystem::path& directory);
+  // As LogFile.
+  explicit EventFile(const std::filesystem::path& directory, Warn warn = {});
 
-  // Appends one event and flushes. Throws Error(kInputOutput).
+  // Appends one event, or loses it where that cannot be.
   void write(std::int64_t step, const std::vector<Scalar>& scalars);
 
-  const std::filesystem::path& path() const { return path_; }
+  std::int64_t lost() const { return file_.lost(); }  // events
+  const std::filesystem::path& path() const { return file_.path(); }
 
  private:
   void append(const std::string& event);
-  std::filesystem::path path_;
-  std::ofstream file_;
+  LogFile file_;
 };
 
 }  // namespace eave

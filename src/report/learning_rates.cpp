@@ -4,15 +4,11 @@
 #include <set>
 #include <tuple>
 
+#include "report/config.h"
 #include "report/measures.h"
 
 namespace eave {
 namespace {
-
-std::string text_of(const std::map<std::string, std::string>& settings, const std::string& name) {
-  const auto found = settings.find(name);
-  return found == settings.end() ? "" : found->second;
-}
 
 class Choice {
  public:
@@ -33,7 +29,7 @@ class Choice {
     });
     const std::string by = by_test_ ? "test accuracy" : "validation accuracy";
     for (Variant* rival : able) {
-      rival->why_chosen = "learning rate " + text_of(best->settings, "lr") + " did better, by " + by;
+      rival->why_chosen = "learning rate " + setting_in(best->settings, "lr") + " did better, by " + by;
     }
     best->chosen = true;
     best->chosen_by_test = by_test_ && rivals_.size() > 1;
@@ -44,7 +40,7 @@ class Choice {
  private:
   std::set<std::string> seeds_of(const Variant& variant) const {
     std::set<std::string> seeds;
-    for (const std::size_t run : variant.runs) seeds.insert(text_of(runs_[run].settings, "seed"));
+    for (const std::size_t run : variant.runs) seeds.insert(setting_in(runs_[run].settings, "seed"));
     return seeds;
   }
 
@@ -57,7 +53,7 @@ class Choice {
   std::vector<std::size_t> counted(const Variant& variant) const {
     std::vector<std::size_t> counted = variant.runs;
     if (common_.empty()) return counted;
-    std::erase_if(counted, [&](std::size_t run) { return !common_.contains(text_of(runs_[run].settings, "seed")); });
+    std::erase_if(counted, [&](std::size_t run) { return !common_.contains(setting_in(runs_[run].settings, "seed")); });
     return counted;
   }
 

@@ -1,5 +1,7 @@
 #include "report/metrics.h"
 
+#include <utility>
+
 #include "eave/check.h"
 #include "report/json.h"
 
@@ -16,30 +18,36 @@ Json to_json(const RankFacts& facts, std::size_t rank) {
 }
 
 Json to_json(int rank, const StepRecord& record) {
-  return {{"type", "step"},
-          {"rank", rank},
-          {"step", record.step},
-          {"samples", record.samples},
-          {"epoch", record.epoch},
-          {"loss", record.loss},
-          {"learning_rate", record.learning_rate},
-          {"seconds", record.seconds},
-          {"computing", record.computing},
-          {"exchanging", record.exchanging},
-          {"waiting", record.waiting},
-          {"loading", record.loading},
-          {"bytes", record.bytes}};
+  Json line = {{"type", "step"},
+               {"rank", rank},
+               {"step", record.step},
+               {"samples", record.samples},
+               {"epoch", record.epoch},
+               {"loss", record.loss},
+               {"learning_rate", record.learning_rate},
+               {"seconds", record.seconds},
+               {"computing", record.computing},
+               {"exchanging", record.exchanging},
+               {"waiting", record.waiting},
+               {"loading", record.loading},
+               {"bytes", record.bytes}};
+  if (record.nonfinite > 0) line["nonfinite"] = record.nonfinite;
+  return line;
 }
 
 }  // namespace
 
-MetricsWriter::MetricsWriter(const std::filesystem::path& path) : path_(path), file_(path, std::ios::app) {
-  if (!file_) throw Error(ExitCode::kCannotCreate, "cannot create " + path.string());
+MetricsWriter::MetricsWriter(const std::filesystem::path& path, Warn warn) : file_(path, std::move(warn)) {}
+
+void MetricsWriter::write(const std::string& lines) {
+  if (untold_ > 0 && file_.add(to_line({{"type", "lost"}, {"lines", untold_}}) + "\n")) untold_ = 0;
+  const std::int64_t lost = file_.add_lines(lines);
+  lost_ += lost;
+  untold_ += lost;
 }
 
-void MetricsWriter::write(const std::string& text) {
-  file_ << text << std::flush;
-  if (!file_) throw Error(ExitCode::kInputOutput, "cannot write " + path_.string() + ": is the disk full?");
+void MetricsWriter::require_written() const {
+  if (!file_.problem().empty()) throw Error(ExitCode::kInputOutput, file_.problem());
 }
 
 void MetricsWriter::write_header(const RunHeader& header) {
@@ -59,6 +67,7 @@ void MetricsWriter::write_header(const RunHeader& header) {
                      {"classes", header.classes},
                      {"ranks", ranks}};
   write(to_line(line) + "\n");
+  require_written();
 }
 
 void MetricsWriter::write_steps(int rank, const std::vector<StepRecord>& records) {
@@ -77,6 +86,7 @@ void MetricsWriter::write_end(const RunSummary& summary) {
   Json line = {{"type", "end"}};
   line.update(eave::to_json(summary));
   write(to_line(line) + "\n");
+  require_written();
 }
 
 void MetricsWriter::write_failure(const Error& error) {

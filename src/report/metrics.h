@@ -5,13 +5,15 @@
 //    "trains": whether, or it only keeps a center}, …],
 //    "model": …, "parameters": count, "train_samples", "test_samples", "classes"}
 //   {"type": "step", "rank", "step", "samples", "epoch", "loss", "learning_rate", "seconds", "computing", "exchanging",
-//    "waiting", "loading", "bytes"}                     fields as StepRecord; loss is null where a rank had no samples
+//    "waiting", "loading", "bytes"}                     fields as StepRecord; loss is null where a rank had no samples,
+//                                                      or none whose loss was finite; "nonfinite" where it is not 0
 //   {"type": "evaluation", "step", "samples", "epoch", "seconds", "evaluation_seconds",
 //    "center": {"loss", "accuracy"}, "mean_of_workers": {…}, "first_worker": {…}, "best_worker": {…, "rank"},
 //    "consensus_distance": {"min", "mean", "max"}}      fields as EvaluationRecord
 //    "validation": {"loss", "accuracy"} of the center, where samples are held out
 //   {"type": "end", … the fields of summary.json}
 //   {"type": "failure", "code": exit code, "message"}    instead of the end
+//   {"type": "lost", "lines"}                          so many lines are missing here: the disk was full
 //
 // Step lines of one rank stand in the order of its steps. Rank 0's own are written within a second of the step (or the
 // next step, where it takes longer than the one before); those of the other ranks before each evaluation and, where
@@ -21,13 +23,13 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "eave/check.h"
 #include "eave/recorder.h"
+#include "report/log_file.h"
 
 namespace eave {
 
@@ -53,20 +55,25 @@ struct RunHeader {
   std::vector<RankFacts> ranks;
 };
 
-// Appends lines and flushes after each call. Write errors throw Error(kInputOutput).
+// Appends whole lines, with each call. Where they cannot be written they are lost; the next call tries again, and says
+// in the file how many there were.
 class MetricsWriter {
  public:
-  explicit MetricsWriter(const std::filesystem::path& path);
+  // Throws Error(kCannotCreate).
+  explicit MetricsWriter(const std::filesystem::path& path, Warn warn = {});
+  // What all other lines are about: throws Error(kInputOutput) where it cannot be written.
   void write_header(const RunHeader& header);
   void write_steps(int rank, const std::vector<StepRecord>& records);
   void write_evaluation(const EvaluationRecord& record);
-  void write_failure(const Error& error);  // the last line of a run that failed
-  void write_end(const RunSummary& summary);
+  void write_failure(const Error& error);      // the last line of a run that failed
+  void write_end(const RunSummary& summary);   // a result: throws as write_header
+  std::int64_t lost() const { return lost_; }  // lines
 
  private:
-  void write(const std::string& text);
-  std::filesystem::path path_;
-  std::ofstream file_;
+  void write(const std::string& lines);
+  void require_written() const;
+  LogFile file_;
+  std::int64_t lost_ = 0, untold_ = 0;  // lines; of those, the ones that the file does not speak of yet
 };
 
 }  // namespace eave

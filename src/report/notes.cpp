@@ -2,17 +2,13 @@
 #include <map>
 #include <set>
 
+#include "report/config.h"
 #include "report/verdict.h"
 
 namespace eave {
 namespace {
 
 constexpr std::size_t kMostNames = 10;
-
-std::string text_of(const std::map<std::string, std::string>& settings, const std::string& name) {
-  const auto found = settings.find(name);
-  return found == settings.end() ? "" : found->second;
-}
 
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
@@ -31,8 +27,8 @@ std::string on_unfinished(const Comparison& comparison) {
 std::string on_data(const Comparison& comparison) {
   std::set<std::string> data;
   for (const Variant& variant : comparison.variants) {
-    data.insert(text_of(variant.settings, "data") + " with " + text_of(variant.settings, "train-samples") +
-                " training and " + text_of(variant.settings, "test-samples") + " test samples");
+    data.insert(setting_in(variant.settings, "data") + " with " + setting_in(variant.settings, "train-samples") +
+                " training and " + setting_in(variant.settings, "test-samples") + " test samples");
   }
   if (data.size() < 2) return "";
   return "The data differ, and accuracies on one say nothing of those on another: " +
@@ -50,7 +46,7 @@ std::string on_repeated_seeds(const Comparison& comparison) {
   std::vector<std::string> labels;
   for (const Variant& variant : comparison.variants) {
     std::set<std::string> seeds;
-    for (const std::size_t run : variant.finished) seeds.insert(text_of(comparison.runs[run].settings, "seed"));
+    for (const std::size_t run : variant.finished) seeds.insert(setting_in(comparison.runs[run].settings, "seed"));
     if (seeds.size() < variant.finished.size()) labels.push_back(variant.label);
   }
   if (labels.empty()) return "";
@@ -61,8 +57,8 @@ std::string on_speedups(const Comparison& comparison) {
   std::set<std::string> batches;
   for (const Variant& variant : comparison.variants) {
     if (variant.ranks > 1 && variant.accuracy && !variant.speedup) {
-      batches.insert(text_of(variant.settings, "batch") +
-                     (text_of(variant.settings, "batch-means") == "total" ? " in all" : ""));
+      batches.insert(setting_in(variant.settings, "batch") +
+                     (setting_in(variant.settings, "batch-means") == "total" ? " in all" : ""));
     }
   }
   if (batches.empty()) return "";

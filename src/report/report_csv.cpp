@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "base/number_text.h"
+#include "report/config.h"
 #include "report/report_tables.h"
 #include "report/text_table.h"
 
@@ -12,11 +13,6 @@ std::string number(double value) {
   std::array<char, 32> text{};
   return {text.data(),
           std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 10).ptr};
-}
-
-std::string text_of(const std::map<std::string, std::string>& settings, const std::string& name) {
-  const auto found = settings.find(name);
-  return found == settings.end() ? "" : found->second;
 }
 
 struct NamedEstimate {
@@ -44,7 +40,7 @@ void add_estimate(std::vector<std::string>& row, const std::optional<Estimate>& 
 
 std::vector<std::string> row_of(const Variant& variant, const Comparison& comparison) {
   std::vector<std::string> row{variant.method, variant.place, variant.why_chosen};
-  for (const std::string& name : comparison.differing) row.push_back(text_of(variant.settings, name));
+  for (const std::string& name : comparison.differing) row.push_back(setting_in(variant.settings, name));
   for (const double value :
        {double(variant.ranks), double(variant.workers), variant.batch_per_rank, variant.total_batch,
         variant.learning_rate, double(variant.chosen), double(variant.runs.size()), double(variant.finished.size())}) {
@@ -60,7 +56,7 @@ std::vector<std::string> row_of(const Variant& variant, const Comparison& compar
 }
 
 std::vector<std::string> row_of(const RunRecord& run, const Variant& variant) {
-  std::vector<std::string> row{run.name, variant.label, word_of(run.end), run.why, text_of(run.settings, "seed")};
+  std::vector<std::string> row{run.name, variant.label, word_of(run.end), run.why, setting_in(run.settings, "seed")};
   if (!run.summary) {
     row.resize(row.size() + 8);
     return row;

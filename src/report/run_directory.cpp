@@ -17,15 +17,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kCallsFile = "calls-rank-";  // by the watchdog, of a run that it has ended
 constexpr std::array kRunFiles = {"config.json", "summary.json", "model.safetensors", "exchanges.order", "trace.json"};
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
   throw Error(ExitCode::kCannotCreate, "--run-dir " + path.string() + ": " + why);
 }
 
+// What a run that ended while it began may leave: nothing of it is a result.
+bool is_remnant(const fs::path& path) {
+  const std::string name = path.filename();
+  std::error_code error;
+  if (name == "checkpoint") {
+    for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+      if (!entry.path().filename().string().ends_with(".partial")) return false;
+    }
+    return !error;
+  }
+  return name.starts_with(kRunLock) || name == "metrics.jsonl.partial" || name == "config.json.partial" ||
+         name.starts_with(kCallsFile);
+}
+
 bool has_nothing(const fs::path& path) {
   std::error_code error;
-  return fs::is_empty(path, error);
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+    if (!is_remnant(entry.path())) return false;
+  }
+  return !error;
 }
 
 // What an earlier run left here; files of others, also inside its checkpoint directory, stay.
@@ -35,21 +53,31 @@ std::vector<fs::path> files_of_run(const fs::path& path) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(path / "checkpoint", error)) {
     const std::string name = entry.path().filename();
-    if (name.starts_with("step-") || name == "latest") files.push_back(entry.path());
+    if (name.starts_with("step-")) files.push_back(entry.path());
   }
   // An overwritten run's curves are not to be mixed with those of its successor.
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     const std::string name = entry.path().filename();
-    if (name.starts_with(kEventFile) && name.find(kEventFileOfEave) != std::string::npos) files.push_back(entry.path());
+    const bool is_curve = name.starts_with(kEventFile) && name.find(kEventFileOfEave) != std::string::npos;
+    if (is_curve || name.starts_with(kCallsFile)) files.push_back(entry.path());
   }
   files.push_back(path / "metrics.jsonl");  // last: by it a run is known, also one that is half removed
   return files;
 }
 
-void remove_run(const fs::path& path) {
-  if (!has_nothing(path) && !fs::exists(path / "metrics.jsonl")) {
+void require_free(const fs::path& path, bool overwrite) {
+  if (has_nothing(path)) return;
+  if (!overwrite) {
+    refuse(path,
+           "is not empty; choose another directory, or give --resume to go on with the run in it, --overwrite to "
+           "replace it");
+  }
+  if (!holds_run(path)) {
     refuse(path, "holds files, but no run that --overwrite could replace; choose another directory");
   }
+}
+
+void remove_run(const fs::path& path) {
   std::error_code error;
   for (const fs::path& file : files_of_run(path)) {
     fs::remove_all(file, error);
@@ -71,42 +99,54 @@ std::string last_line(const fs::path& path) {
   return start == std::string::npos ? text : text.substr(start + 1);
 }
 
-// Of a line of metrics.jsonl when the run goes on after `step`.
-bool is_kept(const Json& line, std::int64_t step) {
-  const std::string type = line.value("type", "");
+std::int64_t number_in(const Json& line, const char* name, std::int64_t other) {
+  const auto found = line.find(name);
+  if (found == line.end()) return other;
+  return found->is_number_integer() ? found->get<std::int64_t>() : INT64_MAX;
+}
+
+bool is_kept(const Json& line, const KeptLines& kept) {
+  const auto found = line.find("type");
+  const std::string type = found != line.end() && found->is_string() ? found->get<std::string>() : "";
   if (type == "end" || type == "failure") return false;
-  const auto found = line.find("step");
-  return found == line.end() || (found->is_number_integer() && found->get<std::int64_t>() <= step);
+  if (type == "evaluation" && kept.is_evaluated_again && number_in(line, "step", 0) == kept.step) return false;
+  return kept.samples < 0 ? number_in(line, "step", 0) <= kept.step : number_in(line, "samples", 0) <= kept.samples;
 }
 
 }  // namespace
 
-void prepare_run_directory(const fs::path& path, bool overwrite) {
+bool holds_run(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path / "metrics.jsonl", error);
+}
+
+void create_run_directory(const fs::path& path, bool overwrite) {
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_directory(path, error)) refuse(path, "is there already and is no directory");
   fs::create_directories(path, error);
   if (error) refuse(path, "cannot be created: " + error.message());
-  if (!overwrite && !has_nothing(path)) {
-    refuse(path,
-           "is not empty; choose another directory, or give --resume to go on with the run in it, --overwrite to "
-           "replace it");
-  }
+  if (!holds_run(path)) require_free(path, overwrite);
+}
+
+void prepare_run_directory(const fs::path& path, bool overwrite) {
+  require_free(path, overwrite);
   remove_run(path);
   const fs::path probe = path / "metrics.jsonl";
   write_file_atomically(probe, "");
 }
 
-void reopen_run_directory(const fs::path& path, std::int64_t step) {
+void reopen_run_directory(const fs::path& path, const KeptLines& kept_lines) {
   const fs::path file = path / "metrics.jsonl";
   std::istringstream lines(read_file(file, std::size_t{1} << 36));
   std::string kept;
   for (std::string line; std::getline(lines, line);) {
     const Json object = Json::parse(line, nullptr, false);
-    if (object.is_object() && is_kept(object, step)) kept += line + "\n";
+    if (object.is_object() && is_kept(object, kept_lines)) kept += line + "\n";
   }
-  write_file_atomically(file, kept);
+  // Of a shorter run; a summary says that the run has ended. What goes on from here has none of its own yet.
   std::error_code error;
-  fs::remove(path / "exchanges.order", error);  // of a shorter run; what goes on from here has none of its own
+  for (const char* name : {"summary.json", "exchanges.order", "trace.json"}) fs::remove(path / name, error);
+  write_file_atomically(file, kept);
 }
 
 RunState state_of_run(const fs::path& path) {

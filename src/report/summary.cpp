@@ -85,8 +85,12 @@ RunSummary summary_from(const Json& object) {
   object.at("bytes_per_rank").get_to(summary.bytes_per_rank);
   object.at("waiting_share").get_to(summary.waiting_share);
   object.at("peak_memory_bytes").get_to(summary.peak_memory_bytes);
+  summary.repaired = object.value("repaired", summary.repaired);
+  summary.nonfinite = object.value("nonfinite", summary.nonfinite);
   summary.exchanges = object.value("exchanges", summary.exchanges);
   summary.staleness = object.value("staleness", summary.staleness);
+  summary.checkpoints = object.value("checkpoints", summary.checkpoints);
+  summary.checkpoint_seconds = object.value("checkpoint_seconds", summary.checkpoint_seconds);
   if (object.contains("overlap")) summary.overlap = object.at("overlap").get<double>();
   for (const Json& times : object.value("times_of_ranks", Json::array())) {
     summary.times_of_ranks.push_back(times_from(times));
@@ -130,8 +134,12 @@ Json to_json(const RunSummary& summary) {
                  {"peak_memory_bytes", summary.peak_memory_bytes},
                  {"exchanges", summary.exchanges},
                  {"staleness", summary.staleness},
+                 {"checkpoints", summary.checkpoints},
+                 {"checkpoint_seconds", summary.checkpoint_seconds},
                  {"times_of_ranks", to_json(summary.times_of_ranks)},
                  {"evaluation", to_json(summary.evaluation)}};
+  if (summary.repaired > 0) object["repaired"] = summary.repaired;
+  if (summary.nonfinite > 0) object["nonfinite"] = summary.nonfinite;
   if (summary.overlap) object["overlap"] = *summary.overlap;
   return object;
 }

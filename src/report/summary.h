@@ -4,6 +4,8 @@
 //    "data", "ranks", "workers", "steps", "epochs", "samples", "peak_memory_bytes",
 //    "exchanges": of each worker with an asynchronous center, since the run began or was resumed, else 0,
 //    "staleness": [k] how often k exchanges of others lay between two of a worker, entry 1000 "or more"; else [],
+//    "checkpoints": saved since the run began or was resumed,
+//    "checkpoint_seconds": for which they kept rank 0 from training; "seconds" has them not
 //    "times_of_ranks": [{"rank", "computing", "loading", "exchanging", "waiting", "waiting_for_ranks",
 //      "times_waited_for", "seconds_waited_for"}, … of each worker]         fields as RankTimes
 //    "overlap": of a run with --trace that exchanged anything

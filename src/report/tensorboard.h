@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "eave/recorder.h"
@@ -15,7 +16,8 @@ namespace eave {
 // samples are held out; consensus_distance.
 class TensorBoard {
  public:
-  explicit TensorBoard(const std::filesystem::path& directory) : file_(directory) {}
+  explicit TensorBoard(const std::filesystem::path& directory, Warn warn = {}) : file_(directory, std::move(warn)) {}
+  std::int64_t lost() const { return file_.lost(); }  // events
 
   // Rank 0's records, in the order of its steps. The first one is an event by itself, without speed and shares: of a
   // run that was resumed it is not known when it began. Then each event is the mean of a second of training, or of one

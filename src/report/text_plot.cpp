@@ -56,7 +56,8 @@ std::vector<double> means(const std::vector<PlotPoint>& points, int width) {
   std::vector<double> sums(static_cast<std::size_t>(width)), counts(sums.size());
   const double first = points.front().x, span = points.back().x - first;
   for (const PlotPoint& point : points) {
-    const auto column = std::min(sums.size() - 1, static_cast<std::size_t>((point.x - first) / span * width));
+    const double place = (point.x - first) / span * width;  // a damaged file's points need not rise
+    const auto column = place > 0 ? static_cast<std::size_t>(std::min(place, width - 1.0)) : 0;
     sums[column] += point.y;
     ++counts[column];
   }

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/number_text.h"
+#include "report/config.h"
 
 namespace eave {
 namespace {
@@ -14,9 +15,10 @@ using Settings = std::map<std::string, std::string>;
 
 // They name, place or watch a run.
 const std::set<std::string> kOfNoEffect = {
-    "allow-unstable", "checkpoint", "config",       "data-dir", "evaluate-every", "evaluation-batch",
-    "log-every",      "overwrite",  "print-config", "progress", "replay",         "resume",
-    "run-dir",        "seed",       "tensorboard",  "trace"};
+    "allow-unstable",     "checkpoint", "checkpoint-every", "config",           "keep",      "keep-every",
+    "require-checkpoint", "data-dir",   "evaluate-every",   "evaluation-batch", "log-every", "overwrite",
+    "print-config",       "progress",   "replay",           "resume",           "run-dir",   "seed",
+    "tensorboard",        "trace"};
 
 // They say where a run ran and on what, not how ranks are averaged.
 const std::set<std::string> kOfPlace = {"augment",     "crop",          "data",      "device",    "flip",
@@ -33,13 +35,8 @@ bool has_column(const std::string& name) {
   return name == "communicator" || name == "ranks" || name == "batch" || name == "batch-means" || name == "lr";
 }
 
-std::string text_of(const Settings& settings, const std::string& name) {
-  const auto found = settings.find(name);
-  return found == settings.end() ? "" : found->second;
-}
-
 double number_of(const Settings& settings, const std::string& name) {
-  const std::string text = text_of(settings, name);
+  const std::string text = setting_in(settings, name);
   double value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
@@ -65,7 +62,7 @@ Variant begin_variant(const RunRecord& run, const Settings& settings) {
   variant.workers = run.workers;
   const double batch = number_of(settings, "batch");
   const double workers = std::max(run.workers, 1);
-  const bool is_total = text_of(settings, "batch-means") == "total";
+  const bool is_total = setting_in(settings, "batch-means") == "total";
   variant.batch_per_rank = is_total ? batch / workers : batch;
   variant.total_batch = is_total ? batch : batch * workers;
   variant.learning_rate = number_of(settings, "lr");
@@ -82,7 +79,7 @@ bool differs(const std::vector<const Variant*>& variants, const std::string& nam
   for (const Variant* variant : variants) {
     if (!means_something(*variant, name)) continue;
     const bool has = variant->settings.contains(name);
-    texts.insert(has ? "=" + text_of(variant->settings, name) : "");
+    texts.insert(has ? "=" + setting_in(variant->settings, name) : "");
   }
   return texts.size() > 1;
 }
@@ -92,7 +89,7 @@ std::set<std::string> differing_of(const std::vector<Variant>& variants, const s
   std::vector<const Variant*> members;
   std::set<std::string> names;
   for (const Variant& variant : variants) {
-    if (!communicator.empty() && text_of(variant.settings, "communicator") != communicator) continue;
+    if (!communicator.empty() && setting_in(variant.settings, "communicator") != communicator) continue;
     members.push_back(&variant);
     for (const auto& [name, unused] : variant.settings) names.insert(name);
   }
@@ -103,13 +100,13 @@ std::set<std::string> differing_of(const std::vector<Variant>& variants, const s
 std::string assignments(const Settings& settings, const std::set<std::string>& names) {
   std::string text;
   for (const std::string& name : names) {
-    if (settings.contains(name)) text += (text.empty() ? "" : " ") + name + "=" + text_of(settings, name);
+    if (settings.contains(name)) text += (text.empty() ? "" : " ") + name + "=" + setting_in(settings, name);
   }
   return text;
 }
 
 void name_method(Variant& variant, const std::vector<Variant>& variants) {
-  const std::string communicator = text_of(variant.settings, "communicator");
+  const std::string communicator = setting_in(variant.settings, "communicator");
   std::set<std::string> names = differing_of(variants, communicator);
   names.insert("tau");
   std::erase_if(names, [](const std::string& name) { return has_column(name) || is_of_place(name); });
@@ -129,10 +126,10 @@ void name_label(Variant& variant, const std::set<std::string>& differ) {
     variant.label += ", " + std::to_string(variant.ranks) + (variant.ranks == 1 ? " rank" : " ranks");
   }
   if (differ.contains("batch") || differ.contains("batch-means")) {
-    variant.label += ", batch " + text_of(variant.settings, "batch");
-    if (text_of(variant.settings, "batch-means") == "total") variant.label += " in all";
+    variant.label += ", batch " + setting_in(variant.settings, "batch");
+    if (setting_in(variant.settings, "batch-means") == "total") variant.label += " in all";
   }
-  if (differ.contains("lr")) variant.label += ", lr " + text_of(variant.settings, "lr");
+  if (differ.contains("lr")) variant.label += ", lr " + setting_in(variant.settings, "lr");
   if (!variant.place.empty()) variant.label += ", " + variant.place;
 }
 
@@ -165,7 +162,8 @@ bool share_machine(const Variant& a, const Variant& b) {
   names.insert(b.settings.begin(), b.settings.end());
   return std::ranges::all_of(names, [&](const auto& entry) {
     const std::string& name = entry.first;
-    return !is_of_place(name) || kOfNetwork.contains(name) || text_of(a.settings, name) == text_of(b.settings, name);
+    return !is_of_place(name) || kOfNetwork.contains(name) ||
+           setting_in(a.settings, name) == setting_in(b.settings, name);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "report/config.h"
 #include "report/json.h"
 #include "report/step_line.h"
 
@@ -102,10 +103,7 @@ std::vector<PlotPoint> WatchedRun::accuracies() const {
   return points;
 }
 
-std::string WatchedRun::setting(const std::string& name) const {
-  const auto found = config_.find(name);
-  return found == config_.end() ? "" : found->second;
-}
+std::string WatchedRun::setting(const std::string& name) const { return setting_in(config_, name); }
 
 double WatchedRun::limit(const std::string& name) const { return std::atof(setting(name).c_str()); }
 

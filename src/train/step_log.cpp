@@ -47,17 +47,33 @@ StepLog::StepLog(const TrainingParts& parts, const TrainingPlan& plan, const Tra
 
 void StepLog::begin(const TrainingProgress& so_far) {
   progress_ = so_far;
-  logged_seconds_ = progress_.seconds;
-  last_ = totals();
+  const UnrecordedSteps& rest = so_far.unrecorded;
+  loss_.add({.loss_sum = rest.loss_sum, .samples = rest.samples});
+  logged_seconds_ = progress_.seconds - rest.seconds;
+  last_ = totals() - Totals{rest.loading, rest.waiting, rest.exchanging, rest.bytes, 0};
   resume();
 }
 
-void StepLog::add(const Step& step, const Score& score) {
+TrainingProgress StepLog::progress_to_save() const {
+  const Totals rest = totals() - last_;
+  TrainingProgress progress = progress_;
+  progress.unrecorded = {loss_.sum(),
+                         loss_.samples(),
+                         progress_.seconds - logged_seconds_,
+                         rest.loading,
+                         rest.waiting + seconds_meeting_,
+                         rest.exchanging,
+                         rest.bytes + rest.bytes_replied};
+  return progress;
+}
+
+void StepLog::add(const Step& step, const Score& score, bool whole) {
   progress_.samples += step.samples_everywhere;
   progress_.steps = step.index + 1;
   loss_.add(score);
   loss_at_glance_.add(score);
   learning_rate_ = step.learning_rate;
+  if (!whole) ++nonfinite_;
 }
 
 void StepLog::glance() {
@@ -75,6 +91,7 @@ void StepLog::record() {
   record.exchanging = now.exchanging - last_.exchanging;
   record.computing = progress_.seconds - logged_seconds_ - record.loading - record.waiting;
   record.bytes = now.bytes - last_.bytes + now.bytes_replied - last_.bytes_replied;
+  record.nonfinite = nonfinite_ - std::exchange(nonfinite_recorded_, nonfinite_);
   last_ = now;
   logged_seconds_ = progress_.seconds;
   progress_.waiting += record.waiting;

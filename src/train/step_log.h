@@ -16,6 +16,8 @@ class LossMean {
   void add(const Score& score);
   // NaN where there was no sample. Begins anew.
   double take();
+  double sum() const { return sum_; }
+  std::int64_t samples() const { return samples_; }
 
  private:
   double sum_ = 0;
@@ -28,8 +30,9 @@ class StepLog {
   StepLog(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events, const Loader& loader);
 
   void begin(const TrainingProgress& so_far);
-  void add(const Step& step, const Score& score);  // a step that is done
-  void glance();                                   // tells how far this rank is, now and then
+  // A step that is done; `whole`: and was not left out. A loss that is not finite is none where steps are left out.
+  void add(const Step& step, const Score& score, bool whole);
+  void glance();  // tells how far this rank is, now and then
   void record();  // of the steps since the last one; a rank that only serves has nothing to tell
 
   // Collective. Ranks that train on their own reach an evaluation at different times: what the fast ones wait belongs
@@ -42,7 +45,10 @@ class StepLog {
   void tell_own_records();  // rank 0's, the others' wait
 
   const TrainingProgress& progress() const { return progress_; }
+  // Outside of training: with what the next record will tell of steps that are done.
+  TrainingProgress progress_to_save() const;
   double epochs() const;
+  std::int64_t nonfinite() const { return nonfinite_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -71,6 +77,7 @@ class StepLog {
   double told_seconds_ = 0, logged_seconds_ = 0, seconds_meeting_ = 0, learning_rate_ = 0;
   LossMean loss_, loss_at_glance_;
   TrainingProgress progress_;
+  std::int64_t nonfinite_ = 0, nonfinite_recorded_ = 0;
 };
 
 }  // namespace eave

@@ -1,33 +1,19 @@
 #include "eave/trainer.h"
 
-#include <chrono>
 #include <cmath>
 #include <optional>
-#include <thread>
 #include <utility>
-#include <vector>
 
-#include "base/number_text.h"
+#include "guard/leave_gate.h"
+#include "guard/whereabouts.h"
 #include "train/budget.h"
-#include "train/checkpoint.h"
-#include "train/slow_watch.h"
-#include "train/step_log.h"
-#include "train/step_trace.h"
-#include "transport/operation.h"
+#include "train/checkpoint_load.h"
+#include "train/checkpoints.h"
+#include "train/replica_watch.h"
+#include "train/step_runner.h"
 
 namespace eave {
 namespace {
-
-// How many steps a device that computes behind the host has before it, when the host asks what came of one.
-constexpr std::size_t kStepsAhead = 2;
-static_assert(kStepsAhead < kKeptLosses);
-
-// A step that the host is done with. The device may still be computing.
-struct Started {
-  Step step;
-  std::int64_t ticket = 0;                         // of its score
-  std::shared_ptr<DeviceAnswer> finite = nullptr;  // of averaged gradients
-};
 
 class Loop {
  public:
@@ -39,11 +25,10 @@ class Loop {
                 {parts.augmentation, parts.replica.seed, parts.transport.rank(), plan.first_step, plan.steps}),
         log_(parts, plan, events, loader_),
         watch_(parts, plan, events),
+        replicas_(parts, plan, events),
         trace_(parts.trace, parts.communicator),
-        most_samples_(parts.sampler.samples(0, parts.transport.rank())),
-        runs_ahead_(parts.replica.device.kind() != DeviceKind::kCpu) {
-    started_.reserve(kStepsAhead + 1);
-  }
+        checkpoints_(parts, plan, events),
+        steps_(parts, plan, events, loader_, log_, watch_, trace_) {}
 
   TrainingResult run() {
     try {
@@ -56,36 +41,109 @@ class Loop {
 
  private:
   TrainingResult run_steps() {
-    parts_.communicator.begin(parts_.replica.view());
-    log_.begin(plan_.first_step > 0 ? load_progress() : TrainingProgress());
-    samples_ = log_.progress().samples;
+    begin();
+    if (plan_.first_step == plan_.steps) end_again();
     for (std::int64_t index = plan_.first_step; index < plan_.steps; ++index) {
-      run_step(index);
-      if (!meets_after(index)) continue;
-      const bool is_last = index + 1 == plan_.steps;
-      settle(0);
-      if (ends_part(index)) end_if_diverged();
-      meet(index);
-      if (is_last) finish();
-      log_.record();
-      const bool is_spent = !is_last && asks_for_budget(index) && is_budget_spent();
-      if (is_spent) end_if_diverged(), finish();
-      if (!ends_part(index) && !is_spent) continue;
-      log_.outside_of_training([&] {
-        const auto span = trace_.span(SpanKind::kEvaluation, index);
-        evaluate_and_tell();
-      });
-      if (is_last || is_spent) break;
-      if (!is_accurate_enough()) continue;
-      log_.outside_of_training([this] { finish(); });
-      break;
+      if (parts_.leave && !parts_.leave->may_begin(index)) leave();
+      be_in(Section::kStep, index + 1);
+      const bool is_over = run_step(index);
+      keep_checkpoint(index, is_over);
+      if (is_over) break;
     }
-    return {log_.progress(), evaluation_};
+    return {log_.progress(),        evaluation_,          checkpoints_.saved(),
+            checkpoints_.seconds(), replicas_.repaired(), log_.nonfinite()};
   }
 
-  const Batch& load(std::int64_t index) {
-    const auto span = trace_.span(SpanKind::kLoading, index);
-    return loader_.next();
+  void begin() {
+    std::optional<ElasticResumption> elastic;
+    if (plan_.elastic_step > 0) elastic.emplace(parts_, plan_);
+    parts_.communicator.begin(parts_.replica.view());
+    const TrainingProgress progress = elastic                ? elastic->load()
+                                      : plan_.first_step > 0 ? load_progress()
+                                                             : TrainingProgress();
+    log_.begin(progress);
+    checkpoints_.begin(progress);
+    steps_.begin(progress.samples);
+  }
+
+  // Returns whether it was the last one: of the plan, or because the run is to end there.
+  bool run_step(std::int64_t index) {
+    const bool meets = meets_after(index);
+    steps_.run(index, meets);
+    replicas_.after_step(index);
+    if (!meets) return false;
+    const bool is_last = index + 1 == plan_.steps;
+    steps_.settle();
+    if (ends_part(index)) end_if_diverged();
+    meet(index);
+    if (is_last) finish();
+    log_.record();
+    const bool is_spent = !is_last && asks_for_budget(index) && is_budget_spent();
+    if (is_spent) {
+      end_if_diverged();
+      finish();
+    }
+    if (!ends_part(index) && !is_spent) return false;
+    log_.outside_of_training([&] {
+      const auto span = trace_.span(SpanKind::kEvaluation, index);
+      be_in(Section::kEvaluation, index + 1);
+      evaluate_and_tell();
+    });
+    if (is_last || is_spent) return true;
+    if (!is_accurate_enough()) return false;
+    log_.outside_of_training([this] { finish(); });
+    return true;
+  }
+
+  // The one of the last step has all that is needed to go on from there, or to end again.
+  void keep_checkpoint(std::int64_t index, bool is_over) {
+    const bool is_evaluated = evaluation_.step == index + 1;
+    if (!checkpoints_.is_on() || !(is_over || is_evaluated || checkpoints_.meets_after(index + 1))) return;
+    steps_.settle();
+    log_.outside_of_training([&] {
+      be_in(Section::kCheckpoint, index + 1);
+      const TrainingProgress progress = log_.progress_to_save();
+      const bool is_due = checkpoints_.meets_after(index + 1) && checkpoints_.meet(progress);
+      if (is_over || is_evaluated || is_due) {
+        log_.tell_records();
+        replicas_.meet();  // what is kept is the same on all ranks
+      }
+      if (is_over) {
+        checkpoints_.save_now(progress);
+      } else if (is_evaluated || is_due) {
+        checkpoints_.save(progress);
+      }
+    });
+  }
+
+  // A run that was ended behind its last checkpoint.
+  void end_again() {
+    log_.outside_of_training([this] {
+      finish();
+      evaluate_and_tell();
+    });
+  }
+
+  // All ranks, before the same step.
+  [[noreturn]] void leave() {
+    steps_.settle();
+    end_if_diverged();
+    const TrainingProgress progress = log_.progress_to_save();
+    bool is_kept = progress.steps == plan_.first_step;
+    log_.outside_of_training([&] {
+      log_.tell_records();
+      replicas_.meet();
+      be_in(Section::kCheckpoint, progress.steps);
+      is_kept = is_kept || (checkpoints_.is_on() && checkpoints_.save_now(progress));
+      finish();
+    });
+    const std::string where = "left on request after step " + std::to_string(progress.steps);
+    if (!is_kept) throw AgreedError(ExitCode::kInputOutput, where + ", but its state could not be saved");
+    throw AgreedError(ExitCode::kLeftOnRequest, where + "; run it again with --resume auto to go on");
+  }
+
+  void be_in(Section section, std::int64_t step) const {
+    if (parts_.whereabouts) parts_.whereabouts->enter(section, step);
   }
 
   void meet(std::int64_t index) {
@@ -102,7 +160,7 @@ class Loop {
     if (!plan_.diverges_together) return;
     try {
       agree(parts_.transport, [this] {
-        if (!divergence_.empty()) throw Error(ExitCode::kDiverged, divergence_);
+        if (!steps_.divergence().empty()) throw Error(ExitCode::kDiverged, steps_.divergence());
       });
     } catch (const AgreedError&) {
       finish();
@@ -133,138 +191,16 @@ class Loop {
            (plan_.evaluate_every_steps > 0 && (index + 1) % plan_.evaluate_every_steps == 0);
   }
 
-  void run_step(std::int64_t index) {
-    const std::int64_t in_epoch = index % parts_.sampler.steps_per_epoch();
-    if (plan_.reset_on_drop && is_first_after_drop(index)) reset_to_center();
-    const Batch& batch = load(index);
-    const auto start = Clock::now();
-    const double waited = parts_.communicator.costs().seconds_waiting;
-    const auto computing = [&] {
-      return seconds_between(start, Clock::now()) - parts_.communicator.costs().seconds_waiting + waited;
-    };
-    Step step{index, batch.samples, parts_.sampler.samples_of_all_ranks(in_epoch),
-              parts_.schedule.learning_rate(samples_)};
-    samples_ += step.samples_everywhere;
-    step.ahead = parts_.replica.optimizer.ahead(step.learning_rate);
-    before_gradients(step);
-    if (parts_.transport.rank() >= parts_.sampler.ranks()) return account(step, {});
-    Started started{step, compute_gradients(batch, step)};
-    if (!runs_ahead_ || parts_.communicator.wants_loss()) started.step.loss_sum = score(started).loss_sum;
-    started.finite = apply_update(started.step);
-    started_.push_back(started);
-    settle(runs_ahead_ ? kStepsAhead : 0);
-    if (plan_.slow_factor > 1) stretch(index, computing);
-    watch_.add(index, computing(), batch.samples == most_samples_);
-    log_.glance();
-  }
-
-  Score score(const Started& started) { return parts_.replica.model.score(started.step.samples, started.ticket); }
-
-  // The accounts of the steps that were started, but for the last few: what came of them is known.
-  void settle(std::size_t rest) {
-    while (started_.size() > rest) {
-      const Started started = started_.front();
-      started_.erase(started_.begin());
-      settle(started);
-    }
-  }
-
-  void settle(const Started& started) {
-    const Score score = this->score(started);
-    if (started.finite && !started.finite->get()) {
-      log_.tell_records();
-      throw AgreedError(ExitCode::kDiverged, describe_divergence(started.step));
-    }
-    account(started.step, score);
-    if (std::isfinite(score.loss_sum)) return;
-    if (!plan_.diverges_together) throw Error(ExitCode::kDiverged, describe_divergence(started.step));
-    if (divergence_.empty()) divergence_ = describe_divergence(started.step);
-  }
-
-  void account(const Step& step, const Score& score) {
-    log_.add(step, score);
-    if ((step.index + 1) % plan_.log_every_steps == 0 && !meets_after(step.index)) log_.record();
-  }
-
-  // From the samples alone: a run that is resumed here sees the drop too.
-  bool is_first_after_drop(std::int64_t index) const {
-    if (index == 0) return false;
-    const std::int64_t seen = samples_, steps = parts_.sampler.steps_per_epoch();
-    const std::int64_t before = seen - parts_.sampler.samples_of_all_ranks((index - 1) % steps);
-    return parts_.schedule.drops(seen) > parts_.schedule.drops(before);
-  }
-
-  void reset_to_center() {
-    parts_.communicator.reset_to_center(parts_.replica.view());
-    if (std::int64_t* count = parts_.replica.optimizer.update_count()) *count = 0;  // it corrects for beginning at 0
-  }
-
-  void before_gradients(const Step& step) {
-    const auto span = trace_.span(SpanKind::kUpdate, step.index);
-    parts_.communicator.before_gradients(step);
-  }
-
-  std::optional<Pull> before_update(const Step& step) {
-    const auto span = trace_.span(SpanKind::kUpdate, step.index);
-    return parts_.communicator.before_update(step);
-  }
-
-  // Returns the ticket for the score.
-  std::int64_t compute_gradients(const Batch& batch, const Step& step) {
-    const auto span = trace_.span(SpanKind::kGradients, step.index);
-    Replica& replica = parts_.replica;
-    std::function<void(Slice)> ready;
-    if (parts_.communicator.wants_gradients()) {
-      ready = [this](Slice part) { parts_.communicator.gradient_ready(part); };
-    }
-    return replica.model.train(batch, replica.seed, replica.parameters.slice(), replica.statistics.slice(),
-                               replica.gradients.slice(), parts_.communicator.gradient_weight(step), ready);
-  }
-
-  // Returns whether averaged gradients were finite.
-  std::shared_ptr<DeviceAnswer> apply_update(const Step& step) {
-    Replica& replica = parts_.replica;
-    const std::optional<Pull> pull = before_update(step);
-    const auto span = trace_.span(SpanKind::kUpdate, step.index);
-    std::shared_ptr<DeviceAnswer> finite;
-    if (parts_.traits.averages_gradients) finite = replica.device.all_finite(gradients_of_last_tensor());
-    if (parts_.communicator.updates(step)) {
-      replica.optimizer.update(replica.parameters.slice(), replica.gradients.slice(), step.learning_rate, pull);
-    } else if (pull) {
-      replica.device.pull_parameters(replica.parameters.slice(), *pull, step.ahead);
-    }
-    parts_.communicator.after_update(step);
-    return finite;
-  }
-
   TrainingProgress load_progress() {
-    const TrainingProgress progress = load_checkpoint(plan_.checkpoint_directory, parts_);
+    const TrainingProgress progress = load_checkpoint(plan_.checkpoints.directory, plan_.first_step, parts_);
     EAVE_CHECK(progress.steps == plan_.first_step, "the checkpoint is that of the plan's first step");
     return progress;
-  }
-
-  // A loss that is not finite makes these gradients not finite; averaged, they are so on all ranks at once.
-  ConstSlice gradients_of_last_tensor() {
-    const TensorInfo& last = parts_.replica.model.parameters().back();
-    return parts_.replica.gradients.slice().subspan(static_cast<std::size_t>(last.offset),
-                                                    static_cast<std::size_t>(last.size));
-  }
-
-  static std::string describe_divergence(const Step& step) {
-    return "training diverged: the loss of step " + std::to_string(step.index + 1) + " is not finite (learning rate " +
-           number_text(step.learning_rate) + "); try a smaller --lr, or warm-up";
-  }
-
-  template <class Seconds>
-  void stretch(std::int64_t index, Seconds computing) const {
-    const auto span = trace_.span(SpanKind::kSlowed, index);
-    parts_.replica.device.wait();
-    std::this_thread::sleep_for(std::chrono::duration<double>(computing() * (plan_.slow_factor - 1)));
   }
 
   void evaluate_and_tell() {
     log_.tell_records();
     watch_.meet();
+    replicas_.meet();
     const TrainingProgress& progress = log_.progress();
     evaluation_ = evaluate(parts_, plan_);
     evaluation_.step = progress.steps;
@@ -278,7 +214,6 @@ class Loop {
                                                  std::to_string(progress.steps) +
                                                  " is not finite; try a smaller --lr, or warm-up");
     }
-    if (!plan_.checkpoint_directory.empty()) save_checkpoint(plan_.checkpoint_directory, parts_, progress);
   }
 
   const TrainingParts& parts_;
@@ -287,12 +222,10 @@ class Loop {
   Loader loader_;
   StepLog log_;
   SlowWatch watch_;
+  ReplicaWatch replicas_;
   const StepTrace trace_;
-  const std::int64_t most_samples_;  // of this rank in a step
-  const bool runs_ahead_;
-  std::int64_t samples_ = 0;  // of all ranks, in the steps that were started
-  std::vector<Started> started_;
-  std::string divergence_;  // of this rank's loss, the first time
+  Checkpoints checkpoints_;
+  StepRunner steps_;
   bool is_finished_ = false;
   EvaluationRecord evaluation_;
 };

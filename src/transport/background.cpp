@@ -41,11 +41,12 @@ void ask_for_prompt_wake_up() noexcept {
 
 BackgroundTransport::BackgroundTransport(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {
   if (size() == 1) return;
+  calls_ = std::make_unique<CallRecord>(size());
   try {
     thread_ = std::thread([this] { carry_out_all(); });
   } catch (const std::system_error& error) {
     throw Error(ExitCode::kResource, std::string("no thread for communication could be had: ") + error.what() +
-                                         "; raise the limit of processes (ulimit -u)");
+                                         "; out of memory, or of processes: raise the limit (ulimit -v, ulimit -u)");
   }
 }
 
@@ -199,6 +200,7 @@ void BackgroundTransport::carry_out_all() noexcept {
     } catch (...) {
       failure = std::current_exception();
     }
+    calls_->end();
     operation->finish(failure);
   }
 }
@@ -238,6 +240,7 @@ void BackgroundTransport::carry_out(Operation& operation) {
     await(*request.mark);
     operation.start();  // what the device had to compute first is no part of it
   }
+  calls_->begin(request);
   switch (request.verb) {
     case Operation::Verb::kAllReduceSum:
       return sum(request);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "eave/transport.h"
+#include "transport/call_record.h"
 #include "transport/direct_wire.h"
 #include "transport/operation.h"
 #include "transport/own_service.h"
@@ -40,6 +41,8 @@ class BackgroundTransport final : public Transport {
   void serve(Service* service) override;
   Pending request(std::span<const ServiceRequest> requests) override;
   void withdraw() noexcept override;
+  ControlChannel* control() override { return size() == 1 ? nullptr : wire_->control(); }
+  const CallRecord* calls() const override { return wire_->calls() ? wire_->calls() : calls_.get(); }
   void abort(ExitCode code) noexcept override { wire_->abort(code); }
 
  private:
@@ -61,6 +64,7 @@ class BackgroundTransport final : public Transport {
   std::unique_ptr<StagedWire> staged_;
   std::unique_ptr<DirectWire> direct_;  // where messages reach the devices of all ranks
   OwnService alone_;                    // of a single rank
+  std::unique_ptr<CallRecord> calls_;   // of several ranks
   OperationPool pool_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,6 +1,7 @@
 #include "transport/compressed_sum.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace eave {
@@ -10,8 +11,12 @@ void add(Slice into, ConstSlice values) {
   for (std::size_t i = 0; i < into.size(); ++i) into[i] += values[i];
 }
 
+// Where what was sent is no number nobody takes it, so all that is one is left over.
 void write_rest(Slice rest, ConstSlice whole, ConstSlice sent) {
-  for (std::size_t i = 0; i < rest.size(); ++i) rest[i] = whole[i] - sent[i];
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    const float left = whole[i] - sent[i], kept = std::isfinite(whole[i]) ? whole[i] : 0;
+    rest[i] = std::isfinite(left) ? left : kept;
+  }
 }
 
 }  // namespace

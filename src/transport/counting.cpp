@@ -137,6 +137,8 @@ class Counting final : public CountingTransport {
     return count(inner_.request(requests), {.verb = Operation::Verb::kRequest, .requests = requests});
   }
   void withdraw() noexcept override { inner_.withdraw(); }
+  ControlChannel* control() override { return inner_.control(); }
+  const CallRecord* calls() const override { return inner_.calls(); }
   void abort(ExitCode code) noexcept override { inner_.abort(code); }
   TransportCounters counters() const override { return tally_->counters(); }
 

@@ -5,8 +5,10 @@
 #include <array>
 #include <cerrno>
 #include <new>
+#include <system_error>
 
 #include "base/host.h"
+#include "base/memory.h"
 #include "eave/transport.h"
 
 namespace eave {
@@ -19,7 +21,17 @@ Failure describe_failure(std::exception_ptr exception) noexcept {
   } catch (const Error& error) {
     return {error.code(), error.what(), false};
   } catch (const std::bad_alloc&) {
-    return {ExitCode::kResource, "out of memory; a smaller batch or model needs less", false};
+    const std::int64_t available = available_memory_bytes();
+    return {ExitCode::kResource,
+            "out of memory" +
+                (available < 0 ? std::string() : ": " + std::to_string(available >> 20) + " MiB are free") +
+                "; a smaller batch or model, or fewer ranks on this machine, need less",
+            false};
+  } catch (const std::system_error& error) {  // a thread that cannot be had
+    const bool is_resource =
+        error.code() == std::errc::resource_unavailable_try_again || error.code() == std::errc::not_enough_memory;
+    return {is_resource ? ExitCode::kResource : ExitCode::kInternal, std::string("system error: ") + error.what(),
+            false};
   } catch (const std::exception& error) {
     return {ExitCode::kInternal, std::string("internal error: ") + error.what(), false};
   } catch (...) {
@@ -40,6 +52,10 @@ void print_failure(const Failure& failure, int rank, int ranks) noexcept {
   std::string line = "eave: ";
   if (ranks > 1 && !failure.agreed) line += "rank " + std::to_string(rank) + " on " + host_name() + ": ";
   line += failure.message + "\n";
+  // A message may hold what stands in a file that somebody else has made; a terminal would obey it.
+  for (char& letter : line) {
+    if ((letter >= 0 && letter < ' ' && letter != '\n') || letter == '\x7f') letter = '?';
+  }
   for (std::size_t written = 0; written < line.size();) {
     const ssize_t n = write(STDERR_FILENO, line.data() + written, line.size() - written);
     if (n < 0 && errno != EINTR) return;

@@ -1,11 +1,16 @@
 #include "transport/mpi_job.h"
 
 #include <mpi.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -13,6 +18,7 @@
 #include "transport/background.h"
 #include "transport/failure.h"
 #include "transport/mpi_check.h"
+#include "transport/mpi_control.h"
 #include "transport/mpi_library.h"
 #include "transport/mpi_wire.h"
 
@@ -40,10 +46,19 @@ int rank_by_launcher() {
   return 0;
 }
 
+// A job whose launcher is gone can be neither ended nor finished. Where it went before this, MPI_Init does not find it.
+void end_with_launcher() {
+  if (!started_by_launcher()) return;
+  const pid_t launcher = getppid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != launcher) std::_Exit(static_cast<int>(ExitCode::kPeerLost));
+}
+
 // From MPI_Init to MPI_Finalize, both in the thread that calls start and finish.
 class MpiSession {
  public:
   void start() {
+    end_with_launcher();
     int provided = MPI_THREAD_SINGLE, size = 0;
     EAVE_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
     EAVE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -56,15 +71,21 @@ class MpiSession {
     EAVE_MPI(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN));
     EAVE_MPI(MPI_Comm_size(communicator_, &size));
     check_launcher(size);
+    if (size > 1) control_.emplace(communicator_, in_mpi_);
   }
   void finish() {  // collective
+    if (control_) control_->close();
     EAVE_MPI(MPI_Comm_free(&communicator_));
     EAVE_MPI(MPI_Finalize());
   }
   MPI_Comm communicator() const { return communicator_; }
+  ControlChannel* control() { return control_ ? &*control_ : nullptr; }
+  const std::shared_ptr<std::timed_mutex>& in_mpi() const { return in_mpi_; }
 
  private:
   MPI_Comm communicator_ = MPI_COMM_NULL;
+  const std::shared_ptr<std::timed_mutex> in_mpi_ = std::make_shared<std::timed_mutex>();
+  std::optional<MpiControl> control_;
 };
 
 // Prints what escaped `body` and returns the exit code. When only this rank knows of it, ends all others and does not
@@ -104,6 +125,8 @@ int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) 
       // Asked in any case: ranks that were started differently are to find out together.
       MpiWireSettings settings{.name = use.name, .hosts = hosts_of(session.communicator())};
       if (!use.sums_by_host) settings.hosts.clear();
+      settings.control = session.control();
+      settings.in_mpi = session.in_mpi();
       settings.takes_gpu_memory = use.gpu_messages && mpi_takes_gpu_memory();
       BackgroundTransport transport(std::make_unique<MpiWire>(session.communicator(), std::move(settings)));
       code = run_rank(transport, body);

@@ -1,12 +1,15 @@
 #include "transport/mpi_messages.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "transport/mpi_check.h"
 
 namespace eave {
 
-MpiMessages::MpiMessages(MPI_Comm communicator) : communicator_(communicator) {
+MpiMessages::MpiMessages(MPI_Comm communicator, std::shared_ptr<std::timed_mutex> in_mpi)
+    : communicator_(communicator), in_mpi_(std::move(in_mpi)) {
+  const std::lock_guard lock(*in_mpi_);
   EAVE_MPI(MPI_Comm_rank(communicator_, &rank_));
   EAVE_MPI(MPI_Comm_size(communicator_, &size_));
 }
@@ -33,7 +36,7 @@ void MpiMessages::receive(Bytes bytes, int from, int tag, Requests& requests, st
 
 bool MpiMessages::advance(Requests& requests) {
   if (requests.empty()) return false;
-  const std::lock_guard lock(in_mpi_);
+  const std::lock_guard lock(*in_mpi_);
   const std::size_t before = requests.size();
   int done = 1;
   while (!requests.empty() && done) {

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -11,7 +12,8 @@
 namespace eave {
 
 // One thread sends and receives, and whoever holds in_mpi() may call MPI (MPI_THREAD_SERIALIZED): it is held around
-// calls, not while waiting. Messages of one tag from one rank to another keep their order.
+// calls, not while waiting for a message. All that call MPI in a process at a time share it. Messages of one tag from
+// one rank to another keep their order.
 class MpiMessages {
  public:
   using Bytes = std::span<std::byte>;
@@ -19,11 +21,11 @@ class MpiMessages {
   using Requests = std::vector<MPI_Request>;  // in flight; the bytes stay alive until taken out
 
   // `communicator` is lent, has MPI_ERRORS_RETURN set, and is used by nobody else.
-  explicit MpiMessages(MPI_Comm communicator);
+  MpiMessages(MPI_Comm communicator, std::shared_ptr<std::timed_mutex> in_mpi);
   int rank() const { return rank_; }
   int size() const { return size_; }
   MPI_Comm communicator() const { return communicator_; }
-  std::timed_mutex& in_mpi() { return in_mpi_; }
+  std::timed_mutex& in_mpi() { return *in_mpi_; }
 
   // The caller holds in_mpi(). Bytes go in pieces of at most `piece`, the same on both sides; none is a message too.
   void send(ConstBytes bytes, int to, int tag, Requests& requests, std::size_t piece = kLongest);
@@ -38,7 +40,7 @@ class MpiMessages {
   const MPI_Comm communicator_;
   int rank_ = 0;
   int size_ = 1;
-  std::timed_mutex in_mpi_;
+  const std::shared_ptr<std::timed_mutex> in_mpi_;
 };
 
 }  // namespace eave

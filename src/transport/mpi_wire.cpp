@@ -28,7 +28,7 @@ void add(const float* values, float* sum, std::size_t count) {
 }  // namespace
 
 MpiWire::MpiWire(MPI_Comm communicator, MpiWireSettings settings)
-    : messages_(communicator),
+    : messages_(communicator, settings.in_mpi),
       server_(messages_),
       requester_(messages_, server_),
       settings_(std::move(settings)),
@@ -205,11 +205,15 @@ void MpiWire::tell_all(ConstBytes mine, int tag, const std::function<Bytes(int)>
 // Freeing a communicator may wait for its ranks: only when all have come, through with their parts.
 std::unique_ptr<Wire> MpiWire::split(int part) {
   const std::vector<std::string> parts = all_gather(std::to_string(part));
-  if (split_ != MPI_COMM_NULL) EAVE_MPI(MPI_Comm_free(&split_));
-  EAVE_MPI(MPI_Comm_split(messages_.communicator(), part < 0 ? MPI_UNDEFINED : part, rank(), &split_));
-  if (split_ == MPI_COMM_NULL) return nullptr;
-  EAVE_MPI(MPI_Comm_set_errhandler(split_, MPI_ERRORS_RETURN));
+  {
+    const std::lock_guard lock(messages_.in_mpi());
+    if (split_ != MPI_COMM_NULL) EAVE_MPI(MPI_Comm_free(&split_));
+    EAVE_MPI(MPI_Comm_split(messages_.communicator(), part < 0 ? MPI_UNDEFINED : part, rank(), &split_));
+    if (split_ == MPI_COMM_NULL) return nullptr;
+    EAVE_MPI(MPI_Comm_set_errhandler(split_, MPI_ERRORS_RETURN));
+  }
   MpiWireSettings settings = settings_;
+  settings.control = nullptr;
   settings.hosts.clear();
   for (std::size_t peer = 0; peer < settings_.hosts.size(); ++peer)
     if (parts[peer] == std::to_string(part)) settings.hosts.push_back(settings_.hosts[peer]);

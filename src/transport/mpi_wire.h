@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,8 +26,11 @@ struct MpiWireSettings {
   // In values. Just below the 64 KiB up to which Open MPI sends over TCP at once. Longer messages, sent both ways, took
   // twice the time.
   std::size_t part = 15 * 1024;
-  std::vector<int> hosts = {};    // of each rank, some number of its host; empty: sums have one level
-  bool takes_gpu_memory = false;  // this MPI does, in messages
+  std::vector<int> hosts = {};        // of each rank, some number of its host; empty: sums have one level
+  bool takes_gpu_memory = false;      // this MPI does, in messages
+  ControlChannel* control = nullptr;  // lent
+  // Held by whoever calls MPI in this process.
+  std::shared_ptr<std::timed_mutex> in_mpi = std::make_shared<std::timed_mutex>();
 };
 
 // Allreduce: reduce-scatter, then all-gather, each by direct messages between all pairs. Rank j adds up the j-th part
@@ -64,6 +69,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   void request(std::span<const ServiceRequest> requests) override;
   void withdraw() noexcept override { server_.withdraw(); }
   std::optional<std::chrono::nanoseconds> attend() override;
+  ControlChannel* control() override { return settings_.control; }
   void abort(ExitCode code) noexcept override;  // does not return
 
   void start(std::size_t number, const ByteExchange& exchange) override;

@@ -35,6 +35,8 @@ class NcclTransport final : public Transport {
   void serve(Service* service) override { inner_.serve(service); }
   Pending request(std::span<const ServiceRequest> requests) override;
   void withdraw() noexcept override { inner_.withdraw(); }
+  ControlChannel* control() override { return inner_.control(); }
+  const CallRecord* calls() const override { return inner_.calls(); }
   void abort(ExitCode code) noexcept override { inner_.abort(code); }
 
  private:

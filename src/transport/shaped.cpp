@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "eave/random.h"
 #include "eave/transport.h"
 #include "transport/background.h"
 #include "transport/wire_bytes.h"
@@ -28,18 +29,21 @@ class ShapedWire final : public Wire {
   void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) override {
     const int size_of_group = ranks.empty() ? size() : static_cast<int>(ranks.size());
     if (size_of_group == 1) return;
+    dawdle();
     const Clock::time_point end = end_of(all_reduce_wire_bytes(values.size(), size_of_group, compression.codec), ranks);
     inner_.all_reduce_sum(values, ranks, compression).wait();
     std::this_thread::sleep_until(end);
   }
 
   void broadcast(Slice values, int root) override {
+    dawdle();
     const Clock::time_point end = end_of(broadcast_wire_bytes(values.size(), size()));
     inner_.broadcast(values, root).wait();
     std::this_thread::sleep_until(end);
   }
 
   std::vector<std::string> all_gather(const std::string& mine) override {
+    dawdle();
     const Clock::time_point end = end_of(all_gather_wire_bytes(mine.size(), size()));
     std::vector<std::string> all = inner_.all_gather(mine);
     std::this_thread::sleep_until(end);
@@ -57,6 +61,7 @@ class ShapedWire final : public Wire {
   }
 
   void request(std::span<const ServiceRequest> requests) override {
+    dawdle();
     const Clock::duration one_way = one_way_of(requests);
     std::this_thread::sleep_for(one_way);
     inner_.request(requests).wait();
@@ -64,9 +69,19 @@ class ShapedWire final : public Wire {
   }
 
   void withdraw() noexcept override { inner_.withdraw(); }
+  ControlChannel* control() override { return inner_.control(); }
+  const CallRecord* calls() const override { return inner_.calls(); }
   void abort(ExitCode code) noexcept override { inner_.abort(code); }
 
  private:
+  void dawdle() {
+    if (shape_.jitter_seconds == 0) return;
+    RandomStream random(
+        {.seed = shape_.jitter_seed, .purpose = Purpose::kJitter, .part = static_cast<std::uint32_t>(rank())},
+        calls_++);
+    std::this_thread::sleep_for(duration_of(shape_.jitter_seconds * random.uniform()));
+  }
+
   // Waits until all of `ranks` have joined. They tell each other what the operation costs on their links: it ends for
   // all when it ends on the slowest.
   Clock::time_point end_of(double bytes, std::span<const int> ranks = {}) {
@@ -99,6 +114,7 @@ class ShapedWire final : public Wire {
 
   Transport& inner_;
   const LinkShape shape_;
+  std::uint64_t calls_ = 0;
   std::vector<float> costs_;
   std::vector<LinkShape> links_;  // of all ranks
 };
@@ -114,6 +130,7 @@ void check_shape(double value, const char* what) {
 std::unique_ptr<Transport> make_shaped_transport(Transport& inner, LinkShape shape) {
   check_shape(shape.delay_seconds, "delay");
   check_shape(shape.bytes_per_second, "rate");
+  check_shape(shape.jitter_seconds, "jitter");
   return std::make_unique<BackgroundTransport>(std::make_unique<ShapedWire>(inner, shape));
 }
 

@@ -8,7 +8,8 @@
 
 namespace eave {
 
-ThreadsJob::ThreadsJob(int size) : desks_(static_cast<std::size_t>(size)) {
+ThreadsJob::ThreadsJob(int size) : desks_(static_cast<std::size_t>(size)), controls_(desks_.size()) {
+  for (int rank = 0; rank < size; ++rank) controls_[static_cast<std::size_t>(rank)].connect(rank, controls_);
   std::vector<int> all(desks_.size());
   std::iota(all.begin(), all.end(), 0);
   meetings_.push_back(std::make_unique<Meeting>(std::move(all), lost_));

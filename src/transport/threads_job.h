@@ -10,6 +10,7 @@
 
 #include "eave/transport.h"
 #include "transport/meeting.h"
+#include "transport/threads_control.h"
 
 namespace eave {
 
@@ -23,6 +24,8 @@ class ThreadsJob {
 
   // A job of these ranks alone, the same for all that ask while one of them has it.
   std::shared_ptr<ThreadsJob> part_of(const std::vector<int>& ranks);
+
+  ControlChannel* control(int rank) { return &controls_[static_cast<std::size_t>(rank)]; }
 
   // Returns whether this rank is the first that is lost. Wakes all who wait, in parts of this job too.
   bool lose(int rank) noexcept;
@@ -47,6 +50,7 @@ class ThreadsJob {
 
   LostRank lost_{-1};
   std::vector<Desk> desks_;
+  std::vector<ThreadsControl> controls_;
   std::mutex meetings_mutex_;
   std::vector<std::unique_ptr<Meeting>> meetings_;  // the first is that of all ranks
   std::map<std::vector<int>, std::weak_ptr<ThreadsJob>> parts_;

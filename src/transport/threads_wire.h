@@ -31,6 +31,7 @@ class ThreadsWire final : public Wire, private ByteExchanger {
   void serve(Service* service) override;
   void request(std::span<const ServiceRequest> requests) override;
   void withdraw() noexcept override { job_.withdraw(rank_); }
+  ControlChannel* control() override { return part_ ? nullptr : job_.control(rank_); }
   void abort(ExitCode) noexcept override { job_.lose(rank_); }
 
  private:

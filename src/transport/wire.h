@@ -15,6 +15,8 @@
 
 namespace eave {
 
+class CallRecord;  // src/transport/call_record.h
+
 // Bytes that go between ranks. The i-th of `ranks` gets `outgoing[i]`, and `incoming[i]` comes from it, as long on both
 // sides; a rank's own are left alone, and what is empty is not sent. All that it lends stays alive until it is
 // finished.
@@ -59,6 +61,10 @@ class Wire {
   // Called between operations: answers what has come, and returns how long to wait before the next call. nullopt: there
   // is nothing that this thread would have to answer before the next operation.
   virtual std::optional<std::chrono::nanoseconds> attend() { return std::nullopt; }
+  // As Transport::control: for another thread than calls the rest.
+  virtual ControlChannel* control() { return nullptr; }
+  // Of the transport behind this, where that keeps one.
+  virtual const CallRecord* calls() const { return nullptr; }
   virtual void abort(ExitCode code) noexcept = 0;
 };
 

@@ -149,6 +149,17 @@ TEST(Doctor, tells_where_ranks_compute) {
   expect_problem(job, "devices", {"no GPU is left for rank 1"}, ExitCode::kUsage);
 }
 
+TEST(Doctor, finds_no_gpus_for_nccl) {
+  JobFacts job = healthy_job();
+  job.wants_nccl = true;
+  expect_problem(job, "transport", {"--transport nccl", "on the CPU", "--transport mpi"}, ExitCode::kUsage);
+  for (DevicePlan& plan : job.devices) plan.is_cuda = true;
+  for (DoctorFacts& rank : job.ranks) rank.mpi_takes_gpu_memory = true;
+  EXPECT_EQ(exit_code_of(judge(job)), ExitCode::kDone);
+  for (DevicePlan& plan : job.devices) plan.is_own = false;
+  expect_problem(job, "transport", {"ranks share GPUs"}, ExitCode::kUsage);
+}
+
 TEST(Doctor, finds_a_run_directory_that_is_not_shared_full_or_closed) {
   JobFacts job = healthy_job();
   job.ranks[2].run_directory.sees_first_rank = job.ranks[3].run_directory.sees_first_rank = false;

@@ -11,21 +11,13 @@
 #include <mutex>
 #include <set>
 
+#include "test/temporary_directory.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Directory {
-  Directory() {
-    std::string name = (fs::temp_directory_path() / "eave-doctor-XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~Directory() { fs::remove_all(path); }
-  fs::path path;
-};
 
 TEST(DoctorFacts, come_through_a_message_as_they_are) {
   DoctorFacts facts;
@@ -53,28 +45,28 @@ TEST(DoctorFacts, come_through_a_message_as_they_are) {
 }
 
 TEST(DoctorRunDirectory, is_seen_by_all_and_left_as_it_was) {
-  const Directory directory;
+  const TemporaryDirectory directory;
   for (const std::string below : {"", "/", "/run/of/mine"}) {
     on_ranks({"threads", 3}, [&](Transport& transport) {
-      const RunDirectoryFacts facts = probe_run_directory(transport, directory.path.string() + below);
-      EXPECT_EQ(facts.place, directory.path.string());
+      const RunDirectoryFacts facts = probe_run_directory(transport, directory.path().string() + below);
+      EXPECT_EQ(facts.place, directory.path().string());
       EXPECT_EQ(facts.why_not_written, "");
       EXPECT_TRUE(facts.sees_first_rank);
       EXPECT_GT(facts.free_bytes, 0);
     });
-    EXPECT_TRUE(fs::is_empty(directory.path));
+    EXPECT_TRUE(fs::is_empty(directory.path()));
   }
 }
 
 TEST(DoctorRunDirectory, of_another_host_is_noticed) {
-  const Directory first, other;
+  const TemporaryDirectory first, other;
   on_ranks({"threads", 3}, [&](Transport& transport) {
     const bool is_apart = transport.rank() == 2;
-    const RunDirectoryFacts facts = probe_run_directory(transport, (is_apart ? other : first).path.string());
+    const RunDirectoryFacts facts = probe_run_directory(transport, (is_apart ? other : first).path().string());
     EXPECT_EQ(facts.sees_first_rank, !is_apart);
     EXPECT_EQ(facts.why_not_written, "");
   });
-  EXPECT_TRUE(fs::is_empty(first.path) && fs::is_empty(other.path));
+  EXPECT_TRUE(fs::is_empty(first.path()) && fs::is_empty(other.path()));
 }
 
 TEST(DoctorRunDirectory, that_cannot_be_written_blames_nobody_for_not_seeing_it) {

@@ -2,13 +2,13 @@
 #include "app/model_file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <limits>
 
 #include "eave/check.h"
+#include "test/temporary_directory.h"
 
 namespace eave {
 namespace {
@@ -20,12 +20,8 @@ constexpr ImageShape kImage{3, 3, 1};
 
 struct ModelFile : testing::Test {
   ModelFile() {
-    std::string name = (fs::temp_directory_path() / "eave-model-XXXXXX").string();
-    directory = mkdtemp(name.data());
-    path = directory / "model.safetensors";
     for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] = static_cast<float>(i);
   }
-  ~ModelFile() override { fs::remove_all(directory); }
 
   // What reading it ends with: code and message.
   Error failure() const {
@@ -48,7 +44,8 @@ struct ModelFile : testing::Test {
     file << header << std::string(content_bytes, '\0');
   }
 
-  fs::path directory, path;
+  const TemporaryDirectory directory;
+  const fs::path path = directory.path() / "model.safetensors";
   const Graph graph = build_graph(kText, kImage, 2);
   std::vector<float> parameters = std::vector<float>(static_cast<std::size_t>(graph.parameter_size));
   std::vector<float> statistics = std::vector<float>(static_cast<std::size_t>(graph.statistics_size), 2);

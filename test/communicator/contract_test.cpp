@@ -125,6 +125,26 @@ TEST_P(CommunicatorContract, a_run_restored_from_its_state_continues_with_the_sa
   });
 }
 
+// As an evaluation or a checkpoint asks for it.
+TEST_P(CommunicatorContract, asking_for_the_consensus_after_any_step_changes_no_later_bits) {
+  on_ranks(ranks(), [&](Transport& transport) {
+    for (const bool nesterov : {false, true}) {
+      const Problem problem{.momentum = 0.9, .nesterov = nesterov, .uneven = true};
+      Worker undisturbed(transport, name(), given(), problem), asked(transport, name(), given(), problem);
+      undisturbed.begin();
+      undisturbed.run(20);
+      asked.begin();
+      for (int step = 0; step < 20; ++step) {
+        asked.run(1);
+        asked.consensus();
+        asked.communicator().state();
+      }
+      EXPECT_EQ(asked.x, undisturbed.x);
+      EXPECT_EQ(asked.consensus(), undisturbed.consensus());
+    }
+  });
+}
+
 TEST_P(CommunicatorContract, finish_leaves_nothing_in_flight) {
   on_ranks(ranks(), [&](Transport& transport) {
     RecordingTransport recording(transport);

@@ -1,6 +1,5 @@
 #include "test/data/data_files.h"
 
-#include <stdlib.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -9,17 +8,6 @@
 namespace eave {
 
 namespace fs = std::filesystem;
-
-TemporaryDirectory::TemporaryDirectory() {
-  std::string pattern = (fs::temp_directory_path() / "eave_data_XXXXXX").string();
-  EAVE_CHECK(::mkdtemp(pattern.data()) != nullptr, "a temporary directory can be made");
-  path_ = pattern;
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 void write_bytes(const fs::path& path, const Bytes& bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);

@@ -12,22 +12,11 @@
 
 #include "eave/check.h"
 #include "eave/dataset.h"
+#include "test/temporary_directory.h"
 
 namespace eave {
 
 using Bytes = std::vector<std::uint8_t>;
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 void write_bytes(const std::filesystem::path& path, const Bytes& bytes);
 Bytes gzip(const Bytes& bytes);

@@ -123,7 +123,8 @@ TEST_F(OnEmulatedGpu, a_device_that_fails_ends_all_ranks) {
 TEST_F(OnEmulatedGpu, a_loss_that_is_not_finite_ends_training) {
   for (const std::string method : {"allreduce", "easgd"}) {
     const Ended ended =
-        train("--device cuda --lr 9e5 --transport threads --ranks 2 --share-gpu --communicator " + method);
+        train("--device cuda --lr 9e5 --nonfinite-limit 3 --transport threads --ranks 2 --share-gpu --communicator " +
+              method);
     EXPECT_EQ(ended.code, 76) << method << ended.errors;
     EXPECT_EQ(ended.messages().size(), 1u) << method << ended.errors;
   }

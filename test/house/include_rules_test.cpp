@@ -20,12 +20,13 @@ const std::map<std::string, Rooms> kFriends = {
     {"kernels", {"base"}},
     {"device", {"kernels"}},
     {"transport", {"device"}},
+    {"guard", {"transport"}},
     {"nn", {"device"}},
     {"optim", {"device"}},
     {"data", {"device"}},
     {"communicator", {"transport", "device"}},
     {"report", {"base"}},
-    {"train", {"nn", "optim", "data", "communicator"}},
+    {"train", {"nn", "optim", "data", "communicator", "guard"}},
     {"app", {"train", "report"}},
 };
 

@@ -165,11 +165,13 @@ TEST(Resumption, of_another_run_is_refused_once_and_changes_nothing) {
       {quick(two + resumed + "--ranks 3"), 78, {"ranks 2", "3", settings}},
       {quick(two + resumed + "--ranks 1"), 78, {"ranks 2", "1", settings}}};
   for (const Case& wrong : cases) expect_one_message(place.eave(wrong.words), wrong, "resumed");
-  const std::string file = "run/checkpoint/step-7/rank-1.safetensors", content = place.read(file);
+  const std::string file = "run/checkpoint/step-000007/rank-1.state", content = place.read(file);
   place.write(file, content.substr(0, content.size() - 4));
-  expect_one_message(place.eave(quick(two + resumed)), {"", 65, {"rank 1 on ", "rank-1.safetensors"}}, "cut");
+  expect_one_message(place.eave(quick(two + resumed)),
+                     {"", 65, {"no checkpoint in run/checkpoint is whole", "rank-1.state"}}, "cut");
   std::filesystem::remove(place.path() / file);
-  expect_one_message(place.eave(quick(two + resumed)), {"", 66, {"rank 1 on ", "rank-1.safetensors"}}, "missing");
+  expect_one_message(place.eave(quick(two + resumed)),
+                     {"", 65, {"no checkpoint in run/checkpoint is whole", "rank-1.state"}}, "missing");
   EXPECT_EQ(place.read("run/config.json"), config);
   EXPECT_EQ(place.read("run/metrics.jsonl"), metrics);
 }

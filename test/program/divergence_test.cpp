@@ -33,7 +33,7 @@ TEST(Divergence, is_noticed_behind_compression) {
 
 TEST(Divergence, leaves_the_steps_until_then_in_the_metrics) {
   const Place place;
-  EXPECT_EQ(place.eave(quick("--lr 500000 --transport threads --ranks 2 --run-dir run")).code, 76);
+  EXPECT_EQ(place.eave(quick("--lr 500000 --transport threads --ranks 2 --on-nonfinite abort --run-dir run")).code, 76);
   const std::string metrics = place.read("run/metrics.jsonl");
   EXPECT_NE(metrics.find("\"type\":\"step\",\"rank\":1,\"step\":1,"), std::string::npos) << metrics;
 }

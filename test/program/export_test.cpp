@@ -247,6 +247,7 @@ TEST(Export, refuses_what_it_cannot_read_or_write) {
   expect_done(place.eave("train" + std::string(kQuick) + "--run-dir run"));
   place.write("taken", "mine");
   place.write("words", "no arrays here, only words");
+  place.write("nameless", std::string("\x02\0\0\0\0\0\0\0{}", 10));
   expect_refused(place.eave("export"), 64, {"no model given", "--npy DIR"});
   expect_refused(place.eave("export --npy out"), 64, {"no model given"});
   expect_refused(place.eave("export run"), 64, {"one of --npy DIR and --safetensors FILE"});
@@ -254,8 +255,8 @@ TEST(Export, refuses_what_it_cannot_read_or_write) {
   expect_refused(place.eave("export run --npy out --layout onnx"), 64, {"--layout onnx", "pytorch, eave"});
   expect_refused(place.eave("export nowhere --npy out"), 66, {"no file nowhere"});
   expect_refused(place.eave("export words --npy out"), 65, {"words: "});
-  expect_refused(place.eave("export run/checkpoint/step-13/rank-0.safetensors --npy out"), 65,
-                 {"says nothing of 'model'"});
+  expect_refused(place.eave("export nameless --npy out"), 65, {"nameless: says nothing of 'model'"});
+  expect_refused(place.eave("export run/checkpoint/step-000013/rank-0.state --npy out"), 65, {"rank-0.state: "});
   expect_refused(place.eave("export run --npy taken"), 73, {"--npy taken is there already"});
   expect_refused(place.eave("export run --safetensors taken"), 73, {"--safetensors taken is there already"});
   expect_refused(place.eave("export run --npy taken/below"), 73, {"--npy taken/below cannot be created"});

@@ -137,7 +137,7 @@ TEST(Progress, as_a_bar_moves_by_the_clock_and_leaves_no_trace) {
   // Its loss is finite for two steps, and then no longer.
   const Ended failed = place.eave(words +
                                   "--slow-rank 0:1000x --batch 97 --synthetic-size 12 --lr 500000 --overwrite "
-                                  "--epochs 5 --evaluate-every 5");
+                                  "--epochs 5 --evaluate-every 5 --on-nonfinite abort");
   EXPECT_EQ(failed.code, 76) << failed.errors;
   EXPECT_TRUE(failed.says("\r[")) << failed.errors;
   EXPECT_TRUE(failed.says("\r\033[Keave: training diverged")) << failed.errors;

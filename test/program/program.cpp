@@ -43,22 +43,11 @@ std::vector<std::string> Ended::messages() const {
   return found;
 }
 
-Place::Place() {
-  std::string name = (fs::temp_directory_path() / "eave-test-XXXXXX").string();
-  if (!mkdtemp(name.data())) throw std::runtime_error("no temporary directory " + name);
-  path_ = name;
-}
-
-Place::~Place() {
-  std::error_code error;
-  fs::remove_all(path_, error);
-}
-
-std::string Place::read(const std::string& file) const { return content_of(path_ / file); }
+std::string Place::read(const std::string& file) const { return content_of(path() / file); }
 
 void Place::write(const std::string& file, const std::string& content) const {
-  fs::create_directories((path_ / file).parent_path());
-  std::ofstream(path_ / file, std::ios::binary) << content;
+  fs::create_directories((path() / file).parent_path());
+  std::ofstream(path() / file, std::ios::binary) << content;
 }
 
 Ended Place::eave(const std::string& words, const Launch& launch) const {
@@ -69,8 +58,8 @@ Ended Place::eave(const std::string& words, const Launch& launch) const {
 Ended Place::run(const std::string& command) const {
   static std::atomic<int> number{0};
   const std::string own = ".said-" + std::to_string(number++);
-  const fs::path output = path_ / (own + "-output"), errors = path_ / (own + "-errors");
-  const int status = std::system(("cd '" + path_.string() + "' && " + kEnvironment + command + " </dev/null >'" +
+  const fs::path output = path() / (own + "-output"), errors = path() / (own + "-errors");
+  const int status = std::system(("cd '" + path().string() + "' && " + kEnvironment + command + " </dev/null >'" +
                                   output.string() + "' 2>'" + errors.string() + "'")
                                      .c_str());
   Ended ended{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(output), content_of(errors)};

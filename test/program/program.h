@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "test/temporary_directory.h"
+
 namespace eave {
 
 // What comes before `eave` on the command line: nothing, or mpirun with so many ranks.
@@ -23,12 +25,7 @@ struct Ended {
 // A directory under the system's temporary one, removed at the end, and the program run inside it.
 class Place {
  public:
-  Place();
-  ~Place();
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return directory_.path(); }
   std::string read(const std::string& file) const;
   void write(const std::string& file, const std::string& content) const;
 
@@ -37,7 +34,7 @@ class Place {
   Ended run(const std::string& command) const;  // any command, under the same conditions
 
  private:
-  std::filesystem::path path_;
+  TemporaryDirectory directory_;
 };
 
 // Small and quick: 97 images of 8 × 8, one epoch.

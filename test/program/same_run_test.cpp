@@ -69,6 +69,17 @@ TEST_P(SameRun, resumed_leaves_the_bits_and_steps_of_the_uninterrupted) {
   EXPECT_EQ(steps.size(), 2u);
 }
 
+// Seven steps are an epoch: the checkpoint is in the middle of one, and of a period.
+TEST_P(SameRun, resumed_in_the_middle_of_anything_leaves_the_bits_of_the_uninterrupted) {
+  const std::string threads = " --transport threads --ranks 2 --epochs 3 ";
+  const std::string whole = model_of(place_, with(threads, 2));
+  model_of(place_, with(threads + "--evaluate-every 0 --max-steps 13 --checkpoint-every 5", 2));
+  std::filesystem::remove_all(place_.path() / "run/checkpoint/step-000013");
+  const Ended resumed = place_.eave(quick("--crop 7 --flip --run-dir run --resume " + with(threads, 2)));
+  ASSERT_EQ(resumed.code, 0) << resumed.errors;
+  EXPECT_EQ(place_.read("run/model.safetensors"), whole);
+}
+
 INSTANTIATE_TEST_SUITE_P(With, SameRun, testing::ValuesIn(communicator_names(2)),
                          [](const auto& each) { return identifier(each.param); });
 

@@ -2,7 +2,6 @@
 #include "report/event_file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <bit>
 #include <cmath>
@@ -10,6 +9,7 @@
 
 #include "base/files.h"
 #include "report/tensorboard.h"
+#include "test/temporary_directory.h"
 
 namespace eave {
 namespace {
@@ -90,17 +90,9 @@ std::map<std::string, float> scalars_of(const std::string& event) {
 
 class Events : public testing::Test {
  protected:
-  Events() {
-    std::string name = (fs::temp_directory_path() / "eave-events-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
-    place = name;
-  }
-  ~Events() override {
-    std::error_code error;
-    fs::remove_all(place, error);
-  }
   std::vector<std::string> read() const { return events_of(read_file(fs::directory_iterator(place)->path())); }
-  fs::path place;
+  const TemporaryDirectory directory;
+  const fs::path& place = directory.path();
 };
 
 TEST_F(Events, are_records_of_version_time_step_and_scalars) {

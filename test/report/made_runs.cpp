@@ -70,24 +70,13 @@ RunSummary summary_of(const MadeRun& run, const EvaluationRecord& last) {
 
 }  // namespace
 
-MadeRuns::MadeRuns() {
-  std::string name = (fs::temp_directory_path() / "eave-report-XXXXXX").string();
-  if (!mkdtemp(name.data())) throw std::runtime_error("no temporary directory " + name);
-  path_ = name;
-}
-
-MadeRuns::~MadeRuns() {
-  std::error_code error;
-  fs::remove_all(path_, error);
-}
-
 void MadeRuns::write(const std::string& file, const std::string& content) const {
-  fs::create_directories((path_ / file).parent_path());
-  std::ofstream(path_ / file, std::ios::binary) << content;
+  fs::create_directories((path() / file).parent_path());
+  std::ofstream(path() / file, std::ios::binary) << content;
 }
 
 std::string MadeRuns::read(const std::string& file) const {
-  std::ifstream stream(path_ / file, std::ios::binary);
+  std::ifstream stream(path() / file, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 

@@ -7,23 +7,19 @@
 #include <vector>
 
 #include "report/run_list.h"
+#include "test/temporary_directory.h"
 
 namespace eave {
 
 // A directory of runs under the system's temporary one, removed at the end.
 class MadeRuns {
  public:
-  MadeRuns();
-  ~MadeRuns();
-  MadeRuns(const MadeRuns&) = delete;
-  MadeRuns& operator=(const MadeRuns&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return directory_.path(); }
   void write(const std::string& file, const std::string& content) const;
   std::string read(const std::string& file) const;
 
  private:
-  std::filesystem::path path_;
+  TemporaryDirectory directory_;
 };
 
 struct MadeRun {

@@ -1,6 +1,5 @@
 // What is seen of a run while it goes on.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include "report/text_plot.h"
 #include "report/watch_screen.h"
 #include "report/watched_runs.h"
+#include "test/temporary_directory.h"
 
 namespace eave {
 namespace {
@@ -19,15 +19,6 @@ using Lines = std::vector<std::string>;
 
 class Watching : public testing::Test {
  protected:
-  Watching() {
-    std::string name = (fs::temp_directory_path() / "eave-watch-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
-    place = name;
-  }
-  ~Watching() override {
-    std::error_code error;
-    fs::remove_all(place, error);
-  }
   void append(const std::string& file, const std::string& text) const {
     std::ofstream(place / file, std::ios::app | std::ios::binary) << text;
   }
@@ -49,7 +40,8 @@ class Watching : public testing::Test {
     }
   }
   fs::path file(const std::string& run) const { return place / run / "metrics.jsonl"; }
-  fs::path place;
+  const TemporaryDirectory directory;
+  const fs::path& place = directory.path();
 };
 
 EvaluationRecord evaluation(double epoch, double accuracy) {

@@ -203,7 +203,7 @@ TEST_P(Statistics, of_a_run_that_was_resumed_have_the_same_bits) {
     TrainingSetting setting = with_norm(GetParam(), NormStatistics::kRecompute);
     Training whole(transport, setting);
     const EvaluationRecord expected = whole.run().evaluation;
-    setting.plan.checkpoint_directory = directory;
+    setting.plan.checkpoints.directory = directory;
     setting.plan.steps = 8;
     Training(transport, setting).run();
     setting.plan.first_step = 8;

@@ -107,7 +107,7 @@ TEST_P(OnDrop, a_run_that_is_resumed_there_has_the_same_bits) {
     setting.plan.evaluate_every_steps = 4;
     Training whole(transport, setting);
     whole.run();
-    setting.plan.checkpoint_directory = directory;
+    setting.plan.checkpoints.directory = directory;
     setting.plan.steps = 4;
     Training(transport, setting).run();
     setting.plan.first_step = 4;

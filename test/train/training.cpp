@@ -58,7 +58,8 @@ void Training::build(Transport& transport) {
   const CommunicatorKind& kind = find_kind(communicator_kinds(), setting_.communicator);
   traits_ = kind.traits;
   const OptionValues values = values_of(kind.options, setting_.averaging);
-  communicator_ = kind.make({*counting_, values, schedule_->learning_rate(0), warnings_, 0, setting_.plan.first_step});
+  communicator_ =
+      kind.make({*counting_, values, schedule_->learning_rate(0), warnings_of_method_, 0, setting_.plan.first_step});
 }
 
 void Training::open_gpu() {
@@ -75,8 +76,10 @@ Model Training::another_model() {
 }
 
 TrainingParts Training::parts() {
-  return {*replica_,  *communicator_, traits_,   *counting_,           *counting_,
-          *schedule_, data_,          *sampler_, setting_.augmentation};
+  TrainingParts parts{*replica_,  *communicator_, traits_,   *counting_,           *counting_,
+                      *schedule_, data_,          *sampler_, setting_.augmentation};
+  parts.files = files;
+  return parts;
 }
 
 TrainingResult Training::run() {
@@ -88,6 +91,10 @@ TrainingResult Training::run() {
   };
   events.evaluation = [this](const EvaluationRecord& record) { evaluations.push_back(record); };
   events.records = [this](int rank, const auto& of_rank) { records.emplace_back(rank, of_rank); };
+  events.warning = [this](const std::string& warning) {
+    warnings.push_back(warning);
+    at_warning(warning);
+  };
   events.straggler = [this](const Straggler& slow) { stragglers.push_back(slow); };
   return train(parts(), setting_.plan, events);
 }

@@ -77,13 +77,16 @@ class Training {
   std::vector<float> parameters() const;
   std::vector<float> center();
 
+  FileCalls* files = nullptr;  // by which checkpoints are written
   std::function<void(const StepRecord&)> at_step = [](const StepRecord&) {};
+  std::function<void(const std::string&)> at_warning = [](const std::string&) {};
   // As they were told:
   std::vector<StepRecord> glances;
   std::vector<StepRecord> steps;  // of this rank
   std::vector<EvaluationRecord> evaluations;
   std::vector<std::pair<int, std::vector<StepRecord>>> records;  // rank, its records
   std::vector<Straggler> stragglers;
+  std::vector<std::string> warnings;
 
  private:
   void build(Transport& transport);
@@ -102,7 +105,7 @@ class Training {
   std::unique_ptr<Replica> replica_;
   CommunicatorTraits traits_;
   std::optional<Attachment> attachment_;
-  std::vector<std::string> warnings_;
+  std::vector<std::string> warnings_of_method_;
   std::unique_ptr<Communicator> communicator_;
 };
 

@@ -104,8 +104,12 @@ class LazyDevice : public Device {
   double norm(ConstSlice) override { return refuse(), 0; }
   double distance(ConstSlice, ConstSlice) override { return refuse(), 0; }
   std::shared_ptr<DeviceAnswer> all_finite(ConstSlice) override { return refuse(), nullptr; }
-  void update_sgd(Slice, ConstSlice, Slice, const SgdStep&, const Pull*) override { refuse(); }
-  void update_adamw(Slice, ConstSlice, Slice, Slice, const AdamwStep&, const Pull*) override { refuse(); }
+  std::shared_ptr<DeviceAnswer> update_sgd(Slice, ConstSlice, Slice, const SgdStep&, const Pull*) override {
+    return refuse(), nullptr;
+  }
+  std::shared_ptr<DeviceAnswer> update_adamw(Slice, ConstSlice, Slice, Slice, const AdamwStep&, const Pull*) override {
+    return refuse(), nullptr;
+  }
   void pull_parameters(Slice, const Pull&, const Ahead&) override { refuse(); }
   void write_difference(Slice, ConstSlice, ConstSlice, float, const Ahead&) override { refuse(); }
   void move_center(Slice, ConstSlice) override { refuse(); }

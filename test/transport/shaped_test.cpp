@@ -143,5 +143,17 @@ TEST(Shaped, impossible_links_are_refused) {
   });
 }
 
+TEST(Shaped, jitter_delays_each_call_by_up_to_so_much) {
+  on_two_ranks([](Transport& threads) {
+    const auto transport = make_shaped_transport(threads, {.jitter_seconds = 4e-3, .jitter_seed = 1});
+    std::vector<float> values(10, 1.0f);
+    const Clock::time_point start = Clock::now();
+    for (int call = 0; call < 100; ++call) transport->all_reduce_sum(values).wait();
+    // The later of two is 2/3 of it late in the mean; 100 of them are 0.27 s together, with a deviation of 0.01 s.
+    EXPECT_GT(seconds_since(start), 0.22);
+    EXPECT_LT(seconds_since(start), 0.32 + 100 * kWakeUp);
+  });
+}
+
 }  // namespace
 }  // namespace eave

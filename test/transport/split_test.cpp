@@ -18,6 +18,7 @@ TEST_P(SplitContract, gives_each_part_a_transport_of_its_own) {
     ASSERT_TRUE(part);
     EXPECT_EQ(part->rank(), job.rank() / 2);
     EXPECT_EQ(part->size(), (job.size() + 1 - job.rank() % 2) / 2);
+    EXPECT_EQ(part->control(), nullptr);
     std::vector<float> values = uneven_numbers(part->rank(), 70000);
     part->all_reduce_sum(values).wait();
     std::vector<int> ranks;

@@ -126,6 +126,12 @@ class AllReduce final : public Communicator {
     return state;
   }
 
+  std::vector<Slice> replicated() override {
+    std::vector<Slice> all = {replica_.parameters};
+    all.insert(all.end(), replica_.optimizer.begin(), replica_.optimizer.end());
+    return all;
+  }
+
   void finish() override {
     for (Pending& bucket : in_flight_) seconds_waiting_ += bucket.wait();
     in_flight_.clear();

@@ -87,6 +87,7 @@ class Easgd final : public Communicator {
     return state;
   }
 
+  std::vector<Slice> replicated() override { return {center_.slice()}; }
   void finish() override { settle(); }
   std::string equation() const override {
     return describe_equation(settings_) + feedback_.describe("d_i") + look_ahead_;

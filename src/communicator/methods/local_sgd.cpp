@@ -147,6 +147,12 @@ class LocalSgd final : public Communicator {
     return state;
   }
 
+  // Where an exchange has just been.
+  std::vector<Slice> replicated() override {
+    if (mean_.samples_everywhere() == 0) return {replica_.parameters};
+    return {};
+  }
+
   void finish() override { consensus(); }
   std::string equation() const override {
     return describe_equation(settings_, transport_.size()) + parameters_.describe();

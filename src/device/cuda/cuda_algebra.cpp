@@ -41,18 +41,6 @@ void CudaDevice::add_scaled(Slice into, float factor, ConstSlice from) {
   cuda::add_scaled(stream(), into, factor, from);
 }
 
-void CudaDevice::update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
-                            const Pull* pull) {
-  if (pull != nullptr) change(pull->center);
-  cuda::update_sgd(stream(), parameters, gradients, velocity, step, pull, half_of(parameters));
-}
-
-void CudaDevice::update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
-                              const Pull* pull) {
-  if (pull != nullptr) change(pull->center);
-  cuda::update_adamw(stream(), parameters, gradients, first, second, step, pull, half_of(parameters));
-}
-
 void CudaDevice::pull_parameters(Slice parameters, const Pull& pull, const Ahead& ahead) {
   change(pull.center);
   cuda::pull_parameters(stream(), parameters, pull, ahead, half_of(parameters));

@@ -5,6 +5,7 @@
 
 #include "eave/check.h"
 #include "kernels/cuda/flat.h"
+#include "kernels/cuda/update.h"
 
 namespace eave::cuda {
 namespace {
@@ -112,6 +113,7 @@ class CudaDevice::Number final : public DeviceAnswer {
   Number() : on_device_(device_bytes(sizeof(double))), on_host_(host_bytes(sizeof(double))), arrived_(make_event()) {}
 
   double* on_device() { return static_cast<double*>(on_device_.get()); }
+  void clear(cudaStream_t stream) { EAVE_CUDA(cudaMemsetAsync(on_device_.get(), 0, sizeof(double), stream)); }
   void send(cudaStream_t stream) {
     EAVE_CUDA(cudaMemcpyAsync(on_host_.get(), on_device_.get(), sizeof(double), cudaMemcpyDeviceToHost, stream));
     EAVE_CUDA(cudaEventRecord(arrived_.get(), stream));
@@ -120,7 +122,7 @@ class CudaDevice::Number final : public DeviceAnswer {
     await(arrived_.get());
     return *static_cast<double*>(on_host_.get());
   }
-  bool get() override { return value() == 0; }  // of values that are not finite
+  bool get() override { return value() == 0; }  // of values that are not finite, or would not have been
 
  private:
   DeviceBytes on_device_;
@@ -252,6 +254,31 @@ std::shared_ptr<DeviceAnswer> CudaDevice::all_finite(ConstSlice values) {
   count_not_finite(stream(), values, static_cast<double*>(scratch_.get()), number->on_device());
   number->send(stream());
   return number;
+}
+
+template <class Update>
+std::shared_ptr<DeviceAnswer> CudaDevice::ask_whether_all_moved(Update update) {
+  const std::shared_ptr<Number> number = free_number();
+  number->clear(stream());
+  update(number->on_device());
+  number->send(stream());
+  return number;
+}
+
+std::shared_ptr<DeviceAnswer> CudaDevice::update_sgd(Slice parameters, ConstSlice gradients, Slice velocity,
+                                                     const SgdStep& step, const Pull* pull) {
+  if (pull != nullptr) change(pull->center);
+  return ask_whether_all_moved([&](double* stayed) {
+    cuda::update_sgd(stream(), parameters, gradients, velocity, step, pull, half_of(parameters), stayed);
+  });
+}
+
+std::shared_ptr<DeviceAnswer> CudaDevice::update_adamw(Slice parameters, ConstSlice gradients, Slice first,
+                                                       Slice second, const AdamwStep& step, const Pull* pull) {
+  if (pull != nullptr) change(pull->center);
+  return ask_whether_all_moved([&](double* stayed) {
+    cuda::update_adamw(stream(), parameters, gradients, first, second, step, pull, half_of(parameters), stayed);
+  });
 }
 
 void CudaDevice::copy(Slice into, ConstSlice from) {

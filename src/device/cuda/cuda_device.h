@@ -54,10 +54,10 @@ class CudaDevice final : public Device, public CollectiveDevice {
   double distance(ConstSlice a, ConstSlice b) override;
   std::shared_ptr<DeviceAnswer> all_finite(ConstSlice values) override;
 
-  void update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
-                  const Pull* pull) override;
-  void update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
-                    const Pull* pull) override;
+  std::shared_ptr<DeviceAnswer> update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
+                                           const Pull* pull) override;
+  std::shared_ptr<DeviceAnswer> update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second,
+                                             const AdamwStep& step, const Pull* pull) override;
   void pull_parameters(Slice parameters, const Pull& pull, const Ahead& ahead) override;
   void write_difference(Slice difference, ConstSlice parameters, ConstSlice center, float factor,
                         const Ahead& ahead) override;
@@ -78,6 +78,8 @@ class CudaDevice final : public Device, public CollectiveDevice {
   Half* half_of(Slice parameters);        // that is about to be written with them; nullptr: there is none
   void change(ConstSlice written);        // before any other call that writes
   std::shared_ptr<Number> free_number();  // one that nobody waits for
+  template <class Update>
+  std::shared_ptr<DeviceAnswer> ask_whether_all_moved(Update update);
 
   int index_;
   std::string name_;

@@ -1,0 +1,70 @@
+#include "app/model_export.h"
+
+#include <cstdio>
+
+#include "base/npy.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+void refuse_existing(const fs::path& path, const std::string& option) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return;
+  throw Error(ExitCode::kCannotCreate, option + " " + path.string() + " is there already; name another one");
+}
+
+void write_arrays(const fs::path& directory, const std::vector<NamedArray>& arrays) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) {
+    throw Error(ExitCode::kCannotCreate, "--npy " + directory.string() + " cannot be created: " + error.message());
+  }
+  for (const NamedArray& array : arrays) write_npy(directory / (array.name + ".npy"), array);
+}
+
+}  // namespace
+
+std::vector<OptionSpec> export_options() {
+  return {{"npy", OptionType::kText, "", "a new directory with a file for each array, for numpy.load"},
+          {"safetensors", OptionType::kText, "", "a new file with all arrays"},
+          {"layout",
+           OptionType::kText,
+           "pytorch",
+           "pytorch: names, shapes and order of inputs as PyTorch's modules have them, for images NCHW; eave: as in "
+           "model.safetensors, for images NHWC",
+           {"pytorch", "eave"}}};
+}
+
+void check_export(const OptionValues& values) {
+  if (values.has("npy") == values.has("safetensors"))
+    throw Error(ExitCode::kUsage, "expected one of --npy DIR and --safetensors FILE, not both");
+}
+
+Graph graph_of(const ModelDescription& model, const fs::path& file) {
+  try {
+    return build_graph(model.specification, model.image, model.classes);
+  } catch (const Error& error) {
+    throw Error(ExitCode::kBadData, file.string() + ": its model cannot be built: " + error.what());
+  }
+}
+
+void export_model(const ModelDescription& model, const Graph& graph, const ModelArenas& arenas,
+                  const OptionValues& values) {
+  const bool as_npy = values.has("npy");
+  const fs::path target = values.text(as_npy ? "npy" : "safetensors");
+  const TensorLayout layout = values.text("layout") == "eave" ? TensorLayout::kEave : TensorLayout::kPytorch;
+  refuse_existing(target, as_npy ? "--npy" : "--safetensors");
+  const ModelArrays model_in_layout = model_arrays(graph, layout, arenas.parameters, arenas.statistics);
+  if (as_npy) {
+    write_arrays(target, model_in_layout.arrays);
+  } else {
+    write_model(target, model, layout, arenas.parameters, arenas.statistics);
+  }
+  std::printf("wrote %s, %zu arrays, layout %s\n", target.c_str(), model_in_layout.arrays.size(),
+              values.text("layout").c_str());
+}
+
+}  // namespace eave

@@ -1,0 +1,63 @@
+#include "app/resumption.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "eave/check.h"
+#include "report/config.h"
+#include "report/run_directory.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has_same_end(const std::map<std::string, std::string>& before, const std::map<std::string, std::string>& now) {
+  const auto text = [](const auto& config, const char* name) {
+    const auto found = config.find(name);
+    return found == config.end() ? std::string() : found->second;
+  };
+  for (const char* name :
+       {"epochs", "max-steps", "max-samples", "stop-at-accuracy", "stop-after-time", "stop-after-bytes"}) {
+    if (text(before, name) != text(now, name)) return false;
+  }
+  return true;
+}
+
+// One whose model could not be written ends again.
+bool has_ended_whole(const fs::path& run) {
+  std::error_code error;
+  return state_of_run(run) == RunState::kFinished && fs::exists(run / "model.safetensors", error);
+}
+
+}  // namespace
+
+std::optional<Resumption> find_resumption(Transport& transport, const OptionValues& values) {
+  if (!may_resume(values)) return std::nullopt;
+  const fs::path run = values.text("run-dir"), directory = run / "checkpoint";
+  auto found = find_checkpoint(transport, directory);
+  if (!found) {
+    if (values.text("resume") == "auto") return std::nullopt;
+    throw AgreedError(ExitCode::kInputMissing, "no checkpoint in " + directory.string() + "; start without --resume");
+  }
+  const bool is_other = std::ssize(found->manifest.files) != transport.size();
+  const std::string mine = has_ended_whole(run) ? "ended" : "";
+  const bool has_ended = !transport.all_gather(mine)[0].empty();
+  return Resumption{std::move(*found), is_other && values.text("resume") == "elastic", has_ended};
+}
+
+bool has_nothing_to_do(Transport& transport, const CommandLine& line, const OptionValues& values) {
+  if (values.text("resume") != "auto" || !values.has("run-dir")) return false;
+  bool is_over = false;
+  agree(transport, [&] {
+    const fs::path run = values.text("run-dir");
+    is_over = transport.rank() == 0 && has_ended_whole(run) &&
+              has_same_end(read_config(run / "config.json"), line.config_in_force(values));
+  });
+  if (is_over) std::printf("the run in %s has ended; nothing is left to do\n", values.text("run-dir").c_str());
+  return !transport.all_gather(is_over ? "over" : "")[0].empty();
+}
+
+}  // namespace eave

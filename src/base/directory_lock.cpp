@@ -1,0 +1,191 @@
+#include "base/directory_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/host.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kBetweenTouches{10};
+constexpr double kDeadAfterSeconds = 60;
+// A job that a launcher has reported as failed may have a rank that is not quite gone.
+constexpr std::chrono::seconds kDying{1};
+
+[[noreturn]] void refuse(const std::string& what, const std::string& why) {
+  throw Error(ExitCode::kCannotCreate, what + ": " + why);
+}
+
+std::string describe_refusal(const std::optional<LockOwner>& owner) {
+  return "another run " +
+         (owner ? "is in it (" + owner->describe() + ")" : std::string("that has just begun is in it")) +
+         "; wait for its end, or choose another directory";
+}
+
+LockOwner this_process() {
+  return {host_name(), machine_name(), ::getpid(), start_of_process(::getpid()).value_or(0), std::time(nullptr)};
+}
+
+std::string text_of(const LockOwner& owner) {
+  return "host " + owner.host + "\nmachine " + owner.machine + "\npid " + std::to_string(owner.pid) + "\nstarted " +
+         std::to_string(owner.started) + "\nsince " + std::to_string(owner.since) + "\n";
+}
+
+std::string content_of(int descriptor) {
+  std::array<char, 1024> text{};
+  const ssize_t count = ::pread(descriptor, text.data(), text.size(), 0);
+  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
+}
+
+// By the clock of the file system, which another host may have set: a file that is made now shows it.
+double seconds_since_touched(const fs::path& path, int descriptor) {
+  const std::string beside = path.string() + "." + host_name() + "." + std::to_string(::getpid());
+  const int now = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  struct stat theirs {
+  }, ours{};
+  const bool is_known = now >= 0 && ::fstat(now, &ours) == 0 && ::fstat(descriptor, &theirs) == 0;
+  if (now >= 0) {
+    ::close(now);
+    ::unlink(beside.c_str());
+  }
+  return is_known ? std::difftime(ours.st_mtime, theirs.st_mtime) : 0;
+}
+
+// Of an owner whose flock is not held, or not to be seen from here.
+bool is_alive(const LockOwner& owner, const fs::path& path, int descriptor) {
+  if (owner.machine != machine_name()) return seconds_since_touched(path, descriptor) < kDeadAfterSeconds;
+  return start_of_process(owner.pid) == owner.started;
+}
+
+bool is_at(const fs::path& path, int descriptor) {
+  struct stat opened {
+  }, named{};
+  return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
+         opened.st_dev == named.st_dev;
+}
+
+void write_owner(int descriptor, const std::string& text, const std::string& what) {
+  if (::ftruncate(descriptor, 0) == 0 &&
+      ::pwrite(descriptor, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()))
+    return;
+  throw Error(ExitCode::kInputOutput, what + ": cannot write its lock: " + std::strerror(errno));
+}
+
+}  // namespace
+
+std::string LockOwner::describe() const {
+  const long long seconds = std::max<long long>(0, std::time(nullptr) - since);
+  const std::string age = seconds < 120     ? std::to_string(seconds) + " s"
+                          : seconds < 7200  ? std::to_string(seconds / 60) + " min"
+                          : seconds < 86400 ? std::to_string(seconds / 3600) + " h"
+                                            : std::to_string(seconds / 86400) + " days";
+  return "host " + host + ", pid " + std::to_string(pid) + ", for " + age;
+}
+
+std::optional<LockOwner> read_lock_owner(const std::string& text) {
+  std::array<char, 256> host{}, machine{};
+  LockOwner owner;
+  int end = -1;
+  const int count = std::sscanf(
+      text.c_str(), "host %255[A-Za-z0-9._-]\nmachine %255[A-Za-z0-9._-]\npid %18lld\nstarted %18lld\nsince %18lld%n",
+      host.data(), machine.data(), &owner.pid, &owner.started, &owner.since, &end);
+  if (count != 5 || end < 0 || owner.pid <= 0 || owner.started < 0 || owner.since < 0) return std::nullopt;
+  owner.host = host.data();
+  owner.machine = machine.data();
+  return owner;
+}
+
+class DirectoryLock::Touching {
+ public:
+  // Signals are for the threads that expect them.
+  explicit Touching(int descriptor) {
+    sigset_t all, before;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this, descriptor] { touch(descriptor); });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~Touching() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    over_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  void touch(int descriptor) {
+    std::unique_lock lock(mutex_);
+    while (!over_.wait_for(lock, kBetweenTouches, [this] { return is_over_; })) {
+      static_cast<void>(::futimens(descriptor, nullptr));
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+class DirectoryLock::File {
+ public:
+  File(const fs::path& path, const std::string& what)
+      : number_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644)) {
+    if (number_ < 0) refuse(what, "cannot create " + path.filename().string() + ": " + std::strerror(errno));
+  }
+  ~File() { ::close(number_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+DirectoryLock::DirectoryLock(const fs::path& directory, const std::string& name, const std::string& what)
+    : path_(directory / name), text_(text_of(this_process())) {
+  const auto end = std::chrono::steady_clock::now() + kDying;
+  while (!take(what)) {
+    if (std::chrono::steady_clock::now() > end) refuse(what, describe_refusal(former_));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  write_owner(file_->number(), text_, what);
+  touching_ = std::make_unique<Touching>(file_->number());
+}
+
+// An owner that ends removes the file: what was opened before is nobody's lock then.
+bool DirectoryLock::take(const std::string& what) {
+  do {
+    file_ = std::make_unique<File>(path_, what);
+    const bool is_taken = ::flock(file_->number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    former_ = read_lock_owner(content_of(file_->number()));
+    if (is_taken) return false;
+  } while (!is_at(path_, file_->number()));
+  return !former_ || !is_alive(*former_, path_, file_->number());
+}
+
+DirectoryLock::~DirectoryLock() {
+  touching_.reset();
+  if (is_at(path_, file_->number()) && content_of(file_->number()) == text_) ::unlink(path_.c_str());
+}
+
+}  // namespace eave

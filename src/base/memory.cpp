@@ -1,0 +1,71 @@
+#include "base/memory.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace eave {
+namespace {
+
+constexpr std::int64_t kUnknown = -1;
+
+// Asked for when memory is short: it takes none.
+using Text = std::array<char, 4096>;
+
+bool read(const char* path, Text& text) noexcept {
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t size = ::read(file, text.data(), text.size() - 1);
+  ::close(file);
+  text[static_cast<std::size_t>(std::max<ssize_t>(size, 0))] = 0;
+  return size > 0;
+}
+
+std::int64_t kibibytes_of(const Text& text, const char* name) noexcept {
+  const char* const found = std::strstr(text.data(), name);
+  return found == nullptr ? kUnknown : std::strtoll(found + std::strlen(name), nullptr, 10) * 1024;
+}
+
+std::int64_t free_of_machine() noexcept {
+  Text text;
+  if (!read("/proc/meminfo", text)) return kUnknown;
+  const std::int64_t available = kibibytes_of(text, "MemAvailable:");
+  return available < 0 ? kUnknown : available + std::max<std::int64_t>(kibibytes_of(text, "SwapFree:"), 0);
+}
+
+std::int64_t left_of_limit() noexcept {
+  rlimit limit{};
+  Text text;
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || !read("/proc/self/statm", text)) {
+    return kUnknown;
+  }
+  const std::int64_t used = std::strtoll(text.data(), nullptr, 10) * ::sysconf(_SC_PAGESIZE);
+  return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - used, 0);
+}
+
+// Of a container, which sees its own as the root of the hierarchy.
+std::int64_t left_of_group() noexcept {
+  Text most, used;
+  if (!read("/sys/fs/cgroup/memory.max", most) || !read("/sys/fs/cgroup/memory.current", used)) return kUnknown;
+  if (most[0] < '0' || most[0] > '9') return kUnknown;  // "max"
+  return std::max<std::int64_t>(std::strtoll(most.data(), nullptr, 10) - std::strtoll(used.data(), nullptr, 10), 0);
+}
+
+std::int64_t smaller(std::int64_t a, std::int64_t b) noexcept {
+  if (a < 0) return b;
+  return b < 0 ? a : std::min(a, b);
+}
+
+}  // namespace
+
+std::int64_t available_memory_bytes() noexcept {
+  return smaller(free_of_machine(), smaller(left_of_limit(), left_of_group()));
+}
+
+}  // namespace eave

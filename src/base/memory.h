@@ -1,0 +1,12 @@
+// How much memory this process may still have.
+#pragma once
+
+#include <cstdint>
+
+namespace eave {
+
+// Bytes: what the machine has free, swap included, and less where a limit of the process (ulimit -v) or of its control
+// group leaves less. -1: not known. Other processes may take of it meanwhile.
+std::int64_t available_memory_bytes() noexcept;
+
+}  // namespace eave

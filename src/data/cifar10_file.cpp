@@ -1,0 +1,63 @@
+#include "data/cifar10_file.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+constexpr std::size_t kPlane = kCifarSide * kCifarSide;
+constexpr std::size_t kRecord = 1 + kCifarChannels * kPlane;
+
+void check_size(const ByteSource& file, std::uint64_t records) {
+  const std::uint64_t expected = records * kRecord;
+  if (file.size() == expected) return;
+  throw Error(ExitCode::kBadData,
+              file.name() + " is " + std::to_string(file.size()) + " bytes long, expected " + std::to_string(expected) +
+                  " (" + std::to_string(records) +
+                  " records of 3,073 bytes): " + (file.size() < expected ? "truncated, or not" : "not") +
+                  " a file of CIFAR-10's binary version; get it again");
+}
+
+}  // namespace
+
+void append_cifar_labels(const ByteSource& file, std::int64_t records, std::vector<std::uint8_t>& labels) {
+  constexpr std::uint64_t kAtOnce = 100;
+  const auto count = static_cast<std::uint64_t>(records);
+  check_size(file, count);
+  std::vector<std::uint8_t> some(kAtOnce * kRecord);
+  for (std::uint64_t first = 0; first < count; first += kAtOnce) {
+    const std::uint64_t offset = first * kRecord;
+    some.resize(std::min(kAtOnce, count - first) * kRecord);
+    if (file.read_at(offset, some) != some.size()) {
+      throw Error(ExitCode::kBadData, file.name() + " ends before offset " + std::to_string(offset + some.size()));
+    }
+    for (std::size_t i = 0; i < some.size(); i += kRecord) {
+      if (some[i] >= kCifarClasses) {
+        throw Error(ExitCode::kBadData, file.name() + ": label " + std::to_string(some[i]) + " at offset " +
+                                            std::to_string(offset + i) +
+                                            ", expected 0 to 9: not a file of CIFAR-10's binary version, or damaged");
+      }
+      labels.push_back(some[i]);
+    }
+  }
+}
+
+void read_cifar_image(const ByteSource& file, std::int64_t record, std::span<std::uint8_t> pixels) {
+  std::array<std::uint8_t, kCifarChannels * kPlane> planes;
+  const std::uint64_t offset = static_cast<std::uint64_t>(record) * kRecord + 1;
+  if (file.read_at(offset, planes) != planes.size()) {
+    throw Error(ExitCode::kBadData, file.name() + " became shorter while it was in use: it ends before offset " +
+                                        std::to_string(offset + planes.size()));
+  }
+  for (std::size_t i = 0; i < kPlane; ++i) {
+    pixels[i * kCifarChannels] = planes[i];
+    pixels[i * kCifarChannels + 1] = planes[kPlane + i];
+    pixels[i * kCifarChannels + 2] = planes[2 * kPlane + i];
+  }
+}
+
+}  // namespace eave

@@ -1,0 +1,21 @@
+// One file of CIFAR-10's binary version: records of a label byte and 3 x 1,024 pixel bytes (red, green, blue planes of
+// 32 x 32).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/byte_source.h"
+
+namespace eave {
+
+inline constexpr int kCifarSide = 32, kCifarChannels = 3, kCifarClasses = 10;
+
+// Throws Error(kBadData) unless the file holds `records`, each with a label below 10; appends those.
+void append_cifar_labels(const ByteSource& file, std::int64_t records, std::vector<std::uint8_t>& labels);
+
+// The image of a record, interleaved (32 x 32 x 3). Throws Error(kBadData) where the file ends before.
+void read_cifar_image(const ByteSource& file, std::int64_t record, std::span<std::uint8_t> pixels);
+
+}  // namespace eave

@@ -1,0 +1,64 @@
+#include "guard/guard.h"
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "eave/check.h"
+
+namespace eave {
+
+Guard::Guard(ControlChannel* channel, std::vector<GuardTask*> tasks, std::chrono::nanoseconds period)
+    : channel_(channel), tasks_(std::move(tasks)), period_(period) {
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    throw Error(ExitCode::kResource, std::string("no thread to watch over this rank could be had: ") + error.what() +
+                                         "; out of memory, or of processes: raise the limit (ulimit -v, ulimit -u)");
+  }
+}
+
+Guard::~Guard() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+    ended_.notify_one();
+  }
+  thread_.join();
+}
+
+void Guard::run() noexcept {
+  using Clock = std::chrono::steady_clock;
+  const std::chrono::nanoseconds most = 4 * period_;
+  for (auto last = Clock::now(); !is_ended();) {
+    const auto now = Clock::now();
+    const std::chrono::duration<double> seconds = std::min<std::chrono::nanoseconds>(now - last, most);
+    last = now;
+    take_messages();
+    for (GuardTask* task : tasks_) task->look(seconds.count());
+  }
+}
+
+void Guard::hurry() noexcept {
+  const std::lock_guard lock(mutex_);
+  period_ = std::chrono::milliseconds(1);
+  ended_.notify_one();
+}
+
+bool Guard::is_ended() {
+  std::unique_lock lock(mutex_);
+  if (!is_ending_) ended_.wait_for(lock, period_);
+  return is_ending_;
+}
+
+// A channel fails because the network does: who is lost then is silent, and the operations tell.
+void Guard::take_messages() noexcept try {
+  ControlMessage message;
+  int from = 0;
+  while (channel_ && channel_->poll(message, from))
+    std::ranges::any_of(tasks_, [&](GuardTask* task) { return task->take(from, message); });
+} catch (const Error&) {
+}
+
+}  // namespace eave

@@ -1,0 +1,99 @@
+#include "guard/leave_gate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "eave/check.h"
+
+namespace eave {
+
+LeaveGate::LeaveGate(int rank, int ranks, std::function<void(int, const LeaveMessage&)> post, double limit_seconds)
+    : rank_(rank), post_(std::move(post)), limit_seconds_(limit_seconds), closed_at_(static_cast<std::size_t>(ranks)) {
+  for (auto& each : closed_at_) each = -1;
+}
+
+bool LeaveGate::may_begin(std::int64_t step) {
+  std::unique_lock lock(mutex_);
+  const auto may_go_on = [&] { return step < closed_ || is_agreed_; };
+  if (limit_seconds_ <= 0) {
+    changed_.wait(lock, may_go_on);
+  } else if (!changed_.wait_for(lock, std::chrono::duration<double>(limit_seconds_), may_go_on)) {
+    fail();
+  }
+  if (step >= closed_) return false;
+  begun_ = step + 1;
+  return true;
+}
+
+void LeaveGate::fail() const {
+  std::string silent;
+  for (std::size_t rank = 0; rank_ == 0 && rank < closed_at_.size(); ++rank) {
+    if (closed_at_[rank] < 0) silent += (silent.empty() ? "" : ", ") + std::to_string(rank);
+  }
+  throw Error(ExitCode::kPeerLost, "asked to leave, and " +
+                                       (rank_ == 0 ? "from rank " + silent + " nothing has been heard"
+                                                   : std::string("rank 0 has not told after which step")) +
+                                       " for " + std::to_string(static_cast<int>(limit_seconds_)) +
+                                       " s; the newest checkpoint is older than this step");
+}
+
+void LeaveGate::give_up() {
+  const std::lock_guard lock(mutex_);
+  is_agreed_ = true;
+  changed_.notify_all();
+}
+
+void LeaveGate::ask() {
+  if (is_closed_) return;
+  for (int to = 0; to < static_cast<int>(closed_at_.size()); ++to) {
+    if (to != rank_) post_(to, {LeaveMessage::Kind::kAsked});
+  }
+  close();
+}
+
+void LeaveGate::receive(int from, const LeaveMessage& message) {
+  switch (message.kind) {
+    case LeaveMessage::Kind::kAsked:
+      return close();
+    case LeaveMessage::Kind::kClosedBefore:
+      return note(from, message.step);
+    case LeaveMessage::Kind::kLeaveBefore:
+      return open_until(message.step);
+  }
+}
+
+void LeaveGate::close() {
+  if (is_closed_) return;
+  is_closed_ = true;
+  std::int64_t step = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    step = closed_ = begun_;
+  }
+  if (rank_ == 0) return note(0, step);
+  post_(0, {LeaveMessage::Kind::kClosedBefore, step});
+}
+
+void LeaveGate::note(int rank, std::int64_t step) {
+  closed_at_[static_cast<std::size_t>(rank)] = step;
+  std::int64_t furthest = 0;
+  for (const auto& each : closed_at_) {
+    if (each < 0) return;
+    furthest = std::max(furthest, each.load());
+  }
+  for (int to = 1; to < static_cast<int>(closed_at_.size()); ++to) {
+    post_(to, {LeaveMessage::Kind::kLeaveBefore, furthest});
+  }
+  open_until(furthest);
+}
+
+void LeaveGate::open_until(std::int64_t step) {
+  const std::lock_guard lock(mutex_);
+  closed_ = step;
+  is_agreed_ = true;
+  changed_.notify_all();
+}
+
+}  // namespace eave

@@ -1,0 +1,28 @@
+#include "guard/leave_task.h"
+
+namespace eave {
+
+LeaveTask::LeaveTask(ControlChannel* channel, int rank, int ranks, const std::atomic<bool>* asked, double limit_seconds)
+    : channel_(channel),
+      asked_(asked),
+      can_leave_(channel || ranks == 1),
+      gate_(
+          rank, ranks, [this](int to, const LeaveMessage& message) { post(to, message); }, limit_seconds) {}
+
+void LeaveTask::look(double) {
+  if (can_leave_ && asked_ && *asked_) gate_.ask();
+}
+
+bool LeaveTask::take(int from, const ControlMessage& message) {
+  if (message.kind != kLeaveMessages) return false;
+  gate_.receive(from, {static_cast<LeaveMessage::Kind>(message.numbers[0]), message.numbers[1]});
+  return true;
+}
+
+// A channel fails because the network does: the watchdog sees to that.
+void LeaveTask::post(int to, const LeaveMessage& message) try {
+  channel_->post(to, {kLeaveMessages, {static_cast<std::int64_t>(message.kind), message.step}});
+} catch (const Error&) {
+}
+
+}  // namespace eave

@@ -1,0 +1,30 @@
+// Brings what a LeaveGate asks and tells to the other ranks.
+#pragma once
+
+#include <atomic>
+
+#include "guard/guard.h"
+#include "guard/leave_gate.h"
+
+namespace eave {
+
+class LeaveTask final : public GuardTask {
+ public:
+  // `asked` is set by whoever asks this rank to leave, from a signal handler or a thread; nullptr: nobody does.
+  // `channel` may be nullptr; with several ranks nobody can leave then. All outlive it. The limit: see LeaveGate.
+  LeaveTask(ControlChannel* channel, int rank, int ranks, const std::atomic<bool>* asked, double limit_seconds);
+
+  LeaveGate& gate() { return gate_; }
+  void look(double seconds) override;
+  bool take(int from, const ControlMessage& message) override;
+
+ private:
+  void post(int to, const LeaveMessage& message);
+
+  ControlChannel* const channel_;
+  const std::atomic<bool>* const asked_;
+  const bool can_leave_;
+  LeaveGate gate_;
+};
+
+}  // namespace eave

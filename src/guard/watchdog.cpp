@@ -1,0 +1,201 @@
+#include "guard/watchdog.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "guard/calls_file.h"
+#include "guard/watchdog_text.h"
+
+namespace eave {
+namespace {
+
+enum Kind : std::int64_t { kAsk = kWatchdogMessages, kAnswer, kDiffers, kWarned, kEnd, kLeaving };
+
+constexpr double kPatience = 2;  // seconds of a call before anybody is asked
+constexpr double kTurn = 0.25;   // of each rank to speak, most
+constexpr int kMostTurns = 6;
+constexpr double kLastWords = 0.25;  // in which all ranks write their calls, before the first is gone
+
+Call call_in(const ControlMessage& message) {
+  const auto& [sequence, meeting, verb, bytes, root, unused, rest] = message.numbers;
+  Call call;
+  call.sequence = sequence;
+  call.meeting = meeting;
+  call.verb = static_cast<Operation::Verb>(verb);
+  call.bytes = bytes;
+  call.root = static_cast<std::int32_t>(root);
+  return call;
+}
+
+ControlMessage message_of(Kind kind, const Call& call) {
+  return {kind, {call.sequence, call.meeting, static_cast<std::int64_t>(call.verb), call.bytes, call.root}};
+}
+
+}  // namespace
+
+Watchdog::Watchdog(ControlChannel& channel, const CallRecord& calls, const Whereabouts& whereabouts, int rank,
+                   WatchdogSettings settings)
+    : channel_(channel),
+      calls_(calls),
+      whereabouts_(whereabouts),
+      settings_(std::move(settings)),
+      peers_(rank, static_cast<int>(settings_.hosts.size())) {}
+
+const WatchdogLimit& Watchdog::limit_here() const {
+  switch (whereabouts_.section()) {
+    case Section::kSetup:
+      return settings_.limits.setup;
+    case Section::kCheckpoint:
+      return settings_.limits.checkpoint;
+    default:
+      return settings_.limits.step;
+  }
+}
+
+double Watchdog::turn() const { return std::min(kTurn, limit() / 20) * std::min(peers_.rank(), kMostTurns); }
+
+void Watchdog::look(double seconds) {
+  if (end_) return go_on_ending(seconds);
+  if (is_leaving_ && !std::exchange(has_said_so_, true)) tell(kLeaving, 0);
+  if (has_said_so_ && leaving_ == peers_.size() - 1) has_left_ = true;
+  if (is_in_doubt_.exchange(false)) ask(calls_.call(calls_.begun() - 1));
+  const std::optional<Call> call = calls_.under_way();
+  if (!call || !call_ || call->sequence != call_->sequence) {
+    settle();
+    call_ = call;
+    return;
+  }
+  lasted_ += seconds;
+  const bool is_first = since_asked_ < 0;
+  if (limit() <= 0 || lasted_ < std::min(kPatience, limit() / 8)) return;
+  peers_.pass(seconds);
+  since_asked_ += seconds;
+  // So many messages that a large job is not flooded.
+  if (is_first || since_asked_ >= std::min(1.0, limit() / 20) + 0.002 * peers_.size()) {
+    since_asked_ = 0;
+    ask(call_);
+  }
+  judge();
+}
+
+void Watchdog::settle() {
+  if (has_warned_) {
+    const std::string who = warned_of_.empty() ? "" : name_ranks(warned_of_, settings_.hosts) + " answered again, ";
+    settings_.say("eave: warning: " + who + "the run goes on after " + seconds_text(lasted_));
+  }
+  if (since_asked_ >= 0) peers_.forget();
+  lasted_ = 0;
+  since_asked_ = warn_in_ = -1;
+  is_warned_ = has_warned_ = false;
+  warned_of_.clear();
+}
+
+void Watchdog::ask(const std::optional<Call>& about) {
+  if (!about) return;
+  peers_.asked();
+  for (int rank = 0; rank < peers_.size(); ++rank)
+    if (rank != peers_.rank()) post(rank, message_of(kAsk, *about));
+}
+
+bool Watchdog::take(int from, const ControlMessage& message) {
+  switch (message.kind) {
+    case kAsk:
+      compare(from, message);
+      post(from, describe_self(kAnswer, whereabouts_, calls_));
+      return true;
+    case kAnswer:
+      peers_.answered(from, message);
+      return true;
+    case kDiffers:
+      peers_.heard(from);
+      compare(from, message);
+      return true;
+    case kWarned:
+      is_warned_ = true;
+      return true;
+    case kLeaving:
+      ++leaving_;
+      return true;
+    case kEnd:
+      end(static_cast<ExitCode>(message.numbers[0]), "");
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What all ranks call together must be the same, whether this rank is still in it or past it.
+void Watchdog::compare(int from, const ControlMessage& message) {
+  const Call theirs = call_in(message);
+  if (theirs.meeting < 0 || end_) return;
+  std::optional<Call> mine = calls_.call_of_meeting(theirs.meeting);
+  if (!mine && has_said_so_ && calls_.meetings() <= theirs.meeting) {
+    mine = Call{};
+    mine->meeting = theirs.meeting;
+  }
+  if (!mine || in_step(*mine, theirs)) return;
+  if (message.kind == kAsk) post(from, message_of(kDiffers, *mine));
+  end(ExitCode::kInternal, describe_difference(peers_.rank(), *mine, from, theirs, settings_.hosts));
+}
+
+void Watchdog::judge() {
+  if (must_end()) {
+    const std::vector<int> silent = peers_.silent_for(limit() / 2);
+    return end(ExitCode::kPeerLost, describe_wait(peers_, silent, *call_, lasted_, settings_.hosts) +
+                                        ". The job ends here, and saves nothing more (" + limit_here().name + ")");
+  }
+  if (is_warned_ || lasted_ < limit() / 4) return;
+  if (warn_in_ < 0) warn_in_ = lasted_ + turn();
+  if (lasted_ >= warn_in_) warn();
+}
+
+// Where all answer, a rank that goes on elsewhere is waited for. A silent one has been so for most of the time.
+bool Watchdog::must_end() const {
+  if (lasted_ < limit()) return false;
+  return !peers_.silent_for(0.75 * limit()).empty() || peers_.since_any_moved() >= 0.75 * limit();
+}
+
+void Watchdog::warn() {
+  warned_of_ = peers_.silent_for(limit() / 16);
+  settings_.say("eave: warning: " + describe_wait(peers_, warned_of_, *call_, lasted_, settings_.hosts) + " (" +
+                limit_here().name + ")");
+  is_warned_ = has_warned_ = true;
+  tell(kWarned, 0);
+}
+
+void Watchdog::end(ExitCode code, const std::string& message) {
+  if (end_) {
+    if (message.empty() && !end_->is_told) end_ = End{code, "", kLastWords, true};
+    return;
+  }
+  const std::string reason = message.empty() ? "another rank ended the job" : message;
+  if (!settings_.directory.empty())
+    write_calls(settings_.directory, peers_.rank(),
+                calls_as_json(calls_, peers_.rank(), settings_.hosts[static_cast<std::size_t>(peers_.rank())], reason));
+  end_ = End{code, message, message.empty() ? kLastWords : turn(), message.empty()};
+}
+
+void Watchdog::go_on_ending(double seconds) {
+  end_->seconds -= seconds;
+  if (end_->seconds > 0) return;
+  if (end_->is_told) return settings_.leave(end_->code);
+  const std::string& where = settings_.directory;
+  settings_.say("eave: " + end_->message +
+                (where.empty() ? "" : ". The last calls of each rank are in " + where + "/calls-rank-*.json"));
+  tell(kEnd, static_cast<std::int64_t>(end_->code));
+  end_->is_told = true;
+  end_->seconds = kLastWords;
+}
+
+// A channel fails because the network does: who does not hear this does not answer.
+void Watchdog::post(int to, const ControlMessage& message) noexcept try {
+  channel_.post(to, message);
+} catch (const Error&) {
+}
+
+void Watchdog::tell(std::int64_t kind, std::int64_t number) {
+  for (int rank = 0; rank < peers_.size(); ++rank)
+    if (rank != peers_.rank()) post(rank, {kind, {number}});
+}
+
+}  // namespace eave

@@ -1,0 +1,26 @@
+// What a watchdog says.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "guard/peers.h"
+#include "transport/call_record.h"
+
+namespace eave {
+
+// "15 s", "0.25 s"
+std::string seconds_text(double seconds);
+// "rank 2 on b", "ranks 2 on b, 3 on b", "ranks 2 on b … and 5 more"
+std::string name_ranks(std::span<const int> ranks, const std::vector<std::string>& hosts);
+// "a sum of 4096 bytes (call 17)"
+std::string describe_call(const Call& call);
+// Who keeps this rank in `call`: "rank 2 on b has not answered for 15 s", "rank 3 on c is still computing step 812, for
+// 15 s", "all ranks are in a sum of 4096 bytes (call 17), for 15 s".
+std::string describe_wait(const Peers& peers, std::span<const int> silent, const Call& call, double seconds,
+                          const std::vector<std::string>& hosts);
+std::string describe_difference(int rank, const Call& mine, int other, const Call& theirs,
+                                const std::vector<std::string>& hosts);
+
+}  // namespace eave

@@ -1,0 +1,129 @@
+#include "train/checkpoint_load.h"
+
+#include <algorithm>
+#include <set>
+
+#include "eave/check.h"
+#include "train/checkpoint_directory.h"
+#include "train/checkpoint_state.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string joined(const std::vector<std::int64_t>& steps) {
+  std::string text;
+  for (const std::int64_t step : steps) text += std::to_string(step) + " ";
+  return text;
+}
+
+std::vector<std::int64_t> steps_in(const std::string& text) {
+  std::vector<std::int64_t> steps;
+  for (std::size_t at = 0; at < text.size(); at = text.find(' ', at) + 1) steps.push_back(std::stoll(text.substr(at)));
+  return steps;
+}
+
+// Of this rank's share of the files; "": they are whole.
+std::string damage_in(const fs::path& directory, std::int64_t step, const Transport& transport, Manifest& manifest) {
+  try {
+    manifest = read_manifest(directory, step);
+    for (int rank = transport.rank(); rank < std::ssize(manifest.files); rank += transport.size()) {
+      read_rank(directory, manifest, rank, nullptr);
+    }
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// The message names the checkpoint, not the rank's file: all ranks say the same.
+void require_same(const fs::path& place, const std::string& key, const std::string& saved, const std::string& mine) {
+  if (saved == mine) return;
+  throw Error(ExitCode::kConfiguration, place.string() + " was saved with " + key + " " + saved + ", this run has " +
+                                            mine + "; resume with the settings in config.json" +
+                                            (key == "ranks" ? ", or with --resume elastic" : ""));
+}
+
+void require_same_identity(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
+                           const std::set<std::string>& free) {
+  const fs::path place = checkpoint_place(directory, manifest.step);
+  for (const auto& [key, mine] : identity_of(parts)) {
+    const auto saved = manifest.identity.find(key);
+    if (!free.contains(key)) require_same(place, key, saved == manifest.identity.end() ? "none" : saved->second, mine);
+  }
+}
+
+template <class Vectors>
+std::string names_of(const Vectors& vectors) {
+  std::string names;
+  for (const auto& vector : vectors) {
+    if (vector.name != "consensus") names += (names.empty() ? "" : ", ") + vector.name;
+  }
+  return names;
+}
+
+CheckpointHeader header_of_this_rank(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
+                                     std::vector<float>* body) {
+  CheckpointHeader header = read_rank(directory, manifest, parts.transport.rank(), body);
+  require_same(checkpoint_place(directory, manifest.step), "vectors", names_of(header.vectors),
+               names_of(state_of(parts)));
+  return header;
+}
+
+}  // namespace
+
+std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::path& directory) {
+  std::string mine;
+  agree(transport, [&] {
+    if (transport.rank() == 0) mine = joined(committed_steps(directory));
+  });
+  std::vector<std::int64_t> steps = steps_in(transport.all_gather(mine)[0]);
+  if (steps.empty()) return std::nullopt;
+  std::ranges::reverse(steps);
+  FoundCheckpoint found;
+  for (const std::int64_t step : steps) {
+    const std::vector<std::string> damage = transport.all_gather(damage_in(directory, step, transport, found.manifest));
+    const auto first = std::ranges::find_if(damage, [](const std::string& each) { return !each.empty(); });
+    if (first == damage.end()) return found;
+    found.passed_over.push_back(*first);
+  }
+  std::string message = "no checkpoint in " + directory.string() + " is whole";
+  for (const std::string& each : found.passed_over) message += "; " + each;
+  throw AgreedError(ExitCode::kBadData, message + "; begin anew with --overwrite, or in another directory");
+}
+
+void check_same_run(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts) {
+  require_same_identity(directory, manifest, parts, {});
+  header_of_this_rank(directory, manifest, parts, nullptr);
+}
+
+void check_same_model(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts) {
+  require_same_identity(directory, manifest, parts, {"ranks", "steps per epoch"});
+}
+
+TrainingProgress load_checkpoint(const fs::path& directory, std::int64_t step, const TrainingParts& parts) {
+  TrainingProgress progress;
+  agree(parts.transport, [&] {
+    const Manifest manifest = read_manifest(directory, step);
+    require_same_identity(directory, manifest, parts, {});
+    std::vector<float> body;
+    const CheckpointHeader header = header_of_this_rank(directory, manifest, parts, &body);
+    const std::vector<NamedSlice> state = state_of(parts);
+    const fs::path place = checkpoint_place(directory, step);
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      require_same(place, "values of " + state[i].name, std::to_string(header.vectors[i].size),
+                   std::to_string(state[i].values.size()));
+    }
+    ConstSlice rest = body;
+    for (const NamedSlice& part : state) {
+      write_values(parts.replica.device, part.values, rest.first(part.values.size()));
+      rest = rest.subspan(part.values.size());
+    }
+    if (std::int64_t* count = parts.replica.optimizer.update_count()) *count = header.updates;
+    progress = header.progress;
+  });
+  return progress;
+}
+
+}  // namespace eave

@@ -1,0 +1,59 @@
+// Going on from a checkpoint: finds the newest that is whole, and loads it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "eave/trainer.h"
+#include "train/checkpoint_manifest.h"
+
+namespace eave {
+
+struct FoundCheckpoint {
+  Manifest manifest;
+  std::vector<std::string> passed_over;  // newer ones, with what is wrong with them
+};
+
+// Collective: the newest checkpoint all of whose files are what was written. Each rank reads its share of them.
+// Nothing: there is none. Throws AgreedError(kBadData) where there are some, and none is whole.
+std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const std::filesystem::path& directory);
+
+// Not collective, also before Communicator::begin: throws Error(kConfiguration) naming what is another in this run
+// than in the one that saved. Changes nothing.
+void check_same_run(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts);
+// The same, where the number of ranks may be another.
+void check_same_model(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts);
+
+// Collective, after Communicator::begin. Checks the whole file of each rank before it touches the replica. Throws on
+// all ranks alike: kBadData (missing, damaged), kConfiguration (another run).
+TrainingProgress load_checkpoint(const std::filesystem::path& directory, std::int64_t step, const TrainingParts& parts);
+
+// The first step of a run with another number of ranks that goes on after `samples`, or after as many fewer as a step
+// of its own may have.
+std::int64_t step_after_samples(const Sampler& sampler, std::int64_t samples);
+
+// Collective, in two parts. Before Communicator::begin: the replica becomes the consensus, so that the method begins
+// from it. After: where the consensus is a variable of the method's own, such as a center, or one worker's, a worker
+// that was there before has its own parameters back; where it is the workers' mean, they met in it. What is as large as
+// the parameters and was the same on all ranks (momentum of averaged gradients, the outer optimizer's) is restored on
+// all; the rest begins anew. Throws as load_checkpoint.
+class ElasticResumption {
+ public:
+  ElasticResumption(const TrainingParts& parts, const TrainingPlan& plan);
+  TrainingProgress load();  // after Communicator::begin
+
+ private:
+  void read_consensus();
+  void restore_own();
+  void restore_common();
+
+  const TrainingParts& parts_;
+  const TrainingPlan& plan_;
+  Manifest manifest_;
+  bool keeps_workers_ = false;
+};
+
+}  // namespace eave

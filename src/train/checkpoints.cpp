@@ -1,0 +1,208 @@
+#include "train/checkpoints.h"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "base/durable.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+constexpr std::int64_t kFirstMeeting = 16;     // steps, after which rank 0 knows how long they take
+constexpr double kFirstPatienceSeconds = 0.1;  // then twice as long, and so on
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  ~Stopwatch() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  double& seconds_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+Checkpoints::Checkpoints(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events)
+    : parts_(parts),
+      plan_(plan.checkpoints),
+      statistics_(plan.statistics),
+      events_(events),
+      calls_(parts.files != nullptr ? *parts.files : system_file_calls()) {
+  if (is_on() && parts.transport.rank() == 0) remove_partial_checkpoints(plan_.directory, calls_);
+}
+
+void Checkpoints::begin(const TrainingProgress& progress) {
+  first_step_ = progress.steps;
+  began_ = last_ = Clock::now();
+  if (is_on() && plan_.every_seconds > 0) next_meeting_ = first_step_ + kFirstMeeting;
+}
+
+bool Checkpoints::meet(const TrainingProgress& progress) {
+  const Stopwatch stopwatch(seconds_);
+  if (progress.steps == next_meeting_) look(progress.steps);
+  return is_multiple(progress.steps) || is_due_;
+}
+
+void Checkpoints::save(const TrainingProgress& progress) {
+  const Stopwatch stopwatch(seconds_);
+  complete();
+  start(progress, true);
+  look(progress.steps);
+}
+
+bool Checkpoints::save_now(const TrainingProgress& progress) {
+  const Stopwatch stopwatch(seconds_);
+  complete();
+  if (committed_step_ == progress.steps) return true;
+  start(progress, false);
+  complete();
+  return committed_step_ == progress.steps;
+}
+
+void Checkpoints::start(const TrainingProgress& progress, bool copies) {
+  state_.take(parts_, progress, parts_.communicator.consensus(), copies);
+  step_ = progress.steps;
+  phase_ = Phase::kWriting;
+  last_ = Clock::now();
+  patience_seconds_ = kFirstPatienceSeconds;
+  finished_ = {};
+  task_ = std::async(std::launch::async, [this] {
+    try {
+      return Report{Status::kDone, write()};
+    } catch (const std::exception& error) {
+      return Report{Status::kFailed, {}, error.what()};
+    }
+  });
+}
+
+StoredFile Checkpoints::write() const {
+  make_directory(plan_.directory, calls_);
+  const std::filesystem::path partial = partial_place(plan_.directory, step_);
+  make_directory(partial, calls_);
+  return write_checkpoint_file(partial / rank_file_name(parts_.transport.rank()), state_.header(), state_.values(),
+                               calls_);
+}
+
+// All ranks wait until nothing is being written.
+void Checkpoints::complete() {
+  while (phase_ != Phase::kIdle) {
+    if (task_.valid()) task_.wait();
+    look(step_);
+  }
+}
+
+// Collective. All ranks hear the same, and draw the same conclusions.
+void Checkpoints::look(std::int64_t steps) {
+  std::vector<Report> all;
+  for (const std::string& text : parts_.transport.all_gather(pack(report(steps)))) all.push_back(unpack(text));
+  is_due_ = all[0].is_due;
+  advance(all);
+  const std::int64_t until = phase_ == Phase::kIdle ? all[0].steps_if_idle : all[0].steps_if_busy;
+  next_meeting_ = until > 0 ? steps + until : 0;
+}
+
+Checkpoints::Report Checkpoints::report(std::int64_t steps) {
+  Report mine;
+  if (task_.valid()) {
+    const bool is_ready = task_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    mine = is_ready ? task_.get() : Report{Status::kBusy};
+    if (is_ready && mine.status != Status::kIdle) finished_ = mine;
+  } else if (phase_ != Phase::kIdle) {
+    mine = finished_;
+  }
+  if (parts_.transport.rank() == 0) plan_meetings(steps, mine);
+  return mine;
+}
+
+// As many steps as fit into a time; never many more than were timed.
+void Checkpoints::plan_meetings(std::int64_t steps, Report& mine) {
+  const auto now = Clock::now();
+  const auto since = [&](Clock::time_point then) { return std::chrono::duration<double>(now - then).count(); };
+  const double done = static_cast<double>(std::max<std::int64_t>(1, steps - first_step_));
+  const double step_seconds = std::max(1e-6, since(began_) / done), most = 2 * done + kFirstMeeting;
+  const auto steps_in = [&](double seconds) {
+    return static_cast<std::int64_t>(std::clamp(seconds / step_seconds, 1.0, most));
+  };
+  mine.steps_if_busy = steps_in(patience_seconds_);
+  patience_seconds_ *= 2;
+  if (plan_.every_seconds <= 0) return;
+  const double left = plan_.every_seconds - since(last_);
+  mine.is_due = left <= 0;
+  mine.steps_if_idle = steps_in(mine.is_due ? plan_.every_seconds : left);
+}
+
+void Checkpoints::advance(const std::vector<Report>& all) {
+  const auto is_busy = [](const Report& each) { return each.status == Status::kBusy; };
+  if (phase_ == Phase::kIdle || std::ranges::any_of(all, is_busy)) return;
+  const auto failed = std::ranges::find(all, Status::kFailed, &Report::status);
+  if (failed != all.end()) return fail(failed->failure);
+  if (phase_ == Phase::kWriting) return begin_commit(all);
+  phase_ = Phase::kIdle;
+  committed_step_ = step_;
+  ++saved_;
+}
+
+void Checkpoints::begin_commit(const std::vector<Report>& all) {
+  phase_ = Phase::kCommitting;
+  finished_ = {};
+  if (parts_.transport.rank() != 0) return;
+  Manifest manifest{step_, state_.header().progress.samples, identity_of(parts_), plan_.notes};
+  const bool is_of_first = statistics_ == NormStatistics::kLocal || parts_.communicator.consensus_is_first_worker();
+  manifest.notes[kWorkers] = std::to_string(parts_.sampler.ranks());
+  manifest.notes[kStatistics] = std::to_string(is_of_first ? 1 : parts_.sampler.ranks());
+  for (const Report& report : all) manifest.files.push_back(report.file);
+  task_ = std::async(std::launch::async, [this, manifest] {
+    try {
+      commit(manifest);
+      return Report{Status::kDone};
+    } catch (const std::exception& error) {
+      return Report{Status::kFailed, {}, error.what()};
+    }
+  });
+}
+
+void Checkpoints::commit(const Manifest& manifest) const {
+  commit_checkpoint(plan_.directory, manifest, calls_);
+  if (saved_ == 0) flush_directory(std::filesystem::path(plan_.directory) / "..", calls_);
+  remove_old_checkpoints(plan_.directory, manifest.step, plan_.kept, plan_.keep_every, calls_);
+}
+
+void Checkpoints::fail(const std::string& why) {
+  phase_ = Phase::kIdle;
+  const std::string message = "the checkpoint of step " + std::to_string(step_) + " could not be written: " + why;
+  if (parts_.transport.rank() == 0) remove_tree(partial_place(plan_.directory, step_), calls_);
+  if (plan_.is_required) throw AgreedError(ExitCode::kInputOutput, message);
+  if (parts_.transport.rank() == 0 && events_.warning) {
+    events_.warning(message + "; training goes on, and the next one is tried when it is due");
+  }
+}
+
+std::string Checkpoints::pack(const Report& report) {
+  std::ostringstream text;
+  text << static_cast<int>(report.status) << ' ' << report.steps_if_busy << ' ' << report.steps_if_idle << ' '
+       << report.is_due << ' ' << report.file.bytes << ' ' << report.file.hash.high << ' ' << report.file.hash.low
+       << '\n'
+       << report.file.name << '\n'
+       << report.failure;
+  return text.str();
+}
+
+Checkpoints::Report Checkpoints::unpack(const std::string& text) {
+  Report report;
+  std::istringstream words(text);
+  int status = 0;
+  words >> status >> report.steps_if_busy >> report.steps_if_idle >> report.is_due >> report.file.bytes >>
+      report.file.hash.high >> report.file.hash.low;
+  words.ignore();
+  std::getline(words, report.file.name);
+  std::getline(words, report.failure, '\0');
+  report.status = static_cast<Status>(status);
+  return report;
+}
+
+}  // namespace eave

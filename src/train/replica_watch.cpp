@@ -1,0 +1,128 @@
+#include "train/replica_watch.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/host.h"
+
+namespace eave {
+namespace {
+
+constexpr std::int64_t kStepsUnderWay = 10;  // until the sum is looked at
+// 16 bits are exact in a float32, and so is their sum with zeros.
+constexpr std::size_t kPieces = sizeof(Hash128) / sizeof(std::uint16_t);
+
+std::string name_ranks(const std::vector<std::size_t>& ranks, const std::vector<std::string>& hosts) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (const std::size_t rank : ranks) {
+    text += (rank == ranks.front() ? "" : ", ") + std::to_string(rank) + " on " + hosts[rank];
+  }
+  return text;
+}
+
+}  // namespace
+
+ReplicaWatch::ReplicaWatch(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events)
+    : parts_(parts),
+      plan_(plan),
+      events_(events),
+      every_(parts.transport.size() > 1 && parts.traits.exchanges_together ? plan.replica_hash_every : 0) {}
+
+void ReplicaWatch::after_step(std::int64_t index) {
+  if (every_ == 0) return;
+  steps_done_ = index + 1;
+  ++steps_since_;
+  if (comparison_ && steps_done_ >= comparison_->step + std::min(every_, kStepsUnderWay)) settle();
+  if (steps_since_ < every_ || comparison_) return;
+  const std::vector<Slice> replicated = parts_.communicator.replicated();
+  if (replicated.empty()) return;  // between two exchanges
+  start(replicated);
+  if (waits()) settle();
+}
+
+void ReplicaWatch::meet() {
+  if (every_ == 0) return;
+  settle();
+  if (steps_since_ == 0) return;
+  const std::vector<Slice> replicated = parts_.communicator.replicated();
+  if (replicated.empty()) return;
+  start(replicated);
+  settle();
+}
+
+void ReplicaWatch::start(const std::vector<Slice>& replicated) {
+  steps_since_ = 0;
+  const Hash128 hash = hash_of_all(replicated);
+  std::array<std::uint16_t, kPieces> pieces{};
+  std::memcpy(pieces.data(), &hash, sizeof(hash));
+  comparison_.emplace();
+  comparison_->step = steps_done_;
+  comparison_->values.resize(kPieces * static_cast<std::size_t>(parts_.transport.size()));
+  std::ranges::copy(pieces, comparison_->values.data() + kPieces * static_cast<std::size_t>(parts_.transport.rank()));
+  comparison_->pending = parts_.transport.all_reduce_sum(comparison_->values);
+}
+
+Hash128 ReplicaWatch::hash_of_all(const std::vector<Slice>& replicated) {
+  Hasher hasher;
+  for (const Slice values : replicated) {
+    ConstSlice read = values;
+    if (parts_.replica.device.kind() != DeviceKind::kCpu && parts_.replica.device.holds(values)) {
+      copy_.resize(values.size());
+      parts_.replica.device.read(values, copy_);
+      read = copy_;
+    }
+    hasher.add({reinterpret_cast<const char*>(read.data()), read.size_bytes()});
+  }
+  return hasher.hash();
+}
+
+void ReplicaWatch::settle() {
+  if (!comparison_) return;
+  comparison_->pending.wait();
+  const std::vector<float> values = std::move(comparison_->values);
+  const std::int64_t step = comparison_->step;
+  comparison_.reset();
+  judge(values, step);
+}
+
+void ReplicaWatch::judge(const std::vector<float>& values, std::int64_t step) {
+  const std::size_t ranks = values.size() / kPieces;
+  const auto of = [&](std::size_t rank) { return std::span(values).subspan(kPieces * rank, kPieces); };
+  const auto same = [&](std::size_t a, std::size_t b) { return std::ranges::equal(of(a), of(b)); };
+  std::vector<std::size_t> alike, others;  // the largest set of equal ones; the first of equally large
+  for (std::size_t first = 0; first < ranks; ++first) {
+    std::vector<std::size_t> equal, rest;
+    for (std::size_t rank = 0; rank < ranks; ++rank) (same(first, rank) ? equal : rest).push_back(rank);
+    if (equal.size() <= alike.size()) continue;
+    alike = equal;
+    others = rest;
+  }
+  if (others.empty()) return;
+  const std::vector<std::string> hosts = parts_.transport.all_gather(host_name());
+  const bool is_majority = 2 * alike.size() > ranks;
+  const std::string text =
+      "after step " + std::to_string(step) + " " +
+      (is_majority ? name_ranks(others, hosts) + (others.size() == 1 ? " no longer has" : " no longer have") +
+                         " the bits of the other " + std::to_string(alike.size()) + " ranks"
+                   : "no majority of ranks has the same bits: " + name_ranks(others, hosts) + " and " +
+                         name_ranks(alike, hosts) + " differ") +
+      " in what this method keeps equal on all; memory or a computation has failed there";
+  if (!is_majority || !waits()) {
+    throw AgreedError(ExitCode::kInternal,
+                      text + (is_majority ? "; look at that machine, and resume from the last checkpoint without it"
+                                          : "; look at these machines, and resume from the last checkpoint"));
+  }
+  repair(static_cast<int>(alike.front()));
+  if (parts_.transport.rank() == 0 && events_.warning) events_.warning(text + "; mended from the others");
+}
+
+void ReplicaWatch::repair(int root) {
+  for (const Slice values : parts_.communicator.replicated()) parts_.transport.broadcast(values, root).wait();
+  ++repaired_;
+}
+
+}  // namespace eave

@@ -1,0 +1,78 @@
+// One rank's steps: batch, gradients, exchange, update, and what came of each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "eave/trainer.h"
+#include "train/injection.h"
+#include "train/slow_watch.h"
+#include "train/step_log.h"
+#include "train/step_trace.h"
+
+namespace eave {
+
+class StepRunner {
+ public:
+  // All outlive it. Every step is accounted for in `log`, and told to `watch`.
+  StepRunner(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events, Loader& loader,
+             StepLog& log, SlowWatch& watch, const StepTrace& trace);
+
+  // `samples` of all ranks were seen before the plan's first step.
+  void begin(std::int64_t samples) { samples_ = samples; }
+  // Where all ranks come together after the step, its record waits for their meeting.
+  void run(std::int64_t index, bool meets_after);
+  // A device may compute behind the host: the accounts of all steps that were started, once they are known.
+  // Throws Error(kDiverged) as train() does.
+  void settle() { settle(0); }
+  // Why training has diverged on this rank, with diverges_together; "": it has not.
+  const std::string& divergence() const { return divergence_; }
+
+ private:
+  // A step that the host is done with. The device may still be computing.
+  struct Started {
+    Step step;
+    bool meets_after = false;
+    std::int64_t ticket = 0;                         // of its score
+    bool is_left_out = false;                        // its loss is known not to be finite
+    std::shared_ptr<DeviceAnswer> finite = nullptr;  // whether all elements moved
+  };
+
+  const Batch& load(std::int64_t index);
+  Score score(const Started& started);
+  void settle(std::size_t rest);
+  void settle(const Started& started);
+  void settle_or_abort(const Started& started, const Score& score, bool is_finite);
+  void settle_or_leave_out(const Started& started, const Score& score, bool is_finite);
+  void diverge(const std::string& what);
+  void account(const Step& step, const Score& score, bool whole, bool meets_after);
+  bool is_first_after_drop(std::int64_t index) const;
+  void reset_to_center();
+  void before_gradients(const Step& step);
+  std::int64_t compute_gradients(const Batch& batch, const Step& step);
+  std::optional<Pull> before_update(const Step& step);
+  std::shared_ptr<DeviceAnswer> apply_update(const Started& started);
+  ConstSlice gradients_of_last_tensor();
+  template <class Seconds>
+  void stretch(std::int64_t index, Seconds computing) const;
+
+  const TrainingParts& parts_;
+  const TrainingPlan& plan_;
+  const TrainingEvents& events_;
+  Loader& loader_;
+  StepLog& log_;
+  SlowWatch& watch_;
+  const StepTrace& trace_;
+  Injection injection_;
+  const std::int64_t most_samples_;  // of this rank in a step
+  const bool runs_ahead_;
+  std::int64_t samples_ = 0;  // of all ranks, in the steps that were started
+  std::vector<Started> started_;
+  std::int64_t nonfinite_in_a_row_ = 0;
+  std::string divergence_;
+};
+
+}  // namespace eave

@@ -1,0 +1,216 @@
+// Who may write into a directory. Other owners are processes: flock does not tell threads of one process apart by
+// itself.
+#include "base/directory_lock.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/host.h"
+#include "eave/check.h"
+#include "test/temporary_directory.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Locks : public testing::Test {
+ protected:
+  fs::path path() const { return directory_.path() / "run.lock"; }
+  std::unique_ptr<DirectoryLock> take() const {
+    return std::make_unique<DirectoryLock>(directory_.path(), "run.lock", "--run-dir here");
+  }
+  std::string refusal() const {
+    try {
+      take();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kCannotCreate);
+      return error.what();
+    }
+    return "";
+  }
+  std::string text() const {
+    std::ifstream file(path());
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+  // As an owner leaves it that was killed `age_s` ago.
+  void leave(const LockOwner& owner, long age_s) const {
+    std::ofstream(path()) << "host " << owner.host << "\nmachine " << owner.machine << "\npid " << owner.pid
+                          << "\nstarted " << owner.started << "\nsince " << owner.since << "\n";
+    const timespec then = {::time(nullptr) - age_s, 0};
+    const std::array<timespec, 2> times = {then, then};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path().c_str(), times.data(), 0), 0);
+  }
+  TemporaryDirectory directory_;
+};
+
+// Runs `body` in a process of its own until it says so, then keeps that process waiting for its end.
+class OtherProcess {
+ public:
+  explicit OtherProcess(const std::function<void()>& body) {
+    std::array<int, 2> pipe{};
+    EXPECT_EQ(::pipe(pipe.data()), 0);
+    id_ = ::fork();
+    if (id_ == 0) {
+      body();
+      if (::write(pipe[1], "x", 1) != 1) ::_exit(1);
+      for (;;) ::pause();
+    }
+    ::close(pipe[1]);
+    char byte = 0;
+    EXPECT_EQ(::read(pipe[0], &byte, 1), 1) << "it did not get where it was to wait";
+    ::close(pipe[0]);
+  }
+  ~OtherProcess() {
+    ::kill(id_, SIGKILL);
+    ::waitpid(id_, nullptr, 0);
+  }
+  OtherProcess(const OtherProcess&) = delete;
+  OtherProcess& operator=(const OtherProcess&) = delete;
+  pid_t id() const { return id_; }
+
+ private:
+  pid_t id_ = -1;
+};
+
+TEST_F(Locks, name_the_owner_to_others_and_are_freed_at_the_end) {
+  {
+    const auto lock = take();
+    EXPECT_FALSE(lock->former());
+    const std::string why = refusal();
+    EXPECT_NE(why.find("--run-dir here: another run is in it"), std::string::npos) << why;
+    EXPECT_NE(why.find("host " + host_name() + ", pid " + std::to_string(::getpid()) + ", for "), std::string::npos)
+        << why;
+  }
+  EXPECT_FALSE(fs::exists(path()));
+  EXPECT_EQ(refusal(), "");
+}
+
+TEST_F(Locks, of_a_process_that_was_killed_are_taken_over) {
+  pid_t before = 0;
+  {
+    std::unique_ptr<DirectoryLock> theirs;
+    const OtherProcess owner([&] { theirs = take(); });
+    before = owner.id();
+    EXPECT_NE(refusal().find("pid " + std::to_string(before)), std::string::npos);
+  }
+  const auto lock = take();
+  ASSERT_TRUE(lock->former());
+  EXPECT_EQ(lock->former()->pid, before);
+  EXPECT_EQ(read_lock_owner(text())->pid, ::getpid());
+}
+
+TEST_F(Locks, of_a_process_whose_number_is_another_ones_by_now_are_taken_over) {
+  LockOwner owner{host_name(), machine_name(), ::getpid(), *start_of_process(::getpid()), ::time(nullptr)};
+  leave(owner, 0);
+  EXPECT_NE(refusal(), "") << "it lives, though its flock is not to be seen";
+  --owner.started;
+  leave(owner, 0);
+  EXPECT_EQ(take()->former()->started, owner.started);
+}
+
+TEST_F(Locks, of_another_host_count_for_a_minute_after_they_were_touched) {
+  const LockOwner owner{"elsewhere", "another-boot", 17, 4711, ::time(nullptr) - 600};
+  leave(owner, 50);
+  EXPECT_NE(refusal().find("host elsewhere, pid 17, for 10 min"), std::string::npos) << refusal();
+  leave(owner, 61);
+  EXPECT_EQ(take()->former()->host, "elsewhere");
+}
+
+TEST_F(Locks, that_are_damaged_or_empty_name_nobody) {
+  for (const std::string text : {"", "host", "host a\nmachine b\npid -3\nstarted 1\nsince 1\n", "\x1b[2Jhost a",
+                                 "host a b\nmachine b\npid 3\nstarted 1\nsince 1\n"}) {
+    std::ofstream(path()) << text;
+    const auto lock = take();
+    EXPECT_FALSE(lock->former()) << text;
+  }
+}
+
+TEST_F(Locks, are_not_taken_through_a_link) {
+  std::ofstream(directory_.path() / "precious") << "kept";
+  fs::create_symlink("precious", path());
+  EXPECT_NE(refusal().find("cannot create run.lock"), std::string::npos) << refusal();
+  EXPECT_EQ(fs::file_size(directory_.path() / "precious"), 4u);
+}
+
+// Each in a process of its own, all at once; what they took they keep until all have tried.
+int count_of_successes(const std::function<bool()>& try_to_take, int processes) {
+  std::array<int, 2> start{}, told{}, end{};
+  EXPECT_EQ(::pipe(start.data()) + ::pipe(told.data()) + ::pipe(end.data()), 0);
+  std::vector<pid_t> children;
+  for (int i = 0; i < processes; ++i) {
+    children.push_back(::fork());
+    if (children.back() != 0) continue;
+    ::close(start[1]);
+    ::close(end[1]);
+    char byte = 0;
+    if (::read(start[0], &byte, 1) != 0) ::_exit(1);
+    const char outcome = try_to_take() ? 'y' : 'n';
+    if (::write(told[1], &outcome, 1) != 1) ::_exit(1);
+    if (::read(end[0], &byte, 1) != 0) ::_exit(1);
+    ::_exit(0);
+  }
+  ::close(start[1]);
+  int owners = 0;
+  for (int i = 0; i < processes; ++i) {
+    char outcome = 0;
+    EXPECT_EQ(::read(told[0], &outcome, 1), 1);
+    owners += outcome == 'y';
+  }
+  ::close(end[1]);
+  for (const pid_t child : children) ::waitpid(child, nullptr, 0);
+  for (const int descriptor : {start[0], told[0], told[1], end[0]}) ::close(descriptor);
+  return owners;
+}
+
+TEST_F(Locks, have_one_owner_when_many_start_at_the_same_moment) {
+  const auto try_to_take = [&] {
+    try {
+      static_cast<void>(take().release());
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  for (int round = 0; round < 50; ++round) {
+    ASSERT_EQ(count_of_successes(try_to_take, 6), 1)
+        << "round " << round;  // from the second on a stale one is taken over
+    ASSERT_TRUE(fs::exists(path()));
+    if (round % 2 == 1) fs::remove(path());
+  }
+}
+
+// What an owner of an instant ago removes must not be what the next one has just taken.
+TEST_F(Locks, have_one_owner_at_a_time_when_they_are_taken_and_freed_in_turn) {
+  const std::string inside = (directory_.path() / "inside").string();
+  const auto go_in_and_out = [&] {
+    for (int done = 0; done < 300;) {
+      try {
+        const auto lock = take();
+        const int mark = ::open(inside.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
+        if (mark < 0) return false;
+        ::close(mark);
+        ::unlink(inside.c_str());
+        ++done;
+      } catch (const Error&) {
+      }
+    }
+    return true;
+  };
+  EXPECT_EQ(count_of_successes(go_in_and_out, 4), 4) << "two were inside at once";
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,83 @@
+// The system's calls for files, of which some fail.
+#pragma once
+
+#include <cerrno>
+#include <mutex>
+
+#include "base/file_calls.h"
+
+namespace eave {
+
+// From the n-th call on (from 1), one or all fail. Short writes take half of what they are given.
+class FailingCalls final : public FileCalls {
+ public:
+  enum class Kind { kNoSpace, kInputOutput, kInterrupted, kShortWrite };
+  struct Fault {
+    int first = 0;  // 0: none
+    Kind kind = Kind::kNoSpace;
+    bool persists = false;
+  };
+
+  explicit FailingCalls(Fault fault) : fault_(fault) {}
+
+  void heal() {
+    const std::scoped_lock lock(mutex_);
+    is_healed_ = true;
+  }
+  int count() const {
+    const std::scoped_lock lock(mutex_);
+    return count_;
+  }
+  bool has_failed() const {
+    const std::scoped_lock lock(mutex_);
+    return failures_ > 0;
+  }
+
+  int create(const std::string& path, Existing existing) override {
+    return fails() ? -1 : system_file_calls().create(path, existing);
+  }
+  std::ptrdiff_t write(int file, std::string_view bytes) override {
+    bool is_short = false;
+    if (fails(&is_short)) return -1;
+    if (is_short) bytes = bytes.substr(0, (bytes.size() + 1) / 2);
+    return system_file_calls().write(file, bytes);
+  }
+  int flush(int file) override { return fails() ? -1 : system_file_calls().flush(file); }
+  // What cannot be closed is closed all the same.
+  int close(int file) override {
+    const int result = system_file_calls().close(file);
+    return fails() ? -1 : result;
+  }
+  int open_directory(const std::string& path) override {
+    return fails() ? -1 : system_file_calls().open_directory(path);
+  }
+  int make_directory(const std::string& path) override {
+    return fails() ? -1 : system_file_calls().make_directory(path);
+  }
+  int rename(const std::string& from, const std::string& to) override {
+    return fails() ? -1 : system_file_calls().rename(from, to);
+  }
+  int remove(const std::string& path) override { return fails() ? -1 : system_file_calls().remove(path); }
+
+ private:
+  bool fails(bool* is_short = nullptr) {
+    const std::scoped_lock lock(mutex_);
+    const int turn = ++count_;
+    const bool is_its = fault_.first > 0 && (fault_.persists ? turn >= fault_.first : turn == fault_.first);
+    if (!is_its || is_healed_) return false;
+    if (fault_.kind == Kind::kShortWrite) {
+      if (is_short != nullptr) *is_short = true;
+      return false;
+    }
+    ++failures_;
+    errno = fault_.kind == Kind::kNoSpace ? ENOSPC : fault_.kind == Kind::kInterrupted ? EINTR : EIO;
+    return true;
+  }
+
+  const Fault fault_;
+  mutable std::mutex mutex_;
+  int count_ = 0, failures_ = 0;
+  bool is_healed_ = false;
+};
+
+}  // namespace eave

@@ -1,0 +1,114 @@
+// What a disk may hold after the power went at any moment of a program's calls.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file_calls.h"
+
+namespace eave {
+
+// Carries calls out, and keeps them. One thread.
+class RecordedCalls final : public FileCalls {
+ public:
+  explicit RecordedCalls(std::filesystem::path root) : root_(std::move(root)) {}
+
+  // From now on, whatever is lost, the disk must hold what `step` names.
+  void mark(std::int64_t step) { calls_.push_back({Call::kMark, "", "", -1, "", step}); }
+  std::size_t count() const { return calls_.size(); }
+
+  int create(const std::string& path, Existing existing) override {
+    const int file = system_file_calls().create(path, existing);
+    if (file >= 0) calls_.push_back({Call::kCreate, inside(path), "", file});
+    return file;
+  }
+  std::ptrdiff_t write(int file, std::string_view bytes) override {
+    const std::ptrdiff_t count = system_file_calls().write(file, bytes);
+    if (count > 0) {
+      calls_.push_back({Call::kWrite, "", "", file, std::string(bytes.substr(0, static_cast<std::size_t>(count)))});
+    }
+    return count;
+  }
+  int flush(int file) override {
+    calls_.push_back({Call::kFlush, "", "", file});
+    return system_file_calls().flush(file);
+  }
+  int close(int file) override { return system_file_calls().close(file); }
+  int open_directory(const std::string& path) override {
+    const int file = system_file_calls().open_directory(path);
+    if (file >= 0) calls_.push_back({Call::kOpenDirectory, inside(path), "", file});
+    return file;
+  }
+  int make_directory(const std::string& path) override {
+    const int result = system_file_calls().make_directory(path);
+    if (result == 0) calls_.push_back({Call::kMakeDirectory, inside(path)});
+    return result;
+  }
+  int rename(const std::string& from, const std::string& to) override {
+    const int result = system_file_calls().rename(from, to);
+    if (result == 0) calls_.push_back({Call::kRename, inside(from), inside(to)});
+    return result;
+  }
+  int remove(const std::string& path) override {
+    const int result = system_file_calls().remove(path);
+    if (result == 0) calls_.push_back({Call::kRemove, inside(path)});
+    return result;
+  }
+
+  // What becomes of what was not flushed.
+  enum class Data { kKept, kLost, kTorn };  // of a file; torn: the half of it, then zeros
+  struct Loss {
+    std::size_t calls = 0;  // that were made before the power went
+    Data data = Data::kLost;
+    std::size_t names_kept = 0;  // of the calls that change names, those before this one are on the disk all the same
+  };
+
+  // Makes `root` what the disk holds. Returns the step of the last mark, 0 where there is none.
+  std::int64_t replay(const Loss& loss, const std::filesystem::path& root) const;
+
+ private:
+  struct Call {
+    enum Kind { kCreate, kWrite, kFlush, kOpenDirectory, kMakeDirectory, kRename, kRemove, kMark } kind;
+    std::string path, to = {};
+    int file = -1;
+    std::string bytes = {};
+    std::int64_t step = 0;
+  };
+  // A file or directory, apart from its name.
+  struct Node {
+    bool is_directory = false;
+    std::string content, flushed;
+    std::map<std::string, int> names;
+  };
+  // A change of one directory's names: a link is put there, or taken away.
+  struct Change {
+    std::size_t call;
+    int directory;
+    std::string taken, put;
+    int node;
+    bool is_flushed = false;
+  };
+  struct Disk {
+    std::vector<Node> nodes{{true, "", "", {}}};
+    std::vector<Change> changes;
+    std::map<int, int> open;  // descriptor, node
+    std::int64_t mark = 0;
+  };
+
+  std::string inside(const std::string& path) const {
+    return std::filesystem::path(path).lexically_normal().lexically_relative(root_).string();
+  }
+  static std::pair<int, std::string> place_of(const Disk& disk, const std::string& path);
+  static void apply(Disk& disk, const Call& call, std::size_t index);
+  static void change(Disk& disk, Change change);
+  static void put(const Disk& disk, int node, const Loss& loss, const std::filesystem::path& path);
+
+  const std::filesystem::path root_;
+  std::vector<Call> calls_;
+};
+
+}  // namespace eave

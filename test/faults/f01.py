@@ -1,0 +1,57 @@
+"""F1, F2: a rank is killed at a random moment; the run is started again and ends with the same bits."""
+import functools
+import pathlib
+import signal
+import tempfile
+import time
+
+import lab
+
+RANKS = 3
+EPOCHS = 12
+EVERY = 50  # steps
+
+
+def words(run_dir, method, *more, epochs=EPOCHS):
+    return ["train", *lab.SMALL, "--epochs", epochs, "--evaluate-every", "0.5", *lab.METHODS[method],
+            "--run-dir", run_dir, *more]
+
+
+@functools.lru_cache(maxsize=None)
+def undisturbed(eave, method, ranks=RANKS, epochs=EPOCHS):
+    """Digest and duration of a run that nobody disturbs, and that saves no checkpoint between evaluations."""
+    with tempfile.TemporaryDirectory() as directory:
+        place = lab.Place(directory, eave, 0, 0, False)
+        job = place.run(ranks, words(pathlib.Path(directory) / "run", method, epochs=epochs))
+        lab.require_code(job, 0)
+        return lab.digest(place.run_dir()), job.seconds
+
+
+def kill_and_resume(place, rank):
+    """The same command until it is done, as a batch system would give it."""
+    method = sorted(lab.METHODS)[place.index % len(lab.METHODS)]
+    expected, seconds = undisturbed(place.eave, method)
+    command = words(place.run_dir(), method, "--checkpoint-every", EVERY, "--resume", "auto")
+    job = place.start(RANKS, command)
+    moment = place.random.uniform(0.3, 1.2) * seconds
+    job.wait_until(lambda: time.monotonic() - job.started > moment)
+    if job.is_running():
+        job.signal(job.ranks().get(rank, job.pid), signal.SIGKILL)
+    job.wait(20)
+    figures = {"exit_s": job.seconds - moment}
+    if job.code != 0:
+        kept = lab.checkpoints(place.run_dir())
+        saved = int(kept[-1].name.removeprefix("step-")) if kept else 0
+        if saved:
+            figures["lost_steps"] = max(0, lab.last_step(place.run_dir()) - saved)
+        lab.require_code(place.run(RANKS, command), 0)
+    lab.require(lab.digest(place.run_dir()) == expected, f"{method}: other bits than undisturbed")
+    return figures
+
+
+FAULTS = [
+    lab.Fault("F1", "kill -9 of a random rank, started again: the same bits",
+              lambda place: kill_and_resume(place, place.random.randrange(RANKS)), quick=8, full=200),
+    lab.Fault("F2", "kill -9 of rank 0, which keeps the files and a shard of the center: the same bits",
+              lambda place: kill_and_resume(place, 0), quick=4, full=50),
+]

@@ -1,0 +1,65 @@
+"""F6: a rank is stopped (SIGSTOP): named at a quarter of the limit, the job ended at the limit unless it wakes."""
+import signal
+import time
+
+import lab
+
+LIMIT = 3.0
+
+
+def words(place, *more):
+    return ["train", *lab.SMALL, "--evaluate-every", "0", "--run-dir", place.run_dir(), "--limit-step", f"{LIMIT:.0f}s",
+            *lab.METHODS["allreduce"], *more]
+
+
+def start_and_stop(place, *more):
+    """A job of three ranks, one of which stands still from now on; which, and since when."""
+    job = place.start(3, words(place, *more))
+    metrics = place.run_dir() / "metrics.jsonl"
+    lab.require(job.wait_until(lambda: metrics.exists() and lab.last_step(place.run_dir()) > 0), job.tail())
+    time.sleep(place.random.uniform(0, 0.5))
+    rank = place.random.randrange(3)
+    pid = job.ranks()[rank]
+    stopped = time.monotonic()
+    job.signal(pid, signal.SIGSTOP)
+    return job, rank, pid, stopped
+
+
+def warnings(job):
+    return [line for line in job.complains().splitlines() if "answer" in line and line.startswith("eave: warning: ")]
+
+
+def freeze(place):
+    job, rank, _, stopped = start_and_stop(place, "--epochs", "100000")
+    job.wait_until(lambda: warnings(job))
+    warned = time.monotonic() - stopped
+    job.wait(30)
+    ended = time.monotonic() - stopped
+    lab.require_code(job, 69)
+    host = f"rank {rank} on "
+    lab.require(len(warnings(job)) == 1 and host in warnings(job)[0], f"not warned once of {host}: {job.tail()}")
+    told = [line for line in job.messages() if "not answered" in line]
+    lab.require(len(told) == 1 and host in told[0], f"not told once of {host}: {job.tail()}")
+    lab.require(LIMIT / 4 - 0.2 <= warned <= LIMIT / 2 + 0.5, f"warned after {warned:.2f} s")
+    lab.require(ended <= LIMIT + 2, f"ended after {ended:.2f} s")
+    lab.require(len(list(place.run_dir().glob("calls-rank-*.json"))) >= 2, "the others' calls are not there")
+    return {"warned_s": warned, "ended_s": ended}
+
+
+def wake(place):
+    job, rank, pid, _ = start_and_stop(place, "--epochs", "300")
+    time.sleep(LIMIT * place.random.uniform(0.4, 0.8))
+    job.signal(pid, signal.SIGCONT)
+    job.wait(60)
+    lab.require_code(job, 0)
+    lab.require(any("goes on" in line for line in warnings(job)), f"nothing of rank {rank} waking: {job.tail()}")
+    undisturbed = place.run(3, ["train", *lab.SMALL, "--evaluate-every", "0", "--run-dir", place.run_dir("other"),
+                                *lab.METHODS["allreduce"], "--epochs", "300"])
+    lab.require_code(undisturbed, 0)
+    lab.require(lab.digest(place.run_dir()) == lab.digest(place.run_dir("other")), "other bits than undisturbed")
+
+
+FAULTS = [
+    lab.Fault("F6", "a rank is stopped: warned of at 25 % of the limit, 69 at the limit; woken before, the run goes on",
+              lambda place: wake(place) if place.index % 2 else freeze(place), quick=4, full=30),
+]

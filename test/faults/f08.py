@@ -1,0 +1,52 @@
+"""F8: a run is asked to leave: all ranks save a checkpoint after the same step and end with 75; it goes on from there."""
+import signal
+import time
+
+import f01
+import lab
+
+RANKS = 3
+# For one step, a checkpoint, and ranks that end together; mpirun itself takes up to 2 s more to end.
+LIMIT_S = 2.5
+
+
+def whom(job, way):
+    """Who gets the signal, and how often."""
+    if way == "mpirun":
+        return [job.pid]
+    if way == "twice":
+        return [job.pid, job.pid]
+    return [job.ranks().get(RANKS - 1 if way == "last rank" else 0, job.pid)]
+
+
+def ask_and_resume(place):
+    way = ["mpirun", "last rank", "twice", "rank 0"][place.index // len(lab.METHODS) % 4]
+    method = sorted(lab.METHODS)[place.index % len(lab.METHODS)]
+    expected, seconds = f01.undisturbed(place.eave, method)
+    job = place.start(RANKS, f01.words(place.run_dir(), method))
+    # From the first steps on: before, and after the last, a signal ends a process as it always does.
+    has_begun = lambda: (place.run_dir() / "metrics.jsonl").exists() and lab.last_step(place.run_dir()) > 0
+    if not job.wait_until(has_begun):
+        raise lab.Failed(f"ended before it was asked: {job.tail()}")
+    time.sleep(place.random.uniform(0, 0.6 * (seconds - 0.4)))
+    asked = time.monotonic()
+    ranks = list(job.ranks().values())
+    for pid in whom(job, way):
+        job.signal(pid, signal.SIGUSR1)
+        time.sleep(place.random.uniform(0, 0.02))
+    job.wait_until(lambda: not any(map(lab.is_alive, ranks)), limit=20)
+    figures = {"leaving_s": time.monotonic() - asked}
+    job.wait(20)
+    figures["mpirun_s"] = time.monotonic() - asked
+    lab.require_code(job, 75, 0)
+    if job.code == 75:
+        lab.require(figures["leaving_s"] <= LIMIT_S, f"{method}, {way}: took {figures['leaving_s']:.2f} s")
+        lab.require(len(job.messages()) == 1, f"expected one message: {job.tail()}")
+        job = place.run(RANKS, f01.words(place.run_dir(), method, "--resume", "auto"))
+        lab.require_code(job, 0)
+    lab.require(lab.digest(place.run_dir()) == expected, f"{method}, {way}: other bits than undisturbed")
+    return figures
+
+
+FAULTS = [lab.Fault("F8", "SIGUSR1 to mpirun, to one rank, twice: one step, a checkpoint, 75, and the same bits",
+                    ask_and_resume, quick=16, full=100)]

@@ -1,0 +1,27 @@
+// The header of a rank's file of a checkpoint. First byte even: the lengths in it are set right.
+#include <cstring>
+
+#include "test/fuzz/fuzz.h"
+#include "train/checkpoint_format.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  constexpr std::size_t kHeaderBytesAt = 16, kFileBytesAt = 24, kPrelude = 32;
+  if (size == 0) return 0;
+  std::string header = eave::text_of({bytes + 1, size - 1});
+  std::uint64_t file_bytes = header.size();
+  if (header.size() >= kPrelude) {
+    const std::uint64_t length = header.size();
+    if (bytes[0] % 2 == 0) std::memcpy(header.data() + kHeaderBytesAt, &length, sizeof length);
+    std::memcpy(&file_bytes, header.data() + kFileBytesAt, sizeof file_bytes);
+  }
+  eave::take_or_refuse({eave::ExitCode::kBadData}, [&] {
+    const eave::CheckpointHeader read = eave::parse_checkpoint_header(header, file_bytes);
+    std::uint64_t left = file_bytes / sizeof(float);
+    for (const eave::CheckpointVector& vector : read.vectors) {
+      if (vector.size > left || !eave::is_plain_name(vector.name)) std::abort();
+      left -= vector.size;
+    }
+    if (read.rank < 0 || read.rank >= read.ranks) std::abort();
+  });
+  return 0;
+}

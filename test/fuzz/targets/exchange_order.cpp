@@ -1,0 +1,39 @@
+// exchanges.order. The checksum of the packed order is set right where the input says so, so that what lies behind it
+// is reached: first byte even.
+#include <zlib.h>
+
+#include "communicator/exchange_log.h"
+#include "test/fuzz/fuzz.h"
+
+namespace {
+
+// The header's text, "@" where the checksum is to stand, then the order as it is, not yet packed.
+std::string made_right(const std::string& input) {
+  const std::size_t first = input.find('\n'), second = first == std::string::npos ? first : input.find('\n', first + 1);
+  if (second == std::string::npos) return input;
+  std::string head = input.substr(0, second + 1);
+  const std::string order = input.substr(second + 1);
+  if (const std::size_t at = head.find('@'); at != std::string::npos) {
+    const auto* bytes = reinterpret_cast<const Bytef*>(order.data());
+    head.replace(at, 1, std::to_string(crc32_z(0, bytes, order.size())));
+  }
+  uLongf size = compressBound(order.size());
+  std::string packed(size, '\0');
+  if (compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(order.data()),
+                order.size(), 1) != Z_OK)
+    std::abort();
+  packed.resize(size);
+  return head + packed;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  if (size == 0) return 0;
+  std::string file = eave::text_of({bytes + 1, size - 1});
+  if (bytes[0] % 2 == 0) file = made_right(file);
+  eave::take_or_refuse({eave::ExitCode::kBadData}, [&] {
+    eave::read_exchange_log(eave::file_of({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()}));
+  });
+  return 0;
+}

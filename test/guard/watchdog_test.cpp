@@ -1,0 +1,301 @@
+// Watchdogs of several ranks: in a world whose time is made, and with threads.
+#include "guard/watchdog.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "test/temporary_directory.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+using Verb = Operation::Verb;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// Ranks 0, 1 ... on hosts a, b ...; nothing happens in it but by pass().
+class World {
+ public:
+  explicit World(int size, double limit = 100, const std::string& directory = "") {
+    WatchdogSettings settings;
+    settings.directory = directory;
+    settings.limits = {
+        {limit, "the limit of set-up"}, {limit, "the limit of steps"}, {limit / 2, "that of checkpoints"}};
+    for (int rank = 0; rank < size; ++rank) settings.hosts.push_back(std::string(1, static_cast<char>('a' + rank)));
+    for (int rank = 0; rank < size; ++rank) ranks_.push_back(std::make_unique<Rank>(rank, size, *this));
+    for (auto& each : ranks_) {
+      settings.say = [this](const std::string& line) { said_.push_back(line); };
+      settings.leave = [&each](ExitCode code) { each->left = static_cast<int>(code); };
+      each->watchdog = std::make_unique<Watchdog>(*each, each->calls, each->whereabouts, each->rank, settings);
+    }
+  }
+
+  void pass(double seconds) {
+    for (double passed = 0; passed < seconds; passed += 0.05)
+      for (auto& each : ranks_)
+        if (!each->is_frozen && each->left == 0) each->look();
+  }
+  void begin(int rank, const Operation::Request& request) { at(rank).calls.begin(request); }
+  void end(int rank) { at(rank).calls.end(); }
+  void freeze(int rank, bool is_frozen = true) { at(rank).is_frozen = is_frozen; }
+  Whereabouts& whereabouts(int rank) { return at(rank).whereabouts; }
+  void leave(int rank) { at(rank).watchdog->leave(); }
+  bool has_left(int rank) { return at(rank).watchdog->has_left(); }
+  int left(int rank) { return at(rank).left; }
+  const std::vector<std::string>& said() const { return said_; }
+
+ private:
+  struct Rank final : ControlChannel {
+    Rank(int rank_of, int size, World& world_of) : rank(rank_of), world(world_of), calls(size) {}
+    void post(int to, const ControlMessage& message) override { world.at(to).come.emplace_back(rank, message); }
+    bool poll(ControlMessage&, int&) override { return false; }
+    void look() {
+      for (; !come.empty(); come.pop_front()) EXPECT_TRUE(watchdog->take(come.front().first, come.front().second));
+      watchdog->look(0.05);
+    }
+    const int rank;
+    World& world;
+    CallRecord calls;
+    Whereabouts whereabouts;
+    std::deque<std::pair<int, ControlMessage>> come;
+    std::unique_ptr<Watchdog> watchdog;
+    bool is_frozen = false;
+    int left = 0;
+  };
+  Rank& at(int rank) { return *ranks_.at(static_cast<std::size_t>(rank)); }
+
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::vector<std::string> said_;
+};
+
+TEST(Watchdog, is_silent_while_calls_end) {
+  World world(3);
+  for (int step = 0; step < 100; ++step) {
+    for (int rank = 0; rank < 3; ++rank) world.begin(rank, {});
+    world.pass(20);
+    for (int rank = 0; rank < 3; ++rank) world.end(rank);
+  }
+  EXPECT_TRUE(world.said().empty());
+}
+
+TEST(Watchdog, names_a_silent_rank_once_for_the_job_then_ends_it_with_69) {
+  const TemporaryDirectory directory;
+  World world(4, 100, directory.path());
+  for (int rank : {0, 1, 3}) world.begin(rank, {});
+  world.freeze(2);
+  world.pass(24);
+  EXPECT_TRUE(world.said().empty());
+  world.pass(2);
+  ASSERT_EQ(world.said().size(), 1U);
+  EXPECT_TRUE(contains(world.said()[0], "eave: warning: rank 2 on c has not answered for 25 s")) << world.said()[0];
+  world.pass(70);
+  EXPECT_EQ(world.said().size(), 1U);
+  world.pass(6);
+  ASSERT_EQ(world.said().size(), 2U);
+  EXPECT_TRUE(contains(world.said()[1], "eave: rank 2 on c has not answered for 100 s")) << world.said()[1];
+  EXPECT_TRUE(contains(world.said()[1], "the limit of set-up")) << world.said()[1];
+  for (int rank : {0, 1, 3}) {
+    EXPECT_EQ(world.left(rank), 69);
+    EXPECT_TRUE(std::filesystem::exists(directory.path() / ("calls-rank-" + std::to_string(rank) + ".json")));
+  }
+}
+
+TEST(Watchdog, says_that_the_run_goes_on_when_a_silent_rank_wakes) {
+  World world(3);
+  for (int rank : {0, 2}) world.begin(rank, {});
+  world.freeze(1);
+  world.pass(90);
+  world.freeze(1, false);
+  world.begin(1, {});
+  for (int rank = 0; rank < 3; ++rank) world.end(rank);
+  world.pass(200);
+  ASSERT_EQ(world.said().size(), 2U);
+  EXPECT_TRUE(contains(world.said()[1], "rank 1 on b answered again, the run goes on after 90 s")) << world.said()[1];
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(world.left(rank), 0);
+}
+
+TEST(Watchdog, names_a_rank_that_computes_for_long_and_ends_when_it_never_comes) {
+  World world(3);
+  world.whereabouts(0).enter(Section::kStep, 812);
+  for (int rank : {1, 2}) world.begin(rank, {});
+  world.pass(30);
+  ASSERT_EQ(world.said().size(), 1U);
+  EXPECT_TRUE(contains(world.said()[0], "rank 0 on a is still computing step 812, for 25 s")) << world.said()[0];
+  world.pass(75);
+  ASSERT_EQ(world.said().size(), 2U);
+  EXPECT_EQ(world.left(1), 69);
+  EXPECT_EQ(world.left(0), 69) << "it is told";
+}
+
+TEST(Watchdog, waits_for_a_rank_that_goes_on) {
+  World world(2);
+  world.begin(0, {});
+  for (int batch = 0; batch < 20; ++batch) {
+    world.whereabouts(1).enter(Section::kEvaluation, 7);
+    world.pass(50);
+  }
+  EXPECT_EQ(world.said().size(), 1U);
+  EXPECT_EQ(world.left(0), 0);
+  world.pass(150);
+  EXPECT_EQ(world.left(0), 69);
+}
+
+TEST(Watchdog, does_not_wait_for_one_that_goes_on_while_another_is_silent) {
+  World world(3);
+  world.begin(0, {});
+  world.freeze(2);
+  for (int batch = 0; batch < 11; ++batch) {
+    world.whereabouts(1).move();
+    world.pass(10);
+  }
+  EXPECT_EQ(world.left(0), 69);
+}
+
+TEST(Watchdog, has_a_limit_for_each_section_and_none_where_it_is_0) {
+  World world(2);
+  world.whereabouts(0).enter(Section::kCheckpoint, 9);
+  world.begin(0, {});
+  world.freeze(1);
+  world.pass(49);
+  EXPECT_EQ(world.left(0), 0);
+  world.pass(3);
+  EXPECT_EQ(world.left(0), 69);
+  World patient(2, 0);
+  patient.begin(0, {});
+  patient.freeze(1);
+  patient.pass(10000);
+  EXPECT_TRUE(patient.said().empty());
+}
+
+TEST(Watchdog, ends_with_70_and_names_both_calls_where_ranks_are_out_of_step) {
+  std::vector<float> values(4);
+  World world(4);
+  for (int rank = 0; rank < 4; ++rank) {
+    world.begin(rank, {.values = values});
+    world.end(rank);
+    world.begin(rank, rank == 2 ? Operation::Request{.verb = Verb::kBroadcast, .values = values, .root = 1}
+                                : Operation::Request{.values = values});
+  }
+  world.pass(4);
+  ASSERT_EQ(world.said().size(), 1U);
+  EXPECT_TRUE(contains(world.said()[0], "out of step")) << world.said()[0];
+  EXPECT_TRUE(contains(world.said()[0], "rank 0 on a called a sum of 16 bytes (call 1)")) << world.said()[0];
+  EXPECT_TRUE(contains(world.said()[0], "rank 2 on c a broadcast of 16 bytes from rank 1 (call 1)")) << world.said()[0];
+  for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(world.left(rank), 70);
+}
+
+// It is past the call of which it brought another, and may be in any other by now.
+TEST(Watchdog, finds_a_rank_that_was_out_of_step_and_went_on) {
+  std::vector<float> values(4);
+  World world(2);
+  world.begin(0, {.values = values});
+  world.begin(1, {.values = Slice(values).first(2)});
+  world.end(1);
+  world.begin(1, {.values = values});
+  world.pass(4);
+  EXPECT_EQ(world.left(0), 70);
+  EXPECT_EQ(world.left(1), 70);
+  EXPECT_EQ(world.said().size(), 1U);
+}
+
+TEST(Watchdog, leaves_when_all_do_and_finds_who_waits_for_one_that_is_through) {
+  World world(3);
+  world.leave(0);
+  world.begin(1, {});
+  world.pass(1);
+  EXPECT_FALSE(world.has_left(0));
+  world.end(1);
+  for (int rank : {1, 2}) world.leave(rank);
+  world.pass(0.2);
+  for (int rank : {0, 1, 2}) EXPECT_TRUE(world.has_left(rank));
+  World waiting(2);
+  waiting.leave(1);
+  waiting.begin(0, {});
+  waiting.pass(4);
+  EXPECT_EQ(waiting.left(0), 70);
+  EXPECT_TRUE(contains(waiting.said().at(0), "rank 1 on b nothing")) << waiting.said()[0];
+}
+
+TEST(Watchdog, takes_no_rank_that_is_ahead_for_one_out_of_step) {
+  World world(2);
+  for (int call = 0; call < 3; ++call) {
+    world.begin(1, {.verb = call == 0 ? Verb::kAllReduceSum : Verb::kBroadcast});
+    world.end(1);
+  }
+  world.begin(0, {});
+  world.pass(20);
+  EXPECT_TRUE(world.said().empty());
+}
+
+// With threads, whose guards look at what communication threads write.
+
+struct Told {
+  std::mutex mutex;
+  std::vector<std::string> said;
+  std::vector<int> left;
+};
+
+WatchdogSettings settings_for(Told& told, double limit) {
+  WatchdogSettings settings;
+  settings.limits = {{limit, "limit"}, {limit, "limit"}, {limit, "limit"}};
+  settings.hosts = {"a", "b", "c"};
+  settings.say = [&told](const std::string& line) {
+    const std::lock_guard lock(told.mutex);
+    told.said.push_back(line);
+  };
+  settings.leave = [&told](ExitCode code) {
+    const std::lock_guard lock(told.mutex);
+    told.left.push_back(static_cast<int>(code));
+  };
+  return settings;
+}
+
+TEST(GuardOfThreads, finds_nothing_wrong_with_ranks_that_sum) {
+  Told told;
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    Whereabouts whereabouts;
+    Watchdog watchdog(*transport.control(), *transport.calls(), whereabouts, transport.rank(), settings_for(told, 20));
+    const Guard guard(transport.control(), {&watchdog}, std::chrono::milliseconds(1));
+    std::vector<float> values(10000);
+    for (int step = 0; step < 300; ++step) {
+      whereabouts.enter(Section::kStep, step);
+      transport.all_reduce_sum(values).wait();
+    }
+  });
+  EXPECT_TRUE(told.said.empty());
+}
+
+TEST(GuardOfThreads, names_one_that_sleeps_and_then_ends) {
+  Told told;
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    Whereabouts whereabouts;
+    Watchdog watchdog(*transport.control(), *transport.calls(), whereabouts, transport.rank(), settings_for(told, 0.5));
+    const Guard guard(transport.control(), {&watchdog}, std::chrono::milliseconds(5));
+    whereabouts.enter(Section::kStep, 5);
+    std::vector<float> values(100);
+    transport.all_reduce_sum(values).wait();
+    const auto has_left = [&] {
+      const std::lock_guard lock(told.mutex);
+      return !told.left.empty();
+    };
+    if (transport.rank() == 1)
+      for (int k = 0; k < 2000 && !has_left(); ++k) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    transport.all_reduce_sum(values).wait();
+  });
+  ASSERT_GE(told.said.size(), 2U);
+  EXPECT_TRUE(contains(told.said[0], "eave: warning: rank 1 on b is still computing step 5, for 0.")) << told.said[0];
+  EXPECT_TRUE(contains(told.said[1], "eave: rank 1 on b is still computing step 5, for 0.")) << told.said[1];
+  EXPECT_EQ(std::ranges::count(told.left, 69), std::ssize(told.left));
+}
+
+}  // namespace
+}  // namespace eave

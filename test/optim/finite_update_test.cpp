@@ -1,0 +1,153 @@
+// What would not be finite is not written.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/center.h"
+#include "kernels/cpu/outer.h"
+#include "kernels/cpu/update.h"
+#include "optim_fixture.h"
+
+namespace eave {
+namespace {
+
+constexpr std::size_t kSize = 1003;
+const float kBad[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                      -std::numeric_limits<float>::infinity(), 3e38f};
+// In the first vector, inside, and in the tail.
+const std::size_t kPlaces[] = {0, 517, 1002};
+
+struct Arena {
+  Arena()
+      : x(random_floats(kSize, 1)),
+        g(random_floats(kSize, 2)),
+        v(random_floats(kSize, 3)),
+        w(random_floats(kSize, 4)),
+        c(random_floats(kSize, 5)),
+        d(random_floats(kSize, 6)) {
+    for (float& value : w) value *= value;
+  }
+  std::vector<float> x, g, v, w, c, d;
+};
+
+// Elements other than `place` have the bits of a pass without fault, this one those from before.
+void expect_kept(const std::vector<float>& after, const std::vector<float>& clean, const std::vector<float>& before,
+                 std::size_t place) {
+  std::vector<float> expected = clean;
+  expected[place] = before[place];
+  EXPECT_EQ(after, expected) << place;
+}
+
+template <class Update>
+void expect_gate(Update update, bool has_pull, bool arrives) {
+  const Arena before;
+  Arena clean;
+  EXPECT_TRUE(update(clean));
+  for (const float bad : kBad) {
+    for (const std::size_t place : kPlaces) {
+      Arena arena;
+      arena.g[place] = bad;
+      EXPECT_FALSE(update(arena)) << bad;
+      expect_kept(arena.x, clean.x, before.x, place);
+      expect_kept(arena.v, clean.v, before.v, place);
+      expect_kept(arena.w, clean.w, before.w, place);
+      EXPECT_EQ(arena.c, clean.c);
+      if (has_pull) {
+        EXPECT_EQ(arena.d[place], 0);
+      }
+      arena.d[place] = clean.d[place];
+      EXPECT_EQ(arena.d, clean.d);
+      if (!arrives) continue;
+      Arena other;
+      other.d[place] = bad == 3e38f ? std::numeric_limits<float>::infinity() : bad;
+      update(other);
+      expect_kept(other.c, clean.c, before.c, place);
+      EXPECT_TRUE(std::isfinite(other.x[place]));
+    }
+  }
+}
+
+class FiniteUpdate : public testing::TestWithParam<int> {
+ protected:
+  bool has_pull() const { return GetParam() > 0; }
+  bool arrives() const { return GetParam() == 2; }
+  static Pull pull(Arena& arena, bool arrives) { return {arena.c, 0.25f, arena.d, arrives}; }
+};
+
+TEST_P(FiniteUpdate, of_sgd_keeps_parameter_and_velocity_and_sends_nothing) {
+  for (const bool nesterov : {false, true}) {
+    const SgdStep step{.step_scale = 2, .momentum = 0.9f, .weight_decay = 1e-3f, .nesterov = nesterov};
+    expect_gate(
+        [&](Arena& a) {
+          const Pull with = pull(a, arrives());
+          return cpu::update_sgd(a.x, a.g, a.v, step, has_pull() ? &with : nullptr);
+        },
+        has_pull(), arrives());
+  }
+  const SgdStep plain{.step_scale = 2};
+  expect_gate(
+      [&](Arena& a) {
+        const Pull with = pull(a, arrives());
+        return cpu::update_sgd(a.x, a.g, {}, plain, has_pull() ? &with : nullptr);
+      },
+      has_pull(), arrives());
+}
+
+TEST_P(FiniteUpdate, of_adamw_keeps_parameter_and_moments_and_sends_nothing) {
+  const AdamwStep step{.rate = 0.01f,
+                       .root_scale = 3,
+                       .beta1 = 0.9f,
+                       .fresh1 = 0.1f,
+                       .beta2 = 0.999f,
+                       .fresh2 = 0.001f,
+                       .epsilon = 1e-8f,
+                       .decay = 1e-4f};
+  expect_gate(
+      [&](Arena& a) {
+        const Pull with = pull(a, arrives());
+        return cpu::update_adamw(a.x, a.g, a.v, a.w, step, has_pull() ? &with : nullptr);
+      },
+      has_pull(), arrives());
+}
+
+INSTANTIATE_TEST_SUITE_P(Pulls, FiniteUpdate, testing::Values(0, 1, 2));
+
+bool all_finite(const std::vector<float>& values) {
+  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+}
+
+// A message of any values, and extreme ones that overflow together.
+TEST(FiniteCenter, is_left_as_it_was_by_messages_that_are_not_finite) {
+  for (const float bad : kBad) {
+    for (const float center : {1.0f, 3e38f, -3e38f}) {
+      const std::vector<float> message = {bad, 1, -3e38f, 3e38f};
+      const auto meet = [&](const auto& action) {
+        std::vector<float> c(4, center), v(4, center / 2), m = message;
+        action(c, v, m);
+        EXPECT_TRUE(all_finite(c)) << bad << " " << center;
+        EXPECT_TRUE(all_finite(v)) << bad << " " << center;
+        return m;
+      };
+      using Values = std::vector<float>;
+      EXPECT_TRUE(all_finite(meet([](Values& c, Values&, Values& m) { cpu::meet_elastically(c, m, 0.5f); })));
+      EXPECT_TRUE(all_finite(meet([](Values& c, Values&, Values& m) { cpu::push_and_pull(c, m); })));
+      EXPECT_TRUE(all_finite(meet([](Values& c, Values& v, Values& m) { cpu::push_into_velocity(c, v, m, 0.9f); })));
+      EXPECT_TRUE(all_finite(meet([](Values& c, Values& v, Values& m) {
+        cpu::step_outer(c, v, m, {.momentum = 0.9f, .scale = 1, .carry_left = 0.5f, .step = 2, .ahead = 0.1f});
+      })));
+      meet([](Values& c, Values&, Values& m) { cpu::move_center(c, m); });
+      meet([](Values& c, Values& x, Values& m) { cpu::move_center_and_follow(c, m, x, 0.5f); });
+      meet([](Values& c, Values& x, Values& m) { cpu::pull_parameters(x, {c, 0.5f, m, true}); });
+      meet([](Values& c, Values&, Values& m) { cpu::subtract(c, m); });
+      meet([](Values& z, Values& rest, Values& m) {
+        std::ranges::fill(rest, 0.0f);
+        cpu::move_average(z, rest, m, 0.5f);
+      });
+      EXPECT_TRUE(all_finite(meet([](Values& c, Values&, Values& m) { cpu::write_step(m, c, Values(m), 2, 0.1f); })));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,177 @@
+// The program's checkpoints as people meet them: listed, verified, exported, gone on from.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "test/program/cases.h"
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kTwo = "--transport threads --ranks 2 --run-dir run ";
+
+void expect_code(const Ended& ended, int code, const std::vector<std::string>& says = {}) {
+  EXPECT_EQ(ended.code, code) << ended.errors;
+  for (const std::string& text : says) {
+    EXPECT_NE((ended.output + ended.errors).find(text), std::string::npos) << text << "\n"
+                                                                           << ended.output << ended.errors;
+  }
+}
+
+// Steps 2, 4, 6 and 7, of which the last three stay.
+void train_one_epoch(const Place& place, const std::string& more = "") {
+  expect_code(place.eave(quick(std::string(kTwo) + "--checkpoint-every 2 " + more)), 0, {"checkpoints kept training"});
+}
+
+void damage(const Place& place, const std::string& file) {
+  std::string content = place.read(file);
+  content[content.size() / 2] = static_cast<char>(content[content.size() / 2] ^ 1);
+  place.write(file, content);
+}
+
+TEST(Checkpoints, are_listed_verified_and_named_where_they_are_damaged) {
+  const Place place;
+  train_one_epoch(place);
+  expect_code(place.eave("checkpoint ls run"), 0, {"           4", "           6", "           7"});
+  expect_code(place.eave("checkpoint verify run"), 0, {"step 4: whole", "step 6: whole", "step 7: whole"});
+  damage(place, "run/checkpoint/step-000006/rank-1.state");
+  expect_code(
+      place.eave("checkpoint verify run"), 65,
+      {"step 7: whole", "step 6: run/checkpoint/step-000006/rank-1.state: ", "damaged checkpoints", "of step 6"});
+  expect_code(place.eave("checkpoint verify run --step 7"), 0, {"step 7: whole"});
+  damage(place, "run/checkpoint/step-000004/manifest.json");
+  expect_code(place.eave("checkpoint ls run"), 0, {"damaged: run/checkpoint/step-000004/manifest.json"});
+}
+
+TEST(Checkpoints, are_exported_as_the_model_that_was_evaluated) {
+  for (const std::string method : {"allreduce", "easgd --tau 3", "local-sgd --tau 3", "none"}) {
+    const Place place;
+    train_one_epoch(place,
+                    "--communicator " + method + " --model \"conv2d 4 3x3; batch_norm; relu; flatten; dense classes\"");
+    expect_code(place.eave("checkpoint export run --safetensors model --layout eave"), 0, {"step 7: wrote model"});
+    EXPECT_EQ(place.read("model"), place.read("run/model.safetensors")) << method;
+    damage(place, "run/checkpoint/step-000007/rank-0.state");
+    expect_code(place.eave("checkpoint export run --npy arrays"), 0, {"passed over", "step 6: wrote arrays"});
+  }
+}
+
+TEST(Checkpoints, refuse_what_means_nothing) {
+  const Place place;
+  train_one_epoch(place);
+  expect_code(place.eave("checkpoint"), 64, {"ls, verify or export"});
+  expect_code(place.eave("checkpoint ls"), 64, {"a run directory"});
+  expect_code(place.eave("checkpoint burn run"), 64, {"no action 'burn'"});
+  expect_code(place.eave("checkpoint ls run --step 7"), 64, {"--step has no effect with ls"});
+  expect_code(place.eave("checkpoint verify run --npy out"), 64, {"--npy has no effect"});
+  expect_code(place.eave("checkpoint export run"), 64, {"one of --npy DIR and --safetensors FILE"});
+  expect_code(place.eave("checkpoint verify run --step 3"), 66, {"no checkpoint", "of step 3"});
+  expect_code(place.eave("checkpoint ls nowhere"), 66, {"no checkpoint in nowhere/checkpoint"});
+  const std::string words = quick(std::string(kTwo) + "--overwrite ");
+  for (const std::string every : {"0", "-5", "1.5", "10d", "m", "nan", "5 m"}) {
+    expect_code(place.eave(words + "--checkpoint-every '" + every + "'"), 64, {"--checkpoint-every", "500", "10m"});
+  }
+  expect_code(place.eave(words + "--keep 0"), 64, {"--keep 0"});
+  expect_code(place.eave(words + "--checkpoint off --keep 2"), 64, {"--keep has no effect with --checkpoint off"});
+  expect_code(place.eave(quick("--checkpoint-every 5")), 64, {"--checkpoint-every has no effect without --run-dir"});
+  expect_code(place.eave(words + "--resume sometimes"), 64, {"--resume sometimes", "auto"});
+}
+
+TEST(ResumeAuto, begins_goes_on_and_ends_by_the_same_command) {
+  const Place place;
+  const std::string words = quick(std::string(kTwo) + "--epochs 2 --checkpoint-every 5 --resume auto ");
+  expect_code(place.eave(words), 0);
+  const std::string model = place.read("run/model.safetensors"), metrics = place.read("run/metrics.jsonl");
+  expect_code(place.eave(words), 0, {"has ended; nothing is left to do"});
+  EXPECT_EQ(place.read("run/metrics.jsonl"), metrics);
+  // As if it had been killed behind the last checkpoint, and behind the one before.
+  for (const bool is_behind_last : {true, false}) {
+    std::filesystem::remove(place.path() / "run/summary.json");
+    std::filesystem::remove(place.path() / "run/model.safetensors");
+    if (!is_behind_last) std::filesystem::remove_all(place.path() / "run/checkpoint/step-000014");
+    expect_code(place.eave(words), 0);
+    EXPECT_EQ(place.read("run/model.safetensors"), model);
+    std::map<std::string, int> lines;
+    std::istringstream text(place.read("run/metrics.jsonl"));
+    for (std::string line; std::getline(text, line);) ++lines[Json::parse(line).at("type")];
+    EXPECT_EQ(lines["evaluation"], 2);
+    EXPECT_EQ(lines["step"], 28);
+    EXPECT_EQ(lines["end"], 1);
+  }
+  expect_code(place.eave(words + "--epochs 3"), 0, {"results in run"});
+}
+
+TEST(ResumeAuto, begins_anew_where_a_run_was_cut_short_before_its_first_checkpoint) {
+  const Place place;
+  const std::string words = quick(std::string(kTwo) + "--resume auto ");
+  expect_code(place.eave(words), 0);
+  const std::string model = place.read("run/model.safetensors");
+  std::filesystem::remove_all(place.path() / "run/checkpoint");
+  std::filesystem::remove(place.path() / "run/summary.json");
+  expect_code(place.eave(words), 0);
+  EXPECT_EQ(place.read("run/model.safetensors"), model);
+}
+
+TEST(Resumption, takes_the_newest_whole_checkpoint_and_says_what_it_passes_over) {
+  const Place place;
+  train_one_epoch(place);
+  const std::string model = place.read("run/model.safetensors");
+  damage(place, "run/checkpoint/step-000007/rank-1.state");
+  std::filesystem::remove(place.path() / "run/summary.json");
+  expect_code(place.eave(quick(std::string(kTwo) + "--resume")), 0, {"passed over", "step-000007/rank-1.state"});
+  EXPECT_EQ(place.read("run/model.safetensors"), model);
+  expect_code(place.eave("checkpoint verify run"), 0, {"step 7: whole"});
+}
+
+TEST(Resumption, with_another_number_of_ranks_needs_the_word_for_it) {
+  const Place place;
+  train_one_epoch(place, "--communicator easgd --tau 2");
+  const std::string words = quick("--communicator easgd --tau 2 --epochs 2 --run-dir run --transport threads ");
+  expect_code(place.eave(words + "--ranks 3 --resume"), 78, {"ranks 2", "elastic"});
+  expect_code(place.eave(words + "--ranks 3 --resume elastic"), 0, {"results in run"});
+  expect_code(place.eave(words + "--ranks 3 --resume elastic --epochs 3 --seed 2"), 78, {"seed"});
+  std::int64_t samples = 0;
+  std::istringstream text(place.read("run/metrics.jsonl"));
+  for (std::string line; std::getline(text, line);) {
+    const Json object = Json::parse(line);
+    if (object.at("type") != "step" || object.at("rank") != 0) continue;
+    EXPECT_GT(object.at("samples"), samples);
+    samples = object.at("samples");
+  }
+  EXPECT_EQ(samples, 2 * 97);
+}
+
+TEST(Checkpoints, are_not_saved_of_replicas_that_differ) {
+  const Place place;
+  const std::string words = "train" + std::string(kQuick) + kTwo +
+                            "--epochs 10 --checkpoint-every 4 --keep 100 --inject-fault 1:10:flip-bit:5:22 ";
+  expect_code(place.eave(words), 70, {"after step 12"});
+  expect_code(place.eave("checkpoint verify run"), 0, {"step 4: whole", "step 7: whole"});
+  EXPECT_FALSE(std::filesystem::exists(place.path() / "run/checkpoint/step-000012"));
+}
+
+TEST(Checkpoints, of_a_run_that_goes_on_are_gone_on_from_though_it_had_ended_before) {
+  const Place place;
+  train_one_epoch(place);
+  const std::string longer = quick(std::string(kTwo) + "--checkpoint-every 2 --epochs 4 --resume auto ");
+  expect_code(place.eave(longer + "--inject-fault 0:12:nan-loss --on-nonfinite abort"), 76);
+  expect_code(place.eave(longer), 0, {"resumed        after step"});
+  expect_code(place.eave(longer), 0, {"nothing is left to do"});
+}
+
+TEST(RequiredCheckpoint, on_a_full_disk_ends_the_run_with_74_and_else_it_warns) {
+  const Place place;
+  // A file where the directory would be: no checkpoint can be written.
+  const std::string words = quick(std::string(kTwo) + "--overwrite ");
+  expect_code(place.eave(words), 0);
+  std::filesystem::remove_all(place.path() / "run/checkpoint");
+  place.write("run/checkpoint", "");
+  expect_code(place.eave(words), 0, {"could not be written", "run/checkpoint", "training goes on"});
+  expect_code(place.eave(words + "--require-checkpoint"), 74, {"could not be written", "run/checkpoint"});
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,70 @@
+// Disks that are full, and readers that leave.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
+
+TEST(Output, that_cannot_be_printed_is_told_in_the_end_with_74) {
+  const Place place;
+  const std::string words = quick("--run-dir run --overwrite");
+  const Ended full = place.run("sh -c '" + std::string() + "exec \"$@\" >/dev/full' sh " + program() + " " + words);
+  EXPECT_EQ(full.code, 74) << full.errors;
+  ASSERT_EQ(full.messages().size(), 1u) << full.errors;
+  EXPECT_TRUE(full.says("eave: cannot write to standard output")) << full.errors;
+  EXPECT_FALSE(place.read("run/summary.json").empty());
+  EXPECT_FALSE(place.read("run/model.safetensors").empty());
+  const Ended both = place.run("sh -c 'exec \"$@\" >/dev/full 2>&1' sh " + program() + " " + words);
+  EXPECT_EQ(both.code, 74);
+  const Ended errors = place.run("sh -c 'exec \"$@\" 2>/dev/full' sh " + program() + " " + words);
+  EXPECT_EQ(errors.code, 0) << "a failing log";
+}
+
+TEST(Output, whose_reader_has_left_does_not_end_a_run) {
+  const Place place;
+  const Ended ended = place.run("sh -c '{ \"$@\" 2>&1; echo $? >code; } | true' sh " + program() + " " +
+                                quick("--run-dir run --progress lines --evaluate-every 0.2"));
+  EXPECT_EQ(place.read("code"), "0\n") << ended.errors;
+  EXPECT_FALSE(place.read("run/summary.json").empty());
+}
+
+// Without care config.json would be opened in its place, and the table of ranks would stand there.
+TEST(Output, to_a_closed_stream_goes_nowhere) {
+  const Place place;
+  const Ended ended = place.run("sh -c 'exec \"$@\" <&- >&- 2>&-' sh " + program() + " " +
+                                quick("--run-dir run --trace --tensorboard"));
+  EXPECT_EQ(ended.code, 0);
+  for (const auto& entry : std::filesystem::directory_iterator(place.path() / "run")) {
+    if (!entry.is_regular_file()) continue;
+    EXPECT_EQ(place.read("run/" + entry.path().filename().string()).find("samples/s "), std::string::npos) << entry;
+  }
+}
+
+// A limit on the size of files stands for a full disk: small files still fit, as they often do.
+TEST(FullDisk, ends_no_training_and_keeps_the_results_that_fit) {
+  const Place place;
+  for (const std::string more : {"", "--transport threads --ranks 2 "}) {
+    const std::string words =
+        quick(more + "--run-dir run --overwrite --checkpoint off --epochs 20 --tensorboard --trace");
+    const Ended ended = place.run("sh -c 'ulimit -f 8; exec \"$@\"' sh " + program() + " " + words);
+    EXPECT_EQ(ended.code, 74) << ended.errors;
+    ASSERT_EQ(ended.messages().size(), 1u) << ended.errors;
+    EXPECT_TRUE(ended.says("run/trace.json")) << ended.errors;
+    EXPECT_TRUE(ended.says("eave: warning: cannot write run/metrics.jsonl: File too large")) << ended.errors;
+    EXPECT_TRUE(ended.says("eave: warning: metrics.jsonl lacks ")) << ended.errors;
+    EXPECT_FALSE(place.read("run/summary.json").empty());
+    EXPECT_NE(ended.output.find("test accuracy"), std::string::npos) << ended.output;
+    std::istringstream lines(place.read("run/metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) EXPECT_NO_THROW(nlohmann::json::parse(line)) << line;
+  }
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,86 @@
+// Two runs in one directory.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+constexpr const char* kSlow = " --epochs 1000 --slow-rank 0:100x";
+
+// A job in the background, killed at the end.
+class Running {
+ public:
+  Running(const Place& place, const std::string& words) : place_(place) {
+    const Ended started = place.run("sh -c 'exec " + program() + " " + words + "' >running 2>&1 & echo $!");
+    number_ = started.output.substr(0, started.output.find('\n'));
+  }
+  ~Running() { kill(); }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  const std::string& number() const { return number_; }
+  void kill() const { place_.run("kill -9 " + number_ + "; while kill -0 " + number_ + "; do sleep 0.02; done"); }
+  void wait_until_there_is(const std::string& file) const {
+    for (int i = 0; i < 500 && !std::filesystem::exists(place_.path() / file); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ASSERT_TRUE(std::filesystem::exists(place_.path() / file)) << place_.read("running");
+  }
+
+ private:
+  const Place& place_;
+  std::string number_;
+};
+
+TEST(TwoRuns, in_one_directory_are_refused_with_the_owner_until_it_is_gone) {
+  const Place place;
+  const std::string words = "train" + std::string(kQuick) + "--run-dir run";
+  {
+    const Running first(place, "train" + std::string(kQuick) + "--run-dir run" + kSlow);
+    first.wait_until_there_is("run/config.json");
+    const std::string metrics = place.read("run/metrics.jsonl").substr(0, 100);
+    for (const std::string more : {"", " --overwrite", " --resume --epochs 2"}) {
+      const Ended second = place.eave(words + more);
+      EXPECT_EQ(second.code, 73) << second.errors;
+      EXPECT_EQ(second.messages().size(), 1u) << second.errors;
+      EXPECT_TRUE(second.says("--run-dir run: another run is in it (host ")) << second.errors;
+      EXPECT_TRUE(second.says(", pid " + first.number() + ", for ")) << second.errors;
+    }
+    EXPECT_EQ(place.read("run/metrics.jsonl").substr(0, 100), metrics);
+  }
+  EXPECT_TRUE(std::filesystem::exists(place.path() / "run/run.lock"));
+  const Ended after = place.eave(words + " --overwrite");
+  EXPECT_EQ(after.code, 0) << after.errors;
+  EXPECT_TRUE(after.says("eave: warning: --run-dir run: took over the lock of a run that ended without freeing it"))
+      << after.errors;
+  EXPECT_FALSE(std::filesystem::exists(place.path() / "run/run.lock"));
+}
+
+TEST(TwoRuns, of_a_comparison_are_refused_with_the_owner) {
+  const Place place;
+  const std::string one =
+      "compare --communicators easgd:tau=2 --ranks 2 --transport threads --batch 8 --output all --seeds 1 "
+      "--data synthetic --synthetic-samples 97 --synthetic-test-samples 23 --synthetic-size 8 "
+      "--model 'flatten; dense classes'";
+  place.run("mkdir all && cd all && (flock 9; exec sleep 20) 9>compare.lock & echo $! >holder");
+  for (int i = 0; i < 200 && !std::filesystem::exists(place.path() / "all/compare.lock"); ++i) ::usleep(10000);
+  ::usleep(100000);
+  const Ended second = place.eave(one);
+  EXPECT_EQ(second.code, 73) << second.errors;
+  EXPECT_TRUE(second.says("--output all: another run that has just begun is in it")) << second.errors;
+  place.run("kill $(cat holder)");
+}
+
+TEST(Run, that_fails_at_its_start_frees_its_directory) {
+  const Place place;
+  place.write("run/mine", "x");
+  EXPECT_EQ(place.eave("train" + std::string(kQuick) + "--run-dir run").code, 73);
+  EXPECT_FALSE(std::filesystem::exists(place.path() / "run/run.lock"));
+}
+
+}  // namespace
+}  // namespace eave

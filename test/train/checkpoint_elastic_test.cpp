@@ -1,0 +1,113 @@
+// A run goes on with another number of ranks.
+#include <gtest/gtest.h>
+
+#include "test/temporary_directory.h"
+#include "test/train/training.h"
+#include "test/transport/ranks.h"
+#include "train/checkpoint_directory.h"
+#include "train/checkpoint_load.h"
+
+namespace eave {
+namespace {
+
+constexpr std::int64_t kSaved = 5;  // steps, each of 8 samples a rank; 96 are an epoch
+
+// What two ranks had when they saved.
+struct Former {
+  std::vector<std::vector<float>> parameters{2}, momentum{2};
+  std::vector<float> center;
+};
+
+TrainingSetting setting_of(const std::string& method, int ranks, const std::filesystem::path& directory) {
+  TrainingSetting setting;
+  setting.communicator = method;
+  setting.averaging = brisk(method, ranks);
+  setting.model = "flatten; dense 4; relu; dense classes";
+  setting.plan.steps = kSaved;
+  setting.plan.checkpoints.directory = directory;
+  return setting;
+}
+
+std::vector<float> momentum_of(Training& training) {
+  if (training.replica().optimizer.state().empty()) return {};
+  const Slice momentum = training.replica().optimizer.state()[0];
+  return {momentum.begin(), momentum.end()};
+}
+
+Former save_on_two(const std::string& method, const std::filesystem::path& directory) {
+  Former former;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    Training training(transport, setting_of(method, 2, directory));
+    training.run();
+    const auto rank = static_cast<std::size_t>(transport.rank());
+    former.parameters[rank] = training.parameters();
+    former.momentum[rank] = momentum_of(training);
+    const std::vector<float> center = training.center();
+    if (rank == 0) former.center = center;
+  });
+  return former;
+}
+
+bool goes_with(const std::string& method, int ranks) {
+  const std::vector<std::string> names = communicator_names(ranks);
+  return std::ranges::find(names, method) != names.end();
+}
+
+class Elastic : public testing::TestWithParam<std::string> {};
+
+TEST_P(Elastic, resumption_keeps_center_and_workers_and_begins_new_ones_at_the_center) {
+  const std::string method = GetParam();
+  for (const int ranks : {1, 3, 4}) {
+    if (!goes_with(method, ranks)) continue;
+    const TemporaryDirectory temporary;
+    const Former former = save_on_two(method, temporary.path());
+    on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
+      TrainingSetting setting = setting_of(method, ranks, temporary.path());
+      setting.plan.elastic_step = kSaved;
+      const std::int64_t samples = 16 * kSaved;
+      setting.plan.first_step = setting.plan.steps = samples / (8 * ranks);
+      Training training(transport, setting);
+      ASSERT_EQ(step_after_samples(training.parts().sampler, samples), setting.plan.first_step);
+      const TrainingResult result = training.run();
+      EXPECT_EQ(result.progress.samples, setting.plan.first_step * 8 * ranks);
+      EXPECT_EQ(training.center(), former.center) << ranks;
+      const auto rank = static_cast<std::size_t>(transport.rank());
+      const bool stays = rank < 2 && method != "local-sgd" && method != "gossip";
+      EXPECT_EQ(training.parameters(), stays ? former.parameters[rank] : former.center) << ranks << ", " << rank;
+      if (!training.parts().traits.averages_gradients) return;
+      EXPECT_EQ(momentum_of(training), former.momentum[0]);
+    });
+  }
+}
+
+TEST_P(Elastic, resumption_trains_on_and_saves) {
+  const std::string method = GetParam();
+  if (!goes_with(method, 3)) GTEST_SKIP() << "not on 3 ranks";
+  const TemporaryDirectory temporary;
+  save_on_two(method, temporary.path());
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    TrainingSetting setting = setting_of(method, 3, temporary.path());
+    setting.plan.elastic_step = kSaved;
+    setting.plan.first_step = 3;
+    setting.plan.steps = 9;
+    Training training(transport, setting);
+    EXPECT_EQ(training.run().progress.steps, 9);
+    for (const float value : training.parameters()) ASSERT_TRUE(std::isfinite(value));
+    const auto found = find_checkpoint(transport, temporary.path());
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->manifest.step, 9);
+    EXPECT_EQ(found->manifest.files.size(), 3u);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Elastic, testing::ValuesIn(communicator_names(2)), in_identifiers);
+
+TEST(StepAfterSamples, is_the_last_one_that_begins_no_later) {
+  Sampler sampler(Sampling::kShard, 33, 4, 8, 1, {});  // steps of 32 and 1
+  const std::vector<std::int64_t> steps = {0, 0, 1, 2, 2, 3, 4};
+  const std::vector<std::int64_t> samples = {0, 31, 32, 33, 64, 65, 66};
+  for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(step_after_samples(sampler, samples[i]), steps[i]) << i;
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,137 @@
+// A checkpoint that cannot be written: training goes on, what was saved before stays, the next one works.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "test/base/failing_calls.h"
+#include "test/temporary_directory.h"
+#include "test/train/training.h"
+#include "test/transport/ranks.h"
+#include "train/checkpoint_directory.h"
+#include "train/checkpoint_load.h"
+#include "train/checkpoint_model.h"
+
+namespace eave {
+namespace {
+
+using Kind = FailingCalls::Kind;
+
+constexpr std::int64_t kEvery = 3, kSteps = 9;
+
+TrainingSetting setting_for(const std::filesystem::path& directory) {
+  TrainingSetting setting;
+  setting.communicator = "easgd";
+  setting.averaging = brisk("easgd");
+  setting.model = "flatten; dense 4; relu; dense classes";
+  setting.plan.steps = kSteps;
+  setting.plan.checkpoints.directory = directory;
+  setting.plan.checkpoints.every_steps = kEvery;
+  setting.plan.checkpoints.kept = 2;
+  return setting;
+}
+
+// What comes of a run whose rank `failing` has a fault. It went well up to step 3.
+struct Outcome {
+  std::vector<float> parameters;
+  std::vector<std::string> warnings;
+  std::int64_t newest = 0;
+  int calls = 0;
+};
+
+void expect_intact(const std::filesystem::path& directory, std::int64_t step) {
+  EXPECT_NO_THROW(verify_checkpoint(directory, read_manifest(directory, step))) << step;
+}
+
+Outcome run_with(FailingCalls::Fault fault, int failing) {
+  Outcome outcome;
+  const TemporaryDirectory temporary;
+  const std::filesystem::path directory = temporary.path() / "checkpoint";
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    TrainingSetting setting = setting_for(directory);
+    setting.plan.steps = kEvery;
+    Training(transport, setting).run();
+    setting.plan.first_step = kEvery;
+    setting.plan.steps = kSteps;
+    FailingCalls own(transport.rank() == failing ? fault : FailingCalls::Fault{});
+    Training training(transport, setting);
+    training.files = &own;
+    training.at_warning = [&](const std::string&) { expect_intact(directory, kEvery); };
+    training.at_step = [&](const StepRecord& record) {
+      if (record.step == 2 * kEvery + 1) own.heal();  // saving at step 6 has been tried; it is done, or waited for
+    };
+    training.run();
+    const auto found = find_checkpoint(transport, directory);
+    ASSERT_TRUE(found);
+    EXPECT_TRUE(found->passed_over.empty()) << found->passed_over[0];
+    if (transport.rank() == failing) outcome.calls = own.count();
+    if (transport.rank() != 0) return;
+    outcome.parameters = training.parameters();
+    outcome.warnings = training.warnings;
+    outcome.newest = found->manifest.step;
+  });
+  return outcome;
+}
+
+class WriteFaults : public testing::TestWithParam<std::tuple<Kind, bool, int>> {};
+
+TEST_P(WriteFaults, at_any_call_leave_training_as_it_is_and_a_whole_checkpoint) {
+  const auto& [kind, persists, failing] = GetParam();
+  const Outcome undisturbed = run_with({}, failing);
+  EXPECT_EQ(undisturbed.newest, kSteps);
+  EXPECT_TRUE(undisturbed.warnings.empty());
+  EXPECT_GE(undisturbed.calls, 10);
+  for (int first = 1; first <= undisturbed.calls && !HasFailure(); ++first) {
+    const Outcome outcome = run_with({first, kind, persists}, failing);
+    EXPECT_EQ(outcome.parameters, undisturbed.parameters) << first;
+    EXPECT_LE(outcome.warnings.size(), 2u) << first;
+    for (const std::string& warning : outcome.warnings) {
+      EXPECT_NE(warning.find("/checkpoint"), std::string::npos) << warning;
+      EXPECT_NE(warning.find("training goes on"), std::string::npos) << warning;
+    }
+    EXPECT_GE(outcome.newest, outcome.warnings.empty() ? kSteps : kEvery) << first;
+    if (kind == Kind::kShortWrite || (kind == Kind::kInterrupted && !persists)) {
+      EXPECT_TRUE(outcome.warnings.empty()) << first << ": " << outcome.warnings[0];
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WriteFaults,
+                         testing::Combine(testing::Values(Kind::kNoSpace, Kind::kInputOutput, Kind::kInterrupted,
+                                                          Kind::kShortWrite),
+                                          testing::Bool(), testing::Values(0, 1)));
+
+TEST(RequiredCheckpoint, that_cannot_be_written_ends_the_run_with_74_on_all_ranks) {
+  const TemporaryDirectory temporary;
+  const int code = find_kind(transport_kinds(), "threads").run(2, [&](Transport& transport) {
+    TrainingSetting setting = setting_for(temporary.path() / "checkpoint");
+    setting.plan.checkpoints.is_required = true;
+    FailingCalls own(transport.rank() == 1 ? FailingCalls::Fault{3, Kind::kNoSpace, true} : FailingCalls::Fault{});
+    Training training(transport, setting);
+    training.files = &own;
+    training.run();
+  });
+  EXPECT_EQ(code, 74);
+}
+
+// The fault ends between two attempts: the next one is whole, without help.
+TEST(NextCheckpoint, works_once_the_disk_does) {
+  const TemporaryDirectory temporary;
+  const std::filesystem::path directory = temporary.path() / "checkpoint";
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    FailingCalls own(transport.rank() == 0 ? FailingCalls::Fault{1, Kind::kNoSpace, true} : FailingCalls::Fault{});
+    Training training(transport, setting_for(directory));
+    training.files = &own;
+    training.at_warning = [&](const std::string&) {
+      if (training.warnings.size() == 2) own.heal();
+    };
+    training.run();
+    const auto found = find_checkpoint(transport, directory);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->manifest.step, kSteps);
+    EXPECT_EQ(committed_steps(directory), std::vector<std::int64_t>{kSteps});
+    EXPECT_EQ(training.warnings.size(), transport.rank() == 0 ? 2u : 0u);
+  });
+}
+
+}  // namespace
+}  // namespace eave

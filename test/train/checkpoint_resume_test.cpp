@@ -1,0 +1,118 @@
+// A run that saves ends with the bits of one that does not, and so does one that goes on from any of its checkpoints.
+#include <gtest/gtest.h>
+
+#include "test/temporary_directory.h"
+#include "test/train/training.h"
+#include "test/transport/ranks.h"
+#include "train/checkpoint_directory.h"
+#include "train/checkpoint_load.h"
+
+namespace eave {
+namespace {
+
+constexpr std::int64_t kSteps = 15;  // six to an epoch on 2 ranks; warm-up takes eight
+
+class Resumed : public testing::TestWithParam<std::string> {
+ protected:
+  static TrainingSetting setting() {
+    TrainingSetting setting;
+    setting.communicator = GetParam();
+    setting.averaging = brisk(GetParam(), 2);
+    setting.model = "conv2d 4 3x3 pad 1; batch_norm; relu; max_pool 2; flatten; dense 8; dropout 0.5; dense classes";
+    setting.rate = {{"lr", "0.02"}, {"warmup-epochs", "1.4"}, {"warmup-from", "0.1"}};
+    setting.plan.steps = kSteps;
+    setting.plan.log_every_steps = 4;
+    return setting;
+  }
+};
+
+// Times are left out; bytes too where ranks exchange on their own: a reply counts when it is given, and what is sent to
+// end a run is less where the consensus was asked for before.
+struct Trace {
+  std::vector<float> parameters, center, statistics;
+  std::vector<std::vector<double>> steps;
+  TrainingProgress progress;
+};
+
+Trace trace_of(Transport& transport, const TrainingSetting& setting) {
+  Training training(transport, setting);
+  Trace trace;
+  trace.progress = training.run().progress;
+  const bool has_bytes = training.parts().traits.exchanges_together;
+  if (!has_bytes) trace.progress.bytes = 0;
+  trace.parameters = training.parameters();
+  trace.center = training.center();
+  const ConstSlice statistics = training.replica().statistics.slice();
+  trace.statistics = {statistics.begin(), statistics.end()};
+  for (const StepRecord& step : training.steps) {
+    trace.steps.push_back({static_cast<double>(step.step), static_cast<double>(step.samples), step.epoch, step.loss,
+                           step.learning_rate, has_bytes ? static_cast<double>(step.bytes) : 0});
+  }
+  return trace;
+}
+
+void expect_same(const Trace& trace, const Trace& whole, const std::string& how) {
+  EXPECT_EQ(trace.parameters, whole.parameters) << how;
+  EXPECT_EQ(trace.center, whole.center) << how;
+  EXPECT_EQ(trace.statistics, whole.statistics) << how;
+  EXPECT_EQ(trace.progress.samples, whole.progress.samples) << how;
+  EXPECT_EQ(trace.progress.bytes, whole.progress.bytes) << how;
+  ASSERT_LE(trace.steps.size(), whole.steps.size());
+  const auto first = whole.steps.end() - std::ssize(trace.steps);
+  EXPECT_EQ(trace.steps, std::vector<std::vector<double>>(first, whole.steps.end())) << how;
+}
+
+TEST_P(Resumed, after_any_step_ends_with_the_bits_of_the_undisturbed) {
+  const TemporaryDirectory temporary;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    TrainingSetting these = setting();
+    const Trace whole = trace_of(transport, these);
+    these.plan.checkpoints.directory = temporary.path() / "checkpoint";
+    these.plan.checkpoints.every_steps = 1;
+    these.plan.checkpoints.kept = kSteps;
+    expect_same(trace_of(transport, these), whole, "saving after each step");
+    const TemporaryDirectory others;
+    for (std::int64_t step = 1; step < kSteps; ++step) {
+      TrainingSetting resumed = these;
+      resumed.plan.checkpoints.every_steps = 0;
+      resumed.plan.first_step = step;
+      expect_same(trace_of(transport, resumed), whole, "from step " + std::to_string(step));
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Resumed, testing::ValuesIn(communicator_names(2)), in_identifiers);
+
+TEST(SavedCheckpoints, are_the_newest_and_the_multiples) {
+  const TemporaryDirectory temporary;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    TrainingSetting setting;
+    setting.plan.steps = 17;
+    setting.plan.checkpoints = {
+        .directory = temporary.path() / "checkpoint", .every_steps = 2, .kept = 3, .keep_every = 4};
+    Training training(transport, setting);
+    const TrainingResult result = training.run();
+    EXPECT_EQ(result.checkpoints, 9);
+    EXPECT_GT(result.checkpoint_seconds, 0);
+    EXPECT_EQ(committed_steps(setting.plan.checkpoints.directory), (std::vector<std::int64_t>{4, 8, 12, 14, 16, 17}));
+  });
+}
+
+TEST(SavedCheckpoints, come_by_the_clock_on_all_ranks_at_the_same_step) {
+  for (const std::string method : {"allreduce", "none"}) {
+    const TemporaryDirectory temporary;
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      TrainingSetting setting;
+      setting.communicator = method;
+      setting.plan.steps = 2000;
+      setting.plan.checkpoints = {.directory = temporary.path() / "checkpoint", .every_seconds = 0.01, .kept = 1000};
+      Training training(transport, setting);
+      const TrainingResult result = training.run();
+      EXPECT_GE(result.checkpoints, 2) << method;
+      EXPECT_EQ(result.checkpoints, std::ssize(committed_steps(setting.plan.checkpoints.directory)));
+    });
+  }
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,109 @@
+// One bit of what a method keeps equal on all ranks is flipped on one of them.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "test/train/training.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+std::vector<std::string> methods() {
+  std::vector<std::string> names;
+  for (const CommunicatorKind& kind : communicator_kinds()) {
+    if (kind.traits.exchanges_together) names.push_back(kind.name);
+  }
+  return names;
+}
+
+class ReplicaFault : public testing::TestWithParam<std::string> {
+ protected:
+  // Exchanges are after steps 3, 6, 9 ...; comparisons after steps 6 and 12.
+  TrainingSetting setting(unsigned seed, bool is_here) const {
+    TrainingSetting setting;
+    setting.communicator = GetParam();
+    setting.averaging = brisk(GetParam());
+    setting.plan.replica_hash_every = 6;
+    setting.plan.steps = 30;
+    std::mt19937 random(seed);
+    if (is_here) {
+      setting.plan.fault = {InjectedFault::Kind::kFlippedBit, 5, static_cast<std::int64_t>(random() % 4096),
+                            static_cast<int>(random() % 32)};
+    }
+    return setting;
+  }
+};
+
+TEST_P(ReplicaFault, ends_the_run_with_70_and_names_the_rank) {
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    const int wrong = static_cast<int>(seed % 3);
+    std::vector<std::string> texts(3);
+    const int code = find_kind(transport_kinds(), "threads").run(3, [&](Transport& transport) {
+      Training training(transport, setting(seed, transport.rank() == wrong));
+      try {
+        training.run();
+      } catch (const AgreedError& error) {
+        texts[static_cast<std::size_t>(transport.rank())] = error.what();
+        throw;
+      }
+    });
+    EXPECT_EQ(code, 70) << seed;
+    EXPECT_NE(texts[0].find("after step 6 rank " + std::to_string(wrong) + " on "), std::string::npos) << texts[0];
+    EXPECT_EQ(texts[1], texts[0]);
+    EXPECT_EQ(texts[2], texts[0]);
+  }
+}
+
+TEST_P(ReplicaFault, is_repaired_from_the_majority_to_the_bits_of_a_run_without_it) {
+  std::vector<float> undisturbed;
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    Training training(transport, setting(0, false));
+    EXPECT_EQ(training.run().repaired, 0);
+    const std::vector<float> center = training.center();
+    if (transport.rank() == 0) undisturbed = center;
+  });
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    on_ranks({"threads", 3}, [&](Transport& transport) {
+      TrainingSetting these = setting(seed, transport.rank() == static_cast<int>(seed % 3));
+      these.plan.on_replica_fault = OnReplicaFault::kRepair;
+      Training training(transport, these);
+      EXPECT_EQ(training.run().repaired, 1);
+      EXPECT_EQ(training.center(), undisturbed);
+    });
+  }
+}
+
+TEST_P(ReplicaFault, without_a_majority_ends_the_run_with_70) {
+  const int code = find_kind(transport_kinds(), "threads").run(2, [&](Transport& transport) {
+    TrainingSetting these = setting(1, transport.rank() == 1);
+    these.plan.on_replica_fault = OnReplicaFault::kRepair;
+    Training(transport, these).run();
+  });
+  EXPECT_EQ(code, 70);
+}
+
+INSTANTIATE_TEST_SUITE_P(With, ReplicaFault, testing::ValuesIn(methods()), in_identifiers);
+
+TEST(ReplicaHash, changes_no_bit_of_a_run) {
+  for (const std::string& method : methods()) {
+    std::vector<std::vector<float>> ends;
+    for (const std::int64_t every : {0, 1, 5}) {
+      on_ranks({"threads", 2}, [&](Transport& transport) {
+        TrainingSetting setting;
+        setting.communicator = method;
+        setting.averaging = brisk(method);
+        setting.plan.replica_hash_every = every;
+        Training training(transport, setting);
+        training.run();
+        const std::vector<float> center = training.center();
+        if (transport.rank() == 0) ends.push_back(center);
+      });
+    }
+    EXPECT_EQ(ends[1], ends[0]) << method;
+    EXPECT_EQ(ends[2], ends[0]) << method;
+  }
+}
+
+}  // namespace
+}  // namespace eave
