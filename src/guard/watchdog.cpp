@@ -17,18 +17,20 @@ constexpr int kMostTurns = 6;
 constexpr double kLastWords = 0.25;  // in which all ranks write their calls, before the first is gone
 
 Call call_in(const ControlMessage& message) {
-  const auto& [sequence, meeting, verb, bytes, root, unused, rest] = message.numbers;
+  const auto& [sequence, meeting, verb, bytes, root, history, rest] = message.numbers;
   Call call;
   call.sequence = sequence;
   call.meeting = meeting;
   call.verb = static_cast<Operation::Verb>(verb);
   call.bytes = bytes;
   call.root = static_cast<std::int32_t>(root);
+  call.history = history;
   return call;
 }
 
 ControlMessage message_of(Kind kind, const Call& call) {
-  return {kind, {call.sequence, call.meeting, static_cast<std::int64_t>(call.verb), call.bytes, call.root}};
+  return {kind,
+          {call.sequence, call.meeting, static_cast<std::int64_t>(call.verb), call.bytes, call.root, call.history}};
 }
 
 }  // namespace
@@ -124,7 +126,8 @@ bool Watchdog::take(int from, const ControlMessage& message) {
   }
 }
 
-// What all ranks call together must be the same, whether this rank is still in it or past it.
+// What all ranks call together must be the same, whether this rank is still in it or past it. Where the two have come
+// to the same call by different ones, each asks about the one before, back to where they parted.
 void Watchdog::compare(int from, const ControlMessage& message) {
   const Call theirs = call_in(message);
   if (theirs.meeting < 0 || end_) return;
@@ -133,7 +136,12 @@ void Watchdog::compare(int from, const ControlMessage& message) {
     mine = Call{};
     mine->meeting = theirs.meeting;
   }
-  if (!mine || in_step(*mine, theirs)) return;
+  if (!mine) return;
+  if (in_step(*mine, theirs)) {
+    const auto before = mine->history == theirs.history ? std::nullopt : calls_.call_of_meeting(theirs.meeting - 1);
+    if (before) post(from, message_of(kAsk, *before));
+    return;
+  }
   if (message.kind == kAsk) post(from, message_of(kDiffers, *mine));
   end(ExitCode::kInternal, describe_difference(peers_.rank(), *mine, from, theirs, settings_.hosts));
 }

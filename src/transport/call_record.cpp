@@ -1,7 +1,10 @@
 #include "transport/call_record.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+
+#include "base/hash.h"
 
 namespace eave {
 namespace {
@@ -16,6 +19,13 @@ std::int64_t now() noexcept {
 int owner_of(std::span<const ServiceRequest> requests) noexcept {
   const auto other = [&](const ServiceRequest& each) { return each.owner != requests.front().owner; };
   return requests.empty() || std::ranges::any_of(requests, other) ? -1 : requests.front().owner;
+}
+
+std::int64_t continue_history(std::int64_t history, const Call& call) noexcept {
+  const bool has_values = call.verb == Verb::kAllReduceSum || call.verb == Verb::kBroadcast;
+  const std::array<std::int64_t, 4> words = {history, static_cast<std::int64_t>(call.verb), has_values ? call.bytes : 0,
+                                             call.root};
+  return static_cast<std::int64_t>(hash_of({reinterpret_cast<const char*>(words.data()), sizeof words}).low);
 }
 
 }  // namespace
@@ -56,7 +66,6 @@ Call CallRecord::describe(const Operation::Request& request) noexcept {
             .ranks = ranks_,
             .verb = request.verb};
   call.sequence = begun_.load(std::memory_order_relaxed);
-  if (is_of_all) call.meeting = meetings_++;
   if (!request.ranks.empty()) call.ranks = static_cast<std::int32_t>(request.ranks.size());
   if (request.verb == Verb::kBroadcast) call.root = request.root;
   if (request.mine) call.bytes = static_cast<std::int64_t>(request.mine->size());
@@ -65,6 +74,10 @@ Call CallRecord::describe(const Operation::Request& request) noexcept {
       call.bytes += static_cast<std::int64_t>(each.values.size_bytes());
     call.root = owner_of(request.requests);
     call.ranks = 2;
+  }
+  if (is_of_all) {
+    call.meeting = meetings_++;
+    call.history = history_ = continue_history(history_, call);
   }
   return call;
 }

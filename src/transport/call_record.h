@@ -15,6 +15,7 @@ struct Call {
   std::int64_t meeting = -1;  // of those in which all ranks take part, from 0: they are the same on all; -1: it is none
   std::int64_t begin = 0, end = 0;  // nanoseconds of the steady clock; 0: it has not ended
   std::int64_t bytes = 0;           // of this rank's values or text
+  std::int64_t history = 0;         // of a meeting: a hash of it and all before, the same on ranks that are in step
   std::int32_t root = -1;           // of a broadcast; the owner, where all requests go to one
   std::int32_t ranks = 0;           // that take part
   Operation::Verb verb = Operation::Verb::kNothing;
@@ -56,6 +57,7 @@ class CallRecord {
   Call describe(const Operation::Request& request) noexcept;
 
   const int ranks_;
+  std::int64_t history_ = 0;
   Call last_;  // of the thread that writes
   std::atomic<std::int64_t> begun_{0}, meetings_{0};
   std::array<Place, kKept> places_;

@@ -53,8 +53,8 @@ bool MpiServer::is_withdrawn() {
 
 void MpiServer::await_header() {
   const std::lock_guard lock(messages_.in_mpi());
-  EAVE_MPI(MPI_Irecv(&header_, sizeof header_, MPI_BYTE, MPI_ANY_SOURCE, kRequestHeaderTag, messages_.communicator(),
-                     &coming_));
+  EAVE_MPI(MPI_Irecv(&header_, sizeof header_, MPI_BYTE, MPI_ANY_SOURCE,
+                     messages_.tag_with(kRequestHeaderTag, sizeof header_), messages_.communicator(), &coming_));
 }
 
 bool MpiServer::attend() {

@@ -207,6 +207,26 @@ TEST(Watchdog, finds_a_rank_that_was_out_of_step_and_went_on) {
   EXPECT_EQ(world.said().size(), 1U);
 }
 
+// Messages of the one call were taken for those of the other, and all are in the same call by now.
+TEST(Watchdog, finds_where_ranks_that_are_in_step_again_had_parted) {
+  std::vector<float> values(4);
+  World world(2);
+  world.begin(0, {.values = values});
+  world.begin(1, {.verb = Verb::kBroadcast, .values = values, .root = 1});
+  for (int call = 0; call < 4; ++call) {
+    for (int rank = 0; rank < 2; ++rank) {
+      world.end(rank);
+      world.begin(rank, {.values = values});
+    }
+  }
+  world.pass(4);
+  EXPECT_EQ(world.left(0), 70);
+  EXPECT_EQ(world.left(1), 70);
+  ASSERT_EQ(world.said().size(), 1U);
+  EXPECT_TRUE(contains(world.said()[0], "at meeting 0 of all")) << world.said()[0];
+  EXPECT_TRUE(contains(world.said()[0], "a broadcast of 16 bytes from rank 1 (call 0)")) << world.said()[0];
+}
+
 TEST(Watchdog, leaves_when_all_do_and_finds_who_waits_for_one_that_is_through) {
   World world(3);
   world.leave(0);

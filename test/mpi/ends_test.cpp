@@ -142,10 +142,11 @@ TEST(MpiJob, that_asks_a_rank_without_a_service_ends_with_70) {
 
 TEST(MpiJob, out_of_memory_ends_with_71) { expect_code_of_failed_rank(job("out-of-memory", 2), 71); }
 
-TEST(MpiJob, whose_ranks_are_out_of_step_ends_with_70) {
+// Which ranks called what is for the watchdog to tell (test/faults, F19).
+TEST(MpiJob, writes_nothing_behind_a_slice_that_is_shorter_than_what_comes) {
   const Ended ended = job("out-of-step", 2);
   expect_code_of_failed_rank(ended, 70);
-  EXPECT_TRUE(contains(ended.messages, "out of step")) << ended.messages;
+  EXPECT_TRUE(contains(ended.messages, "what lies behind is whole")) << ended.messages;
 }
 
 // Such a launcher starts 4 processes, each of which MPI takes for the only one of a job.

@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <map>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "eave/transport.h"
@@ -127,8 +129,13 @@ const std::map<std::string, std::function<void(Transport&)>> kEndings = {
     {"says-its-name", [](Transport& transport) { throw AgreedError(ExitCode::kUsage, "it is " + transport.name()); }},
     {"out-of-step",
      [](Transport& transport) {
-       std::vector<float> values(transport.rank() == 0 ? 1000 : 10);
-       for (;;) transport.all_reduce_sum(values).wait();
+       std::vector<float> values(100000, transport.rank() == 0 ? 1.0f : 7.0f);
+       const Slice mine = transport.rank() == 0 ? Slice(values) : Slice(values).first(5000);
+       const Pending pending = transport.broadcast(mine, 0);
+       std::this_thread::sleep_for(std::chrono::milliseconds(transport.rank() == 0 ? 10000 : 300));
+       const bool is_whole = std::ranges::count(values, 7.0f) >= 95000;
+       std::fputs(is_whole ? "eave: what lies behind is whole\n" : "eave: what lies behind was written\n", stderr);
+       transport.abort(ExitCode::kInternal);
      }},
 };
 
