@@ -92,7 +92,7 @@ struct TrainingPlan {
   OnNonfinite on_nonfinite = OnNonfinite::kSkip;
   // kSkip: so many steps of a rank in a row that are not finite are no accident of data: training has diverged.
   std::int64_t nonfinite_limit = 10;
-  // Divergence ends the run on the rank that has it, at once, or else on all with the next evaluation,
+  // Divergence ends the run on the rank that has it, at once, or else on all with the next evaluation or checkpoint,
   // by AgreedError and with nothing in flight: so that they can go on to something else.
   bool diverges_together = false;
   std::int64_t log_every_steps = 1;

@@ -68,18 +68,22 @@ std::vector<OptionSpec> fault_options() {
       {"on-nonfinite",
        OptionType::kText,
        "skip",
-       "a step whose loss or gradient is not finite is left out and counted (skip), or ends the run (abort)",
-       {"skip", "abort"}},
+       "a step whose loss or gradient is not finite is left out and counted (skip), ends the run (abort), or makes all "
+       "ranks go back to the newest checkpoint (rollback), and end the run when they have gone back to that before",
+       {"skip", "abort", "rollback"}},
       {"nonfinite-limit", OptionType::kInteger, "10",
        "skip: so many steps of a rank in a row that are not finite end the run, for training has diverged"}};
 }
 
 void plan_faults(const OptionValues& values, const CommunicatorTraits& traits, int rank, int workers,
                  TrainingPlan& plan) {
-  plan.on_nonfinite = values.text("on-nonfinite") == "abort" ? OnNonfinite::kAbort : OnNonfinite::kSkip;
+  const std::string& policy = values.text("on-nonfinite");
+  plan.on_nonfinite = policy == "skip" ? OnNonfinite::kSkip : OnNonfinite::kAbort;
+  plan.diverges_together = policy == "rollback";
   plan.nonfinite_limit = values.integer("nonfinite-limit", 1);
   if (plan.on_nonfinite == OnNonfinite::kAbort && values.given("nonfinite-limit")) {
-    refuse_option(values, "nonfinite-limit", "has no effect with --on-nonfinite abort, which ends with the first");
+    refuse_option(values, "nonfinite-limit",
+                  "has no effect with --on-nonfinite " + policy + ", which acts on the first");
   }
   plan_comparison(values, traits, plan);
   if (!values.has("inject-fault")) return;

@@ -16,6 +16,12 @@ std::string describe_nonfinite(const RunSummary& summary) {
          " left out, in whole or in part: loss or gradient was not finite\n";
 }
 
+std::string describe_rollbacks(const RunSummary& summary) {
+  if (summary.rollbacks == 0) return "";
+  return "went back to a checkpoint " + std::to_string(summary.rollbacks) +
+         (summary.rollbacks == 1 ? " time" : " times") + ": loss or gradient was not finite\n";
+}
+
 // How many exchanges of others lay between two of a worker: median and largest.
 std::string describe_staleness(const RunSummary& summary) {
   std::int64_t all = 0, below = 0, median = -1, largest = 0;
@@ -78,7 +84,8 @@ RunSummary summarise(const OptionValues& values, Transport& transport, int count
 }
 
 std::string describe_account(const RunSummary& summary) {
-  return describe_nonfinite(summary) + describe_staleness(summary) + describe_checkpoints(summary);
+  return describe_nonfinite(summary) + describe_rollbacks(summary) + describe_staleness(summary) +
+         describe_checkpoints(summary);
 }
 
 }  // namespace eave

@@ -28,6 +28,7 @@ class TrainingJob {
   void attach_device();
 
   void diverge_together() { plan_.diverges_together = true; }
+  void forget_fault() { plan_.fault = {}; }  // it was injected before the run went back to a checkpoint
 
   TrainingParts parts();
   const TrainingPlan& plan() const { return plan_; }

@@ -12,6 +12,7 @@
 #include "app/rank_facts.h"
 #include "app/rank_guard.h"
 #include "app/resumption.h"
+#include "app/rollback.h"
 #include "app/run_account.h"
 #include "app/run_reporter.h"
 #include "app/run_settings.h"
@@ -50,6 +51,7 @@ void check_outputs(const OptionValues& values) {
   if (may_resume(values) && !values.flag("checkpoint")) {
     throw Error(ExitCode::kUsage, "--resume and --checkpoint off contradict each other; give one");
   }
+  check_rollback(values);
   if (values.flag("overwrite") && may_resume(values)) {
     throw Error(ExitCode::kUsage, "--overwrite and --resume contradict each other; give one");
   }
@@ -71,6 +73,7 @@ class TrainingRun {
                                            resumption_ ? &*resumption_ : nullptr);
     });
     if (place.is_part) job_->diverge_together();
+    if (place.rollbacks > 0) job_->forget_fault();
     const TrainingParts parts = job_->parts();
     require_same_training(transport, parts.replica.model, parts.data);
     job_->attach_device();
@@ -99,6 +102,7 @@ class TrainingRun {
     }
     RunSummary summary = summarise(values_, transport_, job_->parts().sampler.ranks(), result);
     summary.overlap = overlap;
+    summary.rollbacks = place_.rollbacks;
     summary.exchanges = report.exchanges;
     summary.staleness = report.staleness;
     while (!summary.staleness.empty() && summary.staleness.back() == 0) summary.staleness.pop_back();
@@ -232,6 +236,18 @@ class TrainingRun {
   std::optional<Error> unkept_;  // results that could not be written
 };
 
+RunSummary train_with_rollback(
+    Transport& transport, const OptionValues& values, TrainingPlace place,
+    const std::function<RunSummary(const OptionValues& values, const TrainingPlace& place)>& run) {
+  for (Rollback rollback(transport, values);; place.rollbacks = rollback.times()) {
+    try {
+      return run(rollback.values(), place);
+    } catch (const AgreedError& error) {
+      if (!rollback.goes_back(error)) throw;
+    }
+  }
+}
+
 }  // namespace
 
 RunSummary run_training(Transport& bare, const CommandLine& line, const OptionValues& values,
@@ -249,7 +265,9 @@ RunSummary run_training(Transport& bare, const CommandLine& line, const OptionVa
       make_counting_transport(shaped ? *shaped : link, trace ? trace->communication() : nullptr);
   try {
     const RunSummary summary =
-        TrainingRun(line, values, *counting, device, place, trace ? &*trace : nullptr, guard).run();
+        train_with_rollback(*counting, values, place, [&](const OptionValues& now, const TrainingPlace& where) {
+          return TrainingRun(line, now, *counting, device, where, trace ? &*trace : nullptr, guard).run();
+        });
     guard.finish();
     return summary;
   } catch (const AgreedError&) {

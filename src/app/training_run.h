@@ -1,6 +1,7 @@
 // One training, from its options to its results.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct TrainingPlace {
   // It does not speak, and where it diverges it ends on all ranks by AgreedError, so that they can go on to another.
   bool is_part = false;
   std::vector<std::string>* warnings = nullptr;  // of a part, where rank 0's go
+  std::int64_t rollbacks = 0;                    // so often it went back to a checkpoint, which it begins from
 };
 
 // Collective, the same options on all ranks of `bare`: trains, and leaves what --run-dir is to hold. Rank 0 prints the

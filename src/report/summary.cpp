@@ -86,6 +86,7 @@ RunSummary summary_from(const Json& object) {
   object.at("waiting_share").get_to(summary.waiting_share);
   object.at("peak_memory_bytes").get_to(summary.peak_memory_bytes);
   summary.repaired = object.value("repaired", summary.repaired);
+  summary.rollbacks = object.value("rollbacks", summary.rollbacks);
   summary.nonfinite = object.value("nonfinite", summary.nonfinite);
   summary.exchanges = object.value("exchanges", summary.exchanges);
   summary.staleness = object.value("staleness", summary.staleness);
@@ -138,6 +139,7 @@ Json to_json(const RunSummary& summary) {
                  {"checkpoint_seconds", summary.checkpoint_seconds},
                  {"times_of_ranks", to_json(summary.times_of_ranks)},
                  {"evaluation", to_json(summary.evaluation)}};
+  if (summary.rollbacks > 0) object["rollbacks"] = summary.rollbacks;
   if (summary.repaired > 0) object["repaired"] = summary.repaired;
   if (summary.nonfinite > 0) object["nonfinite"] = summary.nonfinite;
   if (summary.overlap) object["overlap"] = *summary.overlap;

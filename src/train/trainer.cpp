@@ -100,6 +100,7 @@ class Loop {
     const bool is_evaluated = evaluation_.step == index + 1;
     if (!checkpoints_.is_on() || !(is_over || is_evaluated || checkpoints_.meets_after(index + 1))) return;
     steps_.settle();
+    if (!is_over && !is_evaluated) end_if_diverged();  // those have asked
     log_.outside_of_training([&] {
       be_in(Section::kCheckpoint, index + 1);
       const TrainingProgress progress = log_.progress_to_save();

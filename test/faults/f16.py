@@ -30,16 +30,17 @@ def values_of(path):
 def put_in(place):
     name = sorted(METHODS)[place.index % len(METHODS)]
     fault = FAULTS_OF_STEP[place.index // len(METHODS) % 3]
-    # Both policies: the first in most trials.
-    aborts = place.index % 7 == 6
-    rank, step = place.random.randrange(RANKS), place.random.randrange(1, STEPS - 3)
+    # All policies: the first in most trials.
+    policy = {5: "rollback", 6: "abort"}.get(place.index % 7, "skip")
+    # Before the first checkpoint there is none to go back to.
+    rank, step = place.random.randrange(RANKS), place.random.randrange(35 if policy == "rollback" else 1, STEPS - 3)
     if step % 30 == 0:
         step += 1
     job = place.run(RANKS, ["train", *lab.SMALL, *METHODS[name], "--max-steps", STEPS, "--evaluate-every", "0.2",
-                            "--run-dir", place.run_dir(), "--on-nonfinite", "abort" if aborts else "skip",
+                            "--run-dir", place.run_dir(), "--on-nonfinite", policy, "--checkpoint-every", "4",
                             "--inject-fault", f"{rank}:{step}:{fault}:{place.random.randrange(1000)}:0"])
     how = f"{name}, {fault} on rank {rank} in step {step}"
-    if aborts:
+    if policy == "abort":
         lab.require(job.code == 76, f"{how}: {job.tail()}")
         lab.require(f"step {step}" in job.complains(), f"{how}: step not named: {job.tail()}")
         return
@@ -47,10 +48,11 @@ def put_in(place):
     lab.require(all(abs(value) < 3.4e38 for value in values_of(place.run_dir() / "model.safetensors")),
                 f"{how}: the model is not finite")
     summary = json.loads((place.run_dir() / "summary.json").read_text())
-    lab.require(summary.get("nonfinite", 0) >= 1, f"{how}: not counted")
+    counted = "rollbacks" if policy == "rollback" else "nonfinite"
+    lab.require(summary.get(counted, 0) >= 1, f"{how}: not counted")
     lab.require(summary["evaluation"]["center"]["loss"] is not None, f"{how}: the loss is not finite in the end")
     lab.require(f"step {step} is not finite" in job.complains(), f"{how}: step not named: {job.tail()}")
 
 
-FAULTS = [lab.Fault("F16", "NaN or Inf in one rank's loss or gradient: left out and counted, or 76; no other rank takes it",
+FAULTS = [lab.Fault("F16", "NaN or Inf in one rank's loss or gradient: left out and counted, or back to a checkpoint, or 76; no other rank takes it",
                     put_in, quick=12, full=100)]

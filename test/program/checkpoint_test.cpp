@@ -162,6 +162,32 @@ TEST(Checkpoints, of_a_run_that_goes_on_are_gone_on_from_though_it_had_ended_bef
   expect_code(place.eave(longer), 0, {"nothing is left to do"});
 }
 
+TEST(Rollback, ends_with_the_bits_of_a_run_without_the_fault) {
+  const Place place;
+  const std::string words = "train" + std::string(kQuick) + kTwo + "--epochs 10 --checkpoint-every 4 --overwrite ";
+  expect_code(place.eave(words), 0);
+  const std::string expected = place.read("run/model.safetensors");
+  const std::string faulty = words + "--on-nonfinite rollback --inject-fault ";
+  expect_code(place.eave(faulty + "1:30:nan-gradient"), 0,
+              {"step 30 is not finite", "back to the checkpoint of step 2", "went back to a checkpoint 1 time"});
+  EXPECT_EQ(place.read("run/model.safetensors"), expected);
+  EXPECT_EQ(Json::parse(place.read("run/summary.json")).at("rollbacks"), 1);
+  expect_code(place.eave(faulty + "1:1:nan-loss"), 76, {"there is no checkpoint to go back to"});
+}
+
+TEST(Rollback, ends_a_run_that_comes_to_the_same_again) {
+  const Place place;
+  expect_code(
+      place.eave(quick(std::string(kTwo) + "--model \"dense 16; relu; dense 16; dense classes\" --epochs 20 --lr 2 "
+                                           "--checkpoint-every 2 --on-nonfinite rollback")),
+      76, {"back to the checkpoint", "came to the same"});
+}
+
+TEST(Rollback, needs_checkpoints) {
+  const Place place;
+  expect_code(place.eave("train --on-nonfinite rollback"), 64, {"--run-dir"});
+}
+
 TEST(RequiredCheckpoint, on_a_full_disk_ends_the_run_with_74_and_else_it_warns) {
   const Place place;
   // A file where the directory would be: no checkpoint can be written.
