@@ -98,20 +98,23 @@ std::vector<std::string> describe_differences(const std::vector<Intent>& of_rank
   return differences;
 }
 
-// Each of these tasks would take itself for the only rank, and all would write the same files. The first one speaks;
-// the others give it time to. srun may end all with SIGTERM once one has left, which is to change no exit code.
+// Each of these tasks would take itself for the only rank, and all would write the same files. The first one speaks.
+// srun may end all with SIGTERM once one has left: none leaves before the others are here, and have no other exit code
+// by that.
 int refuse_tasks(int tasks) {
+  constexpr std::chrono::milliseconds kOthersNeed{1000};
   std::signal(SIGTERM, SIG_IGN);
-  if (slurm_task() > 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    return static_cast<int>(ExitCode::kPeerLost);
+  if (slurm_task() == 0) {
+    const Error error(ExitCode::kPeerLost,
+                      "Slurm started " + std::to_string(tasks) +
+                          " tasks, and none of them finds an MPI: start them with srun --mpi=pmix, or pmi2 (srun "
+                          "--mpi=list says which there are), or with mpirun");
+    std::ranges::find(transport_kinds(), std::string("loopback"), &TransportKind::name)->run(1, [&](Transport&) {
+      throw error;
+    });
   }
-  const auto refuse = [&](Transport&) {
-    throw Error(ExitCode::kPeerLost, "Slurm started " + std::to_string(tasks) +
-                                         " tasks, and none of them finds an MPI: start them with srun --mpi=pmix, or "
-                                         "pmi2 (srun --mpi=list says which there are), or with mpirun");
-  };
-  return std::ranges::find(transport_kinds(), std::string("loopback"), &TransportKind::name)->run(1, refuse);
+  std::this_thread::sleep_for(kOthersNeed);
+  return static_cast<int>(ExitCode::kPeerLost);
 }
 
 bool asks_for_help(const std::vector<std::string>& words) {
