@@ -1,11 +1,15 @@
 #include "app/launch.h"
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <set>
+#include <thread>
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/host.h"
 
 namespace eave {
 namespace {
@@ -35,8 +39,22 @@ const std::string& value_in(const Intent& intent, const std::string& name) {
   return found == intent.end() ? kNotSet : found->second;
 }
 
+// " (node2, node3)", of a job on several hosts; else "".
+std::string name_hosts(const std::vector<std::size_t>& ranks, const std::vector<std::string>& hosts) {
+  if (std::ranges::all_of(hosts, [&](const std::string& host) { return host == hosts.front(); })) return "";
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string> names;
+  for (const std::size_t rank : ranks) {
+    if (std::ranges::find(names, hosts[rank]) == names.end()) names.push_back(hosts[rank]);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i == 0 ? " (" : ", ") + names[i];
+  return text + (names.size() > kMost ? ", ...)" : ")");
+}
+
 // "--lr is 0.1 on rank 0, 0.2 on ranks 1, 2"
-std::string describe_difference(const std::string& name, const std::vector<Intent>& of_ranks) {
+std::string describe_difference(const std::string& name, const std::vector<Intent>& of_ranks,
+                                const std::vector<std::string>& hosts) {
   std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;  // by value, the lowest rank first
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
     const std::string& value = value_in(of_ranks[rank], name);
@@ -48,19 +66,21 @@ std::string describe_difference(const std::string& name, const std::vector<Inten
   for (const auto& [value, ranks] : groups) {
     text += (text.empty() ? name + " is " : ", ") + value + (ranks.size() == 1 ? " on rank" : " on ranks");
     for (const std::size_t rank : ranks) text += (rank == ranks.front() ? " " : ", ") + std::to_string(rank);
+    text += name_hosts(ranks, hosts);
   }
   return text;
 }
 
 // What all ranks have, each with a value of its own: it explains what only some of them have.
-std::vector<std::string> describe_differences(const std::vector<Intent>& of_ranks) {
+std::vector<std::string> describe_differences(const std::vector<Intent>& of_ranks,
+                                              const std::vector<std::string>& hosts) {
   std::vector<std::string> differences;
   for (const auto& [name, value] : of_ranks.front()) {
     const auto has_it = [&](const Intent& intent) { return intent.contains(name); };
     const auto differs = [&](const Intent& intent) { return value_in(intent, name) != value; };
     if (std::all_of(of_ranks.begin(), of_ranks.end(), has_it) &&
         std::any_of(of_ranks.begin(), of_ranks.end(), differs)) {
-      differences.push_back(describe_difference(name, of_ranks));
+      differences.push_back(describe_difference(name, of_ranks, hosts));
     }
   }
   const auto of_program =
@@ -73,9 +93,28 @@ std::vector<std::string> describe_differences(const std::vector<Intent>& of_rank
   }
   for (const std::string& name : names) {
     if (std::any_of(of_ranks.begin(), of_ranks.end(), [&](const Intent& intent) { return !intent.contains(name); }))
-      differences.push_back(describe_difference(name, of_ranks));
+      differences.push_back(describe_difference(name, of_ranks, hosts));
   }
   return differences;
+}
+
+// Each of these tasks would take itself for the only rank, and all would write the same files. The first one speaks.
+// srun may end all with SIGTERM once one has left: none leaves before the others are here, and have no other exit code
+// by that.
+int refuse_tasks(int tasks) {
+  constexpr std::chrono::milliseconds kOthersNeed{1000};
+  std::signal(SIGTERM, SIG_IGN);
+  if (slurm_task() == 0) {
+    const Error error(ExitCode::kPeerLost,
+                      "Slurm started " + std::to_string(tasks) +
+                          " tasks, and none of them finds an MPI: start them with srun --mpi=pmix, or pmi2 (srun "
+                          "--mpi=list says which there are), or with mpirun");
+    std::ranges::find(transport_kinds(), std::string("loopback"), &TransportKind::name)->run(1, [&](Transport&) {
+      throw error;
+    });
+  }
+  std::this_thread::sleep_for(kOthersNeed);
+  return static_cast<int>(ExitCode::kPeerLost);
 }
 
 bool asks_for_help(const std::vector<std::string>& words) {
@@ -86,6 +125,7 @@ bool asks_for_help(const std::vector<std::string>& words) {
 }  // namespace
 
 int run_ranks(const std::string& transport, int ranks, const std::function<void(Transport&)>& body) {
+  if (const int tasks = tasks_without_mpi(); tasks > 1) return refuse_tasks(tasks);
   const std::vector<TransportKind>& kinds = transport_kinds();
   const auto find = [&](const std::string& name) {
     return std::find_if(kinds.begin(), kinds.end(), [&](const TransportKind& kind) { return kind.name == name; });
@@ -150,7 +190,8 @@ void require_same(Transport& transport, const Intent& mine, const std::string& h
   std::vector<Intent> of_ranks;
   for (const std::string& text : transport.all_gather(pack(mine))) of_ranks.push_back(unpack(text));
   if (std::any_of(of_ranks.begin(), of_ranks.end(), [](const Intent& intent) { return intent.empty(); })) return;
-  const std::vector<std::string> differences = describe_differences(of_ranks);
+  if (std::ranges::all_of(of_ranks, [&](const Intent& intent) { return intent == of_ranks.front(); })) return;
+  const std::vector<std::string> differences = describe_differences(of_ranks, transport.all_gather(host_name()));
   if (differences.empty()) return;
   std::string text = head + ": ";
   for (std::size_t i = 0; i < std::min(differences.size(), kMostDifferences); ++i) {

@@ -77,6 +77,13 @@ class TrainingRun {
     const TrainingParts parts = job_->parts();
     require_same_training(transport, parts.replica.model, parts.data);
     job_->attach_device();
+    agree(transport, [&] {
+      if (is_first()) prepare_directory();
+    });
+    // Of every rank: each writes its part of a checkpoint.
+    agree(transport, [&] {
+      if (values_.has("run-dir") && values_.flag("checkpoint")) require_writable(values_.text("run-dir"));
+    });
     // By itself: an earlier run is replaced only when nothing stands in the way of this one on any rank.
     agree(transport, [&] {
       if (is_first()) prepare_outputs();
@@ -158,20 +165,28 @@ class TrainingRun {
     lock_.emplace(directory, kRunLock, "--run-dir " + directory);
   }
 
+  bool replaces() const {
+    const bool was_cut_short =
+        values_.text("resume") == "auto" && state_of_run(values_.text("run-dir")) == RunState::kBegun;
+    return values_.flag("overwrite") || was_cut_short;
+  }
+
+  void prepare_directory() {
+    if (values_.has("run-dir") && !resumption_) create_run_directory(values_.text("run-dir"), replaces());
+  }
+
   void prepare_outputs() {
     reporter_ = std::make_unique<RunReporter>(values_, job_->parts().traits, job_->parts().sampler.ranks(),
                                               job_->plan().steps, job_->epochs());
     if (!values_.has("run-dir")) return;
     const std::string& directory = values_.text("run-dir");
-    const bool was_cut_short = values_.text("resume") == "auto" && state_of_run(directory) == RunState::kBegun;
-    const bool replaces = values_.flag("overwrite") || was_cut_short;
-    if (!resumption_) create_run_directory(directory, replaces);
+    const bool is_replaced = replaces();
     if (!lock_) lock();
     if (resumption_) {
       require_same_settings(read_config(file("config.json")), line_.config_in_force(values_));
       reopen_run_directory(directory, what_is_kept());
     } else {
-      prepare_run_directory(directory, replaces);
+      prepare_run_directory(directory, is_replaced);
     }
     reporter_->open(values_.text("run-dir"));
     write_config(file("config.json"), line_.config_in_force(values_));

@@ -1,10 +1,15 @@
 #include "report/run_directory.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/files.h"
@@ -126,6 +131,14 @@ void create_run_directory(const fs::path& path, bool overwrite) {
   fs::create_directories(path, error);
   if (error) refuse(path, "cannot be created: " + error.message());
   if (!holds_run(path)) require_free(path, overwrite);
+}
+
+void require_writable(const fs::path& path) {
+  // Only what it says of itself: another host may see a directory that was just made some seconds later.
+  if (::faccessat(AT_FDCWD, path.c_str(), W_OK | X_OK, AT_EACCESS) == 0 || errno == ENOENT) return;
+  const std::string why = std::generic_category().message(errno);
+  refuse(path, "cannot be written to: " + why +
+                   "; every rank writes its part of a checkpoint there (--checkpoint off: none)");
 }
 
 void prepare_run_directory(const fs::path& path, bool overwrite) {

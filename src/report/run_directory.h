@@ -17,6 +17,9 @@ bool holds_run(const std::filesystem::path& path);
 // what is no run; where it holds one, that lock's owner decides first.
 void create_run_directory(const std::filesystem::path& path, bool overwrite);
 
+// On every rank: throws Error(kCannotCreate) where this host sees `path` and may not write there.
+void require_writable(const std::filesystem::path& path);
+
 // Checks that files can be written in `path`. A directory that holds more than a lock is refused unless `overwrite`;
 // then the files of an earlier run are removed, and only those. Rank 0 alone calls, and holds the lock. Throws Error:
 // kCannotCreate (not writable, not empty).

@@ -11,4 +11,15 @@ bool started_by_launcher() {
   return false;
 }
 
+// In a batch script itself SLURM_STEP_NUM_TASKS is not set, whatever the job has.
+int tasks_without_mpi() {
+  const char* const tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+  return tasks && !started_by_launcher() ? std::atoi(tasks) : 0;
+}
+
+int slurm_task() {
+  const char* const task = std::getenv("SLURM_PROCID");
+  return task ? std::atoi(task) : 0;
+}
+
 }  // namespace eave

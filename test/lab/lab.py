@@ -1,19 +1,13 @@
-"""What the faults share: places to run in, jobs of several ranks, and what a run left."""
+"""What the faults and the cluster tests share: places to run in, jobs of several ranks, and what a run left."""
 import dataclasses
-import datetime
 import hashlib
 import json
 import os
 import pathlib
-import platform
 import random
-import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
-import traceback
 from typing import Callable
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -258,58 +252,3 @@ def lab_program(name):
     if os.geteuid() != 0:
         raise Skip("network namespaces need root")
     return place
-
-
-def find_program(given):
-    places = [given] if given else [ROOT / "build" / name / "eave" for name in ("test", "cpu", ".")]
-    for place in places:
-        if place.exists():
-            return place.resolve()
-    print("test/faults/run: no program; build it with test/run or mpi_launch/quickstart, or name it with --eave",
-          file=sys.stderr)
-    sys.exit(66)
-
-
-def try_fault(fault, eave, is_full, seed):
-    count = fault.full if is_full else fault.quick
-    result = {"fault": fault.name, "title": fault.title, "outcome": "passed", "passed": 0, "of": count, "figures": {}}
-    started = time.monotonic()
-    for index in range(count):
-        directory = tempfile.mkdtemp(prefix=f"eave-{fault.name}-")
-        try:
-            for name, value in (fault.trial(Place(directory, eave, index, seed, is_full)) or {}).items():
-                result["figures"].setdefault(name, []).append(value)
-            result["passed"] += 1
-        except Skip as reason:
-            result |= {"outcome": "skipped", "why": str(reason)}
-            break
-        except Exception as error:
-            why = str(error) if isinstance(error, Failed) else traceback.format_exc()
-            result["outcome"] = "failed"
-            result.setdefault("why", f"trial {index}: {why}")
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
-    result["seconds"] = round(time.monotonic() - started, 1)
-    result["figures"] = {name: {"median": sorted(values)[len(values) // 2], "largest": max(values)}
-                         for name, values in result["figures"].items()}
-    return result
-
-
-def describe(result):
-    figures = "".join(f", {name} {each['median']:.3g} (at most {each['largest']:.3g})"
-                      for name, each in result["figures"].items())
-    why = f"\n    {result['why']}" if "why" in result else ""
-    return (f"{result['fault']:<4} {result['outcome']:<8} {result['passed']}/{result['of']}  {result['title']}{figures}  "
-            f"({result['seconds']} s){why}")
-
-
-def write_record(path, eave, is_full, seed, results):
-    commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], text=True, capture_output=True)
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-    record = {"command": "test/faults/run " + ("--full" if is_full else "--quick"), "seed": seed,
-              "date": datetime.date.today().isoformat(), "commit": commit.stdout.strip(),
-              "machine": {"cpu": names[0] if names else platform.processor(), "cores": os.cpu_count()},
-              "results": results}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1) + "\n")

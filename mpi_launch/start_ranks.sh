@@ -1,0 +1,102 @@
+# shellcheck shell=bash
+# To be sourced by what starts ranks on several hosts: with the mpirun of Open MPI 4, Open MPI 5 or MPICH, or with
+# Slurm's srun. Ranks and hosts come from MPI; nothing here tells eave about them.
+
+# Prints which MPI an mpirun belongs to: openmpi4, openmpi5 or mpich. False where it is none of them.
+kind_of_mpi() {
+  local version
+  version=$("$1" --version 2>/dev/null) || return 1
+  case $version in
+    *"(Open MPI) 4."*) printf 'openmpi4\n' ;;
+    *"(Open MPI) "*) printf 'openmpi5\n' ;;
+    *HYDRA* | *Hydra*) printf 'mpich\n' ;;
+    *) return 1 ;;
+  esac
+}
+
+# By itself Open MPI waits minutes for a host that is gone. With this it ends the job, with 205, some 11 s after the last
+# word from there. MPICH has no such setting: there eave's own --limit-step ends it.
+notice_lost_hosts() {
+  local setting
+  for setting in time=5 intvl=2 probes=3; do
+    export "OMPI_MCA_oob_tcp_keepalive_$setting" "PRTE_MCA_oob_tcp_keepalive_$setting"
+  done
+}
+
+# Sets pass_on to the options by which an mpirun of this kind gives EAVE_* to ranks on other hosts. MPICH gives all.
+pass_on_settings() {
+  local kind=$1 name
+  pass_on=()
+  if [ "$kind" = mpich ]; then return; fi
+  for name in "${!EAVE_@}"; do pass_on+=(-x "$name"); done
+}
+
+# In a Slurm job: sets start to the words that start a rank for each of its tasks. Arguments: mpirun [OPTION...], or
+# srun [OPTION...]. False, with the reason on standard error, where they cannot.
+# shellcheck disable=SC2034
+start_in_slurm() {
+  local kind
+  if [ -z "${SLURM_NTASKS:-}" ]; then
+    printf '%s\n' "$0: there is no Slurm job here: start it with sbatch" >&2
+    return 64
+  fi
+  notice_lost_hosts
+  case ${1##*/} in
+    srun)
+      # A rank that ends badly takes the others with it. srun does not take over the job's processors by itself.
+      start=("$@" --kill-on-bad-exit=1 ${SLURM_CPUS_PER_TASK:+"--cpus-per-task=$SLURM_CPUS_PER_TASK"})
+      ;;
+    *)
+      if ! kind=$(kind_of_mpi "$1"); then
+        printf '%s\n' "$0: '$1' is neither Open MPI's nor MPICH's mpirun on $(hostname): load the module of the MPI that" \
+          "eave was built with, or change launcher at the top" >&2
+        return 69
+      fi
+      pass_on_settings "$kind"
+      start=("$@" -np "$SLURM_NTASKS" "${pass_on[@]}")
+      ;;
+  esac
+}
+
+# Runs a command, hands signals on to it, and returns its exit code. A shell's wait ends with each signal: hence the loop.
+# Sets was_asked to yes where SIGUSR1 was among them.
+run_and_hand_on_signals() {
+  local job code name is_signalled=yes
+  was_asked=no
+  "$@" </dev/null &
+  job=$!
+  trap 'was_asked=yes; hand_on USR1' USR1
+  for name in TERM INT HUP; do
+    # shellcheck disable=SC2064 # the name of now
+    trap "hand_on $name" "$name"
+  done
+  while [ "$is_signalled" = yes ]; do
+    is_signalled=no code=0
+    wait "$job" || code=$?
+  done
+  trap - USR1 TERM INT HUP
+  return "$code"
+}
+
+hand_on() {
+  is_signalled=yes
+  kill "-$1" "$job" 2>/dev/null
+}
+
+# Prints the exit code of a run: that of mpirun, unless it is 0 and eave has not said that it is done. Open MPI 5 ends with
+# 0 when it has lost a host, MPICH also after SIGUSR1. Then it is 75 where the run was asked to leave, else 69.
+code_of_run() {
+  local code=$1 i directory=
+  shift
+  for ((i = 2; i <= $#; ++i)); do
+    case ${!i} in
+      --run-dir=*) directory=${!i#*=} ;;
+      --run-dir) i=$((i + 1)) && directory=${!i-} ;;
+    esac
+  done
+  if [ "$code" -eq 0 ] && [ "$1" = train ] && [ -d "$directory" ] && [ ! -e "$directory/summary.json" ]; then
+    code=69
+    if [ "$was_asked" = yes ]; then code=75; fi
+  fi
+  printf '%d\n' "$code"
+}

@@ -1,0 +1,106 @@
+"""How trials are tried, counted, described and kept: for test/faults/run and test/cluster/run."""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+import lab
+
+
+def find_program(given):
+    places = [given] if given else [lab.ROOT / "build" / name / "eave" for name in ("test", "cpu", ".")]
+    for place in places:
+        if place.exists():
+            return place.resolve()
+    print(f"{sys.argv[0]}: no program; build it with test/run or mpi_launch/quickstart, or name it with --eave",
+          file=sys.stderr)
+    sys.exit(66)
+
+
+def try_fault(fault, eave, is_full, seed):
+    count = fault.full if is_full else fault.quick
+    result = {"fault": fault.name, "title": fault.title, "outcome": "passed", "passed": 0, "of": count, "figures": {}}
+    started = time.monotonic()
+    for index in range(count):
+        directory = tempfile.mkdtemp(prefix=f"eave-{fault.name}-")
+        try:
+            for name, value in (fault.trial(lab.Place(directory, eave, index, seed, is_full)) or {}).items():
+                result["figures"].setdefault(name, []).append(value)
+            result["passed"] += 1
+        except lab.Skip as reason:
+            result |= {"outcome": "skipped", "why": str(reason)}
+            break
+        except Exception as error:
+            why = str(error) if isinstance(error, lab.Failed) else traceback.format_exc()
+            result["outcome"] = "failed"
+            result.setdefault("why", f"trial {index}: {why}")
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+    result["seconds"] = round(time.monotonic() - started, 1)
+    result["figures"] = {name: {"median": sorted(values)[len(values) // 2], "largest": max(values)}
+                         for name, values in result["figures"].items()}
+    return result
+
+
+def describe(result, width):
+    figures = "".join(f", {name} {each['median']:.3g} (at most {each['largest']:.3g})"
+                      for name, each in result["figures"].items())
+    why = f"\n    {result['why']}" if "why" in result else ""
+    return (f"{result['fault']:<{width}} {result['outcome']:<8} {result['passed']}/{result['of']}  {result['title']}{figures}  "
+            f"({result['seconds']} s){why}")
+
+
+def write_record(path, command, is_full, seed, results):
+    commit = subprocess.run(["git", "-C", lab.ROOT, "describe", "--always", "--dirty"], text=True, capture_output=True)
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+    record = {"command": command + (" --full" if is_full else " --quick"), "seed": seed,
+              "date": datetime.date.today().isoformat(), "commit": commit.stdout.strip(),
+              "machine": {"cpu": names[0] if names else platform.processor(), "cores": os.cpu_count()},
+              "results": results}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def parse(usage, names):
+    parser = argparse.ArgumentParser(usage=usage, add_help=True)
+    parser.add_argument("names", nargs="*", metavar=names[0])
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--quick", action="store_true")
+    how.add_argument("--full", action="store_true")
+    parser.add_argument("--eave", type=pathlib.Path)
+    parser.add_argument("--record", type=pathlib.Path, help="writes what came out, with machine and date, as JSON")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="of the moments and ranks that are drawn")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - set(names)
+    if unknown:
+        print(f"{sys.argv[0]}: nothing is called {', '.join(sorted(unknown))}; there are: {' '.join(names)}", file=sys.stderr)
+        sys.exit(64)
+    return arguments
+
+
+def try_all(command, usage, faults):
+    """Tries those that the command line names, or all; ends the program."""
+    arguments = parse(usage, [fault.name for fault in faults])
+    eave = find_program(arguments.eave)
+    width = max(len(fault.name) for fault in faults)
+    results = []
+    print(f"seed {arguments.seed}")
+    for fault in faults:
+        if arguments.names and fault.name not in arguments.names or not (fault.full if arguments.full else fault.quick):
+            continue
+        results.append(try_fault(fault, eave, arguments.full, arguments.seed))
+        print(describe(results[-1], width), flush=True)
+    if arguments.record:
+        write_record(arguments.record, command, arguments.full, arguments.seed, results)
+    counts = [sum(result["outcome"] == outcome for result in results) for outcome in ("passed", "failed", "skipped")]
+    print("{} passed, {} failed, {} skipped".format(*counts))
+    sys.exit(1 if counts[1] else 0)
