@@ -76,8 +76,8 @@ struct RunSummary {
   double waiting_share = 0;            // seconds waiting / seconds, mean over workers
   std::int64_t peak_memory_bytes = 0;  // largest resident set of a rank
   std::int64_t rollbacks = 0;          // times that the run went back to a checkpoint (--on-nonfinite rollback)
-  std::int64_t repaired = 0;           // times that replicas were repaired, since the run began or was resumed
-  std::int64_t nonfinite = 0;          // steps that were left out, of all workers, since the run began or was resumed
+  std::int64_t repaired = 0;           // times that replicas were repaired
+  std::int64_t nonfinite = 0;          // steps that were left out, of all workers
   std::int64_t exchanges = 0;          // of each worker with an asynchronous center, since the run began or
                                        // was resumed; 0 with other methods
   // [k]: how often k exchanges of others lay between two of a worker, over all workers; entry 1000 counts all

@@ -82,6 +82,7 @@ struct TrainingPlan {
   std::int64_t steps = 0;         // of the whole run
   std::int64_t first_step = 0;    // above 0: go on from a checkpoint, after so many steps
   std::int64_t elastic_step = 0;  // above 0: that checkpoint is of another number of ranks, after so many steps
+  bool has_ended = false;         // the run has ended at the first step already, and is only to end again
   CheckpointPlan checkpoints;
   std::int64_t evaluate_every_steps = 0;  // 0: only at the end
   // The run ends where one of these is reached; 0: never.
@@ -92,8 +93,9 @@ struct TrainingPlan {
   OnNonfinite on_nonfinite = OnNonfinite::kSkip;
   // kSkip: so many steps of a rank in a row that are not finite are no accident of data: training has diverged.
   std::int64_t nonfinite_limit = 10;
-  // Divergence ends the run on the rank that has it, at once, or else on all with the next evaluation or checkpoint,
-  // by AgreedError and with nothing in flight: so that they can go on to something else.
+  // By steps that were left out: divergence ends the run on all ranks with the next evaluation or
+  // checkpoint, or where TrainingParts::leave is given within some steps, by AgreedError and with nothing in flight, so
+  // that they can go on to something else. Without both it ends the run on the rank that has it, at once.
   bool diverges_together = false;
   std::int64_t log_every_steps = 1;
   std::int64_t evaluation_batch = 256;
@@ -136,6 +138,9 @@ struct TrainingEvents {
   std::function<void(const Straggler&)> straggler;
   // On rank 0 alone: a checkpoint that could not be written, replicas that were repaired.
   std::function<void(const std::string&)> warning;
+  // On rank 0 alone, by another thread, before a checkpoint is committed: what was told so far is on the disk when it
+  // returns, so that no checkpoint is ahead of it. Returns why it is not; "": it is.
+  std::function<std::string()> flush;
   std::function<void(const NonfiniteStep&)> nonfinite;  // this rank's first
 };
 
@@ -152,8 +157,8 @@ struct TrainingParts {
   Augmentation augmentation;
   TraceBuffer* trace = nullptr;        // keeps what the calling thread does, and when
   Whereabouts* whereabouts = nullptr;  // told of where the calling thread is
-  LeaveGate* leave = nullptr;          // where it closes, all ranks save and leave: AgreedError(kLeftOnRequest)
-  FileCalls* files = nullptr;          // by which checkpoints are written; nullptr: the system's
+  LeaveGate* leave = nullptr;  // on all ranks or none; where it closes, all save and leave: AgreedError(kLeftOnRequest)
+  FileCalls* files = nullptr;  // by which checkpoints are written; nullptr: the system's
 };
 
 // What the next StepRecord will tell of steps that are done already.
@@ -162,15 +167,19 @@ struct UnrecordedSteps {
   std::int64_t samples = 0;  // of this rank
   double seconds = 0, loading = 0, waiting = 0, exchanging = 0;
   std::int64_t bytes = 0;
+  std::int64_t nonfinite = 0;
 };
 
 // How far a run has come since its beginning, over all resumptions.
 struct TrainingProgress {
   std::int64_t steps = 0;
-  std::int64_t samples = 0;  // seen by all ranks
-  double seconds = 0;        // this rank's training time, evaluations left out
-  double waiting = 0;        // this rank's seconds blocked on others while training
-  std::int64_t bytes = 0;    // sent by this rank while training
+  std::int64_t samples = 0;             // seen by all ranks
+  double seconds = 0;                   // this rank's training time, evaluations left out
+  double waiting = 0;                   // this rank's seconds blocked on others while training
+  std::int64_t bytes = 0;               // sent by this rank while training
+  std::int64_t nonfinite = 0;           // steps of this rank that were left out, in whole or in part
+  std::int64_t nonfinite_in_a_row = 0;  // of those, the last ones, without a whole step between or behind them
+  std::int64_t repaired = 0;            // times that replicas were repaired; the same on all ranks
   UnrecordedSteps unrecorded = {};
 };
 
@@ -179,12 +188,11 @@ struct TrainingResult {
   EvaluationRecord evaluation;    // the last one, of what the run ended with
   std::int64_t checkpoints = 0;   // that were saved
   double checkpoint_seconds = 0;  // for which they kept this rank from training
-  std::int64_t repaired = 0;      // times that replicas were repaired, since the run began or was resumed
-  std::int64_t nonfinite = 0;     // steps of this rank that were left out, in whole or in part, since then
 };
 
 // Collective: runs the plan's steps, or as many as it takes until an evaluation stops it, and evaluates at the end. A
-// plan whose first step is behind its last ends what a checkpoint of the end has left, and evaluates.
+// plan that has ended, or whose first step is behind its last, ends what a checkpoint of the end has left, and
+// evaluates.
 // Throws Error(kDiverged) when this rank's loss is not finite (kSkip: nonfinite_limit times in a row; see
 // diverges_together), AgreedError(kDiverged) when what all ranks share is not: the test loss of the consensus, and with
 // kAbort averaged gradients. Throws AgreedError(kInternal) where ranks no longer have the same bits (OnReplicaFault).

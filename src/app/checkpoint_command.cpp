@@ -20,8 +20,9 @@ constexpr const char* kActions = "expected ls, verify or export, and a run direc
 
 struct Request {
   std::string action;
-  fs::path directory;  // that holds the checkpoints
+  fs::path run;
   OptionValues values;
+  fs::path directory() const { return run / "checkpoint"; }
 };
 
 CommandLine command_line() {
@@ -29,16 +30,27 @@ CommandLine command_line() {
       "usage: eave checkpoint ls RUN\n"
       "       eave checkpoint verify RUN [--step N]\n"
       "       eave checkpoint export RUN [--step N] --npy DIR | --safetensors FILE [--layout LAYOUT]\n\n"
-      "Looks at the checkpoints of a run. verify reads all of each and names what is damaged; export writes the model\n"
-      "of the newest that is whole, as eave export does.");
+      "Looks at the checkpoints of a run. ls lists them, and names those that lack a file or a part of one; verify "
+      "reads\n"
+      "all of each and names what is damaged; export writes the model of the newest that is whole, as eave export "
+      "does.");
   line.add_group("Which checkpoint", {{"step", OptionType::kInteger, "", "that of this step alone"}});
   line.add_group("What export writes", export_options());
   return line;
 }
 
+bool is_option(const CommandLine& line, const std::string& word) {
+  const std::size_t name = word.find_first_not_of('-');
+  return name != std::string::npos && line.parse({}).entries().contains(word.substr(name, word.find('=') - name));
+}
+
 Request read_request(const CommandLine& line, const std::vector<std::string>& words) {
-  if (words.size() < 2 || words[1].starts_with("-")) throw Error(ExitCode::kUsage, kActions);
-  Request request{words[0], fs::path(words[1]) / "checkpoint", line.parse({words.begin() + 2, words.end()})};
+  const auto first = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with("-"); });
+  if (first - words.begin() < 2) {
+    if (first != words.end() && !is_option(line, *first)) line.parse({*first});  // which names it
+    throw Error(ExitCode::kUsage, std::string(kActions) + (first == words.end() ? "" : ", before options"));
+  }
+  Request request{words[0], words[1], line.parse({words.begin() + 2, words.end()})};
   if (request.action == "export") {
     check_export(request.values);
     return request;
@@ -53,18 +65,30 @@ Request read_request(const CommandLine& line, const std::vector<std::string>& wo
   return request;
 }
 
+// Where a run's directory of checkpoints was given, or one checkpoint, for the run: the run. "": it was not.
+std::string run_around(const fs::path& given) {
+  for (fs::path place = fs::absolute(given).lexically_normal(); place.has_relative_path();
+       place = place.parent_path()) {
+    std::error_code error;
+    if (place.filename() == "checkpoint" && fs::is_directory(place, error)) return place.parent_path().string();
+  }
+  return "";
+}
+
 // Newest first.
 std::vector<std::int64_t> steps_of(const Request& request) {
-  std::vector<std::int64_t> steps = committed_steps(request.directory);
+  std::vector<std::int64_t> steps = committed_steps(request.directory());
   std::ranges::reverse(steps);
   if (request.values.has("step")) {
     const std::int64_t step = request.values.integer("step", 1);
     std::erase_if(steps, [&](std::int64_t each) { return each != step; });
   }
   if (!steps.empty()) return steps;
+  const std::string run = run_around(request.run);
   throw Error(ExitCode::kInputMissing,
-              "no checkpoint in " + request.directory.string() +
-                  (request.values.has("step") ? " of step " + request.values.text("step") : ""));
+              "no checkpoint in " + request.directory().string() +
+                  (request.values.has("step") ? " of step " + request.values.text("step") : "") +
+                  (run.empty() ? "" : "; the run's directory is asked for: " + run));
 }
 
 std::uint64_t bytes_of(const Manifest& manifest) {
@@ -73,24 +97,53 @@ std::uint64_t bytes_of(const Manifest& manifest) {
   return bytes;
 }
 
+// By its manifest and the sizes of its files; "": nothing.
+std::string visible_damage(const Request& request, std::int64_t step, Manifest& manifest) {
+  try {
+    manifest = read_manifest(request.directory(), step);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  for (const StoredFile& file : manifest.files) {
+    const fs::path path = checkpoint_place(request.directory(), step) / file.name;
+    std::error_code error;
+    const std::uintmax_t bytes = fs::file_size(path, error);
+    if (error) return path.string() + ": " + error.message();
+    if (bytes != file.bytes) {
+      return path.string() + ": it has " + std::to_string(bytes) + " bytes, and was written with " +
+             std::to_string(file.bytes);
+    }
+  }
+  return "";
+}
+
+[[noreturn]] void refuse_damaged(const Request& request, const std::string& steps) {
+  throw Error(ExitCode::kBadData, "damaged checkpoints in " + request.directory().string() + ": of step " + steps);
+}
+
 void list(const Request& request) {
+  std::string damaged;
+  const std::vector<std::int64_t> steps = steps_of(request);
   std::printf("%12s  %14s  %5s  %14s\n", "step", "samples", "ranks", "bytes");
-  for (const std::int64_t step : steps_of(request)) {
-    try {
-      const Manifest manifest = read_manifest(request.directory, step);
+  for (const std::int64_t step : steps) {
+    Manifest manifest;
+    const std::string damage = visible_damage(request, step, manifest);
+    if (damage.empty()) {
       std::printf("%12lld  %14lld  %5zu  %14llu\n", static_cast<long long>(step),
                   static_cast<long long>(manifest.samples), manifest.files.size(),
                   static_cast<unsigned long long>(bytes_of(manifest)));
-    } catch (const Error& error) {
-      std::printf("%12lld  damaged: %s\n", static_cast<long long>(step), error.what());
+    } else {
+      std::printf("%12lld  damaged: %s\n", static_cast<long long>(step), damage.c_str());
+      damaged += (damaged.empty() ? "" : ", ") + std::to_string(step);
     }
   }
+  if (!damaged.empty()) refuse_damaged(request, damaged);
 }
 
 // "": it is whole.
 std::string damage_of(const Request& request, std::int64_t step) {
   try {
-    verify_checkpoint(request.directory, read_manifest(request.directory, step));
+    verify_checkpoint(request.directory(), read_manifest(request.directory(), step));
     return "";
   } catch (const Error& error) {
     return error.what();
@@ -104,8 +157,7 @@ void verify(const Request& request) {
     std::printf("step %lld: %s\n", static_cast<long long>(step), damage.empty() ? "whole" : damage.c_str());
     if (!damage.empty()) damaged += (damaged.empty() ? "" : ", ") + std::to_string(step);
   }
-  if (damaged.empty()) return;
-  throw Error(ExitCode::kBadData, "damaged checkpoints in " + request.directory.string() + ": of step " + damaged);
+  if (!damaged.empty()) refuse_damaged(request, damaged);
 }
 
 void check_sizes(const CheckpointModel& model, const Graph& graph, const fs::path& place) {
@@ -123,16 +175,16 @@ void export_newest(const Request& request) {
       damage = of_this;
       continue;
     }
-    const fs::path place = checkpoint_place(request.directory, step);
-    const Manifest manifest = read_manifest(request.directory, step);
+    const fs::path place = checkpoint_place(request.directory(), step);
+    const Manifest manifest = read_manifest(request.directory(), step);
     const ModelDescription description = description_in(manifest.notes, place);
     const Graph graph = graph_of(description, place);
-    const CheckpointModel model = read_checkpoint_model(request.directory, manifest, graph.statistics);
+    const CheckpointModel model = read_checkpoint_model(request.directory(), manifest, graph.statistics);
     check_sizes(model, graph, place);
-    std::printf("step %lld: ", static_cast<long long>(step));
-    return export_model(description, graph, {model.parameters, model.statistics}, request.values);
+    return export_model(description, graph, {model.parameters, model.statistics}, request.values,
+                        "step " + std::to_string(step) + ": ");
   }
-  throw Error(ExitCode::kBadData, "no checkpoint in " + request.directory.string() + " is whole; " + damage);
+  throw Error(ExitCode::kBadData, "no checkpoint in " + request.directory().string() + " is whole; " + damage);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "app/doctor_cores.h"
 #include "app/doctor_network.h"
 #include "app/machine.h"
 #include "report/terminal.h"
@@ -15,20 +16,6 @@ namespace {
 constexpr double kMiB = 1 << 20, kGiB = 1 << 30;
 
 std::string gibibytes(double bytes) { return format("%.1f GiB", bytes / kGiB); }
-
-std::string count_text(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
-// "ranks 0, 2 and 5 others"
-std::string name_ranks(const std::vector<int>& ranks) {
-  constexpr std::size_t kMost = 8;
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < std::min(ranks.size(), kMost); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
-  if (ranks.size() > kMost) text += format(" and %zu others", ranks.size() - kMost);
-  return text;
-}
 
 // What ranks have, and which: "0.1.0 on rank 0, 0.2.0 on ranks 1, 2". "" where all have the same.
 template <class Value>
@@ -48,7 +35,7 @@ class Judgement {
 
   std::vector<Finding> findings() {
     judge_versions();
-    judge_cores();
+    append(judge_cores(job_, hosts_));
     judge_memory();
     judge_limits();
     judge_devices();
@@ -84,48 +71,6 @@ class Judgement {
        "eave " + first.eave_version + ", " +
            (first.mpi_library.empty() ? "built without MPI: ranks are threads of one process" : first.mpi_library) +
            (job_.ranks.size() > 1 ? ", on all ranks" : ""));
-  }
-
-  void judge_cores() {
-    for (const HostFacts& host : hosts_) judge_cores_of(host);
-    if (!is_well("cores")) return;
-    ok("cores", count_text(job_.ranks.size(), "rank") + " on " + count_text(hosts_.size(), "host") +
-                    ", at least one core for each" +
-                    (job_.ranks.size() > 1 ? "" : "; mpirun -np P eave doctor looks at several ranks"));
-  }
-
-  void judge_cores_of(const HostFacts& host) {
-    std::map<std::string, std::vector<int>> bindings;
-    std::string all;
-    for (const int rank : host.ranks) {
-      const std::string& cores = job_.ranks[static_cast<std::size_t>(rank)].cores;
-      bindings[cores].push_back(rank);
-      all += (all.empty() ? "" : ",") + cores;
-    }
-    const std::string where = "host " + host.facts->host + ": ";
-    const auto ranks = static_cast<double>(host.ranks.size());
-    const double quota = host.facts->core_quota;
-    if (core_count(all) > 0 && ranks > core_count(all)) {
-      problem("cores", where + format("%.0f ranks share %d core%s, each gets a part of one; start at most %d there, or "
-                                      "give the job more cores",
-                                      ranks, core_count(all), core_count(all) == 1 ? "" : "s", core_count(all)));
-    } else if (quota >= 0 && ranks > quota + 0.01) {
-      problem("cores", where + format("%.0f ranks, and the control group allows %.1f cores; start fewer, or raise the "
-                                      "limit of the container",
-                                      ranks, quota));
-    } else {
-      for (const auto& [cores, bound] : bindings) {
-        if (static_cast<int>(bound.size()) <= core_count(cores)) continue;
-        problem("cores", where + name_ranks(bound) + " are bound to the same cores, " + cores +
-                             "; start all with one mpirun --bind-to core, or with --bind-to none");
-      }
-    }
-    const auto cores_of_host = static_cast<double>(host.facts->cores_of_host);
-    if (host.facts->load > cores_of_host + ranks) {
-      note("cores", where + format("%.1f processes were running on %.0f cores in the last minute; this job competes "
-                                   "with others",
-                                   host.facts->load, cores_of_host));
-    }
   }
 
   void judge_memory() {
@@ -273,6 +218,19 @@ class Judgement {
 };
 
 }  // namespace
+
+std::string count_text(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string name_ranks(const std::vector<int>& ranks) {
+  constexpr std::size_t kMost = 8;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(ranks.size(), kMost); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  if (ranks.size() > kMost) text += format(" and %zu others", ranks.size() - kMost);
+  return text;
+}
 
 std::vector<Finding> judge(const JobFacts& job) { return Judgement(job).findings(); }
 

@@ -41,6 +41,15 @@ FaultOfRank parse_fault(const std::string& text, int ranks) {
   return of_rank;
 }
 
+// Where it would never be.
+void require_place(const std::string& text, const InjectedFault& fault, std::int64_t steps, std::int64_t parameters) {
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ExitCode::kUsage, "--inject-fault " + text + ": " + what + ", so it would never come");
+  };
+  if (fault.step >= steps) refuse("the run has " + std::to_string(steps) + " steps");
+  if (fault.element >= parameters) refuse("the elements of this model are 0 to " + std::to_string(parameters - 1));
+}
+
 void plan_comparison(const OptionValues& values, const CommunicatorTraits& traits, TrainingPlan& plan) {
   plan.replica_hash_every = values.integer("replica-hash-every", 0);
   plan.on_replica_fault = values.text("on-replica-fault") == "repair" ? OnReplicaFault::kRepair : OnReplicaFault::kStop;
@@ -76,7 +85,7 @@ std::vector<OptionSpec> fault_options() {
 }
 
 void plan_faults(const OptionValues& values, const CommunicatorTraits& traits, int rank, int workers,
-                 TrainingPlan& plan) {
+                 std::int64_t parameters, TrainingPlan& plan) {
   const std::string& policy = values.text("on-nonfinite");
   plan.on_nonfinite = policy == "skip" ? OnNonfinite::kSkip : OnNonfinite::kAbort;
   plan.diverges_together = policy == "rollback";
@@ -88,6 +97,7 @@ void plan_faults(const OptionValues& values, const CommunicatorTraits& traits, i
   plan_comparison(values, traits, plan);
   if (!values.has("inject-fault")) return;
   const FaultOfRank of_rank = parse_fault(values.text("inject-fault"), workers);
+  require_place(values.text("inject-fault"), of_rank.fault, plan.steps, parameters);
   if (of_rank.rank == rank) plan.fault = of_rank.fault;
 }
 

@@ -10,8 +10,9 @@ namespace eave {
 
 std::vector<OptionSpec> fault_options();
 
-// Of one of the ranks that train. Throws Error(kUsage) for options that contradict each other or would have no effect.
+// Of one of the ranks that train a model with so many parameters, after the plan's steps are known. Throws
+// Error(kUsage) for options that contradict each other or would have no effect.
 void plan_faults(const OptionValues& values, const CommunicatorTraits& traits, int rank, int workers,
-                 TrainingPlan& plan);
+                 std::int64_t parameters, TrainingPlan& plan);
 
 }  // namespace eave

@@ -20,13 +20,16 @@ void handle(int signal, int flags) {
 
 }  // namespace
 
+const std::atomic<bool>& hear_sigusr1() {
+  static std::once_flag once;
+  std::call_once(once, [] { handle(SIGUSR1, 0); });
+  return is_asked;
+}
+
 const std::atomic<bool>& ask_to_leave_by_signals() {
   static std::once_flag once;
-  std::call_once(once, [] {
-    handle(SIGUSR1, 0);
-    handle(SIGTERM, static_cast<int>(SA_RESETHAND));
-  });
-  return is_asked;
+  std::call_once(once, [] { handle(SIGTERM, static_cast<int>(SA_RESETHAND)); });
+  return hear_sigusr1();
 }
 
 }  // namespace eave

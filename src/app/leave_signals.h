@@ -5,8 +5,11 @@
 
 namespace eave {
 
-// From here to the end of the process SIGUSR1 and SIGTERM set what is returned, instead of ending it; a second SIGTERM
-// ends it. Any thread, any number of times.
+// From here to the end of the process SIGUSR1 sets what is returned, instead of ending it. Any thread, any number of
+// times.
+const std::atomic<bool>& hear_sigusr1();
+
+// The same for SIGTERM, too; a second one ends the process.
 const std::atomic<bool>& ask_to_leave_by_signals();
 
 }  // namespace eave

@@ -52,7 +52,7 @@ Graph graph_of(const ModelDescription& model, const fs::path& file) {
 }
 
 void export_model(const ModelDescription& model, const Graph& graph, const ModelArenas& arenas,
-                  const OptionValues& values) {
+                  const OptionValues& values, const std::string& before) {
   const bool as_npy = values.has("npy");
   const fs::path target = values.text(as_npy ? "npy" : "safetensors");
   const TensorLayout layout = values.text("layout") == "eave" ? TensorLayout::kEave : TensorLayout::kPytorch;
@@ -63,7 +63,7 @@ void export_model(const ModelDescription& model, const Graph& graph, const Model
   } else {
     write_model(target, model, layout, arenas.parameters, arenas.statistics);
   }
-  std::printf("wrote %s, %zu arrays, layout %s\n", target.c_str(), model_in_layout.arrays.size(),
+  std::printf("%swrote %s, %zu arrays, layout %s\n", before.c_str(), target.c_str(), model_in_layout.arrays.size(),
               values.text("layout").c_str());
 }
 

@@ -1,6 +1,7 @@
 // A model written for other programs, as options say.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "app/model_file.h"
@@ -17,8 +18,9 @@ void check_export(const OptionValues& values);
 // little to be trusted as the rest of it.
 Graph graph_of(const ModelDescription& model, const std::filesystem::path& file);
 
-// Writes it and says so on stdout. Throws Error: kCannotCreate, also where something is there already; kInputOutput.
+// Writes it and says so on stdout, `before` first. Throws Error: kCannotCreate, also where something is there already;
+// kInputOutput.
 void export_model(const ModelDescription& model, const Graph& graph, const ModelArenas& arenas,
-                  const OptionValues& values);
+                  const OptionValues& values, const std::string& before = "");
 
 }  // namespace eave

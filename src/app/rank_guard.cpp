@@ -14,10 +14,14 @@
 namespace eave {
 namespace {
 
+bool keeps_checkpoints(const OptionValues& values) { return values.has("run-dir") && values.flag("checkpoint"); }
+
 void check_limits(const Transport& transport, const OptionValues& values, bool is_watched) {
+  constexpr double kLeast = 1;  // ranks are looked at and asked many times within a limit
   for (const OptionSpec& option : guard_options()) {
-    if (values.seconds(option.name) < 0)
-      throw Error(ExitCode::kUsage, "--" + option.name + ": expected a time from 0s up; 0s: no limit");
+    if (values.seconds(option.name) != 0 && values.seconds(option.name) < kLeast)
+      throw Error(ExitCode::kUsage, "--" + option.name + " " + values.text(option.name) +
+                                        ": expected a time from 1s up, or 0s for no limit");
     if (!is_watched && values.given(option.name))
       throw Error(ExitCode::kUsage, "--" + option.name + " has no effect " +
                                         (transport.size() > 1 ? "in a comparison" : "with one rank"));
@@ -54,10 +58,9 @@ std::vector<OptionSpec> guard_options() {
           {"limit-checkpoint", OptionType::kSeconds, "10min", "and while a checkpoint is saved"}};
 }
 
-RankGuard::RankGuard(Transport& transport, const OptionValues& values)
+RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_part)
     : leave_(transport.control(), transport.rank(), transport.size(),
-             values.has("run-dir") && values.flag("checkpoint") ? &ask_to_leave_by_signals() : nullptr,
-             values.seconds("limit-step")) {
+             keeps_checkpoints(values) ? &ask_to_leave_by_signals() : nullptr, values.seconds("limit-step")) {
   ControlChannel* const channel = transport.control();
   const CallRecord* const calls = transport.calls();
   agree(transport, [&] { check_limits(transport, values, channel && calls); });
@@ -67,6 +70,12 @@ RankGuard::RankGuard(Transport& transport, const OptionValues& values)
     watchdog_.emplace(*channel, *calls, whereabouts_, transport.rank(),
                       watchdog_settings(values, transport.all_gather(host_name())));
     tasks.push_back(&*watchdog_);
+  }
+  if (!keeps_checkpoints(values) && !is_part) {
+    refusal_.emplace(channel, transport.rank(), hear_sigusr1(), [] {
+      say("eave: warning: SIGUSR1 asks for a checkpoint, and this run keeps none: it goes on (--run-dir keeps some)");
+    });
+    tasks.push_back(&*refusal_);
   }
   agree(transport, [&] { guard_.emplace(channel, tasks); });
 }

@@ -8,6 +8,7 @@
 #include "eave/options.h"
 #include "eave/transport.h"
 #include "guard/guard.h"
+#include "guard/leave_refusal.h"
 #include "guard/leave_task.h"
 #include "guard/watchdog.h"
 #include "guard/whereabouts.h"
@@ -20,10 +21,12 @@ std::vector<OptionSpec> guard_options();
 class RankGuard {
  public:
   // Collective, with the bare transport, which outlives it. Without a control channel nobody is watched. A run that
-  // keeps checkpoints may be asked to leave, by signals; they end others as they end any program.
-  RankGuard(Transport& transport, const OptionValues& values);
+  // keeps checkpoints may be asked to leave, by signals; one that does not says that it cannot,
+  // unless it is a part of something else.
+  RankGuard(Transport& transport, const OptionValues& values, bool is_part = false);
   Whereabouts& whereabouts() { return whereabouts_; }
-  LeaveGate& leave() { return leave_.gate(); }
+  // nullptr: several ranks that cannot agree to leave.
+  LeaveGate* leave() { return leave_.can_leave() ? &leave_.gate() : nullptr; }
   // Collective, when a run is through: a rank that still waits for another then is out of step.
   void finish();
   // After a failure of this rank: where ranks are out of step, it does not return, and a message names the calls.
@@ -34,6 +37,7 @@ class RankGuard {
   double limit_ = 0;  // seconds
   std::optional<Watchdog> watchdog_;
   LeaveTask leave_;
+  std::optional<LeaveRefusal> refusal_;
   std::optional<Guard> guard_;
 };
 

@@ -32,6 +32,23 @@ bool has_ended_whole(const fs::path& run) {
   return state_of_run(run) == RunState::kFinished && fs::exists(run / "model.safetensors", error);
 }
 
+// What ended before its first checkpoint is not begun anew by itself: it has results, or would end so again.
+void refuse_what_is_over(const fs::path& run) {
+  const RunState state = state_of_run(run);
+  if (state == RunState::kFinished) {
+    throw Error(ExitCode::kInputMissing,
+                "--resume: the run in " + run.string() +
+                    " has ended, with other options than now, and left no checkpoint to go on from; to begin anew give "
+                    "--overwrite instead, or another --run-dir");
+  }
+  if (state == RunState::kDiverged) {
+    throw Error(ExitCode::kDiverged, "--resume: the run in " + run.string() +
+                                         " has diverged before its first checkpoint (" + failure_of_run(run) +
+                                         "), and would again; to begin anew with other options give --overwrite "
+                                         "instead of --resume");
+  }
+}
+
 }  // namespace
 
 std::optional<Resumption> find_resumption(Transport& transport, const OptionValues& values) {
@@ -39,7 +56,12 @@ std::optional<Resumption> find_resumption(Transport& transport, const OptionValu
   const fs::path run = values.text("run-dir"), directory = run / "checkpoint";
   auto found = find_checkpoint(transport, directory);
   if (!found) {
-    if (values.text("resume") == "auto") return std::nullopt;
+    if (may_begin_anew(values)) {
+      agree(transport, [&] {
+        if (transport.rank() == 0) refuse_what_is_over(run);
+      });
+      return std::nullopt;
+    }
     throw AgreedError(ExitCode::kInputMissing, "no checkpoint in " + directory.string() + "; start without --resume");
   }
   const bool is_other = std::ssize(found->manifest.files) != transport.size();
@@ -49,7 +71,7 @@ std::optional<Resumption> find_resumption(Transport& transport, const OptionValu
 }
 
 bool has_nothing_to_do(Transport& transport, const CommandLine& line, const OptionValues& values) {
-  if (values.text("resume") != "auto" || !values.has("run-dir")) return false;
+  if (!may_begin_anew(values) || !values.has("run-dir")) return false;
   bool is_over = false;
   agree(transport, [&] {
     const fs::path run = values.text("run-dir");

@@ -18,12 +18,16 @@ struct Resumption {
 };
 
 inline bool may_resume(const OptionValues& values) { return values.text("resume") != "off"; }
+// Where there is nothing to go on from: a command that can be given again and again.
+inline bool may_begin_anew(const OptionValues& values) {
+  return values.text("resume") == "auto" || values.text("resume") == "elastic";
+}
 
-// Collective. Nothing: the training begins anew. Throws AgreedError: kInputMissing where it must go on and there is no
-// checkpoint, kBadData where none is whole.
+// Collective. Nothing: the training begins anew. Throws AgreedError where there is no checkpoint: kInputMissing where
+// it must go on or a run has ended there, kDiverged where one has diverged; kBadData where none is whole.
 std::optional<Resumption> find_resumption(Transport& transport, const OptionValues& values);
 
-// Collective: with --resume auto, whether the run was trained to the end that is asked for. Rank 0 says so.
+// Collective: with --resume auto or elastic, whether the run was trained to the end that is asked for. Rank 0 says so.
 bool has_nothing_to_do(Transport& transport, const CommandLine& line, const OptionValues& values);
 
 }  // namespace eave

@@ -57,7 +57,7 @@ RunSummary summarise(const OptionValues& values, Transport& transport, int count
   table[5 * rank + 1] = result.progress.waiting / result.progress.seconds;
   table[5 * rank + 2] = static_cast<double>(result.progress.bytes);
   table[5 * rank + 3] = static_cast<double>(peak_memory_bytes());
-  table[5 * rank + 4] = static_cast<double>(result.nonfinite);
+  table[5 * rank + 4] = static_cast<double>(result.progress.nonfinite);
   table = sum_over_ranks(transport, table);
   RunSummary summary;
   summary.communicator = values.text("communicator");
@@ -79,7 +79,7 @@ RunSummary summarise(const OptionValues& values, Transport& transport, int count
   summary.evaluation = result.evaluation;
   summary.checkpoints = result.checkpoints;
   summary.checkpoint_seconds = result.checkpoint_seconds;
-  summary.repaired = result.repaired;
+  summary.repaired = result.progress.repaired;
   return summary;
 }
 

@@ -51,6 +51,7 @@ TrainingEvents RunReporter::events() {
   events.straggler = [this](const Straggler& slow) {
     progress_.warn(describe(slow, hosts_.at(static_cast<std::size_t>(slow.rank))));
   };
+  if (metrics_) events.flush = [this] { return metrics_->flush(); };
   events.warning = [this](const std::string& warning) { progress_.warn(warning); };
   return events;
 }

@@ -3,6 +3,7 @@
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
+#include "app/leave_signals.h"
 #include "app/network_options.h"
 #include "app/resumption.h"
 #include "app/train_options.h"
@@ -22,6 +23,7 @@ Intent intent_of(const CommandLine& line, const OptionValues& values) {
 }  // namespace
 
 int train_command(const std::vector<std::string>& words, const char* const* environment) {
+  hear_sigusr1();  // also before the run can leave: it does so then before its first step
   const CommandLine line = train_command_line();
   OptionValues values;
   int ranks = 0;

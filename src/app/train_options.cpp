@@ -100,7 +100,8 @@ void add_ranks(CommandLine& line) {
   std::vector<OptionSpec> options = link_options();
   options.push_back({"slow-rank", OptionType::kText, "", "2:4x makes rank 2 compute four times as long"});
   options.push_back({"inject-fault", OptionType::kText, "",
-                     "1:20:nan-gradient puts such a fault into rank 1's step 20; nan-loss, inf-gradient, flip-bit"});
+                     "1:20:nan-gradient puts such a fault into rank 1's step 20; nan-loss, inf-gradient, flip-bit; "
+                     "1:20:flip-bit:7:30 says which element, and which bit of it"});
   line.add_group("Slow networks, slow ranks and faults, for experiments", options);
   line.add_group("When a rank does not answer", guard_options());
 }
@@ -114,7 +115,7 @@ void add_output(CommandLine& line) {
         OptionType::kText,
         "off",
         "go on from the newest whole checkpoint in --run-dir; auto: where there is one, else begin, and where the run "
-        "has ended do nothing; elastic: also with another number of ranks",
+        "has ended do nothing; elastic: as auto, also with another number of ranks",
         {"off", "on", "auto", "elastic"}},
        {"checkpoint", OptionType::kFlag, "on", "save checkpoints in --run-dir; off: the run cannot be resumed"},
        {"checkpoint-every", OptionType::kText, "10m",

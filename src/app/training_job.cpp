@@ -132,14 +132,14 @@ void TrainingJob::plan_steps() {
   if (values_.has("max-steps")) plan_.steps = std::min(plan_.steps, values_.integer("max-steps", 1));
   plan_.checkpoints = plan_checkpoints(values_);
   plan_.checkpoints.notes = metadata_of(model_description());
-  if (resumption_) plan_resumption();
   const double evaluate_every = values_.real("evaluate-every");
   if (evaluate_every < 0) throw Error(ExitCode::kUsage, "--evaluate-every: expected epochs, or 0 for only at the end");
   if (evaluate_every > 0) {
     plan_.evaluate_every_steps = std::max<std::int64_t>(1, std::llround(evaluate_every * steps_per_epoch));
   }
   plan_stop();
-  plan_faults(values_, traits_, transport_.rank(), sampler_->ranks(), plan_);
+  if (resumption_) plan_resumption();
+  plan_faults(values_, traits_, transport_.rank(), sampler_->ranks(), model_->parameter_size(), plan_);
   plan_.log_every_steps = values_.integer("log-every", 1);
   plan_.watch_every_steps = kWatchedSteps;
   if (values_.has("slow-rank")) {
@@ -196,29 +196,6 @@ void TrainingJob::plan_statistics() {
   plan_.recompute_batches = values_.integer("recompute-batches", 1);
 }
 
-// One that was ended behind its last checkpoint may end again.
-void TrainingJob::plan_resumption() {
-  const Manifest& saved = resumption_->found.manifest;
-  plan_.first_step = saved.step;
-  if (resumption_->is_elastic) {
-    plan_.elastic_step = saved.step;
-    plan_.first_step = step_after_samples(*sampler_, saved.samples);
-  }
-  for (const std::string& damage : resumption_->found.passed_over) {
-    if (transport_.rank() == 0) warnings_.push_back("a newer checkpoint is passed over: " + damage);
-  }
-  if (plan_.first_step < plan_.steps || (plan_.first_step == plan_.steps && !resumption_->has_ended)) return;
-  throw Error(ExitCode::kUsage, "--resume: the run in " + values_.text("run-dir") + " has done " +
-                                    std::to_string(plan_.first_step) + " steps, and " + std::to_string(plan_.steps) +
-                                    " are asked for; give more --epochs or --max-steps");
-}
-
-void TrainingJob::check_resumption() {
-  const Manifest& saved = resumption_->found.manifest;
-  if (resumption_->is_elastic) return check_same_model(plan_.checkpoints.directory, saved, parts());
-  check_same_run(plan_.checkpoints.directory, saved, parts());
-}
-
 double TrainingJob::learning_rate_scale() const {
   if (!traits_.averages_gradients) return 0;
   if (values_.text("batch-means") == "per-rank") return sampler_->ranks();
@@ -238,16 +215,6 @@ void TrainingJob::build_optimizer() {
                                          learning_rate_scale());
   replica_ = std::make_unique<Replica>(*model_, *optimizer_, static_cast<std::uint64_t>(values_.integer("seed", 0)),
                                        device_.compute->device());
-}
-
-// Communicator::begin gives them to the other ranks. A run that goes on has those of its checkpoint.
-void TrainingJob::read_initial_parameters() {
-  if (!values_.has("initial-parameters") || resumption_ || transport_.rank() != 0) return;
-  const ModelDescription model = model_description();
-  const ModelArenas first = read_model(read_safetensors(find_model(values_.text("initial-parameters"))),
-                                       build_graph(model.specification, model.image, model.classes));
-  replica_->device.write(replica_->parameters.slice(), first.parameters);
-  replica_->device.write(replica_->statistics.slice(), first.statistics);
 }
 
 ModelDescription TrainingJob::model_description() const {

@@ -94,7 +94,7 @@ class TrainingRun {
     announce();
     TrainingParts parts = job_->parts();
     parts.whereabouts = &guard_.whereabouts();
-    parts.leave = &guard_.leave();
+    parts.leave = guard_.leave();
     if (trace_) {
       parts.trace = trace_->computing();
       trace_->begin(transport_);
@@ -146,13 +146,16 @@ class TrainingRun {
     }
   }
 
-  // On the rank that has it.
+  // On the rank that has it; what all ranks have, once.
   void warn_of(const NonfiniteStep& step) {
     const auto rank = static_cast<std::size_t>(transport_.rank());
-    const std::string text =
-        "rank " + std::to_string(rank) + " on " + hosts_[rank] + ": the " + (step.is_of_loss ? "loss" : "gradient") +
-        " of step " + std::to_string(step.step) +
-        " is not finite; what is not is left out (--on-nonfinite skip), and counted, this is told once";
+    const bool is_of_all = !step.is_of_loss && job_->parts().traits.averages_gradients;
+    if (is_of_all && !is_first()) return;
+    const std::string who = is_of_all ? "" : "rank " + std::to_string(rank) + " on " + hosts_[rank] + ": ";
+    const std::string text = who + "the " + (step.is_of_loss ? "loss" : "gradient") + " of step " +
+                             std::to_string(step.step) + " is not finite" +
+                             (is_of_all ? " after the sum over all ranks, which does not tell whose it was" : "") +
+                             "; what is not is left out (--on-nonfinite skip), and counted, this is told once";
     if (reporter_) return reporter_->warn(text);
     std::fprintf(stderr, "eave: warning: %s\n", text.c_str());
   }
@@ -166,8 +169,7 @@ class TrainingRun {
   }
 
   bool replaces() const {
-    const bool was_cut_short =
-        values_.text("resume") == "auto" && state_of_run(values_.text("run-dir")) == RunState::kBegun;
+    const bool was_cut_short = may_begin_anew(values_) && state_of_run(values_.text("run-dir")) == RunState::kBegun;
     return values_.flag("overwrite") || was_cut_short;
   }
 
@@ -196,7 +198,7 @@ class TrainingRun {
   KeptLines what_is_kept() const {
     const TrainingPlan& plan = job_->plan();
     const Manifest& saved = resumption_->found.manifest;
-    return {saved.step, resumption_->is_elastic ? saved.samples : -1, plan.first_step == plan.steps};
+    return {saved.step, resumption_->is_elastic ? saved.samples : -1, plan.has_ended || plan.first_step == plan.steps};
   }
 
   void announce() {
@@ -269,7 +271,7 @@ RunSummary run_training(Transport& bare, const CommandLine& line, const OptionVa
                         const TrainingPlace& place) {
   // First of all, as in refuse_to_run.
   agree(bare, [&] { check_outputs(values); });
-  RankGuard guard(bare, values);
+  RankGuard guard(bare, values, place.is_part);
   const DevicePlan device = choose_device(bare, values);
   const std::unique_ptr<Transport> nccl = make_nccl_link(bare, values, device);
   Transport& link = nccl ? *nccl : bare;

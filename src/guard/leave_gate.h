@@ -31,8 +31,11 @@ class LeaveGate {
   // The thread that computes: before each step, in their order, from any on. False: all ranks leave before this one.
   // Waits while ranks agree. Throws Error(kPeerLost) where they do not in time.
   bool may_begin(std::int64_t step);
-  // It has failed, or is through: nobody waits in may_begin any more.
+  // Any thread: a rank is lost, and will not tell. Nobody waits in may_begin any more.
   void give_up();
+  // The thread that computes: all are to leave, as when this rank is asked.
+  void want() { is_wanted_ = true; }
+  bool is_wanted() const { return is_wanted_; }
 
   // The thread that posts and receives; `ask` may be called again.
   void ask();
@@ -54,7 +57,8 @@ class LeaveGate {
   std::int64_t begun_ = 0;       // steps before this one have been begun
   std::int64_t closed_ = kOpen;  // this step and those behind it may not be begun
   bool is_agreed_ = false;
-  bool is_closed_ = false;                            // of the thread that posts
+  bool is_closed_ = false;  // of the thread that posts
+  std::atomic<bool> is_wanted_{false};
   std::vector<std::atomic<std::int64_t>> closed_at_;  // rank 0: of each rank, -1 where it has not told
 };
 

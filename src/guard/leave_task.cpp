@@ -1,5 +1,7 @@
 #include "guard/leave_task.h"
 
+#include "transport/threads_control.h"
+
 namespace eave {
 
 LeaveTask::LeaveTask(ControlChannel* channel, int rank, int ranks, const std::atomic<bool>* asked, double limit_seconds)
@@ -10,10 +12,15 @@ LeaveTask::LeaveTask(ControlChannel* channel, int rank, int ranks, const std::at
           rank, ranks, [this](int to, const LeaveMessage& message) { post(to, message); }, limit_seconds) {}
 
 void LeaveTask::look(double) {
-  if (can_leave_ && asked_ && *asked_) gate_.ask();
+  const bool is_asked = asked_ && *asked_;
+  if (can_leave_ && (is_asked || gate_.is_wanted())) gate_.ask();
 }
 
 bool LeaveTask::take(int from, const ControlMessage& message) {
+  if (message.kind == kRankIsLost) {
+    gate_.give_up();
+    return true;
+  }
   if (message.kind != kLeaveMessages) return false;
   gate_.receive(from, {static_cast<LeaveMessage::Kind>(message.numbers[0]), message.numbers[1]});
   return true;

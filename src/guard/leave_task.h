@@ -15,6 +15,7 @@ class LeaveTask final : public GuardTask {
   LeaveTask(ControlChannel* channel, int rank, int ranks, const std::atomic<bool>* asked, double limit_seconds);
 
   LeaveGate& gate() { return gate_; }
+  bool can_leave() const { return can_leave_; }
   void look(double seconds) override;
   bool take(int from, const ControlMessage& message) override;
 

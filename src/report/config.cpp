@@ -1,5 +1,7 @@
 #include "report/config.h"
 
+#include <algorithm>
+
 #include "base/files.h"
 #include "eave/check.h"
 #include "report/json.h"
@@ -7,11 +9,19 @@
 namespace eave {
 
 std::map<std::string, std::string> read_config(const std::filesystem::path& path) {
+  const std::string text = read_file(path, std::size_t{1} << 24);
+  std::string where;
   try {
-    return Json::parse(read_file(path, std::size_t{1} << 24)).get<std::map<std::string, std::string>>();
-  } catch (const Json::exception& error) {
-    throw Error(ExitCode::kBadData, path.string() + " is no configuration of an eave run: " + error.what());
+    return Json::parse(text).get<std::map<std::string, std::string>>();
+  } catch (const Json::parse_error& error) {
+    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
+    where =
+        "line " + std::to_string(1 + std::count(text.begin(), end, '\n')) + " is no JSON, or the file ends too early";
+  } catch (const Json::exception&) {
+    where = "it is no list of options, each with a text";
   }
+  throw Error(ExitCode::kBadData, path.string() + " is not what eave has written: " + where +
+                                      "; put back a copy of it, or train anew in another directory");
 }
 
 void write_config(const std::filesystem::path& path, const std::map<std::string, std::string>& config) {

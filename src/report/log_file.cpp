@@ -39,6 +39,15 @@ std::int64_t LogFile::add_lines(std::string_view lines) {
   return lost;
 }
 
+std::string LogFile::flush() const {
+  while (::fdatasync(descriptor_) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EINVAL || errno == EROFS) break;  // no file of a disk
+    return "cannot flush " + path_.string() + ": " + std::strerror(errno);
+  }
+  return "";
+}
+
 // Returns how many bytes are there now, of whole units.
 std::size_t LogFile::write(std::string_view text, Unit unit) {
   problem_.clear();

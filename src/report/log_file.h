@@ -25,6 +25,9 @@ class LogFile {
   // Adds lines, each with its end: as many as there is space for, from the first. Returns how many are lost.
   std::int64_t add_lines(std::string_view lines);
 
+  // What was written is on the disk. Any thread. Returns why it is not; "": it is.
+  std::string flush() const;
+
   std::int64_t lost() const { return lost_; }              // records and lines, so far
   const std::string& problem() const { return problem_; }  // of the last call; "" where it wrote all
   const std::filesystem::path& path() const { return path_; }

@@ -19,7 +19,8 @@
 // next step, where it takes longer than the one before); those of the other ranks before each evaluation and, where
 // evaluations are rare, after a million of each rank: ranks that train on their own do not meet for the sake of this
 // file. So all lines of steps up to an evaluation stand before it, and a run that is killed has lost at most a second
-// of rank 0's. A line that was being written when the run was killed may lack its end.
+// of rank 0's. A line that was being written when the run was killed may lack its end. Lines of steps that a checkpoint
+// has are on the disk before it is committed.
 #pragma once
 
 #include <filesystem>
@@ -65,9 +66,10 @@ class MetricsWriter {
   void write_header(const RunHeader& header);
   void write_steps(int rank, const std::vector<StepRecord>& records);
   void write_evaluation(const EvaluationRecord& record);
-  void write_failure(const Error& error);      // the last line of a run that failed
-  void write_end(const RunSummary& summary);   // a result: throws as write_header
-  std::int64_t lost() const { return lost_; }  // lines
+  void write_failure(const Error& error);              // the last line of a run that failed
+  void write_end(const RunSummary& summary);           // a result: throws as write_header
+  std::string flush() const { return file_.flush(); }  // as LogFile's
+  std::int64_t lost() const { return lost_; }          // lines
 
  private:
   void write(const std::string& lines);

@@ -173,4 +173,10 @@ RunState state_of_run(const fs::path& path) {
   return has_diverged ? RunState::kDiverged : RunState::kBegun;
 }
 
+std::string failure_of_run(const fs::path& path) {
+  const Json line = Json::parse(last_line(path / "metrics.jsonl"), nullptr, false);
+  if (!line.is_object() || !line.contains("message") || !line["message"].is_string()) return "";
+  return line["message"];
+}
+
 }  // namespace eave

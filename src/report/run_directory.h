@@ -41,5 +41,7 @@ void reopen_run_directory(const std::filesystem::path& path, const KeptLines& ke
 // that need not come again.
 enum class RunState { kNone, kBegun, kFinished, kDiverged };
 RunState state_of_run(const std::filesystem::path& path);
+// The message that it ended with; "": none.
+std::string failure_of_run(const std::filesystem::path& path);
 
 }  // namespace eave

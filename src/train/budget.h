@@ -1,11 +1,29 @@
-// When a run has taken as long, or sent as much, as it may.
+// What ends a run before its steps are done.
 #pragma once
+
+#include <optional>
+#include <string>
 
 #include "eave/trainer.h"
 
 namespace eave {
 
-// Collective, and the same on all ranks: by the rank that has taken longest or sent most.
-bool is_budget_spent(Transport& transport, const TrainingPlan& plan, const TrainingProgress& mine);
+// What a run has reached: test accuracy of the consensus at the last evaluation, and what it took by when ranks last
+// asked for it, on the rank where that is most.
+struct Reached {
+  double accuracy = 0;
+  double seconds = 0, bytes = 0;
+};
+
+// Collective: seconds and bytes, from what each rank has taken.
+Reached ask_for_costs(Transport& transport, const TrainingProgress& mine);
+
+bool is_budget_spent(const TrainingPlan& plan, const Reached& reached);
+// The same, or the accuracy.
+bool is_enough(const TrainingPlan& plan, const Reached& reached);
+
+// As a note in a manifest; a text that is none is nothing.
+std::string to_text(const Reached& reached);
+std::optional<Reached> reached_in(const std::string& text);
 
 }  // namespace eave

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kStep = "step-", kPartial = ".partial";
+constexpr std::string_view kStep = "step-", kPartial = ".partial", kReplaced = ".replaced.partial";
 constexpr const char* kManifest = "manifest.json";
 constexpr std::uint64_t kManifestLimitBytes = std::uint64_t{1} << 24;  // 100 bytes a rank
 
@@ -59,14 +59,24 @@ void remove_checkpoint(const fs::path& directory, std::int64_t step, FileCalls& 
   remove_tree(aside, calls);
 }
 
-fs::path aside_place(const fs::path& place) { return place.string() + ".replaced" + std::string(kPartial); }
+fs::path aside_place(const fs::path& place) { return place.string() + std::string(kReplaced); }
 
-// Of the same step, and passed over when the run went on from an older one.
-void set_aside(const fs::path& place, FileCalls& calls) {
+bool is_there(const fs::path& place) {
   std::error_code error;
-  if (!fs::exists(fs::symlink_status(place, error))) return;
+  return fs::exists(fs::symlink_status(place, error));
+}
+
+// One of the same step that is there already stands aside until the new one has its name.
+void give_name(const fs::path& partial, const fs::path& place, FileCalls& calls) {
+  if (!is_there(place)) return rename_file(partial, place, calls);
   remove_tree(aside_place(place), calls);
   rename_file(place, aside_place(place), calls);
+  try {
+    rename_file(partial, place, calls);
+  } catch (const Error&) {
+    calls.rename(aside_place(place).string(), place.string());
+    throw;
+  }
 }
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
@@ -98,8 +108,7 @@ void commit_checkpoint(const fs::path& directory, const Manifest& manifest, File
   file.write(encode_manifest(manifest));
   file.finish();
   flush_directory(partial, calls);
-  set_aside(place, calls);
-  rename_file(partial, place, calls);
+  give_name(partial, place, calls);
   flush_directory(directory, calls);
   remove_tree(aside_place(place), calls);
 }
@@ -113,6 +122,15 @@ void remove_old_checkpoints(const fs::path& directory, std::int64_t newest, std:
     const bool is_later = step > newest, is_multiple = keep_every > 0 && step % keep_every == 0;
     if (!is_later && (++seen <= kept || is_multiple)) continue;
     remove_checkpoint(directory, step, calls);
+  }
+}
+
+void put_back_replaced_checkpoints(const fs::path& directory, FileCalls& calls) {
+  for (const std::string& name : directories_in(directory)) {
+    if (!name.ends_with(kReplaced)) continue;
+    const auto step = step_in(name.substr(0, name.size() - kReplaced.size()));
+    if (!step || is_there(checkpoint_place(directory, *step))) continue;
+    calls.rename((directory / name).string(), checkpoint_place(directory, *step).string());
   }
 }
 

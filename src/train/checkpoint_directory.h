@@ -26,6 +26,9 @@ void commit_checkpoint(const std::filesystem::path& directory, const Manifest& m
 // goes, and what is after a later step: it was passed over when the run went on. What cannot be removed is left.
 void remove_old_checkpoints(const std::filesystem::path& directory, std::int64_t newest, std::int64_t kept,
                             std::int64_t keep_every, FileCalls& calls);
+// A run may end just when one of the same step was replaced, and the new one had not its name yet: the old one has it
+// again. What cannot be renamed is left.
+void put_back_replaced_checkpoints(const std::filesystem::path& directory, FileCalls& calls);
 // What a run that ended while it wrote has left.
 void remove_partial_checkpoints(const std::filesystem::path& directory, FileCalls& calls);
 

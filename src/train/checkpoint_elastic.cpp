@@ -95,6 +95,10 @@ TrainingProgress ElasticResumption::load() {
     progress.seconds = former.seconds;
     progress.waiting = former.waiting;
     progress.bytes = former.bytes;
+    progress.repaired = former.repaired;
+    for (int rank = parts_.transport.rank(); rank < std::ssize(manifest_.files); rank += parts_.transport.size()) {
+      progress.nonfinite += read_rank(plan_.checkpoints.directory, manifest_, rank, nullptr).progress.nonfinite;
+    }
   });
   return progress;
 }

@@ -18,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
 
 constexpr std::string_view kMagic = "EAVESTAT";
-constexpr std::uint32_t kVersion = 1, kByteOrder = 0x01020304;
+constexpr std::uint32_t kVersion = 2, kByteOrder = 0x01020304;
 constexpr std::uint64_t kPreludeBytes = 32, kHeaderLimitBytes = std::uint64_t{1} << 20, kHashBytes = 16;
 constexpr std::uint64_t kAlignment = 64;
 constexpr std::size_t kNameLimit = 64;
@@ -88,9 +88,10 @@ class Decoder {
 template <class Coder, class Progress>
 void each_number(Coder code, Progress& progress) {
   code(progress.steps), code(progress.samples), code(progress.seconds), code(progress.waiting), code(progress.bytes);
+  code(progress.nonfinite), code(progress.nonfinite_in_a_row), code(progress.repaired);
   auto& rest = progress.unrecorded;
   code(rest.loss_sum), code(rest.samples), code(rest.seconds), code(rest.loading), code(rest.waiting);
-  code(rest.exchanging), code(rest.bytes);
+  code(rest.exchanging), code(rest.bytes), code(rest.nonfinite);
 }
 
 void check_prelude(Decoder& decoder, std::uint64_t header_bytes, std::uint64_t file_bytes) {
@@ -231,8 +232,9 @@ CheckpointHeader parse_checkpoint_header(std::string_view bytes, std::uint64_t f
   each_number([&](auto& number) { number = decoder.number<std::remove_reference_t<decltype(number)>>(); },
               header.progress);
   const TrainingProgress& progress = header.progress;
-  if (progress.steps < 1 || progress.samples < 0 || progress.bytes < 0 || !std::isfinite(progress.seconds) ||
-      !std::isfinite(progress.waiting)) {
+  const bool has_counts = progress.nonfinite >= 0 && progress.nonfinite_in_a_row >= 0 && progress.repaired >= 0;
+  if (progress.steps < 1 || progress.samples < 0 || progress.bytes < 0 || !has_counts ||
+      !std::isfinite(progress.seconds) || !std::isfinite(progress.waiting)) {
     refuse("it says of no step that could have been");
   }
   header.updates = decoder.count();

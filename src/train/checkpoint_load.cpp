@@ -76,7 +76,9 @@ CheckpointHeader header_of_this_rank(const fs::path& directory, const Manifest& 
 std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::path& directory) {
   std::string mine;
   agree(transport, [&] {
-    if (transport.rank() == 0) mine = joined(committed_steps(directory));
+    if (transport.rank() != 0) return;
+    put_back_replaced_checkpoints(directory, system_file_calls());
+    mine = joined(committed_steps(directory));
   });
   std::vector<std::int64_t> steps = steps_in(transport.all_gather(mine)[0]);
   if (steps.empty()) return std::nullopt;

@@ -17,7 +17,8 @@ struct FoundCheckpoint {
   std::vector<std::string> passed_over;  // newer ones, with what is wrong with them
 };
 
-// Collective: the newest checkpoint all of whose files are what was written. Each rank reads its share of them.
+// Collective: the newest checkpoint all of whose files are what was written. Each rank reads its share of them. No run
+// is writing there: one that was being replaced when its run ended gets its name again.
 // Nothing: there is none. Throws AgreedError(kBadData) where there are some, and none is whole.
 std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const std::filesystem::path& directory);
 

@@ -12,15 +12,17 @@
 
 namespace eave {
 
-// Notes: how many ranks trained; and of how many the batch-norm statistics are merged, 1 or all that trained.
+// Notes: how many ranks trained; of how many the batch-norm statistics are merged, 1 or all that trained; and, where
+// the run ended there before its steps were done, what it had reached (to_text in train/budget.h).
 constexpr const char* kWorkers = "workers";
 constexpr const char* kStatistics = "statistics of ranks";
+constexpr const char* kEnded = "ended";
 
 struct Manifest {
   std::int64_t step = 0;
   std::int64_t samples = 0;                       // seen by all ranks
   std::map<std::string, std::string> identity{};  // what must be the same in a run that goes on from here
-  std::map<std::string, std::string> notes{};     // CheckpointPlan::notes, kWorkers, kStatistics
+  std::map<std::string, std::string> notes{};     // CheckpointPlan::notes, and those above
   std::vector<StoredFile> files{};                // of every rank, in rank order
 };
 

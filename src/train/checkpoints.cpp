@@ -55,10 +55,11 @@ void Checkpoints::save(const TrainingProgress& progress) {
   look(progress.steps);
 }
 
-bool Checkpoints::save_now(const TrainingProgress& progress) {
+bool Checkpoints::save_now(const TrainingProgress& progress, const std::string& ended) {
   const Stopwatch stopwatch(seconds_);
   complete();
   if (committed_step_ == progress.steps) return true;
+  ended_ = ended;
   start(progress, false);
   complete();
   return committed_step_ == progress.steps;
@@ -145,6 +146,7 @@ void Checkpoints::advance(const std::vector<Report>& all) {
   phase_ = Phase::kIdle;
   committed_step_ = step_;
   ++saved_;
+  if (parts_.transport.rank() == 0 && events_.warning && !all[0].failure.empty()) events_.warning(all[0].failure);
 }
 
 void Checkpoints::begin_commit(const std::vector<Report>& all) {
@@ -155,21 +157,24 @@ void Checkpoints::begin_commit(const std::vector<Report>& all) {
   const bool is_of_first = statistics_ == NormStatistics::kLocal || parts_.communicator.consensus_is_first_worker();
   manifest.notes[kWorkers] = std::to_string(parts_.sampler.ranks());
   manifest.notes[kStatistics] = std::to_string(is_of_first ? 1 : parts_.sampler.ranks());
+  if (!ended_.empty()) manifest.notes[kEnded] = ended_;
   for (const Report& report : all) manifest.files.push_back(report.file);
   task_ = std::async(std::launch::async, [this, manifest] {
     try {
-      commit(manifest);
-      return Report{Status::kDone};
+      return Report{Status::kDone, {}, commit(manifest)};
     } catch (const std::exception& error) {
       return Report{Status::kFailed, {}, error.what()};
     }
   });
 }
 
-void Checkpoints::commit(const Manifest& manifest) const {
+// Returns why what was told of the steps may not be on the disk; "": it is.
+std::string Checkpoints::commit(const Manifest& manifest) const {
+  const std::string unflushed = events_.flush ? events_.flush() : "";
   commit_checkpoint(plan_.directory, manifest, calls_);
   if (saved_ == 0) flush_directory(std::filesystem::path(plan_.directory) / "..", calls_);
   remove_old_checkpoints(plan_.directory, manifest.step, plan_.kept, plan_.keep_every, calls_);
+  return unflushed;
 }
 
 void Checkpoints::fail(const std::string& why) {

@@ -34,8 +34,9 @@ class Checkpoints {
   // Collective, between steps. The one before is committed first. Returns once the state is copied.
   void save(const TrainingProgress& progress);
   // Collective, between steps: returns once it is committed, or has failed; makes no copy. For the end of a run, and
-  // for leaving it. Returns whether it is committed.
-  bool save_now(const TrainingProgress& progress);
+  // for leaving it. `ended`: a note of where it ended before its steps were done, else "". Returns whether it is
+  // committed.
+  bool save_now(const TrainingProgress& progress, const std::string& ended = "");
 
   std::int64_t saved() const { return saved_; }
   double seconds() const { return seconds_; }  // for which this rank did not train
@@ -49,7 +50,7 @@ class Checkpoints {
   struct Report {
     Status status = Status::kIdle;
     StoredFile file = {};
-    std::string failure = {};
+    std::string failure = {};                           // kDone: what else did not work
     std::int64_t steps_if_busy = 0, steps_if_idle = 0;  // to the next meeting; 0: there is none
     bool is_due = false;
   };
@@ -59,7 +60,7 @@ class Checkpoints {
   bool is_multiple(std::int64_t steps) const { return plan_.every_steps > 0 && steps % plan_.every_steps == 0; }
   void start(const TrainingProgress& progress, bool copies);
   StoredFile write() const;
-  void commit(const Manifest& manifest) const;
+  std::string commit(const Manifest& manifest) const;
   void look(std::int64_t steps);
   void complete();
   Report report(std::int64_t steps);
@@ -76,6 +77,7 @@ class Checkpoints {
 
   Phase phase_ = Phase::kIdle;
   SavedState state_;
+  std::string ended_;                           // save_now's
   std::int64_t step_ = 0, committed_step_ = 0;  // that is being written, and the newest of this run
   std::int64_t saved_ = 0;
   double seconds_ = 0;

@@ -32,6 +32,12 @@ ReplicaWatch::ReplicaWatch(const TrainingParts& parts, const TrainingPlan& plan,
       events_(events),
       every_(parts.transport.size() > 1 && parts.traits.exchanges_together ? plan.replica_hash_every : 0) {}
 
+void ReplicaWatch::begin(const TrainingProgress& progress) {
+  repaired_ = progress.repaired;
+  steps_done_ = first_step_ = progress.steps;
+  if (every_ > 0 && progress.steps > 0) compare();
+}
+
 void ReplicaWatch::after_step(std::int64_t index) {
   if (every_ == 0) return;
   steps_done_ = index + 1;
@@ -47,7 +53,10 @@ void ReplicaWatch::after_step(std::int64_t index) {
 void ReplicaWatch::meet() {
   if (every_ == 0) return;
   settle();
-  if (steps_since_ == 0) return;
+  if (steps_since_ > 0) compare();
+}
+
+void ReplicaWatch::compare() {
   const std::vector<Slice> replicated = parts_.communicator.replicated();
   if (replicated.empty()) return;
   start(replicated);
@@ -104,8 +113,9 @@ void ReplicaWatch::judge(const std::vector<float>& values, std::int64_t step) {
   if (others.empty()) return;
   const std::vector<std::string> hosts = parts_.transport.all_gather(host_name());
   const bool is_majority = 2 * alike.size() > ranks;
+  const std::string when = step == first_step_ ? "as loaded from the checkpoint of step " : "after step ";
   const std::string text =
-      "after step " + std::to_string(step) + " " +
+      when + std::to_string(step) + " " +
       (is_majority ? name_ranks(others, hosts) + (others.size() == 1 ? " no longer has" : " no longer have") +
                          " the bits of the other " + std::to_string(alike.size()) + " ranks"
                    : "no majority of ranks has the same bits: " + name_ranks(others, hosts) + " and " +
@@ -113,8 +123,10 @@ void ReplicaWatch::judge(const std::vector<float>& values, std::int64_t step) {
       " in what this method keeps equal on all; memory or a computation has failed there";
   if (!is_majority || !waits()) {
     throw AgreedError(ExitCode::kInternal,
-                      text + (is_majority ? "; look at that machine, and resume from the last checkpoint without it"
-                                          : "; look at these machines, and resume from the last checkpoint"));
+                      text + (step == first_step_ ? "; where it says so again, take that checkpoint away: the one "
+                                                    "before it is gone on from"
+                              : is_majority ? "; look at that machine, and resume from the last checkpoint without it"
+                                            : "; look at these machines, and resume from the last checkpoint"));
   }
   repair(static_cast<int>(alike.front()));
   if (parts_.transport.rank() == 0 && events_.warning) events_.warning(text + "; mended from the others");

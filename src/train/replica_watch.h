@@ -19,9 +19,12 @@ class ReplicaWatch {
   // All outlive it.
   ReplicaWatch(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events);
 
+  // Collective, before the first step: compares what was loaded from a checkpoint.
+  void begin(const TrainingProgress& progress);
   // After each step, on all ranks. Throws AgreedError(kInternal) where ranks differ and are not repaired.
   void after_step(std::int64_t index);
   void meet();  // collective, at an evaluation: compares now
+  // Times, since the run began.
   std::int64_t repaired() const { return repaired_; }
 
  private:
@@ -31,6 +34,7 @@ class ReplicaWatch {
     Pending pending;
   };
 
+  void compare();
   void start(const std::vector<Slice>& replicated);
   void settle();
   Hash128 hash_of_all(const std::vector<Slice>& replicated);
@@ -42,7 +46,7 @@ class ReplicaWatch {
   const TrainingPlan& plan_;
   const TrainingEvents& events_;
   const std::int64_t every_;  // 0: nothing is compared
-  std::int64_t steps_since_ = 0, steps_done_ = 0, repaired_ = 0;
+  std::int64_t steps_since_ = 0, steps_done_ = 0, first_step_ = 0, repaired_ = 0;
   std::vector<float> copy_;               // of what the host cannot read
   std::optional<Comparison> comparison_;  // under way
 };

@@ -50,6 +50,7 @@ void StepLog::begin(const TrainingProgress& so_far) {
   const UnrecordedSteps& rest = so_far.unrecorded;
   loss_.add({.loss_sum = rest.loss_sum, .samples = rest.samples});
   logged_seconds_ = progress_.seconds - rest.seconds;
+  nonfinite_recorded_ = progress_.nonfinite - rest.nonfinite;
   last_ = totals() - Totals{rest.loading, rest.waiting, rest.exchanging, rest.bytes, 0};
   resume();
 }
@@ -63,7 +64,8 @@ TrainingProgress StepLog::progress_to_save() const {
                          rest.loading,
                          rest.waiting + seconds_meeting_,
                          rest.exchanging,
-                         rest.bytes + rest.bytes_replied};
+                         rest.bytes + rest.bytes_replied,
+                         progress_.nonfinite - nonfinite_recorded_};
   return progress;
 }
 
@@ -73,7 +75,7 @@ void StepLog::add(const Step& step, const Score& score, bool whole) {
   loss_.add(score);
   loss_at_glance_.add(score);
   learning_rate_ = step.learning_rate;
-  if (!whole) ++nonfinite_;
+  if (!whole) ++progress_.nonfinite;
 }
 
 void StepLog::glance() {
@@ -91,7 +93,7 @@ void StepLog::record() {
   record.exchanging = now.exchanging - last_.exchanging;
   record.computing = progress_.seconds - logged_seconds_ - record.loading - record.waiting;
   record.bytes = now.bytes - last_.bytes + now.bytes_replied - last_.bytes_replied;
-  record.nonfinite = nonfinite_ - std::exchange(nonfinite_recorded_, nonfinite_);
+  record.nonfinite = progress_.nonfinite - std::exchange(nonfinite_recorded_, progress_.nonfinite);
   last_ = now;
   logged_seconds_ = progress_.seconds;
   progress_.waiting += record.waiting;

@@ -48,7 +48,6 @@ class StepLog {
   // Outside of training: with what the next record will tell of steps that are done.
   TrainingProgress progress_to_save() const;
   double epochs() const;
-  std::int64_t nonfinite() const { return nonfinite_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -77,7 +76,7 @@ class StepLog {
   double told_seconds_ = 0, logged_seconds_ = 0, seconds_meeting_ = 0, learning_rate_ = 0;
   LossMean loss_, loss_at_glance_;
   TrainingProgress progress_;
-  std::int64_t nonfinite_ = 0, nonfinite_recorded_ = 0;
+  std::int64_t nonfinite_recorded_ = 0;
 };
 
 }  // namespace eave

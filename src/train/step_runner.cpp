@@ -3,8 +3,10 @@
 #include <chrono>
 #include <cmath>
 #include <thread>
+#include <utility>
 
 #include "base/number_text.h"
+#include "guard/leave_gate.h"
 #include "transport/operation.h"
 
 namespace eave {
@@ -36,6 +38,11 @@ StepRunner::StepRunner(const TrainingParts& parts, const TrainingPlan& plan, con
       runs_ahead_(parts.replica.device.kind() != DeviceKind::kCpu) {
   started_.reserve(kStepsAhead + 1);
   if (plan.on_nonfinite == OnNonfinite::kSkip) parts.replica.model.leave_out_nonfinite_batches();
+}
+
+void StepRunner::begin(const TrainingProgress& progress) {
+  samples_ = progress.samples;
+  nonfinite_in_a_row_ = progress.nonfinite_in_a_row;
 }
 
 void StepRunner::run(std::int64_t index, bool meets_after) {
@@ -102,8 +109,8 @@ void StepRunner::settle_or_abort(const Started& started, const Score& score, boo
     throw AgreedError(ExitCode::kDiverged, describe_divergence(step, "loss or gradient"));
   }
   account(step, score, true, started.meets_after);
-  if (!std::isfinite(score.loss_sum)) return diverge(describe_divergence(step, "loss"));
-  if (!is_finite) diverge(describe_divergence(step, "gradient"));
+  if (!std::isfinite(score.loss_sum)) return end_or_remember(describe_divergence(step, "loss"));
+  if (!is_finite) end_or_remember(describe_divergence(step, "gradient"));
 }
 
 void StepRunner::settle_or_leave_out(const Started& started, const Score& score, bool is_finite) {
@@ -112,14 +119,21 @@ void StepRunner::settle_or_leave_out(const Started& started, const Score& score,
   account(step, has_loss ? score : Score(), is_whole, started.meets_after);
   nonfinite_in_a_row_ = is_whole ? 0 : nonfinite_in_a_row_ + 1;
   if (is_whole) return;
-  if (log_.nonfinite() == 1 && events_.nonfinite) events_.nonfinite({step.index + 1, !has_loss});
+  if (!std::exchange(has_told_nonfinite_, true) && events_.nonfinite) events_.nonfinite({step.index + 1, !has_loss});
   if (nonfinite_in_a_row_ < plan_.nonfinite_limit) return;
   diverge(describe_divergence(step, has_loss ? "gradient" : "loss", nonfinite_in_a_row_));
 }
 
-void StepRunner::diverge(const std::string& what) {
+void StepRunner::end_or_remember(const std::string& what) {
   if (!plan_.diverges_together) throw Error(ExitCode::kDiverged, what);
   if (divergence_.empty()) divergence_ = what;
+}
+
+// Until all leave, such steps are left out as those before were.
+void StepRunner::diverge(const std::string& what) {
+  if (!parts_.leave) return end_or_remember(what);
+  if (divergence_.empty()) divergence_ = what;
+  parts_.leave->want();
 }
 
 void StepRunner::account(const Step& step, const Score& score, bool whole, bool meets_after) {

@@ -21,14 +21,15 @@ class StepRunner {
   StepRunner(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events, Loader& loader,
              StepLog& log, SlowWatch& watch, const StepTrace& trace);
 
-  // `samples` of all ranks were seen before the plan's first step.
-  void begin(std::int64_t samples) { samples_ = samples; }
+  // `progress`: before the plan's first step.
+  void begin(const TrainingProgress& progress);
   // Where all ranks come together after the step, its record waits for their meeting.
   void run(std::int64_t index, bool meets_after);
   // A device may compute behind the host: the accounts of all steps that were started, once they are known.
   // Throws Error(kDiverged) as train() does.
   void settle() { settle(0); }
-  // Why training has diverged on this rank, with diverges_together; "": it has not.
+  std::int64_t nonfinite_in_a_row() const { return nonfinite_in_a_row_; }
+  // Why training has diverged on this rank, where that ends it on all together; "": it has not.
   const std::string& divergence() const { return divergence_; }
 
  private:
@@ -47,6 +48,7 @@ class StepRunner {
   void settle(const Started& started);
   void settle_or_abort(const Started& started, const Score& score, bool is_finite);
   void settle_or_leave_out(const Started& started, const Score& score, bool is_finite);
+  void end_or_remember(const std::string& what);
   void diverge(const std::string& what);
   void account(const Step& step, const Score& score, bool whole, bool meets_after);
   bool is_first_after_drop(std::int64_t index) const;
@@ -72,6 +74,7 @@ class StepRunner {
   std::int64_t samples_ = 0;  // of all ranks, in the steps that were started
   std::vector<Started> started_;
   std::int64_t nonfinite_in_a_row_ = 0;
+  bool has_told_nonfinite_ = false;
   std::string divergence_;
 };
 

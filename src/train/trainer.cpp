@@ -42,16 +42,18 @@ class Loop {
  private:
   TrainingResult run_steps() {
     begin();
-    if (plan_.first_step == plan_.steps) end_again();
-    for (std::int64_t index = plan_.first_step; index < plan_.steps; ++index) {
+    const bool has_ended = plan_.has_ended || plan_.first_step == plan_.steps;
+    if (has_ended) end_again();
+    for (std::int64_t index = plan_.first_step; index < plan_.steps && !has_ended; ++index) {
       if (parts_.leave && !parts_.leave->may_begin(index)) leave();
       be_in(Section::kStep, index + 1);
       const bool is_over = run_step(index);
       keep_checkpoint(index, is_over);
       if (is_over) break;
     }
-    return {log_.progress(),        evaluation_,          checkpoints_.saved(),
-            checkpoints_.seconds(), replicas_.repaired(), log_.nonfinite()};
+    TrainingProgress progress = log_.progress();
+    progress.repaired = replicas_.repaired();
+    return {progress, evaluation_, checkpoints_.saved(), checkpoints_.seconds()};
   }
 
   void begin() {
@@ -61,9 +63,10 @@ class Loop {
     const TrainingProgress progress = elastic                ? elastic->load()
                                       : plan_.first_step > 0 ? load_progress()
                                                              : TrainingProgress();
+    replicas_.begin(progress);
     log_.begin(progress);
     checkpoints_.begin(progress);
-    steps_.begin(progress.samples);
+    steps_.begin(progress);
   }
 
   // Returns whether it was the last one: of the plan, or because the run is to end there.
@@ -74,8 +77,8 @@ class Loop {
     if (!meets) return false;
     const bool is_last = index + 1 == plan_.steps;
     steps_.settle();
-    if (ends_part(index)) end_if_diverged();
     meet(index);
+    if (ends_part(index)) end_if_diverged();
     if (is_last) finish();
     log_.record();
     const bool is_spent = !is_last && asks_for_budget(index) && is_budget_spent();
@@ -90,7 +93,8 @@ class Loop {
       evaluate_and_tell();
     });
     if (is_last || is_spent) return true;
-    if (!is_accurate_enough()) return false;
+    reached_.accuracy = evaluation_.center.accuracy;  // the same on all ranks
+    if (!is_enough(plan_, reached_)) return false;
     log_.outside_of_training([this] { finish(); });
     return true;
   }
@@ -103,14 +107,15 @@ class Loop {
     if (!is_over && !is_evaluated) end_if_diverged();  // those have asked
     log_.outside_of_training([&] {
       be_in(Section::kCheckpoint, index + 1);
-      const TrainingProgress progress = log_.progress_to_save();
+      TrainingProgress progress = progress_to_save();
       const bool is_due = checkpoints_.meets_after(index + 1) && checkpoints_.meet(progress);
       if (is_over || is_evaluated || is_due) {
         log_.tell_records();
         replicas_.meet();  // what is kept is the same on all ranks
+        progress.repaired = replicas_.repaired();
       }
       if (is_over) {
-        checkpoints_.save_now(progress);
+        checkpoints_.save_now(progress, index + 1 < plan_.steps ? to_text(reached_) : "");
       } else if (is_evaluated || is_due) {
         checkpoints_.save(progress);
       }
@@ -129,11 +134,12 @@ class Loop {
   [[noreturn]] void leave() {
     steps_.settle();
     end_if_diverged();
-    const TrainingProgress progress = log_.progress_to_save();
+    TrainingProgress progress = progress_to_save();
     bool is_kept = progress.steps == plan_.first_step;
     log_.outside_of_training([&] {
       log_.tell_records();
       replicas_.meet();
+      progress.repaired = replicas_.repaired();
       be_in(Section::kCheckpoint, progress.steps);
       is_kept = is_kept || (checkpoints_.is_on() && checkpoints_.save_now(progress));
       finish();
@@ -157,27 +163,31 @@ class Loop {
     is_finished_ = true;
   }
 
+  TrainingProgress progress_to_save() const {
+    TrainingProgress progress = log_.progress_to_save();
+    progress.nonfinite_in_a_row = steps_.nonfinite_in_a_row();
+    return progress;
+  }
+
   void end_if_diverged() {
-    if (!plan_.diverges_together) return;
+    const bool may_wait = plan_.diverges_together || (parts_.leave && plan_.on_nonfinite == OnNonfinite::kSkip);
+    if (!may_wait) return;
     try {
-      agree(parts_.transport, [this] {
-        if (!steps_.divergence().empty()) throw Error(ExitCode::kDiverged, steps_.divergence());
+      log_.outside_of_training([this] {
+        agree(parts_.transport, [this] {
+          if (!steps_.divergence().empty()) throw Error(ExitCode::kDiverged, steps_.divergence());
+        });
       });
     } catch (const AgreedError&) {
+      log_.tell_records();
       finish();
       throw;
     }
   }
 
-  // The same on all ranks, as the accuracy is.
-  bool is_accurate_enough() const {
-    return plan_.stop_at_accuracy > 0 && evaluation_.center.accuracy >= plan_.stop_at_accuracy;
-  }
-
   bool is_budget_spent() {
-    bool is_spent = false;
-    log_.outside_of_training([&] { is_spent = eave::is_budget_spent(parts_.transport, plan_, log_.progress()); });
-    return is_spent;
+    log_.outside_of_training([this] { reached_ = ask_for_costs(parts_.transport, log_.progress()); });
+    return eave::is_budget_spent(plan_, reached_);
   }
 
   // All ranks come together there.
@@ -229,6 +239,7 @@ class Loop {
   StepRunner steps_;
   bool is_finished_ = false;
   EvaluationRecord evaluation_;
+  Reached reached_;
 };
 
 }  // namespace

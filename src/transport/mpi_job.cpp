@@ -93,6 +93,8 @@ class MpiSession {
 int run_rank(Transport& transport, const std::function<void(Transport&)>& body) {
   const std::optional<Failure> failure = failure_of([&] { body(transport); });
   if (!failure) return 0;
+  // The first to speak ends the others by SIGTERM, which may have been taken for a request to leave.
+  if (!failure->agreed) std::signal(SIGTERM, SIG_DFL);
   // Ranks often fail alike at the same moment: the lowest speaks, and has ended the others before it is their turn.
   if (!failure->agreed) std::this_thread::sleep_for(kTurn * std::min(transport.rank(), kMostTurns));
   if (!failure->agreed || transport.rank() == 0) print_failure(*failure, transport.rank(), transport.size());

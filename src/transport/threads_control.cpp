@@ -18,6 +18,11 @@ void ThreadsControl::post(int to, const ControlMessage& message) {
   other.come_.emplace_back(rank_, message);
 }
 
+void ThreadsControl::tell_loss(int rank) {
+  const std::lock_guard lock(mutex_);
+  come_.emplace_back(rank, ControlMessage{kRankIsLost, {}});
+}
+
 bool ThreadsControl::poll(ControlMessage& message, int& from) {
   const std::lock_guard lock(mutex_);
   if (come_.empty()) return false;

@@ -1,6 +1,7 @@
 // Words between ranks that are threads of one process.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -10,6 +11,10 @@
 
 namespace eave {
 
+// The kind of a message that comes from a rank that is lost: it answers nobody any more. (Over MPI, ranks do not
+// outlive one that is lost.)
+inline constexpr std::int64_t kRankIsLost = -1;
+
 // The channel of one rank, and what has come for it.
 class ThreadsControl final : public ControlChannel {
  public:
@@ -18,6 +23,7 @@ class ThreadsControl final : public ControlChannel {
 
   void post(int to, const ControlMessage& message) override;
   bool poll(ControlMessage& message, int& from) override;
+  void tell_loss(int rank);
 
  private:
   int rank_ = 0;

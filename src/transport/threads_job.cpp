@@ -37,6 +37,7 @@ std::shared_ptr<ThreadsJob> ThreadsJob::part_of(const std::vector<int>& ranks) {
 bool ThreadsJob::lose(int rank) noexcept {
   int nobody = -1;
   const bool first = lost_.compare_exchange_strong(nobody, rank);
+  for (ThreadsControl& control : controls_) control.tell_loss(rank);
   {
     const std::lock_guard lock(meetings_mutex_);
     for (const auto& meeting : meetings_) meeting->wake();

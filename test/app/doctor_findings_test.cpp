@@ -76,10 +76,10 @@ TEST(Doctor, finds_nothing_wrong_where_nothing_is) {
 TEST(Doctor, finds_too_many_ranks_for_the_cores_of_a_host) {
   JobFacts job = healthy_job();
   job.ranks[3].cores = "0";
-  expect_problem(job, "cores", {"host b", "2 ranks share 1 core,", "at most 1 there"});
+  expect_note(job, "cores", {"host b", "2 ranks share 1 core,", "at most 1 there"});
   job = healthy_job();
   job.ranks[1].core_quota = job.ranks[0].core_quota = 1.5;
-  expect_problem(job, "cores", {"host a", "2 ranks", "1.5 cores"});
+  expect_note(job, "cores", {"host a", "2 ranks", "1.5 cores"});
   job.ranks[1].core_quota = job.ranks[0].core_quota = 2;
   EXPECT_EQ(exit_code_of(judge(job)), ExitCode::kDone);
 }

@@ -1,19 +1,14 @@
-// Watchdogs of several ranks: in a world whose time is made, and with threads.
+// Watchdogs of several ranks, in a world whose time is made.
 #include "guard/watchdog.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <chrono>
 #include <deque>
 #include <filesystem>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 #include "test/temporary_directory.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
@@ -254,67 +249,6 @@ TEST(Watchdog, takes_no_rank_that_is_ahead_for_one_out_of_step) {
   world.begin(0, {});
   world.pass(20);
   EXPECT_TRUE(world.said().empty());
-}
-
-// With threads, whose guards look at what communication threads write.
-
-struct Told {
-  std::mutex mutex;
-  std::vector<std::string> said;
-  std::vector<int> left;
-};
-
-WatchdogSettings settings_for(Told& told, double limit) {
-  WatchdogSettings settings;
-  settings.limits = {{limit, "limit"}, {limit, "limit"}, {limit, "limit"}};
-  settings.hosts = {"a", "b", "c"};
-  settings.say = [&told](const std::string& line) {
-    const std::lock_guard lock(told.mutex);
-    told.said.push_back(line);
-  };
-  settings.leave = [&told](ExitCode code) {
-    const std::lock_guard lock(told.mutex);
-    told.left.push_back(static_cast<int>(code));
-  };
-  return settings;
-}
-
-TEST(GuardOfThreads, finds_nothing_wrong_with_ranks_that_sum) {
-  Told told;
-  on_ranks({"threads", 3}, [&](Transport& transport) {
-    Whereabouts whereabouts;
-    Watchdog watchdog(*transport.control(), *transport.calls(), whereabouts, transport.rank(), settings_for(told, 20));
-    const Guard guard(transport.control(), {&watchdog}, std::chrono::milliseconds(1));
-    std::vector<float> values(10000);
-    for (int step = 0; step < 300; ++step) {
-      whereabouts.enter(Section::kStep, step);
-      transport.all_reduce_sum(values).wait();
-    }
-  });
-  EXPECT_TRUE(told.said.empty());
-}
-
-TEST(GuardOfThreads, names_one_that_sleeps_and_then_ends) {
-  Told told;
-  on_ranks({"threads", 3}, [&](Transport& transport) {
-    Whereabouts whereabouts;
-    Watchdog watchdog(*transport.control(), *transport.calls(), whereabouts, transport.rank(), settings_for(told, 0.5));
-    const Guard guard(transport.control(), {&watchdog}, std::chrono::milliseconds(5));
-    whereabouts.enter(Section::kStep, 5);
-    std::vector<float> values(100);
-    transport.all_reduce_sum(values).wait();
-    const auto has_left = [&] {
-      const std::lock_guard lock(told.mutex);
-      return !told.left.empty();
-    };
-    if (transport.rank() == 1)
-      for (int k = 0; k < 2000 && !has_left(); ++k) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    transport.all_reduce_sum(values).wait();
-  });
-  ASSERT_GE(told.said.size(), 2U);
-  EXPECT_TRUE(contains(told.said[0], "eave: warning: rank 1 on b is still computing step 5, for 0.")) << told.said[0];
-  EXPECT_TRUE(contains(told.said[1], "eave: rank 1 on b is still computing step 5, for 0.")) << told.said[1];
-  EXPECT_EQ(std::ranges::count(told.left, 69), std::ssize(told.left));
 }
 
 }  // namespace

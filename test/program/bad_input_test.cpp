@@ -139,6 +139,7 @@ TEST(BadInput, of_numbers_of_ranks_is_refused) {
   start(odd + " --transport threads --ranks 2", 0, 64, {"--batch 33", "2 ranks", "multiple"});
   start(quick("--transport threads --ranks 0"), 0, 64, {"--ranks 0", "at least 1"});
   start(quick("--transport threads --ranks 2 --slow-rank 2:4x"), 0, 64, {"--slow-rank 2:4x", "below 2"});
+  start(quick("--transport threads --ranks 2 --limit-step 1ms"), 0, 64, {"--limit-step 1ms", "from 1s up"});
   if (has_mpirun()) {
     start(few, 2, 78, {"2 ranks", "1 training sample", "at most as many ranks"});
     start(odd, 4, 64, {"--batch 33", "4 ranks", "multiple"});

@@ -44,7 +44,20 @@ TEST(Checkpoints, are_listed_verified_and_named_where_they_are_damaged) {
       {"step 7: whole", "step 6: run/checkpoint/step-000006/rank-1.state: ", "damaged checkpoints", "of step 6"});
   expect_code(place.eave("checkpoint verify run --step 7"), 0, {"step 7: whole"});
   damage(place, "run/checkpoint/step-000004/manifest.json");
-  expect_code(place.eave("checkpoint ls run"), 0, {"damaged: run/checkpoint/step-000004/manifest.json"});
+  expect_code(place.eave("checkpoint ls run"), 65,
+              {"damaged: run/checkpoint/step-000004/manifest.json", "damaged checkpoints", "of step 4"});
+}
+
+TEST(Checkpoints, are_listed_as_damaged_where_a_file_is_missing_or_cut) {
+  const Place place;
+  train_one_epoch(place);
+  std::filesystem::remove(place.path() / "run/checkpoint/step-000004/rank-1.state");
+  std::filesystem::resize_file(place.path() / "run/checkpoint/step-000006/rank-0.state", 100);
+  expect_code(place.eave("checkpoint ls run"), 65,
+              {"damaged: run/checkpoint/step-000004/rank-1.state: No such file",
+               "damaged: run/checkpoint/step-000006/rank-0.state: it has 100 bytes", "of step 6, 4"});
+  const Ended none = place.eave("checkpoint ls nowhere");
+  EXPECT_EQ(none.output, "") << "no header beside an error";
 }
 
 TEST(Checkpoints, are_exported_as_the_model_that_was_evaluated) {
@@ -70,6 +83,13 @@ TEST(Checkpoints, refuse_what_means_nothing) {
   expect_code(place.eave("checkpoint export run"), 64, {"one of --npy DIR and --safetensors FILE"});
   expect_code(place.eave("checkpoint verify run --step 3"), 66, {"no checkpoint", "of step 3"});
   expect_code(place.eave("checkpoint ls nowhere"), 66, {"no checkpoint in nowhere/checkpoint"});
+  for (const std::string inside : {"run/checkpoint", "run/checkpoint/step-000007", "run/checkpoint/"}) {
+    expect_code(place.eave("checkpoint verify " + inside), 66, {"the run's directory is asked for: ", "/run\n"});
+  }
+  expect_code(place.eave("checkpoint ls --stepp 3 run"), 64, {"--stepp", "--step"});
+  expect_code(place.eave("checkpoint --step 3 ls run"), 64, {"expected ls, verify or export", "before options"});
+  place.write("there", "");
+  EXPECT_EQ(place.eave("checkpoint export run --safetensors there").output, "") << "no half of a line";
   const std::string words = quick(std::string(kTwo) + "--overwrite ");
   for (const std::string every : {"0", "-5", "1.5", "10d", "m", "nan", "5 m"}) {
     expect_code(place.eave(words + "--checkpoint-every '" + every + "'"), 64, {"--checkpoint-every", "500", "10m"});

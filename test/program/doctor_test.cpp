@@ -15,7 +15,7 @@ bool says(const Ended& ended, const std::string& pattern) {
   return std::regex_search(ended.output, std::regex(pattern, std::regex::multiline));
 }
 
-// Whether it found a problem, which here may only be too few cores.
+// Whether it found a problem, which here may only be too little memory.
 void expect_examined(const Ended& ended, int ranks) {
   SCOPED_TRACE(ended.output + ended.errors);
   EXPECT_TRUE(says(ended, "^ *" + std::to_string(ranks - 1) + "   [^ ]+ +cpu +[0-9]"));
@@ -24,7 +24,7 @@ void expect_examined(const Ended& ended, int ranks) {
   EXPECT_TRUE(says(ended, "^ok +run-dir +all ranks see and write /"));
   EXPECT_TRUE(says(ended, "^ok +devices +all ranks compute on the CPU"));
   EXPECT_EQ(says(ended, "^ok +links +within hosts: .* takes [0-9]+ us"), ranks > 1);
-  EXPECT_FALSE(says(ended, "^problem   (?!cores|memory)"));
+  EXPECT_FALSE(says(ended, "^problem   (?!memory)"));
   const bool is_well = !says(ended, "^problem");
   EXPECT_EQ(is_well, says(ended, "^0 problems"));
   EXPECT_EQ(ended.code == 0, is_well);
@@ -44,9 +44,8 @@ TEST(Doctor, finds_more_ranks_than_any_machine_of_this_size_has_cores_for) {
   const Place place;
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   const Ended ended = place.eave("doctor --transport threads --ranks " + std::to_string(cores + 1));
-  EXPECT_EQ(ended.code, 78) << ended.output;
-  EXPECT_TRUE(says(ended, "^problem +cores +host [^ ]+: " + std::to_string(cores + 1) + " ranks")) << ended.output;
-  EXPECT_EQ(ended.messages().size(), 1U);
+  EXPECT_EQ(ended.code, 0) << ended.output << "train only warns of it";
+  EXPECT_TRUE(says(ended, "^note +cores +host [^ ]+: " + std::to_string(cores + 1) + " ranks")) << ended.output;
 }
 
 TEST(Doctor, looks_at_the_data_that_is_named) {
@@ -64,7 +63,7 @@ TEST(Doctor, ends_with_73_where_no_run_directory_can_be_made) {
   const Place place;
   const Ended ended = place.eave("doctor --run-dir /proc/eave --transport threads --ranks 2");
   EXPECT_TRUE(says(ended, "^problem +run-dir +ranks 0, 1 .* cannot write in /proc")) << ended.output;
-  EXPECT_TRUE(ended.code == 73 || (ended.code == 78 && says(ended, "^problem +cores"))) << ended.output;
+  EXPECT_EQ(ended.code, 73) << ended.output;
 }
 
 TEST(Doctor, refuses_options_that_mean_nothing_to_it) {

@@ -1,6 +1,7 @@
 // The power goes at any moment: the newest checkpoint that was committed is loaded, or a newer one.
 #include <gtest/gtest.h>
 
+#include "base/durable.h"
 #include "test/base/power_loss.h"
 #include "test/temporary_directory.h"
 #include "test/train/checkpoint_files.h"
@@ -59,6 +60,35 @@ TEST(PowerLoss, at_any_call_leaves_the_newest_committed_checkpoint) {
       }
     }
     EXPECT_GT(points, 1000);
+  });
+}
+
+// As where a run went on with another number of ranks, and counts its steps anew.
+TEST(PowerLoss, while_one_of_the_same_step_is_replaced_leaves_one_of_both) {
+  const TemporaryDirectory temporary;
+  RecordedCalls calls(temporary.path());
+  const std::filesystem::path directory = temporary.path() / "checkpoint";
+  for (int time = 0; time < 2; ++time) {
+    write_crafted(directory, 3, calls);
+    flush_directory(temporary.path(), calls);
+    calls.mark(3);
+  }
+  on_ranks({"loopback", 1}, [&](Transport& transport) {
+    int replaced = 0;
+    for (std::size_t made = 0; made <= calls.count() && !testing::Test::HasFailure(); ++made) {
+      for (const RecordedCalls::Data data : {RecordedCalls::Data::kKept, RecordedCalls::Data::kLost}) {
+        for (std::size_t back = 0; back <= std::min<std::size_t>(made, 6); ++back) {
+          const TemporaryDirectory disk;
+          if (calls.replay({made, data, made - back}, disk.path() / "run") == 0) continue;
+          const std::filesystem::path left = disk.path() / "run/checkpoint";
+          replaced += committed_steps(left).empty() ? 1 : 0;
+          const auto found = find_checkpoint(transport, left);
+          ASSERT_TRUE(found) << made << " calls, " << made - back << " names kept";
+          EXPECT_EQ(found->manifest.step, 3);
+        }
+      }
+    }
+    EXPECT_GT(replaced, 0) << "at some moment it has no name";
   });
 }
 

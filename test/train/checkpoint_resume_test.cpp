@@ -22,6 +22,7 @@ class Resumed : public testing::TestWithParam<std::string> {
     setting.rate = {{"lr", "0.02"}, {"warmup-epochs", "1.4"}, {"warmup-from", "0.1"}};
     setting.plan.steps = kSteps;
     setting.plan.log_every_steps = 4;
+    setting.plan.replica_hash_every = 1000;  // what is loaded is compared, too
     return setting;
   }
 };
@@ -95,6 +96,25 @@ TEST(SavedCheckpoints, are_the_newest_and_the_multiples) {
     EXPECT_EQ(result.checkpoints, 9);
     EXPECT_GT(result.checkpoint_seconds, 0);
     EXPECT_EQ(committed_steps(setting.plan.checkpoints.directory), (std::vector<std::int64_t>{4, 8, 12, 14, 16, 17}));
+  });
+}
+
+TEST(SavedCheckpoints, are_committed_when_what_was_told_is_on_the_disk) {
+  const TemporaryDirectory temporary;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    TrainingSetting setting;
+    setting.plan.checkpoints = {.directory = temporary.path() / "checkpoint", .every_steps = 4, .kept = 10};
+    Training training(transport, setting);
+    std::vector<std::size_t> committed;
+    training.flush = [&] {
+      committed.push_back(committed_steps(setting.plan.checkpoints.directory).size());
+      return committed.size() == 2 ? "cannot flush the log" : "";
+    };
+    EXPECT_EQ(training.run().checkpoints, 3);
+    const bool is_first = transport.rank() == 0;
+    const std::vector<std::size_t> expected{0, 1, 2};
+    EXPECT_EQ(committed, is_first ? expected : std::vector<std::size_t>());
+    EXPECT_EQ(training.warnings, std::vector<std::string>(is_first ? 1 : 0, "cannot flush the log"));
   });
 }
 

@@ -56,7 +56,7 @@ std::vector<double> run_with_fault(Transport& transport, TrainingSetting setting
     EXPECT_TRUE(same_on_all_ranks(transport, training.parameters()));
   }
   std::vector<double> mine(static_cast<std::size_t>(transport.size()));
-  mine[static_cast<std::size_t>(transport.rank())] = static_cast<double>(result.nonfinite);
+  mine[static_cast<std::size_t>(transport.rank())] = static_cast<double>(result.progress.nonfinite);
   return sum_over_ranks(transport, mine);
 }
 
@@ -130,7 +130,7 @@ TEST(NonfiniteLoss, leaves_parameters_and_momentum_as_they_were) {
       EXPECT_EQ(std::isnan(step.loss), step.step == 5);
       EXPECT_EQ(step.nonfinite, step.step == 5 ? 1 : 0);
     };
-    EXPECT_EQ(training.run().nonfinite, 1);
+    EXPECT_EQ(training.run().progress.nonfinite, 1);
     EXPECT_EQ(parameters[4], parameters[3]);
     EXPECT_EQ(velocities[4], velocities[3]);
     EXPECT_NE(parameters[5], parameters[4]);

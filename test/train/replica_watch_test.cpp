@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "test/temporary_directory.h"
 #include "test/train/training.h"
 #include "test/transport/ranks.h"
 
@@ -59,7 +60,7 @@ TEST_P(ReplicaFault, is_repaired_from_the_majority_to_the_bits_of_a_run_without_
   std::vector<float> undisturbed;
   on_ranks({"threads", 3}, [&](Transport& transport) {
     Training training(transport, setting(0, false));
-    EXPECT_EQ(training.run().repaired, 0);
+    EXPECT_EQ(training.run().progress.repaired, 0);
     const std::vector<float> center = training.center();
     if (transport.rank() == 0) undisturbed = center;
   });
@@ -68,7 +69,7 @@ TEST_P(ReplicaFault, is_repaired_from_the_majority_to_the_bits_of_a_run_without_
       TrainingSetting these = setting(seed, transport.rank() == static_cast<int>(seed % 3));
       these.plan.on_replica_fault = OnReplicaFault::kRepair;
       Training training(transport, these);
-      EXPECT_EQ(training.run().repaired, 1);
+      EXPECT_EQ(training.run().progress.repaired, 1);
       EXPECT_EQ(training.center(), undisturbed);
     });
   }
@@ -81,6 +82,34 @@ TEST_P(ReplicaFault, without_a_majority_ends_the_run_with_70) {
     Training(transport, these).run();
   });
   EXPECT_EQ(code, 70);
+}
+
+// Whatever the checkpoint, or its loading, has made of it.
+TEST_P(ReplicaFault, that_was_loaded_from_a_checkpoint_is_found_before_the_first_step) {
+  const TemporaryDirectory temporary;
+  std::string text;
+  int steps = 0;
+  const auto run = [&](std::int64_t first_step) {
+    return find_kind(transport_kinds(), "threads").run(3, [&](Transport& transport) {
+      TrainingSetting these = setting(3, first_step == 0 && transport.rank() == 1);
+      these.plan.replica_hash_every = first_step;
+      these.plan.first_step = first_step;
+      these.plan.steps = 9;
+      these.plan.checkpoints = {.directory = temporary.path() / "checkpoint", .every_steps = 6};
+      Training training(transport, these);
+      training.at_step = [&](const StepRecord&) { steps += first_step > 0 && transport.rank() == 0 ? 1 : 0; };
+      try {
+        training.run();
+      } catch (const AgreedError& error) {
+        if (transport.rank() == 0) text = error.what();
+        throw;
+      }
+    });
+  };
+  run(0);  // which may diverge, by the bit
+  EXPECT_EQ(run(6), 70);
+  EXPECT_EQ(steps, 0);
+  EXPECT_NE(text.find("as loaded from the checkpoint of step 6 rank 1 on "), std::string::npos) << text;
 }
 
 INSTANTIATE_TEST_SUITE_P(With, ReplicaFault, testing::ValuesIn(methods()), in_identifiers);

@@ -95,6 +95,7 @@ TrainingResult Training::run() {
     warnings.push_back(warning);
     at_warning(warning);
   };
+  events.flush = flush;
   events.straggler = [this](const Straggler& slow) { stragglers.push_back(slow); };
   return train(parts(), setting_.plan, events);
 }

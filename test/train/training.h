@@ -78,6 +78,7 @@ class Training {
   std::vector<float> center();
 
   FileCalls* files = nullptr;  // by which checkpoints are written
+  std::function<std::string()> flush;
   std::function<void(const StepRecord&)> at_step = [](const StepRecord&) {};
   std::function<void(const std::string&)> at_warning = [](const std::string&) {};
   // As they were told:

@@ -1,0 +1,54 @@
+// Where a training job begins: with a model of somebody's, or from a checkpoint.
+#include <algorithm>
+
+#include "app/training_job.h"
+#include "train/budget.h"
+
+namespace eave {
+
+// Communicator::begin gives them to the other ranks. A run that goes on has those of its checkpoint.
+void TrainingJob::read_initial_parameters() {
+  if (!values_.has("initial-parameters") || resumption_ || transport_.rank() != 0) return;
+  const ModelDescription model = model_description();
+  const ModelArenas first = read_model(read_safetensors(find_model(values_.text("initial-parameters"))),
+                                       build_graph(model.specification, model.image, model.classes));
+  replica_->device.write(replica_->parameters.slice(), first.parameters);
+  replica_->device.write(replica_->statistics.slice(), first.statistics);
+}
+
+// One that was ended behind its last checkpoint may end again.
+void TrainingJob::plan_resumption() {
+  const Manifest& saved = resumption_->found.manifest;
+  plan_.first_step = saved.step;
+  if (resumption_->is_elastic) {
+    plan_.elastic_step = saved.step;
+    plan_.first_step = step_after_samples(*sampler_, saved.samples);
+  }
+  for (const std::string& damage : resumption_->found.passed_over) {
+    if (transport_.rank() == 0) warnings_.push_back("a newer checkpoint is passed over: " + damage);
+  }
+  const auto note = saved.notes.find(kEnded);
+  const std::optional<Reached> reached = note == saved.notes.end() ? std::nullopt : reached_in(note->second);
+  plan_.has_ended = reached && is_enough(plan_, *reached);
+  // Fewer ranks take more steps for the same samples: it has done what --max-steps asked of more.
+  if (resumption_->is_elastic && !resumption_->has_ended) plan_.steps = std::max(plan_.steps, plan_.first_step);
+  if (plan_.first_step < plan_.steps && !plan_.has_ended) return;
+  if (!resumption_->has_ended && (plan_.has_ended || plan_.first_step == plan_.steps)) return;
+  const std::string has_done =
+      "--resume: the run in " + values_.text("run-dir") + " has done " + std::to_string(plan_.first_step) + " steps, ";
+  if (plan_.has_ended) {
+    throw Error(ExitCode::kUsage, has_done +
+                                      "and ended there as --stop-at-accuracy, --stop-after-time or "
+                                      "--stop-after-bytes asks; ask for more to go on");
+  }
+  throw Error(ExitCode::kUsage,
+              has_done + "and " + std::to_string(plan_.steps) + " are asked for; give more --epochs or --max-steps");
+}
+
+void TrainingJob::check_resumption() {
+  const Manifest& saved = resumption_->found.manifest;
+  if (resumption_->is_elastic) return check_same_model(plan_.checkpoints.directory, saved, parts());
+  check_same_run(plan_.checkpoints.directory, saved, parts());
+}
+
+}  // namespace eave

@@ -1,0 +1,133 @@
+// Guards of ranks that are threads, and look at what communication threads write.
+#include "guard/guard.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "eave/check.h"
+#include "guard/leave_refusal.h"
+#include "guard/leave_task.h"
+#include "guard/watchdog.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+struct Told {
+  std::mutex mutex;
+  std::vector<std::string> said;
+  std::vector<int> left;
+};
+
+WatchdogSettings settings_for(Told& told, double limit) {
+  WatchdogSettings settings;
+  settings.limits = {{limit, "limit"}, {limit, "limit"}, {limit, "limit"}};
+  settings.hosts = {"a", "b", "c"};
+  settings.say = [&told](const std::string& line) {
+    const std::lock_guard lock(told.mutex);
+    told.said.push_back(line);
+  };
+  settings.leave = [&told](ExitCode code) {
+    const std::lock_guard lock(told.mutex);
+    told.left.push_back(static_cast<int>(code));
+  };
+  return settings;
+}
+
+TEST(GuardOfThreads, finds_nothing_wrong_with_ranks_that_sum) {
+  Told told;
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    Whereabouts whereabouts;
+    Watchdog watchdog(*transport.control(), *transport.calls(), whereabouts, transport.rank(), settings_for(told, 20));
+    const Guard guard(transport.control(), {&watchdog}, std::chrono::milliseconds(1));
+    std::vector<float> values(10000);
+    for (int step = 0; step < 300; ++step) {
+      whereabouts.enter(Section::kStep, step);
+      transport.all_reduce_sum(values).wait();
+    }
+  });
+  EXPECT_TRUE(told.said.empty());
+}
+
+TEST(GuardOfThreads, names_one_that_sleeps_and_then_ends) {
+  Told told;
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    Whereabouts whereabouts;
+    Watchdog watchdog(*transport.control(), *transport.calls(), whereabouts, transport.rank(), settings_for(told, 0.5));
+    const Guard guard(transport.control(), {&watchdog}, std::chrono::milliseconds(5));
+    whereabouts.enter(Section::kStep, 5);
+    std::vector<float> values(100);
+    transport.all_reduce_sum(values).wait();
+    const auto has_left = [&] {
+      const std::lock_guard lock(told.mutex);
+      return !told.left.empty();
+    };
+    if (transport.rank() == 1)
+      for (int k = 0; k < 2000 && !has_left(); ++k) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    transport.all_reduce_sum(values).wait();
+  });
+  ASSERT_GE(told.said.size(), 2U);
+  EXPECT_TRUE(contains(told.said[0], "eave: warning: rank 1 on b is still computing step 5, for 0.")) << told.said[0];
+  EXPECT_TRUE(contains(told.said[1], "eave: rank 1 on b is still computing step 5, for 0.")) << told.said[1];
+  EXPECT_EQ(std::ranges::count(told.left, 69), std::ssize(told.left));
+}
+
+// Rank 0 is asked to leave, and waits for what rank 1 will never tell.
+TEST(GuardOfThreads, keeps_nobody_at_a_gate_whose_peer_has_failed) {
+  std::atomic<bool> asked{true};
+  double waited = 100;
+  const auto run = [&](Transport& transport) {
+    if (transport.rank() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      throw Error(ExitCode::kBadData, "made on purpose");
+    }
+    LeaveTask leave(transport.control(), 0, 2, &asked, 20);
+    const Guard guard(transport.control(), {&leave}, std::chrono::milliseconds(1));
+    const auto start = std::chrono::steady_clock::now();
+    for (std::int64_t step = 0; leave.gate().may_begin(step); ++step)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    waited = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    transport.all_gather("");
+  };
+  const std::vector<TransportKind>& kinds = transport_kinds();
+  const auto threads = std::ranges::find(kinds, "threads", &TransportKind::name);
+  EXPECT_EQ(threads->run(2, run), 65);
+  EXPECT_LT(waited, 10);
+}
+
+TEST(GuardOfThreads, lets_all_leave_where_one_wants_to) {
+  on_ranks({"threads", 3}, [](Transport& transport) {
+    LeaveTask leave(transport.control(), transport.rank(), transport.size(), nullptr, 20);
+    const Guard guard(transport.control(), {&leave}, std::chrono::milliseconds(1));
+    std::int64_t step = 0;
+    for (; leave.gate().may_begin(step); ++step) {
+      if (transport.rank() == 2 && step == 5) leave.gate().want();
+      std::this_thread::sleep_for(std::chrono::microseconds(100 * (1 + transport.rank())));
+    }
+    EXPECT_GE(step, 6);
+    for (const std::string& each : transport.all_gather(std::to_string(step))) EXPECT_EQ(each, std::to_string(step));
+  });
+}
+
+TEST(GuardOfThreads, says_once_that_nobody_leaves) {
+  std::atomic<bool> asked{true};
+  std::atomic<int> said{0};
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    LeaveRefusal refusal(transport.control(), transport.rank(), asked, [&] { ++said; });
+    const Guard guard(transport.control(), {&refusal}, std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    transport.all_gather("");
+  });
+  EXPECT_EQ(said, 1);
+}
+
+}  // namespace
+}  // namespace eave
