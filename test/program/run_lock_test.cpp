@@ -42,7 +42,8 @@ TEST(TwoRuns, in_one_directory_are_refused_with_the_owner_until_it_is_gone) {
   {
     const Running first(place, "train" + std::string(kQuick) + "--run-dir run" + kSlow);
     first.wait_until_there_is("run/config.json");
-    const std::string metrics = place.read("run/metrics.jsonl").substr(0, 100);
+    std::string metrics;
+    while (metrics.size() < 100) metrics = place.read("run/metrics.jsonl").substr(0, 100);
     for (const std::string more : {"", " --overwrite", " --resume --epochs 2"}) {
       const Ended second = place.eave(words + more);
       EXPECT_EQ(second.code, 73) << second.errors;
@@ -66,13 +67,13 @@ TEST(TwoRuns, of_a_comparison_are_refused_with_the_owner) {
       "compare --communicators easgd:tau=2 --ranks 2 --transport threads --batch 8 --output all --seeds 1 "
       "--data synthetic --synthetic-samples 97 --synthetic-test-samples 23 --synthetic-size 8 "
       "--model 'flatten; dense classes'";
-  place.run("mkdir all && cd all && (flock 9; exec sleep 20) 9>compare.lock & echo $! >holder");
+  place.run("sh -c 'mkdir all; (flock 9; exec sleep 20) 9>all/compare.lock & echo $! >holder'");
   for (int i = 0; i < 200 && !std::filesystem::exists(place.path() / "all/compare.lock"); ++i) ::usleep(10000);
   ::usleep(100000);
   const Ended second = place.eave(one);
   EXPECT_EQ(second.code, 73) << second.errors;
   EXPECT_TRUE(second.says("--output all: another run that has just begun is in it")) << second.errors;
-  place.run("kill $(cat holder)");
+  place.run("sh -c 'kill $(cat holder)'");
 }
 
 TEST(Run, that_fails_at_its_start_frees_its_directory) {
