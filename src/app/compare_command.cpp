@@ -59,7 +59,7 @@ Intent intent_of(const Comparison& comparison) {
   Intent intent{{"command", "compare"}};
   for (const auto& [name, entry] : comparison.own.entries()) intent["--" + name] = entry.text;
   for (const auto& [name, value] : comparison.of_train) intent["--" + name] = value;
-  for (const char* name : {"--config", "--data-dir", "--progress"}) intent.erase(name);
+  for (const char* name : {"--config", "--data-dir", "--stage-to", "--progress"}) intent.erase(name);
   return intent;
 }
 

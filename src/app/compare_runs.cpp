@@ -37,7 +37,7 @@ void check_values(const OptionValues& values, int ranks) {
 
 void require_same_comparison(const std::map<std::string, std::string>& saved,
                              const std::map<std::string, std::string>& mine, const std::string& place) {
-  const auto difference = find_difference(saved, mine, {"run-dir", "progress", "config", "data-dir"});
+  const auto difference = find_difference(saved, mine, {"run-dir", "progress", "config", "data-dir", "stage-to"});
   if (!difference) return;
   throw Error(ExitCode::kConfiguration,
               "--output: what is in " + place + " was made with --" + difference->name + " " + difference->saved +
@@ -109,7 +109,7 @@ void CompareRuns::require_same_runs() {
   Intent intent;
   for (const Cell& cell : grid_.first_cells()) {
     for (const auto& [name, value] : line_.config_in_force(parse(cell, {}))) {
-      if (name != "config" && name != "data-dir") intent[cell.label + ": --" + name] = value;
+      if (name != "config" && name != "data-dir" && name != "stage-to") intent[cell.label + ": --" + name] = value;
     }
   }
   require_same_intent(job_, intent);

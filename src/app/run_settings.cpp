@@ -20,7 +20,8 @@ constexpr const char* kWatching =
     "log-every nonfinite-limit on-nonfinite on-replica-fault overwrite replica-hash-every "
     "print-config "
     "progress "
-    "recompute-batches require-checkpoint resume run-dir stop-after-bytes stop-after-time stop-at-accuracy tensorboard "
+    "recompute-batches require-checkpoint resume run-dir stage-to stop-after-bytes stop-after-time stop-at-accuracy "
+    "tensorboard "
     "trace ";
 constexpr const char* kPlace =
     "allow-unstable inject-fault ranks shape-delay shape-jitter shape-rate slow-rank transport ";

@@ -16,7 +16,7 @@ namespace {
 Intent intent_of(const CommandLine& line, const OptionValues& values) {
   Intent intent{{"command", "train"}};
   for (const auto& [name, value] : line.config_in_force(values)) intent["--" + name] = value;
-  for (const char* name : {"--config", "--data-dir", "--progress"}) intent.erase(name);
+  for (const char* name : {"--config", "--data-dir", "--stage-to", "--progress"}) intent.erase(name);
   return intent;
 }
 

@@ -79,9 +79,9 @@ std::string missing_from(const fs::path& directory, const char* ending) {
 }
 
 // Every place with a file of the set either holds the whole set or ends the search.
-bool holds_set(const fs::path& directory) {
+std::vector<std::string> files_of_set(const fs::path& directory) {
   const std::string missing = missing_from(directory, "");
-  if (missing.empty()) return true;
+  if (missing.empty()) return {kFiles.begin(), kFiles.end()};
   if (missing_from(directory, ".xz").empty()) ask_to_unpack(directory);
   for (const std::string& name : kFiles) {
     std::error_code error;
@@ -89,7 +89,7 @@ bool holds_set(const fs::path& directory) {
       throw Error(ExitCode::kInputMissing, directory.string() + " lacks " + missing);
     }
   }
-  return false;
+  return {};
 }
 
 DataSplit open_cifar10(const OptionValues& values) {
@@ -97,7 +97,7 @@ DataSplit open_cifar10(const OptionValues& values) {
                           "cifar-10-batches-bin",
                           "cifar10 (data_batch_1.bin to data_batch_5.bin, test_batch.bin)",
                           "put those of the \"binary version\" into one directory and name it with --data-dir"};
-  const fs::path directory = find_data(places, values, holds_set);
+  const fs::path directory = find_data(places, values, files_of_set);
   DataSplit split;
   split.train = open_part(directory, std::span(kFiles).first(5));
   split.test = open_part(directory, std::span(kFiles).last(1));
@@ -109,10 +109,8 @@ DataSplit open_cifar10(const OptionValues& values) {
 }  // namespace
 
 DatasetKind describe_dataset_cifar10() {
-  return {"cifar10",
-          "32 x 32 colour photographs, 10 classes, 50,000 + 10,000 (Krizhevsky, 2009); the binary version",
-          {data_dir_option()},
-          open_cifar10};
+  return {"cifar10", "32 x 32 colour photographs, 10 classes, 50,000 + 10,000 (Krizhevsky, 2009); the binary version",
+          data_file_options(), open_cifar10};
 }
 
 }  // namespace eave

@@ -1,23 +1,28 @@
 #include "data/data_places.h"
 
+#include "data/staging.h"
 #include "eave/check.h"
 
 namespace eave {
 
 namespace fs = std::filesystem;
 
-OptionSpec data_dir_option() {
-  return {"data-dir", OptionType::kText, "", "directory with the dataset's files (otherwise: the usual places)"};
+std::vector<OptionSpec> data_file_options() {
+  return {{"data-dir", OptionType::kText, "", "directory with the dataset's files (otherwise: the usual places)"},
+          {"stage-to", OptionType::kText, "",
+           "first copy the dataset's files into this directory, once on each host, and read them there; copies stay"}};
 }
 
-fs::path find_data(const DataPlaces& places, const OptionValues& values,
-                   const std::function<bool(const fs::path&)>& holds) {
+fs::path find_data(const DataPlaces& places, const OptionValues& values, const FilesIn& files_in) {
   const bool named = values.has("data-dir");
   const std::vector<fs::path> all = named ? std::vector<fs::path>{values.text("data-dir")} : places.usual;
   std::string looked_at;
   for (const fs::path& place : all) {
     for (const fs::path& directory : {place, place / places.folder}) {
-      if (holds(directory)) return directory;
+      const std::vector<std::string> names = files_in(directory);
+      if (!names.empty()) {
+        return values.has("stage-to") ? stage_files(directory, names, values.text("stage-to")) : directory;
+      }
       looked_at += (looked_at.empty() ? "" : ", ") + directory.string();
     }
   }

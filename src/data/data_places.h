@@ -10,8 +10,8 @@
 
 namespace eave {
 
-// --data-dir, the one option of all datasets that read files.
-OptionSpec data_dir_option();
+// --data-dir and --stage-to: those of all datasets that read files.
+std::vector<OptionSpec> data_file_options();
 
 struct DataPlaces {
   std::vector<std::filesystem::path> usual;  // looked through when --data-dir is not given
@@ -20,8 +20,11 @@ struct DataPlaces {
   std::string how_to_get;                    // ends the message when nothing is found
 };
 
-// The first directory that `holds` accepts; Error(kInputMissing) with the places looked at when none is.
-std::filesystem::path find_data(const DataPlaces& places, const OptionValues& values,
-                                const std::function<bool(const std::filesystem::path&)>& holds);
+// The names of the files of a set that stand in a directory; none: they are not there.
+using FilesIn = std::function<std::vector<std::string>(const std::filesystem::path&)>;
+
+// The first directory with files, or with --stage-to that of their copies; Error(kInputMissing) with the places looked
+// at when there is none.
+std::filesystem::path find_data(const DataPlaces& places, const OptionValues& values, const FilesIn& files_in);
 
 }  // namespace eave

@@ -16,8 +16,7 @@ DataSplit open_fashion_mnist(const OptionValues& values) {
 DatasetKind describe_dataset_fashion_mnist() {
   return {"fashion-mnist",
           "28 x 28 grey pictures of clothes, 10 classes, 60,000 + 10,000 (Xiao, Rasul, Vollgraf, 2017)",
-          {data_dir_option()},
-          open_fashion_mnist};
+          data_file_options(), open_fashion_mnist};
 }
 
 }  // namespace eave

@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include "data/gzip_reader.h"
 #include "eave/check.h"
@@ -118,23 +120,51 @@ void check_memory(const ByteSource& source, std::uint64_t values) {
                                        bytes_text(memory) + " of memory");
 }
 
-}  // namespace
-
-IdxArray read_idx(const ByteSource& source, IdxContent content) {
+// Up to the values; returns their number.
+std::uint64_t read_header(const ByteSource& source, Content& bytes, IdxContent content,
+                          std::vector<std::int64_t>& dimensions) {
   if (source.size() == 0) refuse(source, "is empty; get the file again");
-  Content bytes(source);
   std::array<std::uint8_t, 4> magic{};
   bytes.read(magic, "the magic number");
   check_magic(source, magic, content);
-  IdxArray array;
-  array.dimensions = read_dimensions(source, bytes, magic[3]);
-  const std::uint64_t values = count_values(source, array.dimensions);
+  dimensions = read_dimensions(source, bytes, magic[3]);
+  const std::uint64_t values = count_values(source, dimensions);
   check_size(source, bytes, values);
+  return values;
+}
+
+}  // namespace
+
+IdxArray read_idx(const ByteSource& source, IdxContent content) {
+  Content bytes(source);
+  IdxArray array;
+  const std::uint64_t values = read_header(source, bytes, content, array.dimensions);
   check_memory(source, values);
   array.values.resize(static_cast<std::size_t>(values));
   bytes.read(array.values, "the values");
   bytes.require_end();
   return array;
+}
+
+IdxImages::IdxImages(FileSource source) : source_(std::move(source)) {
+  Content bytes(source_);
+  if (bytes.is_packed()) {
+    array_ = read_idx(source_, IdxContent::kImages);
+  } else {
+    read_header(source_, bytes, IdxContent::kImages, array_.dimensions);
+    offset_ = bytes.offset();
+  }
+}
+
+void IdxImages::read(std::int64_t first, std::span<std::uint8_t> values) const {
+  if (offset_ == 0) {
+    std::copy_n(array_.values.begin() + first, values.size(), values.begin());
+    return;
+  }
+  const std::uint64_t offset = offset_ + static_cast<std::uint64_t>(first);
+  if (source_.read_at(offset, values) == values.size()) return;
+  refuse(source_,
+         "became shorter while it was in use: it ends before offset " + std::to_string(offset + values.size()));
 }
 
 }  // namespace eave

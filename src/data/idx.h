@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "data/byte_source.h"
@@ -21,5 +22,22 @@ struct IdxArray {
 // Believes nothing: allocates only after the header's sizes have been held against the file's. Throws Error(kBadData)
 // with offset, expected and found; Error(kResource) when the machine cannot hold it.
 IdxArray read_idx(const ByteSource& source, IdxContent content);
+
+// The images of a file. Of one that is not packed they stay there, and are read when they are asked for: ranks of one
+// host share what the system has cached, and the set may be larger than memory.
+class IdxImages {
+ public:
+  // Throws as read_idx, and as FileSource.
+  explicit IdxImages(FileSource source);
+  const std::vector<std::int64_t>& dimensions() const { return array_.dimensions; }
+  // From value `first` on. From several threads at once. Throws Error(kBadData) where the file has become shorter,
+  // kInputOutput.
+  void read(std::int64_t first, std::span<std::uint8_t> values) const;
+
+ private:
+  FileSource source_;
+  std::uint64_t offset_ = 0;  // of the values in the file; 0: they are in array_
+  IdxArray array_;
+};
 
 }  // namespace eave

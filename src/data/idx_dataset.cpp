@@ -43,25 +43,23 @@ std::optional<fs::path> find_file(const fs::path& directory, int file) {
 using Paths = std::array<fs::path, kFiles>;
 
 // All four are there, or none is: else Error(kInputMissing).
-bool holds_files(const fs::path& directory) {
+std::vector<std::string> files_of_set(const fs::path& directory) {
   std::string missing;
-  int found = 0;
+  std::vector<std::string> found;
   for (int file = 0; file < kFiles; ++file) {
-    if (find_file(directory, file)) {
-      ++found;
+    if (const auto path = find_file(directory, file)) {
+      found.push_back(path->filename().string());
     } else {
       missing += (missing.empty() ? "" : ", ") + file_names(file).front() + "[.gz]";
     }
   }
-  if (found == 0) return false;
-  if (found < kFiles) throw Error(ExitCode::kInputMissing, directory.string() + " lacks " + missing);
-  return true;
+  if (!found.empty() && found.size() < kFiles)
+    throw Error(ExitCode::kInputMissing, directory.string() + " lacks " + missing);
+  return found;
 }
 
-using Paths = std::array<fs::path, kFiles>;
-
 Paths locate(const IdxSet& set, const OptionValues& values) {
-  const fs::path directory = find_data(set.places, values, holds_files);
+  const fs::path directory = find_data(set.places, values, files_of_set);
   Paths paths;
   for (int file = 0; file < kFiles; ++file) {
     const auto path = find_file(directory, file);
@@ -73,20 +71,20 @@ Paths locate(const IdxSet& set, const OptionValues& values) {
 
 class IdxDataset : public Dataset {
  public:
-  IdxDataset(IdxArray images, IdxArray labels) : images_(std::move(images.values)), labels_(std::move(labels.values)) {
-    shape_ = {static_cast<int>(images.dimensions[1]), static_cast<int>(images.dimensions[2]), 1};
+  IdxDataset(IdxImages images, IdxArray labels) : images_(std::move(images)), labels_(std::move(labels.values)) {
+    shape_ = {static_cast<int>(images_.dimensions()[1]), static_cast<int>(images_.dimensions()[2]), 1};
   }
   std::int64_t size() const override { return static_cast<std::int64_t>(labels_.size()); }
   ImageShape shape() const override { return shape_; }
   int classes() const override { return kClasses; }
   std::int32_t label(std::int64_t index) const override { return labels_[static_cast<std::size_t>(index)]; }
   void read(std::int64_t index, std::span<std::uint8_t> pixels) const override {
-    std::copy_n(images_.begin() + index * shape_.size(), shape_.size(), pixels.begin());
+    images_.read(index * shape_.size(), pixels.first(static_cast<std::size_t>(shape_.size())));
   }
 
  private:
-  std::vector<std::uint8_t> images_;
-  std::vector<std::uint8_t> labels_;
+  const IdxImages images_;
+  const std::vector<std::uint8_t> labels_;
   ImageShape shape_;
 };
 
@@ -100,39 +98,36 @@ void check_labels(const fs::path& path, const IdxArray& labels) {
                                       " of the content), expected 0 to " + std::to_string(kClasses - 1));
 }
 
-void check_sides(const fs::path& path, const IdxArray& images) {
+void check_sides(const fs::path& path, const std::vector<std::int64_t>& dimensions) {
   for (const std::size_t side : {1, 2}) {
-    if (images.dimensions[side] <= kLongestSide) continue;
-    throw Error(ExitCode::kBadData, path.string() + ": images of " + std::to_string(images.dimensions[1]) + " x " +
-                                        std::to_string(images.dimensions[2]) + " pixels (offset 8), expected at most " +
+    if (dimensions[side] <= kLongestSide) continue;
+    throw Error(ExitCode::kBadData, path.string() + ": images of " + std::to_string(dimensions[1]) + " x " +
+                                        std::to_string(dimensions[2]) + " pixels (offset 8), expected at most " +
                                         std::to_string(kLongestSide) + " each way");
   }
 }
 
-using Arrays = std::array<IdxArray, kFiles>;
+using Dimensions = std::array<std::vector<std::int64_t>, kFiles>;
 
-std::int64_t count(const Arrays& arrays, File file) { return arrays[file].dimensions[0]; }
-
-void check_counts(const Paths& paths, const Arrays& arrays) {
-  const bool crossed = count(arrays, kTrainImages) == count(arrays, kTestLabels) &&
-                       count(arrays, kTestImages) == count(arrays, kTrainLabels);
+void check_counts(const Paths& paths, const Dimensions& of) {
+  const bool crossed = of[kTrainImages][0] == of[kTestLabels][0] && of[kTestImages][0] == of[kTrainLabels][0];
   for (const auto& [images, labels] : {std::pair{kTrainImages, kTrainLabels}, std::pair{kTestImages, kTestLabels}}) {
-    if (count(arrays, images) == count(arrays, labels)) continue;
+    if (of[images][0] == of[labels][0]) continue;
     throw Error(ExitCode::kBadData,
-                paths[images].string() + " holds " + std::to_string(count(arrays, images)) + " images, but " +
-                    paths[labels].string() + " holds " + std::to_string(count(arrays, labels)) + " labels (offset 4)" +
+                paths[images].string() + " holds " + std::to_string(of[images][0]) + " images, but " +
+                    paths[labels].string() + " holds " + std::to_string(of[labels][0]) + " labels (offset 4)" +
                     (crossed ? ": training and test files were swapped, either the images or the labels"
                              : ": they are not of the same set"));
   }
-  if (count(arrays, kTestImages) <= count(arrays, kTrainImages)) return;
-  throw Error(ExitCode::kBadData, paths[kTestImages].string() + " holds " + std::to_string(count(arrays, kTestImages)) +
-                                      " images, more than the " + std::to_string(count(arrays, kTrainImages)) + " of " +
+  if (of[kTestImages][0] <= of[kTrainImages][0]) return;
+  throw Error(ExitCode::kBadData, paths[kTestImages].string() + " holds " + std::to_string(of[kTestImages][0]) +
+                                      " images, more than the " + std::to_string(of[kTrainImages][0]) + " of " +
                                       paths[kTrainImages].string() + ": were training and test files swapped?");
 }
 
-void check_shapes(const Paths& paths, const Arrays& arrays) {
+void check_shapes(const Paths& paths, const Dimensions& of) {
   for (const std::size_t side : {1, 2}) {
-    if (arrays[kTrainImages].dimensions[side] == arrays[kTestImages].dimensions[side]) continue;
+    if (of[kTrainImages][side] == of[kTestImages][side]) continue;
     throw Error(ExitCode::kBadData, paths[kTrainImages].string() + " and " + paths[kTestImages].string() +
                                         " differ in the size of their images (offset 8): they are not of one set");
   }
@@ -142,21 +137,22 @@ void check_shapes(const Paths& paths, const Arrays& arrays) {
 
 DataSplit open_idx_set(const IdxSet& set, const OptionValues& values) {
   const Paths paths = locate(set, values);
-  Arrays arrays;
-  for (int file = 0; file < kFiles; ++file) {
-    const auto i = static_cast<std::size_t>(file);
-    arrays[i] = read_idx(FileSource(paths[i]), content_of(file));
-    if (content_of(file) == IdxContent::kLabels) {
-      check_labels(paths[i], arrays[i]);
-    } else {
-      check_sides(paths[i], arrays[i]);
-    }
-  }
-  check_counts(paths, arrays);
-  check_shapes(paths, arrays);
+  const auto open = [&](File file) { return FileSource(paths[file]); };
+  IdxArray train_labels = read_idx(open(kTrainLabels), IdxContent::kLabels);
+  check_labels(paths[kTrainLabels], train_labels);
+  IdxImages train_images(open(kTrainImages));
+  check_sides(paths[kTrainImages], train_images.dimensions());
+  IdxArray test_labels = read_idx(open(kTestLabels), IdxContent::kLabels);
+  check_labels(paths[kTestLabels], test_labels);
+  IdxImages test_images(open(kTestImages));
+  check_sides(paths[kTestImages], test_images.dimensions());
+  const Dimensions dimensions = {train_labels.dimensions, train_images.dimensions(), test_labels.dimensions,
+                                 test_images.dimensions()};
+  check_counts(paths, dimensions);
+  check_shapes(paths, dimensions);
   DataSplit split;
-  split.train = std::make_unique<IdxDataset>(std::move(arrays[kTrainImages]), std::move(arrays[kTrainLabels]));
-  split.test = std::make_unique<IdxDataset>(std::move(arrays[kTestImages]), std::move(arrays[kTestLabels]));
+  split.train = std::make_unique<IdxDataset>(std::move(train_images), std::move(train_labels));
+  split.test = std::make_unique<IdxDataset>(std::move(test_images), std::move(test_labels));
   split.mean = {set.mean};
   split.deviation = {set.deviation};
   return split;

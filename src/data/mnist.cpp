@@ -15,10 +15,8 @@ DataSplit open_mnist(const OptionValues& values) {
 }  // namespace
 
 DatasetKind describe_dataset_mnist() {
-  return {"mnist",
-          "28 x 28 grey handwritten digits, 10 classes, 60,000 + 10,000 (LeCun, Cortes, Burges)",
-          {data_dir_option()},
-          open_mnist};
+  return {"mnist", "28 x 28 grey handwritten digits, 10 classes, 60,000 + 10,000 (LeCun, Cortes, Burges)",
+          data_file_options(), open_mnist};
 }
 
 }  // namespace eave

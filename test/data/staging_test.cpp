@@ -1,0 +1,101 @@
+#include "data/staging.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "base/files.h"
+#include "test/data/data_files.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+ino_t inode_of(const fs::path& path) {
+  struct stat status {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+  return status.st_ino;
+}
+
+class Staging : public ::testing::Test {
+ protected:
+  Staging() {
+    fs::create_directory(from_);
+    write_set(from_, small_idx_set());
+    for (const auto& [name, content] : small_idx_set()) names_.push_back(name);
+  }
+  fs::path stage() const { return stage_files(from_, names_, to_); }
+
+  TemporaryDirectory place_;
+  const fs::path from_ = place_.path() / "set", to_ = place_.path() / "local" / "disk";
+  std::vector<std::string> names_;
+};
+
+TEST_F(Staging, copies_what_is_asked_for_and_nothing_else) {
+  write_bytes(from_ / "other", {1, 2, 3});
+  const fs::path copy = stage();
+  EXPECT_EQ(copy.parent_path(), to_);
+  for (const std::string& name : names_) EXPECT_EQ(read_file(copy / name), read_file(from_ / name));
+  EXPECT_FALSE(fs::exists(copy / "other"));
+  EXPECT_EQ(open_dataset("mnist", {{"data-dir", from_.string()}, {"stage-to", to_.string()}}).train->size(), 30);
+}
+
+TEST_F(Staging, leaves_a_copy_that_is_there_and_replaces_one_of_another_time_or_size) {
+  const fs::path copy = stage() / names_[0];
+  const ino_t first = inode_of(copy);
+  stage();
+  EXPECT_EQ(inode_of(copy), first);
+  fs::last_write_time(from_ / names_[0], fs::last_write_time(from_ / names_[0]) + std::chrono::hours(1));
+  stage();
+  const ino_t second = inode_of(copy);
+  EXPECT_NE(second, first);
+  fs::resize_file(copy, 5);
+  fs::last_write_time(copy, fs::last_write_time(from_ / names_[0]));
+  stage();
+  EXPECT_EQ(read_file(copy), read_file(from_ / names_[0]));
+}
+
+TEST_F(Staging, keeps_sets_of_one_name_apart) {
+  const fs::path first = stage();
+  fs::create_directories(place_.path() / "elsewhere" / "set");
+  write_set(place_.path() / "elsewhere" / "set", small_idx_set());
+  EXPECT_NE(stage_files(place_.path() / "elsewhere" / "set", names_, to_), first);
+}
+
+// Ranks of one host.
+TEST_F(Staging, is_done_by_one_of_several) {
+  std::vector<std::thread> ranks;
+  std::vector<ino_t> seen(8);
+  for (ino_t& each : seen) ranks.emplace_back([&] { each = inode_of(stage() / names_[0]); });
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(seen, std::vector<ino_t>(8, seen[0]));
+}
+
+TEST_F(Staging, says_where_it_cannot_write) {
+  write_bytes(place_.path() / "file", {1});
+  const Refusal found = refusal_of([&] { stage_files(from_, names_, place_.path() / "file"); });
+  EXPECT_EQ(found.code, ExitCode::kCannotCreate);
+  EXPECT_TRUE(found.names("--stage-to") && found.names("file")) << found;
+}
+
+TEST(IdxImages, that_are_not_packed_stay_in_their_file) {
+  const TemporaryDirectory place;
+  write_set(place.path(), small_idx_set());
+  const DataSplit split = open_dataset("mnist", {{"data-dir", place.path().string()}});
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(split.train->shape().size()));
+  split.train->read(29, pixels);
+  fs::resize_file(place.path() / "train-images-idx3-ubyte", 16 + 29 * pixels.size());
+  split.train->read(28, pixels);
+  const Refusal found = refusal_of([&] { split.train->read(29, pixels); });
+  EXPECT_EQ(found.code, ExitCode::kBadData);
+  EXPECT_TRUE(found.names("became shorter")) << found;
+}
+
+}  // namespace
+}  // namespace eave
