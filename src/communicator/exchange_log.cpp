@@ -45,6 +45,8 @@ std::string pack(const std::string& bytes) {
 }
 
 std::string unpack(const std::string& packed, std::size_t expected, const std::filesystem::path& path) {
+  constexpr std::size_t kMostPerByte = 1032;  // of what zlib can pack
+  if (expected / kMostPerByte > packed.size()) fail(path, "truncated or damaged");
   std::string bytes(expected, '\0');
   uLongf size = static_cast<uLongf>(expected);
   const int result = uncompress(reinterpret_cast<Bytef*>(bytes.data()), &size,

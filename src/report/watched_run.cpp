@@ -14,10 +14,13 @@ namespace {
 
 constexpr double kRecentSeconds = 10;
 
+// A damaged file's may be no number, or none that fits.
+std::int64_t count_of(double value) { return value >= 0 && value < 9e18 ? static_cast<std::int64_t>(value) : 0; }
+
 StepRecord record_of(const StepLine& line) {
   StepRecord record;
-  record.step = static_cast<std::int64_t>(line[StepLine::kStep]);
-  record.samples = static_cast<std::int64_t>(line[StepLine::kSamples]);
+  record.step = count_of(line[StepLine::kStep]);
+  record.samples = count_of(line[StepLine::kSamples]);
   record.epoch = line[StepLine::kEpoch];
   record.loss = line[StepLine::kLoss];
   record.learning_rate = line[StepLine::kRate];
