@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/json_nesting.h"
 #include "report/config.h"
 #include "report/json.h"
 #include "report/step_line.h"
@@ -40,6 +41,7 @@ void WatchedRun::take(const std::string& line) {
     if ((*step)[StepLine::kRank] == 0) take_step(record_of(*step));
     return;
   }
+  if (is_too_nested(line)) return;
   const Json object = Json::parse(line, nullptr, false);
   if (!object.is_object()) return;
   try {
