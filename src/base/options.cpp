@@ -237,6 +237,7 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
+    if (std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size()) >= best_distance) continue;
     std::vector<std::size_t> row(candidate.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
     for (std::size_t i = 0; i < word.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/files.h"
+#include "base/json_nesting.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -115,6 +116,7 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   file.path = path;
   file.content.resize(content_size / 4);
   read_bytes(bytes, reinterpret_cast<char*>(file.content.data()), content_size, path);
+  if (is_too_nested(header)) refuse(path, "has a header that nests too deep");
   try {
     read_arrays(Json::parse(header), file);
   } catch (const Json::exception& failure) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json_nesting.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -112,8 +113,10 @@ ExchangeLog read_exchange_log(const std::filesystem::path& path) {
   if (!content.starts_with(kFirstLine) || end == std::string::npos) fail(path, "not an order of exchanges");
   ExchangeLog log;
   std::uint32_t checksum = 0;
+  const std::string text = content.substr(kFirstLine.size(), end - kFirstLine.size());
+  if (is_too_nested(text)) fail(path, "its header is damaged");
   try {
-    const Json header = Json::parse(content.substr(kFirstLine.size(), end - kFirstLine.size()));
+    const Json header = Json::parse(text);
     log = header_from(header);
     header.at("checksum").get_to(checksum);
   } catch (const Json::exception&) {

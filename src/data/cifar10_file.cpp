@@ -28,7 +28,7 @@ void append_cifar_labels(const ByteSource& file, std::int64_t records, std::vect
   constexpr std::uint64_t kAtOnce = 100;
   const auto count = static_cast<std::uint64_t>(records);
   check_size(file, count);
-  std::vector<std::uint8_t> some(kAtOnce * kRecord);
+  std::vector<std::uint8_t> some;
   for (std::uint64_t first = 0; first < count; first += kAtOnce) {
     const std::uint64_t offset = first * kRecord;
     some.resize(std::min(kAtOnce, count - first) * kRecord);

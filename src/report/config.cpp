@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/files.h"
+#include "base/json_nesting.h"
 #include "eave/check.h"
 #include "report/json.h"
 
@@ -10,9 +11,9 @@ namespace eave {
 
 std::map<std::string, std::string> read_config(const std::filesystem::path& path) {
   const std::string text = read_file(path, std::size_t{1} << 24);
-  std::string where;
+  std::string where = "it nests too deep";
   try {
-    return Json::parse(text).get<std::map<std::string, std::string>>();
+    if (!is_too_nested(text)) return Json::parse(text).get<std::map<std::string, std::string>>();
   } catch (const Json::parse_error& error) {
     const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
     where =

@@ -5,7 +5,7 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{1} << 20;
+constexpr std::size_t kChunk = std::size_t{1} << 16;
 constexpr std::size_t kLongest = std::size_t{1} << 26;
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json_nesting.h"
 #include "eave/check.h"
 #include "report/lines.h"
 #include "report/loss_curve.h"
@@ -42,6 +43,10 @@ class MetricsReading {
   void read_line(std::string_view line) {
     if (!totals_.empty()) {
       if (const std::optional<StepLine> step = step_line(line)) return read_step(*step);
+    }
+    if (is_too_nested(line)) {
+      if (lines_.is_whole()) refuse("is damaged: it nests too deep");
+      return;
     }
     try {
       const Json object = Json::parse(line);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/json_nesting.h"
 #include "eave/check.h"
 #include "report/event_file.h"
 #include "report/json.h"
@@ -104,6 +105,12 @@ std::string last_line(const fs::path& path) {
   return start == std::string::npos ? text : text.substr(start + 1);
 }
 
+// In metrics.jsonl; no object where its last line is none.
+Json last_object(const fs::path& path) {
+  const std::string line = last_line(path / "metrics.jsonl");
+  return is_too_nested(line) ? Json() : Json::parse(line, nullptr, false);
+}
+
 std::int64_t number_in(const Json& line, const char* name, std::int64_t other) {
   const auto found = line.find(name);
   if (found == line.end()) return other;
@@ -153,6 +160,7 @@ void reopen_run_directory(const fs::path& path, const KeptLines& kept_lines) {
   std::istringstream lines(read_file(file, std::size_t{1} << 36));
   std::string kept;
   for (std::string line; std::getline(lines, line);) {
+    if (is_too_nested(line)) continue;
     const Json object = Json::parse(line, nullptr, false);
     if (object.is_object() && is_kept(object, kept_lines)) kept += line + "\n";
   }
@@ -166,7 +174,7 @@ RunState state_of_run(const fs::path& path) {
   std::error_code error;
   if (fs::exists(path / "summary.json", error)) return RunState::kFinished;
   if (!fs::exists(path / "metrics.jsonl", error)) return RunState::kNone;
-  const Json line = Json::parse(last_line(path / "metrics.jsonl"), nullptr, false);
+  const Json line = last_object(path);
   const bool has_failed = line.is_object() && line.contains("type") && line["type"] == "failure";
   const bool has_diverged =
       has_failed && line.contains("code") && line["code"] == static_cast<int>(ExitCode::kDiverged);
@@ -174,7 +182,7 @@ RunState state_of_run(const fs::path& path) {
 }
 
 std::string failure_of_run(const fs::path& path) {
-  const Json line = Json::parse(last_line(path / "metrics.jsonl"), nullptr, false);
+  const Json line = last_object(path);
   if (!line.is_object() || !line.contains("message") || !line["message"].is_string()) return "";
   return line["message"];
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/files.h"
+#include "base/json_nesting.h"
 #include "eave/check.h"
 #include "report/json.h"
 #include "report/terminal.h"
@@ -93,8 +94,8 @@ RunSummary summary_from(const Json& object) {
   summary.checkpoints = object.value("checkpoints", summary.checkpoints);
   summary.checkpoint_seconds = object.value("checkpoint_seconds", summary.checkpoint_seconds);
   if (object.contains("overlap")) summary.overlap = object.at("overlap").get<double>();
-  for (const Json& times : object.value("times_of_ranks", Json::array())) {
-    summary.times_of_ranks.push_back(times_from(times));
+  if (object.contains("times_of_ranks")) {
+    for (const Json& times : object.at("times_of_ranks")) summary.times_of_ranks.push_back(times_from(times));
   }
   summary.evaluation = evaluation_from(object.at("evaluation"));
   return summary;
@@ -159,6 +160,7 @@ void write_summaries(const std::filesystem::path& path, const std::vector<RunSum
 std::string summary_text(const RunSummary& summary) { return to_line(to_json(summary)); }
 
 RunSummary summary_of(const std::string& text, const std::string& place) {
+  if (is_too_nested(text)) throw Error(ExitCode::kBadData, place + " is no summary of an eave run: it nests too deep");
   try {
     return summary_from(Json::parse(text));
   } catch (const Json::exception& error) {

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -46,7 +47,7 @@ bool is_utf8_locale() {
 }
 
 std::string clock_text(double seconds) {
-  const auto whole = static_cast<long>(seconds + 0.5);
+  const auto whole = static_cast<long>(std::clamp(seconds + 0.5, 0.0, 1e15));
   return whole >= 3600 ? format("%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60)
                        : format("%ld:%02ld", whole / 60, whole % 60);
 }

@@ -83,7 +83,8 @@ void draw(Dots& dots, const std::vector<double>& values, double low, double high
   int before = -1;
   for (int x = 0; x < dots.width(); ++x) {
     const double share = (values[static_cast<std::size_t>(x)] - low) / (high - low);
-    const int y = bottom - static_cast<int>(std::lround(share * bottom));
+    const double height = share > 0 ? std::min(share, 1.0) : 0;  // of numbers near the largest it may be no number
+    const int y = bottom - static_cast<int>(std::lround(height * bottom));
     // Down or up to where the line was, but for that dot itself.
     for (int at = before; before >= 0 && at != y; at += y > before ? 1 : -1) {
       if (at != before) dots.set(x, at);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/json_nesting.h"
 #include "report/config.h"
 #include "report/json.h"
 #include "report/step_line.h"
@@ -14,10 +15,13 @@ namespace {
 
 constexpr double kRecentSeconds = 10;
 
+// A damaged file's may be no number, or none that fits.
+std::int64_t count_of(double value) { return value >= 0 && value < 9e18 ? static_cast<std::int64_t>(value) : 0; }
+
 StepRecord record_of(const StepLine& line) {
   StepRecord record;
-  record.step = static_cast<std::int64_t>(line[StepLine::kStep]);
-  record.samples = static_cast<std::int64_t>(line[StepLine::kSamples]);
+  record.step = count_of(line[StepLine::kStep]);
+  record.samples = count_of(line[StepLine::kSamples]);
   record.epoch = line[StepLine::kEpoch];
   record.loss = line[StepLine::kLoss];
   record.learning_rate = line[StepLine::kRate];
@@ -37,6 +41,7 @@ void WatchedRun::take(const std::string& line) {
     if ((*step)[StepLine::kRank] == 0) take_step(record_of(*step));
     return;
   }
+  if (is_too_nested(line)) return;
   const Json object = Json::parse(line, nullptr, false);
   if (!object.is_object()) return;
   try {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json_nesting.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -88,6 +89,7 @@ std::string encode_manifest(const Manifest& manifest) {
 
 Manifest parse_manifest(std::string_view text) {
   hashed_part(text);
+  if (is_too_nested(text)) refuse("it nests too deep");
   Manifest manifest;
   try {
     const Json all = Json::parse(text);

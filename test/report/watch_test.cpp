@@ -196,6 +196,13 @@ TEST(TextPlot, draws_braille_and_joins_points_that_are_far_apart) {
   EXPECT_EQ(text_plot({{0, 5}, {1, 5}}, {18, 3, true})[1], "       5 │⠒⠒⠒⠒⠒⠒⠒⠒");
 }
 
+TEST(TextPlot, keeps_within_its_rows_near_the_largest_number) {
+  constexpr double kLarge = 1.7e308;
+  const std::vector<PlotPoint> points = {{0, 5},           {0.001, kLarge}, {0.002, kLarge}, {0.502, -kLarge},
+                                         {0.503, -kLarge}, {0.504, kLarge}, {1.004, 1},      {1.005, -kLarge}};
+  for (const bool is_utf8 : {false, true}) EXPECT_EQ(text_plot(points, {60, 14, is_utf8}).size(), 14u);
+}
+
 TEST(TextPlot, of_less_than_two_points_is_none) {
   EXPECT_TRUE(text_plot({}, {80, 8, true}).empty());
   EXPECT_TRUE(text_plot({{1, 1}}, {80, 8, true}).empty());

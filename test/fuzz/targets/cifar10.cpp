@@ -1,4 +1,5 @@
-// A file of CIFAR-10 with as many records as its first byte says: labels, then each image.
+// A file of CIFAR-10 with as many records as its first byte says: labels, then each image. The file is made as long as
+// they are, by zeros behind it or a cut, unless that byte has bit 4.
 #include <algorithm>
 
 #include "data/cifar10_file.h"
@@ -6,9 +7,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   if (size == 0) return 0;
-  const eave::MemorySource file({bytes + 1, size - 1}, "fuzzed");
   const std::int64_t records = bytes[0] % 4;
   std::vector<std::uint8_t> labels, pixels(eave::kCifarSide * eave::kCifarSide * eave::kCifarChannels);
+  std::vector<std::uint8_t> content(bytes + 1, bytes + size);
+  if (bytes[0] / 4 % 2 == 0) content.resize(static_cast<std::size_t>(records) * (1 + pixels.size()));
+  const eave::MemorySource file(content, "fuzzed");
   eave::take_or_refuse({eave::ExitCode::kBadData}, [&] {
     eave::append_cifar_labels(file, records, labels);
     if (std::ranges::any_of(labels, [](std::uint8_t label) { return label >= eave::kCifarClasses; })) std::abort();

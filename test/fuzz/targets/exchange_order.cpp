@@ -14,16 +14,11 @@ std::string made_right(const std::string& input) {
   std::string head = input.substr(0, second + 1);
   const std::string order = input.substr(second + 1);
   if (const std::size_t at = head.find('@'); at != std::string::npos) {
-    const auto* bytes = reinterpret_cast<const Bytef*>(order.data());
-    head.replace(at, 1, std::to_string(crc32_z(0, bytes, order.size())));
+    head.replace(at, 1, std::to_string(crc32_z(0, reinterpret_cast<const Bytef*>(order.data()), order.size())));
   }
-  uLongf size = compressBound(order.size());
-  std::string packed(size, '\0');
-  if (compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(order.data()),
-                order.size(), 1) != Z_OK)
-    std::abort();
-  packed.resize(size);
-  return head + packed;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(order.data());
+  const std::vector<std::uint8_t> packed = eave::packed({bytes, order.size()}, false);
+  return head.append(packed.begin(), packed.end());
 }
 
 }  // namespace
