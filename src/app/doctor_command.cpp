@@ -76,7 +76,8 @@ std::string table_of(const JobFacts& job) {
 void doctor_on(Transport& transport, const CommandLine& line, const OptionValues& values) {
   Intent intent{{"command", "doctor"}};
   for (const auto& [name, value] : line.config_in_force(values)) intent["--" + name] = value;
-  for (const char* name : {"--run-dir", "--data-dir", "--stage-to"}) intent.erase(name);  // they may lie elsewhere on each host
+  for (const char* name : {"--run-dir", "--data-dir", "--stage-to"})
+    intent.erase(name);  // they may lie elsewhere on each host
   require_same_intent(transport, intent);
   const JobFacts job = examine(transport, values);
   const std::vector<Finding> findings = judge(job);
