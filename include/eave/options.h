@@ -9,17 +9,18 @@
 
 namespace eave {
 
-enum class OptionType { kText, kInteger, kReal, kFlag, kBytes, kSeconds, kRate };
+enum class OptionType { kText, kPath, kInteger, kReal, kFlag, kBytes, kSeconds, kRate };
 
 // One option as people see it: `--name`. Values travel as text until a typed getter of OptionValues reads them.
-// kBytes reads "64k", "25MiB"; kSeconds "5ms", "2s"; kRate "1gbit", "100mbit", "10MB/s" (bytes per second);
-// kFlag "on|off|true|false|1|0" (a bare --name means on).
+// kPath is the text of a file's or directory's name; kBytes reads "64k", "25MiB"; kSeconds "5ms", "2s"; kRate "1gbit",
+// "100mbit", "10MB/s" (bytes per second); kFlag "on|off|true|false|1|0" (a bare --name means on).
 struct OptionSpec {
   std::string name;  // as typed, without dashes: "bucket-bytes"
   OptionType type = OptionType::kText;
-  std::string default_text;               // "" = not set (then `has` is false unless given)
-  std::string help;                       // one line
-  std::vector<std::string> choices = {};  // for kText: the only values allowed; empty = any
+  std::string default_text;                // "" = not set (then `has` is false unless given)
+  std::string help;                        // one line
+  std::vector<std::string> choices = {};   // for kText: the only values allowed; empty = any
+  std::vector<std::string> examples = {};  // where any is allowed: values that a shell may offer
 };
 
 // Resolved values, with where each came from. Getters throw Error(kUsage) that names the option, the text that was

@@ -14,9 +14,8 @@
 #include "eave/check.h"
 
 namespace eave {
-namespace {
 
-CommandLine bench_comm_line() {
+CommandLine bench_comm_command_line() {
   CommandLine line(
       "usage: [mpirun -np P] eave bench-comm [options]\n\nTimes exchanges between ranks, checks every result, and "
       "prints the columns of nccl-tests.");
@@ -34,6 +33,8 @@ CommandLine bench_comm_line() {
   line.add_group("Where the values lie", placement_options());
   return line;
 }
+
+namespace {
 
 struct Request {
   std::vector<std::size_t> counts;  // of values
@@ -148,7 +149,7 @@ void bench_on(Transport& bare, const CommandLine& line, const OptionValues& valu
 }  // namespace
 
 int bench_comm_command(const std::vector<std::string>& words, const char* const*) {
-  const CommandLine line = bench_comm_line();
+  const CommandLine line = bench_comm_command_line();
   OptionValues values;
   Request request;
   int ranks = 0;

@@ -25,7 +25,9 @@ struct Request {
   fs::path directory() const { return run / "checkpoint"; }
 };
 
-CommandLine command_line() {
+}  // namespace
+
+CommandLine checkpoint_command_line() {
   CommandLine line(
       "usage: eave checkpoint ls RUN\n"
       "       eave checkpoint verify RUN [--step N]\n"
@@ -38,6 +40,8 @@ CommandLine command_line() {
   line.add_group("What export writes", export_options());
   return line;
 }
+
+namespace {
 
 bool is_option(const CommandLine& line, const std::string& word) {
   const std::size_t name = word.find_first_not_of('-');
@@ -190,7 +194,7 @@ void export_newest(const Request& request) {
 }  // namespace
 
 int checkpoint_command(const std::vector<std::string>& words, const char* const*) {
-  const CommandLine line = command_line();
+  const CommandLine line = checkpoint_command_line();
   Request request;
   const auto run = [&] {
     if (request.action == "ls") return list(request);

@@ -20,13 +20,23 @@ void require_writable(const OptionValues::Entry& entry) {
                                     "the command line");
 }
 
-std::string value_hint(const OptionSpec& spec) {
+std::string help_line(const CommandLine& line, const OptionSpec& spec) {
+  std::string text = "  --" + spec.name + " " + CommandLine::value_hint(spec);
+  text.resize(std::max<std::size_t>(text.size() + 2, 34), ' ');
+  return text + line.explain(spec) + "\n";
+}
+
+}  // namespace
+
+std::string CommandLine::value_hint(const OptionSpec& spec) {
   if (!spec.choices.empty()) {
     std::string hint;
     for (const std::string& choice : spec.choices) hint += (hint.empty() ? "" : "|") + choice;
     return hint.size() <= 34 ? hint : "NAME";
   }
   switch (spec.type) {
+    case OptionType::kPath:
+      return "PATH";
     case OptionType::kInteger:
       return "N";
     case OptionType::kReal:
@@ -45,22 +55,13 @@ std::string value_hint(const OptionSpec& spec) {
   return "TEXT";
 }
 
-std::string help_line(const OptionSpec& spec, const std::string& default_hint) {
-  std::string line = "  --" + spec.name + " " + value_hint(spec);
-  line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
-  line += spec.help;
-  if (!default_hint.empty()) line += " [" + default_hint + "]";
-  return line + "\n";
-}
-
-}  // namespace
-
 void CommandLine::add_group(const std::string& title, const std::vector<OptionSpec>& options) {
   groups_.push_back({title, options, {}});
 }
 
 void CommandLine::add_family(const std::string& title, const OptionSpec& selector, const std::vector<Member>& members) {
   Group group{title, {selector}, {}};
+  const std::size_t group_size = selector.choices.size() + members.size();
   for (const Member& member : members) {
     group.options.front().choices.push_back(member.name);
     group.members.emplace_back(member.name, member.summary);
@@ -75,6 +76,7 @@ void CommandLine::add_family(const std::string& title, const OptionSpec& selecto
                    "option --" + option.name + " is declared twice, differently");
       }
       owner.selector = selector.name;
+      owner.members_of_selector = group_size;
       owner.defaults[member.name] = option.default_text;
     }
   }
@@ -165,17 +167,21 @@ std::string CommandLine::default_hint(const OptionSpec& option) const {
   return hint;
 }
 
+std::string CommandLine::explain(const OptionSpec& option) const {
+  std::string text = option.help;
+  const std::string hint = default_hint(option);
+  if (!hint.empty()) text += " [" + hint + "]";
+  const auto owner = owners_.find(option.name);
+  if (owner == owners_.end() || owner->second.defaults.size() == owner->second.members_of_selector) return text;
+  return text + " (" + members_of(owner->second) + ")";
+}
+
 std::string CommandLine::help() const {
   std::string text = usage_ + "\n";
   for (const Group& group : groups_) {
     text += "\n" + group.title + "\n";
     for (const OptionSpec& option : group.options) {
-      std::string line = help_line(option, default_hint(option));
-      const auto owner = owners_.find(option.name);
-      if (owner != owners_.end() && owner->second.defaults.size() < group.options.front().choices.size()) {
-        line.insert(line.size() - 1, " (" + members_of(owner->second) + ")");
-      }
-      text += line;
+      text += help_line(*this, option);
       if (&option != &group.options.front() || group.members.empty()) continue;
       for (const auto& [name, summary] : group.members) {
         text += "      " + name + std::string(name.size() < 16 ? 16 - name.size() : 1, ' ') + summary + "\n";
@@ -224,6 +230,19 @@ std::map<std::string, std::string> CommandLine::config_in_force(const OptionValu
     if (values.has(name)) config[name] = values.text(name);
   }
   return config;
+}
+
+WordsApart part_names(const std::vector<std::string>& words) {
+  WordsApart apart;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].starts_with("--")) {
+      apart.names.push_back(words[i]);
+      continue;
+    }
+    apart.options.push_back(words[i]);
+    if (words[i].find('=') == std::string::npos && i + 1 < words.size()) apart.options.push_back(words[++i]);
+  }
+  return apart;
 }
 
 }  // namespace eave

@@ -35,6 +35,19 @@ class CommandLine {
   OptionValues parse(const std::vector<std::string>& words, const char* const* environment = nullptr) const;
 
   std::string help() const;
+
+  // What help() is made of, for those who write it in another form.
+  struct Group {
+    std::string title;
+    std::vector<OptionSpec> options;                           // the first of a family is its selector
+    std::vector<std::pair<std::string, std::string>> members;  // name, summary
+  };
+  const std::string& usage() const { return usage_; }
+  const std::vector<Group>& groups() const { return groups_; }
+  static std::string value_hint(const OptionSpec& option);  // "N", "PATH", "on|off"
+  // The line of help, with defaults and with the members that have the option, where not all do.
+  std::string explain(const OptionSpec& option) const;
+
   // Every value that is in force and where it came from, as a configuration file in which defaults are comments: given
   // by a file, some would be refused for having no effect. Throws Error(kUsage) for a value that no file can hold.
   std::string describe(const OptionValues& values) const;
@@ -43,13 +56,9 @@ class CommandLine {
   std::map<std::string, std::string> config_in_force(const OptionValues& values) const;  // those with a value
 
  private:
-  struct Group {
-    std::string title;
-    std::vector<OptionSpec> options;
-    std::vector<std::pair<std::string, std::string>> members;  // name, summary
-  };
   struct Owner {
     std::string selector;
+    std::size_t members_of_selector = 0;
     std::map<std::string, std::string> defaults;  // by member
   };
   static std::string members_of(const Owner& owner);
@@ -69,5 +78,13 @@ class CommandLine {
   std::map<std::string, Owner> owners_;
   std::map<std::string, std::vector<Disabler>> disablers_;  // by option
 };
+
+// The words of a command line whose options all have a value: options with those, and all others, which are names of
+// files or directories.
+struct WordsApart {
+  std::vector<std::string> options;
+  std::vector<std::string> names;
+};
+WordsApart part_names(const std::vector<std::string>& words);
 
 }  // namespace eave

@@ -18,9 +18,8 @@
 #include "report/config.h"
 
 namespace eave {
-namespace {
 
-CommandLine compare_line() {
+CommandLine compare_command_line() {
   CommandLine line(
       "usage: [mpirun -np P] eave compare [options] [options of train]\n\nTrains with each method, number of ranks, "
       "batch, learning rate and seed, one run after another, all else equal,\nand reports which is best. Options of "
@@ -30,6 +29,8 @@ CommandLine compare_line() {
   line.add_group("What is compared", compare_options());
   return line;
 }
+
+namespace {
 
 struct Comparison {
   OptionValues own;
@@ -169,7 +170,7 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
 }  // namespace
 
 int compare_command(const std::vector<std::string>& words, const char* const* environment) {
-  const CommandLine line = compare_line();
+  const CommandLine line = compare_command_line();
   Comparison comparison;
   return run_command(
       "compare", words, line.help(), [&] { comparison = read_comparison(line, words); },

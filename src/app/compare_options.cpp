@@ -7,9 +7,16 @@
 
 #include "base/option_checks.h"
 #include "eave/check.h"
+#include "eave/communicator.h"
 
 namespace eave {
 namespace {
+
+std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (const CommunicatorKind& kind : communicator_kinds()) names.push_back(kind.name);
+  return names;
+}
 
 // What comes between separators, none of it empty.
 std::vector<std::string> parts_of(const std::string& text, char separator, const OptionValues& values,
@@ -164,8 +171,12 @@ void require_budget_alone(const std::string& budget, const OptionValues& of_run)
 }
 
 std::vector<OptionSpec> compare_options() {
-  return {{"communicators", OptionType::kText, "allreduce,easgd",
-           "methods, each with options of its own: allreduce,easgd:tau=10,local-sgd:tau=10"},
+  return {{"communicators",
+           OptionType::kText,
+           "allreduce,easgd",
+           "methods, each with options of its own: allreduce,easgd:tau=10,local-sgd:tau=10",
+           {},
+           method_names()},
           {"ranks", OptionType::kText, "", "numbers of ranks, such as 1,2,4,8; else all of the job"},
           {"batch", OptionType::kText, "32", "batches, such as 32,128"},
           {"lr", OptionType::kText, "",
@@ -173,7 +184,7 @@ std::vector<OptionSpec> compare_options() {
            "held out"},
           {"seeds", OptionType::kInteger, "3", "runs of each method, at its best learning rate"},
           {"budget", OptionType::kText, "", "of each run: epochs=5, samples=300000, time=60s or bytes=10GB"},
-          {"output", OptionType::kText, "runs/compare",
+          {"output", OptionType::kPath, "runs/compare",
            "directory with a run directory per run; finished ones in it are kept"},
           {"part", OptionType::kText, "", "2/10: the second tenth of the groups of runs, for job arrays"},
           {"side-by-side",

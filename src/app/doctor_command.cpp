@@ -15,22 +15,23 @@
 #include "eave/dataset.h"
 
 namespace eave {
-namespace {
 
-CommandLine doctor_line() {
+CommandLine doctor_command_line() {
   CommandLine line(
       "usage: [mpirun -np P] eave doctor [options]\n\nLooks at the ranks, hosts and network of a job as it would be "
       "trained with, and says what is wrong and what to do.");
   std::vector<CommandLine::Member> datasets;
   for (const DatasetKind& kind : dataset_kinds()) datasets.push_back({kind.name, kind.summary, kind.options});
   line.add_group("What is looked at beside them",
-                 {{"run-dir", OptionType::kText, ".", "the directory that the job is to write to"}});
+                 {{"run-dir", OptionType::kPath, ".", "the directory that the job is to write to"}});
   line.add_family("Data", {"data", OptionType::kText, "", "dataset that every host must have; not set: none"},
                   datasets);
   add_transport(line);
   line.add_group("Device", placement_options());
   return line;
 }
+
+namespace {
 
 void plan_job_devices(const OptionValues& values, JobFacts& job) {
   std::vector<VisibleGpus> gpus;
@@ -92,7 +93,7 @@ void doctor_on(Transport& transport, const CommandLine& line, const OptionValues
 }  // namespace
 
 int doctor_command(const std::vector<std::string>& words, const char* const*) {
-  const CommandLine line = doctor_line();
+  const CommandLine line = doctor_command_line();
   OptionValues values;
   int ranks = 0;
   const auto read = [&] {

@@ -5,15 +5,16 @@
 #include "eave/check.h"
 
 namespace eave {
-namespace {
 
-CommandLine export_line() {
+CommandLine export_command_line() {
   CommandLine line(
       "usage: eave export MODEL --npy DIR | --safetensors FILE [--layout LAYOUT]\n\n"
       "Writes the model of a run for other programs. MODEL is a run directory, or a model.safetensors.");
   line.add_group("What is written", export_options());
   return line;
 }
+
+namespace {
 
 void export_from(const std::string& from, const OptionValues& values) {
   const SafetensorsFile file = read_safetensors(find_model(from));
@@ -25,7 +26,7 @@ void export_from(const std::string& from, const OptionValues& values) {
 }  // namespace
 
 int export_command(const std::vector<std::string>& words, const char* const*) {
-  const CommandLine line = export_line();
+  const CommandLine line = export_command_line();
   OptionValues values;
   std::string from;
   const auto read = [&] {

@@ -28,8 +28,8 @@ void write_arrays(const fs::path& directory, const std::vector<NamedArray>& arra
 }  // namespace
 
 std::vector<OptionSpec> export_options() {
-  return {{"npy", OptionType::kText, "", "a new directory with a file for each array, for numpy.load"},
-          {"safetensors", OptionType::kText, "", "a new file with all arrays"},
+  return {{"npy", OptionType::kPath, "", "a new directory with a file for each array, for numpy.load"},
+          {"safetensors", OptionType::kPath, "", "a new file with all arrays"},
           {"layout",
            OptionType::kText,
            "pytorch",

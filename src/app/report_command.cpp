@@ -11,7 +11,6 @@
 #include "report/run_list.h"
 
 namespace eave {
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -21,35 +20,27 @@ CommandLine report_command_line() {
       "that opens offline.\nDIR is a run directory (--run-dir of eave train), or a directory of run directories.");
   line.add_group(
       "Output",
-      {{"html", OptionType::kText, "",
+      {{"html", OptionType::kPath, "",
         "the page; none: no page; else report.html in the first DIR if that holds runs, or in the current directory"},
-       {"csv", OptionType::kText, "", "file for the table of variants: runs that differ in nothing but the seed"},
-       {"runs-csv", OptionType::kText, "", "file for the table of runs"},
-       {"metrics-csv", OptionType::kText, "", "file for what the runs recorded: evaluations and training loss"},
+       {"csv", OptionType::kPath, "", "file for the table of variants: runs that differ in nothing but the seed"},
+       {"runs-csv", OptionType::kPath, "", "file for the table of runs"},
+       {"metrics-csv", OptionType::kPath, "", "file for what the runs recorded: evaluations and training loss"},
        {"target", OptionType::kReal, "",
         "test accuracy, such as 0.9, until which time, samples and bytes are counted; else the highest that all "
         "reached"}});
   return line;
 }
 
+namespace {
+
 struct Request {
   std::vector<fs::path> directories;
   OptionValues values;
 };
 
-// Each option of this command has a value.
 Request read_request(const CommandLine& line, const std::vector<std::string>& words) {
-  Request request;
-  std::vector<std::string> options;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (!words[i].starts_with("--")) {
-      request.directories.emplace_back(words[i]);
-      continue;
-    }
-    options.push_back(words[i]);
-    if (words[i].find('=') == std::string::npos && i + 1 < words.size()) options.push_back(words[++i]);
-  }
-  request.values = line.parse(options);
+  const WordsApart apart = part_names(words);
+  Request request{{apart.names.begin(), apart.names.end()}, line.parse(apart.options)};
   if (request.directories.empty()) throw Error(ExitCode::kUsage, "no directory given; expected DIR..., see --help");
   if (request.values.has("target")) real_in(request.values, "target", 0, 1);
   return request;

@@ -1,35 +1,30 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
 #include "eave/check.h"
 #include "report/summary.h"
 
 namespace eave {
+
+CommandLine summary_command_line() {
+  CommandLine line("usage: eave summary RUN_DIR... [--json FILE]\n\nPrints one table with a row per run.");
+  line.add_group("Output", {{"json", OptionType::kPath, "", "file for the rows, as an array"}});
+  return line;
+}
+
 namespace {
 
-constexpr const char* kUsage =
-    "usage: eave summary RUN_DIR... [--json FILE]\n\n"
-    "Prints one table with a row per run. --json writes the rows to FILE as an array.\n";
-
 struct Request {
-  std::vector<std::filesystem::path> directories;
-  std::string json;
+  std::vector<std::string> directories;
+  OptionValues values;
 };
 
-Request read_request(const std::vector<std::string>& words) {
-  Request request;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "--json") {
-      if (++i == words.size()) throw Error(ExitCode::kUsage, "--json needs a file name");
-      request.json = words[i];
-    } else if (words[i].starts_with("-")) {
-      throw Error(ExitCode::kUsage, "unknown option " + words[i] + "; expected RUN_DIR... [--json FILE]");
-    } else {
-      request.directories.emplace_back(words[i]);
-    }
-  }
+Request read_request(const CommandLine& line, const std::vector<std::string>& words) {
+  const WordsApart apart = part_names(words);
+  Request request{apart.names, line.parse(apart.options)};
   if (request.directories.empty())
     throw Error(ExitCode::kUsage, "no run directory given; expected RUN_DIR... [--json FILE]");
   return request;
@@ -38,16 +33,18 @@ Request read_request(const std::vector<std::string>& words) {
 }  // namespace
 
 int summary_command(const std::vector<std::string>& words, const char* const*) {
+  const CommandLine line = summary_command_line();
   Request request;
   const auto summarise = [&] {
     std::vector<RunSummary> rows;
-    for (const std::filesystem::path& directory : request.directories)
+    for (const std::filesystem::path directory : request.directories)
       rows.push_back(read_summary(directory / "summary.json"));
     std::fputs(summary_table(rows).c_str(), stdout);
-    if (!request.json.empty()) write_summaries(request.json, rows);
+    if (request.values.has("json")) write_summaries(request.values.text("json"), rows);
   };
   return run_command(
-      "summary", words, kUsage, [&] { request = read_request(words); }, [&] { return run_once("summary", summarise); });
+      "summary", words, line.help(), [&] { request = read_request(line, words); },
+      [&] { return run_once("summary", summarise); });
 }
 
 }  // namespace eave

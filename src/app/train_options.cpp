@@ -40,8 +40,12 @@ std::vector<CommandLine::Member> members(const std::vector<Kind>& kinds) {
 
 void add_training(CommandLine& line) {
   line.add_group("What is trained",
-                 {{"model", OptionType::kText, "mlp",
-                   listed(model_names()) + ", or layers: \"conv2d 32 5x5; relu; max_pool 2; dense 10\""},
+                 {{"model",
+                   OptionType::kText,
+                   "mlp",
+                   listed(model_names()) + ", or layers: \"conv2d 32 5x5; relu; max_pool 2; dense 10\"",
+                   {},
+                   model_names()},
                   {"batch", OptionType::kInteger, "32", "samples per step"},
                   {"batch-means",
                    OptionType::kText,
@@ -51,7 +55,7 @@ void add_training(CommandLine& line) {
                   {"epochs", OptionType::kReal, "5", "passes over the training set, counted over all ranks"},
                   {"max-steps", OptionType::kInteger, "", "stop after this many steps even if epochs are left"},
                   {"max-samples", OptionType::kInteger, "", "or when all ranks together have seen so many samples"},
-                  {"initial-parameters", OptionType::kText, "",
+                  {"initial-parameters", OptionType::kPath, "",
                    "model.safetensors of a run, or such a file of PyTorch's, to begin with"},
                   {"seed", OptionType::kInteger, "1", "of parameters, order of samples, augmentation and dropout"}});
 }
@@ -109,7 +113,7 @@ void add_ranks(CommandLine& line) {
 void add_output(CommandLine& line) {
   line.add_group(
       "Evaluation and results",
-      {{"run-dir", OptionType::kText, "", "directory for config.json, metrics.jsonl, summary.json, model.safetensors"},
+      {{"run-dir", OptionType::kPath, "", "directory for config.json, metrics.jsonl, summary.json, model.safetensors"},
        {"overwrite", OptionType::kFlag, "off", "replace the run that is in --run-dir"},
        {"resume",
         OptionType::kText,
@@ -145,7 +149,7 @@ void add_output(CommandLine& line) {
         "trace.json in --run-dir: what each rank did and when, for ui.perfetto.dev or chrome://tracing"},
        {"tensorboard", OptionType::kFlag, "off", "write event files for TensorBoard into --run-dir, too"},
        {"progress", OptionType::kText, "auto", "what is shown meanwhile", {"auto", "bar", "lines", "off"}},
-       {"config", OptionType::kText, "", "file with lines such as 'tau = 10'"},
+       {"config", OptionType::kPath, "", "file with lines such as 'tau = 10'"},
        {"print-config", OptionType::kFlag, "off", "print every value and where it came from, and stop"}});
 }
 

@@ -40,7 +40,9 @@ class EndingSignals {
   sigset_t set_;
 };
 
-CommandLine watch_line_of_options() {
+}  // namespace
+
+CommandLine watch_command_line() {
   CommandLine line(
       "usage: eave watch RUN_DIR [options]\n\nFollows a run while it goes on, from what it writes to RUN_DIR: on a "
       "terminal as a screen, elsewhere in plain lines.\nEnds when the run does, with the code of a run that failed; of "
@@ -51,6 +53,8 @@ CommandLine watch_line_of_options() {
                   {"interval", OptionType::kSeconds, "", "between two screens [0.5s], or two lines [10s]"}});
   return line;
 }
+
+namespace {
 
 struct Request {
   std::filesystem::path directory;
@@ -243,7 +247,7 @@ class Watch {
 }  // namespace
 
 int watch_command(const std::vector<std::string>& words, const char* const*) {
-  const CommandLine line = watch_line_of_options();
+  const CommandLine line = watch_command_line();
   Request request;
   return run_command(
       "watch", words, line.help(), [&] { request = read_request(line, words); },

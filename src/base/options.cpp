@@ -89,6 +89,8 @@ void check_value(const OptionValues& values, const OptionValues::Entry& entry) {
         refuse(entry, "one of " + join(entry.spec.choices) + (near.empty() ? "" : "; did you mean " + near + "?"));
       }
       break;
+    case OptionType::kPath:
+      break;
     case OptionType::kInteger:
       values.integer(name, INT64_MIN);
       break;

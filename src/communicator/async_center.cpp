@@ -64,7 +64,7 @@ std::vector<OptionSpec> async_options() {
            "free",
            "free: exchanges at the center as workers come; round-robin: in turns, which makes the run deterministic",
            {"free", "round-robin"}},
-          {"replay", OptionType::kText, "", "exchanges.order of a run directory: repeats that run bit for bit"},
+          {"replay", OptionType::kPath, "", "exchanges.order of a run directory: repeats that run bit for bit"},
           {"shard-bytes", OptionType::kBytes, "256KiB", "the center is cut into pieces of this size, exchanged singly"},
           {"center-ranks", OptionType::kInteger, "0",
            "the last so many ranks keep the center and do not train; 0: all keep it"}};

@@ -8,8 +8,8 @@ namespace eave {
 namespace fs = std::filesystem;
 
 std::vector<OptionSpec> data_file_options() {
-  return {{"data-dir", OptionType::kText, "", "directory with the dataset's files (otherwise: the usual places)"},
-          {"stage-to", OptionType::kText, "",
+  return {{"data-dir", OptionType::kPath, "", "directory with the dataset's files (otherwise: the usual places)"},
+          {"stage-to", OptionType::kPath, "",
            "first copy the dataset's files into this directory, once on each host, and read them there; copies stay"}};
 }
 

@@ -16,11 +16,23 @@ namespace fs = std::filesystem;
 
 const char* named_module() { return std::getenv("LIBEAVE_CUDA"); }
 
+// Where libeave.so is, in a program that uses it. A program's own name may be relative, and is no place then.
+fs::path library_directory() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&named_module), &info) == 0 || info.dli_fname == nullptr) return {};
+  const fs::path file = info.dli_fname;
+  return file.is_absolute() ? file.parent_path() : fs::path();
+}
+
+// Beside the program, as it is built; as it is installed; beside libeave.so.
 std::vector<fs::path> places() {
   if (named_module() != nullptr) return {named_module()};
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  return {program / "libeave_cuda.so", program.parent_path() / "lib" / "libeave_cuda.so"};
+  std::vector<fs::path> directories = {program, program.parent_path() / EAVE_LIBRARY_DIRECTORY};
+  if (const fs::path own = library_directory(); !own.empty()) directories.push_back(own);
+  for (fs::path& directory : directories) directory /= "libeave_cuda.so";
+  return directories;
 }
 
 fs::path find_module() {

@@ -1,0 +1,13 @@
+// The commands and their options in the forms that `eave help` prints, made of the same tables that read them.
+#pragma once
+
+#include <string>
+
+namespace eave {
+
+std::string manual_page();      // for man: eave(1)
+std::string bash_completion();  // to be sourced
+std::string zsh_completion();   // the file _eave in $fpath
+std::string fish_completion();  // eave.fish in a directory of completions
+
+}  // namespace eave

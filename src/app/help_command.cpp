@@ -1,0 +1,36 @@
+#include <cstdio>
+
+#include "app/command_line.h"
+#include "app/commands.h"
+#include "app/described.h"
+#include "app/launch.h"
+
+namespace eave {
+
+CommandLine help_command_line() {
+  CommandLine line("usage: eave help [--format FORMAT]\n\nLists the commands, or writes what they are in other forms.");
+  line.add_group("Output", {{"format",
+                             OptionType::kText,
+                             "text",
+                             "man: the manual page; bash, zsh, fish: what completes words in that shell",
+                             {"text", "man", "bash", "zsh", "fish"}}});
+  return line;
+}
+
+int help_command(const std::vector<std::string>& words, const char* const*) {
+  const CommandLine line = help_command_line();
+  std::string format;
+  const auto print = [&] {
+    const std::string text = format == "man"    ? manual_page()
+                             : format == "bash" ? bash_completion()
+                             : format == "zsh"  ? zsh_completion()
+                             : format == "fish" ? fish_completion()
+                                                : usage();
+    std::fputs(text.c_str(), stdout);
+  };
+  return run_command(
+      "help", words, line.help(), [&] { format = line.parse(words).text("format"); },
+      [&] { return run_once("help", print); });
+}
+
+}  // namespace eave

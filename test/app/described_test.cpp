@@ -1,0 +1,70 @@
+#include "app/described.h"
+
+#include <gtest/gtest.h>
+
+#include "app/commands.h"
+#include "app/shell_values.h"
+
+namespace eave {
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Described, every_option_of_every_command_is_in_each_form) {
+  const std::string bash = bash_completion(), zsh = zsh_completion(), fish = fish_completion();
+  int options = 0;
+  for (const NamedCommand& command : commands()) {
+    for (const ShellOption& option : shell_options(command)) {
+      EXPECT_TRUE(has(bash, "--" + option.name)) << command.name;
+      EXPECT_TRUE(has(zsh, "'--" + option.name + (option.name == "help" ? "[" : "=["))) << command.name;
+      EXPECT_TRUE(has(fish, std::string(command.name) + "' -l " + option.name + " ")) << command.name;
+      ++options;
+    }
+  }
+  EXPECT_GT(options, 200);
+}
+
+TEST(Described, manual_page_has_every_command_and_option_and_value) {
+  const std::string page = manual_page();
+  for (const NamedCommand& command : commands()) {
+    EXPECT_TRUE(has(page, std::string("eave ") + escape_characters(command.name, "-", "\\"))) << command.name;
+    const CommandLine line = command.options();
+    for (const CommandLine::Group& group : line.groups()) {
+      for (const OptionSpec& option : group.options)
+        EXPECT_TRUE(has(page, "\\-\\-" + escape_characters(option.name, "-", "\\"))) << option.name;
+      for (const auto& [name, summary] : group.members)
+        EXPECT_TRUE(has(page, "\\fB" + escape_characters(name, "-", "\\") + "\\fR")) << name;
+    }
+  }
+}
+
+TEST(Described, values_are_offered_as_their_option_takes_them) {
+  const auto option_of = [](const std::string& command, const std::string& name) {
+    for (const NamedCommand& each : commands()) {
+      if (command != each.name) continue;
+      for (const ShellOption& option : shell_options(each)) {
+        if (option.name == name) return option;
+      }
+    }
+    return ShellOption{};
+  };
+  using Value = ShellOption::Value;
+  EXPECT_EQ(option_of("train", "run-dir").value, Value::kPath);
+  EXPECT_EQ(option_of("train", "seed").value, Value::kFree);
+  EXPECT_TRUE(option_of("train", "trace").may_stand_alone);
+  EXPECT_TRUE(option_of("train", "resume").may_stand_alone);  // --resume alone is --resume on
+  EXPECT_FALSE(option_of("train", "communicator").may_stand_alone);
+  EXPECT_TRUE(has(join_words(option_of("train", "model").words), "lenet"));
+  EXPECT_TRUE(has(join_words(option_of("compare", "communicators").words), "easgd"));
+  EXPECT_EQ(option_of("compare", "lr-schedule").value, Value::kWords) << "compare takes the options of train";
+  EXPECT_EQ(option_of("compare", "batch").help, "batches, such as 32,128") << "its own comes before that of train";
+}
+
+TEST(Described, words_that_are_no_options_are_told_from_values) {
+  const WordsApart apart = part_names({"a", "--json", "rows", "b", "--csv=x", "c"});
+  EXPECT_EQ(apart.names, (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(apart.options, (std::vector<std::string>{"--json", "rows", "--csv=x"}));
+}
+
+}  // namespace
+}  // namespace eave
