@@ -73,6 +73,5 @@ if(EAVE_WERROR)
   add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings -Xcompiler -Werror>")
 endif()
 
-# The backend is a module, whose parts must not care where they are loaded; and calls within it stay direct.
+# The backend is a module, whose parts must not care where they are loaded.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-add_host_options(-fno-semantic-interposition)

@@ -184,8 +184,8 @@ TEST_F(Locks, have_one_owner_when_many_start_at_the_same_moment) {
       return false;
     }
   };
-  for (int round = 0; round < 50; ++round) {
-    ASSERT_EQ(count_of_successes(try_to_take, 6), 1)
+  for (int round = 0; round < 10; ++round) {  // who loses looks again for a second
+    ASSERT_EQ(count_of_successes(try_to_take, 30), 1)
         << "round " << round;  // from the second on a stale one is taken over
     ASSERT_TRUE(fs::exists(path()));
     if (round % 2 == 1) fs::remove(path());

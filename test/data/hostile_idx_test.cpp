@@ -71,6 +71,15 @@ TEST(ReadIdx, notices_every_flipped_bit_of_a_header) {
   }
 }
 
+TEST(ReadIdx, stops_where_the_content_of_a_bomb_goes_beyond_what_it_declares) {
+  Bytes content = first(kImages, 16);
+  content.resize(100 << 20);
+  const Refusal found = refusal(gzip(content), IdxContent::kImages);
+  EXPECT_EQ(found.code, ExitCode::kBadData) << found;
+  EXPECT_TRUE(found.names("some-file: ")) << found;
+  EXPECT_TRUE(found.names("goes on behind what its content declares")) << found;
+}
+
 struct Bad {
   std::string name;
   Bytes bytes;
@@ -88,7 +97,7 @@ Bytes header(std::initializer_list<std::uint32_t> dimensions) {
 
 std::vector<Bad> bad_files() {
   const auto images = IdxContent::kImages, labels = IdxContent::kLabels;
-  const Bytes nothing(4, 0), bomb = gzip(header({2, 2, 2}) + Bytes(100 << 20, 0));
+  const Bytes nothing(4, 0);
   return {
       {"empty", {}, images, {"is empty"}},
       {"all_zero", Bytes(1000, 0), images, {"not unsigned bytes", "0x00000000", "expected 0x00000803"}},
@@ -117,7 +126,6 @@ std::vector<Bad> bad_files() {
       {"twice", kImages + kImages, images, {"is 152 bytes long", "declares 76 bytes"}},
       {"packed_too_long", gzip(kImages + Bytes{0}), images, {"goes on behind what its content declares"}},
       {"packed_too_short", gzip(first(kImages, 75)), images, {"offset 75 of its content", "truncated"}},
-      {"bomb", bomb, images, {"goes on behind what its content declares"}},
       {"bytes_behind_the_stream", gzip(kImages) + Bytes{0}, images, {"something stands behind the gzip stream"}},
       {"two_streams", gzip(kImages) + gzip(kImages), images, {"something stands behind the gzip stream"}},
       {"wrong_checksum",

@@ -1,7 +1,9 @@
 // When requests are answered: at any time, whatever the owner does; and what it costs to be ready.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <future>
 #include <thread>
 
 #include "test/transport/numbers.h"
@@ -96,22 +98,36 @@ TEST_P(ServiceTiming, requests_are_answered_while_the_owner_waits_for_its_own) {
   });
 }
 
+// The slow rank does nothing between its two exchanges until it has answered all of the others'.
 TEST_P(ServiceTiming, slow_rank_does_not_hold_up_the_others) {
   on_ranks(GetParam(), [](Transport& transport) {
     DoublingService service(transport.rank());
     Serving serving(transport, &service);
+    constexpr int kExchanges = 20;
     const bool slow = transport.rank() == transport.size() - 1 && transport.size() > 1;
     std::vector<float> values(65536);
-    const auto start = Clock::now();
-    for (int step = 0; step < (slow ? 2 : 20); ++step) {
+    for (int step = 0; step < (slow ? 2 : kExchanges); ++step) {
       for (int owner = 0; owner < transport.size(); ++owner) ask(transport, owner, values);
-      std::this_thread::sleep_for(slow ? 1500ms : 1ms);
-    }
-    if (!slow) {
-      EXPECT_LT(seconds_since(start), 2.5) << "20 exchanges, while the slow rank takes 3 s for 2";
+      if (!slow || step > 0) continue;
+      const int of_others = kExchanges * (transport.size() - 1) + 1;
+      const auto start = Clock::now();
+      while (service.answered < of_others && Clock::now() - start < 60s) std::this_thread::sleep_for(1ms);
+      EXPECT_EQ(service.answered, of_others) << "after a minute";
     }
     serving.end();
   });
+}
+
+// Of a core, in the quietest of some windows of half a second: what else runs on the machine can make it only more.
+double least_share_of_a_core(int windows) {
+  double least = 1e9;
+  for (int k = 0; k < windows; ++k) {
+    const double before = cpu_seconds_of_process();
+    const auto start = Clock::now();
+    std::this_thread::sleep_for(500ms);
+    least = std::min(least, (cpu_seconds_of_process() - before) / seconds_since(start));
+  }
+  return least;
 }
 
 // Through the last rank's late arrival the others sit in serve(nullptr), as a rank does that only serves.
@@ -119,16 +135,13 @@ TEST_P(ServiceTiming, being_ready_costs_less_than_a_hundredth_of_a_core) {
   on_ranks(GetParam(), [](Transport& transport) {
     DoublingService service(transport.rank());
     Serving serving(transport, &service);
-    std::this_thread::sleep_for(1100ms);  // past the short sleeps
-    const double before_idle = cpu_seconds_of_process();
-    std::this_thread::sleep_for(2s);
-    const double idle = (cpu_seconds_of_process() - before_idle) / 2;
+    std::this_thread::sleep_for(2100ms);  // past the shorter sleeps
+    const double idle = least_share_of_a_core(3);
     EXPECT_LT(idle, 0.01);
-    const double before_end = cpu_seconds_of_process();
-    if (transport.rank() == transport.size() - 1) std::this_thread::sleep_for(4s);
+    auto ending = std::async(std::launch::async, [] { return least_share_of_a_core(5); });
+    if (transport.rank() == transport.size() - 1) ending.wait();
     serving.end();
-    const double ending = (cpu_seconds_of_process() - before_end) / 4;
-    EXPECT_LT(ending, 0.015) << "with the short sleeps at its start";
+    EXPECT_LT(ending.get(), 0.01);
     if (transport.rank() == 0) RecordProperty("share_of_a_core", std::to_string(idle));
   });
 }
