@@ -122,18 +122,17 @@ class Prediction {
   }
 
   PlanRow asynchronous() {
-    const double bytes = basis_.parameter_bytes, p = ranks_, r = network_.ranks_of_host(ranks_);
-    const double serving = method_.center_ranks, apart = serving > 0 ? 1 : (p - r) / p;
-    const double rate = network_.hosts(ranks_) == 1 ? network_.host_bytes_per_second : network_.bytes_per_second;
-    const double away = network_.hosts(ranks_) == 1 ? (p - 1) / p : apart;
-    const double alone = 2 * network_.delay_seconds + away * bytes / rate;
-    const double demand =
-        (serving > 0 ? (p - serving) / serving : 2 * (network_.hosts(ranks_) == 1 ? 1 : r) * away) * bytes / rate;
+    const bool is_one_host = network_.hosts(ranks_) == 1;
+    const double rate = is_one_host ? network_.host_bytes_per_second : network_.bytes_per_second;
+    const double delay = is_one_host ? 0 : network_.delay_seconds;
+    const double p = ranks_, serving = method_.center_ranks, sharing = is_one_host ? 1 : network_.ranks_of_host(ranks_);
+    const double bytes = basis_.parameter_bytes, away = serving > 0 ? bytes : bytes * (p - sharing) / p;
+    // Over the busiest link in one period: that of a center rank, or of any host.
+    const double load = serving > 0 ? std::max((p - serving) / serving, sharing) * bytes : 2 * sharing * away;
     const double mean = times_.mean(), hidden = method_.hides_a_step ? mean / tau_ : 0;
-    const double unhindered = mean + std::max(0.0, alone - hidden);
-    row_.bytes_per_rank = (serving > 0 ? bytes : 2 * (p - 1) / p * bytes) / tau_;
-    row_.link_bytes =
-        network_.hosts(ranks_) == 1 ? 0 : (serving > 0 ? (p - serving) / serving : 2 * r * apart) * bytes / tau_;
+    const double unhindered = mean + std::max(0.0, 2 * delay + away / rate - hidden), demand = load / rate;
+    row_.bytes_per_rank = (serving > 0 ? bytes : ring_bytes(ranks_, bytes)) / tau_;
+    row_.link_bytes = is_one_host ? 0 : load / tau_;
     exchange_bound_ = demand > unhindered ? PlanBound::kCenter : PlanBound::kNetwork;
     return close(std::max(unhindered, demand), mean);
   }

@@ -15,9 +15,9 @@
 //   asynchronous    nobody waits: the larger of mean X + R and D, the bounds of a closed queueing network (Denning,
 //   Buzen
 //                   1978). R = 2 L + M (p-r)/p / B is an exchange alone on the link (less one step, where it hides
-//                   behind that), D the time that a center's link needs for all ranks' exchanges in one period: 2 r M
-//                   (p-r)/p / B with the center in shards on all ranks, (p-K) M / (K B) with K center ranks, each on a
-//                   host of its own. Between the two bounds queues make it slower than either.
+//                   behind that), D what the busiest link needs for all ranks' exchanges in one period: 2 r M (p-r)/p /
+//                   B with the center in shards on all ranks; with K center ranks, on a host each, max((p-K)/K, r) M /
+//                   B and R = 2 L + M / B. Between the two bounds queues make it slower than either.
 //   pairs           gossip: pair_pace; an exchange is 2 L + r M / B, whatever p is
 //   alone           mean x
 //

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/json_nesting.h"
 #include "eave/check.h"
 #include "report/config.h"
 #include "report/lines.h"
@@ -42,11 +43,10 @@ class RawReading {
         add(*step);
         continue;
       }
-      const Json object = Json::parse(line, nullptr, false);
-      if (!object.is_object()) continue;
-      const auto type = object.find("type");
-      if (type == object.end() || *type != "header") continue;
-      begin(object);
+      const Json object = is_too_nested(line) ? Json() : Json::parse(line, nullptr, false);
+      const std::string type = object.is_object() ? object.value("type", "") : "";
+      if (type == "header") begin(object);
+      if (type == "step" && lines_.is_whole()) add(step_line(object));
     }
     return std::move(run_);
   }
@@ -54,6 +54,7 @@ class RawReading {
  private:
   // A run that was resumed has another header for each time: the last one counts.
   void begin(const Json& header) {
+    is_resumed_ = !run_.records.empty();
     run_ = {};
     run_.parameters = header.value("parameters", 0.0);
     std::set<std::string> hosts;
@@ -68,26 +69,30 @@ class RawReading {
     if (rank >= run_.records.size()) return;
     const double before = std::exchange(last_step_[rank], line[StepLine::kStep]);
     if (rank == 0) count(line, before);
-    const double steps = before < 0 ? line[StepLine::kStep] : line[StepLine::kStep] - before;
-    const bool is_one = steps >= 1 && steps < 1e9 && line[StepLine::kComputing] + line[StepLine::kLoading] >= 0;
+    if (before < 0 && is_resumed_) return;  // how many steps it tells of is not known
+    const double steps = line[StepLine::kStep] - std::max(before, 0.0);
+    const auto of = [&](StepLine::Field field) { return line[field] / steps; };
+    const Record record{of(StepLine::kComputing) + of(StepLine::kLoading), of(StepLine::kExchanging),
+                        of(StepLine::kWaiting), of(StepLine::kBytes)};
+    const bool is_one = steps >= 1 && steps < 1e9 && record.busy >= 0 && record.exchanging >= 0 &&
+                        record.waiting >= 0 && record.bytes >= 0;  // no NaN either
     if (!is_one || run_.records[rank].size() >= kMostRecords / run_.records.size()) return;
     run_.steps_per_record = std::max(run_.steps_per_record, static_cast<std::int64_t>(steps));
-    const auto of = [&](StepLine::Field field) { return line[field] / steps; };
-    run_.records[rank].push_back({of(StepLine::kComputing) + of(StepLine::kLoading), of(StepLine::kExchanging),
-                                  of(StepLine::kWaiting), of(StepLine::kBytes)});
+    run_.records[rank].push_back(record);
   }
 
   void count(const StepLine& line, double before) {
     if (before < 0) {
-      samples_before_ = line[StepLine::kSamples];
-      step_before_ = line[StepLine::kStep];
+      samples_before_ = is_resumed_ ? line[StepLine::kSamples] : 0;
+      step_before_ = is_resumed_ ? line[StepLine::kStep] : 0;
     }
-    run_.samples = before < 0 ? line[StepLine::kSamples] : line[StepLine::kSamples] - samples_before_;
-    run_.steps = before < 0 ? line[StepLine::kStep] : line[StepLine::kStep] - step_before_;
+    run_.samples = line[StepLine::kSamples] - samples_before_;
+    run_.steps = line[StepLine::kStep] - step_before_;
   }
 
   LineReader lines_;
   RawRun run_;
+  bool is_resumed_ = false;
   std::vector<double> last_step_;  // by rank
   double samples_before_ = 0, step_before_ = 0;
 };
@@ -178,7 +183,9 @@ PlanRun plan_run_of(const RunRecord& record, const RawRun& raw) {
   return run;
 }
 
-PlanRun read(const fs::path& path) {
+}  // namespace
+
+PlanRun read_plan_metrics(const fs::path& path) {
   const RunRecord record = read_metrics(path);
   try {
     RawRun raw = RawReading(path).read();
@@ -195,11 +202,9 @@ PlanRun read(const fs::path& path) {
   }
 }
 
-}  // namespace
-
 PlanRun read_plan_run(const fs::path& directory) {
   try {
-    return read(directory / "metrics.jsonl");
+    return read_plan_metrics(directory / "metrics.jsonl");
   } catch (const Error& error) {
     const std::string why = error.what(), place = directory.string();
     throw Error(error.code(), why.find(place) == std::string::npos ? place + ": " + why : why);

@@ -24,8 +24,10 @@ struct PlanRun {
   std::optional<double> exchange_bytes_per_second;  // of a rank that waits for nobody, where ranks sum together
 };
 
-// Reads the run's metrics.jsonl. The first tenth of each rank's steps, at most 10, are left out: they set things up.
+// Reads metrics.jsonl. The first tenth of each rank's steps, at most 10, are left out: they set things up.
 // Throws Error: kInputMissing where there is none, kBadData where it is damaged or has too few steps to plan with.
+PlanRun read_plan_metrics(const std::filesystem::path& path);
+// That of a run's directory, which the error names.
 PlanRun read_plan_run(const std::filesystem::path& directory);
 
 }  // namespace eave
