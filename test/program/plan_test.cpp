@@ -79,7 +79,7 @@ TEST_F(PlanProgram, refuses_what_it_does_not_understand) {
   expect("run --ranks 2,none", 64, "--ranks 2,none");
   expect("run --ranks 0", 64, "from 1 to 65536");
   expect("run --communicators easgd,asgd", 64, "'asgd' cannot be planned");
-  expect("run --communicators allreduce --tau 3", 64, "--tau 3 (command line) has no effect");
+  expect("run --communicators allreduce --tau 3", 64, "--tau 3 (command line): has no effect");
   expect("run --communicators easgd --global-tau 30", 64, "names no easgd-tree");
   expect("run --communicators easgd --center-ranks 1", 64, "no asynchronous method");
   expect("run --center-ranks 2 --ranks 2,4", 64, "leaves no rank to train");
