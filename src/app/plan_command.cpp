@@ -171,36 +171,46 @@ double positive(const OptionValues& values, const std::string& option, double va
   return value;
 }
 
-void choose_network(const OptionValues& values, PlanReport& report) {
+void choose(double& figure, std::string& source, double value, const char* from) {
+  figure = value;
+  source = from;
+}
+
+void take_from_run(PlanReport& report) {
   const PlanRun& run = report.run;
   PlanNetwork& network = report.network;
   PlanSources& sources = report.sources;
-  const double shaped_rate = shaped(run, "shape-rate", OptionType::kRate),
-               shaped_delay = shaped(run, "shape-delay", OptionType::kSeconds);
-  const bool is_shaped = shaped_rate > 0 || shaped_delay > 0;
-  const auto choose = [](double& figure, std::string& source, double value, const char* from) {
-    figure = value;
-    source = from;
-  };
-  sources = {"assumed", "assumed", "assumed", values.given("message-time") ? "as given" : "assumed", "as in the run"};
-  network.ranks_per_host = is_shaped ? 1 : std::max(1, run.ranks / std::max(1, run.hosts));
-  if (is_shaped) sources.ranks_per_host = "the run shaped a link for each rank";
+  const double rate = shaped(run, "shape-rate", OptionType::kRate),
+               delay = shaped(run, "shape-delay", OptionType::kSeconds);
+  network.ranks_per_host = std::max(1, run.ranks / std::max(1, run.hosts));
+  sources = {"assumed", "assumed", "assumed", "assumed", "as in the run"};
+  if (rate > 0) choose(network.bytes_per_second, sources.rate, rate, "that of the run's shaped link");
+  if (delay > 0) choose(network.delay_seconds, sources.delay, delay, "that of the run's shaped link");
+  if (rate > 0 || delay > 0) {
+    network.ranks_per_host = 1;
+    sources.ranks_per_host = "the run shaped a link for each rank";
+    return;
+  }
   const double measured = run.exchange_bytes_per_second.value_or(0);
-  if (measured > 0 && !is_shaped && run.hosts == 1)
-    choose(network.host_bytes_per_second, sources.host_rate, measured, "measured by the run");
-  if (measured > 0 && !is_shaped && run.hosts > 1 && run.hosts == run.ranks)
+  if (measured == 0) return;
+  if (run.hosts == 1) choose(network.host_bytes_per_second, sources.host_rate, measured, "measured by the run");
+  if (run.hosts > 1 && run.hosts == run.ranks)
     choose(network.bytes_per_second, sources.rate, measured, "measured by the run");
-  if (shaped_rate > 0) choose(network.bytes_per_second, sources.rate, shaped_rate, "that of the run's shaped link");
-  if (shaped_delay > 0) choose(network.delay_seconds, sources.delay, shaped_delay, "that of the run's shaped link");
-  if (values.has("network-rate"))
-    choose(network.bytes_per_second, sources.rate,
-           positive(values, "network-rate", values.bytes_per_second("network-rate")), "as given");
+}
+
+void take_given(const OptionValues& values, PlanReport& report) {
+  PlanNetwork& network = report.network;
+  PlanSources& sources = report.sources;
+  const auto take_rate = [&](const std::string& option, double& figure, std::string& source) {
+    if (values.has(option))
+      choose(figure, source, positive(values, option, values.bytes_per_second(option)), "as given");
+  };
+  take_rate("network-rate", network.bytes_per_second, sources.rate);
+  take_rate("host-rate", network.host_bytes_per_second, sources.host_rate);
   if (values.has("network-delay"))
     choose(network.delay_seconds, sources.delay, values.seconds("network-delay"), "as given");
-  if (values.has("host-rate"))
-    choose(network.host_bytes_per_second, sources.host_rate,
-           positive(values, "host-rate", values.bytes_per_second("host-rate")), "as given");
   network.message_seconds = values.seconds("message-time");
+  if (values.given("message-time")) sources.messages = "as given";
   if (!values.has("ranks-per-host")) return;
   network.ranks_per_host = static_cast<int>(values.integer("ranks-per-host", 1, 1 << 16));
   sources.ranks_per_host = "as given";
@@ -221,7 +231,8 @@ PlanReport make_report(const Request& request) {
   PlanReport report;
   report.directory = request.directory.string();
   report.run = read_plan_run(request.directory);
-  choose_network(request.values, report);
+  take_from_run(report);
+  take_given(request.values, report);
   for (PlanMethod method : request.methods) {
     set_periods(method, request.values, report.run);
     report.plans.push_back(plan_of(method, report, request.ranks));

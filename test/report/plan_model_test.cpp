@@ -103,25 +103,26 @@ TEST(PlanTimes, of_two_ranks_that_differ_has_each_once) {
   EXPECT_DOUBLE_EQ(PeriodTimes({{1, 1}, {4, 2}}, 1).expected_longest(2), 3);
 }
 
+// With fewer ranks than were measured the model takes a part of each; those played would be the first ones.
+void expect_periodic_as_played(const PlanBasis& basis, const PlanNetwork& network, int ranks) {
+  std::mt19937_64 random(5);
+  constexpr std::int64_t kTau = 5, kRounds = 200;
+  double played = 0;
+  for (std::int64_t round = 0; round < kRounds; ++round) {
+    Seconds starts;
+    for (int rank = 0; rank < ranks; ++rank) starts.push_back(computing(basis, rank, kTau, random));
+    played += played_sum(starts, basis.sum_bytes, network);
+  }
+  const PlanMethod method{.name = "local-sgd", .kind = PlanKind::kPeriodic, .tau = kTau};
+  const PlanRow row = predict(basis, network, method, ranks);
+  expect_within(row.step_seconds, played / kTau / kRounds, 0.03, std::to_string(ranks));
+}
+
 TEST(PlanModel, of_methods_that_meet_is_that_of_messages_played_one_by_one) {
-  const PlanNetwork network{.bytes_per_second = 1.25e8, .delay_seconds = 1e-4};
-  for (const double slow : {1.0, 1.5}) {
-    const PlanBasis basis = measured(4, slow);
-    for (const int ranks : {2, 8, 64}) {
-      std::mt19937_64 random(5);
-      constexpr std::int64_t kTau = 5, kRounds = 200;
-      double played = 0;
-      for (std::int64_t round = 0; round < kRounds; ++round) {
-        Seconds starts;
-        for (int rank = 0; rank < ranks; ++rank) starts.push_back(computing(basis, rank, kTau, random));
-        played += played_sum(starts, basis.sum_bytes, network);
-      }
-      const PlanMethod method{.name = "local-sgd", .kind = PlanKind::kPeriodic, .tau = kTau};
-      const PlanRow row = predict(basis, network, method, ranks);
-      // With 2 ranks of 4, the model takes half of each measured one; the slow one is not among those played.
-      if (ranks >= 4 || slow == 1)
-        expect_within(row.step_seconds, played / kTau / kRounds, 0.03, std::to_string(ranks));
-    }
+  for (const double rate : {1.25e8, 2e7}) {
+    const PlanNetwork network{.bytes_per_second = rate, .delay_seconds = 1e-4};
+    for (const int ranks : {2, 8, 64}) expect_periodic_as_played(measured(2), network, ranks);
+    for (const int ranks : {4, 64}) expect_periodic_as_played(measured(4, 1.5), network, ranks);
   }
 }
 
@@ -227,6 +228,35 @@ TEST(PlanModel, of_the_tree_crosses_the_network_less_often) {
   EXPECT_LT(of_tree.step_seconds, of_host.step_seconds);
   EXPECT_LT(of_host.step_seconds, of_flat.step_seconds);
   EXPECT_EQ(of_flat.bound, PlanBound::kNetwork);
+}
+
+// Four hosts of four ranks; every second exchange of a host is followed by one among the first ranks.
+TEST(PlanModel, of_the_tree_is_that_of_messages_played_one_by_one) {
+  const PlanBasis basis = measured(4, 1.1);
+  const PlanNetwork network{
+      .bytes_per_second = 3e8, .delay_seconds = 1e-4, .host_bytes_per_second = 6e8, .ranks_per_host = 4},
+      within{.bytes_per_second = 6e8, .delay_seconds = 0};
+  std::mt19937_64 random(17);
+  std::vector<Seconds> at(4, Seconds(4, 0.0));
+  double between_done = 0;
+  constexpr int kRounds = 1000;
+  for (int round = 0; round < kRounds; ++round) {
+    Seconds done;
+    for (Seconds& host : at) {
+      Seconds starts = host;
+      for (double& start : starts) start = std::max(start, between_done);
+      done.push_back(played_sum(starts, basis.sum_bytes, within));
+    }
+    if (round % 2 == 0) between_done = played_sum(done, basis.sum_bytes, network);
+    for (std::size_t host = 0; host < 4; ++host) {
+      for (std::size_t rank = 0; rank < 4; ++rank) {
+        double& t = at[host][rank];
+        t = std::max(t + computing(basis, static_cast<int>(rank), 2, random), done[host]);
+      }
+    }
+  }
+  const PlanMethod method{.name = "easgd-tree", .kind = PlanKind::kTree, .tau = 2, .global_tau = 4};
+  expect_within(predict(basis, network, method, 16).step_seconds, at[0][0] / kRounds / 2, 0.03, "16 ranks");
 }
 
 // Without scatter: a first rank's group waits for both exchanges, once in `ratio` times.
