@@ -17,6 +17,8 @@ constexpr std::array kCommands = {
     NamedCommand{"report", "puts runs together: tables, one page, and what won", report_command, report_command_line,
                  "", true},
     NamedCommand{"watch", "follows a run while it goes on", watch_command, watch_command_line, "", true},
+    NamedCommand{"plan", "predicts step times and bytes of more ranks from a short run", plan_command,
+                 plan_command_line, "", true},
     NamedCommand{"bench-comm", "times exchanges between ranks", bench_comm_command, bench_comm_command_line},
     NamedCommand{"checkpoint", "lists and verifies a run's checkpoints, and writes the model of one",
                  checkpoint_command, checkpoint_command_line, "ls verify export", true},

@@ -36,6 +36,7 @@ Command checkpoint_command;
 Command export_command;
 Command doctor_command;
 Command watch_command;
+Command plan_command;
 Command help_command;
 
 // That of train is in train_options.h.
@@ -47,6 +48,7 @@ CommandLine checkpoint_command_line();
 CommandLine export_command_line();
 CommandLine doctor_command_line();
 CommandLine watch_command_line();
+CommandLine plan_command_line();
 CommandLine help_command_line();
 
 }  // namespace eave

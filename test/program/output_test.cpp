@@ -14,7 +14,7 @@ namespace {
 TEST(Help, version_and_configuration_are_printed_once_on_any_number_of_ranks) {
   const Place place;
   for (const std::string words : {"--help", "--version", "train --help", "train --print-config", "summary --help",
-                                  "report --help", "watch --help", "bench-comm --help"}) {
+                                  "report --help", "watch --help", "plan --help", "bench-comm --help"}) {
     const Ended alone = place.eave(words);
     EXPECT_EQ(alone.code, 0) << words;
     EXPECT_FALSE(alone.output.empty()) << words;

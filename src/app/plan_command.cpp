@@ -1,0 +1,260 @@
+// What other numbers of ranks would do, from a short run.
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "app/command_line.h"
+#include "app/commands.h"
+#include "app/launch.h"
+#include "base/files.h"
+#include "base/option_checks.h"
+#include "eave/check.h"
+#include "eave/communicator.h"
+#include "report/config.h"
+#include "report/plan_text.h"
+
+namespace eave {
+
+CommandLine plan_command_line() {
+  CommandLine line(
+      "usage: eave plan RUN_DIR [options]\n\nPredicts step time, efficiency and bytes of other numbers of ranks and "
+      "other communicators from a short run: from how long\nits ranks computed, what they sent, and the figures of a "
+      "network. RUN_DIR is what --run-dir of eave train has left.");
+  line.add_group(
+      "What is planned",
+      {{"ranks", OptionType::kText, "2,4,8,64,512,4096", "numbers of ranks"},
+       {"communicators", OptionType::kText, "allreduce,local-sgd,easgd,easgd-tree,easgd-async,gossip",
+        "which, as eave train has them"},
+       {"tau", OptionType::kInteger, "", "steps from one exchange to the next; else the run's, or the default"},
+       {"global-tau", OptionType::kInteger, "", "of easgd-tree: a multiple of tau [10 tau]"},
+       {"center-ranks", OptionType::kInteger, "0", "of asynchronous methods: ranks that only keep the center"}});
+  line.add_group(
+      "The cluster",
+      {{"ranks-per-host", OptionType::kInteger, "", "they share a link; else as in the run"},
+       {"network-rate", OptionType::kRate, "", "of a host's link; else the run's, or 10gbit"},
+       {"network-delay", OptionType::kSeconds, "", "of a message between hosts, one way; else the run's, or 50us"},
+       {"host-rate", OptionType::kRate, "", "that a rank sends to others of its host; else the run's, or 4GB/s"},
+       {"message-time", OptionType::kSeconds, "5us", "of a processor for each message"}});
+  line.add_group("Output", {{"json", OptionType::kPath, "", "file for the same as JSON"}});
+  return line;
+}
+
+namespace {
+
+const std::map<std::string, PlanKind>& planned_kinds() {
+  static const std::map<std::string, PlanKind> kKinds = {
+      {"allreduce", PlanKind::kAllreduce},    {"local-sgd", PlanKind::kPeriodic},
+      {"bmuf", PlanKind::kPeriodic},          {"slowmo", PlanKind::kPeriodic},
+      {"diloco", PlanKind::kPeriodic},        {"easgd", PlanKind::kElastic},
+      {"easgd-tree", PlanKind::kTree},        {"easgd-async", PlanKind::kAsynchronous},
+      {"downpour", PlanKind::kAsynchronous},  {"mdownpour", PlanKind::kAsynchronous},
+      {"adownpour", PlanKind::kAsynchronous}, {"mvadownpour", PlanKind::kAsynchronous},
+      {"gossip", PlanKind::kPairs},           {"none", PlanKind::kAlone}};
+  return kKinds;
+}
+
+struct Request {
+  std::filesystem::path directory;
+  OptionValues values;
+  std::vector<int> ranks;
+  std::vector<PlanMethod> methods;  // tau 0: the run's, or the default
+};
+
+std::vector<std::string> list_of(const OptionValues& values, const std::string& option) {
+  std::vector<std::string> list;
+  std::istringstream stream(values.text(option) + ",");
+  for (std::string part; std::getline(stream, part, ',');) {
+    if (part.empty()) refuse_option(values, option, "has an empty part");
+    if (std::ranges::find(list, part) != list.end()) refuse_option(values, option, "names " + part + " twice");
+    list.push_back(part);
+  }
+  return list;
+}
+
+std::vector<int> ranks_in(const OptionValues& values) {
+  constexpr int kMost = 1 << 16;
+  std::vector<int> counts;
+  for (const std::string& text : list_of(values, "ranks")) {
+    int count = 0;
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), count);
+    if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || count < 1 || count > kMost)
+      refuse_option(values, "ranks", "expected numbers from 1 to 65536 such as 2,64,4096");
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+PlanMethod method_of(const std::string& name, const OptionValues& values) {
+  const auto found = planned_kinds().find(name);
+  if (found == planned_kinds().end()) {
+    std::string known;
+    for (const auto& [each, unused] : planned_kinds()) known += (known.empty() ? "" : ", ") + each;
+    refuse_option(values, "communicators", "'" + name + "' cannot be planned; expected some of " + known);
+  }
+  PlanMethod method{.name = name, .kind = found->second};
+  method.hides_a_step = name == "easgd-async";
+  if (method.kind == PlanKind::kAsynchronous)
+    method.center_ranks = static_cast<int>(values.integer("center-ranks", 0, 1 << 16));
+  return method;
+}
+
+const OptionSpec* tau_option(const std::string& communicator) {
+  const auto kind = std::ranges::find(communicator_kinds(), communicator, &CommunicatorKind::name);
+  const auto option = std::ranges::find(kind->options, "tau", &OptionSpec::name);
+  return option == kind->options.end() ? nullptr : &*option;
+}
+
+void refuse_without_effect(const Request& request) {
+  const auto refuse = [&](const char* option, const char* needs, const auto& has_effect) {
+    if (request.values.given(option) && std::ranges::none_of(request.methods, has_effect))
+      refuse_option(request.values, option, std::string("has no effect: --communicators names no ") + needs);
+  };
+  refuse("tau", "method that exchanges every tau steps",
+         [](const PlanMethod& method) { return tau_option(method.name) != nullptr; });
+  refuse("global-tau", "easgd-tree", [](const PlanMethod& method) { return method.kind == PlanKind::kTree; });
+  refuse("center-ranks", "asynchronous method",
+         [](const PlanMethod& method) { return method.kind == PlanKind::kAsynchronous; });
+}
+
+Request read_request(const CommandLine& line, const std::vector<std::string>& words) {
+  const WordsApart apart = part_names(words);
+  Request request{"", line.parse(apart.options), {}, {}};
+  if (apart.names.size() != 1)
+    throw Error(ExitCode::kUsage,
+                (apart.names.empty() ? "no run directory given" : "more than one run directory given") +
+                    std::string("; expected eave plan RUN_DIR [options]"));
+  request.directory = apart.names.front();
+  request.ranks = ranks_in(request.values);
+  for (const std::string& name : list_of(request.values, "communicators"))
+    request.methods.push_back(method_of(name, request.values));
+  refuse_without_effect(request);
+  for (const PlanMethod& method : request.methods) {
+    if (method.center_ranks >= std::ranges::min(request.ranks))
+      refuse_option(request.values, "center-ranks", "leaves no rank to train among the fewest of --ranks");
+  }
+  if (request.values.has("tau")) request.values.integer("tau", 1, 1 << 20);
+  return request;
+}
+
+void set_periods(PlanMethod& method, const OptionValues& values, const PlanRun& run) {
+  const OptionSpec* const option = tau_option(method.name);
+  if (!option) return;
+  const auto count = [](const std::string& text) {
+    std::int64_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return std::clamp<std::int64_t>(number, 1, 1 << 20);
+  };
+  const std::string of_run = method.name == run.communicator ? setting_in(run.settings, "tau") : "";
+  method.tau = values.has("tau") ? values.integer("tau", 1) : count(of_run.empty() ? option->default_text : of_run);
+  if (method.kind != PlanKind::kTree) return;
+  method.global_tau = values.has("global-tau") ? values.integer("global-tau", 1) : 10 * method.tau;
+  if (method.global_tau % method.tau != 0)
+    refuse_option(values, "global-tau", "expected a multiple of tau, which is " + std::to_string(method.tau));
+}
+
+// A setting of the run's shaped link, read as eave train has read it.
+double shaped(const PlanRun& run, const std::string& option, OptionType type) {
+  const std::string text = setting_in(run.settings, option);
+  if (text.empty()) return 0;
+  OptionValues values;
+  values.declare({option, type, "", ""});
+  values.set(option, text, "the run's settings");
+  return type == OptionType::kRate ? values.bytes_per_second(option) : values.seconds(option);
+}
+
+double positive(const OptionValues& values, const std::string& option, double value) {
+  if (!(value > 0)) refuse_option(values, option, "expected more than 0");
+  return value;
+}
+
+void choose(double& figure, std::string& source, double value, const char* from) {
+  figure = value;
+  source = from;
+}
+
+void take_from_run(PlanReport& report) {
+  const PlanRun& run = report.run;
+  PlanNetwork& network = report.network;
+  PlanSources& sources = report.sources;
+  const double rate = shaped(run, "shape-rate", OptionType::kRate),
+               delay = shaped(run, "shape-delay", OptionType::kSeconds);
+  network.ranks_per_host = std::max(1, run.ranks / std::max(1, run.hosts));
+  sources = {"assumed", "assumed", "assumed", "assumed", "as in the run"};
+  if (rate > 0) choose(network.bytes_per_second, sources.rate, rate, "that of the run's shaped link");
+  if (delay > 0) choose(network.delay_seconds, sources.delay, delay, "that of the run's shaped link");
+  if (rate > 0 || delay > 0) {
+    network.ranks_per_host = 1;
+    sources.ranks_per_host = "the run shaped a link for each rank";
+    return;
+  }
+  const double measured = run.exchange_bytes_per_second.value_or(0);
+  if (measured == 0) return;
+  if (run.hosts == 1) choose(network.host_bytes_per_second, sources.host_rate, measured, "measured by the run");
+  if (run.hosts > 1 && run.hosts == run.ranks)
+    choose(network.bytes_per_second, sources.rate, measured, "measured by the run");
+}
+
+void take_given(const OptionValues& values, PlanReport& report) {
+  PlanNetwork& network = report.network;
+  PlanSources& sources = report.sources;
+  const auto take_rate = [&](const std::string& option, double& figure, std::string& source) {
+    if (values.has(option))
+      choose(figure, source, positive(values, option, values.bytes_per_second(option)), "as given");
+  };
+  take_rate("network-rate", network.bytes_per_second, sources.rate);
+  take_rate("host-rate", network.host_bytes_per_second, sources.host_rate);
+  if (values.has("network-delay"))
+    choose(network.delay_seconds, sources.delay, values.seconds("network-delay"), "as given");
+  network.message_seconds = values.seconds("message-time");
+  if (values.given("message-time")) sources.messages = "as given";
+  if (!values.has("ranks-per-host")) return;
+  network.ranks_per_host = static_cast<int>(values.integer("ranks-per-host", 1, 1 << 16));
+  sources.ranks_per_host = "as given";
+}
+
+bool is_hierarchical(const PlanMethod& method, const PlanNetwork& network) {
+  return network.ranks_per_host > 1 && (method.kind == PlanKind::kAllreduce || method.kind == PlanKind::kPeriodic ||
+                                        method.kind == PlanKind::kElastic);
+}
+
+Plan plan_of(const PlanMethod& method, const PlanReport& report, const std::vector<int>& ranks) {
+  Plan plan{method, {}};
+  for (const int count : ranks) plan.rows.push_back(predict(report.run.basis, report.network, method, count));
+  return plan;
+}
+
+PlanReport make_report(const Request& request) {
+  PlanReport report;
+  report.directory = request.directory.string();
+  report.run = read_plan_run(request.directory);
+  take_from_run(report);
+  take_given(request.values, report);
+  for (PlanMethod method : request.methods) {
+    set_periods(method, request.values, report.run);
+    report.plans.push_back(plan_of(method, report, request.ranks));
+    if (!is_hierarchical(method, report.network)) continue;
+    method.sums_by_host = false;
+    report.plans.push_back(plan_of(method, report, request.ranks));
+  }
+  return report;
+}
+
+}  // namespace
+
+int plan_command(const std::vector<std::string>& words, const char* const*) {
+  const CommandLine line = plan_command_line();
+  Request request;
+  const auto plan = [&] {
+    const PlanReport report = make_report(request);
+    std::fputs(plan_text(report).c_str(), stdout);
+    if (request.values.has("json")) write_file_atomically(request.values.text("json"), plan_json(report));
+  };
+  return run_command(
+      "plan", words, line.help(), [&] { request = read_request(line, words); }, [&] { return run_once("plan", plan); });
+}
+
+}  // namespace eave

@@ -1,0 +1,184 @@
+#include "report/plan_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "eave/check.h"
+#include "report/plan_pace.h"
+#include "report/plan_times.h"
+
+namespace eave {
+namespace {
+
+// As allreduce cuts its gradients (src/communicator/methods/allreduce.cpp).
+double buckets_of(double bytes) {
+  const double values = bytes / 4;
+  return std::max(1.0, std::ceil(values / std::clamp(std::ceil(values / 8), 32768.0, 262144.0)));
+}
+
+double ring_bytes(int ranks, double bytes) { return 2.0 * (ranks - 1) / ranks * bytes; }
+
+class Prediction {
+ public:
+  Prediction(const PlanBasis& basis, const PlanNetwork& network, const PlanMethod& method, int ranks)
+      : basis_(basis),
+        network_(network),
+        method_(method),
+        ranks_(ranks),
+        tau_(static_cast<double>(method.kind == PlanKind::kAllreduce || method.kind == PlanKind::kAlone ? 1
+                                                                                                        : method.tau)),
+        times_(basis.step_seconds, static_cast<std::int64_t>(tau_)) {
+    row_.ranks = ranks;
+  }
+
+  PlanRow make() {
+    if (ranks_ == 1 || method_.kind == PlanKind::kAlone) return close(times_.mean(), times_.mean());
+    switch (method_.kind) {
+      case PlanKind::kAllreduce:
+        return allreduce();
+      case PlanKind::kPeriodic:
+        return periodic();
+      case PlanKind::kElastic:
+        return elastic();
+      case PlanKind::kTree:
+        return network_.hosts(ranks_) == 1 ? elastic() : tree();
+      case PlanKind::kAsynchronous:
+        return asynchronous();
+      case PlanKind::kPairs:
+      case PlanKind::kAlone:
+        break;
+    }
+    return pairs();
+  }
+
+ private:
+  PlanCost sum(double bytes) const {
+    return method_.sums_by_host ? sum_by_host(network_, ranks_, bytes) : sum_flat(network_, ranks_, bytes);
+  }
+
+  void count_sum(const PlanCost& cost) {
+    row_.bytes_per_rank = ring_bytes(ranks_, basis_.sum_bytes) / tau_;
+    row_.link_bytes = cost.link_bytes / tau_;
+    charge(cost);
+  }
+
+  void charge(const PlanCost& cost) {
+    exchange_bound_ = cost.message_seconds > cost.seconds / 2 ? PlanBound::kMessages : PlanBound::kNetwork;
+  }
+
+  // Seconds of tau steps: in all, and if exchanges took no time.
+  PlanRow close(double whole, double without_exchange) {
+    const double mean = times_.mean();
+    row_.step_seconds = whole / tau_;
+    row_.straggling_seconds = std::max(0.0, without_exchange - mean) / tau_;
+    row_.exchange_seconds = std::max(0.0, whole - std::max(without_exchange, mean)) / tau_;
+    const int serving = method_.kind == PlanKind::kAsynchronous ? method_.center_ranks : 0;
+    row_.samples_per_second = (ranks_ - serving) * basis_.samples_per_step / row_.step_seconds;
+    row_.efficiency = row_.samples_per_second * mean / tau_ / (ranks_ * basis_.samples_per_step);
+    constexpr double kLittle = 0.05;
+    const double most = std::max(row_.straggling_seconds, row_.exchange_seconds);
+    if (most < kLittle * row_.step_seconds)
+      row_.bound = PlanBound::kCompute;
+    else
+      row_.bound = row_.straggling_seconds >= row_.exchange_seconds ? PlanBound::kStragglers : exchange_bound_;
+    return row_;
+  }
+
+  PlanRow allreduce() {
+    const double buckets = buckets_of(basis_.sum_bytes);
+    PlanCost cost = sum(basis_.sum_bytes / buckets);
+    const double last = cost.seconds;
+    cost = {cost.seconds * buckets, cost.message_seconds * buckets, cost.link_bytes * buckets};
+    count_sum(cost);
+    const double longest = times_.expected_longest(ranks_);
+    return close(longest + std::max(last, cost.seconds - basis_.hidden_share * times_.mean()), longest);
+  }
+
+  PlanRow periodic() {
+    const PlanCost cost = sum(basis_.sum_bytes);
+    count_sum(cost);
+    const double longest = times_.expected_longest(ranks_);
+    return close(longest + cost.seconds, longest);
+  }
+
+  PlanRow elastic() {
+    const PlanCost cost = sum(basis_.sum_bytes);
+    count_sum(cost);
+    return close(elastic_pace(times_, ranks_, cost.seconds), elastic_pace(times_, ranks_, 0));
+  }
+
+  PlanRow tree() {
+    const int group = network_.ranks_of_host(ranks_), groups = network_.hosts(ranks_);
+    const double ratio = static_cast<double>(method_.global_tau) / tau_;
+    const PlanCost within = sum_flat(network_, group, basis_.sum_bytes),
+                   between = sum_between_hosts(network_, groups, basis_.sum_bytes);
+    row_.bytes_per_rank = (ring_bytes(group, basis_.sum_bytes) + ring_bytes(groups, basis_.sum_bytes) / ratio) / tau_;
+    row_.link_bytes = between.link_bytes / ratio / tau_;
+    charge(between);
+    TreePace pace{group, static_cast<std::int64_t>(ratio), within.seconds, between.seconds};
+    const double whole = tree_pace(times_, ranks_, pace);
+    pace.within = pace.between = 0;
+    return close(whole, tree_pace(times_, ranks_, pace));
+  }
+
+  PlanRow asynchronous() {
+    const bool is_one_host = network_.hosts(ranks_) == 1;
+    const double rate = is_one_host ? network_.host_bytes_per_second : network_.bytes_per_second;
+    const double delay = is_one_host ? 0 : network_.delay_seconds;
+    const double p = ranks_, serving = method_.center_ranks, sharing = is_one_host ? 1 : network_.ranks_of_host(ranks_);
+    const double bytes = basis_.parameter_bytes, away = serving > 0 ? bytes : bytes * (p - sharing) / p;
+    // Over the busiest link in one period: that of a center rank, or of any host.
+    const double load = serving > 0 ? std::max((p - serving) / serving, sharing) * bytes : 2 * sharing * away;
+    const double mean = times_.mean(), hidden = method_.hides_a_step ? mean / tau_ : 0;
+    const double unhindered = mean + std::max(0.0, 2 * delay + away / rate - hidden), demand = load / rate;
+    row_.bytes_per_rank = (serving > 0 ? bytes : ring_bytes(ranks_, bytes)) / tau_;
+    row_.link_bytes = is_one_host ? 0 : load / tau_;
+    exchange_bound_ = demand > unhindered ? PlanBound::kCenter : PlanBound::kNetwork;
+    return close(std::max(unhindered, demand), mean);
+  }
+
+  PlanRow pairs() {
+    const double bytes = basis_.parameter_bytes;
+    const bool is_one_host = network_.hosts(ranks_) == 1;
+    const double sent = is_one_host ? bytes : network_.ranks_of_host(ranks_) * bytes;
+    const double seconds = is_one_host ? sent / network_.host_bytes_per_second
+                                       : 2 * network_.delay_seconds + sent / network_.bytes_per_second;
+    row_.bytes_per_rank = bytes / tau_;
+    row_.link_bytes = is_one_host ? 0 : sent / tau_;
+    return close(pair_pace(times_, ranks_, method_.tau, seconds), pair_pace(times_, ranks_, method_.tau, 0));
+  }
+
+  const PlanBasis& basis_;
+  const PlanNetwork& network_;
+  const PlanMethod& method_;
+  const int ranks_;
+  const double tau_;
+  const PeriodTimes times_;
+  PlanBound exchange_bound_ = PlanBound::kNetwork;
+  PlanRow row_;
+};
+
+}  // namespace
+
+const char* word_of(PlanBound bound) {
+  switch (bound) {
+    case PlanBound::kCompute:
+      return "compute";
+    case PlanBound::kStragglers:
+      return "stragglers";
+    case PlanBound::kNetwork:
+      return "network";
+    case PlanBound::kMessages:
+      return "messages";
+    case PlanBound::kCenter:
+      break;
+  }
+  return "center";
+}
+
+PlanRow predict(const PlanBasis& basis, const PlanNetwork& network, const PlanMethod& method, int ranks) {
+  EAVE_CHECK(ranks >= 1 && ranks > method.center_ranks, "no rank would train");
+  return Prediction(basis, network, method, ranks).make();
+}
+
+}  // namespace eave

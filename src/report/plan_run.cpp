@@ -1,0 +1,214 @@
+#include "report/plan_run.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/json_nesting.h"
+#include "eave/check.h"
+#include "report/config.h"
+#include "report/lines.h"
+#include "report/metrics_reader.h"
+#include "report/step_line.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostRecords = std::size_t{1} << 22;  // of all ranks
+constexpr std::size_t kFewestSteps = 10;                    // of a rank
+
+// Of one step; times are means where a line tells of several.
+struct Record {
+  double busy = 0, exchanging = 0, waiting = 0, bytes = 0;
+};
+using Records = std::vector<std::vector<Record>>;  // by rank
+
+struct RawRun {
+  Records records;
+  double parameters = 0, samples = 0, steps = 0;  // samples of all ranks in so many steps of rank 0
+  std::int64_t steps_per_record = 1;
+  int hosts = 0;
+};
+
+// The file has been read once, as that of a run, so what is here is one.
+class RawReading {
+ public:
+  explicit RawReading(const fs::path& path) : lines_(path) {}
+
+  RawRun read() {
+    for (std::string_view line; lines_.next(line);) {
+      if (const std::optional<StepLine> step = step_line(line)) {
+        add(*step);
+        continue;
+      }
+      const Json object = is_too_nested(line) ? Json() : Json::parse(line, nullptr, false);
+      const std::string type = object.is_object() ? object.value("type", "") : "";
+      if (type == "header") begin(object);
+      if (type == "step" && lines_.is_whole()) add(step_line(object));
+    }
+    return std::move(run_);
+  }
+
+ private:
+  // A run that was resumed has another header for each time: the last one counts.
+  void begin(const Json& header) {
+    is_resumed_ = !run_.records.empty();
+    run_ = {};
+    run_.parameters = header.value("parameters", 0.0);
+    std::set<std::string> hosts;
+    for (const Json& rank : header.at("ranks")) hosts.insert(rank.value("host", ""));
+    run_.hosts = static_cast<int>(hosts.size());
+    run_.records.resize(header.at("ranks").size());
+    last_step_.assign(run_.records.size(), -1);
+  }
+
+  void add(const StepLine& line) {
+    const auto rank = static_cast<std::size_t>(line[StepLine::kRank]);
+    if (rank >= run_.records.size()) return;
+    const double before = std::exchange(last_step_[rank], line[StepLine::kStep]);
+    if (rank == 0) count(line, before);
+    if (before < 0 && is_resumed_) return;  // how many steps it tells of is not known
+    const double steps = line[StepLine::kStep] - std::max(before, 0.0);
+    const auto of = [&](StepLine::Field field) { return line[field] / steps; };
+    const Record record{of(StepLine::kComputing) + of(StepLine::kLoading), of(StepLine::kExchanging),
+                        of(StepLine::kWaiting), of(StepLine::kBytes)};
+    const bool is_one = steps >= 1 && steps < 1e9 && record.busy >= 0 && record.exchanging >= 0 &&
+                        record.waiting >= 0 && record.bytes >= 0;  // no NaN either
+    if (!is_one || run_.records[rank].size() >= kMostRecords / run_.records.size()) return;
+    run_.steps_per_record = std::max(run_.steps_per_record, static_cast<std::int64_t>(steps));
+    run_.records[rank].push_back(record);
+  }
+
+  void count(const StepLine& line, double before) {
+    if (before < 0) {
+      samples_before_ = is_resumed_ ? line[StepLine::kSamples] : 0;
+      step_before_ = is_resumed_ ? line[StepLine::kStep] : 0;
+    }
+    run_.samples = line[StepLine::kSamples] - samples_before_;
+    run_.steps = line[StepLine::kStep] - step_before_;
+  }
+
+  LineReader lines_;
+  RawRun run_;
+  bool is_resumed_ = false;
+  std::vector<double> last_step_;  // by rank
+  double samples_before_ = 0, step_before_ = 0;
+};
+
+void drop_beginnings(Records& records) {
+  for (std::vector<Record>& of_rank : records) {
+    const auto count = static_cast<std::ptrdiff_t>(std::min<std::size_t>(10, of_rank.size() / 10));
+    of_rank.erase(of_rank.begin(), of_rank.begin() + count);
+  }
+  std::erase_if(records, [](const auto& of_rank) { return of_rank.empty(); });  // those that only keep a center
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+bool sums_over_all(const std::string& communicator) {
+  static const std::set<std::string> kNames = {"allreduce", "local-sgd", "bmuf", "slowmo", "diloco", "easgd"};
+  return kNames.contains(communicator);
+}
+
+// What a sum carries and how fast, from the records of those steps that sent anything. The rank with the shortest
+// exchange came last, and waited for nobody.
+void measure_sums(const RawRun& raw, PlanRun& run) {
+  const bool is_every_step = run.communicator == "allreduce";
+  if (!sums_over_all(run.communicator) || run.workers < 2) return;
+  if (!is_every_step && run.steps_per_record > 1) return;  // a line holds no whole number of exchanges
+  std::size_t count = raw.records.front().size();
+  for (const auto& of_rank : raw.records) count = std::min(count, of_rank.size());
+  std::vector<double> bytes, rates;
+  for (std::size_t i = 0; i < count; ++i) {
+    double sent = 0, shortest = raw.records.front()[i].exchanging;
+    for (const auto& of_rank : raw.records) {
+      sent = std::max(sent, of_rank[i].bytes);
+      shortest = std::min(shortest, of_rank[i].exchanging);
+    }
+    if (sent > 0) bytes.push_back(sent);
+    if (sent > 0 && shortest > 0 && is_every_step) rates.push_back(sent / shortest);
+  }
+  if (bytes.empty()) return;
+  run.basis.sum_bytes = median(bytes) * run.workers / (2.0 * (run.workers - 1));
+  run.is_sum_measured = true;
+  if (!rates.empty()) run.exchange_bytes_per_second = median(rates);
+}
+
+// Behind how much of a step gradients were exchanged. Where next to nothing was left to wait for, there would have been
+// room for more: then half of a step is taken, if that is more.
+void measure_hiding(const RawRun& raw, PlanRun& run) {
+  if (run.communicator != "allreduce" || run.workers < 2) return;
+  double busy = 0, exchanging = 0, waiting = 0;
+  for (const auto& of_rank : raw.records) {
+    for (const Record& record : of_rank) {
+      busy += record.busy;
+      exchanging += record.exchanging;
+      waiting += record.waiting;
+    }
+  }
+  if (!(busy > 0) || !(exchanging > 0)) return;
+  const double share = std::clamp((exchanging - waiting) / busy, 0.0, 1.0);
+  run.is_hidden_measured = waiting > exchanging / 4 || share > run.basis.hidden_share;
+  if (run.is_hidden_measured) run.basis.hidden_share = share;
+}
+
+bool is_too_short(const Records& records) {
+  return records.empty() ||
+         std::ranges::any_of(records, [](const auto& of_rank) { return of_rank.size() < kFewestSteps; });
+}
+
+PlanRun plan_run_of(const RunRecord& record, const RawRun& raw) {
+  PlanRun run;
+  run.settings = record.settings;
+  run.communicator = setting_in(record.settings, "communicator");
+  run.ranks = record.ranks;
+  run.workers = static_cast<int>(raw.records.size());
+  run.hosts = raw.hosts;
+  run.steps_per_record = raw.steps_per_record;
+  for (const auto& of_rank : raw.records) {
+    std::vector<double>& seconds = run.basis.step_seconds.emplace_back();
+    for (const Record& each : of_rank) seconds.push_back(std::max(each.busy, 1e-9));
+    run.steps += static_cast<std::int64_t>(of_rank.size()) * raw.steps_per_record;
+  }
+  run.basis.samples_per_step = raw.samples / raw.steps / run.workers;
+  run.basis.parameter_bytes = run.basis.sum_bytes = 4 * raw.parameters;
+  measure_sums(raw, run);
+  measure_hiding(raw, run);
+  return run;
+}
+
+}  // namespace
+
+PlanRun read_plan_metrics(const fs::path& path) {
+  const RunRecord record = read_metrics(path);
+  try {
+    RawRun raw = RawReading(path).read();
+    drop_beginnings(raw.records);
+    if (is_too_short(raw.records)) {
+      throw Error(ExitCode::kBadData, "metrics.jsonl has too few steps to plan with: train for 30 or more, and let " +
+                                          std::string("--log-every write 20 lines of each rank"));
+    }
+    if (!(raw.samples > 0 && raw.steps > 0 && raw.parameters > 0))
+      throw Error(ExitCode::kBadData, "metrics.jsonl has no samples or no parameters");
+    return plan_run_of(record, raw);
+  } catch (const Json::exception& error) {
+    throw Error(ExitCode::kBadData, std::string("metrics.jsonl is damaged: ") + error.what());
+  }
+}
+
+PlanRun read_plan_run(const fs::path& directory) {
+  try {
+    return read_plan_metrics(directory / "metrics.jsonl");
+  } catch (const Error& error) {
+    const std::string why = error.what(), place = directory.string();
+    throw Error(error.code(), why.find(place) == std::string::npos ? place + ": " + why : why);
+  }
+}
+
+}  // namespace eave

@@ -1,0 +1,94 @@
+// eave plan on a run that eave train has just made.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+class PlanProgram : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    place_ = std::make_unique<Place>();
+    const Ended ended = place_->eave("train" + std::string(kQuick) +
+                                     "--transport threads --ranks 2 --epochs 8 --communicator easgd --tau 3 "
+                                     "--shape-rate 1gbit --run-dir run");
+    ASSERT_EQ(ended.code, 0) << ended.errors;
+  }
+  static void TearDownTestSuite() { place_.reset(); }
+  static std::unique_ptr<Place> place_;
+};
+
+std::unique_ptr<Place> PlanProgram::place_;
+
+TEST_F(PlanProgram, prints_a_table_for_each_communicator_and_what_is_assumed) {
+  const Ended ended = place_->eave("plan run");
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  for (const std::string title : {"allreduce\n", "local-sgd, tau 10\n", "easgd, tau 3\n", "easgd-tree, tau ",
+                                  "easgd-async, tau ", "gossip, tau ", "\nassumed:\n",
+                                  "125.0 MB/s each way per host "
+                                  "(that of the run's shaped link)"})
+    EXPECT_NE(ended.output.find(title), std::string::npos) << title << ended.output;
+  EXPECT_NE(ended.output.find("\n 4096   "), std::string::npos) << ended.output;
+}
+
+TEST_F(PlanProgram, writes_as_json_what_the_run_and_the_options_say) {
+  const Ended ended = place_->eave(
+      "plan --json plan.json --ranks 1,64 --ranks-per-host 8 --network-rate 100mbit --network-delay 1ms "
+      "--communicators allreduce,easgd-tree,downpour --tau 4 --global-tau 8 --center-ranks 0 run");
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  const auto plan = nlohmann::json::parse(place_->read("plan.json"));
+  EXPECT_EQ(plan.at("measured").at("ranks"), 2);
+  EXPECT_EQ(plan.at("measured").at("communicator"), "easgd");
+  EXPECT_EQ(plan.at("network").at("bytes_per_second"), 12500000);
+  EXPECT_EQ(plan.at("network").at("ranks_per_host"), 8);
+  const auto& plans = plan.at("plans");
+  ASSERT_EQ(plans.size(), 4u);  // allreduce by host and flat
+  EXPECT_EQ(plans[0].at("transport"), "mpi");
+  EXPECT_EQ(plans[1].at("transport"), "mpi-flat");
+  EXPECT_EQ(plans[2].at("global_tau"), 8);
+  EXPECT_EQ(plans[3].at("tau"), 4);
+  EXPECT_DOUBLE_EQ(plans[0].at("rows")[0].at("efficiency").get<double>(), 1);
+  EXPECT_LT(plans[0].at("rows")[1].at("step_seconds").get<double>(),
+            plans[1].at("rows")[1].at("step_seconds").get<double>());
+  EXPECT_EQ(plans[1].at("rows")[1].at("bound"), "network");
+}
+
+TEST_F(PlanProgram, takes_the_bytes_from_what_was_sent) {
+  ASSERT_EQ(place_->eave("plan run --json plan.json --ranks 2 --communicators easgd").code, 0);
+  const auto plan = nlohmann::json::parse(place_->read("plan.json"));
+  const auto summary = nlohmann::json::parse(place_->read("run/summary.json"));
+  const double of_step = plan.at("plans")[0].at("rows")[0].at("bytes_per_rank");
+  const double sent = summary.at("bytes_per_rank").get<double>() / summary.at("steps").get<double>();
+  EXPECT_NEAR(of_step, sent, 0.5 * sent);  // which has evaluations too, and no exchange at the beginning
+  EXPECT_DOUBLE_EQ(of_step * 3, plan.at("measured").at("sum_bytes").get<double>());
+}
+
+TEST_F(PlanProgram, refuses_what_it_does_not_understand) {
+  const auto expect = [&](const std::string& words, int code, const std::string& says) {
+    const Ended ended = place_->eave("plan " + words);
+    EXPECT_EQ(ended.code, code) << words;
+    EXPECT_EQ(ended.messages().size(), 1u) << words << ended.errors;
+    EXPECT_TRUE(ended.says(says)) << words << ended.errors;
+  };
+  expect("", 64, "no run directory given");
+  expect("run run", 64, "more than one run directory");
+  expect("missing", 66, "missing");
+  expect("run --ranks 2,none", 64, "--ranks 2,none");
+  expect("run --ranks 0", 64, "from 1 to 65536");
+  expect("run --communicators easgd,asgd", 64, "'asgd' cannot be planned");
+  expect("run --communicators allreduce --tau 3", 64, "--tau 3 (command line): has no effect");
+  expect("run --communicators easgd --global-tau 30", 64, "names no easgd-tree");
+  expect("run --communicators easgd --center-ranks 1", 64, "no asynchronous method");
+  expect("run --center-ranks 2 --ranks 2,4", 64, "leaves no rank to train");
+  expect("run --tau 4 --global-tau 6", 64, "expected a multiple of tau");
+  expect("run --network-rate 0", 64, "--network-rate");
+  expect("run --json missing/plan.json --ranks 2", 73, "missing");
+  place_->write("torn/metrics.jsonl", "{\"type\":\"hea");
+  expect("torn", 65, "torn: metrics.jsonl has no whole line");
+}
+
+}  // namespace
+}  // namespace eave

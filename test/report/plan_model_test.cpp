@@ -1,0 +1,302 @@
+// The model of eave plan, held to simulations that know nothing of its formulas: ranks, links and messages, one by one.
+#include "report/plan_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "report/plan_pace.h"
+#include "report/plan_times.h"
+
+namespace eave {
+namespace {
+
+using Seconds = std::vector<double>;
+
+// Steps of some 10 ms whose scatter has a tail, and one of `ranks` measured ranks that is `slow` times as slow.
+PlanBasis measured(int ranks, double slow = 1, std::size_t steps = 400) {
+  PlanBasis basis;
+  std::mt19937_64 random(7);
+  std::gamma_distribution<double> tail(2, 0.4e-3);
+  for (int rank = 0; rank < ranks; ++rank) {
+    Seconds& seconds = basis.step_seconds.emplace_back();
+    for (std::size_t step = 0; step < steps; ++step)
+      seconds.push_back((9e-3 + tail(random)) * (rank == ranks - 1 ? slow : 1));
+  }
+  basis.samples_per_step = 32;
+  basis.sum_bytes = basis.parameter_bytes = 4e6;
+  return basis;
+}
+
+// What rank `rank` computes in `tau` steps from a place by chance: it is like measured rank `rank` mod R.
+double computing(const PlanBasis& basis, int rank, std::int64_t tau, std::mt19937_64& random) {
+  const Seconds& of_rank = basis.step_seconds[static_cast<std::size_t>(rank) % basis.step_seconds.size()];
+  const std::size_t first = random() % (of_rank.size() - static_cast<std::size_t>(tau) + 1);
+  double sum = 0;
+  for (std::int64_t k = 0; k < tau; ++k) sum += of_rank[first + static_cast<std::size_t>(k)];
+  return sum;
+}
+
+// A link that carries one message after another, each for at least `message` seconds.
+class Link {
+ public:
+  double send(double ready, double seconds) { return free_ = std::max(free_, ready) + seconds; }
+
+ private:
+  double free_ = 0;
+};
+
+// A sum among ranks that start at the given times, on a host each: every rank sends every other its part, adds up what
+// has come, and sends the result to all. Returns when the last has all.
+double played_sum(const Seconds& starts, double bytes, const PlanNetwork& network) {
+  const std::size_t p = starts.size();
+  const double message = std::max(bytes / static_cast<double>(p) / network.bytes_per_second, network.message_seconds);
+  std::vector<Link> out(p), in(p);
+  Seconds ready = starts;
+  for (int phase = 0; phase < 2; ++phase) {
+    Seconds arrived(p, 0.0);
+    for (std::size_t step = 1; step < p; ++step) {
+      for (std::size_t rank = 0; rank < p; ++rank) {
+        const std::size_t peer = (rank + step) % p;
+        const double left = out[rank].send(ready[rank], message) + network.delay_seconds;
+        arrived[peer] = std::max(arrived[peer], in[peer].send(left - message, message));
+      }
+    }
+    for (std::size_t rank = 0; rank < p; ++rank) ready[rank] = std::max(ready[rank], arrived[rank]);
+  }
+  return *std::ranges::max_element(ready);
+}
+
+void expect_within(double value, double expected, double share, const std::string& what) {
+  EXPECT_NEAR(value, expected, share * expected) << what;
+}
+
+TEST(PlanTimes, has_the_longest_of_many_by_order_statistics) {
+  const PlanBasis basis = measured(3, 1.05);
+  for (const std::int64_t tau : {1, 5}) {
+    const PeriodTimes times(basis.step_seconds, tau);
+    for (const int ranks : {3, 12, 96, 768}) {
+      std::mt19937_64 random(3);
+      double sum = 0;
+      constexpr int kRounds = 2000;
+      for (int round = 0; round < kRounds; ++round) {
+        double longest = 0;
+        for (int rank = 0; rank < ranks; ++rank) longest = std::max(longest, computing(basis, rank, tau, random));
+        sum += longest;
+      }
+      expect_within(times.expected_longest(ranks), sum / kRounds, 0.005, std::to_string(ranks));
+    }
+  }
+}
+
+TEST(PlanTimes, of_one_rank_is_its_mean_exactly) {
+  const PeriodTimes times({{1, 2, 3, 6}}, 1);
+  EXPECT_DOUBLE_EQ(times.expected_longest(1), 3);
+  EXPECT_DOUBLE_EQ(times.mean(), 3);
+  EXPECT_DOUBLE_EQ(PeriodTimes({{1, 2, 3, 6}}, 2).mean(), 6);
+  EXPECT_NEAR(times.expected_longest(1000000), 6, 1e-9);
+}
+
+TEST(PlanTimes, of_two_ranks_that_differ_has_each_once) {
+  EXPECT_DOUBLE_EQ(PeriodTimes({{1, 1}, {4, 2}}, 1).expected_longest(2), 3);
+}
+
+// With fewer ranks than were measured the model takes a part of each; those played would be the first ones.
+void expect_periodic_as_played(const PlanBasis& basis, const PlanNetwork& network, int ranks) {
+  std::mt19937_64 random(5);
+  constexpr std::int64_t kTau = 5, kRounds = 200;
+  double played = 0;
+  for (std::int64_t round = 0; round < kRounds; ++round) {
+    Seconds starts;
+    for (int rank = 0; rank < ranks; ++rank) starts.push_back(computing(basis, rank, kTau, random));
+    played += played_sum(starts, basis.sum_bytes, network);
+  }
+  const PlanMethod method{.name = "local-sgd", .kind = PlanKind::kPeriodic, .tau = kTau};
+  const PlanRow row = predict(basis, network, method, ranks);
+  expect_within(row.step_seconds, played / kTau / kRounds, 0.03, std::to_string(ranks));
+}
+
+TEST(PlanModel, of_methods_that_meet_is_that_of_messages_played_one_by_one) {
+  for (const double rate : {1.25e8, 2e7}) {
+    const PlanNetwork network{.bytes_per_second = rate, .delay_seconds = 1e-4};
+    for (const int ranks : {2, 8, 64}) expect_periodic_as_played(measured(2), network, ranks);
+    for (const int ranks : {4, 64}) expect_periodic_as_played(measured(4, 1.5), network, ranks);
+  }
+}
+
+// Ranks that go on while their exchange is under way, and wait for it when the next one is due.
+double played_elastic(const PlanBasis& basis, const PlanNetwork& network, int ranks, std::int64_t tau) {
+  constexpr int kRounds = 600;
+  std::mt19937_64 random(9);
+  Seconds at(static_cast<std::size_t>(ranks), 0.0);
+  for (int round = 0; round < kRounds; ++round) {
+    const double done = played_sum(at, basis.sum_bytes, network);
+    for (int rank = 0; rank < ranks; ++rank) {
+      double& t = at[static_cast<std::size_t>(rank)];
+      t = std::max(t + computing(basis, rank, tau, random), done);
+    }
+  }
+  return *std::ranges::max_element(at) / kRounds / static_cast<double>(tau);
+}
+
+TEST(PlanModel, of_easgd_hides_the_exchange_as_far_as_messages_played_one_by_one_do) {
+  const PlanBasis basis = measured(4, 1.2);
+  for (const double rate : {1e9, 2e8, 5e7}) {
+    const PlanNetwork network{.bytes_per_second = rate, .delay_seconds = 1e-4};
+    for (const int ranks : {4, 32}) {
+      const PlanMethod method{.name = "easgd", .kind = PlanKind::kElastic, .tau = 4};
+      expect_within(predict(basis, network, method, ranks).step_seconds, played_elastic(basis, network, ranks, 4), 0.03,
+                    std::to_string(ranks) + " ranks at " + std::to_string(rate));
+    }
+  }
+}
+
+// One center rank answers workers that wait for it, one after another.
+double played_center(const PlanBasis& basis, const PlanNetwork& network, int workers, std::int64_t tau) {
+  std::mt19937_64 random(11);
+  const double transfer = basis.parameter_bytes / network.bytes_per_second;
+  Link replies;
+  using Request = std::pair<double, int>;
+  std::vector<Request> requests;
+  const auto later = std::greater<>();
+  const auto compute = [&](double from, int worker) {
+    requests.emplace_back(from + computing(basis, worker, tau, random), worker);
+    std::ranges::push_heap(requests, later);
+  };
+  for (int worker = 0; worker < workers; ++worker) compute(0, worker);
+  constexpr int kExchanges = 20000;
+  double now = 0;
+  for (int i = 0; i < kExchanges; ++i) {
+    std::ranges::pop_heap(requests, later);
+    const auto [asked, worker] = requests.back();
+    requests.pop_back();
+    now = replies.send(asked + network.delay_seconds, transfer) + network.delay_seconds;
+    compute(now, worker);
+  }
+  return now / kExchanges * workers / static_cast<double>(tau);
+}
+
+TEST(PlanModel, of_a_full_or_an_idle_center_is_that_of_workers_played_one_by_one) {
+  const PlanBasis basis = measured(2);
+  const PlanNetwork network{.bytes_per_second = 1e9, .delay_seconds = 1e-4};
+  const PlanMethod method{.name = "downpour", .kind = PlanKind::kAsynchronous, .tau = 4, .center_ranks = 1};
+  for (const int workers : {1, 2, 32, 128}) {
+    const PlanRow row = predict(basis, network, method, workers + 1);
+    expect_within(row.step_seconds, played_center(basis, network, workers, 4), 0.03, std::to_string(workers));
+    EXPECT_EQ(row.bound, workers >= 32 ? PlanBound::kCenter : PlanBound::kNetwork);
+  }
+}
+
+TEST(PlanModel, of_gossip_is_that_of_pairs_played_one_by_one) {
+  const PlanBasis basis = measured(4);
+  const PlanNetwork network{.bytes_per_second = 2.5e8, .delay_seconds = 1e-4};
+  const double exchange = 2 * 1e-4 + 4e6 / 2.5e8;
+  const int ranks = 16;
+  std::mt19937_64 random(13);
+  Seconds at(ranks, 0.0);
+  std::vector<std::size_t> order(ranks);
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  constexpr int kRounds = 2000;
+  for (int round = 0; round < kRounds; ++round) {
+    std::ranges::shuffle(order, random);
+    for (std::size_t i = 0; i < order.size(); i += 2) {
+      const double met = std::max(at[order[i]], at[order[i + 1]]) + exchange;
+      for (const std::size_t rank : {order[i], order[i + 1]}) {
+        at[rank] = std::max(at[rank] + computing(basis, static_cast<int>(rank), 1, random), met);
+        at[rank] += computing(basis, static_cast<int>(rank), 1, random);
+      }
+    }
+  }
+  const PlanMethod method{.name = "gossip", .kind = PlanKind::kPairs, .tau = 2};
+  const double played = *std::ranges::max_element(at) / kRounds / 2;
+  expect_within(predict(basis, network, method, ranks).step_seconds, played, 0.03, "16 ranks");
+}
+
+TEST(PlanModel, of_the_tree_crosses_the_network_less_often) {
+  const PlanBasis basis = measured(4);
+  PlanNetwork network{.bytes_per_second = 1.25e8, .ranks_per_host = 8};
+  const PlanMethod tree{.name = "easgd-tree", .kind = PlanKind::kTree, .tau = 2, .global_tau = 20};
+  const PlanMethod flat{.name = "easgd", .kind = PlanKind::kElastic, .tau = 2, .sums_by_host = false};
+  const PlanMethod by_host{.name = "easgd", .kind = PlanKind::kElastic, .tau = 2};
+  const PlanRow of_tree = predict(basis, network, tree, 64), of_flat = predict(basis, network, flat, 64),
+                of_host = predict(basis, network, by_host, 64);
+  EXPECT_DOUBLE_EQ(of_tree.link_bytes, 2 * 7.0 / 8 * 4e6 / 20);
+  EXPECT_DOUBLE_EQ(of_host.link_bytes, 2 * 7.0 / 8 * 4e6 / 2);
+  EXPECT_DOUBLE_EQ(of_flat.link_bytes, 8 * of_host.link_bytes);
+  EXPECT_LT(of_tree.step_seconds, of_host.step_seconds);
+  EXPECT_LT(of_host.step_seconds, of_flat.step_seconds);
+  EXPECT_EQ(of_flat.bound, PlanBound::kNetwork);
+}
+
+// Four hosts of four ranks; every second exchange of a host is followed by one among the first ranks.
+TEST(PlanModel, of_the_tree_is_that_of_messages_played_one_by_one) {
+  const PlanBasis basis = measured(4, 1.1);
+  const PlanNetwork network{
+      .bytes_per_second = 3e8, .delay_seconds = 1e-4, .host_bytes_per_second = 6e8, .ranks_per_host = 4},
+      within{.bytes_per_second = 6e8, .delay_seconds = 0};
+  std::mt19937_64 random(17);
+  std::vector<Seconds> at(4, Seconds(4, 0.0));
+  double between_done = 0;
+  constexpr int kRounds = 1000;
+  for (int round = 0; round < kRounds; ++round) {
+    Seconds done;
+    for (Seconds& host : at) {
+      Seconds starts = host;
+      for (double& start : starts) start = std::max(start, between_done);
+      done.push_back(played_sum(starts, basis.sum_bytes, within));
+    }
+    if (round % 2 == 0) between_done = played_sum(done, basis.sum_bytes, network);
+    for (std::size_t host = 0; host < 4; ++host) {
+      for (std::size_t rank = 0; rank < 4; ++rank) {
+        double& t = at[host][rank];
+        t = std::max(t + computing(basis, static_cast<int>(rank), 2, random), done[host]);
+      }
+    }
+  }
+  const PlanMethod method{.name = "easgd-tree", .kind = PlanKind::kTree, .tau = 2, .global_tau = 4};
+  expect_within(predict(basis, network, method, 16).step_seconds, at[0][0] / kRounds / 2, 0.03, "16 ranks");
+}
+
+// Without scatter: a first rank's group waits for both exchanges, once in `ratio` times.
+TEST(PlanModel, of_the_tree_waits_for_what_does_not_fit_behind_computing) {
+  const PeriodTimes times({Seconds(100, 1.0)}, 1);
+  EXPECT_NEAR(tree_pace(times, 8, {4, 5, 0.5, 0.25}), 1, 1e-9);
+  EXPECT_NEAR(tree_pace(times, 8, {4, 1, 0.8, 0.7}), 1.5, 1e-2);
+  EXPECT_NEAR(elastic_pace(times, 8, 3), 3, 1e-9);
+}
+
+TEST(PlanModel, of_allreduce_hides_all_but_the_last_bucket_at_most) {
+  PlanBasis basis = measured(1);
+  basis.step_seconds = {Seconds(100, 0.1)};
+  basis.sum_bytes = 8 * 131072.0;  // 8 buckets of 32 Ki values
+  const PlanMethod method{.name = "allreduce", .kind = PlanKind::kAllreduce};
+  const PlanNetwork fast{.bytes_per_second = 1048576 / 0.04, .delay_seconds = 0, .message_seconds = 0},
+      slow{.bytes_per_second = 1048576 / 0.4, .delay_seconds = 0, .message_seconds = 0};
+  EXPECT_NEAR(predict(basis, fast, method, 2).step_seconds, 0.1 + 0.04 / 8, 1e-9);
+  EXPECT_NEAR(predict(basis, slow, method, 2).step_seconds, 0.1 + 0.4 - 0.05, 1e-9);
+  EXPECT_DOUBLE_EQ(predict(basis, slow, method, 2).bytes_per_rank, 1048576);
+}
+
+TEST(PlanModel, names_messages_where_they_cost_more_than_their_bytes) {
+  const PlanBasis basis = measured(1);
+  const PlanMethod method{.name = "local-sgd", .kind = PlanKind::kPeriodic};
+  const PlanRow row = predict(basis, {.bytes_per_second = 1.25e9}, method, 4096);
+  EXPECT_EQ(row.bound, PlanBound::kMessages);
+  EXPECT_NEAR(row.exchange_seconds, 2 * 4095 * 5e-6 + 1e-4, 1e-6);
+}
+
+TEST(PlanModel, of_one_rank_and_of_ranks_alone_is_what_was_measured) {
+  const PlanBasis basis = measured(1);
+  const PlanMethod alone{.name = "none"}, allreduce{.name = "allreduce", .kind = PlanKind::kAllreduce};
+  const double mean = PeriodTimes(basis.step_seconds, 1).mean();
+  EXPECT_DOUBLE_EQ(predict(basis, {}, allreduce, 1).step_seconds, mean);
+  const PlanRow many = predict(basis, {}, alone, 4096);
+  EXPECT_DOUBLE_EQ(many.step_seconds, mean);
+  EXPECT_DOUBLE_EQ(many.efficiency, 1);
+  EXPECT_EQ(many.bound, PlanBound::kCompute);
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,125 @@
+// What eave plan takes from a run.
+#include "report/plan_run.h"
+
+#include <gtest/gtest.h>
+
+#include "eave/check.h"
+#include "report/metrics.h"
+#include "test/report/made_runs.h"
+
+namespace eave {
+namespace {
+
+struct Steps {
+  std::string communicator = "allreduce";
+  int count = 40, of_line = 1;
+  double exchanging = 0.004, waiting = 0.003, late = 0.010;
+  std::int64_t bytes = 8000;
+};
+
+// Two ranks: rank 1 computes 20 ms, rank 0 10 ms and waits 10 ms more. The first two steps take a second.
+void make(const MadeRuns& place, const Steps& steps) {
+  std::filesystem::create_directories(place.path() / "run");
+  MetricsWriter writer(place.path() / "run" / "metrics.jsonl");
+  RunHeader header;
+  header.config = {{"communicator", steps.communicator}, {"tau", "5"}};
+  header.parameters = 2000;
+  header.ranks.resize(2);
+  for (RankFacts& rank : header.ranks) rank.host = "one";
+  writer.write_header(header);
+  for (int rank : {0, 1}) {
+    std::vector<StepRecord> records;
+    for (int line = 1; line <= steps.count; ++line) {
+      const double late = rank == 0 ? steps.late : 0;
+      StepRecord record;
+      record.step = std::int64_t{line} * steps.of_line;
+      record.samples = record.step * 64;
+      record.computing = steps.of_line * (line <= 2 ? 1 : 0.019 - late);
+      record.loading = steps.of_line * 0.001;
+      record.exchanging = steps.of_line * (steps.exchanging + late);
+      record.waiting = steps.of_line * (steps.waiting + late);
+      record.bytes = steps.of_line * steps.bytes;
+      records.push_back(record);
+    }
+    writer.write_steps(rank, records);
+  }
+  ASSERT_EQ(writer.flush(), "");
+}
+
+PlanRun read(const Steps& steps) {
+  const MadeRuns place;
+  make(place, steps);
+  return read_plan_run(place.path() / "run");
+}
+
+ExitCode code_of(const std::filesystem::path& directory, const std::string& says) {
+  try {
+    read_plan_run(directory);
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+    return error.code();
+  }
+  return ExitCode{};
+}
+
+TEST(PlanRun, has_computing_and_loading_of_each_rank_without_the_beginning) {
+  const PlanRun run = read({});
+  ASSERT_EQ(run.basis.step_seconds.size(), 2u);
+  ASSERT_EQ(run.basis.step_seconds[0].size(), 36u);
+  for (const double seconds : run.basis.step_seconds[0]) EXPECT_NEAR(seconds, 0.010, 1e-12);
+  for (const double seconds : run.basis.step_seconds[1]) EXPECT_NEAR(seconds, 0.020, 1e-12);
+  EXPECT_DOUBLE_EQ(run.basis.samples_per_step, 32);
+  EXPECT_EQ(run.steps, 72);
+  EXPECT_EQ(run.hosts, 1);
+}
+
+TEST(PlanRun, has_the_bytes_that_were_sent_and_the_rate_of_the_rank_that_came_last) {
+  const PlanRun run = read({.bytes = 4000});  // in half as many bytes as the parameters have
+  EXPECT_TRUE(run.is_sum_measured);
+  EXPECT_DOUBLE_EQ(run.basis.sum_bytes, 4000);
+  EXPECT_DOUBLE_EQ(run.basis.parameter_bytes, 8000);
+  EXPECT_NEAR(run.exchange_bytes_per_second.value(), 4000 / 0.004, 1e-3);
+}
+
+TEST(PlanRun, divides_lines_of_several_steps) {
+  const PlanRun run = read({.of_line = 5});
+  EXPECT_EQ(run.steps_per_record, 5);
+  EXPECT_NEAR(run.basis.step_seconds[1][0], 0.020, 1e-12);
+  EXPECT_DOUBLE_EQ(run.basis.sum_bytes, 8000);
+  EXPECT_FALSE(read({.communicator = "local-sgd", .of_line = 5, .bytes = 100}).is_sum_measured);
+}
+
+TEST(PlanRun, has_behind_how_much_of_a_step_gradients_travelled) {
+  const PlanRun exposed = read({});
+  EXPECT_TRUE(exposed.is_hidden_measured);
+  EXPECT_NEAR(exposed.basis.hidden_share, 0.001 / 0.015, 1e-3);
+  const PlanRun hidden = read({.exchanging = 0.012, .waiting = 0.0005});
+  EXPECT_NEAR(hidden.basis.hidden_share, 0.0115 / 0.015, 1e-3);
+  const PlanRun short_exchange = read({.waiting = 0.0005, .late = 0});  // there was room for more
+  EXPECT_FALSE(short_exchange.is_hidden_measured);
+  EXPECT_DOUBLE_EQ(short_exchange.basis.hidden_share, 0.5);
+  EXPECT_FALSE(read({.communicator = "easgd"}).is_hidden_measured);
+}
+
+TEST(PlanRun, of_pairs_and_centers_takes_the_parameters) {
+  for (const std::string communicator : {"gossip", "easgd-async", "easgd-tree", "none"}) {
+    const PlanRun run = read({.communicator = communicator, .bytes = 100});
+    EXPECT_FALSE(run.is_sum_measured) << communicator;
+    EXPECT_DOUBLE_EQ(run.basis.sum_bytes, 8000);
+    EXPECT_FALSE(run.exchange_bytes_per_second.has_value());
+  }
+}
+
+TEST(PlanRun, refuses_what_it_cannot_plan_with) {
+  const MadeRuns place;
+  EXPECT_EQ(code_of(place.path() / "none", "none"), ExitCode::kInputMissing);
+  make(place, {.count = 9});
+  EXPECT_EQ(code_of(place.path() / "run", "too few steps"), ExitCode::kBadData);
+  place.write("run/metrics.jsonl", "{\"type\":\"step\"}\n");
+  EXPECT_EQ(code_of(place.path() / "run", "is no header"), ExitCode::kBadData);
+  place.write("run/metrics.jsonl", "");
+  EXPECT_EQ(code_of(place.path() / "run", "run: metrics.jsonl is empty"), ExitCode::kBadData);
+}
+
+}  // namespace
+}  // namespace eave
