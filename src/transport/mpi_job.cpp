@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "transport/background.h"
+#include "transport/end_limit.h"
 #include "transport/failure.h"
 #include "transport/mpi_check.h"
 #include "transport/mpi_control.h"
@@ -73,9 +74,13 @@ class MpiSession {
     check_launcher(size);
     if (size > 1) control_.emplace(communicator_, in_mpi_);
   }
-  void finish() {  // collective
+  // Collective. `code`: the job's.
+  void finish(int code) {
+    EndLimit limit(rank_by_launcher(), code);
+    limit.enter("MPI_Alltoall, after which the ranks part,");
     if (control_) control_->close();
     EAVE_MPI(MPI_Comm_free(&communicator_));
+    limit.enter("MPI_Finalize");
     EAVE_MPI(MPI_Finalize());
   }
   MPI_Comm communicator() const { return communicator_; }
@@ -133,7 +138,7 @@ int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) 
       BackgroundTransport transport(std::make_unique<MpiWire>(session.communicator(), std::move(settings)));
       code = run_rank(transport, body);
     }
-    session.finish();
+    session.finish(code);
   });
   if (!failure) return code;
   if (!failure->agreed || rank_by_launcher() == 0) print_failure(*failure, rank_by_launcher(), 2);

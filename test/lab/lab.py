@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -102,6 +103,7 @@ class Job:
         try:
             self.process.wait(limit)
         except subprocess.TimeoutExpired:
+            self.keep_stacks()
             self.end()
             raise Failed(f"still running after {limit} s: {self.tail()}") from None
         self.is_running()
@@ -132,6 +134,15 @@ class Job:
             self.signal(pid, signal.SIGKILL)
         self.process.wait()
         self.is_running()
+
+    def keep_stacks(self):
+        """Where each of its processes stands, in the file `stacks` beside its output; where there is a gdb."""
+        if not shutil.which("gdb"):
+            return
+        with self.errors.with_name("stacks").open("w") as file:
+            for pid in [self.pid, *descendants(self.pid)]:
+                command = ["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 20"]
+                subprocess.run(command, stdout=file, stderr=subprocess.DEVNULL, timeout=60, check=False)
 
     def says(self):
         return self.output.read_text(errors="replace")
