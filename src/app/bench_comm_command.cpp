@@ -36,14 +36,14 @@ CommandLine bench_comm_command_line() {
 
 namespace {
 
-struct Request {
+struct BenchCommRequest {
   std::vector<std::size_t> counts;  // of values
   int iterations = 1;
   int warmup = 0;
   const CommOperation* operation = nullptr;
 };
 
-Request read_request(const OptionValues& values) {
+BenchCommRequest read_bench_comm_request(const OptionValues& values) {
   constexpr std::int64_t kValue = sizeof(float);
   const std::int64_t least = values.bytes("min-bytes"), most = values.bytes("max-bytes");
   const std::int64_t factor = values.integer("factor", 2);
@@ -51,7 +51,7 @@ Request read_request(const OptionValues& values) {
   if (most < least) refuse_option(values, "max-bytes", "is less than --min-bytes " + values.text("min-bytes"));
   if (values.given("factor") && most / factor < least)
     refuse_option(values, "factor", "has no effect: --max-bytes allows no second size");
-  Request request;
+  BenchCommRequest request;
   for (std::int64_t bytes = least; bytes <= most; bytes *= factor) {
     request.counts.push_back(static_cast<std::size_t>(bytes / kValue));
     if (bytes > most / factor) break;
@@ -66,7 +66,7 @@ Request read_request(const OptionValues& values) {
 // busbw by algbw: how often the bytes of one rank's values pass its link (nccl-tests, PERFORMANCE.md).
 double bus_factor(int ranks) { return 2.0 * (ranks - 1) / ranks; }
 
-void print_header(const Request& request, Transport& transport, const Device& device) {
+void print_header(const BenchCommRequest& request, Transport& transport, const Device& device) {
   const std::vector<std::string> names = transport.all_gather(host_name());
   if (transport.rank() != 0) return;
   const std::size_t hosts = std::set<std::string>(names.begin(), names.end()).size();
@@ -95,7 +95,7 @@ struct Totals {
   double bus_gigabytes_per_second = 0;
 };
 
-void add_row(const Request& request, std::size_t count, const CommTiming& timing, Transport& transport,
+void add_row(const BenchCommRequest& request, std::size_t count, const CommTiming& timing, Transport& transport,
              Totals& totals) {
   const double bytes = static_cast<double>(count * sizeof(float));
   const double algorithm = timing.seconds > 0 ? bytes / timing.seconds * 1e-9 : 0;
@@ -115,7 +115,7 @@ void print_totals(const Totals& totals) {
   std::fflush(stdout);
 }
 
-void time_sizes(const Request& request, Transport& transport, Device& device) {
+void time_sizes(const BenchCommRequest& request, Transport& transport, Device& device) {
   print_header(request, transport, device);
   if (transport.rank() == 0) warn_of_useless_link(transport);
   Totals totals;
@@ -131,7 +131,7 @@ void time_sizes(const Request& request, Transport& transport, Device& device) {
   }
 }
 
-void bench_on(Transport& bare, const CommandLine& line, const OptionValues& values, const Request& request) {
+void bench_on(Transport& bare, const CommandLine& line, const OptionValues& values, const BenchCommRequest& request) {
   Intent intent{{"command", "bench-comm"}};
   for (const auto& [name, value] : line.config_in_force(values)) intent["--" + name] = value;
   require_same_intent(bare, intent);
@@ -151,11 +151,11 @@ void bench_on(Transport& bare, const CommandLine& line, const OptionValues& valu
 int bench_comm_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = bench_comm_command_line();
   OptionValues values;
-  Request request;
+  BenchCommRequest request;
   int ranks = 0;
   const auto read = [&] {
     values = line.parse(words);
-    request = read_request(values);
+    request = read_bench_comm_request(values);
     ranks = ranks_in_process(values);
   };
   return run_command("bench-comm", words, line.help(), read, [&] {

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kActions = "expected ls, verify or export, and a run directory";
 
-struct Request {
+struct CheckpointRequest {
   std::string action;
   fs::path run;
   OptionValues values;
@@ -48,13 +48,13 @@ bool is_option(const CommandLine& line, const std::string& word) {
   return name != std::string::npos && line.parse({}).entries().contains(word.substr(name, word.find('=') - name));
 }
 
-Request read_request(const CommandLine& line, const std::vector<std::string>& words) {
+CheckpointRequest read_checkpoint_request(const CommandLine& line, const std::vector<std::string>& words) {
   const auto first = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with("-"); });
   if (first - words.begin() < 2) {
     if (first != words.end() && !is_option(line, *first)) line.parse({*first});  // which names it
     throw Error(ExitCode::kUsage, std::string(kActions) + (first == words.end() ? "" : ", before options"));
   }
-  Request request{words[0], words[1], line.parse({words.begin() + 2, words.end()})};
+  CheckpointRequest request{words[0], words[1], line.parse({words.begin() + 2, words.end()})};
   if (request.action == "export") {
     check_export(request.values);
     return request;
@@ -80,7 +80,7 @@ std::string run_around(const fs::path& given) {
 }
 
 // Newest first.
-std::vector<std::int64_t> steps_of(const Request& request) {
+std::vector<std::int64_t> steps_of(const CheckpointRequest& request) {
   std::vector<std::int64_t> steps = committed_steps(request.directory());
   std::ranges::reverse(steps);
   if (request.values.has("step")) {
@@ -102,7 +102,7 @@ std::uint64_t bytes_of(const Manifest& manifest) {
 }
 
 // By its manifest and the sizes of its files; "": nothing.
-std::string visible_damage(const Request& request, std::int64_t step, Manifest& manifest) {
+std::string visible_damage(const CheckpointRequest& request, std::int64_t step, Manifest& manifest) {
   try {
     manifest = read_manifest(request.directory(), step);
   } catch (const Error& error) {
@@ -121,11 +121,11 @@ std::string visible_damage(const Request& request, std::int64_t step, Manifest& 
   return "";
 }
 
-[[noreturn]] void refuse_damaged(const Request& request, const std::string& steps) {
+[[noreturn]] void refuse_damaged(const CheckpointRequest& request, const std::string& steps) {
   throw Error(ExitCode::kBadData, "damaged checkpoints in " + request.directory().string() + ": of step " + steps);
 }
 
-void list(const Request& request) {
+void list(const CheckpointRequest& request) {
   std::string damaged;
   const std::vector<std::int64_t> steps = steps_of(request);
   std::printf("%12s  %14s  %5s  %14s\n", "step", "samples", "ranks", "bytes");
@@ -145,7 +145,7 @@ void list(const Request& request) {
 }
 
 // "": it is whole.
-std::string damage_of(const Request& request, std::int64_t step) {
+std::string damage_of(const CheckpointRequest& request, std::int64_t step) {
   try {
     verify_checkpoint(request.directory(), read_manifest(request.directory(), step));
     return "";
@@ -154,7 +154,7 @@ std::string damage_of(const Request& request, std::int64_t step) {
   }
 }
 
-void verify(const Request& request) {
+void verify(const CheckpointRequest& request) {
   std::string damaged;
   for (const std::int64_t step : steps_of(request)) {
     const std::string damage = damage_of(request, step);
@@ -170,7 +170,7 @@ void check_sizes(const CheckpointModel& model, const Graph& graph, const fs::pat
   throw Error(ExitCode::kBadData, place.string() + ": its vectors are not of the model that it names");
 }
 
-void export_newest(const Request& request) {
+void export_newest(const CheckpointRequest& request) {
   std::string damage;
   for (const std::int64_t step : steps_of(request)) {
     const std::string of_this = damage_of(request, step);
@@ -195,14 +195,14 @@ void export_newest(const Request& request) {
 
 int checkpoint_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = checkpoint_command_line();
-  Request request;
+  CheckpointRequest request;
   const auto run = [&] {
     if (request.action == "ls") return list(request);
     if (request.action == "verify") return verify(request);
     export_newest(request);
   };
   return run_command(
-      "checkpoint", words, line.help(), [&] { request = read_request(line, words); },
+      "checkpoint", words, line.help(), [&] { request = read_checkpoint_request(line, words); },
       [&] { return run_once("checkpoint " + request.action, run); });
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "base/averages.h"
 #include "communicator/center_layout.h"
 
 namespace eave {
@@ -213,12 +214,6 @@ std::unique_ptr<CommTrial> make(Transport& transport, Device& device, std::size_
   return std::make_unique<Trial>(transport, device, count);
 }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 // `mine`: by iteration, of this rank.
 double median_of_slowest(Transport& transport, const std::vector<double>& mine) {
   const std::string text(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
@@ -227,7 +222,7 @@ double median_of_slowest(Transport& transport, const std::vector<double>& mine) 
     std::memcpy(theirs.data(), of_rank.data(), of_rank.size());
     for (std::size_t k = 0; k < slowest.size(); ++k) slowest[k] = std::max(slowest[k], theirs[k]);
   }
-  return median(slowest);
+  return median_of(slowest);
 }
 
 }  // namespace

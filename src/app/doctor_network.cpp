@@ -11,6 +11,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/averages.h"
 #include "report/terminal.h"
 
 namespace eave {
@@ -136,15 +137,10 @@ struct Links {
   std::vector<LinkTime> times;
 };
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
 double middle(const std::vector<LinkTime>& links, double LinkTime::*field) {
   std::vector<double> values;
   for (const LinkTime& link : links) values.push_back(link.*field);
-  return median(std::move(values));
+  return median_of(std::move(values));
 }
 
 std::string name_pair(const JobFacts& job, const LinkTime& link) {
@@ -172,7 +168,7 @@ std::string describe_slow_host(const JobFacts& job, const std::vector<LinkTime>&
   if (best.size() < 3) return "";
   std::vector<double> rates;
   for (const auto& [unused, rate] : best) rates.push_back(rate);
-  const double usual = median(rates);
+  const double usual = median_of(rates);
   for (const auto& [host, rate] : best) {
     if (rate * kSlow > usual) continue;
     return "at most " + rate_text(rate) + " go between host " + host + " and any other, and " + rate_text(usual) +

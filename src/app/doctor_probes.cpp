@@ -14,6 +14,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/averages.h"
 #include "base/files.h"
 #include "eave/check.h"
 #include "report/terminal.h"
@@ -25,11 +26,6 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
 
 fs::path absolute_directory(const std::string& path) {
   const fs::path directory = fs::absolute(path).lexically_normal();
@@ -105,11 +101,11 @@ class LinkTrial {
     time_sum(1);  // makes the connection
     const double first = shared(time_sum(1));
     const auto times = static_cast<int>(std::clamp(kEnoughSeconds / first, 3.0, 30.0));
-    LinkTime link{ranks_[0], ranks_[1], median_of(times, 1), 0};
+    LinkTime link{ranks_[0], ranks_[1], median_time(times, 1), 0};
     std::size_t count = std::size_t{1} << 16;
     time_sum(count);
     if (shared(time_sum(count)) < kQuickSeconds) count <<= 4;
-    link.bytes_per_second = static_cast<double>(count * sizeof(float)) / median_of(3, count);
+    link.bytes_per_second = static_cast<double>(count * sizeof(float)) / median_time(3, count);
     return link;
   }
 
@@ -120,10 +116,10 @@ class LinkTrial {
     transport_.all_reduce_sum(Slice(values_).first(count), ranks_).wait();
     return seconds_since(start);
   }
-  double median_of(int times, std::size_t count) {
+  double median_time(int times, std::size_t count) {
     std::vector<double> seconds;
     for (int i = 0; i < times; ++i) seconds.push_back(time_sum(count));
-    return median(seconds);
+    return median_of(seconds);
   }
   // The mean of both, the same on both: they decide alike.
   double shared(double seconds) {

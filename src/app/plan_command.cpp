@@ -57,14 +57,14 @@ const std::map<std::string, PlanKind>& planned_kinds() {
   return kKinds;
 }
 
-struct Request {
+struct PlanRequest {
   std::filesystem::path directory;
   OptionValues values;
   std::vector<int> ranks;
   std::vector<PlanMethod> methods;  // tau 0: the run's, or the default
 };
 
-std::vector<std::string> list_of(const OptionValues& values, const std::string& option) {
+std::vector<std::string> plan_list(const OptionValues& values, const std::string& option) {
   std::vector<std::string> list;
   std::istringstream stream(values.text(option) + ",");
   for (std::string part; std::getline(stream, part, ',');) {
@@ -78,7 +78,7 @@ std::vector<std::string> list_of(const OptionValues& values, const std::string& 
 std::vector<int> ranks_in(const OptionValues& values) {
   constexpr int kMost = 1 << 16;
   std::vector<int> counts;
-  for (const std::string& text : list_of(values, "ranks")) {
+  for (const std::string& text : plan_list(values, "ranks")) {
     int count = 0;
     const auto result = std::from_chars(text.data(), text.data() + text.size(), count);
     if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || count < 1 || count > kMost)
@@ -108,7 +108,7 @@ const OptionSpec* tau_option(const std::string& communicator) {
   return option == kind->options.end() ? nullptr : &*option;
 }
 
-void refuse_without_effect(const Request& request) {
+void refuse_without_effect(const PlanRequest& request) {
   const auto refuse = [&](const char* option, const char* needs, const auto& has_effect) {
     if (request.values.given(option) && std::ranges::none_of(request.methods, has_effect))
       refuse_option(request.values, option, std::string("has no effect: --communicators names no ") + needs);
@@ -120,16 +120,16 @@ void refuse_without_effect(const Request& request) {
          [](const PlanMethod& method) { return method.kind == PlanKind::kAsynchronous; });
 }
 
-Request read_request(const CommandLine& line, const std::vector<std::string>& words) {
+PlanRequest read_plan_request(const CommandLine& line, const std::vector<std::string>& words) {
   const WordsApart apart = part_names(words);
-  Request request{"", line.parse(apart.options), {}, {}};
+  PlanRequest request{"", line.parse(apart.options), {}, {}};
   if (apart.names.size() != 1)
     throw Error(ExitCode::kUsage,
                 (apart.names.empty() ? "no run directory given" : "more than one run directory given") +
                     std::string("; expected eave plan RUN_DIR [options]"));
   request.directory = apart.names.front();
   request.ranks = ranks_in(request.values);
-  for (const std::string& name : list_of(request.values, "communicators"))
+  for (const std::string& name : plan_list(request.values, "communicators"))
     request.methods.push_back(method_of(name, request.values));
   refuse_without_effect(request);
   for (const PlanMethod& method : request.methods) {
@@ -227,7 +227,7 @@ Plan plan_of(const PlanMethod& method, const PlanReport& report, const std::vect
   return plan;
 }
 
-PlanReport make_report(const Request& request) {
+PlanReport make_report(const PlanRequest& request) {
   PlanReport report;
   report.directory = request.directory.string();
   report.run = read_plan_run(request.directory);
@@ -247,14 +247,15 @@ PlanReport make_report(const Request& request) {
 
 int plan_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = plan_command_line();
-  Request request;
+  PlanRequest request;
   const auto plan = [&] {
     const PlanReport report = make_report(request);
     std::fputs(plan_text(report).c_str(), stdout);
     if (request.values.has("json")) write_file_atomically(request.values.text("json"), plan_json(report));
   };
   return run_command(
-      "plan", words, line.help(), [&] { request = read_request(line, words); }, [&] { return run_once("plan", plan); });
+      "plan", words, line.help(), [&] { request = read_plan_request(line, words); },
+      [&] { return run_once("plan", plan); });
 }
 
 }  // namespace eave

@@ -33,26 +33,26 @@ CommandLine report_command_line() {
 
 namespace {
 
-struct Request {
+struct ReportRequest {
   std::vector<fs::path> directories;
   OptionValues values;
 };
 
-Request read_request(const CommandLine& line, const std::vector<std::string>& words) {
+ReportRequest read_report_request(const CommandLine& line, const std::vector<std::string>& words) {
   const WordsApart apart = part_names(words);
-  Request request{{apart.names.begin(), apart.names.end()}, line.parse(apart.options)};
+  ReportRequest request{{apart.names.begin(), apart.names.end()}, line.parse(apart.options)};
   if (request.directories.empty()) throw Error(ExitCode::kUsage, "no directory given; expected DIR..., see --help");
   if (request.values.has("target")) real_in(request.values, "target", 0, 1);
   return request;
 }
 
-fs::path page_path(const Request& request) {
+fs::path page_path(const ReportRequest& request) {
   if (request.values.has("html")) return request.values.text("html");
   const fs::path& first = request.directories.front();
   return is_run_directory(first) ? fs::path("report.html") : first / "report.html";
 }
 
-ReportFiles files_of(const Request& request) {
+ReportFiles files_of(const ReportRequest& request) {
   const auto file = [&](const char* option) { return fs::path(request.values.text(option)); };
   const fs::path page = page_path(request);
   return {page == "none" ? fs::path() : page, file("csv"), file("runs-csv"), file("metrics-csv")};
@@ -62,14 +62,14 @@ ReportFiles files_of(const Request& request) {
 
 int report_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = report_command_line();
-  Request request;
+  ReportRequest request;
   const auto report = [&] {
     std::optional<double> target;
     if (request.values.has("target")) target = request.values.real("target");
     report_runs(request.directories, files_of(request), target);
   };
   return run_command(
-      "report", words, line.help(), [&] { request = read_request(line, words); },
+      "report", words, line.help(), [&] { request = read_report_request(line, words); },
       [&] { return run_once("report", report); });
 }
 

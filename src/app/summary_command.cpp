@@ -17,14 +17,14 @@ CommandLine summary_command_line() {
 
 namespace {
 
-struct Request {
+struct SummaryRequest {
   std::vector<std::string> directories;
   OptionValues values;
 };
 
-Request read_request(const CommandLine& line, const std::vector<std::string>& words) {
+SummaryRequest read_summary_request(const CommandLine& line, const std::vector<std::string>& words) {
   const WordsApart apart = part_names(words);
-  Request request{apart.names, line.parse(apart.options)};
+  SummaryRequest request{apart.names, line.parse(apart.options)};
   if (request.directories.empty())
     throw Error(ExitCode::kUsage, "no run directory given; expected RUN_DIR... [--json FILE]");
   return request;
@@ -34,7 +34,7 @@ Request read_request(const CommandLine& line, const std::vector<std::string>& wo
 
 int summary_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = summary_command_line();
-  Request request;
+  SummaryRequest request;
   const auto summarise = [&] {
     std::vector<RunSummary> rows;
     for (const std::filesystem::path directory : request.directories)
@@ -43,7 +43,7 @@ int summary_command(const std::vector<std::string>& words, const char* const*) {
     if (request.values.has("json")) write_summaries(request.values.text("json"), rows);
   };
   return run_command(
-      "summary", words, line.help(), [&] { request = read_request(line, words); },
+      "summary", words, line.help(), [&] { request = read_summary_request(line, words); },
       [&] { return run_once("summary", summarise); });
 }
 

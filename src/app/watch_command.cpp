@@ -56,7 +56,7 @@ CommandLine watch_command_line() {
 
 namespace {
 
-struct Request {
+struct WatchRequest {
   std::filesystem::path directory;
   bool is_once = false;
   WatchPlot plot = WatchPlot::kLoss;
@@ -64,11 +64,11 @@ struct Request {
   double interval_seconds = 0;
 };
 
-Request read_request(const CommandLine& line, const std::vector<std::string>& words) {
+WatchRequest read_watch_request(const CommandLine& line, const std::vector<std::string>& words) {
   if (words.empty() || words[0].starts_with("-"))
     throw Error(ExitCode::kUsage, "no run directory given; expected eave watch RUN_DIR [options]");
   const OptionValues values = line.parse({words.begin() + 1, words.end()});
-  Request request;
+  WatchRequest request;
   request.directory = words[0];
   std::error_code error;
   if (std::filesystem::exists(words[0], error) && !std::filesystem::is_directory(words[0], error))
@@ -113,7 +113,8 @@ class Screen {
 
 class Watch {
  public:
-  explicit Watch(const Request& request) : request_(request), is_utf8_(is_utf8_locale()), runs_(request.directory) {}
+  explicit Watch(const WatchRequest& request)
+      : request_(request), is_utf8_(is_utf8_locale()), runs_(request.directory) {}
 
   void run(const EndingSignals& signals) {
     if (request_.is_once) return show_once();
@@ -233,7 +234,7 @@ class Watch {
                 human_bytes(static_cast<double>(summary.bytes_per_rank)).c_str(), 100 * summary.waiting_share);
   }
 
-  const Request request_;
+  const WatchRequest request_;
   const bool is_utf8_;
   WatchedRuns runs_;
   Screen screen_;
@@ -248,9 +249,9 @@ class Watch {
 
 int watch_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = watch_command_line();
-  Request request;
+  WatchRequest request;
   return run_command(
-      "watch", words, line.help(), [&] { request = read_request(line, words); },
+      "watch", words, line.help(), [&] { request = read_watch_request(line, words); },
       [&] {
         const EndingSignals signals;  // before there are other threads
         return run_once("watch", [&] { Watch(request).run(signals); });

@@ -4,7 +4,7 @@
 namespace eave {
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string zsh_quoted(const std::string& text) {
   std::string result = "'";
   for (const char character : text) result += character == '\'' ? std::string("'\\''") : std::string(1, character);
   return result + "'";
@@ -15,11 +15,11 @@ std::string argument(const ShellOption& option) {
   std::string text = "--" + option.name;
   const bool has_value = option.value != ShellOption::Value::kNone;
   text += (has_value ? "=[" : "[") + escape_characters(option.help, "\\[]", "\\") + "]";
-  if (!has_value) return quoted(text);
+  if (!has_value) return zsh_quoted(text);
   text += (option.may_stand_alone ? "::" : ":") + option.name + ":";
   if (option.value == ShellOption::Value::kPath) text += "_files";
   if (option.value == ShellOption::Value::kWords) text += "(" + join_words(option.words) + ")";
-  return quoted(text);
+  return zsh_quoted(text);
 }
 
 std::string words_of(const NamedCommand& command) {
@@ -38,7 +38,7 @@ std::string zsh_completion() {
       "local curcontext=$curcontext state line ret=1\n"
       "local -a commands=(\n";
   for (const NamedCommand& command : commands())
-    text += "  " + quoted(std::string(command.name) + ":" + escape_characters(command.summary, ":\\", "\\")) + "\n";
+    text += "  " + zsh_quoted(std::string(command.name) + ":" + escape_characters(command.summary, ":\\", "\\")) + "\n";
   text +=
       ")\n\n"
       "_arguments -C '(- *)--help[list the commands]' '(- *)--version[print the version]' \\\n"

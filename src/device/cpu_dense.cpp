@@ -8,8 +8,8 @@
 namespace eave {
 namespace {
 
-const float* address(ConstSlice values) { return values.empty() ? nullptr : values.data(); }
-float* address(Slice values) { return values.empty() ? nullptr : values.data(); }
+const float* start_of(ConstSlice values) { return values.empty() ? nullptr : values.data(); }
+float* start_of(Slice values) { return values.empty() ? nullptr : values.data(); }
 
 // By eave's own products: bias and relu within, no memory of their own.
 class WideDense final : public LinearPlan {
@@ -26,7 +26,7 @@ class WideDense final : public LinearPlan {
   void forward(const LinearForward& call) override { kernels_.multiply(forward_product(call), call.scratch.data()); }
 
   void backward(const LinearBackward& call) override {
-    cpu::add_bias_gradient(s_.relu ? call.output.data() : nullptr, call.d_output.data(), address(call.d_bias),
+    cpu::add_bias_gradient(s_.relu ? call.output.data() : nullptr, call.d_output.data(), start_of(call.d_bias),
                            s_.samples, s_.outputs);
     kernels_.multiply(weights_product(call), call.scratch.data());
     if (!call.d_input.empty()) kernels_.multiply(input_product(call), call.scratch.data());
@@ -35,8 +35,8 @@ class WideDense final : public LinearPlan {
  private:
   cpu::Product forward_product(const LinearForward& call) const {
     return {
-        s_.samples, s_.outputs, s_.inputs,          call.input.data(), s_.inputs,          false,  call.weights.data(),
-        s_.outputs, false,      call.output.data(), s_.outputs,        address(call.bias), s_.relu};
+        s_.samples, s_.outputs, s_.inputs,          call.input.data(), s_.inputs,           false,  call.weights.data(),
+        s_.outputs, false,      call.output.data(), s_.outputs,        start_of(call.bias), s_.relu};
   }
   cpu::Product weights_product(const LinearBackward& call) const {
     return {s_.inputs,
@@ -81,12 +81,12 @@ class DnnlDense final : public LinearPlan {
     check_dnnl(dnnl_sgemm('N', 'N', s_.samples, s_.outputs, s_.inputs, 1, call.input.data(), s_.inputs,
                           call.weights.data(), s_.outputs, 0, call.output.data(), s_.outputs),
                "dense forward");
-    cpu::add_bias(call.output.data(), address(call.bias), s_.relu, s_.samples, s_.outputs);
+    cpu::add_bias(call.output.data(), start_of(call.bias), s_.relu, s_.samples, s_.outputs);
   }
 
   void backward(const LinearBackward& call) override {
     const float* d_output = call.d_output.data();
-    cpu::add_bias_gradient(s_.relu ? call.output.data() : nullptr, call.d_output.data(), address(call.d_bias),
+    cpu::add_bias_gradient(s_.relu ? call.output.data() : nullptr, call.d_output.data(), start_of(call.d_bias),
                            s_.samples, s_.outputs);
     check_dnnl(dnnl_sgemm('T', 'N', s_.inputs, s_.outputs, s_.samples, 1, call.input.data(), s_.inputs, d_output,
                           s_.outputs, 0, call.d_weights.data(), s_.outputs),

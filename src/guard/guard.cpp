@@ -29,10 +29,9 @@ Guard::~Guard() {
 }
 
 void Guard::run() noexcept {
-  using Clock = std::chrono::steady_clock;
   const std::chrono::nanoseconds most = 4 * period_;
-  for (auto last = Clock::now(); !is_ended();) {
-    const auto now = Clock::now();
+  for (auto last = std::chrono::steady_clock::now(); !is_ended();) {
+    const auto now = std::chrono::steady_clock::now();
     const std::chrono::duration<double> seconds = std::min<std::chrono::nanoseconds>(now - last, most);
     last = now;
     take_messages();

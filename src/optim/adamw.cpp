@@ -11,7 +11,7 @@
 namespace eave {
 namespace {
 
-struct Settings {
+struct AdamwSettings {
   double beta1 = 0;
   double beta2 = 0;
   double epsilon = 0;
@@ -26,9 +26,9 @@ void require_own_rate(const OptionValues& values) {
                                     rate->second.text + ", is for sgd; --lr 0.001 is usual");
 }
 
-Settings read_settings(const OptionValues& values) {
+AdamwSettings read_adamw_settings(const OptionValues& values) {
   require_own_rate(values);
-  Settings settings;
+  AdamwSettings settings;
   settings.beta1 = real_in(values, "adam-beta1", 0, 1);
   settings.beta2 = real_in(values, "adam-beta2", 0, 1);
   settings.epsilon = real_in(values, "adam-epsilon", 1e-30, 1);  // padding is 0 / (0 + epsilon)
@@ -38,7 +38,7 @@ Settings read_settings(const OptionValues& values) {
 
 class Adamw final : public Optimizer {
  public:
-  Adamw(const Settings& settings, std::int64_t arena_size, Device& device)
+  Adamw(const AdamwSettings& settings, std::int64_t arena_size, Device& device)
       : settings_(settings),
         device_(device),
         first_(device.allocate(static_cast<std::size_t>(arena_size))),
@@ -72,7 +72,7 @@ class Adamw final : public Optimizer {
   }
 
  private:
-  Settings settings_;
+  AdamwSettings settings_;
   Device& device_;
   Buffer first_, second_;
   std::int64_t steps_ = 0;
@@ -88,7 +88,7 @@ OptimizerKind describe_optimizer_adamw() {
            {"adam-epsilon", OptionType::kReal, "1e-8", "added to the root of the mean squared gradient"},
            weight_decay_option()},
           [](const OptionValues& values, std::int64_t arena_size, Device& device) -> std::unique_ptr<Optimizer> {
-            return std::make_unique<Adamw>(read_settings(values), arena_size, device);
+            return std::make_unique<Adamw>(read_adamw_settings(values), arena_size, device);
           }};
 }
 

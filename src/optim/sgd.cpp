@@ -18,15 +18,15 @@
 namespace eave {
 namespace {
 
-struct Settings {
+struct SgdSettings {
   double momentum = 0;
   double weight_decay = 0;
   bool nesterov = false;
   bool correction = true;
 };
 
-Settings read_settings(const OptionValues& values) {
-  Settings settings;
+SgdSettings read_sgd_settings(const OptionValues& values) {
+  SgdSettings settings;
   settings.momentum = real_in(values, "momentum", 0, 1);
   settings.weight_decay = real_in(values, "weight-decay", 0, 1e6);
   settings.nesterov = values.flag("nesterov");
@@ -41,7 +41,7 @@ Settings read_settings(const OptionValues& values) {
 
 class Sgd final : public Optimizer {
  public:
-  Sgd(const Settings& settings, std::int64_t arena_size, Device& device)
+  Sgd(const SgdSettings& settings, std::int64_t arena_size, Device& device)
       : settings_(settings),
         device_(device),
         velocity_(device.allocate(settings.momentum > 0 ? static_cast<std::size_t>(arena_size) : 0)) {}
@@ -85,7 +85,7 @@ class Sgd final : public Optimizer {
     return step;
   }
 
-  Settings settings_;
+  SgdSettings settings_;
   Device& device_;
   Buffer velocity_;
 };
@@ -101,7 +101,7 @@ OptimizerKind describe_optimizer_sgd() {
             "on: a new learning rate applies to the whole velocity; off: only to new gradients"},
            weight_decay_option()},
           [](const OptionValues& values, std::int64_t arena_size, Device& device) -> std::unique_ptr<Optimizer> {
-            return std::make_unique<Sgd>(read_settings(values), arena_size, device);
+            return std::make_unique<Sgd>(read_sgd_settings(values), arena_size, device);
           }};
 }
 

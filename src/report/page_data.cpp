@@ -14,7 +14,7 @@ constexpr std::size_t kMostPoints = 200, kLeastPoints = 20;
 constexpr std::size_t kLongestText = 400, kLongestSentence = 4000;
 
 // Six digits are more than a plot shows, and half the bytes.
-Json number(double value) {
+Json json_number(double value) {
   if (!std::isfinite(value)) return nullptr;
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 6).ptr;
@@ -27,7 +27,7 @@ Json number(double value) {
 template <typename Point, typename Value>
 Json column(const std::vector<Point>& points, const Value& value) {
   Json numbers = Json::array();
-  for (const Point& point : points) numbers.push_back(number(value(point)));
+  for (const Point& point : points) numbers.push_back(json_number(value(point)));
   return numbers;
 }
 
@@ -52,15 +52,16 @@ Json cut(const std::vector<std::string>& texts, std::size_t longest) {
 
 Json to_json(const std::optional<Estimate>& value) {
   if (!value) return nullptr;
-  const auto bound = [](const std::optional<double>& one) { return one ? number(*one) : Json(nullptr); };
-  return {{"n", value->n}, {"mean", number(value->mean)}, {"low", bound(value->low)}, {"high", bound(value->high)}};
+  const auto bound = [](const std::optional<double>& one) { return one ? json_number(*one) : Json(nullptr); };
+  return {
+      {"n", value->n}, {"mean", json_number(value->mean)}, {"low", bound(value->low)}, {"high", bound(value->high)}};
 }
 
 Json to_json(const TimeShares& shares) {
-  return {{"computing", number(shares.computing)},
-          {"exchanging", number(shares.exchanging)},
-          {"waiting", number(shares.waiting)},
-          {"loading", number(shares.loading)}};
+  return {{"computing", json_number(shares.computing)},
+          {"exchanging", json_number(shares.exchanging)},
+          {"waiting", json_number(shares.waiting)},
+          {"loading", json_number(shares.loading)}};
 }
 
 Json settings_to_json(const std::map<std::string, std::string>& settings) {
@@ -75,9 +76,9 @@ Json to_json(const Variant& variant) {
           {"place", cut(variant.place)},
           {"ranks", variant.ranks},
           {"workers", variant.workers},
-          {"batch_per_rank", number(variant.batch_per_rank)},
-          {"total_batch", number(variant.total_batch)},
-          {"lr", number(variant.learning_rate)},
+          {"batch_per_rank", json_number(variant.batch_per_rank)},
+          {"total_batch", json_number(variant.total_batch)},
+          {"lr", json_number(variant.learning_rate)},
           {"chosen", variant.chosen},
           {"why_chosen", variant.why_chosen},
           {"settings", settings_to_json(variant.settings)},
@@ -180,9 +181,9 @@ Json to_json(const NotebookTable& table, const std::vector<Variant>& variants) {
       if (!cell) continue;
       const Variant& variant = variants[cell->variant];
       cells.back() = {{"variant", cell->variant},
-                      {"seconds", number(variant.seconds->mean)},
-                      {"speedup", cell->speedup ? number(*cell->speedup) : Json(nullptr)},
-                      {"accuracy", number(variant.accuracy->mean)}};
+                      {"seconds", json_number(variant.seconds->mean)},
+                      {"speedup", cell->speedup ? json_number(*cell->speedup) : Json(nullptr)},
+                      {"accuracy", json_number(variant.accuracy->mean)}};
     }
     rows.push_back({{"ranks", row.ranks}, {"cells", cells}});
   }
@@ -199,7 +200,8 @@ Json page_data(const Comparison& comparison, const PageFacts& facts) {
   Json data = {{"format", 1}, {"title", cut(facts.title)}, {"made", facts.made}, {"version", facts.version}};
   data["target"] = nullptr;
   if (comparison.target) {
-    data["target"] = {{"accuracy", number(comparison.target->accuracy)}, {"chosen_by", comparison.target->chosen_by}};
+    data["target"] = {{"accuracy", json_number(comparison.target->accuracy)},
+                      {"chosen_by", comparison.target->chosen_by}};
   }
   data["verdict"] = cut(comparison.verdict, kLongestSentence);
   data["notes"] = cut(comparison.notes, kLongestSentence);

@@ -5,16 +5,14 @@
 #include <random>
 #include <vector>
 
+#include "base/averages.h"
+
 namespace eave {
 namespace {
 
 constexpr std::int64_t kMostDraws = std::int64_t{1} << 22, kMostExchanges = 4096, kFewestExchanges = 256;
 
 std::int64_t exchanges_of(int ranks) { return std::clamp(kMostDraws / ranks, kFewestExchanges, kMostExchanges); }
-
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 // The growth of the ranks' mean time, once the beginning, where all stand together, is forgotten.
 template <class Play>

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/averages.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -22,12 +23,6 @@ std::vector<double> blocks_of(const std::vector<double>& seconds, std::int64_t p
     sum -= seconds[i + 1 - length];
   }
   return blocks;
-}
-
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ constexpr std::uint64_t kPreludeBytes = 32, kHeaderLimitBytes = std::uint64_t{1}
 constexpr std::uint64_t kAlignment = 64;
 constexpr std::size_t kNameLimit = 64;
 
-[[noreturn]] void refuse(const std::string& why) { throw Error(ExitCode::kBadData, why); }
+[[noreturn]] void refuse_file(const std::string& why) { throw Error(ExitCode::kBadData, why); }
 
 class Encoder {
  public:
@@ -50,7 +50,7 @@ class Decoder {
  public:
   explicit Decoder(std::string_view bytes) : rest_(bytes) {}
   std::string_view take(std::size_t count) {
-    if (count > rest_.size()) refuse("its header ends too early");
+    if (count > rest_.size()) refuse_file("its header ends too early");
     const std::string_view taken = rest_.substr(0, count);
     rest_.remove_prefix(count);
     return taken;
@@ -69,14 +69,15 @@ class Decoder {
   }
   std::string name(bool may_be_empty) {
     const auto size = number<std::uint32_t>();
-    if (size > kNameLimit) refuse("it has a name of " + std::to_string(size) + " letters");
+    if (size > kNameLimit) refuse_file("it has a name of " + std::to_string(size) + " letters");
     const std::string_view name = take(size);
-    if (!(name.empty() && may_be_empty) && !is_plain_name(name)) refuse("it has a name with letters that none has");
+    if (!(name.empty() && may_be_empty) && !is_plain_name(name))
+      refuse_file("it has a name with letters that none has");
     return std::string(name);
   }
   std::int64_t count() {
     const auto count = number<std::int64_t>();
-    if (count < 0) refuse("it has a count below 0");
+    if (count < 0) refuse_file("it has a count below 0");
     return count;
   }
   std::string_view rest() const { return rest_; }
@@ -95,16 +96,17 @@ void each_number(Coder code, Progress& progress) {
 }
 
 void check_prelude(Decoder& decoder, std::uint64_t header_bytes, std::uint64_t file_bytes) {
-  if (decoder.take(kMagic.size()) != kMagic) refuse("it does not begin as a file of a checkpoint does");
+  if (decoder.take(kMagic.size()) != kMagic) refuse_file("it does not begin as a file of a checkpoint does");
   const auto version = decoder.number<std::uint32_t>(), order = decoder.number<std::uint32_t>();
-  if (order != kByteOrder) refuse("it was written by a machine with another order of bytes");
+  if (order != kByteOrder) refuse_file("it was written by a machine with another order of bytes");
   if (version != kVersion) {
-    refuse("its format is version " + std::to_string(version) + ", and this eave reads " + std::to_string(kVersion));
+    refuse_file("its format is version " + std::to_string(version) + ", and this eave reads " +
+                std::to_string(kVersion));
   }
-  if (decoder.number<std::uint64_t>() != header_bytes) refuse("its header is not as long as it says");
+  if (decoder.number<std::uint64_t>() != header_bytes) refuse_file("its header is not as long as it says");
   const auto says = decoder.number<std::uint64_t>();
   if (says != file_bytes) {
-    refuse("it has " + std::to_string(file_bytes) + " bytes, and says that it has " + std::to_string(says));
+    refuse_file("it has " + std::to_string(file_bytes) + " bytes, and says that it has " + std::to_string(says));
   }
 }
 
@@ -116,11 +118,11 @@ void read_vectors(Decoder& decoder, CheckpointHeader& header, std::uint64_t body
     vector.name = decoder.name(false);
     vector.size = decoder.number<std::uint64_t>();
     vector.hash = decoder.hash();
-    if (vector.size > left / sizeof(float)) refuse("'" + vector.name + "' is longer than the file");
+    if (vector.size > left / sizeof(float)) refuse_file("'" + vector.name + "' is longer than the file");
     left -= vector.size * sizeof(float);
     header.vectors.push_back(std::move(vector));
   }
-  if (left != 0) refuse("it is longer than its vectors");
+  if (left != 0) refuse_file("it is longer than its vectors");
 }
 
 std::string_view bytes_of(ConstSlice values) {
@@ -149,20 +151,21 @@ void read_body(InputFile& file, const CheckpointHeader& header, Hasher& whole, s
       left -= count;
       place += count;
     }
-    if (own.hash() != vector.hash) refuse("its '" + vector.name + "' is not what was written");
+    if (own.hash() != vector.hash) refuse_file("its '" + vector.name + "' is not what was written");
   }
 }
 
 CheckpointHeader read_all(InputFile& file, const StoredFile& expected, std::vector<float>* body) {
   if (file.size() != expected.bytes) {
-    refuse("it has " + std::to_string(file.size()) + " bytes, and was written with " + std::to_string(expected.bytes));
+    refuse_file("it has " + std::to_string(file.size()) + " bytes, and was written with " +
+                std::to_string(expected.bytes));
   }
-  if (file.size() < kPreludeBytes + kHashBytes) refuse("it is cut off within its header");
+  if (file.size() < kPreludeBytes + kHashBytes) refuse_file("it is cut off within its header");
   std::string bytes(kPreludeBytes, '\0');
   file.read(bytes.data(), bytes.size());
   const std::uint64_t length = header_length(bytes);
   if (length > kHeaderLimitBytes || length < kPreludeBytes || length > file.size() - kHashBytes) {
-    refuse("it says that its header has " + std::to_string(length) + " bytes");
+    refuse_file("it says that its header has " + std::to_string(length) + " bytes");
   }
   bytes.resize(length);
   file.read(bytes.data() + kPreludeBytes, bytes.size() - kPreludeBytes);
@@ -176,7 +179,7 @@ CheckpointHeader read_all(InputFile& file, const StoredFile& expected, std::vect
   std::string stored(kHashBytes, '\0');
   file.read(stored.data(), stored.size());
   if (stored != trailer.bytes() || whole.hash() != expected.hash)
-    refuse("it is not what was written: its hash differs");
+    refuse_file("it is not what was written: its hash differs");
   return header;
 }
 
@@ -220,12 +223,12 @@ std::string encode_checkpoint_header(const CheckpointHeader& header) {
 }
 
 CheckpointHeader parse_checkpoint_header(std::string_view bytes, std::uint64_t file_bytes) {
-  if (bytes.size() > kHeaderLimitBytes || file_bytes < bytes.size() + kHashBytes) refuse("its header is too long");
+  if (bytes.size() > kHeaderLimitBytes || file_bytes < bytes.size() + kHashBytes) refuse_file("its header is too long");
   Decoder decoder(bytes);
   check_prelude(decoder, bytes.size(), file_bytes);
   CheckpointHeader header;
   const auto rank = decoder.number<std::uint32_t>(), ranks = decoder.number<std::uint32_t>();
-  if (rank >= ranks || ranks > std::numeric_limits<int>::max()) refuse("it is of no rank of its run");
+  if (rank >= ranks || ranks > std::numeric_limits<int>::max()) refuse_file("it is of no rank of its run");
   header.rank = static_cast<int>(rank);
   header.ranks = static_cast<int>(ranks);
   header.configuration = decoder.hash();
@@ -235,13 +238,13 @@ CheckpointHeader parse_checkpoint_header(std::string_view bytes, std::uint64_t f
   const bool has_counts = progress.nonfinite >= 0 && progress.nonfinite_in_a_row >= 0 && progress.repaired >= 0;
   if (progress.steps < 1 || progress.samples < 0 || progress.bytes < 0 || !has_counts ||
       !std::isfinite(progress.seconds) || !std::isfinite(progress.waiting)) {
-    refuse("it says of no step that could have been");
+    refuse_file("it says of no step that could have been");
   }
   header.updates = decoder.count();
   header.consensus = decoder.name(true);
   read_vectors(decoder, header, file_bytes - bytes.size() - kHashBytes);
   if (decoder.rest().size() >= kAlignment || std::ranges::any_of(decoder.rest(), [](char c) { return c != '\0'; })) {
-    refuse("its header does not end where it should");
+    refuse_file("its header does not end where it should");
   }
   return header;
 }

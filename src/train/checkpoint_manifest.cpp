@@ -17,7 +17,7 @@ constexpr int kFormat = 1;
 constexpr std::string_view kBeforeHash = "\"xxh3_128\": \"", kAfterHash = "\"\n}\n";
 constexpr std::size_t kDigits = 32;
 
-[[noreturn]] void refuse(const std::string& why) { throw Error(ExitCode::kBadData, why); }
+[[noreturn]] void refuse_manifest(const std::string& why) { throw Error(ExitCode::kBadData, why); }
 
 Hash128 hash_in(const std::string& text) {
   Hash128 hash;
@@ -25,7 +25,7 @@ Hash128 hash_in(const std::string& text) {
     return std::from_chars(text.data() + from, text.data() + from + 16, value, 16).ptr == text.data() + from + 16;
   };
   if (text.size() != kDigits || !half(0, hash.high) || !half(16, hash.low) || hash.text() != text) {
-    refuse("it has a hash that is none");
+    refuse_manifest("it has a hash that is none");
   }
   return hash;
 }
@@ -33,17 +33,18 @@ Hash128 hash_in(const std::string& text) {
 // What is before the hash of it.
 std::string_view hashed_part(std::string_view text) {
   const std::size_t tail = kDigits + kAfterHash.size();
-  if (text.size() < tail + kBeforeHash.size() || !text.ends_with(kAfterHash)) refuse("it has no end");
+  if (text.size() < tail + kBeforeHash.size() || !text.ends_with(kAfterHash)) refuse_manifest("it has no end");
   const std::string_view part = text.substr(0, text.size() - tail);
-  if (!part.ends_with(kBeforeHash)) refuse("it ends without its hash");
-  if (hash_of(part).text() != text.substr(part.size(), kDigits)) refuse("it is not what was written: its hash differs");
+  if (!part.ends_with(kBeforeHash)) refuse_manifest("it ends without its hash");
+  if (hash_of(part).text() != text.substr(part.size(), kDigits))
+    refuse_manifest("it is not what was written: its hash differs");
   return part;
 }
 
 StoredFile file_in(const Json& entry) {
   StoredFile file{entry.at("name").get<std::string>(), entry.at("bytes").get<std::uint64_t>(),
                   hash_in(entry.at("xxh3_128").get<std::string>())};
-  if (!is_plain_name(file.name)) refuse("it names a file as none is named");
+  if (!is_plain_name(file.name)) refuse_manifest("it names a file as none is named");
   return file;
 }
 
@@ -51,9 +52,9 @@ void read_files(const Json& entries, Manifest& manifest) {
   std::set<std::string> names;
   for (const Json& entry : entries) {
     manifest.files.push_back(file_in(entry));
-    if (!names.insert(manifest.files.back().name).second) refuse("it names a file twice");
+    if (!names.insert(manifest.files.back().name).second) refuse_manifest("it names a file twice");
   }
-  if (manifest.files.empty()) refuse("it names no file");
+  if (manifest.files.empty()) refuse_manifest("it names no file");
 }
 
 }  // namespace
@@ -89,20 +90,20 @@ std::string encode_manifest(const Manifest& manifest) {
 
 Manifest parse_manifest(std::string_view text) {
   hashed_part(text);
-  if (is_too_nested(text)) refuse("it nests too deep");
+  if (is_too_nested(text)) refuse_manifest("it nests too deep");
   Manifest manifest;
   try {
     const Json all = Json::parse(text);
-    if (all.at("format") != kFormat) refuse("its format is another than this eave reads");
+    if (all.at("format") != kFormat) refuse_manifest("its format is another than this eave reads");
     all.at("step").get_to(manifest.step);
     all.at("samples").get_to(manifest.samples);
     all.at("identity").get_to(manifest.identity);
     all.at("notes").get_to(manifest.notes);
     read_files(all.at("files"), manifest);
   } catch (const Json::exception& failure) {
-    refuse(std::string("it cannot be read: ") + failure.what());
+    refuse_manifest(std::string("it cannot be read: ") + failure.what());
   }
-  if (manifest.step < 1 || manifest.samples < 0) refuse("it is of no step");
+  if (manifest.step < 1 || manifest.samples < 0) refuse_manifest("it is of no step");
   return manifest;
 }
 

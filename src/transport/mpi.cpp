@@ -4,14 +4,14 @@
 namespace eave {
 namespace {
 
-constexpr const char* kName = "mpi";
+constexpr const char* kMpi = "mpi";
 
-int run_mpi(int, const std::function<void(Transport&)>& body) { return run_mpi_job(body, {.name = kName}); }
+int run_mpi(int, const std::function<void(Transport&)>& body) { return run_mpi_job(body, {.name = kMpi}); }
 
 }  // namespace
 
 TransportKind describe_transport_mpi() {
-  return {kName, "ranks that mpirun or srun started; sums within each host first, then between hosts", true, run_mpi};
+  return {kMpi, "ranks that mpirun or srun started; sums within each host first, then between hosts", true, run_mpi};
 }
 
 }  // namespace eave

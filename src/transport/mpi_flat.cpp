@@ -4,16 +4,16 @@
 namespace eave {
 namespace {
 
-constexpr const char* kName = "mpi-flat";
+constexpr const char* kMpiFlat = "mpi-flat";
 
 int run_mpi_flat(int, const std::function<void(Transport&)>& body) {
-  return run_mpi_job(body, {.name = kName, .sums_by_host = false});
+  return run_mpi_job(body, {.name = kMpiFlat, .sums_by_host = false});
 }
 
 }  // namespace
 
 TransportKind describe_transport_mpi_flat() {
-  return {kName, "as mpi, with sums in rank order whatever the hosts", true, run_mpi_flat};
+  return {kMpiFlat, "as mpi, with sums in rank order whatever the hosts", true, run_mpi_flat};
 }
 
 }  // namespace eave

@@ -4,16 +4,17 @@
 namespace eave {
 namespace {
 
-constexpr const char* kName = "mpi-staged";
+constexpr const char* kMpiStaged = "mpi-staged";
 
 int run_mpi_staged(int, const std::function<void(Transport&)>& body) {
-  return run_mpi_job(body, {.name = kName, .gpu_messages = false});
+  return run_mpi_job(body, {.name = kMpiStaged, .gpu_messages = false});
 }
 
 }  // namespace
 
 TransportKind describe_transport_mpi_staged() {
-  return {kName, "as mpi, never with messages from GPU to GPU, also where MPI is CUDA-aware", true, run_mpi_staged};
+  return {kMpiStaged, "as mpi, never with messages from GPU to GPU, also where MPI is CUDA-aware", true,
+          run_mpi_staged};
 }
 
 }  // namespace eave

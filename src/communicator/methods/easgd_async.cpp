@@ -100,7 +100,7 @@ std::unique_ptr<Communicator> make_easgd_async(const CommunicatorContext& contex
   return std::make_unique<EasgdAsync>(context, settings, force);
 }
 
-std::vector<OptionSpec> options() {
+std::vector<OptionSpec> easgd_async_options() {
   std::vector<OptionSpec> all = elastic_force_options();
   all.push_back(tau_option());
   for (const OptionSpec& option : async_options()) all.push_back(option);
@@ -115,7 +115,7 @@ CommunicatorKind describe_communicator_easgd_async() {
   return {"easgd-async",
           "elastic averaging without waiting: workers meet a center in shards, each at its own pace",
           {.has_center = true, .resets_to_center = true},
-          options(),
+          easgd_async_options(),
           make_easgd_async};
 }
 

@@ -80,7 +80,7 @@ class Mdownpour final : public AsyncCenter {
   const double momentum_, weight_decay_;
 };
 
-std::vector<OptionSpec> options() {
+std::vector<OptionSpec> mdownpour_options() {
   std::vector<OptionSpec> all = async_options();
   all.insert(all.begin(), {"center-momentum", OptionType::kReal, "0.9", "share of the center's velocity that is kept"});
   return all;
@@ -92,7 +92,7 @@ CommunicatorKind describe_communicator_mdownpour() {
   return {"mdownpour",
           "workers send gradients to a center that moves with Nesterov's momentum",
           {.averages_gradients = false, .has_center = true, .uses_optimizer = false},
-          options(),
+          mdownpour_options(),
           [](const CommunicatorContext& context) -> std::unique_ptr<Communicator> {
             return std::make_unique<Mdownpour>(context, real_in(context.values, "center-momentum", 0, 1));
           }};

@@ -12,7 +12,7 @@
 namespace eave {
 namespace {
 
-std::vector<OptionSpec> options() {
+std::vector<OptionSpec> mvadownpour_options() {
   std::vector<OptionSpec> all = downpour_options();
   all.push_back(average_rate_option());
   return all;
@@ -24,7 +24,7 @@ CommunicatorKind describe_communicator_mvadownpour() {
   return {"mvadownpour",
           "downpour; evaluated is a moving average of the center",
           {.averages_gradients = false, .has_center = true},
-          options(),
+          mvadownpour_options(),
           [](const CommunicatorContext& context) -> std::unique_ptr<Communicator> {
             const MovingAverage average = average_rate_in(context.values);
             const int ranks = context.transport.size(), workers = ranks - center_ranks_in(context.values, ranks);

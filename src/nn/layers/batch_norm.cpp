@@ -88,13 +88,13 @@ class BatchNorm final : public Layer {
   std::vector<TensorInfo> parameters_, statistics_;
 };
 
-std::unique_ptr<Layer> make(const LayerContext& context) {
+std::unique_ptr<Layer> make_batch_norm(const LayerContext& context) {
   ArgumentReader(context.text).finish();
   return std::make_unique<BatchNorm>(context.input);
 }
 
 }  // namespace
 
-LayerKind describe_layer_batch_norm() { return {"batch_norm", "bn", "batch_norm", make}; }
+LayerKind describe_layer_batch_norm() { return {"batch_norm", "bn", "batch_norm", make_batch_norm}; }
 
 }  // namespace eave

@@ -87,7 +87,7 @@ bool Convolution::absorb_pool(const LayerText& next) {
   return true;
 }
 
-std::unique_ptr<Layer> make(const LayerContext& context) {
+std::unique_ptr<Layer> make_conv2d(const LayerContext& context) {
   ArgumentReader arguments(context.text);
   ConvolutionShape shape;
   shape.input = context.input;
@@ -118,7 +118,7 @@ std::unique_ptr<Layer> make(const LayerContext& context) {
 }  // namespace
 
 LayerKind describe_layer_conv2d() {
-  return {"conv2d", "conv", "conv2d OUTPUTS HEIGHTxWIDTH [stride S] [pad P] [no_bias]", make};
+  return {"conv2d", "conv", "conv2d OUTPUTS HEIGHTxWIDTH [stride S] [pad P] [no_bias]", make_conv2d};
 }
 
 }  // namespace eave

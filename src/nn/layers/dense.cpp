@@ -61,7 +61,7 @@ class Dense final : public Layer {
   std::vector<TensorInfo> tensors_;
 };
 
-std::unique_ptr<Layer> make(const LayerContext& context) {
+std::unique_ptr<Layer> make_dense(const LayerContext& context) {
   ArgumentReader arguments(context.text);
   const int outputs =
       arguments.take_word("classes") ? context.classes : arguments.take_count("the number of outputs", 1, kMostOutputs);
@@ -71,6 +71,6 @@ std::unique_ptr<Layer> make(const LayerContext& context) {
 
 }  // namespace
 
-LayerKind describe_layer_dense() { return {"dense", "dense", "dense OUTPUTS|classes", make}; }
+LayerKind describe_layer_dense() { return {"dense", "dense", "dense OUTPUTS|classes", make_dense}; }
 
 }  // namespace eave

@@ -43,7 +43,7 @@ class Dropout final : public Layer {
   int number_;
 };
 
-std::unique_ptr<Layer> make(const LayerContext& context) {
+std::unique_ptr<Layer> make_dropout(const LayerContext& context) {
   ArgumentReader arguments(context.text);
   const float rate = arguments.take_fraction("the share that is dropped");
   arguments.finish();
@@ -52,6 +52,6 @@ std::unique_ptr<Layer> make(const LayerContext& context) {
 
 }  // namespace
 
-LayerKind describe_layer_dropout() { return {"dropout", "", "dropout RATE", make}; }
+LayerKind describe_layer_dropout() { return {"dropout", "", "dropout RATE", make_dropout}; }
 
 }  // namespace eave

@@ -20,13 +20,13 @@ class Flatten final : public Layer {
   int size_;
 };
 
-std::unique_ptr<Layer> make(const LayerContext& context) {
+std::unique_ptr<Layer> make_flatten(const LayerContext& context) {
   ArgumentReader(context.text).finish();
   return std::make_unique<Flatten>(context.input);
 }
 
 }  // namespace
 
-LayerKind describe_layer_flatten() { return {"flatten", "", "flatten", make}; }
+LayerKind describe_layer_flatten() { return {"flatten", "", "flatten", make_flatten}; }
 
 }  // namespace eave

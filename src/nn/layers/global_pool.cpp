@@ -4,7 +4,7 @@
 namespace eave {
 namespace {
 
-std::unique_ptr<Layer> make(const LayerContext& context) {
+std::unique_ptr<Layer> make_global_pool(const LayerContext& context) {
   ArgumentReader(context.text).finish();
   const ImageShape in = context.input;
   // One window over the whole image; its stride is never taken.
@@ -13,6 +13,6 @@ std::unique_ptr<Layer> make(const LayerContext& context) {
 
 }  // namespace
 
-LayerKind describe_layer_global_pool() { return {"global_pool", "", "global_pool", make}; }
+LayerKind describe_layer_global_pool() { return {"global_pool", "", "global_pool", make_global_pool}; }
 
 }  // namespace eave

@@ -36,7 +36,7 @@ class MaxPool final : public Layer {
   PoolShape shape_;
 };
 
-std::unique_ptr<Layer> make(const LayerContext& context) {
+std::unique_ptr<Layer> make_max_pool(const LayerContext& context) {
   const PoolShape shape = read_pool(context);
   if (shape.window.height * shape.window.width > 255) fail_layer(context.text, "windows have at most 255 pixels");
   return std::make_unique<MaxPool>(context.text, shape);
@@ -44,6 +44,6 @@ std::unique_ptr<Layer> make(const LayerContext& context) {
 
 }  // namespace
 
-LayerKind describe_layer_max_pool() { return {"max_pool", "", "max_pool SIZE [stride S] [pad P]", make}; }
+LayerKind describe_layer_max_pool() { return {"max_pool", "", "max_pool SIZE [stride S] [pad P]", make_max_pool}; }
 
 }  // namespace eave

@@ -29,13 +29,13 @@ class Relu final : public Layer {
   ImageShape shape_;
 };
 
-std::unique_ptr<Layer> make(const LayerContext& context) {
+std::unique_ptr<Layer> make_relu(const LayerContext& context) {
   ArgumentReader(context.text).finish();
   return std::make_unique<Relu>(context.input);
 }
 
 }  // namespace
 
-LayerKind describe_layer_relu() { return {"relu", "", "relu", make}; }
+LayerKind describe_layer_relu() { return {"relu", "", "relu", make_relu}; }
 
 }  // namespace eave

@@ -43,12 +43,12 @@ class Residual final : public Layer {
   bool relu_ = false;
 };
 
-std::unique_ptr<Layer> make(const LayerContext& context) { return std::make_unique<Residual>(context.input); }
+std::unique_ptr<Layer> make_residual(const LayerContext& context) { return std::make_unique<Residual>(context.input); }
 
 }  // namespace
 
 LayerKind describe_layer_residual() {
-  return {"residual", "", "residual(LAYER; LAYER; … [| LAYER OF SHORTCUT; …])", make};
+  return {"residual", "", "residual(LAYER; LAYER; … [| LAYER OF SHORTCUT; …])", make_residual};
 }
 
 }  // namespace eave

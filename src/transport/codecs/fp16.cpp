@@ -12,14 +12,14 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kHeader = sizeof(float);  // the factor when decoding
+constexpr std::size_t kFactorBytes = sizeof(float);  // the factor when decoding
 // Half of the last bit that is kept: the exponent is that of the largest as it is sent. So what has been decoded, when
 // encoded again, gives the same bytes.
 constexpr std::uint32_t kRounding = 0x1000;
 
 class Fp16 final : public Codec {
  public:
-  std::size_t encoded_bytes(std::size_t count) const override { return kHeader + 2 * count; }
+  std::size_t encoded_bytes(std::size_t count) const override { return kFactorBytes + 2 * count; }
 
   void encode(ConstSlice block, std::byte* into) const override {
     const std::uint32_t largest = cpu::largest_magnitude(block.data(), block.size());
@@ -27,16 +27,16 @@ class Fp16 final : public Codec {
     const int exponent = static_cast<int>((largest + kRounding) >> 23) - 127;
     const int shift = is_finite ? std::min(14 - exponent, 126) : 0;
     const float factor = is_finite ? std::ldexp(1.0f, -shift) : std::numeric_limits<float>::quiet_NaN();
-    std::memcpy(into, &factor, kHeader);
-    auto* const halves = reinterpret_cast<std::uint16_t*>(into + kHeader);
+    std::memcpy(into, &factor, kFactorBytes);
+    auto* const halves = reinterpret_cast<std::uint16_t*>(into + kFactorBytes);
     if (!is_finite) return static_cast<void>(std::fill_n(halves, block.size(), std::uint16_t{0}));
     cpu::write_fp16(halves, block.data(), block.size(), std::ldexp(1.0f, shift));
   }
 
   void decode(Slice block, const std::byte* from) const override {
     float factor = 0;
-    std::memcpy(&factor, from, kHeader);
-    cpu::read_fp16(block.data(), reinterpret_cast<const std::uint16_t*>(from + kHeader), block.size(), factor);
+    std::memcpy(&factor, from, kFactorBytes);
+    cpu::read_fp16(block.data(), reinterpret_cast<const std::uint16_t*>(from + kFactorBytes), block.size(), factor);
   }
 
   std::string describe() const override { return "11 bits of each value's 24, a power of two per 1024 values"; }

@@ -11,12 +11,12 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kHeader = sizeof(float);  // the scale
+constexpr std::size_t kScaleBytes = sizeof(float);  // the scale
 constexpr float kLargest = 127, kNothing = 0x1p-100f;
 
 class Int8 final : public Codec {
  public:
-  std::size_t encoded_bytes(std::size_t count) const override { return kHeader + count; }
+  std::size_t encoded_bytes(std::size_t count) const override { return kScaleBytes + count; }
 
   void encode(ConstSlice block, std::byte* into) const override {
     const std::uint32_t bits = cpu::largest_magnitude(block.data(), block.size());
@@ -25,16 +25,16 @@ class Int8 final : public Codec {
     const float scale = !is_finite           ? std::numeric_limits<float>::quiet_NaN()
                         : largest < kNothing ? 0
                                              : largest / kLargest;
-    std::memcpy(into, &scale, kHeader);
-    auto* const integers = reinterpret_cast<std::int8_t*>(into + kHeader);
+    std::memcpy(into, &scale, kScaleBytes);
+    auto* const integers = reinterpret_cast<std::int8_t*>(into + kScaleBytes);
     if (!is_finite || scale == 0) return static_cast<void>(std::fill_n(integers, block.size(), std::int8_t{0}));
     cpu::write_int8(integers, block.data(), block.size(), kLargest / largest);
   }
 
   void decode(Slice block, const std::byte* from) const override {
     float scale = 0;
-    std::memcpy(&scale, from, kHeader);
-    cpu::read_int8(block.data(), reinterpret_cast<const std::int8_t*>(from + kHeader), block.size(), scale);
+    std::memcpy(&scale, from, kScaleBytes);
+    cpu::read_int8(block.data(), reinterpret_cast<const std::int8_t*>(from + kScaleBytes), block.size(), scale);
   }
 
   std::string describe() const override { return "255 steps, a scale per 1024 values"; }
