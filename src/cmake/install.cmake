@@ -16,7 +16,7 @@ file(CONFIGURE OUTPUT ${library_source} CONTENT "// libeave.so is made of the ro
 add_library(eave_library SHARED ${library_source})
 target_link_libraries(eave_library PRIVATE
   -Wl,--whole-archive eave_base eave_kernels eave_device eave_data eave_nn eave_optim eave_transport eave_guard
-  eave_communicator eave_train eave_report -Wl,--no-whole-archive)
+  eave_communicator eave_c eave_train eave_report -Wl,--no-whole-archive)
 # Its own calls stay within it, as in the program; nothing is left to be found when it is loaded.
 target_link_options(eave_library PRIVATE LINKER:-Bsymbolic LINKER:-z,defs)
 target_include_directories(eave_library INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -54,6 +54,8 @@ if(TARGET eave_cuda)
   install(TARGETS eave_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 install(DIRECTORY include/eave TYPE INCLUDE)
+install(FILES include/eave.h TYPE INCLUDE)
+install(FILES include/python/eave.py DESTINATION ${CMAKE_INSTALL_DATADIR}/eave/python)
 install(FILES README.md CONTRIBUTING.md SECURITY.md TYPE DOC)
 install(FILES LICENSE TYPE DOC)
 

@@ -55,14 +55,32 @@ void end_with_launcher() {
   if (getppid() != launcher) std::_Exit(static_cast<int>(ExitCode::kPeerLost));
 }
 
-// From MPI_Init to MPI_Finalize, both in the thread that calls start and finish.
+// Of a program that has called MPI_Init itself: its thread calls MPI too.
+int threads_of_others() {
+  int provided = MPI_THREAD_SINGLE;
+  EAVE_MPI(MPI_Query_thread(&provided));
+  if (provided < MPI_THREAD_MULTIPLE)
+    throw Error(ExitCode::kUsage,
+                "this program has initialised MPI by itself, but not with MPI_THREAD_MULTIPLE, and eave calls MPI in "
+                "threads of its own: ask for that level, or leave MPI_Init to eave");
+  return provided;
+}
+
+// From MPI_Init to MPI_Finalize, both in the thread that calls start and finish; both are the program's where it has
+// called MPI_Init before.
 class MpiSession {
  public:
   void start() {
     end_with_launcher();
-    int provided = MPI_THREAD_SINGLE, size = 0;
-    EAVE_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
-    EAVE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    int provided = MPI_THREAD_SINGLE, size = 0, is_of_others = 0;
+    EAVE_MPI(MPI_Initialized(&is_of_others));
+    is_own_ = !is_of_others;
+    if (is_own_) {
+      EAVE_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
+      EAVE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    } else {
+      provided = threads_of_others();
+    }
     if (provided < MPI_THREAD_SERIALIZED)
       throw Error(
           ExitCode::kResource,
@@ -81,7 +99,7 @@ class MpiSession {
     if (control_) control_->close();
     EAVE_MPI(MPI_Comm_free(&communicator_));
     limit.enter("MPI_Finalize");
-    EAVE_MPI(MPI_Finalize());
+    if (is_own_) EAVE_MPI(MPI_Finalize());
   }
   MPI_Comm communicator() const { return communicator_; }
   ControlChannel* control() { return control_ ? &*control_ : nullptr; }
@@ -89,6 +107,7 @@ class MpiSession {
 
  private:
   MPI_Comm communicator_ = MPI_COMM_NULL;
+  bool is_own_ = true;
   const std::shared_ptr<std::timed_mutex> in_mpi_ = std::make_shared<std::timed_mutex>();
   std::optional<MpiControl> control_;
 };

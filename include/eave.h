@@ -1,0 +1,93 @@
+/* Averaging the parameters of a model among the ranks of a job, from C or any language that can call it; the loop, the
+ * model and the optimizer are the caller's. The methods are those of `eave train --communicator`, with its options
+ * (`eave train --help`). Link with libeave; start the program with mpirun or srun.
+ *
+ *     eave_start("auto");
+ *     eave_open("communicator=easgd tau=10", parameters, gradients, count, &averager);
+ *     for each step:
+ *         eave_begin_step(averager, 0, 0, rate);
+ *         ... forward and backward: gradients of the mean loss of this rank's batch ...
+ *         eave_before_update(averager, 0, &updates);
+ *         if (updates) ... the optimizer's step: parameters by gradients ...
+ *         eave_after_update(averager);
+ *     eave_consensus(averager, model);
+ *     eave_close(averager);
+ *     eave_stop();
+ *
+ * Every function but eave_rank, eave_size, eave_description and eave_error is collective: all ranks call the same ones
+ * in the same order. One thread calls them. They return 0, or an exit code of eave (README, "When something breaks")
+ * with the message in eave_error(). After one that is not EAVE_USAGE or EAVE_CONFIGURATION the job cannot go on: leave
+ * the process with that code, which makes the launcher end the other ranks.
+ *
+ * Stable: within a version of EAVE_INTERFACE functions are only added. */
+#ifndef EAVE_H
+#define EAVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EAVE_INTERFACE 1
+
+enum { EAVE_USAGE = 64, EAVE_CONFIGURATION = 78 };
+
+typedef struct eave_averager eave_averager;
+
+/* What this rank has spent on averaging so far. */
+typedef struct eave_spent {
+  double seconds_waiting; /* that the caller was blocked for other ranks, or for the wire */
+  int64_t bytes;          /* that it has sent, as the summary of `eave train` counts them */
+  int64_t calls;          /* operations among ranks */
+} eave_spent;
+
+/* EAVE_INTERFACE of the library that was loaded. */
+int eave_interface(void);
+
+/* Joins the ranks that the launcher started; once in a process. "auto": MPI where a launcher started this process, else
+ * one rank by itself; or a name from `eave train --help`, --transport. Where the program has called MPI_Init itself, it
+ * was with MPI_THREAD_MULTIPLE, and MPI_Finalize comes after eave_stop. Where MPI_Init fails in here, it ends the
+ * process. */
+int eave_start(const char* transport);
+int eave_rank(void); /* from 0; -1 before eave_start */
+int eave_size(void);
+/* Takes leave of the others, with no averager open. */
+int eave_stop(void);
+
+/* `options`: words "name=value" between spaces: communicator=…, with the options of that method, and what it has to
+ * know of the run: lr=… (of the first step), momentum=… and nesterov=on (of the optimizer), steps=… (of the run; not
+ * needed), seed=…. `parameters` and `gradients`: `count` floats each in the host's memory, where they stay until
+ * eave_close. All ranks leave with rank 0's parameters. */
+int eave_open(const char* options, float* parameters, float* gradients, size_t count, eave_averager** averager);
+/* The equation in force with its numbers, then a line "warning: …" for each warning. Lives until eave_close. */
+const char* eave_description(const eave_averager* averager);
+
+/* Before the gradients of a step are computed: the parameters may change. `samples` of this rank in this step and of
+ * all ranks together: means of gradients are weighted by them; 0, 0: as many on each rank. */
+int eave_begin_step(eave_averager* averager, int64_t samples, int64_t samples_everywhere, double learning_rate);
+/* The gradients are complete. They become the mean over all ranks where the method averages gradients; where it pulls
+ * parameters, these have moved. `loss_sum`: over this rank's samples, for methods that weigh replicas by it; else 0.
+ * `updates`: whether the optimizer is to take its step (some methods move the parameters themselves). */
+int eave_before_update(eave_averager* averager, double loss_sum, int* updates);
+/* The parameters have moved. */
+int eave_after_update(eave_averager* averager);
+
+/* Between steps: the model that is to be evaluated and saved (the center, the mean, or the parameters), the same on all
+ * ranks; `count` floats. */
+int eave_consensus(eave_averager* averager, float* into);
+/* In place: each element becomes the sum over ranks, in rank order; for counts and losses. */
+int eave_sum(double* values, size_t count);
+int eave_spent_by(eave_averager* averager, eave_spent* spent); /* not collective */
+
+/* Ends the method on all ranks, and frees. */
+int eave_close(eave_averager* averager);
+
+/* What went wrong in the last call of this thread that did not return 0. */
+const char* eave_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

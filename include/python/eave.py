@@ -1,0 +1,303 @@
+"""Averages a model's parameters among the ranks of an MPI job, by any method of eave; for PyTorch in one line of its loop.
+
+    import eave
+    averager = eave.Averager(model, optimizer, "easgd", tau=10, lr=0.1)   # under mpirun; on all ranks
+    for x, y in batches_of(eave.rank(), eave.size()):
+        optimizer.zero_grad()
+        loss(model(x), y).backward()
+        averager.step()                       # in place of optimizer.step()
+    with averager.consensus():                # the center or the mean, in the model for as long as this lasts
+        evaluate(model)
+    averager.close()
+
+VectorAverager does the same for two vectors of float32 (array.array, numpy), whatever made the gradients.
+
+Without a launcher there is one rank, and nothing is exchanged. mpi4py is not needed; where it is used, import it before.
+The library is found beside this file's installation, by the loader, or where the environment's LIBEAVE says.
+
+An eave.Error says what happened and what to do. All ranks must call the same functions in the same order.
+"""
+import atexit
+import contextlib
+import ctypes
+import os
+import pathlib
+import sys
+
+__all__ = ["Averager", "Error", "VectorAverager", "rank", "size", "start", "stop", "sum_over_ranks"]
+
+INTERFACE = 1
+USAGE = 64
+
+
+class Error(RuntimeError):
+    """`code` is the exit code that the program should end with."""
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+class _Spent(ctypes.Structure):
+    _fields_ = [("seconds_waiting", ctypes.c_double), ("bytes", ctypes.c_int64), ("calls", ctypes.c_int64)]
+
+
+def _places():
+    if "LIBEAVE" in os.environ:
+        yield os.environ["LIBEAVE"]
+        return
+    prefix = pathlib.Path(__file__).resolve().parents[min(3, len(pathlib.Path(__file__).resolve().parents) - 1)]
+    for directory in sorted(prefix.glob("lib*")) + sorted(prefix.glob("lib/*-linux-*")):
+        yield from map(str, sorted(directory.glob("libeave.so*")))
+    yield "libeave.so"
+
+
+def _load():
+    failures = []
+    for place in _places():
+        try:
+            # Open MPI's components look for its symbols among all of the process.
+            library = ctypes.CDLL(place, mode=ctypes.RTLD_GLOBAL)
+        except OSError as failure:
+            failures.append(f"{place}: {failure}")
+            continue
+        found = library.eave_interface()
+        if found < INTERFACE:
+            raise Error(USAGE, f"{place} has version {found} of the interface, this module needs {INTERFACE}")
+        return library
+    raise Error(USAGE, "libeave.so is not found; set LIBEAVE to its path (" + "; ".join(failures) + ")")
+
+
+def _declare(library):
+    pointer, floats, size = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t
+    arguments = {
+        "start": [ctypes.c_char_p], "rank": [], "size": [], "stop": [],
+        "open": [ctypes.c_char_p, floats, floats, size, ctypes.POINTER(pointer)],
+        "begin_step": [pointer, ctypes.c_int64, ctypes.c_int64, ctypes.c_double],
+        "before_update": [pointer, ctypes.c_double, ctypes.POINTER(ctypes.c_int)],
+        "after_update": [pointer], "consensus": [pointer, floats],
+        "sum": [ctypes.POINTER(ctypes.c_double), size],
+        "spent_by": [pointer, ctypes.POINTER(_Spent)], "close": [pointer],
+    }
+    for name, types in arguments.items():
+        getattr(library, "eave_" + name).argtypes = types
+    library.eave_description.argtypes, library.eave_description.restype = [pointer], ctypes.c_char_p
+    library.eave_error.argtypes, library.eave_error.restype = [], ctypes.c_char_p
+    return library
+
+
+_library = None
+
+
+def _call(name, *arguments):
+    code = getattr(_library, "eave_" + name)(*arguments)
+    if code != 0:
+        raise Error(code, _library.eave_error().decode())
+
+
+def start(transport="auto"):
+    """Joins the ranks that the launcher started. Done by the first Averager where it has not been done."""
+    global _library
+    if _library is None:
+        _library = _declare(_load())
+    if _library.eave_rank() < 0:
+        _call("start", transport.encode())
+        atexit.register(_stop_at_exit)
+
+
+def stop():
+    """Takes leave of the other ranks; at the process's end it is done by itself."""
+    if _library is not None:
+        _call("stop")
+
+
+def _stop_at_exit():
+    # After an exception the others are still at work: the launcher ends them when this process fails.
+    if getattr(sys, "last_exc", None) is None and getattr(sys, "last_value", None) is None:
+        stop()
+
+
+def rank():
+    start()
+    return _library.eave_rank()
+
+
+def size():
+    start()
+    return _library.eave_size()
+
+
+def sum_over_ranks(values):
+    """The sums over ranks of a list of numbers: of losses, of counts."""
+    start()
+    numbers = (ctypes.c_double * len(values))(*values)
+    _call("sum", numbers, len(values))
+    return list(numbers)
+
+
+class _Method:
+    """A communicator over two vectors in the host's memory."""
+
+    def __init__(self, parameters, gradients, count, communicator, options):
+        start()
+        words = [f"communicator={communicator}"]
+        words += [f"{name.replace('_', '-')}={_word(value)}" for name, value in sorted(options.items())]
+        self._handle = ctypes.c_void_p()
+        _call("open", " ".join(words).encode(), parameters, gradients, count, ctypes.byref(self._handle))
+
+    @property
+    def description(self):
+        """The equation in force with its numbers, and what is to be warned of."""
+        return _library.eave_description(self._handle).decode()
+
+    @property
+    def spent(self):
+        """(seconds waited, bytes sent, operations) of this rank so far."""
+        spent = _Spent()
+        _call("spent_by", self._handle, ctypes.byref(spent))
+        return spent.seconds_waiting, spent.bytes, spent.calls
+
+    def _begin_step(self, samples, samples_everywhere, rate):
+        _call("begin_step", self._handle, samples, samples_everywhere, rate)
+
+    def _before_update(self, loss_sum):
+        updates = ctypes.c_int()
+        _call("before_update", self._handle, loss_sum, ctypes.byref(updates))
+        return updates.value != 0
+
+    def _after_update(self):
+        _call("after_update", self._handle)
+
+    def close(self):
+        """Ends the method on all ranks. Each keeps its own parameters; see consensus."""
+        if self._handle:
+            handle, self._handle = self._handle, None
+            _call("close", handle)
+
+
+def _word(value):
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return value
+
+
+def _address(vector, what):
+    view = memoryview(vector)
+    if view.format != "f" or view.ndim != 1 or view.readonly or not view.contiguous:
+        raise Error(USAGE, f"{what}: expected a vector of float32 that can be written, such as array.array('f')")
+    return ctypes.addressof(ctypes.c_char.from_buffer(vector))
+
+
+class VectorAverager(_Method):
+    """For a loop over vectors. `parameters` and `gradients` stay where they are until close()."""
+
+    def __init__(self, parameters, gradients, communicator="allreduce", **options):
+        self._vectors = parameters, gradients
+        if len(parameters) != len(gradients):
+            raise Error(USAGE, f"{len(parameters)} parameters, but {len(gradients)} gradients")
+        super().__init__(_address(parameters, "parameters"), _address(gradients, "gradients"), len(parameters),
+                         communicator, options)
+
+    def begin_step(self, learning_rate, samples=0, samples_everywhere=0):
+        """Before gradients are computed: the parameters may change."""
+        self._begin_step(samples, samples_everywhere, learning_rate)
+
+    def before_update(self, loss_sum=0.0):
+        """The gradients are complete. Whether the optimizer is to take its step."""
+        return self._before_update(loss_sum)
+
+    def after_update(self):
+        """The parameters have moved."""
+        self._after_update()
+
+    def consensus(self, into):
+        """Between steps: what is to be evaluated and saved, the same on all ranks, goes into another vector."""
+        if len(into) != len(self._vectors[0]):
+            raise Error(USAGE, f"into: {len(into)} values for {len(self._vectors[0])} parameters")
+        _call("consensus", self._handle, _address(into, "into"))
+
+
+def _flatten(parameters):
+    """Makes all parameters views of one vector, and returns it."""
+    import torch
+    for each in parameters:
+        if each.dtype != torch.float32 or each.device.type != "cpu":
+            raise Error(USAGE, f"a parameter is {each.dtype} on {each.device}; eave averages float32 in the host's memory")
+    flat = torch.empty(sum(each.numel() for each in parameters), dtype=torch.float32)
+    at = 0
+    for each in parameters:
+        part = flat[at:at + each.numel()].view(each.shape)
+        part.copy_(each.data)
+        each.data = part
+        at += each.numel()
+    return flat
+
+
+class Averager(_Method):
+    """For a PyTorch model: over its trainable parameters, float32 in the host's memory.
+
+    `communicator` and `options` are those of `eave train --communicator`, with "_" for "-": tau=10, beta=0.9. The
+    learning rate and the momentum are the optimizer's where not given. The parameters become views of one vector. All
+    ranks leave with rank 0's. Buffers (batch norm's statistics) stay each rank's own.
+    """
+
+    def __init__(self, model, optimizer, communicator="allreduce", **options):
+        import torch
+        self._torch, self._model, self._optimizer = torch, model, optimizer
+        self._parameters = [each for each in model.parameters() if each.requires_grad]
+        self._flat = _flatten(self._parameters)
+        self._gradients = torch.zeros_like(self._flat)
+        group = optimizer.param_groups[0]
+        options.setdefault("lr", group["lr"])
+        if group.get("momentum"):
+            options.setdefault("momentum", group["momentum"])
+        super().__init__(self._flat.data_ptr(), self._gradients.data_ptr(), self._flat.numel(), communicator, options)
+        self._is_in_step = False
+        self._hook = model.register_forward_pre_hook(self._before_forward)
+
+    def _before_forward(self, model, _):
+        if model.training and self._torch.is_grad_enabled() and not self._is_in_step:
+            self.begin_step()
+
+    def begin_step(self, samples=0, samples_everywhere=0):
+        """Called by the model's forward when it trains. By hand, before it: for batches that differ in size."""
+        self._begin_step(samples, samples_everywhere, self._optimizer.param_groups[0]["lr"])
+        self._is_in_step = True
+
+    def step(self, loss_sum=0.0):
+        """In place of optimizer.step(): that, with what the method does before and after it."""
+        if not self._is_in_step:
+            raise Error(USAGE, "step: the model has computed nothing in train mode since the last one")
+        self._collect_gradients()
+        if self._before_update(loss_sum):
+            self._optimizer.step()
+        self._after_update()
+        self._is_in_step = False
+
+    def _collect_gradients(self):
+        """Into one vector too: zero_grad may have dropped the views of it."""
+        at = 0
+        for each in self._parameters:
+            part = self._gradients[at:at + each.numel()].view(each.shape)
+            if each.grad is None:
+                part.zero_()
+            elif each.grad.data_ptr() != part.data_ptr():
+                part.copy_(each.grad)
+            each.grad = part
+            at += each.numel()
+
+    @contextlib.contextmanager
+    def consensus(self):
+        """Between steps: with the center or the mean in the model, the same on all ranks."""
+        values = self._torch.empty_like(self._flat)
+        _call("consensus", self._handle, values.data_ptr())
+        mine = self._flat.clone()
+        self._flat.copy_(values)
+        try:
+            yield self._model
+        finally:
+            self._flat.copy_(mine)
+
+    def close(self):
+        self._hook.remove()
+        super().close()

@@ -1,0 +1,168 @@
+#include "c/averager.h"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "base/host.h"
+#include "communicator/compression.h"
+#include "eave/check.h"
+#include "eave/optimizer.h"
+
+namespace eave {
+namespace {
+
+using Given = std::vector<std::pair<std::string, std::string>>;
+
+constexpr const char* kSource = "the options";
+
+Given parse(const std::string& options) {
+  Given given;
+  std::istringstream words(options);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      throw Error(ExitCode::kUsage, "option '" + word + "': expected name=value, such as communicator=easgd");
+    given.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+  }
+  return given;
+}
+
+template <typename Kind>
+std::vector<std::string> names_of(const std::vector<Kind>& kinds) {
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds) names.push_back(kind.name);
+  return names;
+}
+
+template <typename Kind>
+const Kind* find_kind(const std::vector<Kind>& kinds, const std::string& name) {
+  const auto found = std::ranges::find(kinds, name, &Kind::name);
+  return found == kinds.end() ? nullptr : &*found;
+}
+
+const CommunicatorKind& kind_in(const Given& given) {
+  const auto found = std::ranges::find(given, std::string("communicator"), &Given::value_type::first);
+  const std::string name = found == given.end() ? "allreduce" : found->second;
+  if (const CommunicatorKind* kind = find_kind(communicator_kinds(), name)) return *kind;
+  const std::string nearest = nearest_word(name, names_of(communicator_kinds()));
+  throw Error(ExitCode::kUsage, "communicator=" + name + ": there is no such method" +
+                                    (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+}
+
+// Those of the method, of its compression, and what a method asks of the run's optimizer.
+OptionValues values_of(const CommunicatorKind& kind, const Given& given) {
+  OptionValues values;
+  values.declare({"communicator", OptionType::kText, kind.name, "the method"});
+  values.declare({"lr", OptionType::kReal, "0.1", "the first step's learning rate"});
+  values.declare({"steps", OptionType::kInteger, "0", "of the run; 0: not known"});
+  values.declare({"seed", OptionType::kInteger, "1", "of what is drawn by chance"});
+  for (const OptionSpec& option : kind.options) values.declare(option);
+  for (const OptionSpec& option : find_kind(optimizer_kinds(), "sgd")->options) values.declare(option);
+  if (kind.traits.compresses) {
+    OptionSpec compression = compression_option();
+    for (const CodecKind& codec : codec_kinds()) {
+      compression.choices.push_back(codec.name);
+      for (const OptionSpec& option : codec.options) values.declare(option);
+    }
+    values.declare(compression);
+  }
+  for (const auto& [name, text] : given) {
+    if (name == "center-ranks") throw Error(ExitCode::kUsage, "center-ranks has no effect here: every rank trains");
+    values.set(name, text, kSource);
+  }
+  return values;
+}
+
+Given settings_of(const OptionValues& values) {
+  Given settings;
+  for (const auto& [name, entry] : values.entries()) {
+    if (entry.is_set) settings.emplace_back(name, entry.text);
+  }
+  return settings;
+}
+
+void require_same_options(Transport& transport, const std::string& options) {
+  const std::vector<std::string> of_ranks = transport.all_gather(options);
+  for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
+    if (of_ranks[rank] == of_ranks[0]) continue;
+    throw AgreedError(ExitCode::kConfiguration, "rank 0 was given the options '" + of_ranks[0] + "', rank " +
+                                                    std::to_string(rank) + " '" + of_ranks[rank] +
+                                                    "'; give all ranks the same");
+  }
+}
+
+}  // namespace
+
+Averager::Averager(Transport& transport, const std::string& options, Slice parameters, Slice gradients)
+    : counting_(make_counting_transport(transport)) {
+  require_same_options(transport, options);
+  const std::vector<std::string> hosts = transport.all_gather(host_name());
+  replica_ = {.parameters = parameters, .gradients = gradients, .statistics = {}};
+  std::vector<std::string> warnings;
+  agree(transport, [&] {
+    const Given given = parse(options);
+    const CommunicatorKind& kind = kind_in(given);
+    values_ = values_of(kind, given);
+    if (kind.traits.only_one_rank && transport.size() > 1)
+      throw Error(ExitCode::kUsage, "communicator=" + kind.name + " is for one rank");
+    workers_ = transport.size();
+    communicator_ = kind.make({.transport = *counting_,
+                               .values = values_,
+                               .learning_rate = values_.real("lr"),
+                               .warnings = warnings,
+                               .steps = values_.integer("steps", 0),
+                               .seed = static_cast<std::uint64_t>(values_.integer("seed", 0)),
+                               .settings = settings_of(values_),
+                               .hosts = hosts,
+                               .optimizer_vectors = 0});
+  });
+  description_ = communicator_->equation();
+  for (const std::string& warning : warnings) description_ += "\nwarning: " + warning;
+  communicator_->begin(replica_);
+}
+
+void Averager::enter(Stage from, Stage to, const char* call) {
+  if (stage_ != from)
+    throw Error(ExitCode::kUsage,
+                std::string(call) + " is out of turn: a step is begin_step, before_update, after_update");
+  stage_ = to;
+}
+
+void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) {
+  enter(Stage::kBetweenSteps, Stage::kComputing, "begin_step");
+  const bool is_even = samples == 0 && samples_everywhere == 0;
+  step_.samples = is_even ? 1 : samples;
+  step_.samples_everywhere = is_even ? workers_ : samples_everywhere;
+  if (step_.samples < 0 || step_.samples_everywhere < std::max<std::int64_t>(step_.samples, 1))
+    throw Error(ExitCode::kUsage, "begin_step: " + std::to_string(samples) + " samples of " +
+                                      std::to_string(samples_everywhere) + " on all ranks");
+  step_.learning_rate = learning_rate;
+  communicator_->before_gradients(step_);
+}
+
+bool Averager::before_update(double loss_sum) {
+  enter(Stage::kComputing, Stage::kUpdating, "before_update");
+  step_.loss_sum = loss_sum;
+  const float weight = communicator_->gradient_weight(step_);
+  if (weight != 1) replica_.device->scale(replica_.gradients, weight);
+  // Before the optimizer's step, so from the values that the gradients belong to.
+  if (const std::optional<Pull> pull = communicator_->before_update(step_))
+    replica_.device->pull_parameters(replica_.parameters, *pull);
+  return communicator_->updates(step_);
+}
+
+void Averager::after_update() {
+  enter(Stage::kUpdating, Stage::kBetweenSteps, "after_update");
+  communicator_->after_update(step_);
+  ++step_.index;
+}
+
+ConstSlice Averager::consensus() {
+  enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "consensus");
+  return communicator_->consensus();
+}
+
+void Averager::finish() { communicator_->finish(); }
+
+}  // namespace eave

@@ -1,0 +1,160 @@
+// A loop over Averager ends where the trainer's loop over the same communicator does; and what it refuses.
+#include "c/averager.h"
+
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "test/communicator/brisk.h"
+#include "test/communicator/worker.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+constexpr int kSteps = 25;
+const Problem kProblem{.uneven = true};
+
+struct Ended {
+  std::vector<float> parameters, consensus;
+};
+
+std::string text_of(const std::string& communicator, const Given& given) {
+  std::string text = "communicator=" + communicator + " lr=0.1 seed=3";
+  for (const auto& [name, value] : given) text += " " + name + "=" + value;
+  return text;
+}
+
+// With eave's optimizer, which pulls in the pass of its step.
+Ended run_trainer(Transport& transport, const std::string& communicator, const Given& given) {
+  Worker worker(transport, communicator, given, kProblem);
+  worker.begin();
+  worker.run(kSteps);
+  Ended ended{worker.x, worker.consensus()};
+  worker.communicator().finish();
+  return ended;
+}
+
+// Plain SGD, as users of an Averager write it.
+Ended run_loop(Transport& transport, const std::string& options) {
+  const int rank = transport.rank();
+  const WorkerLoss loss(kProblem, rank);
+  std::vector<float> x = kProblem.start(), g(x.size());
+  for (float& value : x) value += static_cast<float>(rank);  // all begin with rank 0's
+  Averager averager(transport, options, x, g);
+  for (int t = 0; t < kSteps; ++t) {
+    const std::int64_t samples = kProblem.samples(rank, t);
+    averager.begin_step(samples, kProblem.samples_everywhere(transport.size(), t), kProblem.learning_rate);
+    const Doubles gradient = loss.gradient({x.begin(), x.end()});
+    for (std::size_t k = 0; k < x.size(); ++k) g[k] = samples > 0 ? static_cast<float>(gradient[k]) : 0;
+    if (averager.before_update(static_cast<double>(samples) * loss({x.begin(), x.end()})))
+      for (std::size_t k = 0; k < x.size(); ++k) x[k] -= static_cast<float>(kProblem.learning_rate) * g[k];
+    averager.after_update();
+  }
+  const ConstSlice consensus = averager.consensus();
+  Ended ended{x, {consensus.begin(), consensus.end()}};
+  averager.finish();
+  EXPECT_EQ(averager.counters().bytes > 0, transport.size() > 1);
+  return ended;
+}
+
+void expect_near(const std::vector<float>& got, const std::vector<float>& expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t k = 0; k < got.size(); ++k) ASSERT_NEAR(got[k], expected[k], 1e-5) << "value " << k;
+}
+
+class Averagers : public testing::TestWithParam<std::tuple<std::string, int>> {};
+
+TEST_P(Averagers, end_where_the_trainer_ends_with_uneven_batches) {
+  const auto& [name, ranks] = GetParam();
+  on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
+    const Given given = brisk(name, transport.size());
+    const Ended expected = run_trainer(transport, name, given);
+    const Ended got = run_loop(transport, text_of(name, given));
+    expect_near(got.parameters, expected.parameters);
+    expect_near(got.consensus, expected.consensus);
+    EXPECT_TRUE(same_on_all_ranks(transport, got.consensus));
+  });
+}
+
+std::vector<std::tuple<std::string, int>> all_methods() {
+  std::vector<std::tuple<std::string, int>> all;
+  for (const int ranks : {1, 2, 3})
+    for (const std::string& name : communicator_names(ranks)) all.emplace_back(name, ranks);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Averagers, testing::ValuesIn(all_methods()), [](const auto& test) {
+  return identifier(std::get<0>(test.param)) + "_" + std::to_string(std::get<1>(test.param));
+});
+
+// On two ranks: what all of them learn of an Averager that cannot be made.
+struct Refused {
+  ExitCode code = ExitCode::kDone;
+  std::string message;
+};
+
+Refused refused(const std::string& options, const std::string& of_rank_1) {
+  Refused found[2];
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    std::vector<float> x(3), g(3);
+    try {
+      const Averager averager(transport, transport.rank() == 0 ? options : of_rank_1, x, g);
+    } catch (const AgreedError& error) {
+      found[transport.rank()] = {error.code(), error.what()};
+    }
+  });
+  EXPECT_EQ(found[0].message, found[1].message);
+  return found[0];
+}
+
+void expect_refused(const std::string& options, ExitCode code, const std::string& words,
+                    const std::string& of_rank_1 = "") {
+  const Refused found = refused(options, of_rank_1.empty() ? options : of_rank_1);
+  EXPECT_EQ(found.code, code) << options;
+  EXPECT_NE(found.message.find(words), std::string::npos) << found.message;
+}
+
+TEST(AveragerOptions, that_mean_nothing_are_refused_on_all_ranks) {
+  expect_refused("communicator=easgdd", ExitCode::kUsage, "did you mean easgd");
+  expect_refused("communicator=easgd tua=3", ExitCode::kUsage, "tau");
+  expect_refused("communicator=easgd tau", ExitCode::kUsage, "expected name=value");
+  expect_refused("communicator=easgd tau=none", ExitCode::kUsage, "tau");
+  expect_refused("communicator=easgd-async center-ranks=1", ExitCode::kUsage, "center-ranks");
+  expect_refused("communicator=asgd", ExitCode::kUsage, "one rank");
+}
+
+TEST(AveragerOptions, that_differ_are_refused_with_both) {
+  expect_refused("tau=3 communicator=easgd", ExitCode::kConfiguration, "'tau=3 communicator=easgd', rank 1 'tau=4",
+                 "tau=4 communicator=easgd");
+}
+
+TEST(AveragerSteps, out_of_turn_are_refused) {
+  on_ranks({"loopback", 1}, [](Transport& transport) {
+    std::vector<float> x(3), g(3);
+    Averager averager(transport, "communicator=easgd", x, g);
+    EXPECT_THROW(averager.after_update(), Error);
+    EXPECT_THROW(averager.before_update(0), Error);
+    averager.begin_step(0, 0, 0.1);
+    EXPECT_THROW(averager.begin_step(0, 0, 0.1), Error);
+    EXPECT_THROW(averager.consensus(), Error);
+    EXPECT_TRUE(averager.before_update(0));
+    averager.after_update();
+    EXPECT_THROW(averager.begin_step(3, 2, 0.1), Error);
+  });
+}
+
+TEST(AveragerDescription, holds_the_equation_and_warnings) {
+  on_ranks({"threads", 2}, [](Transport& transport) {
+    std::vector<float> x(3), g(3);
+    Averager averager(transport, "communicator=easgd tau=1 alpha=0.9", x, g);
+    EXPECT_NE(averager.description().find("tau"), std::string::npos) << averager.description();
+    if (transport.rank() == 0) {
+      EXPECT_NE(averager.description().find("\nwarning: "), std::string::npos) << averager.description();
+    }
+    averager.finish();
+  });
+}
+
+}  // namespace
+}  // namespace eave

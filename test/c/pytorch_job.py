@@ -1,0 +1,89 @@
+"""A rank that trains a small network with PyTorch, each method of eave in turn, and holds what must hold."""
+import sys
+
+import eave
+import torch
+
+SAMPLES, BATCH, STEPS = 240, 12, 60
+METHODS = [("allreduce", {}), ("easgd", {"tau": 5}), ("easgd", {"tau": 5, "order": "after-step"}), ("local-sgd", {"tau": 5}),
+           ("easgd-async", {"tau": 5})]
+
+
+def make_model(seed):
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3))
+
+
+def data():
+    torch.manual_seed(1)
+    x = torch.randn(SAMPLES, 8)
+    return x, (x @ torch.randn(8, 3)).argmax(1)
+
+
+def loss_of(model, x, y):
+    return torch.nn.functional.cross_entropy(model(x), y)
+
+
+def batch_of(step, rank, size, x, y):
+    """This rank's part of a step's BATCH samples."""
+    chosen = torch.arange(step * BATCH, (step + 1) * BATCH) % SAMPLES
+    mine = chosen[rank::size]
+    return x[mine], y[mine]
+
+
+def train(communicator, options, momentum):
+    x, y = data()
+    model = make_model(seed=eave.rank())  # all begin with rank 0's
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=momentum)
+    averager = eave.Averager(model, optimizer, communicator, **options)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        loss_of(model, *batch_of(step, eave.rank(), eave.size(), x, y)).backward()
+        averager.step()
+    own = torch.nn.utils.parameters_to_vector(model.parameters()).detach().clone()
+    with averager.consensus():
+        consensus = torch.nn.utils.parameters_to_vector(model.parameters()).detach().clone()
+        loss = loss_of(model.eval(), x, y).item()
+    assert torch.equal(own, torch.nn.utils.parameters_to_vector(model.parameters())), "consensus() changed the model"
+    averager.close()
+    return consensus, loss
+
+
+def train_alone(momentum):
+    """The same steps with whole batches and PyTorch alone."""
+    x, y = data()
+    model = make_model(seed=0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=momentum)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        loss_of(model, *batch_of(step, 0, 1, x, y)).backward()
+        optimizer.step()
+    return torch.nn.utils.parameters_to_vector(model.parameters()).detach()
+
+
+def hold_same_everywhere(consensus, what):
+    total = torch.tensor(eave.sum_over_ranks(consensus.double().tolist()))
+    assert torch.equal(total / eave.size(), consensus.double()) or torch.allclose(
+        total / eave.size(), consensus.double(), rtol=0, atol=1e-15), f"{what}: ranks have another consensus"
+
+
+def main():
+    x, y = data()
+    at_start = loss_of(make_model(seed=0), x, y).item()
+    for momentum in (0.0, 0.9):
+        for communicator, options in METHODS:
+            consensus, loss = train(communicator, options, momentum)
+            hold_same_everywhere(consensus, communicator)
+            assert loss < 0.75 * at_start, f"{communicator}: loss {at_start:.3f} to {loss:.3f}"
+            if communicator == "allreduce":  # averaged gradients of parts are the gradient of the whole batch
+                assert torch.allclose(consensus, train_alone(momentum), rtol=0, atol=2e-5)
+            if eave.rank() == 0:
+                print(f"{eave.size()} ranks, {communicator}, momentum {momentum}: loss {at_start:.3f} to {loss:.3f}")
+
+
+try:
+    main()
+except eave.Error as error:
+    if eave.rank() == 0:
+        print(f"pytorch_job: {error}", file=sys.stderr)
+    sys.exit(error.code)
