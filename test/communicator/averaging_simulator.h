@@ -13,6 +13,8 @@
 
 namespace eave {
 
+inline std::size_t me(const Transport& transport) { return static_cast<std::size_t>(transport.rank()); }
+
 struct AveragingSimulator {
   AveragingSimulator(const Problem& problem_, int ranks)
       : problem(problem_), p(static_cast<std::size_t>(ranks)), x(p), n(p) {

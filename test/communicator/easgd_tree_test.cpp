@@ -48,22 +48,10 @@ Given given(const Division& division, const std::string& tau, const std::string&
   return all;
 }
 
-std::vector<Problem> problems() {
-  return {{.learning_rate = 0.05},
-          {.learning_rate = 0.05, .momentum = 0.9, .uneven = true},
-          {.learning_rate = 0.05, .momentum = 0.9, .nesterov = true, .uneven = true},
-          {.learning_rate = 0.05, .momentum = 0.5, .uneven = true, .network = true}};
-}
-
 // After consensus(): the center of this rank's group.
 std::vector<float> group_center(Worker& worker) {
   const Slice slice = worker.communicator().state()[1];
   return {slice.begin(), slice.end()};
-}
-
-void expect_near(const std::vector<float>& actual, const Doubles& expected) {
-  // Float against double at values up to 5. All courses are stable, so roundings do not pile up.
-  for (std::size_t k = 0; k < actual.size(); ++k) ASSERT_NEAR(actual[k], expected[k], 1e-5) << k;
 }
 
 TEST_P(EasgdTree, follows_the_simulator_for_100_steps_in_every_division_of_the_ranks) {
@@ -71,7 +59,7 @@ TEST_P(EasgdTree, follows_the_simulator_for_100_steps_in_every_division_of_the_r
   on_ranks(GetParam(), [&](Transport& transport) {
     for (const Division& division : divisions(transport.size())) {
       for (const auto& [tau, global_tau] : periods) {
-        for (const Problem& problem : problems()) {
+        for (const Problem& problem : group_problems()) {
           SCOPED_TRACE(division.text + ", tau " + std::to_string(tau) + ", global " + std::to_string(global_tau));
           TreeSimulator simulator(problem, transport.size(), division.groups);
           Worker worker(transport, "easgd-tree", given(division, std::to_string(tau), std::to_string(global_tau)),
@@ -138,7 +126,7 @@ TEST_P(EasgdTree, conserves_the_sum_of_workers_group_centers_and_global_center_e
 
 TEST_P(EasgdTree, with_one_group_has_the_bits_of_easgd) {
   on_ranks(GetParam(), [](Transport& transport) {
-    for (const Problem& problem : problems()) {
+    for (const Problem& problem : group_problems()) {
       for (const std::string tau : {"1", "3"}) {
         Worker tree(transport, "easgd-tree", {{"groups", "1"}, {"tau", tau}, {"alpha", "0.2"}}, problem);
         Worker star(transport, "easgd", {{"tau", tau}, {"alpha", "0.2"}}, problem);

@@ -165,7 +165,7 @@ struct TopKSum {
 // 37 numbers, of which top-k keeps 4; float32 and double part by 1e-6 of them in so many steps.
 constexpr double kTolerance = 2e-5;
 
-void expect_near(const std::vector<float>& values, const Doubles& expected, const std::string& what) {
+void expect_near_at(const std::vector<float>& values, const Doubles& expected, const std::string& what) {
   for (std::size_t k = 0; k < values.size(); ++k) ASSERT_NEAR(values[k], expected[k], kTolerance) << what << ", " << k;
 }
 
@@ -192,8 +192,8 @@ TEST_P(ErrorFeedbacks, of_easgd_follow_the_simulation_in_double) {
       if (!exchanges) continue;
       const Doubles arrived = sum(pulls);
       for (std::size_t k = 0; k < problem.size; ++k) simulator.c[k] += arrived[k];
-      expect_near(worker.x, simulator.x[me], "worker in step " + std::to_string(t));
-      expect_near(worker.consensus(), simulator.c, "center in step " + std::to_string(t));
+      expect_near_at(worker.x, simulator.x[me], "worker in step " + std::to_string(t));
+      expect_near_at(worker.consensus(), simulator.c, "center in step " + std::to_string(t));
     }
   });
 }
@@ -218,7 +218,7 @@ TEST_P(ErrorFeedbacks, of_allreduce_follow_the_simulation_in_double) {
       }
       const Doubles gradient = sum(gradients);
       for (std::size_t k = 0; k < x.size(); ++k) x[k] -= problem.learning_rate * gradient[k];
-      expect_near(worker.x, x, "step " + std::to_string(t));
+      expect_near_at(worker.x, x, "step " + std::to_string(t));
     }
   });
 }

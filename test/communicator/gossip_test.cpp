@@ -15,12 +15,12 @@ class Gossip : public testing::TestWithParam<Ranks> {};
 
 constexpr std::uint64_t kSeed = 3;  // a Worker's
 
-struct Way {
+struct GossipWay {
   Given given;
   double alpha;
 };
 
-std::vector<Way> ways() {
+std::vector<GossipWay> ways() {
   return {{{{"gossip", "average"}}, 0.5},
           {{{"gossip", "elastic"}, {"alpha", "0.2"}}, 0.2},
           {{{"gossip", "elastic"}}, 0.45}};
@@ -31,28 +31,16 @@ Given with_tau(Given given, std::int64_t tau) {
   return given;
 }
 
-std::vector<Problem> problems() {
-  return {{.learning_rate = 0.05},
-          {.learning_rate = 0.05, .momentum = 0.9, .uneven = true},
-          {.learning_rate = 0.05, .momentum = 0.9, .nesterov = true, .uneven = true},
-          {.learning_rate = 0.05, .momentum = 0.5, .uneven = true, .network = true}};
-}
-
 std::vector<std::pair<int, int>> pairs_at(std::int64_t t, std::int64_t tau, int ranks) {
   if (t == 0 || t % tau != 0) return {};
   return gossip_pairs(kSeed, t / tau, ranks);
 }
 
-void expect_near(const std::vector<float>& actual, const Doubles& expected) {
-  // Float against double at values up to 5. All courses are stable, so roundings do not pile up.
-  for (std::size_t k = 0; k < actual.size(); ++k) ASSERT_NEAR(actual[k], expected[k], 1e-5) << k;
-}
-
 TEST_P(Gossip, follows_the_simulator_for_100_steps_both_ways) {
   on_ranks(GetParam(), [](Transport& transport) {
-    for (const Way& way : ways()) {
+    for (const GossipWay& way : ways()) {
       for (const std::int64_t tau : {1, 3, 10}) {
-        for (const Problem& problem : problems()) {
+        for (const Problem& problem : group_problems()) {
           SCOPED_TRACE("alpha " + std::to_string(way.alpha) + ", tau " + std::to_string(tau));
           GossipSimulator simulator(problem, transport.size());
           Worker worker(transport, "gossip", with_tau(way.given, tau), problem);

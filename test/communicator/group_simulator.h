@@ -9,6 +9,14 @@
 
 namespace eave {
 
+// Values stay below 5, and all courses are stable.
+inline std::vector<Problem> group_problems() {
+  return {{.learning_rate = 0.05},
+          {.learning_rate = 0.05, .momentum = 0.9, .uneven = true},
+          {.learning_rate = 0.05, .momentum = 0.9, .nesterov = true, .uneven = true},
+          {.learning_rate = 0.05, .momentum = 0.5, .uneven = true, .network = true}};
+}
+
 // Elastic averaging in a tree: c is the global center.
 struct TreeSimulator : Simulator {
   TreeSimulator(const Problem& problem_, int ranks, std::vector<std::vector<int>> groups_)

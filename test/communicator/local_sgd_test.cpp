@@ -9,7 +9,6 @@ namespace {
 
 class LocalSgd : public testing::TestWithParam<Ranks> {};
 
-std::size_t me(const Transport& transport) { return static_cast<std::size_t>(transport.rank()); }
 
 TEST_P(LocalSgd, follows_the_simulator_for_100_steps_with_every_treatment_of_momentum) {
   on_ranks(GetParam(), [](Transport& transport) {

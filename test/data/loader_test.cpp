@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "test/data/allocations.h"
+#include "test/allocations.h"
 #include "test/data/data_files.h"
 
 namespace eave {

@@ -14,12 +14,11 @@
 #include "guard/leave_refusal.h"
 #include "guard/leave_task.h"
 #include "guard/watchdog.h"
+#include "test/guard/contains.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 struct Told {
   std::mutex mutex;

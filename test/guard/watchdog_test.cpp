@@ -8,14 +8,13 @@
 #include <memory>
 #include <vector>
 
+#include "test/guard/contains.h"
 #include "test/temporary_directory.h"
 
 namespace eave {
 namespace {
 
 using Verb = Operation::Verb;
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // Ranks 0, 1 ... on hosts a, b ...; nothing happens in it but by pass().
 class World {

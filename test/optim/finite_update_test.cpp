@@ -12,24 +12,11 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kSize = 1003;
+constexpr std::size_t kOdd = 1003;
 const float kBad[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
                       -std::numeric_limits<float>::infinity(), 3e38f};
 // In the first vector, inside, and in the tail.
 const std::size_t kPlaces[] = {0, 517, 1002};
-
-struct Arena {
-  Arena()
-      : x(random_floats(kSize, 1)),
-        g(random_floats(kSize, 2)),
-        v(random_floats(kSize, 3)),
-        w(random_floats(kSize, 4)),
-        c(random_floats(kSize, 5)),
-        d(random_floats(kSize, 6)) {
-    for (float& value : w) value *= value;
-  }
-  std::vector<float> x, g, v, w, c, d;
-};
 
 // Elements other than `place` have the bits of a pass without fault, this one those from before.
 void expect_kept(const std::vector<float>& after, const std::vector<float>& clean, const std::vector<float>& before,
@@ -41,12 +28,12 @@ void expect_kept(const std::vector<float>& after, const std::vector<float>& clea
 
 template <class Update>
 void expect_gate(Update update, bool has_pull, bool arrives) {
-  const Arena before;
-  Arena clean;
+  const Arena before(kOdd);
+  Arena clean(kOdd);
   EXPECT_TRUE(update(clean));
   for (const float bad : kBad) {
     for (const std::size_t place : kPlaces) {
-      Arena arena;
+      Arena arena(kOdd);
       arena.g[place] = bad;
       EXPECT_FALSE(update(arena)) << bad;
       expect_kept(arena.x, clean.x, before.x, place);
@@ -59,7 +46,7 @@ void expect_gate(Update update, bool has_pull, bool arrives) {
       arena.d[place] = clean.d[place];
       EXPECT_EQ(arena.d, clean.d);
       if (!arrives) continue;
-      Arena other;
+      Arena other(kOdd);
       other.d[place] = bad == 3e38f ? std::numeric_limits<float>::infinity() : bad;
       update(other);
       expect_kept(other.c, clean.c, before.c, place);

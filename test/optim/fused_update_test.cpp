@@ -11,20 +11,6 @@ namespace {
 // Sizes around every vector width, and one that is a realistic arena's tail.
 const std::size_t kSizes[] = {1, 3, 15, 16, 17, 63, 65, 1000, 4099};
 
-struct Arena {
-  explicit Arena(std::size_t size)
-      : x(random_floats(size, 1)),
-        g(random_floats(size, 2)),
-        v(random_floats(size, 3)),
-        w(random_floats(size, 4)),
-        c(random_floats(size, 5)),
-        d(random_floats(size, 6)) {
-    for (float& value : w) value *= value;
-  }
-  Pull pull(float alpha, bool center_is_behind = false) { return {c, alpha, d, center_is_behind}; }
-  std::vector<float> x, g, v, w, c, d;
-};
-
 // Plain float arithmetic in the order of the header's formula, compiled for the oldest x86-64: no fused multiply-add.
 void step_one_by_one(Arena& a, const SgdStep& step, float alpha) {
   for (std::size_t i = 0; i < a.x.size(); ++i) {

@@ -42,6 +42,21 @@ inline std::vector<float> random_floats(std::size_t size, std::uint64_t stream) 
   return values;
 }
 
+// What an update touches: parameters, gradient, velocity, second moment, center, message.
+struct Arena {
+  explicit Arena(std::size_t size)
+      : x(random_floats(size, 1)),
+        g(random_floats(size, 2)),
+        v(random_floats(size, 3)),
+        w(random_floats(size, 4)),
+        c(random_floats(size, 5)),
+        d(random_floats(size, 6)) {
+    for (float& value : w) value *= value;
+  }
+  Pull pull(float alpha, bool center_is_behind = false) { return {c, alpha, d, center_is_behind}; }
+  std::vector<float> x, g, v, w, c, d;
+};
+
 // The message of the Error that `action` throws; "" when it throws none.
 template <typename Action>
 std::string refusal(Action action) {

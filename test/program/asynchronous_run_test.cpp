@@ -12,9 +12,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string quick(const std::string& more) {
-  return "train" + std::string(kQuick) + "--communicator easgd-async --tau 2 --shard-bytes 64 --transport threads " +
-         more;
+std::string free_run(const std::string& more) {
+  return quick("--communicator easgd-async --tau 2 --shard-bytes 64 --transport threads " + more);
 }
 
 TEST(AsynchronousRun, is_repeated_bit_for_bit_by_its_order_of_exchanges) {
@@ -22,8 +21,8 @@ TEST(AsynchronousRun, is_repeated_bit_for_bit_by_its_order_of_exchanges) {
   const std::string drops = "--ranks 3 --lr-schedule step --lr-step-epochs 0.5 --on-drop reset-to-center ";
   for (const std::string& ranks :
        {std::string("--ranks 3 "), std::string("--ranks 3 --center-ranks 1 "), drops, drops + "--center-ranks 1 "}) {
-    ASSERT_EQ(place.eave(quick(ranks + "--run-dir free --overwrite")).code, 0);
-    const Ended replayed = place.eave(quick(ranks + "--replay free/exchanges.order --run-dir again --overwrite"));
+    ASSERT_EQ(place.eave(free_run(ranks + "--run-dir free --overwrite")).code, 0);
+    const Ended replayed = place.eave(free_run(ranks + "--replay free/exchanges.order --run-dir again --overwrite"));
     ASSERT_EQ(replayed.code, 0) << replayed.errors;
     EXPECT_EQ(place.read("again/model.safetensors"), place.read("free/model.safetensors")) << ranks;
     EXPECT_EQ(place.read("again/exchanges.order"), place.read("free/exchanges.order")) << ranks;
@@ -32,10 +31,10 @@ TEST(AsynchronousRun, is_repeated_bit_for_bit_by_its_order_of_exchanges) {
 
 TEST(AsynchronousRun, refuses_the_order_of_another) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--ranks 2 --run-dir free")).code, 0);
+  ASSERT_EQ(place.eave(free_run("--ranks 2 --run-dir free")).code, 0);
   for (const auto& [words, message] : std::vector<std::pair<std::string, std::string>>{
            {"--ranks 3", "with 2 workers"}, {"--ranks 2 --seed 5", "--seed"}, {"--ranks 2 --batch 9", "--batch"}}) {
-    const Ended ended = place.eave(quick(words + " --replay free/exchanges.order"));
+    const Ended ended = place.eave(free_run(words + " --replay free/exchanges.order"));
     EXPECT_EQ(ended.code, 64) << words;
     EXPECT_TRUE(ended.says(message)) << ended.errors;
     EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
@@ -44,7 +43,7 @@ TEST(AsynchronousRun, refuses_the_order_of_another) {
 
 TEST(AsynchronousRun, has_neither_samples_nor_steps_nor_a_worker_on_ranks_that_keep_the_center) {
   const Place place;
-  const Ended ended = place.eave(quick("--ranks 3 --center-ranks 1 --run-dir run"));
+  const Ended ended = place.eave(free_run("--ranks 3 --center-ranks 1 --run-dir run"));
   ASSERT_EQ(ended.code, 0) << ended.errors;
   EXPECT_NE(ended.output.find("keeps the center, does not train"), std::string::npos) << ended.output;
   EXPECT_NE(ended.output.find("p = 2 workers"), std::string::npos) << ended.output;
@@ -66,21 +65,21 @@ TEST(AsynchronousRun, has_neither_samples_nor_steps_nor_a_worker_on_ranks_that_k
 TEST(AsynchronousRun, with_ranks_that_keep_the_center_goes_on_where_it_ended) {
   const Place place;
   const std::string words = "--ranks 3 --center-ranks 1 --async-order round-robin ";
-  ASSERT_EQ(place.eave(quick(words + "--epochs 2 --run-dir whole")).code, 0);
-  ASSERT_EQ(place.eave(quick(words + "--epochs 1 --run-dir run")).code, 0);
-  const Ended resumed = place.eave(quick(words + "--epochs 2 --run-dir run --resume"));
+  ASSERT_EQ(place.eave(free_run(words + "--epochs 2 --run-dir whole")).code, 0);
+  ASSERT_EQ(place.eave(free_run(words + "--epochs 1 --run-dir run")).code, 0);
+  const Ended resumed = place.eave(free_run(words + "--epochs 2 --run-dir run --resume"));
   ASSERT_EQ(resumed.code, 0) << resumed.errors;
   EXPECT_EQ(place.read("run/model.safetensors"), place.read("whole/model.safetensors"));
 }
 
 TEST(AsynchronousRun, that_goes_on_leaves_no_order_of_its_first_part) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--ranks 2 --epochs 1 --run-dir run")).code, 0);
+  ASSERT_EQ(place.eave(free_run("--ranks 2 --epochs 1 --run-dir run")).code, 0);
   EXPECT_TRUE(std::filesystem::exists(place.path() / "run/exchanges.order"));
-  const Ended replayed = place.eave(quick("--ranks 2 --epochs 2 --run-dir run --resume --replay run/exchanges.order"));
+  const Ended replayed = place.eave(free_run("--ranks 2 --epochs 2 --run-dir run --resume --replay run/exchanges.order"));
   EXPECT_EQ(replayed.code, 64);
   EXPECT_TRUE(replayed.says("goes on in free order")) << replayed.errors;
-  ASSERT_EQ(place.eave(quick("--ranks 2 --epochs 2 --run-dir run --resume")).code, 0);
+  ASSERT_EQ(place.eave(free_run("--ranks 2 --epochs 2 --run-dir run --resume")).code, 0);
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run/exchanges.order"));
 }
 
@@ -88,9 +87,9 @@ TEST(AsynchronousRun, that_goes_on_leaves_no_order_of_its_first_part) {
 TEST(AsynchronousRun, that_stops_at_an_accuracy_leaves_no_order) {
   const Place place;
   const std::string words = "--ranks 2 --epochs 9 --evaluate-every 1 --run-dir run --overwrite ";
-  ASSERT_EQ(place.eave(quick(words)).code, 0);
+  ASSERT_EQ(place.eave(free_run(words)).code, 0);
   ASSERT_TRUE(std::filesystem::exists(place.path() / "run/exchanges.order"));
-  const Ended ended = place.eave(quick(words + "--stop-at-accuracy 1e-9"));
+  const Ended ended = place.eave(free_run(words + "--stop-at-accuracy 1e-9"));
   ASSERT_EQ(ended.code, 0) << ended.errors;
   EXPECT_LT(Json::parse(place.read("run/summary.json")).at("steps"), 9 * 7) << "it made all its steps";
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run/exchanges.order"));
@@ -98,9 +97,9 @@ TEST(AsynchronousRun, that_stops_at_an_accuracy_leaves_no_order) {
 
 TEST(AsynchronousRun, whose_replay_ended_goes_on_in_free_order) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--ranks 2 --epochs 1 --run-dir free")).code, 0);
-  ASSERT_EQ(place.eave(quick("--ranks 2 --epochs 1 --run-dir again --replay free")).code, 0);
-  const Ended resumed = place.eave(quick("--ranks 2 --epochs 2 --run-dir again --resume"));
+  ASSERT_EQ(place.eave(free_run("--ranks 2 --epochs 1 --run-dir free")).code, 0);
+  ASSERT_EQ(place.eave(free_run("--ranks 2 --epochs 1 --run-dir again --replay free")).code, 0);
+  const Ended resumed = place.eave(free_run("--ranks 2 --epochs 2 --run-dir again --resume"));
   EXPECT_EQ(resumed.code, 0) << resumed.errors;
 }
 
@@ -118,7 +117,7 @@ TEST(AsynchronousRun, is_refused_where_nobody_would_train) {
   const Place place;
   for (const int ranks : {1, 3}) {
     const Ended ended =
-        place.eave(quick("--ranks " + std::to_string(ranks) + " --center-ranks " + std::to_string(ranks)));
+        place.eave(free_run("--ranks " + std::to_string(ranks) + " --center-ranks " + std::to_string(ranks)));
     EXPECT_EQ(ended.code, 64);
     EXPECT_TRUE(ended.says("leaves no rank to train")) << ended.errors;
     EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;

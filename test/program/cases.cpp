@@ -26,6 +26,4 @@ void start_all(Runs& runs, const Place& place, const Case& wrong) {
   }
 }
 
-std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
-
 }  // namespace eave

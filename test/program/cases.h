@@ -49,7 +49,4 @@ class Runs {
 // Each case by itself, on 2 and 4 ranks as threads, on 2 and 4 under mpirun.
 void start_all(Runs& runs, const Place& place, const Case& wrong);
 
-// The words of a small training run, and more.
-std::string quick(const std::string& more);
-
 }  // namespace eave

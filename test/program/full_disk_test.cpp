@@ -10,8 +10,6 @@
 namespace eave {
 namespace {
 
-std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
-
 TEST(Output, that_cannot_be_printed_is_told_in_the_end_with_74) {
   const Place place;
   const std::string words = quick("--run-dir run --overwrite");

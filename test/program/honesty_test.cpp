@@ -14,8 +14,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
-
 std::map<int, Json> last_step_of_ranks(const Place& place) {
   std::map<int, Json> last;
   std::istringstream lines(place.read("run/metrics.jsonl"));

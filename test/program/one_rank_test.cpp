@@ -14,12 +14,16 @@ TEST(BadInput, on_one_rank_ends_all) {
   if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
   const Place place;
   const std::string good = program() + " " + quick("");
-  place.write("run/metrics.jsonl", "of an earlier run");
+  for (const char* run : {"first", "second"}) place.write(run + std::string("/metrics.jsonl"), "of an earlier run");
   write_fashion_mnist(place, "data", [](const std::string&, std::string&) {});
-  const std::string read = program() + " train --max-steps 1 --progress off --run-dir run --overwrite --data-dir ";
+  const std::string read = program() + " train --max-steps 1 --progress off --overwrite --data-dir ";
   const std::vector<std::tuple<std::string, std::string, Case>> jobs = {
-      {read + "data", read + "nowhere", {"", 66, {"rank 1 on ", "no directory nowhere"}}},
-      {read + "nowhere", read + "data", {"", 66, {"rank 0 on ", "no directory nowhere"}}},
+      {read + "data --run-dir first",
+       read + "nowhere --run-dir first",
+       {"", 66, {"rank 1 on ", "no directory nowhere"}}},
+      {read + "nowhere --run-dir second",
+       read + "data --run-dir second",
+       {"", 66, {"rank 0 on ", "no directory nowhere"}}},
       {good, good + " --bacth 3", {"", 64, {"rank 1 on ", "--bacth"}}},
       {"env EAVE_LR=0.1 " + good, good, {"", 78, {"--lr is 0.1 on rank 0, 0.05 on rank 1"}}},
       {good, good + " --batch 4", {"", 78, {"--batch is 8 on rank 0, 4 on rank 1"}}},
@@ -33,11 +37,14 @@ TEST(BadInput, on_one_rank_ends_all) {
       {good, program() + " train --help", {"", 78, {"train on rank 0, train --help on rank 1"}}}};
   Runs runs;
   for (const auto& [first, second, wrong] : jobs) {
-    const std::string command = "timeout -k 5 20 " + mpirun(1) + " " + first + " : -np 1 " + second;
+    const std::string command = "timeout -k 5 60 " + mpirun(1) + " " + first + " : -np 1 " + second;
     runs.start(wrong, command, [command, &place] { return place.run(command); });
   }
   runs.check(expect_one_message);
-  EXPECT_EQ(place.read("run/metrics.jsonl"), "of an earlier run") << "replaced although a rank could not start";
+  for (const char* run : {"first", "second"}) {
+    EXPECT_EQ(place.read(run + std::string("/metrics.jsonl")), "of an earlier run")
+        << "replaced although a rank could not start";
+  }
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ const char* const kQuick =
     "--model \"conv2d 4 3x3 pad 1; relu; max_pool 2; flatten; dense 16; relu; dropout 0.5; dense classes\" "
     "--progress off ";
 
+std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
+
 std::vector<std::string> Ended::messages() const {
   std::vector<std::string> found;
   std::istringstream lines(errors);
@@ -52,7 +54,7 @@ void Place::write(const std::string& file, const std::string& content) const {
 
 Ended Place::eave(const std::string& words, const Launch& launch) const {
   const std::string before = launch.mpirun_ranks > 0 ? mpirun(launch.mpirun_ranks) : "";
-  return run(launch.environment + " timeout -k 5 20 " + before + " " + program() + " " + words);
+  return run(launch.environment + " timeout -k 5 60 " + before + " " + program() + " " + words);
 }
 
 Ended Place::run(const std::string& command) const {

@@ -39,6 +39,7 @@ class Place {
 
 // Small and quick: 97 images of 8 × 8, one epoch.
 extern const char* const kQuick;
+std::string quick(const std::string& more);  // a training run of that size, and more words
 bool has_mpirun();
 std::string program();  // for Place::run
 std::string mpirun(int ranks);

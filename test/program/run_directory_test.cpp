@@ -13,8 +13,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
-
 std::vector<Json> lines_of(const std::string& text) {
   std::vector<Json> lines;
   std::istringstream stream(text);

@@ -14,8 +14,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
-
 // Augmented, with dropout, 97 samples on 2 ranks: the last step of an epoch has one.
 std::string model_of(const Place& place, const std::string& words, int mpirun_ranks = 0) {
   const Ended ended = place.eave(quick("--crop 7 --flip --overwrite --run-dir run " + words), {mpirun_ranks});

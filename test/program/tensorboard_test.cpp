@@ -12,8 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
-
 int event_files(const Place& place) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(place.path() / "run"))

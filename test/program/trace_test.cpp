@@ -16,8 +16,8 @@ using Track = std::vector<std::pair<double, double>>;  // from, to, in microseco
 
 constexpr double kRounding = 2e-3;  // times are told in nanoseconds
 
-std::string quick(const std::string& more) {
-  return "train" + std::string(kQuick) + "--run-dir run --overwrite " + more;
+std::string traced(const std::string& more) {
+  return quick("--run-dir run --overwrite " + more);
 }
 
 // By rank and track; expects that spans of a track follow one another.
@@ -51,7 +51,7 @@ TEST_P(Traces, hold_all_ranks_on_one_clock_and_the_overlap_that_their_spans_have
   for (const Launch& launch : {Launch{}, Launch{2}}) {
     if (launch.mpirun_ranks > 0 && !has_mpirun()) continue;
     const std::string ranks = launch.mpirun_ranks > 0 ? "" : "--transport threads --ranks 2 ";
-    const Ended ended = place.eave(quick("--trace --epochs 6 --evaluate-every 2 " + ranks + GetParam()), launch);
+    const Ended ended = place.eave(traced("--trace --epochs 6 --evaluate-every 2 " + ranks + GetParam()), launch);
     ASSERT_EQ(ended.code, 0) << ended.errors;
     const Json trace = Json::parse(place.read("run/trace.json"));
     auto tracks = tracks_of(trace);
@@ -88,11 +88,11 @@ TEST(Trace, is_written_where_it_is_asked_for_alone) {
   const Ended refused = place.eave("train" + std::string(kQuick) + "--trace");
   EXPECT_EQ(refused.code, 64);
   EXPECT_TRUE(refused.says("--trace needs --run-dir")) << refused.errors;
-  ASSERT_EQ(place.eave(quick("--trace")).code, 0);
+  ASSERT_EQ(place.eave(traced("--trace")).code, 0);
   const Json trace = Json::parse(place.read("run/trace.json"));
   EXPECT_TRUE(trace.at("metadata").at("overlap").at("share").is_null()) << "one rank exchanges nothing";
   EXPECT_FALSE(Json::parse(place.read("run/summary.json")).contains("overlap"));
-  ASSERT_EQ(place.eave(quick("")).code, 0);
+  ASSERT_EQ(place.eave(traced("")).code, 0);
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run/trace.json")) << "that of the run before";
 }
 

@@ -17,8 +17,6 @@
 namespace eave {
 namespace {
 
-std::string quick(const std::string& more) { return "train" + std::string(kQuick) + more; }
-
 struct Seen {
   int code = -1;
   std::string output;

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "test/temporary_directory.h"
+
 namespace eave {
 namespace {
 
@@ -56,7 +58,8 @@ TEST(Operations, begin_where_the_one_before_has_ended) {
 }
 
 Json written(const std::vector<RankTrace>& ranks, const TraceGap& gap) {
-  const std::string path = testing::TempDir() + "trace.json";
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "trace.json";
   write_trace(path, ranks, gap);
   std::ifstream file(path);
   return Json::parse(file);

@@ -14,7 +14,7 @@
 namespace eave {
 namespace {
 
-using Kind = FailingCalls::Kind;
+using CallFault = FailingCalls::Kind;
 
 constexpr std::int64_t kEvery = 3, kSteps = 9;
 
@@ -72,7 +72,7 @@ Outcome run_with(FailingCalls::Fault fault, int failing) {
   return outcome;
 }
 
-class WriteFaults : public testing::TestWithParam<std::tuple<Kind, bool, int>> {};
+class WriteFaults : public testing::TestWithParam<std::tuple<CallFault, bool, int>> {};
 
 TEST_P(WriteFaults, at_any_call_leave_training_as_it_is_and_a_whole_checkpoint) {
   const auto& [kind, persists, failing] = GetParam();
@@ -89,15 +89,15 @@ TEST_P(WriteFaults, at_any_call_leave_training_as_it_is_and_a_whole_checkpoint) 
       EXPECT_NE(warning.find("training goes on"), std::string::npos) << warning;
     }
     EXPECT_GE(outcome.newest, outcome.warnings.empty() ? kSteps : kEvery) << first;
-    if (kind == Kind::kShortWrite || (kind == Kind::kInterrupted && !persists)) {
+    if (kind == CallFault::kShortWrite || (kind == CallFault::kInterrupted && !persists)) {
       EXPECT_TRUE(outcome.warnings.empty()) << first << ": " << outcome.warnings[0];
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, WriteFaults,
-                         testing::Combine(testing::Values(Kind::kNoSpace, Kind::kInputOutput, Kind::kInterrupted,
-                                                          Kind::kShortWrite),
+                         testing::Combine(testing::Values(CallFault::kNoSpace, CallFault::kInputOutput, CallFault::kInterrupted,
+                                                          CallFault::kShortWrite),
                                           testing::Bool(), testing::Values(0, 1)));
 
 TEST(RequiredCheckpoint, that_cannot_be_written_ends_the_run_with_74_on_all_ranks) {
@@ -105,7 +105,7 @@ TEST(RequiredCheckpoint, that_cannot_be_written_ends_the_run_with_74_on_all_rank
   const int code = find_kind(transport_kinds(), "threads").run(2, [&](Transport& transport) {
     TrainingSetting setting = setting_for(temporary.path() / "checkpoint");
     setting.plan.checkpoints.is_required = true;
-    FailingCalls own(transport.rank() == 1 ? FailingCalls::Fault{3, Kind::kNoSpace, true} : FailingCalls::Fault{});
+    FailingCalls own(transport.rank() == 1 ? FailingCalls::Fault{3, CallFault::kNoSpace, true} : FailingCalls::Fault{});
     Training training(transport, setting);
     training.files = &own;
     training.run();
@@ -118,7 +118,7 @@ TEST(NextCheckpoint, works_once_the_disk_does) {
   const TemporaryDirectory temporary;
   const std::filesystem::path directory = temporary.path() / "checkpoint";
   on_ranks({"threads", 2}, [&](Transport& transport) {
-    FailingCalls own(transport.rank() == 0 ? FailingCalls::Fault{1, Kind::kNoSpace, true} : FailingCalls::Fault{});
+    FailingCalls own(transport.rank() == 0 ? FailingCalls::Fault{1, CallFault::kNoSpace, true} : FailingCalls::Fault{});
     Training training(transport, setting_for(directory));
     training.files = &own;
     training.at_warning = [&](const std::string&) {

@@ -10,7 +10,7 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kSteps = 15;  // six to an epoch on 2 ranks; warm-up takes eight
+constexpr std::int64_t kStepsInAll = 15;  // six to an epoch on 2 ranks; warm-up takes eight
 
 class Resumed : public testing::TestWithParam<std::string> {
  protected:
@@ -20,7 +20,7 @@ class Resumed : public testing::TestWithParam<std::string> {
     setting.averaging = brisk(GetParam(), 2);
     setting.model = "conv2d 4 3x3 pad 1; batch_norm; relu; max_pool 2; flatten; dense 8; dropout 0.5; dense classes";
     setting.rate = {{"lr", "0.02"}, {"warmup-epochs", "1.4"}, {"warmup-from", "0.1"}};
-    setting.plan.steps = kSteps;
+    setting.plan.steps = kStepsInAll;
     setting.plan.log_every_steps = 4;
     setting.plan.replica_hash_every = 1000;  // what is loaded is compared, too
     return setting;
@@ -70,10 +70,10 @@ TEST_P(Resumed, after_any_step_ends_with_the_bits_of_the_undisturbed) {
     const Trace whole = trace_of(transport, these);
     these.plan.checkpoints.directory = temporary.path() / "checkpoint";
     these.plan.checkpoints.every_steps = 1;
-    these.plan.checkpoints.kept = kSteps;
+    these.plan.checkpoints.kept = kStepsInAll;
     expect_same(trace_of(transport, these), whole, "saving after each step");
     const TemporaryDirectory others;
-    for (std::int64_t step = 1; step < kSteps; ++step) {
+    for (std::int64_t step = 1; step < kStepsInAll; ++step) {
       TrainingSetting resumed = these;
       resumed.plan.checkpoints.every_steps = 0;
       resumed.plan.first_step = step;

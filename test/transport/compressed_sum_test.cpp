@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "test/allocations.h"
 #include "test/transport/codecs.h"
 #include "test/transport/numbers.h"
 #include "test/transport/ranks.h"

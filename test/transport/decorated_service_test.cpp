@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "test/transport/ranks.h"
+#include "test/transport/seconds_since.h"
 #include "test/transport/services.h"
 
 namespace eave {
@@ -14,18 +15,18 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Shortest of several runs: what the link takes when nothing else is in the way.
-double shortest(const std::function<void()>& operation) {
+double shortest_time(const std::function<void()>& operation) {
   double best = std::numeric_limits<double>::infinity();
   for (int repeat = 0; repeat < 15; ++repeat) {
     const Clock::time_point start = Clock::now();
     operation();
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+    best = std::min(best, seconds_since(start));
   }
   return best;
 }
 
 // Threads have to be woken after each sleep, on a machine that may be busy.
-constexpr double kWakeUp = 3e-3;
+constexpr double kServiceWakeUp = 3e-3;
 
 TEST(CountingService, counts_requests_for_who_sends_and_replies_for_who_answers) {
   on_ranks({"threads", 3}, [](Transport& threads) {
@@ -72,18 +73,18 @@ TEST(CountingGroups, counts_by_the_size_of_the_group) {
 }
 
 // Delay 2 ms and 50 MB/s: 250,000 floats take 22 ms to the owner, and as long back.
-constexpr LinkShape kLink{.delay_seconds = 2e-3, .bytes_per_second = 50e6};
+constexpr LinkShape kServiceLink{.delay_seconds = 2e-3, .bytes_per_second = 50e6};
 
 TEST(ShapedService, request_takes_delay_and_bytes_over_rate_both_ways) {
   on_ranks({"threads", 2}, [](Transport& threads) {
-    const auto transport = make_shaped_transport(threads, kLink);
+    const auto transport = make_shaped_transport(threads, kServiceLink);
     EchoService service;
     Serving serving(*transport, &service);
     std::vector<float> values(250000);
     const std::vector<ServiceRequest> requests{{1 - transport->rank(), 0, values}};
-    const double seconds = shortest([&] { transport->request(requests).wait(); });
+    const double seconds = shortest_time([&] { transport->request(requests).wait(); });
     EXPECT_GE(seconds, 44e-3);
-    EXPECT_LT(seconds, 44e-3 + 2 * kWakeUp);
+    EXPECT_LT(seconds, 44e-3 + 2 * kServiceWakeUp);
     serving.end();
     EXPECT_EQ(service.answered, 15);
   });
@@ -91,7 +92,7 @@ TEST(ShapedService, request_takes_delay_and_bytes_over_rate_both_ways) {
 
 TEST(ShapedService, requests_share_the_link_and_own_ones_cost_nothing) {
   on_ranks({"threads", 2}, [](Transport& threads) {
-    const auto transport = make_shaped_transport(threads, kLink);
+    const auto transport = make_shaped_transport(threads, kServiceLink);
     EchoService service;
     Serving serving(*transport, &service);
     std::vector<float> values(500000);
@@ -99,11 +100,11 @@ TEST(ShapedService, requests_share_the_link_and_own_ones_cost_nothing) {
     const int me = transport->rank(), other = 1 - me;
     std::vector<ServiceRequest> requests{
         {me, 0, all.first(250000)}, {other, 0, all.subspan(250000, 125000)}, {other, 1, all.last(125000)}};
-    const double seconds = shortest([&] { transport->request(requests).wait(); });
+    const double seconds = shortest_time([&] { transport->request(requests).wait(); });
     EXPECT_GE(seconds, 44e-3);
-    EXPECT_LT(seconds, 44e-3 + 2 * kWakeUp);
+    EXPECT_LT(seconds, 44e-3 + 2 * kServiceWakeUp);
     requests.resize(1);
-    EXPECT_LT(shortest([&] { transport->request(requests).wait(); }), kWakeUp);
+    EXPECT_LT(shortest_time([&] { transport->request(requests).wait(); }), kServiceWakeUp);
     serving.end();
   });
 }
@@ -111,31 +112,31 @@ TEST(ShapedService, requests_share_the_link_and_own_ones_cost_nothing) {
 TEST(ShapedService, slower_of_the_two_links_sets_the_pace) {
   on_ranks({"threads", 3}, [](Transport& threads) {
     const LinkShape slow{.delay_seconds = 10e-3, .bytes_per_second = 20e6};
-    const auto transport = make_shaped_transport(threads, threads.rank() == 2 ? slow : kLink);
+    const auto transport = make_shaped_transport(threads, threads.rank() == 2 ? slow : kServiceLink);
     EchoService service;
     Serving serving(*transport, &service);
     std::vector<float> values(25000);
     const std::vector<ServiceRequest> requests{{(transport->rank() + 1) % 3, 0, values}};
-    const double seconds = shortest([&] { transport->request(requests).wait(); });
+    const double seconds = shortest_time([&] { transport->request(requests).wait(); });
     const double expected = transport->rank() == 0 ? 2 * (2e-3 + 2e-3) : 2 * (10e-3 + 5e-3);  // 0 asks 1
     EXPECT_GE(seconds, expected);
-    EXPECT_LT(seconds, expected + 2 * kWakeUp);
+    EXPECT_LT(seconds, expected + 2 * kServiceWakeUp);
     serving.end();
   });
 }
 
 TEST(ShapedGroups, take_the_time_of_the_slowest_link_in_the_group) {
   on_ranks({"threads", 4}, [](Transport& threads) {
-    LinkShape shape = kLink;
+    LinkShape shape = kServiceLink;
     if (threads.rank() == 3) shape.delay_seconds = 30e-3;
     const auto transport = make_shaped_transport(threads, shape);
     std::vector<float> values(25000, 1.0f);  // 100 kB among two ranks: 2 ms
     const int first = transport->rank() / 2 * 2;
     const std::vector<int> group{first, first + 1};
-    const double seconds = shortest([&] { transport->all_reduce_sum(values, group).wait(); });
+    const double seconds = shortest_time([&] { transport->all_reduce_sum(values, group).wait(); });
     const double expected = first == 0 ? 4e-3 : 32e-3;
     EXPECT_GE(seconds, expected);
-    EXPECT_LT(seconds, expected + kWakeUp);
+    EXPECT_LT(seconds, expected + kServiceWakeUp);
   });
 }
 

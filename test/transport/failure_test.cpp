@@ -8,16 +8,12 @@
 #include <thread>
 
 #include "eave/transport.h"
+#include "test/transport/ended.h"
 
 namespace eave {
 namespace {
 
 using namespace std::chrono_literals;
-
-struct Ended {
-  int code;
-  std::string printed;
-};
 
 Ended run(const std::string& name, int ranks, const std::function<void(Transport&)>& body) {
   const auto kind = std::ranges::find_if(transport_kinds(), [&](const auto& each) { return each.name == name; });

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <thread>
 
+#include "test/allocations.h"
 #include "test/transport/numbers.h"
 #include "test/transport/ranks.h"
 

@@ -14,7 +14,7 @@
 namespace eave {
 namespace {
 
-constexpr auto kDelay = std::chrono::microseconds(50);
+constexpr auto kCallTakes = std::chrono::microseconds(50);
 
 // Where a group's ranks meet.
 struct Room {
@@ -137,7 +137,7 @@ class LazyCollectives final : public DeviceCollectives {
       room.meeting.wake();
       throw Error(ExitCode::kPeerLost, "this is the one");
     }
-    std::this_thread::sleep_for(kDelay);
+    std::this_thread::sleep_for(kCallTakes);
     const auto& all = room.meeting.meet(task.group.place, {.values = task.values, .root = task.root});
     if (task.group.place == 0) combine(all, task.root);
     room.meeting.part();

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "test/transport/ended.h"
 #include "test/transport/lazy_collectives.h"
 #include "test/transport/ranks.h"
 
@@ -18,11 +19,6 @@ using Clock = std::chrono::steady_clock;
 // Each rank has the GPU of its number unless told otherwise.
 using LibraryOf = std::function<LazyLibrary(int rank)>;
 LazyLibrary own_gpu(int rank) { return {.bus_id = std::to_string(rank)}; }
-
-struct Ended {
-  int code = 0;
-  std::string printed;
-};
 
 Ended run(int ranks, const LibraryOf& library_of, const std::function<void(Transport&, CollectiveLazyDevice&)>& body) {
   for (const TransportKind& kind : transport_kinds()) {

@@ -31,7 +31,4 @@ std::vector<Ranks> ranks_under_test();
 // Runs `body` once per rank and expects that nothing escapes it.
 void on_ranks(const Ranks& ranks, const std::function<void(Transport&)>& body);
 
-// Calls of operator new by this process so far.
-long allocations();
-
 }  // namespace eave

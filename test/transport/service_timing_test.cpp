@@ -8,6 +8,7 @@
 
 #include "test/transport/numbers.h"
 #include "test/transport/ranks.h"
+#include "test/transport/seconds_since.h"
 #include "test/transport/services.h"
 
 namespace eave {
@@ -17,8 +18,6 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 class ServiceTiming : public testing::TestWithParam<Ranks> {};
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Sends one request to the next rank and back comes its reply.
 void ask(Transport& transport, int owner, std::vector<float>& values) {
@@ -118,10 +117,12 @@ TEST_P(ServiceTiming, slow_rank_does_not_hold_up_the_others) {
   });
 }
 
-// Of a core, in the quietest of some windows of half a second: what else runs on the machine can make it only more.
+constexpr double kHundredth = 0.01;
+
+// Of a core, in the first of some windows of half a second that is quiet: what else runs can make it only more.
 double least_share_of_a_core(int windows) {
   double least = 1e9;
-  for (int k = 0; k < windows; ++k) {
+  for (int k = 0; k < windows && least >= kHundredth; ++k) {
     const double before = cpu_seconds_of_process();
     const auto start = Clock::now();
     std::this_thread::sleep_for(500ms);
@@ -137,11 +138,11 @@ TEST_P(ServiceTiming, being_ready_costs_less_than_a_hundredth_of_a_core) {
     Serving serving(transport, &service);
     std::this_thread::sleep_for(2100ms);  // past the shorter sleeps
     const double idle = least_share_of_a_core(3);
-    EXPECT_LT(idle, 0.01);
+    EXPECT_LT(idle, kHundredth);
     auto ending = std::async(std::launch::async, [] { return least_share_of_a_core(5); });
     if (transport.rank() == transport.size() - 1) ending.wait();
     serving.end();
-    EXPECT_LT(ending.get(), 0.01);
+    EXPECT_LT(ending.get(), kHundredth);
     if (transport.rank() == 0) RecordProperty("share_of_a_core", std::to_string(idle));
   });
 }

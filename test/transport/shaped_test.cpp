@@ -8,14 +8,13 @@
 
 #include "eave/transport.h"
 #include "test/transport/ranks.h"
+#include "test/transport/seconds_since.h"
 
 namespace eave {
 namespace {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Shortest of several runs of `operation`: what the link takes when nothing else is in the way.
 double shortest(Transport& transport, const std::function<void()>& operation) {

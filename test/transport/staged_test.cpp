@@ -9,6 +9,7 @@
 #include "test/transport/lazy_device.h"
 #include "test/transport/numbers.h"
 #include "test/transport/ranks.h"
+#include "test/transport/seconds_since.h"
 #include "test/transport/services.h"
 
 namespace eave {
@@ -16,8 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 constexpr std::size_t kPiece = std::size_t{2} << 20;
 

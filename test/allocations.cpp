@@ -1,4 +1,4 @@
-#include "test/data/allocations.h"
+#include "test/allocations.h"
 
 #include <atomic>
 #include <cstdlib>

@@ -1,0 +1,12 @@
+// How long something took, for tests that hold times against bounds.
+#pragma once
+
+#include <chrono>
+
+namespace eave {
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace eave
