@@ -1,6 +1,6 @@
 /* Averaging the parameters of a model among the ranks of a job, from C or any language that can call it; the loop, the
  * model and the optimizer are the caller's. The methods are those of `eave train --communicator`, with its options
- * (`eave train --help`). Link with libeave; start the program with mpirun or srun.
+ * (`eave train --help`). Link with libeave; start the program with mpirun or srun --mpi=pmix.
  *
  *     eave_start("auto");
  *     eave_open("communicator=easgd tau=10", parameters, gradients, count, &averager);
@@ -14,10 +14,11 @@
  *     eave_close(averager);
  *     eave_stop();
  *
- * Every function but eave_rank, eave_size, eave_description and eave_error is collective: all ranks call the same ones
- * in the same order. One thread calls them. They return 0, or an exit code of eave (README, "When something breaks")
- * with the message in eave_error(). After one that is not EAVE_USAGE or EAVE_CONFIGURATION the job cannot go on: leave
- * the process with that code, which makes the launcher end the other ranks.
+ * Every function is collective, but for eave_interface, eave_rank, eave_size, eave_description, eave_spent_by and
+ * eave_error: all ranks call the same ones in the same order. One thread calls them. They return 0, or an exit code of
+ * eave (README, "When something breaks") with the message in eave_error(). After EAVE_USAGE or EAVE_CONFIGURATION
+ * nothing has been done: the call may be made again. After another the job cannot go on: leave the process with that
+ * code, which makes the launcher end the other ranks.
  *
  * Stable: within a version of EAVE_INTERFACE functions are only added. */
 #ifndef EAVE_H
@@ -79,7 +80,7 @@ int eave_after_update(eave_averager* averager);
 int eave_consensus(eave_averager* averager, float* into);
 /* In place: each element becomes the sum over ranks, in rank order; for counts and losses. */
 int eave_sum(double* values, size_t count);
-int eave_spent_by(eave_averager* averager, eave_spent* spent); /* not collective */
+int eave_spent_by(eave_averager* averager, eave_spent* spent);
 
 /* Ends the method on all ranks, and frees. */
 int eave_close(eave_averager* averager);

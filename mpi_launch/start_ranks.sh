@@ -59,16 +59,16 @@ start_in_slurm() {
 }
 
 # Runs a command, hands signals on to it, and returns its exit code. A shell's wait ends with each signal: hence the loop.
-# Sets was_asked to yes where SIGUSR1 was among them.
+# Sets was_asked to yes where SIGUSR1 was among them, was_ended where another was.
 run_and_hand_on_signals() {
   local job code name is_signalled=yes
-  was_asked=no
+  was_asked=no was_ended=no
   "$@" </dev/null &
   job=$!
   trap 'was_asked=yes; hand_on USR1' USR1
   for name in TERM INT HUP; do
     # shellcheck disable=SC2064 # the name of now
-    trap "hand_on $name" "$name"
+    trap "was_ended=yes; hand_on $name" "$name"
   done
   while [ "$is_signalled" = yes ]; do
     is_signalled=no code=0
@@ -83,20 +83,45 @@ hand_on() {
   kill "-$1" "$job" 2>/dev/null
 }
 
-# Prints the exit code of a run: that of mpirun, unless it is 0 and eave has not said that it is done. Open MPI 5 ends with
-# 0 when it has lost a host, MPICH also after SIGUSR1. Then it is 75 where the run was asked to leave, else 69.
+# Prints the exit code of a run or a comparison: that of mpirun, unless it is 0 and eave has not said that it is done. Open
+# MPI 5 ends with 0 when it has lost a host, MPICH also after SIGUSR1. Then it is 75 where the run was asked to leave,
+# else 69.
 code_of_run() {
-  local code=$1 i directory=
+  local code=$1 i option result directory=
   shift
+  case $1 in
+    train) option=--run-dir result=summary.json ;;
+    compare) option=--output result=report.html ;;
+  esac
   for ((i = 2; i <= $#; ++i)); do
     case ${!i} in
-      --run-dir=*) directory=${!i#*=} ;;
-      --run-dir) i=$((i + 1)) && directory=${!i-} ;;
+      "${option-}="*) directory=${!i#*=} ;;
+      "${option-}") i=$((i + 1)) && directory=${!i-} ;;
+      --part | --part=*) option='' && directory='' && break ;; # only all parts together have a report
     esac
   done
-  if [ "$code" -eq 0 ] && [ "$1" = train ] && [ -d "$directory" ] && [ ! -e "$directory/summary.json" ]; then
+  if [ "$code" -eq 0 ] && [ -d "$directory" ] && [ ! -e "$directory/$result" ]; then
     code=69
     if [ "$was_asked" = yes ]; then code=75; fi
   fi
   printf '%d\n' "$code"
+}
+
+# In a Slurm job: runs the words for eave behind those that start ranks ("${start[@]}"), and puts the job back into the queue
+# where its code is one of those in again_after, at most most_turns times; not where somebody ended it (scancel). Ends the script with the code.
+run_until_done() {
+  local program=$1 code=0 turn=$((${SLURM_RESTART_COUNT:-0} + 1))
+  shift
+  run_and_hand_on_signals "${start[@]}" "$program" "$@" || code=$?
+  code=$(code_of_run "$code" "$@")
+  printf 'turn %d on %s ended with %d\n' "$turn" "${SLURM_JOB_NODELIST:-}" "$code"
+  # shellcheck disable=SC2154 # they stand at the top of each script
+  if [[ " ${again_after[*]} " == *" $code "* && $was_ended = no ]]; then
+    if [ "$turn" -lt "$most_turns" ]; then
+      scontrol requeue "$SLURM_JOB_ID" || printf 'it could not be put back into the queue: submit it again\n'
+    else
+      printf 'no further turn: most_turns is %d\n' "$most_turns"
+    fi
+  fi
+  exit "$code"
 }

@@ -1,4 +1,4 @@
-"""Averages a model's parameters among the ranks of an MPI job, by any method of eave; for PyTorch in one line of its loop.
+"""Averages a model among the ranks of an MPI job, by any method of eave; for PyTorch in one line of its loop.
 
     import eave
     averager = eave.Averager(model, optimizer, "easgd", tau=10, lr=0.1)   # under mpirun; on all ranks
@@ -12,10 +12,10 @@
 
 VectorAverager does the same for two vectors of float32 (array.array, numpy), whatever made the gradients.
 
-Without a launcher there is one rank, and nothing is exchanged. mpi4py is not needed; where it is used, import it before.
-The library is found beside this file's installation, by the loader, or where the environment's LIBEAVE says.
-
-An eave.Error says what happened and what to do. All ranks must call the same functions in the same order.
+Without a launcher there is one rank, and nothing is exchanged. mpi4py is not needed; where it is used, import it first.
+The library is found beside this file's installation, by the loader, or where the environment's LIBEAVE says. An Error
+says what happened and what to do. All ranks call the same functions in the same order, so they take equally many steps,
+and close their averagers before the program's end.
 """
 import atexit
 import contextlib
@@ -27,7 +27,7 @@ import sys
 __all__ = ["Averager", "Error", "VectorAverager", "rank", "size", "start", "stop", "sum_over_ranks"]
 
 INTERFACE = 1
-USAGE = 64
+USAGE, CONFIGURATION = 64, 78
 
 
 class Error(RuntimeError):
@@ -62,7 +62,7 @@ def _load():
             failures.append(f"{place}: {failure}")
             continue
         found = library.eave_interface()
-        if found < INTERFACE:
+        if found != INTERFACE:
             raise Error(USAGE, f"{place} has version {found} of the interface, this module needs {INTERFACE}")
         return library
     raise Error(USAGE, "libeave.so is not found; set LIBEAVE to its path (" + "; ".join(failures) + ")")
@@ -87,21 +87,27 @@ def _declare(library):
 
 
 _library = None
+_place = None       # (rank, size)
+_open = 0           # averagers
+_is_broken = False  # the job cannot go on
 
 
 def _call(name, *arguments):
+    global _is_broken
     code = getattr(_library, "eave_" + name)(*arguments)
     if code != 0:
+        _is_broken = _is_broken or code not in (USAGE, CONFIGURATION)
         raise Error(code, _library.eave_error().decode())
 
 
 def start(transport="auto"):
     """Joins the ranks that the launcher started. Done by the first Averager where it has not been done."""
-    global _library
+    global _library, _place
     if _library is None:
         _library = _declare(_load())
-    if _library.eave_rank() < 0:
+    if _place is None:
         _call("start", transport.encode())
+        _place = _library.eave_rank(), _library.eave_size()
         atexit.register(_stop_at_exit)
 
 
@@ -112,23 +118,24 @@ def stop():
 
 
 def _stop_at_exit():
-    # After an exception the others are still at work: the launcher ends them when this process fails.
-    if getattr(sys, "last_exc", None) is None and getattr(sys, "last_value", None) is None:
+    """Not where others may still be at work: they would be waited for. The launcher ends them when this process is gone."""
+    failed = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    if not failed and not _is_broken and _open == 0:
         stop()
 
 
 def rank():
     start()
-    return _library.eave_rank()
+    return _place[0]
 
 
 def size():
     start()
-    return _library.eave_size()
+    return _place[1]
 
 
 def sum_over_ranks(values):
-    """The sums over ranks of a list of numbers: of losses, of counts."""
+    """Of a list of numbers: of losses, of counts."""
     start()
     numbers = (ctypes.c_double * len(values))(*values)
     _call("sum", numbers, len(values))
@@ -140,10 +147,12 @@ class _Method:
 
     def __init__(self, parameters, gradients, count, communicator, options):
         start()
-        words = [f"communicator={communicator}"]
-        words += [f"{name.replace('_', '-')}={_word(value)}" for name, value in sorted(options.items())]
+        words = [f"{name.replace('_', '-')}={_word(value)}" for name, value in sorted(options.items())]
+        words.insert(0, f"communicator={communicator}")
         self._handle = ctypes.c_void_p()
+        global _open
         _call("open", " ".join(words).encode(), parameters, gradients, count, ctypes.byref(self._handle))
+        _open += 1
 
     @property
     def description(self):
@@ -157,28 +166,31 @@ class _Method:
         _call("spent_by", self._handle, ctypes.byref(spent))
         return spent.seconds_waiting, spent.bytes, spent.calls
 
-    def _begin_step(self, samples, samples_everywhere, rate):
-        _call("begin_step", self._handle, samples, samples_everywhere, rate)
+    def _begin_step(self, learning_rate, samples=0, samples_everywhere=0):
+        """Before gradients are computed: the parameters may change."""
+        _call("begin_step", self._handle, int(samples), int(samples_everywhere), float(learning_rate))
 
-    def _before_update(self, loss_sum):
+    def _before_update(self, loss_sum=0.0):
+        """The gradients are complete. Whether the optimizer is to take its step."""
         updates = ctypes.c_int()
-        _call("before_update", self._handle, loss_sum, ctypes.byref(updates))
+        _call("before_update", self._handle, float(loss_sum), ctypes.byref(updates))
         return updates.value != 0
 
     def _after_update(self):
+        """The parameters have moved."""
         _call("after_update", self._handle)
 
     def close(self):
         """Ends the method on all ranks. Each keeps its own parameters; see consensus."""
+        global _open
         if self._handle:
             handle, self._handle = self._handle, None
             _call("close", handle)
+            _open -= 1
 
 
 def _word(value):
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return value
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
 
 
 def _address(vector, what):
@@ -198,17 +210,7 @@ class VectorAverager(_Method):
         super().__init__(_address(parameters, "parameters"), _address(gradients, "gradients"), len(parameters),
                          communicator, options)
 
-    def begin_step(self, learning_rate, samples=0, samples_everywhere=0):
-        """Before gradients are computed: the parameters may change."""
-        self._begin_step(samples, samples_everywhere, learning_rate)
-
-    def before_update(self, loss_sum=0.0):
-        """The gradients are complete. Whether the optimizer is to take its step."""
-        return self._before_update(loss_sum)
-
-    def after_update(self):
-        """The parameters have moved."""
-        self._after_update()
+    begin_step, before_update, after_update = _Method._begin_step, _Method._before_update, _Method._after_update
 
     def consensus(self, into):
         """Between steps: what is to be evaluated and saved, the same on all ranks, goes into another vector."""
@@ -222,7 +224,7 @@ def _flatten(parameters):
     import torch
     for each in parameters:
         if each.dtype != torch.float32 or each.device.type != "cpu":
-            raise Error(USAGE, f"a parameter is {each.dtype} on {each.device}; eave averages float32 in the host's memory")
+            raise Error(USAGE, f"a parameter is {each.dtype} on {each.device}; expected float32 in the host's memory")
     flat = torch.empty(sum(each.numel() for each in parameters), dtype=torch.float32)
     at = 0
     for each in parameters:
@@ -237,8 +239,8 @@ class Averager(_Method):
     """For a PyTorch model: over its trainable parameters, float32 in the host's memory.
 
     `communicator` and `options` are those of `eave train --communicator`, with "_" for "-": tau=10, beta=0.9. The
-    learning rate and the momentum are the optimizer's where not given. The parameters become views of one vector. All
-    ranks leave with rank 0's. Buffers (batch norm's statistics) stay each rank's own.
+    learning rate and the momentum are the optimizer's where not given. The parameters become views of one vector, with
+    rank 0's values. Buffers (batch norm's statistics) stay each rank's own.
     """
 
     def __init__(self, model, optimizer, communicator="allreduce", **options):
@@ -248,20 +250,20 @@ class Averager(_Method):
         self._flat = _flatten(self._parameters)
         self._gradients = torch.zeros_like(self._flat)
         group = optimizer.param_groups[0]
-        options.setdefault("lr", group["lr"])
+        options.setdefault("lr", float(group["lr"]))
         if group.get("momentum"):
-            options.setdefault("momentum", group["momentum"])
+            options.setdefault("momentum", float(group["momentum"]))
         super().__init__(self._flat.data_ptr(), self._gradients.data_ptr(), self._flat.numel(), communicator, options)
-        self._is_in_step = False
+        self._is_in_step = self._is_evaluating = False
         self._hook = model.register_forward_pre_hook(self._before_forward)
 
     def _before_forward(self, model, _):
-        if model.training and self._torch.is_grad_enabled() and not self._is_in_step:
+        if model.training and self._torch.is_grad_enabled() and not self._is_in_step and not self._is_evaluating:
             self.begin_step()
 
     def begin_step(self, samples=0, samples_everywhere=0):
         """Called by the model's forward when it trains. By hand, before it: for batches that differ in size."""
-        self._begin_step(samples, samples_everywhere, self._optimizer.param_groups[0]["lr"])
+        self._begin_step(self._optimizer.param_groups[0]["lr"], samples, samples_everywhere)
         self._is_in_step = True
 
     def step(self, loss_sum=0.0):
@@ -293,9 +295,11 @@ class Averager(_Method):
         _call("consensus", self._handle, values.data_ptr())
         mine = self._flat.clone()
         self._flat.copy_(values)
+        self._is_evaluating = True
         try:
             yield self._model
         finally:
+            self._is_evaluating = False
             self._flat.copy_(mine)
 
     def close(self):

@@ -1,7 +1,10 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "app/command_line.h"
 #include "app/commands.h"
@@ -9,12 +12,14 @@
 #include "app/compare_options.h"
 #include "app/compare_runs.h"
 #include "app/launch.h"
+#include "app/leave_signals.h"
 #include "app/network_options.h"
 #include "app/report_runs.h"
 #include "app/train_options.h"
 #include "base/directory_lock.h"
 #include "base/option_checks.h"
 #include "eave/check.h"
+#include "guard/leave_notice.h"
 #include "report/config.h"
 
 namespace eave {
@@ -86,6 +91,8 @@ bool is_lock(const std::filesystem::path& path) {
   return path.filename().string().starts_with("compare") && path.extension() == ".lock";
 }
 
+constexpr const char* kPage = "report.html";
+
 // Its report would replace what others have there.
 void refuse_foreign(const std::filesystem::path& path) {
   std::error_code error;
@@ -138,8 +145,27 @@ void tell_results(const OptionValues& own, const std::filesystem::path& output) 
     return;
   }
   std::puts("");
-  report_runs({output}, {.page = output / "report.html", .variants_csv = output / "variants.csv"});
+  report_runs({output}, {.page = output / kPage, .variants_csv = output / "variants.csv"});
 }
+
+// Asked to leave, by SIGUSR1 or SIGTERM to any rank, the whole job does, at once: what is finished is kept.
+class Leaving {
+ public:
+  Leaving(Transport& job, const std::string& output)
+      : notice_(job.control(), job.rank(), ask_to_leave_by_signals(), [output] { leave(output); }),
+        guard_(job.control(), {&notice_}) {}
+
+ private:
+  static void leave(const std::string& output) {
+    std::string text =
+        "eave: left on request; what is finished is kept in " + output + ": the same command goes on with the rest\n";
+    if (write(STDERR_FILENO, text.data(), text.size()) < 0) text.clear();  // nobody is there to read it
+    _exit(static_cast<int>(ExitCode::kLeftOnRequest));
+  }
+
+  LeaveNotice notice_;
+  Guard guard_;
+};
 
 void compare_on(Transport& job, const Comparison& comparison, const char* const* environment) {
   require_same_intent(job, intent_of(comparison));
@@ -159,9 +185,13 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
     if (job.rank() != 0) return;
     lock = lock_output(output, own);
     prepare_output(output, grid.settings);
+    if (!own.has("part")) std::filesystem::remove(output / kPage);  // where it is, all runs are done
   });
+  std::optional<Leaving> leaving;
+  agree(job, [&] { leaving.emplace(job, output.string()); });
   runs.run(grid.first_cells(), grid.count());
   runs.run(grid.further_cells(runs.choose_rates()), grid.count());
+  leaving.reset();  // what is left takes a moment
   agree(job, [&] {
     if (job.rank() == 0) tell_results(own, output);
   });

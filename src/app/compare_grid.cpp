@@ -15,14 +15,14 @@ std::string name_from(const std::string& text) {
   return name;
 }
 
-bool has(const Settings& settings, const std::string& name) {
-  return std::ranges::find(settings, name, &Settings::value_type::first) != settings.end();
-}
-
 // One rank exchanges nothing, and no rank is slower than the others.
 bool is_of_several_ranks(const std::string& name) { return name == "slow-rank" || name.starts_with("shape-"); }
 
 }  // namespace
+
+bool has_setting(const Settings& settings, const std::string& name) {
+  return std::ranges::find(settings, name, &Settings::value_type::first) != settings.end();
+}
 
 std::string Method::label() const {
   std::string text = communicator;
@@ -86,7 +86,7 @@ std::vector<std::string> Grid::words_of(const Cell& cell) const {
   add("batch", group.batch);
   if (!cell.rate.empty()) add("lr", cell.rate);
   add("seed", std::to_string(cell.seed));
-  if (!has(settings, "progress")) add("progress", "off");
+  if (!has_setting(settings, "progress")) add("progress", "off");
   return words;
 }
 

@@ -12,6 +12,7 @@
 namespace eave {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;  // names of options and their values
+bool has_setting(const Settings& settings, const std::string& name);
 
 // A communicator with options of its own: "easgd:tau=10".
 struct Method {

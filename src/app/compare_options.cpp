@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
-#include <sstream>
 
+#include "app/option_lists.h"
 #include "base/option_checks.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
@@ -16,27 +16,6 @@ std::vector<std::string> method_names() {
   std::vector<std::string> names;
   for (const CommunicatorKind& kind : communicator_kinds()) names.push_back(kind.name);
   return names;
-}
-
-// What comes between separators, none of it empty.
-std::vector<std::string> parts_of(const std::string& text, char separator, const OptionValues& values,
-                                  const std::string& option) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text + separator);
-  for (std::string part; std::getline(stream, part, separator);) {
-    if (part.empty()) refuse_option(values, option, "has an empty part");
-    parts.push_back(part);
-  }
-  return parts;
-}
-
-std::vector<std::string> list_of(const OptionValues& values, const std::string& option) {
-  std::vector<std::string> list = parts_of(values.text(option), ',', values, option);
-  std::set<std::string> seen;
-  for (const std::string& each : list) {
-    if (!seen.insert(each).second) refuse_option(values, option, "names " + each + " twice");
-  }
-  return list;
 }
 
 // Set by the grid itself, for each run.
@@ -143,10 +122,6 @@ void refuse_same_rates(const OptionValues& own) {
     if (end == rate.c_str() || *end != '\0') refuse_option(own, "lr", "'" + rate + "' is no number");
     if (!seen.insert(value).second) refuse_option(own, "lr", "names " + rate + " twice");
   }
-}
-
-bool has(const Settings& settings, const std::string& name) {
-  return std::ranges::find(settings, name, &Settings::value_type::first) != settings.end();
 }
 
 }  // namespace
@@ -259,7 +234,7 @@ Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_j
   }
   for (const auto& setting : budget_settings(own, of_train)) grid.settings.push_back(setting);
   refuse_same_names(grid, own);
-  if (grid.tunes() && !has(of_train, "validation-share")) grid.settings.emplace_back("validation-share", "0.1");
+  if (grid.tunes() && !has_setting(of_train, "validation-share")) grid.settings.emplace_back("validation-share", "0.1");
   return grid;
 }
 

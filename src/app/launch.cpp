@@ -23,7 +23,7 @@ std::string pack(const Intent& intent) {
   return text;
 }
 
-Intent unpack(const std::string& text) {
+Intent unpack_intent(const std::string& text) {
   Intent intent;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t name_end = text.find('\0', at), value_end = text.find('\0', name_end + 1);
@@ -188,7 +188,7 @@ void require_same_intent(Transport& transport, const Intent& mine) {
 
 void require_same(Transport& transport, const Intent& mine, const std::string& head, const std::string& advice) {
   std::vector<Intent> of_ranks;
-  for (const std::string& text : transport.all_gather(pack(mine))) of_ranks.push_back(unpack(text));
+  for (const std::string& text : transport.all_gather(pack(mine))) of_ranks.push_back(unpack_intent(text));
   if (std::any_of(of_ranks.begin(), of_ranks.end(), [](const Intent& intent) { return intent.empty(); })) return;
   if (std::ranges::all_of(of_ranks, [&](const Intent& intent) { return intent == of_ranks.front(); })) return;
   const std::vector<std::string> differences = describe_differences(of_ranks, transport.all_gather(host_name()));

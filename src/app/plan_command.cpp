@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
+#include "app/option_lists.h"
 #include "base/files.h"
 #include "base/option_checks.h"
 #include "eave/check.h"
@@ -64,21 +64,10 @@ struct PlanRequest {
   std::vector<PlanMethod> methods;  // tau 0: the run's, or the default
 };
 
-std::vector<std::string> plan_list(const OptionValues& values, const std::string& option) {
-  std::vector<std::string> list;
-  std::istringstream stream(values.text(option) + ",");
-  for (std::string part; std::getline(stream, part, ',');) {
-    if (part.empty()) refuse_option(values, option, "has an empty part");
-    if (std::ranges::find(list, part) != list.end()) refuse_option(values, option, "names " + part + " twice");
-    list.push_back(part);
-  }
-  return list;
-}
-
 std::vector<int> ranks_in(const OptionValues& values) {
   constexpr int kMost = 1 << 16;
   std::vector<int> counts;
-  for (const std::string& text : plan_list(values, "ranks")) {
+  for (const std::string& text : list_of(values, "ranks")) {
     int count = 0;
     const auto result = std::from_chars(text.data(), text.data() + text.size(), count);
     if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || count < 1 || count > kMost)
@@ -129,7 +118,7 @@ PlanRequest read_plan_request(const CommandLine& line, const std::vector<std::st
                     std::string("; expected eave plan RUN_DIR [options]"));
   request.directory = apart.names.front();
   request.ranks = ranks_in(request.values);
-  for (const std::string& name : plan_list(request.values, "communicators"))
+  for (const std::string& name : list_of(request.values, "communicators"))
     request.methods.push_back(method_of(name, request.values));
   refuse_without_effect(request);
   for (const PlanMethod& method : request.methods) {

@@ -15,7 +15,7 @@ std::string pack(const RankFacts& facts) {
   return text;
 }
 
-RankFacts unpack(const std::string& text) {
+RankFacts unpack_rank(const std::string& text) {
   RankFacts facts;
   std::istringstream lines(text);
   std::getline(lines, facts.host);
@@ -30,7 +30,7 @@ RankFacts unpack(const std::string& text) {
 
 std::vector<RankFacts> gather_facts(Transport& transport, const RankFacts& mine) {
   std::vector<RankFacts> ranks;
-  for (const std::string& text : transport.all_gather(pack(mine))) ranks.push_back(unpack(text));
+  for (const std::string& text : transport.all_gather(pack(mine))) ranks.push_back(unpack_rank(text));
   return ranks;
 }
 

@@ -8,7 +8,7 @@
 #include "eave/options.h"
 #include "eave/transport.h"
 #include "guard/guard.h"
-#include "guard/leave_refusal.h"
+#include "guard/leave_notice.h"
 #include "guard/leave_task.h"
 #include "guard/watchdog.h"
 #include "guard/whereabouts.h"
@@ -37,7 +37,7 @@ class RankGuard {
   double limit_ = 0;  // seconds
   std::optional<Watchdog> watchdog_;
   LeaveTask leave_;
-  std::optional<LeaveRefusal> refusal_;
+  std::optional<LeaveNotice> refusal_;
   std::optional<Guard> guard_;
 };
 

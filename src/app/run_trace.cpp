@@ -44,7 +44,7 @@ void take(const char*& from, void* into, std::size_t size) {
   from += size;
 }
 
-Buffers unpack(const std::string& text) {
+Buffers unpack_buffers(const std::string& text) {
   Buffers buffers;
   const char* from = text.data();
   for (Kept& kept : buffers) {
@@ -122,7 +122,7 @@ std::optional<double> RunTrace::end(Transport& transport, const std::vector<std:
   align(mine, ClockMap(began_, offsets_[rank], steady_nanoseconds(), offsets[rank]));
   std::vector<Buffers> all;
   for (const std::string& text : transport.all_gather(pack(mine))) {
-    all.push_back(unpack(text));
+    all.push_back(unpack_buffers(text));
     for (const Kept& kept : all.back()) widen(gap_, kept);
   }
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -82,13 +82,13 @@ Given settings_of(const OptionValues& values) {
   return settings;
 }
 
-void require_same_options(Transport& transport, const std::string& options) {
-  const std::vector<std::string> of_ranks = transport.all_gather(options);
+void require_same(Transport& transport, const std::string& options, std::size_t parameters) {
+  const std::string own = "the options '" + options + "' for " + std::to_string(parameters) + " parameters";
+  const std::vector<std::string> of_ranks = transport.all_gather(own);
   for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
     if (of_ranks[rank] == of_ranks[0]) continue;
-    throw AgreedError(ExitCode::kConfiguration, "rank 0 was given the options '" + of_ranks[0] + "', rank " +
-                                                    std::to_string(rank) + " '" + of_ranks[rank] +
-                                                    "'; give all ranks the same");
+    throw AgreedError(ExitCode::kConfiguration, "rank 0 was given " + of_ranks[0] + ", rank " + std::to_string(rank) +
+                                                    " " + of_ranks[rank] + "; give all ranks the same");
   }
 }
 
@@ -96,7 +96,7 @@ void require_same_options(Transport& transport, const std::string& options) {
 
 Averager::Averager(Transport& transport, const std::string& options, Slice parameters, Slice gradients)
     : counting_(make_counting_transport(transport)) {
-  require_same_options(transport, options);
+  require_same(transport, options, parameters.size());
   const std::vector<std::string> hosts = transport.all_gather(host_name());
   replica_ = {.parameters = parameters, .gradients = gradients, .statistics = {}};
   std::vector<std::string> warnings;
@@ -130,13 +130,13 @@ void Averager::enter(Stage from, Stage to, const char* call) {
 }
 
 void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) {
-  enter(Stage::kBetweenSteps, Stage::kComputing, "begin_step");
   const bool is_even = samples == 0 && samples_everywhere == 0;
-  step_.samples = is_even ? 1 : samples;
-  step_.samples_everywhere = is_even ? workers_ : samples_everywhere;
-  if (step_.samples < 0 || step_.samples_everywhere < std::max<std::int64_t>(step_.samples, 1))
+  if (!is_even && (samples < 0 || samples_everywhere < std::max<std::int64_t>(samples, 1)))
     throw Error(ExitCode::kUsage, "begin_step: " + std::to_string(samples) + " samples of " +
                                       std::to_string(samples_everywhere) + " on all ranks");
+  enter(Stage::kBetweenSteps, Stage::kComputing, "begin_step");
+  step_.samples = is_even ? 1 : samples;
+  step_.samples_everywhere = is_even ? workers_ : samples_everywhere;
   step_.learning_rate = learning_rate;
   communicator_->before_gradients(step_);
 }

@@ -21,6 +21,7 @@ using eave::Transport;
 
 // Never destroyed: at the process's end its thread may be waiting in MPI.
 eave::Session* session = nullptr;
+bool was_started = false;
 thread_local std::string last_error;
 
 int code_of(const std::function<void()>& call) {
@@ -50,8 +51,9 @@ const char* eave_error() { return last_error.c_str(); }
 int eave_start(const char* transport) {
   return code_of([&] {
     require(transport, "transport");
-    if (session) throw Error(ExitCode::kUsage, "eave_start has been called already");
+    if (was_started) throw Error(ExitCode::kUsage, "eave_start has been called already; once in a process it can be");
     session = new eave::Session(transport);
+    was_started = true;
   });
 }
 

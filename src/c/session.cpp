@@ -7,6 +7,11 @@ namespace eave {
 namespace {
 
 const TransportKind& find_transport(const std::string& name) {
+  if (const int tasks = tasks_without_mpi(); tasks > 1) {
+    throw Error(ExitCode::kPeerLost, "Slurm started " + std::to_string(tasks) +
+                                         " tasks, and none of them finds an MPI: start them with srun --mpi=pmix, or "
+                                         "pmi2, or with mpirun");
+  }
   const std::string wanted = name != "auto" ? name : started_by_launcher() ? "mpi" : "loopback";
   std::string names = "auto";
   for (const TransportKind& kind : transport_kinds()) {
@@ -45,8 +50,11 @@ void Session::attend(Transport& transport) {
   changed_.notify_all();
   while (true) {
     changed_.wait(lock, [this] { return work_ || is_closing_; });
-    if (!work_) return;
+    const bool is_end = !work_;
     lock.unlock();
+    // What comes after has a limit of time. Until here ranks may take as long as they like.
+    if (is_end) transport.all_gather("");
+    if (is_end) return;
     std::exception_ptr failure;
     try {
       (*work_)(transport);

@@ -12,7 +12,7 @@
 namespace eave {
 
 // Kinds of control messages, so that tasks do not take each other's.
-enum GuardMessage : std::int64_t { kWatchdogMessages = 0, kLeaveMessages = 16, kLeaveRefusalMessages };
+enum GuardMessage : std::int64_t { kWatchdogMessages = 0, kLeaveMessages = 16, kLeaveNotices };
 
 // What a guard does. Called by its thread alone; must not wait for what another thread may keep for good. Errors of the
 // channel may escape take(), nothing else, and nothing escapes look().

@@ -1,6 +1,7 @@
 #include "report/plan_run.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -28,7 +29,7 @@ using Records = std::vector<std::vector<Record>>;  // by rank
 struct RawRun {
   Records records;
   double parameters = 0, samples = 0, steps = 0;  // samples of all ranks in so many steps of rank 0
-  std::int64_t steps_per_record = 1;
+  std::map<std::int64_t, int> records_of;         // how many records tell of so many steps: more where lines were lost
   int hosts = 0;
 };
 
@@ -77,7 +78,7 @@ class RawReading {
     const bool is_one = steps >= 1 && steps < 1e9 && record.busy >= 0 && record.exchanging >= 0 &&
                         record.waiting >= 0 && record.bytes >= 0;  // no NaN either
     if (!is_one || run_.records[rank].size() >= kMostRecords / run_.records.size()) return;
-    run_.steps_per_record = std::max(run_.steps_per_record, static_cast<std::int64_t>(steps));
+    ++run_.records_of[static_cast<std::int64_t>(steps)];
     run_.records[rank].push_back(record);
   }
 
@@ -158,6 +159,12 @@ void measure_hiding(const RawRun& raw, PlanRun& run) {
   if (run.is_hidden_measured) run.basis.hidden_share = share;
 }
 
+// That most records tell of.
+std::int64_t usual_steps_of(const RawRun& raw) {
+  const auto most = std::ranges::max_element(raw.records_of, {}, [](const auto& each) { return each.second; });
+  return most == raw.records_of.end() ? 1 : most->first;
+}
+
 bool is_too_short(const Records& records) {
   return records.empty() ||
          std::ranges::any_of(records, [](const auto& of_rank) { return of_rank.size() < kFewestSteps; });
@@ -170,11 +177,11 @@ PlanRun plan_run_of(const RunRecord& record, const RawRun& raw) {
   run.ranks = record.ranks;
   run.workers = static_cast<int>(raw.records.size());
   run.hosts = raw.hosts;
-  run.steps_per_record = raw.steps_per_record;
+  run.steps_per_record = usual_steps_of(raw);
   for (const auto& of_rank : raw.records) {
     std::vector<double>& seconds = run.basis.step_seconds.emplace_back();
     for (const Record& each : of_rank) seconds.push_back(std::max(each.busy, 1e-9));
-    run.steps += static_cast<std::int64_t>(of_rank.size()) * raw.steps_per_record;
+    run.steps += static_cast<std::int64_t>(of_rank.size()) * run.steps_per_record;
   }
   run.basis.samples_per_step = raw.samples / raw.steps / run.workers;
   run.basis.parameter_bytes = run.basis.sum_bytes = 4 * raw.parameters;

@@ -125,8 +125,22 @@ TEST(AveragerOptions, that_mean_nothing_are_refused_on_all_ranks) {
 }
 
 TEST(AveragerOptions, that_differ_are_refused_with_both) {
-  expect_refused("tau=3 communicator=easgd", ExitCode::kConfiguration, "'tau=3 communicator=easgd', rank 1 'tau=4",
-                 "tau=4 communicator=easgd");
+  expect_refused("tau=3 communicator=easgd", ExitCode::kConfiguration,
+                 "'tau=3 communicator=easgd' for 3 parameters, rank 1 the options 'tau=4", "tau=4 communicator=easgd");
+}
+
+TEST(AveragerOptions, are_for_the_same_number_of_parameters_on_all_ranks) {
+  on_ranks({"threads", 2}, [](Transport& transport) {
+    std::vector<float> x(3 + static_cast<std::size_t>(transport.rank())), g(x.size());
+    try {
+      const Averager averager(transport, "communicator=easgd", x, g);
+      ADD_FAILURE() << "began with other models";
+    } catch (const AgreedError& error) {
+      EXPECT_EQ(error.code(), ExitCode::kConfiguration);
+      EXPECT_NE(std::string(error.what()).find("for 3 parameters, rank 1 the options"), std::string::npos)
+          << error.what();
+    }
+  });
 }
 
 TEST(AveragerSteps, out_of_turn_are_refused) {

@@ -1,5 +1,6 @@
 """The batch scripts in a real Slurm: each launcher, a comparison as one job and as an array, what is wrong with a job."""
 import functools
+import time
 
 import hosts
 import lab
@@ -30,6 +31,32 @@ def compare(place):
     job.wait()
     lab.require((output / "report.html").exists(), f"no report: {job.log()[-600:]}")
     lab.require(len(list(output.glob("*/summary.json"))) == 6, "not 2 seeds of 3 methods")
+
+
+def cancelled(place):
+    """Its ranks leave with 75 then, which is no reason to put it back into the queue."""
+    words = ["train", *hosts.TRAINING, "--epochs", "100000", "--run-dir", place.run_dir(), "--resume", "auto"]
+    job = slurm.Batch(place, "slurm-requeue", words=words)
+    job.wait_until(lambda: job.steps(place.run_dir()) > 60, 40)
+    slurm.command("scancel", job.id)
+    job.wait(60, ["CANCELLED"])
+    time.sleep(5)
+    job.wait(1, ["CANCELLED"])
+
+
+def compare_requeued(place):
+    """Asked to leave amid its runs: those that are finished are kept, and the next turn makes the others."""
+    output = place.directory / "compared"
+    words = ["10" if word == "2" and before == "--seeds" else word for before, word in zip([None, *COMPARED], COMPARED)]
+    job = slurm.Batch(place, "slurm-compare", words=[*words, "--output", output])
+    job.wait_until(lambda: list(output.glob("*/summary.json")), 40)
+    slurm.command("scancel", "--batch", "--signal=USR1", job.id)
+    job.wait_until(lambda: "turn 1 on" in job.log(), 40)
+    lab.require("ended with 75" in job.log(), job.log())
+    job.wait_until(lambda: job.start_if_it_waits() in ("COMPLETED", "FAILED"), 90)
+    job.wait()
+    lab.require("turn 2 on" in job.log() and "were done before and are kept" in job.log(), job.log())
+    lab.require(len(list(output.glob("*/summary.json"))) == 30, f"not 10 seeds of 3 methods: {job.log()[-1000:]}")
 
 
 def compare_array(place):
@@ -102,6 +129,9 @@ TESTS = [
     lab.Fault("slurm-openmpi5-pmix", "the same with Open MPI 5 and srun --mpi=pmix",
               functools.partial(train, "slurm-cpu", "srun --mpi=pmix", built="openmpi5"), quick=0, full=2),
     lab.Fault("slurm-compare", "a comparison as one job: all runs and the report", compare, quick=1, full=2),
+    lab.Fault("slurm-cancelled", "scancel ends slurm-requeue for good", cancelled, quick=1, full=5),
+    lab.Fault("slurm-compare-again", "a comparison is asked to leave: put back into the queue, and all runs are made",
+              compare_requeued, quick=1, full=5),
     lab.Fault("slurm-array", "a comparison as a job array: all runs, and a report of them", compare_array, quick=1, full=2),
     lab.Fault("slurm-requeue", "SIGUSR1: 75, put back into the queue, resumed: the bits of an undisturbed run", requeue,
               quick=1, full=3),

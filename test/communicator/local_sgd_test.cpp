@@ -9,7 +9,6 @@ namespace {
 
 class LocalSgd : public testing::TestWithParam<Ranks> {};
 
-
 TEST_P(LocalSgd, follows_the_simulator_for_100_steps_with_every_treatment_of_momentum) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const AveragingCourse& course : averaging_courses()) {

@@ -64,7 +64,6 @@ std::vector<std::pair<std::string, Given>> plain_averaging() {
 
 class Outer : public testing::TestWithParam<Ranks> {};
 
-
 // An outer momentum of 0.9 carries each rounding on for ten exchanges: ten times the tolerance of plain averaging.
 TEST_P(Outer, follows_the_simulator_for_100_steps_with_every_treatment_of_momentum) {
   on_ranks(GetParam(), [](Transport& transport) {

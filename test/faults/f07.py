@@ -26,14 +26,14 @@ def is_named(place):
     told = re.findall(r"rank (\d+) on \S+ is slow: .* by step (\d+)", job.complains())
     lab.require([rank for rank, _ in told] == [str(SLOW)], f"told of ranks {told}: {job.tail()}")
     step = int(told[0][1])
-    lab.require(step <= 50, f"named by step {step} only")
+    lab.require_in_time(step <= 50, f"named by step {step} only")
     return {"named_by_step": step}
 
 
 def is_not_accused(place):
     job = place.run(RANKS, words(place, "alike", "allreduce", 10000 if place.is_full else 500), limit=900)
     lab.require_code(job, 0)
-    lab.require("is slow" not in job.complains(), f"accused a rank like the others: {job.tail()}")
+    lab.require_in_time("is slow" not in job.complains(), f"accused a rank like the others: {job.tail()}")
 
 
 def slows_nobody(place):
@@ -45,7 +45,7 @@ def slows_nobody(place):
         shares.append(steps_per_second(place, "uneven" + pair) / steps_per_second(place, "even" + pair))
         if shares[-1] >= 0.75:
             break
-    lab.require(max(shares) >= 0.75, f"the others go on at {max(shares):.0%} of their speed")
+    lab.require_in_time(max(shares) >= 0.75, f"the others go on at {max(shares):.0%} of their speed")
     return {"speed_of_others": max(shares)}
 
 

@@ -60,7 +60,7 @@ def ask_and_resume(place):
     own_end = [-signal.SIGUSR1] if way in ("mpirun", "twice") else []
     lab.require_code(job, 75, 0, *own_end)
     if job.code == 75:
-        lab.require(figures["leaving_s"] <= LIMIT_S, f"{method}, {way}: took {figures['leaving_s']:.2f} s")
+        lab.require_in_time(figures["leaving_s"] <= LIMIT_S, f"{method}, {way}: took {figures['leaving_s']:.2f} s")
         lab.require(len(job.messages()) == 1, f"expected one message: {job.tail()}")
     if job.code != 0:
         job = place.run(RANKS, f01.words(place.run_dir(), method, "--resume", "auto"))

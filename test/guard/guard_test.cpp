@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "eave/check.h"
-#include "guard/leave_refusal.h"
+#include "guard/leave_notice.h"
 #include "guard/leave_task.h"
 #include "guard/watchdog.h"
 #include "test/guard/contains.h"
@@ -120,7 +120,7 @@ TEST(GuardOfThreads, says_once_that_nobody_leaves) {
   std::atomic<bool> asked{true};
   std::atomic<int> said{0};
   on_ranks({"threads", 3}, [&](Transport& transport) {
-    LeaveRefusal refusal(transport.control(), transport.rank(), asked, [&] { ++said; });
+    LeaveNotice refusal(transport.control(), transport.rank(), asked, [&] { ++said; });
     const Guard guard(transport.control(), {&refusal}, std::chrono::milliseconds(1));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     transport.all_gather("");

@@ -28,6 +28,10 @@ class Failed(Exception):
     """A promise was not kept; the text says which, and how."""
 
 
+class Late(Failed):
+    """A promise of time was not kept: of the program, or of a machine that stood still for a while."""
+
+
 @dataclasses.dataclass
 class Fault:
     name: str                                # "F1"
@@ -35,6 +39,7 @@ class Fault:
     trial: Callable[["Place"], None]         # raises Failed or Skip; may return figures: {"exit_s": 1.2}
     quick: int                               # trials
     full: int
+    waits: bool = False                      # most of the time: with --quick those that do run beside the others
 
 
 class Place:
@@ -237,6 +242,11 @@ def last_step(run_dir):
 def require(holds, text):
     if not holds:
         raise Failed(text)
+
+
+def require_in_time(holds, text):
+    if not holds:
+        raise Late(text)
 
 
 def require_code(job, *codes):

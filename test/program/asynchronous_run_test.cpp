@@ -76,7 +76,8 @@ TEST(AsynchronousRun, that_goes_on_leaves_no_order_of_its_first_part) {
   const Place place;
   ASSERT_EQ(place.eave(free_run("--ranks 2 --epochs 1 --run-dir run")).code, 0);
   EXPECT_TRUE(std::filesystem::exists(place.path() / "run/exchanges.order"));
-  const Ended replayed = place.eave(free_run("--ranks 2 --epochs 2 --run-dir run --resume --replay run/exchanges.order"));
+  const Ended replayed =
+      place.eave(free_run("--ranks 2 --epochs 2 --run-dir run --resume --replay run/exchanges.order"));
   EXPECT_EQ(replayed.code, 64);
   EXPECT_TRUE(replayed.says("goes on in free order")) << replayed.errors;
   ASSERT_EQ(place.eave(free_run("--ranks 2 --epochs 2 --run-dir run --resume")).code, 0);

@@ -114,6 +114,24 @@ TEST(Compare, goes_on_where_it_was_interrupted) {
   EXPECT_EQ(place.eave(words + " --seeds 3").code, 0) << "more seeds are more of the same";
 }
 
+TEST(Compare, asked_to_leave_ends_with_75_and_keeps_what_is_finished) {
+  for (const bool processes : {false, true}) {
+    if (processes && !has_mpirun()) continue;
+    const Place place;
+    const std::string launcher = processes ? mpirun(2) + " " : "", more = processes ? "" : "--transport threads ";
+    const Ended left =
+        place.run("timeout -k 5 60 sh -c '" + launcher + "\"$0\" \"$@\" & p=$!; " +
+                  "until ls all/*/summary.json > /dev/null 2>&1; do sleep 0.05; done; kill -USR1 $p; wait $p' " +
+                  program() + " " + grid("--ranks 2 --seeds 1000 " + more));
+    EXPECT_EQ(left.code, 75) << left.errors;
+    ASSERT_EQ(left.messages().size(), 1u) << left.errors;
+    EXPECT_TRUE(left.says("left on request; what is finished is kept in all")) << left.errors;
+    const Ended again = place.eave(grid("--ranks 2 --seeds 1 " + more), {processes ? 2 : 0});
+    EXPECT_EQ(again.code, 0) << again.errors;
+    EXPECT_NE(again.output.find("of 3 runs were done before"), std::string::npos) << again.output;
+  }
+}
+
 // One that diverged would diverge again; any other failure need not come again.
 TEST(Compare, makes_a_run_anew_that_failed_for_want_of_something_or_is_damaged) {
   const Place place;

@@ -36,13 +36,13 @@ TEST_F(PlanProgram, prints_a_table_for_each_communicator_and_what_is_assumed) {
 
 TEST_F(PlanProgram, writes_as_json_what_the_run_and_the_options_say) {
   const Ended ended = place_->eave(
-      "plan --json plan.json --ranks 1,64 --ranks-per-host 8 --network-rate 100mbit --network-delay 1ms "
+      "plan --json plan.json --ranks 1,64 --ranks-per-host 8 --network-rate 100kbit --network-delay 1ms "
       "--communicators allreduce,easgd-tree,downpour --tau 4 --global-tau 8 --center-ranks 0 run");
   ASSERT_EQ(ended.code, 0) << ended.errors;
   const auto plan = nlohmann::json::parse(place_->read("plan.json"));
   EXPECT_EQ(plan.at("measured").at("ranks"), 2);
   EXPECT_EQ(plan.at("measured").at("communicator"), "easgd");
-  EXPECT_EQ(plan.at("network").at("bytes_per_second"), 12500000);
+  EXPECT_EQ(plan.at("network").at("bytes_per_second"), 12500);
   EXPECT_EQ(plan.at("network").at("ranks_per_host"), 8);
   const auto& plans = plan.at("plans");
   ASSERT_EQ(plans.size(), 4u);  // allreduce by host and flat

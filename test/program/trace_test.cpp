@@ -16,9 +16,7 @@ using Track = std::vector<std::pair<double, double>>;  // from, to, in microseco
 
 constexpr double kRounding = 2e-3;  // times are told in nanoseconds
 
-std::string traced(const std::string& more) {
-  return quick("--run-dir run --overwrite " + more);
-}
+std::string traced(const std::string& more) { return quick("--run-dir run --overwrite " + more); }
 
 // By rank and track; expects that spans of a track follow one another.
 std::map<std::pair<int, int>, Track> tracks_of(const Json& trace, bool exchanges_alone = false) {

@@ -12,7 +12,7 @@ namespace {
 
 struct Steps {
   std::string communicator = "allreduce";
-  int count = 40, of_line = 1;
+  int count = 40, of_line = 1, lost = 0;  // lines in the middle of a file that could not be written
   double exchanging = 0.004, waiting = 0.003, late = 0.010;
   std::int64_t bytes = 8000;
 };
@@ -30,6 +30,7 @@ void make(const MadeRuns& place, const Steps& steps) {
   for (int rank : {0, 1}) {
     std::vector<StepRecord> records;
     for (int line = 1; line <= steps.count; ++line) {
+      if (line > 10 && line <= 10 + steps.lost) continue;
       const double late = rank == 0 ? steps.late : 0;
       StepRecord record;
       record.step = std::int64_t{line} * steps.of_line;
@@ -60,6 +61,11 @@ ExitCode code_of(const std::filesystem::path& directory, const std::string& says
     return error.code();
   }
   return ExitCode{};
+}
+
+TEST(PlanRun, is_not_taken_for_one_of_means_where_lines_are_lost) {
+  EXPECT_EQ(read({.lost = 9}).steps_per_record, 1);
+  EXPECT_EQ(read({.of_line = 4, .lost = 9}).steps_per_record, 4);
 }
 
 TEST(PlanRun, has_computing_and_loading_of_each_rank_without_the_beginning) {

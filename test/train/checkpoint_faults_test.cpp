@@ -96,8 +96,8 @@ TEST_P(WriteFaults, at_any_call_leave_training_as_it_is_and_a_whole_checkpoint) 
 }
 
 INSTANTIATE_TEST_SUITE_P(All, WriteFaults,
-                         testing::Combine(testing::Values(CallFault::kNoSpace, CallFault::kInputOutput, CallFault::kInterrupted,
-                                                          CallFault::kShortWrite),
+                         testing::Combine(testing::Values(CallFault::kNoSpace, CallFault::kInputOutput,
+                                                          CallFault::kInterrupted, CallFault::kShortWrite),
                                           testing::Bool(), testing::Values(0, 1)));
 
 TEST(RequiredCheckpoint, that_cannot_be_written_ends_the_run_with_74_on_all_ranks) {

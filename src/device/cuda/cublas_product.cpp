@@ -8,7 +8,7 @@ namespace eave::cuda {
 namespace {
 
 // Slices of arenas are aligned to 64 bytes, those of bfloat16 parameters to 32.
-constexpr std::uint32_t kAlignment = 16;
+constexpr std::uint32_t kMatrixAlignment = 16;
 constexpr std::uint64_t kMostWorkspaceBytes = std::uint64_t{32} << 20;  // what cuBLAS advises for Hopper
 
 cudaDataType_t type_of(bool half) { return half ? CUDA_R_16BF : CUDA_R_32F; }
@@ -40,7 +40,7 @@ cublasLtMatmulPreferenceOpaque_t preference() {
   set(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspaceBytes);
   for (const auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-    set(made, matrix, kAlignment);
+    set(made, matrix, kMatrixAlignment);
   // Parts of a sum meet in float32, and in the same order each time.
   set(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   return made;
@@ -111,7 +111,8 @@ std::vector<ProductPlan> ProductPlan::find(cublasLtHandle_t handle, const Produc
                                            std::size_t most) {
   ProductPlan plan(product, precision);
   // The heuristic reads nothing there, only how the address is aligned.
-  cublasLtMatmulDescOpaque_t description = plan.describe(reinterpret_cast<const void*>(std::uintptr_t{kAlignment}));
+  cublasLtMatmulDescOpaque_t description =
+      plan.describe(reinterpret_cast<const void*>(std::uintptr_t{kMatrixAlignment}));
   cublasLtMatmulPreferenceOpaque_t preferred = preference();
   std::vector<cublasLtMatmulHeuristicResult_t> results(most);
   int found = 0;
@@ -134,7 +135,8 @@ std::vector<ProductPlan> ProductPlan::find(cublasLtHandle_t handle, const Produc
 
 void ProductPlan::run(cublasLtHandle_t handle, cudaStream_t stream, const ProductCall& call) const {
   for (const void* address : {call.a, call.b, call.bias, const_cast<const void*>(call.d)})
-    EAVE_CHECK(reinterpret_cast<std::uintptr_t>(address) % kAlignment == 0, "a matrix is not aligned to 16 bytes");
+    EAVE_CHECK(reinterpret_cast<std::uintptr_t>(address) % kMatrixAlignment == 0,
+               "a matrix is not aligned to 16 bytes");
   cublasLtMatmulDescOpaque_t description = describe(call.bias);
   cublasLtMatrixLayoutOpaque_t a = a_, b = b_, d = d_;
   const float one = 1, zero = 0;

@@ -1,24 +1,24 @@
-#include "guard/leave_refusal.h"
+#include "guard/leave_notice.h"
 
 #include "eave/check.h"
 
 namespace eave {
 
 // A channel fails because the network does: the watchdog sees to that.
-void LeaveRefusal::look(double) try {
+void LeaveNotice::look(double) try {
   if (!asked_ || std::exchange(has_seen_, true)) return;
   if (rank_ == 0 || !channel_) return say_once();
-  channel_->post(0, {kLeaveRefusalMessages, {}});
+  channel_->post(0, {kLeaveNotices, {}});
 } catch (const Error&) {
 }
 
-bool LeaveRefusal::take(int, const ControlMessage& message) {
-  if (message.kind != kLeaveRefusalMessages) return false;
+bool LeaveNotice::take(int, const ControlMessage& message) {
+  if (message.kind != kLeaveNotices) return false;
   say_once();
   return true;
 }
 
-void LeaveRefusal::say_once() {
+void LeaveNotice::say_once() {
   if (!std::exchange(has_said_, true)) say_();
 }
 

@@ -1,4 +1,4 @@
-// Says, once for the job, that nobody leaves though a rank was asked to.
+// Says, once for the job, what comes of it that a rank was asked to leave, where ranks do not leave after a step.
 #pragma once
 
 #include <atomic>
@@ -9,10 +9,10 @@
 
 namespace eave {
 
-class LeaveRefusal final : public GuardTask {
+class LeaveNotice final : public GuardTask {
  public:
   // `asked`: see LeaveTask. `say` is called on rank 0; where there is no channel, on any rank that is asked.
-  LeaveRefusal(ControlChannel* channel, int rank, const std::atomic<bool>& asked, std::function<void()> say)
+  LeaveNotice(ControlChannel* channel, int rank, const std::atomic<bool>& asked, std::function<void()> say)
       : channel_(channel), rank_(rank), asked_(asked), say_(std::move(say)) {}
 
   void look(double seconds) override;

@@ -1,0 +1,60 @@
+// What it costs that no update writes what is not finite: the update as it is beside the same source without the gate.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/cpu/update.h"
+
+// kernels/cpu/update.cpp, compiled with bench/ungated/kernels/cpu/finite.h.
+namespace eave::ungated {
+bool update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step, const Pull* pull);
+bool update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
+                  const Pull* pull);
+}  // namespace eave::ungated
+
+namespace eave {
+namespace {
+
+struct Vectors {
+  explicit Vectors(std::size_t size) : x(size, 1), g(size, 0.5F), v(size, 0), w(size, 1), c(size, 1), d(size, 0) {}
+  std::vector<float> x, g, v, w, c, d;
+};
+
+template <bool kGated>
+void sgd(benchmark::State& state, bool is_elastic) {
+  Vectors a(static_cast<std::size_t>(state.range(0)));
+  const SgdStep step{.step_scale = 1e-6F, .momentum = 0.9F};
+  const Pull pull{a.c, 0.1F, a.d, false};
+  const auto update = kGated ? cpu::update_sgd : ungated::update_sgd;
+  for (auto _ : state) benchmark::DoNotOptimize(update(a.x, a.g, a.v, step, is_elastic ? &pull : nullptr));
+}
+
+template <bool kGated>
+void adamw(benchmark::State& state) {
+  Vectors a(static_cast<std::size_t>(state.range(0)));
+  const AdamwStep step{.rate = 1e-6F,
+                       .root_scale = 1,
+                       .beta1 = 0.9F,
+                       .fresh1 = 0.1F,
+                       .beta2 = 0.999F,
+                       .fresh2 = 1e-3F,
+                       .epsilon = 1e-8F};
+  const auto update = kGated ? cpu::update_adamw : ungated::update_adamw;
+  for (auto _ : state) benchmark::DoNotOptimize(update(a.x, a.g, a.v, a.w, step, nullptr));
+}
+
+// A lenet, a resnet20, an mlp, and what fits no cache.
+void sizes(benchmark::internal::Benchmark* benchmark) {
+  for (const std::int64_t size : {62'000, 270'000, 1'860'000, 25'000'000}) benchmark->Arg(size);
+}
+
+BENCHMARK_CAPTURE(sgd<true>, gated, false)->Apply(sizes);
+BENCHMARK_CAPTURE(sgd<false>, ungated, false)->Apply(sizes);
+BENCHMARK_CAPTURE(sgd<true>, elastic_gated, true)->Apply(sizes);
+BENCHMARK_CAPTURE(sgd<false>, elastic_ungated, true)->Apply(sizes);
+BENCHMARK(adamw<true>)->Apply(sizes);
+BENCHMARK(adamw<false>)->Apply(sizes);
+
+}  // namespace
+}  // namespace eave
