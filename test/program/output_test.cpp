@@ -127,7 +127,7 @@ TEST(Progress, is_that_of_rank_0_in_plain_lines_where_there_is_no_terminal) {
 TEST(Progress, as_a_bar_moves_by_the_clock_and_leaves_no_trace) {
   const Place place;
   const std::string words = "train" + std::string(kQuick) + "--progress bar --log-every 1000000 --run-dir run ";
-  const Ended ended = place.eave(words + "--slow-rank 0:300x --epochs 10");
+  const Ended ended = place.eave(words + "--epochs 1000000 --evaluate-every 1000000 --stop-after-time 3s");
   ASSERT_EQ(ended.code, 0) << ended.errors;
   const auto summary = nlohmann::json::parse(place.read("run/summary.json"));
   const double seconds = summary.at("seconds");
@@ -136,7 +136,7 @@ TEST(Progress, as_a_bar_moves_by_the_clock_and_leaves_no_trace) {
   EXPECT_LE(static_cast<double>(count(ended.errors, "\r[")), seconds / 0.2);
   // Its loss is finite for two steps, and then no longer.
   const Ended failed = place.eave(words +
-                                  "--slow-rank 0:1000x --batch 97 --synthetic-size 12 --lr 500000 --overwrite "
+                                  "--slow-rank 0:100x --batch 97 --synthetic-size 12 --lr 500000 --overwrite "
                                   "--epochs 5 --evaluate-every 5 --on-nonfinite abort");
   EXPECT_EQ(failed.code, 76) << failed.errors;
   EXPECT_TRUE(failed.says("\r[")) << failed.errors;
