@@ -11,7 +11,11 @@ namespace {
 
 using boost::math::complement;
 using boost::math::quantile;
-using boost::math::students_t;
+
+// In double throughout: long double's tables, made when the program starts, are beyond valgrind.
+using StudentsT =
+    boost::math::students_t_distribution<double,
+                                         boost::math::policies::policy<boost::math::policies::promote_double<false>>>;
 
 constexpr double kTail = 0.025;  // on each side of a 95 % interval
 
@@ -35,7 +39,7 @@ Estimate estimate(const std::vector<double>& values) {
   double squares = 0;
   for (const double value : values) squares += (value - result.mean) * (value - result.mean);
   result.deviation = std::sqrt(squares / (n - 1));
-  const double half = quantile(complement(students_t(n - 1), kTail)) * result.deviation / std::sqrt(n);
+  const double half = quantile(complement(StudentsT(n - 1), kTail)) * result.deviation / std::sqrt(n);
   result.low = result.mean - half;
   result.high = result.mean + half;
   return result;
@@ -50,7 +54,7 @@ std::optional<Difference> difference(const Estimate& a, const Estimate& b) {
     result.p = result.mean == 0 ? 1 : 0;
     return result;
   }
-  const students_t distribution(degrees_of_freedom(a, b));
+  const StudentsT distribution(degrees_of_freedom(a, b));
   const double half = quantile(complement(distribution, kTail)) * error;
   result.low -= half;
   result.high += half;
