@@ -21,17 +21,15 @@ struct Vectors {
   std::vector<float> x, g, v, w, c, d;
 };
 
-template <bool kGated>
-void sgd(benchmark::State& state, bool is_elastic) {
+void sgd(benchmark::State& state, bool is_gated, bool is_elastic) {
   Vectors a(static_cast<std::size_t>(state.range(0)));
   const SgdStep step{.step_scale = 1e-6F, .momentum = 0.9F};
   const Pull pull{a.c, 0.1F, a.d, false};
-  const auto update = kGated ? cpu::update_sgd : ungated::update_sgd;
+  const auto update = is_gated ? cpu::update_sgd : ungated::update_sgd;
   for (auto _ : state) benchmark::DoNotOptimize(update(a.x, a.g, a.v, step, is_elastic ? &pull : nullptr));
 }
 
-template <bool kGated>
-void adamw(benchmark::State& state) {
+void adamw(benchmark::State& state, bool is_gated) {
   Vectors a(static_cast<std::size_t>(state.range(0)));
   const AdamwStep step{.rate = 1e-6F,
                        .root_scale = 1,
@@ -40,7 +38,7 @@ void adamw(benchmark::State& state) {
                        .beta2 = 0.999F,
                        .fresh2 = 1e-3F,
                        .epsilon = 1e-8F};
-  const auto update = kGated ? cpu::update_adamw : ungated::update_adamw;
+  const auto update = is_gated ? cpu::update_adamw : ungated::update_adamw;
   for (auto _ : state) benchmark::DoNotOptimize(update(a.x, a.g, a.v, a.w, step, nullptr));
 }
 
@@ -49,12 +47,12 @@ void sizes(benchmark::internal::Benchmark* benchmark) {
   for (const std::int64_t size : {62'000, 270'000, 1'860'000, 25'000'000}) benchmark->Arg(size);
 }
 
-BENCHMARK_CAPTURE(sgd<true>, gated, false)->Apply(sizes);
-BENCHMARK_CAPTURE(sgd<false>, ungated, false)->Apply(sizes);
-BENCHMARK_CAPTURE(sgd<true>, elastic_gated, true)->Apply(sizes);
-BENCHMARK_CAPTURE(sgd<false>, elastic_ungated, true)->Apply(sizes);
-BENCHMARK(adamw<true>)->Apply(sizes);
-BENCHMARK(adamw<false>)->Apply(sizes);
+BENCHMARK_CAPTURE(sgd, gated, true, false)->Apply(sizes);
+BENCHMARK_CAPTURE(sgd, ungated, false, false)->Apply(sizes);
+BENCHMARK_CAPTURE(sgd, elastic_gated, true, true)->Apply(sizes);
+BENCHMARK_CAPTURE(sgd, elastic_ungated, false, true)->Apply(sizes);
+BENCHMARK_CAPTURE(adamw, gated, true)->Apply(sizes);
+BENCHMARK_CAPTURE(adamw, ungated, false)->Apply(sizes);
 
 }  // namespace
 }  // namespace eave
