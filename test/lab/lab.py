@@ -60,7 +60,7 @@ class Place:
         before = launcher if launcher is not None else ["mpirun", "-np", str(ranks)] if ranks else []
         return Job([*before, *self.eave_words(*words)], self.directory, environment)
 
-    def run(self, ranks, words, limit=60, **others):
+    def run(self, ranks, words, limit=150, **others):
         job = self.start(ranks, words, **others)
         job.wait(limit)
         return job
@@ -103,7 +103,7 @@ class Job:
             self.code, self.seconds = self.process.returncode, time.monotonic() - self.started
         return self.code is None
 
-    def wait(self, limit=60):
+    def wait(self, limit=150):
         """Its exit code. A job that is still running after `limit` seconds has left somebody waiting: Failed."""
         try:
             self.process.wait(limit)
