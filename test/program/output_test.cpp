@@ -132,8 +132,8 @@ TEST(Progress, as_a_bar_moves_by_the_clock_and_leaves_no_trace) {
   const auto summary = nlohmann::json::parse(place.read("run/summary.json"));
   const double seconds = summary.at("seconds");
   ASSERT_GT(seconds, 0.5);
-  EXPECT_GE(static_cast<double>(count(ended.errors, "\r[")), seconds / 0.2 / 5) << "a fifth, where there is much to do";
-  EXPECT_LE(static_cast<double>(count(ended.errors, "\r[")), seconds / 0.2 + 2);
+  EXPECT_GE(static_cast<double>(count(ended.errors, "\r[")), seconds / 0.2 / 2) << "half, where there is much to do";
+  EXPECT_LE(static_cast<double>(count(ended.errors, "\r[")), seconds / 0.2 + 1);
   // Its loss is finite for two steps, and then no longer.
   const Ended failed = place.eave(words +
                                   "--slow-rank 0:100x --batch 97 --synthetic-size 12 --lr 500000 --overwrite "
