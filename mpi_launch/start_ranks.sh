@@ -107,8 +107,9 @@ code_of_run() {
   printf '%d\n' "$code"
 }
 
-# In a Slurm job: runs the words for eave behind those that start ranks ("${start[@]}"), and puts the job back into the queue
-# where its code is one of those in again_after, at most most_turns times; not where somebody ended it (scancel). Ends the script with the code.
+# In a Slurm job: runs the words for eave behind those that start ranks ("${start[@]}"), and puts the job back into the
+# queue where its code is one of those in again_after, at most most_turns times; not where somebody ended it (scancel).
+# Ends the script with the code.
 run_until_done() {
   local program=$1 code=0 turn=$((${SLURM_RESTART_COUNT:-0} + 1))
   shift

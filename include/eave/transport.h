@@ -279,9 +279,10 @@ const std::vector<TransportKind>& transport_kinds();
 // True when a launcher (mpirun, mpiexec, srun --mpi=pmix) started this process, also as the only rank.
 bool started_by_launcher();
 
-// How many tasks a bare srun started, without an MPI by which they would find each other; 0 where it was not that.
-// Which of them this process is. Only for messages: ranks come from MPI.
+// How many tasks a bare srun started, without an MPI by which they would find each other; 0 where it was not that. What
+// more than one are told. Which of them this process is, for messages only: ranks come from MPI.
 int tasks_without_mpi();
+Error refusal_of_tasks(int tasks);
 int slurm_task();
 
 }  // namespace eave

@@ -135,7 +135,7 @@ def size():
 
 
 def sum_over_ranks(values):
-    """Of a list of numbers: of losses, of counts."""
+    """For numbers that each rank has, such as its losses and counts: a list of their sums. All ranks, as many numbers each."""
     start()
     numbers = (ctypes.c_double * len(values))(*values)
     _call("sum", numbers, len(values))

@@ -21,6 +21,7 @@
 #include "eave/check.h"
 #include "guard/leave_notice.h"
 #include "report/config.h"
+#include "transport/failure.h"
 
 namespace eave {
 
@@ -157,10 +158,11 @@ class Leaving {
 
  private:
   static void leave(const std::string& output) {
-    std::string text =
-        "eave: left on request; what is finished is kept in " + output + ": the same command goes on with the rest\n";
-    if (write(STDERR_FILENO, text.data(), text.size()) < 0) text.clear();  // nobody is there to read it
-    _exit(static_cast<int>(ExitCode::kLeftOnRequest));
+    constexpr ExitCode kCode = ExitCode::kLeftOnRequest;
+    print_failure(
+        {kCode, "left on request; what is finished is kept in " + output + ": the same command goes on with the rest"},
+        0, 1);
+    _exit(static_cast<int>(kCode));
   }
 
   LeaveNotice notice_;

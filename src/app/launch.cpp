@@ -105,12 +105,8 @@ int refuse_tasks(int tasks) {
   constexpr std::chrono::milliseconds kOthersNeed{1000};
   std::signal(SIGTERM, SIG_IGN);
   if (slurm_task() == 0) {
-    const Error error(ExitCode::kPeerLost,
-                      "Slurm started " + std::to_string(tasks) +
-                          " tasks, and none of them finds an MPI: start them with srun --mpi=pmix, or pmi2 (srun "
-                          "--mpi=list says which there are), or with mpirun");
     std::ranges::find(transport_kinds(), std::string("loopback"), &TransportKind::name)->run(1, [&](Transport&) {
-      throw error;
+      throw refusal_of_tasks(tasks);
     });
   }
   std::this_thread::sleep_for(kOthersNeed);

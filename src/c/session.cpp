@@ -7,11 +7,7 @@ namespace eave {
 namespace {
 
 const TransportKind& find_transport(const std::string& name) {
-  if (const int tasks = tasks_without_mpi(); tasks > 1) {
-    throw Error(ExitCode::kPeerLost, "Slurm started " + std::to_string(tasks) +
-                                         " tasks, and none of them finds an MPI: start them with srun --mpi=pmix, or "
-                                         "pmi2, or with mpirun");
-  }
+  if (const int tasks = tasks_without_mpi(); tasks > 1) throw refusal_of_tasks(tasks);
   const std::string wanted = name != "auto" ? name : started_by_launcher() ? "mpi" : "loopback";
   std::string names = "auto";
   for (const TransportKind& kind : transport_kinds()) {
@@ -52,9 +48,10 @@ void Session::attend(Transport& transport) {
     changed_.wait(lock, [this] { return work_ || is_closing_; });
     const bool is_end = !work_;
     lock.unlock();
-    // What comes after has a limit of time. Until here ranks may take as long as they like.
-    if (is_end) transport.all_gather("");
-    if (is_end) return;
+    if (is_end) {
+      transport.all_gather("");  // what comes after has a limit of time; until here ranks may take as long as they like
+      return;
+    }
     std::exception_ptr failure;
     try {
       (*work_)(transport);

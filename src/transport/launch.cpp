@@ -1,5 +1,7 @@
 #include <cstdlib>
+#include <string>
 
+#include "eave/check.h"
 #include "eave/transport.h"
 
 namespace eave {
@@ -15,6 +17,12 @@ bool started_by_launcher() {
 int tasks_without_mpi() {
   const char* const tasks = std::getenv("SLURM_STEP_NUM_TASKS");
   return tasks && !started_by_launcher() ? std::atoi(tasks) : 0;
+}
+
+Error refusal_of_tasks(int tasks) {
+  return {ExitCode::kPeerLost, "Slurm started " + std::to_string(tasks) +
+                                   " tasks, and none of them finds an MPI: start them with srun --mpi=pmix, or pmi2 "
+                                   "(srun --mpi=list says which there are), or with mpirun"};
 }
 
 int slurm_task() {

@@ -44,18 +44,24 @@ def cancelled(place):
     job.wait(1, ["CANCELLED"])
 
 
+def leave_and_go_on(job):
+    """What Slurm sends when a job's time is nearly over: it leaves, is put back into the queue, and ends in its second turn."""
+    slurm.command("scancel", "--batch", "--signal=USR1", job.id)
+    job.wait_until(lambda: "turn 1 on" in job.log(), 40)
+    lab.require("ended with 75" in job.log(), job.log())
+    job.wait_until(lambda: job.start_if_it_waits() in ("COMPLETED", "FAILED"), 90)
+    job.wait()
+    lab.require("turn 2 on" in job.log(), job.log())
+
+
 def compare_requeued(place):
     """Asked to leave amid its runs: those that are finished are kept, and the next turn makes the others."""
     output = place.directory / "compared"
     words = ["10" if word == "2" and before == "--seeds" else word for before, word in zip([None, *COMPARED], COMPARED)]
     job = slurm.Batch(place, "slurm-compare", words=[*words, "--output", output])
     job.wait_until(lambda: list(output.glob("*/summary.json")), 40)
-    slurm.command("scancel", "--batch", "--signal=USR1", job.id)
-    job.wait_until(lambda: "turn 1 on" in job.log(), 40)
-    lab.require("ended with 75" in job.log(), job.log())
-    job.wait_until(lambda: job.start_if_it_waits() in ("COMPLETED", "FAILED"), 90)
-    job.wait()
-    lab.require("turn 2 on" in job.log() and "were done before and are kept" in job.log(), job.log())
+    leave_and_go_on(job)
+    lab.require("were done before and are kept" in job.log(), job.log())
     lab.require(len(list(output.glob("*/summary.json"))) == 30, f"not 10 seeds of 3 methods: {job.log()[-1000:]}")
 
 
@@ -71,17 +77,13 @@ def compare_array(place):
 
 
 def requeue(place):
-    """What Slurm sends when a job's time is nearly over; put back into the queue, resumed, done."""
+    """Put back into the queue when its time is nearly over, resumed, done."""
     more = ["--epochs", "60"]
     words = ["train", *hosts.TRAINING, *more, "--run-dir", place.run_dir(), "--resume", "auto"]
     job = slurm.Batch(place, "slurm-requeue", words=words)
     job.wait_until(lambda: job.steps(place.run_dir()) > 60, 40)
-    slurm.command("scancel", "--batch", "--signal=USR1", job.id)
-    job.wait_until(lambda: "turn 1 on" in job.log(), 40)
-    lab.require("ended with 75" in job.log(), job.log())
-    job.wait_until(lambda: job.start_if_it_waits() in ("COMPLETED", "FAILED"), 90)
-    job.wait()
-    lab.require("turn 2 on" in job.log() and "ended with 0" in job.log(), job.log())
+    leave_and_go_on(job)
+    lab.require("ended with 0" in job.log(), job.log())
     lab.require(lab.digest(place.run_dir()) == hosts.undisturbed(place.eave, slurm.NODES, *more), "other bits than undisturbed")
 
 
