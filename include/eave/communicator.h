@@ -64,6 +64,10 @@ class Communicator {
   // By what the gradient of this rank's mean loss is multiplied in backward: n_i / Σ n_j where gradients are averaged,
   // 1 where each replica trains on its own.
   virtual float gradient_weight(const Step& step) const;
+  // Above 0: what is handed over is, of each part of `micro_batches` that the samples of all ranks are cut into in
+  // their order, the gradient with the gradient_weight of its samples, and those of this rank summed in pairs,
+  // neighbours first; of the statistics likewise. 0: the gradient of this rank's batch.
+  virtual int micro_batches() const { return 0; }
   // Whether gradient_ready is to be called in this step. Asked for after before_gradients.
   virtual bool wants_gradients() const { return false; }
   // Backward is done with this part of replica.gradients: its exchange may start. Every element at most once, from the

@@ -10,6 +10,7 @@
 #include "app/run_settings.h"
 #include "app/train_options.h"
 #include "base/host.h"
+#include "base/option_checks.h"
 #include "eave/compute.h"
 #include "report/terminal.h"
 
@@ -251,6 +252,15 @@ void TrainingJob::build_communicator(const std::vector<std::string>& hosts) {
                       .make({transport_, values_, schedule_->learning_rate(0), warnings_, plan_.steps, plan_.first_step,
                              static_cast<std::uint64_t>(values_.integer("seed", 0)), settings_of_numbers(values_),
                              hosts, static_cast<int>(replica_->view().optimizer.size())});
+  if (communicator_->micro_batches() > 0) require_reproducible();
+}
+
+void TrainingJob::require_reproducible() const {
+  const std::string reason = "with --reproducible nothing may depend on the number of ranks: leave it out";
+  if (values_.text("sampling") == "whole") refuse_option(values_, "sampling", reason);
+  if (values_.text("lr-scaling") != "none") refuse_option(values_, "lr-scaling", reason);
+  if (replica_->device.kind() == DeviceKind::kCpu || values_.flag("deterministic")) return;
+  throw Error(ExitCode::kUsage, "--reproducible on a GPU needs --deterministic: give it too");
 }
 
 TrainingParts TrainingJob::parts() {

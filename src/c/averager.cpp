@@ -116,6 +116,8 @@ Averager::Averager(Transport& transport, const std::string& options, Slice param
                                .settings = settings_of(values_),
                                .hosts = hosts,
                                .optimizer_vectors = 0});
+    if (communicator_->micro_batches() > 0)
+      throw Error(ExitCode::kUsage, "reproducible=on is about the micro-batches of eave train: leave it out");
   });
   description_ = communicator_->equation();
   for (const std::string& warning : warnings) description_ += "\nwarning: " + warning;

@@ -37,6 +37,7 @@ StepRunner::StepRunner(const TrainingParts& parts, const TrainingPlan& plan, con
       most_samples_(parts.sampler.samples(0, parts.transport.rank())),
       runs_ahead_(parts.replica.device.kind() != DeviceKind::kCpu) {
   started_.reserve(kStepsAhead + 1);
+  if (parts.communicator.micro_batches() > 0) micro_batches_.emplace(parts);
   if (plan.on_nonfinite == OnNonfinite::kSkip) parts.replica.model.leave_out_nonfinite_batches();
 }
 
@@ -60,7 +61,8 @@ void StepRunner::run(std::int64_t index, bool meets_after) {
   step.ahead = parts_.replica.optimizer.ahead(step.learning_rate);
   before_gradients(step);
   if (parts_.transport.rank() >= parts_.sampler.ranks()) return account(step, {}, true, meets_after);
-  Started started{step, meets_after, compute_gradients(batch, step)};
+  Started started{step, meets_after};
+  compute_gradients(batch, started);
   if (!runs_ahead_ || parts_.communicator.wants_loss()) {
     const double loss = score(started).loss_sum;
     started.is_left_out = plan_.on_nonfinite == OnNonfinite::kSkip && !std::isfinite(loss);
@@ -80,7 +82,7 @@ const Batch& StepRunner::load(std::int64_t index) {
 }
 
 Score StepRunner::score(const Started& started) {
-  return parts_.replica.model.score(started.step.samples, started.ticket);
+  return started.score ? *started.score : parts_.replica.model.score(started.step.samples, started.ticket);
 }
 
 // The accounts of the steps that were started, but for the last few: what came of them is known.
@@ -164,8 +166,8 @@ std::optional<Pull> StepRunner::before_update(const Step& step) {
   return parts_.communicator.before_update(step);
 }
 
-// Returns the ticket for the score.
-std::int64_t StepRunner::compute_gradients(const Batch& batch, const Step& step) {
+void StepRunner::compute_gradients(const Batch& batch, Started& started) {
+  const Step& step = started.step;
   const auto span = trace_.span(SpanKind::kGradients, step.index);
   Replica& replica = parts_.replica;
   std::function<void(Slice)> ready;
@@ -175,13 +177,15 @@ std::int64_t StepRunner::compute_gradients(const Batch& batch, const Step& step)
       parts_.communicator.gradient_ready(part);
     };
   }
-  std::int64_t ticket = 0;
   injection_.around(step.index, [&] {
-    ticket = replica.model.train(batch, replica.seed, replica.parameters.slice(), replica.statistics.slice(),
-                                 replica.gradients.slice(), parts_.communicator.gradient_weight(step), ready);
+    if (micro_batches_) {
+      started.score = micro_batches_->train(batch, step, ready);
+    } else {
+      started.ticket = replica.model.train(batch, replica.seed, replica.parameters.slice(), replica.statistics.slice(),
+                                           replica.gradients.slice(), parts_.communicator.gradient_weight(step), ready);
+    }
   });
   if (!ready) injection_.in_gradients(step.index, replica.gradients.slice());
-  return ticket;
 }
 
 // Returns whether all of this rank's elements moved.

@@ -9,6 +9,7 @@
 
 #include "eave/trainer.h"
 #include "train/injection.h"
+#include "train/micro_batches.h"
 #include "train/slow_watch.h"
 #include "train/step_log.h"
 #include "train/step_trace.h"
@@ -37,7 +38,8 @@ class StepRunner {
   struct Started {
     Step step;
     bool meets_after = false;
-    std::int64_t ticket = 0;                         // of its score
+    std::int64_t ticket = 0;  // of its score, where that is not known yet
+    std::optional<Score> score = {};
     bool is_left_out = false;                        // its loss is known not to be finite
     std::shared_ptr<DeviceAnswer> finite = nullptr;  // whether all elements moved
   };
@@ -54,7 +56,7 @@ class StepRunner {
   bool is_first_after_drop(std::int64_t index) const;
   void reset_to_center();
   void before_gradients(const Step& step);
-  std::int64_t compute_gradients(const Batch& batch, const Step& step);
+  void compute_gradients(const Batch& batch, Started& started);
   std::optional<Pull> before_update(const Step& step);
   std::shared_ptr<DeviceAnswer> apply_update(const Started& started);
   ConstSlice gradients_of_last_tensor();
@@ -69,6 +71,7 @@ class StepRunner {
   SlowWatch& watch_;
   const StepTrace& trace_;
   Injection injection_;
+  std::optional<MicroBatches> micro_batches_;
   const std::int64_t most_samples_;  // of this rank in a step
   const bool runs_ahead_;
   std::int64_t samples_ = 0;  // of all ranks, in the steps that were started

@@ -51,6 +51,15 @@ TEST_F(OnEmulatedGpu, ranks_that_share_it_end_where_the_cpu_ends) {
   }
 }
 
+TEST_F(OnEmulatedGpu, models_are_the_same_file_whatever_ranks_they_were_trained_on) {
+  const std::string words = "--device cuda --batch 16 --batch-means total --reproducible --run-dir ";
+  expect_refusal(train(words + "none"), 64, {"--deterministic"});
+  ASSERT_EQ(train(words + "one --deterministic").code, 0);
+  const Ended ended = train(words + "four --deterministic --share-gpu --transport threads --ranks 4");
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_EQ(place_.read("four/model.safetensors"), place_.read("one/model.safetensors"));
+}
+
 TEST_F(OnEmulatedGpu, images_that_do_not_fit_come_from_the_host) {
   const std::string words = "--device cuda --max-steps 8 --precision fp32 --run-dir ";
   ASSERT_EQ(train(words + "fits").code, 0);

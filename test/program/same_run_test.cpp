@@ -91,6 +91,39 @@ INSTANTIATE_TEST_SUITE_P(WithCompression, SameRun,
                            return name;
                          });
 
+const std::string kReproducible = "--batch 16 --batch-means total --lr 0.05 --reproducible --epochs ";
+
+TEST(Reproducible, models_are_the_same_file_whatever_ranks_they_were_trained_on) {
+  const Place place;
+  const std::string words = kReproducible + "3 ", one = model_of(place, words);
+  EXPECT_EQ(model_of(place, words + "--transport threads --ranks 8"), one);
+  if (!has_mpirun()) return;
+  EXPECT_EQ(model_of(place, words, 2), one);
+  EXPECT_EQ(model_of(place, words, 4), one);
+}
+
+// Ranks that come and go change nothing either.
+TEST(Reproducible, a_run_resumed_on_more_ranks_ends_as_if_it_had_not_been_ended) {
+  const Place place;
+  const std::string whole = model_of(place, kReproducible + "3 ");
+  model_of(place, kReproducible + "1 --transport threads --ranks 2");
+  const Ended resumed = place.eave(
+      quick("--crop 7 --flip --run-dir run --resume elastic --transport threads --ranks 4 " + kReproducible + "3"));
+  ASSERT_EQ(resumed.code, 0) << resumed.errors;
+  EXPECT_EQ(place.read("run/model.safetensors"), whole);
+}
+
+TEST(Reproducible, refuses_what_depends_on_ranks) {
+  const Place place;
+  for (const std::string more : {"--sampling whole", "--lr-scaling linear", "--compression bf16", "--reduction sum"}) {
+    const Ended ended = place.eave(quick("--transport threads --ranks 2 --reproducible " + more));
+    EXPECT_EQ(ended.code, 64) << more;
+    EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
+    EXPECT_TRUE(ended.says(more.substr(0, more.find(' ')))) << ended.errors;
+  }
+  EXPECT_EQ(place.eave(quick("--communicator easgd --reproducible")).code, 64);
+}
+
 struct Times {
   double seconds = 0;
   double bytes = 0;

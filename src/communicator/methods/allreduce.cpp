@@ -20,12 +20,17 @@
 //
 // --compression: each bucket is a sum with error feedback (Compression in transport.h) of w_i g_i. Buckets begin with a
 // block then, so what comes out does not depend on where they are cut.
+//
+// --reproducible: g_i is the sum in pairs over this rank's micro-batches, each with its own weight, and buckets are
+// summed in pairs of ranks (reproducible.h); so are the batch-norm statistics, which each micro-batch has moved from
+// where they stood before the step: their mean, weighted by samples, is the next step's on all ranks.
 #include "communicator/allreduce.h"
 
 #include <algorithm>
 
 #include "communicator/begin.h"
 #include "communicator/compression.h"
+#include "communicator/reproducible.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 
@@ -79,13 +84,14 @@ class AllReduce final : public Communicator {
       : transport_(transport),
         settings_(settings),
         bucket_(static_cast<std::size_t>(settings.bucket_bytes) / sizeof(float)),
-        feedback_(settings.codec) {}
+        feedback_(settings.codec),
+        pairs_(is_reproducible() ? pairs_of(transport.rank(), transport.size()) : std::vector<Pair>()) {}
 
   void begin(const ReplicaView& replica) override {
     replica_ = replica;
     seconds_waiting_ += share_replica(transport_, replica);
     if (bucket_ == 0) bucket_ = usual_bucket(replica.gradients.size());
-    in_flight_.reserve(replica.gradients.size() / bucket_ + 1);
+    in_flight_.reserve((replica.gradients.size() / bucket_ + 2) * std::max<std::size_t>(pairs_.size(), 1));
     feedback_.begin(replica.gradients.size());
     restart();
   }
@@ -97,6 +103,7 @@ class AllReduce final : public Communicator {
                               (settings_.loss_is_summed ? static_cast<double>(step.samples) : 1.0));
   }
 
+  int micro_batches() const override { return settings_.micro_batches; }
   bool wants_gradients() const override { return true; }
 
   void gradient_ready(Slice part) override {
@@ -109,6 +116,7 @@ class AllReduce final : public Communicator {
   std::optional<Pull> before_update(const Step&) override {
     ready_ = 0;
     start_buckets();
+    if (is_reproducible() && !replica_.statistics.empty()) start_sum(replica_.statistics);
     for (Pending& bucket : in_flight_) seconds_waiting_ += bucket.wait();
     restart();
     return {};
@@ -116,6 +124,7 @@ class AllReduce final : public Communicator {
 
   bool updates(const Step&) const override { return true; }
   ConstSlice consensus() override { return replica_.parameters; }
+  bool consensus_is_first_worker() const override { return is_reproducible(); }  // the statistics are the same on all
 
   // For a method that begins with this one and does the rest itself.
   void reset_to_center(const ReplicaView&) override { feedback_.forget(); }
@@ -129,6 +138,7 @@ class AllReduce final : public Communicator {
   std::vector<Slice> replicated() override {
     std::vector<Slice> all = {replica_.parameters};
     all.insert(all.end(), replica_.optimizer.begin(), replica_.optimizer.end());
+    if (is_reproducible() && !replica_.statistics.empty()) all.push_back(replica_.statistics);
     return all;
   }
 
@@ -141,12 +151,15 @@ class AllReduce final : public Communicator {
     return describe_gradient_averaging(settings_, transport_.size()) + "; buckets of " +
            (settings_.bucket_bytes > 0 ? std::to_string(settings_.bucket_bytes) + " bytes"
                                        : "an eighth of the gradients, 128 KiB to 1 MiB") +
-           feedback_.describe("g_i with its weight");
+           feedback_.describe("g_i with its weight") +
+           (is_reproducible() ? describe_micro_batches(settings_.micro_batches, transport_.size()) : "");
   }
 
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
+  bool is_reproducible() const { return settings_.micro_batches > 0; }
+
   double reduction_weight(const Step& step) const {
     switch (settings_.reduction) {
       case GradientReduction::kWeighted:
@@ -169,9 +182,14 @@ class AllReduce final : public Communicator {
       const std::size_t begin = begin_of_bucket(started_), size = started_ - begin;
       if (ready_ > begin) return;
       started_ = begin;
-      in_flight_.push_back(
-          transport_.all_reduce_sum(replica_.gradients.subspan(begin, size), {}, feedback_.compression(begin, size)));
+      start_sum(replica_.gradients.subspan(begin, size), feedback_.compression(begin, size));
     }
+  }
+
+  // Rounds of pairs are carried out one after another, as all operations of a rank.
+  void start_sum(Slice values, const Compression& compression = {}) {
+    if (pairs_.empty()) in_flight_.push_back(transport_.all_reduce_sum(values, {}, compression));
+    for (const Pair& pair : pairs_) in_flight_.push_back(transport_.all_reduce_sum(values, pair));
   }
 
   std::size_t begin_of_bucket(std::size_t end) const {
@@ -183,6 +201,7 @@ class AllReduce final : public Communicator {
   GradientAveraging settings_;
   std::size_t bucket_;  // floats; 0 until begin where it is not given
   ErrorFeedback feedback_;
+  std::vector<Pair> pairs_;  // by which to sum; none: all ranks at once
   ReplicaView replica_;
   std::size_t ready_ = 0;    // gradients from here on are complete
   std::size_t started_ = 0;  // gradients from here on are being exchanged
@@ -213,8 +232,25 @@ std::unique_ptr<Communicator> make_allreduce(const CommunicatorContext& context)
   const GradientReduction reduction = reduction_of(context.values.text("reduction"));
   warn_of_scaling(context, reduction);
   return make_gradient_averaging(
-      context.transport,
-      {bucket_bytes_in(context.values), reduction, context.values.text("loss-reduction") == "sum", codec_in(context)});
+      context.transport, {bucket_bytes_in(context.values), reduction, context.values.text("loss-reduction") == "sum",
+                          codec_in(context), micro_batches_in(context)});
+}
+
+std::vector<OptionSpec> options_of_allreduce() {
+  std::vector<OptionSpec> options = {
+      bucket_bytes_option(),
+      {"reduction",
+       OptionType::kText,
+       "weighted",
+       "weighted: the mean over all samples of a step; mean: each rank's gradient counts alike; sum: they are added up",
+       {"weighted", "mean", "sum"}},
+      {"loss-reduction",
+       OptionType::kText,
+       "mean",
+       "a rank's loss is the mean or the sum over its samples",
+       {"mean", "sum"}}};
+  for (const OptionSpec& option : reproducible_options()) options.push_back(option);
+  return options;
 }
 
 }  // namespace
@@ -242,18 +278,7 @@ CommunicatorKind describe_communicator_allreduce() {
   return {"allreduce",
           "gradients averaged over all ranks in every step",
           {.averages_gradients = true, .has_center = false, .exchanges_together = true},
-          {bucket_bytes_option(),
-           {"reduction",
-            OptionType::kText,
-            "weighted",
-            "weighted: the mean over all samples of a step; mean: each rank's gradient counts alike; sum: they are "
-            "added up",
-            {"weighted", "mean", "sum"}},
-           {"loss-reduction",
-            OptionType::kText,
-            "mean",
-            "a rank's loss is the mean or the sum over its samples",
-            {"mean", "sum"}}},
+          options_of_allreduce(),
           make_allreduce};
 }
 
