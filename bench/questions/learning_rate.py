@@ -1,0 +1,69 @@
+"""How should the learning rate follow the number of workers?
+
+p ranks take 32 samples each in every step, one pass over the data in all: p times fewer steps. The rate that is best for
+one rank is left as it is, multiplied by the root of p, by p, or by p after a warm-up of a tenth of the pass, with plain
+SGD and with momentum. Where the test accuracy begins to fall, and which rule falls last.
+"""
+import statistics
+
+import table
+from trial import Trial, data_words
+
+RANKS = (2, 4, 8, 16, 32)
+MODEL = "conv2d 8 5x5; relu; max_pool 2; conv2d 16 5x5; relu; max_pool 2; flatten; dense 64; relu; dense classes"
+WORDS = ["--model", MODEL, "--batch", "32", "--evaluate-every", "0", "--on-nonfinite", "abort"]
+OPTIMIZERS = {"plain SGD": (["--momentum", "0"], (0.02, 0.05, 0.1, 0.2, 0.4)),
+              "momentum 0.9": (["--momentum", "0.9"], (0.005, 0.01, 0.02, 0.05, 0.1))}
+RULES = {"rate as it is": ["--lr-scaling", "none"], "times root of p": ["--lr-scaling", "sqrt"],
+         "times p": ["--lr-scaling", "linear"],
+         "times p, warm-up": ["--lr-scaling", "linear", "--warmup-epochs", "0.1"]}
+
+
+class Grid:
+    def __init__(self, eave, quick):
+        self.eave, self.seeds = eave, (1,) if quick else (1, 2, 3)
+        self.words = [*data_words(quick), *WORDS, "--epochs", "1"]
+
+    def accuracies(self, ranks, words):
+        """By seed; None where it diverged."""
+        trials = [Trial(self.eave, ranks, [*self.words, *words, "--seed", seed]) for seed in self.seeds]
+        return [None if trial.diverged else trial.accuracy for trial in trials]
+
+
+def worth(accuracies):
+    return statistics.mean(each or 0 for each in accuracies)
+
+
+def answer(eave, quick):
+    grid, rows, wrong = Grid(eave, quick), [], []
+    ranks = RANKS[:2] if quick else RANKS
+    for name, (momentum, rates) in OPTIMIZERS.items():
+        of_one = {rate: grid.accuracies(1, [*momentum, "--lr", rate]) for rate in (rates[1:3] if quick else rates)}
+        best = max(of_one, key=lambda rate: worth(of_one[rate]))
+        for rule, words in RULES.items():
+            of_ranks = [grid.accuracies(p, [*momentum, *words, "--lr", best]) for p in ranks]
+            rows.append({"optimizer": name, "rate": best, "rule": rule, "accuracy": [of_one[best], *of_ranks]})
+        alike = [row["accuracy"][1] for row in rows[-len(RULES):]]
+        if all(each == alike[0] for each in alike):
+            wrong.append(f"{name}: no rule has any effect on {ranks[0]} ranks")
+    return {"ranks": (1, *ranks), "seeds": grid.seeds, "rows": rows, "wrong": wrong}
+
+
+def describe(accuracies):
+    if None in accuracies:
+        return f"diverged ({accuracies.count(None)} of {len(accuracies)})"
+    low, high = (100 * each for each in (min(accuracies), max(accuracies)))
+    return f"{100 * worth(accuracies):.1f}" + (f" ({low:.1f} - {high:.1f})" if len(accuracies) > 1 else "")
+
+
+def show(found):
+    print(f"Test accuracy in %, mean over {len(found['seeds'])} seeds (and range), one pass in all, batch 32 on each rank\n")
+    table.show(["optimizer, rate of one rank", "rule", *(f"p = {p}" for p in found["ranks"])],
+               [[f"{row['optimizer']}, {row['rate']:g}", row["rule"], *map(describe, row["accuracy"])] for row in found["rows"]])
+
+
+def draw(found):
+    return table.dots("Test accuracy after one pass, batch 32 on each of p ranks", table.Scale(0.5, 1),
+                      [f"p = {p}" for p in found["ranks"]],
+                      [(f"{row['optimizer']}, {row['rule']}", [None if None in each else worth(each) for each in row["accuracy"]])
+                       for row in found["rows"]])

@@ -1,0 +1,85 @@
+"""Is averaging over 2 GPUs the same as one GPU with twice the batch?
+
+p ranks and one rank train with the same batch of 64 in all, from the same parameters, on the same samples in the same
+order. How far their parameters are apart at the end, |x_p - x_1| / |x_1|, for what people train with.
+"""
+import statistics
+
+import table
+from trial import LITTLE_DATA, Trial, data_words, distance
+
+RANKS = (2, 4, 8)
+WORDS = ["--batch", "64", "--batch-means", "total", "--lr", "0.05", "--momentum", "0.9", "--evaluate-every", "0", "--flip"]
+PLAIN = "conv2d 8 5x5; relu; max_pool 2; conv2d 16 5x5; relu; max_pool 2; flatten; dense 64; relu; dropout 0.5; dense classes"
+NORMS = ("conv2d 8 5x5; batch_norm; relu; max_pool 2; conv2d 16 5x5; batch_norm; relu; max_pool 2; flatten; dense 64; relu; "
+         "dropout 0.5; dense classes")
+# What is trained with, and whether the ranks' bits must be one rank's.
+CASES = [
+    ("dropout, flipped images", ["--model", PLAIN], False),
+    ("the same, --reproducible", ["--model", PLAIN, "--reproducible"], True),
+    ("batch norm, each rank's own", ["--model", NORMS], False),
+    ("batch norm, --reproducible", ["--model", NORMS, "--reproducible"], True),
+    ("--sampling whole: each rank its own order", ["--model", PLAIN, "--sampling", "whole"], False),
+]
+ROUNDING = 1e-3
+STEPS = (20, 100, 400)
+COLOURED = ["--synthetic-size", "32", "--synthetic-channels", "3", "--crop", "28"]
+COST_MODELS = ("cifar7", "lenet", "mlp")
+
+
+def compare(eave, words, steps):
+    words = [*words, *WORDS, "--epochs", "1000", "--max-steps", steps]
+    one = Trial(eave, 1, words)
+    trials = [Trial(eave, ranks, words) for ranks in RANKS]
+    return {"steps": steps, "distance": [distance(trial.parameters, one.parameters) for trial in trials],
+            "accuracy": [one.accuracy] + [trial.accuracy for trial in trials]}
+
+
+def cost(eave, model, steps, rounds):
+    """CPU seconds of a run with --reproducible over those without, by number of ranks; start and end taken off."""
+    ratios = {}
+    words = [*LITTLE_DATA, *(COLOURED if model == "cifar7" else []), "--model", model, *WORDS, "--epochs", "1000"]
+    for ranks in (1, *RANKS):
+        def seconds(more):
+            lasting, brief = (Trial(eave, ranks, [*words, "--max-steps", count, *more]).cpu_seconds for count in (steps, steps // 5))
+            return lasting - brief
+        ratios[ranks] = statistics.median(seconds(["--reproducible"]) / seconds([]) for _ in range(rounds))
+    return ratios
+
+
+def check(row, is_same):
+    """What must hold whatever the machine: the same bits, and rounding alone where little has grown of it yet."""
+    name, steps, found = row["what"], row["steps"], row["distance"]
+    if is_same and any(found):
+        yield f"{name}: parameters are not the same bits on {RANKS} ranks: {found}"
+    if name == CASES[0][0] and steps == STEPS[0] and max(found) > ROUNDING:
+        yield f"{name}: ranks are {found} from one rank, which is not rounding"
+    if name == CASES[-1][0] and min(found) < ROUNDING:
+        yield f"{name}: as near as with the same order; nothing is told apart"
+
+
+def answer(eave, quick):
+    rows, wrong = [], []
+    for name, words, is_same in CASES:
+        for steps in STEPS[:1 if quick else None]:
+            row = {"what": name, **compare(eave, [*data_words(quick), *words], steps)}
+            rows.append(row)
+            wrong += check(row, is_same)
+    costs = {model: cost(eave, model, *((20, 1) if quick else (50, 3))) for model in COST_MODELS[:1 if quick else None]}
+    return {"ranks": RANKS, "rows": rows, "cost": costs, "wrong": wrong}
+
+
+def show(found):
+    print("With a batch of 64 in all: distance from one rank's parameters, and test accuracy\n")
+    table.show(["", "steps", *(f"{ranks} ranks" for ranks in found["ranks"]), "accuracy on 1, 2, 4, 8"],
+               [[row["what"], str(row["steps"]), *("0" if each == 0 else f"{each:.1e}" for each in row["distance"]),
+                 ", ".join(f"{100 * each:.1f}" for each in row["accuracy"]) + " %"] for row in found["rows"]])
+    print("CPU time of a step with --reproducible over that without\n")
+    table.show(["model", *(f"{ranks} rank" + "s" * (int(ranks) > 1) for ranks in next(iter(found["cost"].values())))],
+               [[model, *(f"{each:.2f}" for each in of.values())] for model, of in found["cost"].items()])
+
+
+def draw(found):
+    return table.dots("Distance from one rank's parameters, |x_p - x_1| / |x_1| (left edge: 0)",
+                      table.Scale(1e-8, 1, True), [f"{ranks} ranks" for ranks in found["ranks"]],
+                      [(f"{row['what']}, {row['steps']} steps", row["distance"]) for row in found["rows"]])

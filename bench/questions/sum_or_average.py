@@ -1,0 +1,54 @@
+"""Sum or average?
+
+4 ranks with 8 samples each, gradients reduced in every way that eave knows (--reduction, --loss-reduction), with the
+learning rate of one rank and scaled by the ranks. What each does to the rate, and where it ends.
+"""
+import table
+from trial import Trial, data_words, distance
+
+RANKS, BATCH, RATE = 4, 8, 0.005  # batches that divide the data: no last one is smaller
+MODEL = "conv2d 8 5x5; relu; max_pool 2; conv2d 16 5x5; relu; max_pool 2; flatten; dense 64; relu; dense classes"
+WORDS = ["--model", MODEL, "--batch", BATCH, "--momentum", "0.9", "--evaluate-every", "0", "--on-nonfinite", "abort"]
+# Reduction over ranks, of a rank's losses, rate given in units of one rank's, rate in force in the same units.
+CASES = [
+    ("average", "weighted", "mean", 1, 1),
+    ("average, rate x p", "weighted", "mean", RANKS, RANKS),
+    ("sum", "sum", "mean", 1, RANKS),
+    ("sum, rate / p", "sum", "mean", 1 / RANKS, 1),
+    ("sum, rate x p", "sum", "mean", RANKS, RANKS * RANKS),
+    ("average of summed losses", "mean", "sum", 1, BATCH),
+    ("average of summed losses, rate / n", "mean", "sum", 1 / BATCH, 1),
+    ("sum of summed losses", "sum", "sum", 1, RANKS * BATCH),
+    ("sum of summed losses, rate / (p n)", "sum", "sum", 1 / (RANKS * BATCH), 1),
+]
+
+
+def answer(eave, quick):
+    steps = 20 if quick else 1500
+    rows, references, wrong = [], {}, []
+    for name, reduction, loss, given, in_force in CASES:
+        trial = Trial(eave, RANKS, [*data_words(quick), *WORDS, "--reduction", reduction, "--loss-reduction", loss,
+                                    "--lr", RATE * given, "--epochs", "1000", "--max-steps", steps])
+        row = {"what": name, "reduction": reduction, "loss_reduction": loss, "rate": RATE * given,
+               "rate_in_force": RATE * in_force, "accuracy": None if trial.diverged else trial.accuracy}
+        if not trial.diverged:
+            reference = references.setdefault(in_force, trial)
+            row["distance"] = distance(trial.parameters, reference.parameters)
+            # Powers of two divide out exactly, the sum included.
+            if row["distance"] > 0:
+                wrong.append(f"{name}: not the bits of the average with {RATE * in_force:g}, but {row['distance']:.1e} from it")
+        rows.append(row)
+    return {"ranks": RANKS, "batch": BATCH, "model": MODEL, "steps": steps, "rows": rows, "wrong": wrong}
+
+
+def show(found):
+    print(f"{found['ranks']} ranks with {found['batch']} samples each, {found['steps']} steps\n")
+    table.show(["", "`--reduction`", "`--loss-reduction`", "`--lr`", "acts as", "test accuracy"],
+               [[row["what"], row["reduction"], row["loss_reduction"], f"{row['rate']:g}", f"{row['rate_in_force']:g}",
+                 "diverged" if row["accuracy"] is None else f"{100 * row['accuracy']:.1f} %"] for row in found["rows"]])
+
+
+def draw(found):
+    return table.dots(f"Test accuracy after {found['steps']} steps, by how gradients and losses are reduced",
+                      table.Scale(0, 1), ["test accuracy"],
+                      [(f"{row['what']} (acts as {row['rate_in_force']:g})", [row["accuracy"]]) for row in found["rows"]])
