@@ -6,12 +6,12 @@ SGD and with momentum. Where the test accuracy begins to fall, and which rule fa
 """
 import statistics
 
+import picture
 import table
-from trial import Trial, data_words
+from trial import NETWORK, Trial, data_words
 
 RANKS = (2, 4, 8, 16, 32)
-MODEL = "conv2d 8 5x5; relu; max_pool 2; conv2d 16 5x5; relu; max_pool 2; flatten; dense 64; relu; dense classes"
-WORDS = ["--model", MODEL, "--batch", "32", "--evaluate-every", "0", "--on-nonfinite", "abort"]
+WORDS = ["--model", NETWORK, "--batch", "32", "--evaluate-every", "0", "--on-nonfinite", "abort"]
 OPTIMIZERS = {"plain SGD": (["--momentum", "0"], (0.02, 0.05, 0.1, 0.2, 0.4)),
               "momentum 0.9": (["--momentum", "0.9"], (0.005, 0.01, 0.02, 0.05, 0.1))}
 RULES = {"rate as it is": ["--lr-scaling", "none"], "times root of p": ["--lr-scaling", "sqrt"],
@@ -63,7 +63,7 @@ def show(found):
 
 
 def draw(found):
-    return table.dots("Test accuracy after one pass, batch 32 on each of p ranks", table.Scale(0.5, 1),
+    return picture.dots("Test accuracy after one pass, batch 32 on each of p ranks", picture.Scale(0.5, 1),
                       [f"p = {p}" for p in found["ranks"]],
                       [(f"{row['optimizer']}, {row['rule']}", [None if None in each else worth(each) for each in row["accuracy"]])
                        for row in found["rows"]])

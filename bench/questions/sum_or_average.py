@@ -3,12 +3,12 @@
 4 ranks with 8 samples each, gradients reduced in every way that eave knows (--reduction, --loss-reduction), with the
 learning rate of one rank and scaled by the ranks. What each does to the rate, and where it ends.
 """
+import picture
 import table
-from trial import Trial, data_words, distance
+from trial import NETWORK, Trial, data_words, distance
 
 RANKS, BATCH, RATE = 4, 8, 0.005  # batches that divide the data: no last one is smaller
-MODEL = "conv2d 8 5x5; relu; max_pool 2; conv2d 16 5x5; relu; max_pool 2; flatten; dense 64; relu; dense classes"
-WORDS = ["--model", MODEL, "--batch", BATCH, "--momentum", "0.9", "--evaluate-every", "0", "--on-nonfinite", "abort"]
+WORDS = ["--model", NETWORK, "--batch", BATCH, "--momentum", "0.9", "--evaluate-every", "0", "--on-nonfinite", "abort"]
 # Reduction over ranks, of a rank's losses, rate given in units of one rank's, rate in force in the same units.
 CASES = [
     ("average", "weighted", "mean", 1, 1),
@@ -38,7 +38,7 @@ def answer(eave, quick):
             if row["distance"] > 0:
                 wrong.append(f"{name}: not the bits of the average with {RATE * in_force:g}, but {row['distance']:.1e} from it")
         rows.append(row)
-    return {"ranks": RANKS, "batch": BATCH, "model": MODEL, "steps": steps, "rows": rows, "wrong": wrong}
+    return {"ranks": RANKS, "batch": BATCH, "model": NETWORK, "steps": steps, "rows": rows, "wrong": wrong}
 
 
 def show(found):
@@ -49,6 +49,6 @@ def show(found):
 
 
 def draw(found):
-    return table.dots(f"Test accuracy after {found['steps']} steps, by how gradients and losses are reduced",
-                      table.Scale(0, 1), ["test accuracy"],
+    return picture.dots(f"Test accuracy after {found['steps']} steps, by how gradients and losses are reduced",
+                      picture.Scale(0, 1), ["test accuracy"],
                       [(f"{row['what']} (acts as {row['rate_in_force']:g})", [row["accuracy"]]) for row in found["rows"]])

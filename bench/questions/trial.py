@@ -15,6 +15,7 @@ DIVERGED = 76
 FASHION_MNIST = pathlib.Path("/usr/share/datasets/fashion-mnist")
 
 
+NETWORK = "conv2d 8 5x5; relu; max_pool 2; conv2d 16 5x5; relu; max_pool 2; flatten; dense 64; relu; dense classes"
 LITTLE_DATA = ["--data", "synthetic", "--synthetic-samples", "1024", "--synthetic-test-samples", "100"]
 
 
