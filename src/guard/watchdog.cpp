@@ -14,6 +14,7 @@ enum Kind : std::int64_t { kAsk = kWatchdogMessages, kAnswer, kDiffers, kWarned,
 constexpr double kPatience = 2;  // seconds of a call before anybody is asked
 constexpr double kTurn = 0.25;   // of each rank to speak, most
 constexpr int kMostTurns = 6;
+constexpr double kTurnsOfPairs = 4;  // where two ranks differ both live and know it: there is time for the lower one
 constexpr double kLastWords = 0.25;  // in which all ranks write their calls, before the first is gone
 
 Call call_in(const ControlMessage& message) {
@@ -133,6 +134,9 @@ void Watchdog::compare(int from, const ControlMessage& message) {
   if (theirs.meeting < 0 || end_) return;
   std::optional<Call> mine = calls_.call_of_meeting(theirs.meeting);
   if (!mine && has_said_so_ && calls_.meetings() <= theirs.meeting) {
+    // They may have parted before this rank was through: that is looked for first, until they ask again.
+    const auto last = calls_.call_of_meeting(calls_.meetings() - 1);
+    if (last && last_compared_with_.insert(from).second) return post(from, message_of(kAsk, *last));
     mine = Call{};
     mine->meeting = theirs.meeting;
   }
@@ -180,7 +184,8 @@ void Watchdog::end(ExitCode code, const std::string& message) {
   if (!settings_.directory.empty())
     write_calls(settings_.directory, peers_.rank(),
                 calls_as_json(calls_, peers_.rank(), settings_.hosts[static_cast<std::size_t>(peers_.rank())], reason));
-  end_ = End{code, message, message.empty() ? kLastWords : turn(), message.empty()};
+  const double wait = code == ExitCode::kInternal ? kTurnsOfPairs * turn() : turn();
+  end_ = End{code, message, message.empty() ? kLastWords : wait, message.empty()};
 }
 
 void Watchdog::go_on_ending(double seconds) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -98,8 +99,9 @@ class Watchdog final : public GuardTask {
   bool has_warned_ = false;     // this one
   std::vector<int> warned_of_;  // those that did not answer then
   std::atomic<bool> is_in_doubt_{false}, is_leaving_{false}, has_left_{false};
-  bool has_said_so_ = false;  // that it is leaving
-  int leaving_ = 0;           // others
+  bool has_said_so_ = false;          // that it is leaving
+  int leaving_ = 0;                   // others
+  std::set<int> last_compared_with_;  // ranks that wait for this one, which is through
   std::optional<End> end_;
 };
 

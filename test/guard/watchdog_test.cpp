@@ -239,6 +239,25 @@ TEST(Watchdog, leaves_when_all_do_and_finds_who_waits_for_one_that_is_through) {
   EXPECT_TRUE(contains(waiting.said().at(0), "rank 1 on b nothing")) << waiting.said()[0];
 }
 
+TEST(Watchdog, finds_where_a_rank_that_is_through_had_parted) {
+  std::vector<float> values(4);
+  World world(2);
+  world.begin(0, {.values = values});
+  world.begin(1, {.verb = Verb::kBroadcast, .values = values, .root = 1});
+  for (int rank = 0; rank < 2; ++rank) {
+    world.end(rank);
+    world.begin(rank, {.values = values});
+    world.end(rank);
+  }
+  world.leave(0);
+  world.begin(1, {.values = values});
+  world.pass(5);
+  EXPECT_EQ(world.left(0), 70);
+  EXPECT_EQ(world.left(1), 70);
+  ASSERT_EQ(world.said().size(), 1U);
+  EXPECT_TRUE(contains(world.said()[0], "at meeting 0 of all")) << world.said()[0];
+}
+
 TEST(Watchdog, takes_no_rank_that_is_ahead_for_one_out_of_step) {
   World world(2);
   for (int call = 0; call < 3; ++call) {
