@@ -47,8 +47,15 @@ class Trial:
             if self.diverged:
                 return
             summary = json.loads((pathlib.Path(folder) / "run" / "summary.json").read_text())
-            self.accuracy = summary["test_accuracy"]
+            self.accuracy, self.bytes_per_rank = summary["test_accuracy"], summary["bytes_per_rank"]
+            self.samples_per_second = summary["samples_per_second"]
+            self.evaluations = read_records(pathlib.Path(folder) / "run" / "metrics.jsonl", "evaluation")
             self.parameters = read_parameters(pathlib.Path(folder) / "run" / "model.safetensors")
+
+
+def read_records(path, kind):
+    """Of metrics.jsonl, as FORMATS.md of src/report describes them."""
+    return [record for record in map(json.loads, path.read_text().splitlines()) if record["type"] == kind]
 
 
 def read_parameters(path):

@@ -1,0 +1,121 @@
+"""How much faster on 1, 2, 4, 8?
+
+A small and a large network, a slow and a fast network between hosts, a batch that grows with the ranks (32 on each) and one
+that is divided among them (32 in all). Samples a second beside those of one rank, each rank on a host of its own: as `eave
+plan` reckons from a run of one rank at that batch, and for 2 ranks as measured here, on links that eave makes as slow.
+Beside it the test accuracy after one pass, as ranks are threads, and what one worker does that is four times as slow.
+"""
+import json
+import pathlib
+import statistics
+import tempfile
+
+import eave_runs
+import picture
+import table
+from trial import NETWORK, Trial, data_words
+
+RANKS = (1, 2, 4, 8)
+BATCH = 32
+NETWORKS = {"small": NETWORK, "large": "mlp"}
+LINKS = {"100 Mbit/s": ("100mbit", "100us"), "10 Gbit/s": ("10gbit", "50us")}
+METHODS = {"allreduce": [], "easgd": ["--tau", "10"]}
+BATCHES = {"32 each": lambda ranks: BATCH, "32 in all": lambda ranks: BATCH // ranks}
+SLOW = {"allreduce": [], "easgd": ["--tau", "10"], "easgd-async": ["--tau", "10"]}
+
+
+class Experiment:
+    def __init__(self, eave, quick):
+        self.eave, self.seeds, self.steps = eave, (1,) if quick else (1, 2, 3), 60 if quick else 1000
+        self.networks = {"small": NETWORK} if quick else NETWORKS
+        self.words = [*data_words(quick), "--evaluate-every", "0", "--lr", "0.05"]
+        self.linear = ["--lr-scaling", "linear", "--warmup-epochs", "0.1"]
+
+    def trial(self, ranks, network, batch, words):
+        return Trial(self.eave, ranks, [*self.words, "--model", network, "--batch", batch, *words])
+
+    def plans(self, network, batch):
+        """Samples a second by link, method and number of ranks, all from one run."""
+        with tempfile.TemporaryDirectory() as folder:
+            eave_runs.run_command([self.eave, "train", *self.words, "--model", network, "--batch", batch, "--max-steps", self.steps,
+                                   "--epochs", 1000, "--checkpoint", "off", "--progress", "off", "--run-dir", f"{folder}/run"])
+            return {link: self.plan(folder, *words) for link, words in LINKS.items()}
+
+    def plan(self, folder, rate, delay):
+        eave_runs.run_command([self.eave, "plan", f"{folder}/run", "--ranks", ",".join(map(str, RANKS)), "--ranks-per-host", 1,
+                               "--communicators", ",".join(METHODS), "--tau", 10, "--network-rate", rate,
+                               "--network-delay", delay, "--json", f"{folder}/plan.json"])
+        plans = json.loads(pathlib.Path(folder, "plan.json").read_text())["plans"]
+        return {each["communicator"]: {row["ranks"]: row["samples_per_second"] for row in each["rows"]} for each in plans}
+
+    def measure(self, network, batch, method, rate, delay):
+        """Samples a second of 2 ranks beside 1, one after the other."""
+        steps = ["--max-steps", self.steps, "--epochs", 1000]
+        one = self.trial(1, network, BATCH, steps).samples_per_second
+        link = ["--shape-rate", rate, "--shape-delay", delay]
+        return self.trial(2, network, batch, [*steps, *link, "--communicator", method, *METHODS[method]]).samples_per_second / one
+
+    def accuracy(self, ranks, network, batch, method):
+        # The gradient of p ranks is that of p batches; an elastic worker steps by its own.
+        words = self.linear if method == "allreduce" and batch == BATCH else []
+        return [self.trial(ranks, network, batch, ["--epochs", 1, *words, "--communicator", method, *METHODS[method],
+                                                   "--seed", seed]).accuracy for seed in self.seeds]
+
+    def rows(self, name, batches):
+        network, batch_of = self.networks[name], BATCHES[batches]
+        plans = {batch: self.plans(network, batch) for batch in dict.fromkeys(batch_of(p) for p in RANKS)}
+        for method in METHODS:
+            speed = {link: [plans[batch_of(p)][link][method][p] / plans[BATCH][link][method][1] for p in RANKS] for link in LINKS}
+            measured = {link: self.measure(network, batch_of(2), method, *LINKS[link]) for link in LINKS}
+            yield {"network": name, "batches": batches, "method": method, "speed_up": speed, "measured_on_2": measured,
+                   "accuracy": [self.accuracy(p, network, batch_of(p), method) for p in RANKS]}
+
+    def slow_worker(self, method):
+        """Samples a second of 2 ranks, the second four times as slow, beside those where none is."""
+        words = ["--max-steps", self.steps, "--epochs", 1000, "--communicator", method, *SLOW[method]]
+        usual, slow = (self.trial(2, NETWORK, BATCH, [*words, *more]).samples_per_second for more in ([], ["--slow-rank", "1:4x"]))
+        return slow / usual
+
+
+def answer(eave, quick):
+    experiment = Experiment(eave, quick)
+    rows = [row for name in experiment.networks for batches in BATCHES for row in experiment.rows(name, batches)]
+    slow = {method: experiment.slow_worker(method) for method in SLOW}
+    return {"ranks": RANKS, "seeds": experiment.seeds, "rows": rows, "slow_worker": slow, "wrong": list(wrongs(rows, slow))}
+
+
+def wrongs(rows, slow):
+    """What must hold whatever the figures."""
+    for row in rows:
+        for link, speed in row["speed_up"].items():
+            if row["batches"] == "32 each" and any(each > 1.01 * p for each, p in zip(speed, RANKS)):
+                yield f"{row['method']} on {link}: more than p times as fast: {speed}"
+        if row["speed_up"]["100 Mbit/s"][-1] > 1.2 * row["speed_up"]["10 Gbit/s"][-1]:
+            yield f"{row['method']}: faster on the slower network"
+    if slow["allreduce"] > 0.6:
+        yield f"ranks that wait for one four times as slow keep {slow['allreduce']:.2f} of their speed"
+
+
+def show(found):
+    ranks = [f"p = {p}" for p in found["ranks"]]
+    print("Samples a second, beside one rank at batch 32: as planned, and measured with 2 ranks (m)\n")
+    table.show(["network", "batch", "method", "link", *ranks, "m, p = 2"],
+               [[row["network"], row["batches"], row["method"], link, *(f"{each:.2f}" for each in speed),
+                 f"{row['measured_on_2'][link]:.2f}"] for row in found["rows"] for link, speed in row["speed_up"].items()])
+    print(f"Test accuracy after one pass in %, mean over {len(found['seeds'])} seeds (and range)\n")
+    table.show(["network", "batch", "method", *ranks],
+               [[row["network"], row["batches"], row["method"], *map(describe, row["accuracy"])] for row in found["rows"]])
+    print("One of 2 workers four times as slow: samples a second beside those without\n")
+    table.show(list(found["slow_worker"]), [[f"{each:.2f}" for each in found["slow_worker"].values()]])
+
+
+def describe(accuracies):
+    low, mean, high = (100 * each for each in (min(accuracies), statistics.mean(accuracies), max(accuracies)))
+    return f"{mean:.1f} ({low:.1f} - {high:.1f})"
+
+
+def draw(found):
+    return picture.dots("Samples a second beside one rank's, each rank on a host of its own, as planned", picture.Scale(0.25, 16, True),
+                        [f"p = {p}" for p in found["ranks"]],
+                        [(f"{row['network']}, {row['batches']}, {row['method']}, {link}", speed)
+                         for row in found["rows"] for link, speed in row["speed_up"].items()])
