@@ -33,6 +33,7 @@ struct DataSplit {
   std::unique_ptr<Dataset> validation = nullptr;  // nullptr: nothing is held out
   std::vector<float> mean;
   std::vector<float> deviation;
+  int reading_threads = 1;  // with which loaders read: more where a sample takes long, as files to decode do
   // Where a device holds the images too: then batches of them come without inputs.
   const DeviceImages* train_images = nullptr;
   const DeviceImages* test_images = nullptr;

@@ -1,4 +1,4 @@
-// Turns the sampler's indices into batches, ahead of time, on a thread of its own.
+// Turns the sampler's indices into batches, ahead of time, on threads of its own.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,9 @@ struct Augmentation {
 std::unique_ptr<DeviceImages> load_images(Compute& compute, const DataSplit& split, const Dataset& dataset,
                                           const Augmentation& augmentation, bool random, std::uint64_t seed);
 
-// Prefetches `depth` batches. Owned by one thread, its consumer. Memory: depth + 1 batches of floats and one image;
-// nothing is allocated after construction but the sampler's permutation.
+// Prefetches `depth` batches; the samples of each are shared among the split's reading_threads, with the same bits for
+// any number of them. Owned by one thread, its consumer. Memory: depth + 1 batches of floats and an image for each
+// thread; nothing is allocated after construction but the sampler's permutation and what the dataset needs to read.
 class Loader {
  public:
   struct Settings {
@@ -56,7 +57,7 @@ class Loader {
 };
 
 // Evaluation order: this rank's contiguous part [first, last) of the dataset, in batches of at most `batch`, centre
-// crop, no flip. Calls `consume` for each. Single-threaded, no randomness.
+// crop, no flip. Calls `consume` for each, in the calling thread; the split's reading_threads read. No randomness.
 void for_each_evaluation_batch(const DataSplit& split, const Dataset& dataset, const Augmentation& augmentation,
                                std::int64_t first, std::int64_t last, std::int64_t batch,
                                const std::function<void(const Batch&)>& consume);

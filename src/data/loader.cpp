@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/augment.h"
+#include "data/crew.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -49,7 +50,9 @@ class BatchFiller {
                 : &dataset == split.validation.get() ? split.validation_images
                                                      : nullptr),
         writer_(dataset.shape(), augmentation, split.mean, split.deviation),
-        pixels_(static_cast<std::size_t>(dataset.shape().size())) {}
+        crew_(images_ == nullptr ? split.reading_threads : 1),
+        pixels_(static_cast<std::size_t>(crew_.size()),
+                std::vector<std::uint8_t>(static_cast<std::size_t>(dataset.shape().size()))) {}
 
   const ImageWriter& writer() const { return writer_; }
   const DeviceImages* images() const { return images_; }
@@ -58,21 +61,24 @@ class BatchFiller {
   template <typename Place>
   void fill(Slot& slot, std::int64_t samples, Place place) {
     const auto values = static_cast<std::size_t>(this->values());
-    for (std::size_t i = 0; i < static_cast<std::size_t>(samples); ++i) {
+    crew_.share(samples, [&](std::int64_t number, int thread) {
+      const auto i = static_cast<std::size_t>(number);
       const std::int64_t index = slot.indices[i];
       if (images_ == nullptr) {
-        dataset_.read(index, pixels_);
-        writer_.write(pixels_, place(index), std::span(slot.inputs).subspan(i * values, values));
+        std::vector<std::uint8_t>& pixels = pixels_[static_cast<std::size_t>(thread)];
+        dataset_.read(index, pixels);
+        writer_.write(pixels, place(index), std::span(slot.inputs).subspan(i * values, values));
       }
       slot.labels[i] = dataset_.label(index);
-    }
+    });
   }
 
  private:
   const Dataset& dataset_;
   const DeviceImages* images_;  // nullptr: pixels are written here
   ImageWriter writer_;
-  std::vector<std::uint8_t> pixels_;
+  Crew crew_;
+  std::vector<std::vector<std::uint8_t>> pixels_;  // of each thread
 };
 
 std::int64_t largest_batch(const Sampler& sampler, int rank) {

@@ -1,0 +1,70 @@
+#include "data/crew.h"
+
+#include <utility>
+
+#include "eave/check.h"
+
+namespace eave {
+
+Crew::Crew(int threads) {
+  EAVE_CHECK(threads >= 1, "a crew has a thread");
+  for (int thread = 1; thread < threads; ++thread) helpers_.emplace_back([this, thread] { help(thread); });
+}
+
+Crew::~Crew() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  begun_.notify_all();
+  for (std::thread& helper : helpers_) helper.join();
+}
+
+void Crew::run(std::int64_t count, Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    task_ = task;
+    count_ = count;
+    next_ = 0;
+    busy_ = static_cast<int>(helpers_.size());
+    ++round_;
+  }
+  begun_.notify_all();
+  work_on(0);
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [&] { return busy_ == 0; });
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void Crew::help(int thread) {
+  std::uint64_t done = 0;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      begun_.wait(lock, [&] { return stop_ || round_ != done; });
+      if (stop_) return;
+      done = round_;
+    }
+    work_on(thread);
+    const std::lock_guard lock(mutex_);
+    if (--busy_ == 0) ended_.notify_one();
+  }
+}
+
+void Crew::work_on(int thread) {
+  for (std::int64_t part = next_++; part < count_; part = next_++) {
+    try {
+      task_.call(task_.work, part, thread);
+    } catch (...) {
+      // Parts are taken in order: those before this one are with other threads, and will be tried.
+      next_ = count_;
+      const std::lock_guard lock(mutex_);
+      if (!error_ || part < failed_part_) {
+        error_ = std::current_exception();
+        failed_part_ = part;
+      }
+    }
+  }
+}
+
+}  // namespace eave

@@ -1,0 +1,162 @@
+// Several threads that fill a batch together.
+#include "data/crew.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+
+#include "eave/loader.h"
+#include "test/allocations.h"
+
+namespace eave {
+namespace {
+
+TEST(Crew, works_on_each_part_once_however_many_threads_and_parts_there_are) {
+  for (const int threads : {1, 2, 5}) {
+    Crew crew(threads);
+    ASSERT_EQ(crew.size(), threads);
+    for (const std::int64_t parts : {0, 1, 3, 100, 0, 7}) {
+      std::vector<int> done(static_cast<std::size_t>(parts));
+      std::vector<int> of_threads(static_cast<std::size_t>(threads));
+      crew.share(parts, [&](std::int64_t part, int thread) {
+        ++done[static_cast<std::size_t>(part)];
+        ++of_threads.at(static_cast<std::size_t>(thread));
+      });
+      EXPECT_EQ(done, std::vector<int>(static_cast<std::size_t>(parts), 1));
+      EXPECT_EQ(std::accumulate(of_threads.begin(), of_threads.end(), 0), parts);
+    }
+  }
+}
+
+TEST(Crew, throws_what_the_first_part_to_fail_has_thrown_and_goes_on) {
+  for (const int threads : {1, 2, 4, 8}) {
+    Crew crew(threads);
+    for (int round = 0; round < 50; ++round) {
+      try {
+        crew.share(40, [&](std::int64_t part, int) {
+          // Later ones fail sooner.
+          if (part == 11) std::this_thread::sleep_for(std::chrono::microseconds(100));
+          if (part >= 11) throw std::runtime_error(std::to_string(part));
+        });
+        FAIL() << "nothing was thrown";
+      } catch (const std::runtime_error& error) {
+        EXPECT_EQ(std::string(error.what()), "11") << threads << " threads";
+      }
+    }
+    int sum = 0;
+    std::mutex mutex;
+    crew.share(10, [&](std::int64_t part, int) {
+      const std::lock_guard lock(mutex);
+      sum += static_cast<int>(part);
+    });
+    EXPECT_EQ(sum, 45);
+  }
+}
+
+TEST(Crew, has_its_threads_work_at_the_same_time) {
+  Crew crew(3);
+  std::atomic<int> here{0};
+  // Each part waits until three are worked on: with fewer threads this would not end.
+  crew.share(3, [&](std::int64_t, int) {
+    ++here;
+    while (here < 3) std::this_thread::yield();
+  });
+  EXPECT_EQ(here, 3);
+}
+
+// Its pixels are its number; from `first_bad` on they cannot be read.
+class SlowNumbers : public Dataset {
+ public:
+  explicit SlowNumbers(std::int64_t first_bad) : first_bad_(first_bad) {}
+  std::int64_t size() const override { return 500; }
+  ImageShape shape() const override { return {4, 4, 1}; }
+  int classes() const override { return 10; }
+  std::int32_t label(std::int64_t index) const override { return static_cast<std::int32_t>(index % 10); }
+  void read(std::int64_t index, std::span<std::uint8_t> pixels) const override {
+    if (index % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (index >= first_bad_) throw std::runtime_error(std::to_string(index));
+    std::ranges::fill(pixels, static_cast<std::uint8_t>(index));
+  }
+
+ private:
+  std::int64_t first_bad_;
+};
+
+DataSplit numbers_with(int threads, std::int64_t first_bad = INT64_MAX) {
+  DataSplit split;
+  split.train = std::make_unique<SlowNumbers>(first_bad);
+  split.test = std::make_unique<SlowNumbers>(first_bad);
+  split.mean = {0.5F};
+  split.deviation = {0.25F};
+  split.reading_threads = threads;
+  return split;
+}
+
+Loader::Settings steps_up_to(std::int64_t last) {
+  Loader::Settings settings;
+  settings.augmentation = {1, 4, 4, true};
+  settings.last_step = last;
+  return settings;
+}
+
+std::vector<float> first_steps(const DataSplit& split, std::int64_t steps) {
+  Sampler sampler(Sampling::kShard, split.train->size(), 1, 32, 1, {});
+  Loader loader(split, sampler, steps_up_to(steps));
+  std::vector<float> all;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const Batch& batch = loader.next();
+    all.insert(all.end(), batch.inputs.begin(), batch.inputs.end());
+    for (const std::int32_t label : batch.labels) all.push_back(static_cast<float>(label));
+  }
+  return all;
+}
+
+TEST(LoaderThreads, make_the_same_batches_however_many_they_are) {
+  const std::vector<float> one = first_steps(numbers_with(1), 20);
+  for (const int threads : {2, 3, 8}) EXPECT_EQ(first_steps(numbers_with(threads), 20), one) << threads;
+}
+
+TEST(LoaderThreads, make_the_same_evaluation_however_many_they_are) {
+  const auto evaluate = [](const DataSplit& split) {
+    std::vector<float> all;
+    for_each_evaluation_batch(split, *split.test, {1, 4, 4, true}, 3, 490, 64, [&](const Batch& batch) {
+      all.insert(all.end(), batch.inputs.begin(), batch.inputs.end());
+    });
+    return all;
+  };
+  EXPECT_EQ(evaluate(numbers_with(4)), evaluate(numbers_with(1)));
+}
+
+TEST(LoaderThreads, that_fail_together_give_the_error_of_the_first_sample) {
+  Sampler sampler(Sampling::kShard, 500, 1, 32, 1, {});
+  std::vector<std::int64_t> indices(32);
+  sampler.indices(0, 0, 0, indices);
+  const auto bad = std::ranges::find_if(indices, [](std::int64_t index) { return index >= 250; });
+  ASSERT_NE(bad, indices.end());
+  for (const int threads : {1, 4}) {
+    try {
+      first_steps(numbers_with(threads, 250), 1);
+      FAIL() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(error.what(), std::to_string(*bad)) << threads << " threads";
+    }
+  }
+}
+
+TEST(LoaderThreads, ask_for_no_memory_once_they_run) {
+  const DataSplit split = numbers_with(3);
+  Sampler sampler(Sampling::kShard, 500, 1, 32, 1, {});
+  Loader loader(split, sampler, steps_up_to(15));
+  loader.next();
+  const long before = allocations();
+  for (int step = 1; step < 15; ++step) loader.next();
+  EXPECT_EQ(allocations(), before);
+}
+
+}  // namespace
+}  // namespace eave
