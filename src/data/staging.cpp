@@ -67,8 +67,8 @@ fs::path stage_files(const fs::path& from, const std::vector<std::string>& names
     const fs::path original = fs::canonical(from);
     const fs::path folder = to / (original.filename().string() + "-" + hash_of(original.string()).text().substr(0, 8));
     const StagingLock lock(to);
-    fs::create_directories(folder);
     for (const std::string& name : names) {
+      fs::create_directories((folder / name).parent_path());
       if (!is_copied(original / name, folder / name)) copy_whole(original / name, folder / name);
     }
     return folder;

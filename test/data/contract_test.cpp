@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "test/data/data_files.h"
+#include "test/data/image_writers.h"
 
 namespace eave {
 namespace {
@@ -18,7 +19,8 @@ class DatasetContract : public testing::TestWithParam<std::string> {
   void SetUp() override {
     if (GetParam() == "mnist") write_set(directory_.path(), small_idx_set());
     if (GetParam() == "cifar10") write_cifar10_set(directory_.path());
-    if (GetParam() == "mnist" || GetParam() == "cifar10") given_["data-dir"] = directory_.path().string();
+    if (GetParam() == "image-folder") write_image_folder(directory_.path());
+    if (!std::filesystem::is_empty(directory_.path())) given_["data-dir"] = directory_.path().string();
     if (GetParam() == "synthetic") given_ = {{"synthetic-samples", "2000"}, {"synthetic-test-samples", "500"}};
     const Refusal found = refusal_of([&] { split_ = open_dataset(GetParam(), given_); });
     if (found.code == ExitCode::kInputMissing) GTEST_SKIP() << found;

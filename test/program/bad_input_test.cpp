@@ -127,6 +127,28 @@ TEST(BadInput, of_data_files_is_refused) {
                   {"train --data cifar10 --data-dir good", 66, {"cifar10", "--data-dir"}}});
 }
 
+TEST(BadInput, of_image_folders_is_refused) {
+  const Place place;
+  write_image_folder(place, "good", [](const std::string&, std::string&) {});
+  const std::string train = "train --data image-folder --progress off --model 'flatten; dense classes' --epochs 1 ";
+  ASSERT_EQ(place.eave(train + "--data-dir good --decode-threads 2").code, 0);
+  write_image_folder(place, "header", [](const std::string& name, std::string& bytes) {
+    if (name == "train/b/1.png") bytes.resize(20);
+  });
+  write_image_folder(place, "body", [](const std::string& name, std::string& bytes) {
+    if (name == "train/b/2.png") bytes.resize(bytes.size() - 20);
+  });
+  write_image_folder(place, "foreign", [](const std::string&, std::string&) {});
+  place.write("foreign/test/a/notes.txt", "blurred");
+  expect_refused(place, {{train, 66, {"image-folder", "--data-dir"}},
+                         {train + "--data-dir nowhere", 66, {"no directory nowhere", "a folder for each class"}},
+                         {train + "--data-dir header", 65, {"header/train/b/1.png", "truncated"}},
+                         {train + "--data-dir body", 65, {"body/train/b/2.png", "truncated"}},
+                         {train + "--data-dir foreign", 65, {"foreign/test/a/notes.txt", "remove it"}},
+                         {train + "--data-dir good --image-test-share 0.5", 64, {"--image-test-share", "good/test"}},
+                         {quick("--image-size 8"), 64, {"--image-size (command line) has no effect", "image-folder"}}});
+}
+
 TEST(BadInput, of_numbers_of_ranks_is_refused) {
   const Place place;
   Runs runs;

@@ -33,4 +33,20 @@ void write_fashion_mnist(const Place& place, const std::string& directory,
   }
 }
 
+void write_image_folder(const Place& place, const std::string& directory,
+                        const std::function<void(const std::string&, std::string&)>& change) {
+  using std::string_literals::operator""s;
+  // A PNG of one grey pixel.
+  const std::string grey =
+      "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\0\0\0\0\x3a\x7e\x9b\x55\0\0\0\nIDAT"
+      "\x78\x9c\x63\x68\0\0\0\x82\0\x81\x77\xcd\x72\xb6\0\0\0\0IEND\xae\x42\x60\x82"s;
+  for (const std::string folder : {"train/a", "train/b", "test/a", "test/b"}) {
+    for (const char* file : {"/1.png", "/2.png"}) {
+      std::string bytes = grey;
+      change(folder + file, bytes);
+      place.write(directory + "/" + folder + file, bytes);
+    }
+  }
+}
+
 }  // namespace eave

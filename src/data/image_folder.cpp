@@ -1,0 +1,119 @@
+// Photographs of one's own: JPEG and PNG files in a folder for each class.
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/number_text.h"
+#include "data/byte_source.h"
+#include "data/crew.h"
+#include "data/data_places.h"
+#include "data/image_file.h"
+#include "data/image_listing.h"
+#include "data/staging.h"
+#include "eave/check.h"
+#include "eave/dataset.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostThreadsUnasked = 8;
+
+// Images stay in their files, and are decoded whenever they are read.
+class ImageFolder final : public Dataset {
+ public:
+  ImageFolder(fs::path place, ImageFiles files, int classes, int side)
+      : place_(std::move(place)), files_(std::move(files)), classes_(classes), side_(side) {}
+  std::int64_t size() const override { return static_cast<std::int64_t>(files_.names.size()); }
+  ImageShape shape() const override { return {side_, side_, 3}; }
+  int classes() const override { return classes_; }
+  std::int32_t label(std::int64_t index) const override { return files_.labels[static_cast<std::size_t>(index)]; }
+  void read(std::int64_t index, std::span<std::uint8_t> pixels) const override {
+    read_image_square(file(index), side_, pixels.first(static_cast<std::size_t>(shape().size())));
+  }
+  FileSource file(std::int64_t index) const {
+    return FileSource(place_ / files_.names[static_cast<std::size_t>(index)]);
+  }
+
+ private:
+  const fs::path place_;
+  const ImageFiles files_;
+  const int classes_;
+  const int side_;
+};
+
+int threads_of(const OptionValues& values) {
+  if (values.has("decode-threads")) return static_cast<int>(values.integer("decode-threads", 1, 256));
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
+  return std::clamp(CPU_COUNT(&cores), 1, kMostThreadsUnasked);
+}
+
+// Both parts are there afterwards.
+ImageListing list_parts(const fs::path& place, const OptionValues& values) {
+  ImageListing listing = list_images(place);
+  const double share = values.real("image-test-share");
+  if (!(share > 0 && share < 1)) {
+    throw Error(ExitCode::kUsage,
+                "--image-test-share " + number_text(share) + ": expected a share above 0 and below 1, such as 0.2");
+  }
+  if (listing.test_folder.empty()) {
+    hold_out_images(listing, share);
+  } else if (values.given("image-test-share")) {
+    throw Error(ExitCode::kUsage, "--image-test-share has no effect: the test set is in " +
+                                      (place / listing.test_folder).string() + "; leave out one of the two");
+  }
+  return listing;
+}
+
+fs::path stage(const fs::path& place, const ImageListing& listing, const OptionValues& values) {
+  if (!values.has("stage-to")) return place;
+  std::vector<std::string> names = listing.train.names;
+  names.insert(names.end(), listing.test.names.begin(), listing.test.names.end());
+  return stage_files(place, names, values.text("stage-to"));
+}
+
+DataSplit open_image_folder(const OptionValues& values) {
+  if (!values.has("data-dir")) {
+    throw Error(ExitCode::kInputMissing,
+                "--data image-folder has no usual place; name the directory of its images with --data-dir");
+  }
+  const fs::path original = values.text("data-dir");
+  const auto side = static_cast<int>(values.integer("image-size", 1, 1024));
+  ImageListing listing = list_parts(original, values);
+  const fs::path place = stage(original, listing, values);
+  const auto classes = static_cast<int>(listing.classes.size());
+  auto train = std::make_unique<ImageFolder>(place, std::move(listing.train), classes, side);
+  auto test = std::make_unique<ImageFolder>(place, std::move(listing.test), classes, side);
+  DataSplit split;
+  split.reading_threads = threads_of(values);
+  Crew crew(split.reading_threads);
+  for (const ImageFolder* part : {train.get(), test.get()}) {
+    crew.share(part->size(), [&](std::int64_t index, int) { check_image_header(part->file(index)); });
+  }
+  split.train = std::move(train);
+  split.test = std::move(test);
+  // Those of ImageNet, as torchvision's models have them.
+  split.mean = {0.485F, 0.456F, 0.406F};
+  split.deviation = {0.229F, 0.224F, 0.225F};
+  return split;
+}
+
+}  // namespace
+
+DatasetKind describe_dataset_image_folder() {
+  std::vector<OptionSpec> options = data_file_options();
+  options.push_back({"image-size", OptionType::kInteger, "32",
+                     "height and width in pixels to which images are resized, the centre of what is longer than wide"});
+  options.push_back({"image-test-share", OptionType::kReal, "0.2",
+                     "share of each class to test with, where there is no folder test or val; the same for all seeds"});
+  options.push_back({"decode-threads", OptionType::kInteger, "",
+                     "threads of a rank that decode images (otherwise: as many as it may use cores, at most 8)"});
+  return {"image-folder", "JPEG and PNG files of your own in --data-dir: train/CLASS/*, test/CLASS/*, or CLASS/*",
+          std::move(options), open_image_folder};
+}
+
+}  // namespace eave

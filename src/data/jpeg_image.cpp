@@ -1,0 +1,170 @@
+#include <cstddef>
+#include <cstdio>
+// It needs what stands above, and is needed by what stands below.
+#include <jpeglib.h>
+//
+#include <jerror.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <vector>
+
+#include "data/image_formats.h"
+
+namespace eave {
+namespace {
+
+// libjpeg goes on after damage, with grey in its place. These warnings are of damage; others are of what encoders get
+// wrong without harm.
+bool is_damage(int message) {
+  return message == JWRN_HIT_MARKER || message == JWRN_HUFF_BAD_CODE || message == JWRN_ARITH_BAD_CODE ||
+         message == JWRN_MUST_RESYNC;
+}
+
+// libjpeg leaves with longjmp where it fails: functions that are left so have no objects with destructors of their own.
+class JpegDecoder {
+ public:
+  explicit JpegDecoder(const ByteSource& file) : file_(file), pieces_(file) {
+    info_.err = jpeg_std_error(&errors_);
+    info_.client_data = this;
+    errors_.error_exit = [](j_common_ptr info) { of(info).fail(); };
+    errors_.emit_message = [](j_common_ptr info, int level) {
+      if (level < 0 && is_damage(info->err->msg_code)) of(info).fail();
+    };
+    errors_.output_message = [](j_common_ptr) {};
+    source_.init_source = source_.term_source = [](j_decompress_ptr) {};
+    source_.fill_input_buffer = [](j_decompress_ptr info) { return of(info).fill(); };
+    source_.skip_input_data = [](j_decompress_ptr info, long bytes) { of(info).skip(bytes); };
+    source_.resync_to_restart = jpeg_resync_to_restart;
+    progress_.progress_monitor = [](j_common_ptr info) { of(info).count_scans(); };
+  }
+  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
+
+  void read_header() {
+    if (!try_header()) refuse();
+    const std::int64_t width = info_.image_width, height = info_.image_height;
+    check_image_size(file_, width, height);
+    // A block of 64 values takes a bit at least, and stands for 1024 pixels at most.
+    if (static_cast<std::uint64_t>(width * height) / 8192 > file_.size()) {
+      refuse_image(file_, "it says that it is of " + std::to_string(width) + " x " + std::to_string(height) +
+                              " pixels, more than a file of " + std::to_string(file_.size()) + " bytes can hold");
+    }
+  }
+
+  void read_rows(SquareResizer& resizer) {
+    if (!try_start(resizer.side())) refuse();
+    resizer.begin(static_cast<int>(info_.output_width), static_cast<int>(info_.output_height));
+    row_.resize(std::size_t{info_.output_width} * static_cast<std::size_t>(info_.output_components));
+    for (JDIMENSION number = 0; number < info_.output_height; ++number) {
+      if (!try_row()) refuse();
+      if (info_.out_color_space == JCS_CMYK) convert_inks();
+      resizer.add_row(std::span(row_).first(std::size_t{3} * info_.output_width));
+    }
+  }
+
+ private:
+  static constexpr int kMostScans = 100;  // a progressive file has some 10
+
+  template <typename Info>
+  static JpegDecoder& of(Info info) {
+    return *static_cast<JpegDecoder*>(info->client_data);
+  }
+
+  [[noreturn]] void fail() { std::longjmp(jump_, 1); }
+
+  boolean fill() {
+    static constexpr JOCTET kEnd[2] = {0xff, JPEG_EOI};
+    const auto piece = pieces_.next();
+    if (piece.empty()) ends_early_ = true;
+    source_.next_input_byte = piece.empty() ? kEnd : piece.data();
+    source_.bytes_in_buffer = piece.empty() ? sizeof kEnd : piece.size();
+    return TRUE;
+  }
+
+  void skip(long bytes) {
+    if (bytes <= 0) return;
+    const std::size_t here = std::min(static_cast<std::size_t>(bytes), source_.bytes_in_buffer);
+    source_.next_input_byte += here;
+    source_.bytes_in_buffer -= here;
+    pieces_.skip(static_cast<std::size_t>(bytes) - here);
+  }
+
+  void count_scans() {
+    if (info_.input_scan_number <= kMostScans) return;
+    too_many_scans_ = true;
+    fail();
+  }
+
+  bool try_header() {
+    if (setjmp(jump_) != 0) return false;
+    jpeg_create_decompress(&info_);
+    info_.src = &source_;
+    info_.progress = &progress_;
+    jpeg_read_header(&info_, TRUE);
+    return true;
+  }
+
+  // Decodes no finer than is of use: at 1/2, 1/4 or 1/8 where that leaves twice the side, for the resizer to average.
+  bool try_start(int side) {
+    if (setjmp(jump_) != 0) return false;
+    const bool is_cmyk = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
+    info_.out_color_space = is_cmyk ? JCS_CMYK : JCS_RGB;
+    info_.scale_num = 1;
+    info_.scale_denom = 8;
+    while (info_.scale_denom > 1 &&
+           std::min(info_.image_width, info_.image_height) / info_.scale_denom < 2 * static_cast<unsigned>(side)) {
+      info_.scale_denom /= 2;
+    }
+    jpeg_start_decompress(&info_);
+    if (ends_early_ && jpeg_has_multiple_scans(&info_)) return false;  // all scans have been read
+    return true;
+  }
+
+  bool try_row() {
+    if (setjmp(jump_) != 0) return false;
+    JSAMPROW row = row_.data();
+    return jpeg_read_scanlines(&info_, &row, 1) == 1;
+  }
+
+  // Adobe's programs write inks inverted, which libjpeg leaves as it is.
+  void convert_inks() {
+    const std::uint8_t flip = info_.saw_Adobe_marker ? 0 : 255;
+    for (std::size_t i = 0; i < info_.output_width; ++i) {
+      const int black = row_[4 * i + 3] ^ flip;
+      for (std::size_t colour = 0; colour < 3; ++colour) {
+        row_[3 * i + colour] = static_cast<std::uint8_t>(((row_[4 * i + colour] ^ flip) * black + 127) / 255);
+      }
+    }
+  }
+
+  [[noreturn]] void refuse() {
+    pieces_.rethrow();
+    if (too_many_scans_) refuse_image(file_, "it has more than " + std::to_string(kMostScans) + " scans");
+    if (ends_early_) refuse_image(file_, "it is truncated at " + std::to_string(file_.size()) + " bytes");
+    char text[JMSG_LENGTH_MAX] = "";
+    errors_.format_message(reinterpret_cast<j_common_ptr>(&info_), text);
+    refuse_image(file_, std::string("damaged (") + text + ")");
+  }
+
+  const ByteSource& file_;
+  FilePieces pieces_;
+  jpeg_decompress_struct info_{};
+  jpeg_error_mgr errors_{};
+  jpeg_source_mgr source_{};
+  jpeg_progress_mgr progress_{};
+  std::jmp_buf jump_;
+  std::vector<std::uint8_t> row_;
+  bool ends_early_ = false, too_many_scans_ = false;
+};
+
+}  // namespace
+
+void decode_jpeg(const ByteSource& file, SquareResizer* resizer) {
+  JpegDecoder decoder(file);
+  decoder.read_header();
+  if (resizer != nullptr) decoder.read_rows(*resizer);
+}
+
+}  // namespace eave

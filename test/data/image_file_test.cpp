@@ -1,0 +1,246 @@
+#include "data/image_file.h"
+
+#include <gtest/gtest.h>
+#include <png.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "data/square_resize.h"
+#include "test/data/image_writers.h"
+
+namespace eave {
+namespace {
+
+Bytes square_of(const Bytes& file, int side) {
+  Bytes pixels(static_cast<std::size_t>(side * side * 3));
+  check_image_header(MemorySource(file, "some.image"));
+  read_image_square(MemorySource(file, "some.image"), side, pixels);
+  return pixels;
+}
+
+Refusal refusal_of_image(const Bytes& file) {
+  Bytes pixels(8 * 8 * 3);
+  return refusal_of([&] { read_image_square(MemorySource(file, "folder/some.image"), 8, pixels); });
+}
+
+Refusal refusal_of_header(const Bytes& file) {
+  return refusal_of([&] { check_image_header(MemorySource(file, "folder/some.image")); });
+}
+
+int largest_difference(const Bytes& one, const Bytes& other) {
+  int largest = one.size() == other.size() ? 0 : 256;
+  for (std::size_t i = 0; i < std::min(one.size(), other.size()); ++i) {
+    largest = std::max(largest, std::abs(one[i] - other[i]));
+  }
+  return largest;
+}
+
+Bytes resized(const Picture& picture, int side) {
+  SquareResizer resizer(side);
+  resizer.begin(picture.width, picture.height);
+  const std::size_t stride = static_cast<std::size_t>(picture.width) * 3;
+  for (std::size_t y = 0; y < static_cast<std::size_t>(picture.height); ++y) {
+    resizer.add_row(std::span(picture.bytes).subspan(y * stride, stride));
+  }
+  Bytes pixels(static_cast<std::size_t>(side * side * 3));
+  resizer.finish(pixels);
+  return pixels;
+}
+
+// The same by its definition, in two dimensions at once and in double.
+double blended(const Picture& picture, int side, int row, int column, int channel) {
+  const double scale = std::min(picture.width, picture.height) / static_cast<double>(side),
+               reach = std::max(scale, 1.0);
+  const double middle_x = (picture.width - scale * side) / 2 + (column + 0.5) * scale;
+  const double middle_y = (picture.height - scale * side) / 2 + (row + 0.5) * scale;
+  double sum = 0, weights = 0;
+  for (int y = 0; y < picture.height; ++y) {
+    for (int x = 0; x < picture.width; ++x) {
+      const double weight = std::max(0.0, 1 - std::abs(x + 0.5 - middle_x) / reach) *
+                            std::max(0.0, 1 - std::abs(y + 0.5 - middle_y) / reach);
+      sum += weight * picture.bytes[static_cast<std::size_t>((y * picture.width + x) * 3 + channel)];
+      weights += weight;
+    }
+  }
+  return sum / weights;
+}
+
+Picture noise(int width, int height) {
+  Picture picture{width, height, 3, Bytes(static_cast<std::size_t>(width * height * 3))};
+  std::uint32_t state = 1;
+  for (std::uint8_t& byte : picture.bytes)
+    byte = static_cast<std::uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+  return picture;
+}
+
+TEST(SquareResize, is_a_triangle_of_weights_over_the_centred_square) {
+  for (const auto& [width, height, side] : {std::array{9, 9, 9}, std::array{24, 10, 5}, std::array{10, 31, 4},
+                                            std::array{5, 4, 11}, std::array{64, 48, 7}, std::array{1, 6, 3}}) {
+    const Picture picture = noise(width, height);
+    const Bytes found = resized(picture, side);
+    for (int i = 0; i < side * side * 3; ++i) {
+      // 14 bits of weight, and a byte rounded.
+      EXPECT_NEAR(found[static_cast<std::size_t>(i)], blended(picture, side, i / 3 / side, i / 3 % side, i % 3), 0.6)
+          << width << " x " << height << " to " << side << ", byte " << i;
+    }
+  }
+}
+
+TEST(SquareResize, weighs_four_columns_for_two_as_by_hand) {
+  Picture picture{4, 4, 3, {}};
+  for (int i = 0; i < 16; ++i) picture.bytes.insert(picture.bytes.end(), 3, static_cast<std::uint8_t>(80 * (i % 4)));
+  const Bytes found = resized(picture, 2);
+  EXPECT_EQ(found[0], 57);   // 3/7 of 0, 3/7 of 80, 1/7 of 160
+  EXPECT_EQ(found[3], 183);  // 1/7 of 80, 3/7 of 160, 3/7 of 240
+}
+
+TEST(SquareResize, leaves_one_colour_as_it_is) {
+  for (const int side : {1, 3, 32, 200}) {
+    for (const std::uint8_t value : {0, 1, 127, 255}) {
+      const Picture picture{123, 77, 3, Bytes(123 * 77 * 3, value)};
+      EXPECT_EQ(resized(picture, side), Bytes(static_cast<std::size_t>(side * side * 3), value));
+    }
+  }
+}
+
+TEST(PngImage, of_its_own_size_keeps_every_byte) {
+  const Picture picture = noise(16, 16);
+  EXPECT_EQ(square_of(png_of(picture), 16), picture.bytes);
+  EXPECT_EQ(square_of(png_of(16, 16, PNG_COLOR_TYPE_RGB, 8, true, picture.bytes), 16), picture.bytes);
+}
+
+TEST(PngImage, of_every_kind_becomes_red_green_and_blue) {
+  constexpr int kSide = 16;
+  const auto value_at = [](int i) { return i * 7 % 256; };
+  for (const auto& [colours, channels] : {std::pair{PNG_COLOR_TYPE_GRAY, 1}, std::pair{PNG_COLOR_TYPE_PALETTE, 1},
+                                          std::pair{PNG_COLOR_TYPE_GRAY_ALPHA, 2}, std::pair{PNG_COLOR_TYPE_RGB, 3},
+                                          std::pair{PNG_COLOR_TYPE_RGB_ALPHA, 4}}) {
+    for (const int bits : {1, 2, 4, 8, 16}) {
+      if (bits < 8 && channels > 1) continue;
+      if (bits == 16 && colours == PNG_COLOR_TYPE_PALETTE) continue;
+      Bytes rows, expected;
+      const int most = (1 << std::min(bits, 8)) - 1;
+      for (int pixel = 0; pixel < kSide * kSide; ++pixel) {
+        for (int channel = 0; channel < channels; ++channel) {
+          const int value = value_at(pixel + 50 * channel) & most, per_byte = std::max(1, 8 / bits);
+          if (pixel % per_byte == 0) rows.push_back(0);
+          rows.back() =
+              static_cast<std::uint8_t>(rows.back() | value << (8 - std::min(bits, 8)) >> pixel % per_byte * bits);
+          if (bits == 16) rows.push_back(rows.back());  // 257 times a byte
+        }
+        for (int colour = 0; colour < 3; ++colour) {
+          const int value = value_at(pixel + (channels > 2 ? 50 * colour : 0)) & most;
+          const int of_palette = colour == 0 ? value : colour == 1 ? 255 - value : 7;
+          expected.push_back(
+              static_cast<std::uint8_t>(colours == PNG_COLOR_TYPE_PALETTE ? of_palette : value * 255 / most));
+        }
+      }
+      for (const bool is_interlaced : {false, true}) {
+        EXPECT_EQ(square_of(png_of(kSide, kSide, colours, bits, is_interlaced, rows), kSide), expected)
+            << "colours " << colours << ", " << bits << " bits, interlaced " << is_interlaced;
+      }
+    }
+  }
+}
+
+TEST(JpegImage, is_what_a_png_of_the_same_picture_is) {
+  for (const auto& [width, height, side] :
+       {std::array{40, 40, 40}, std::array{90, 60, 24}, std::array{300, 420, 32}, std::array{641, 333, 32}}) {
+    for (const int channels : {1, 3}) {
+      const Picture picture = gradients(width, height, channels);
+      const Bytes expected = square_of(png_of(picture), side);
+      for (const JpegKind kind : {JpegKind::kBaseline, JpegKind::kProgressive}) {
+        // Smooth pictures lose next to nothing at this quality; whole pixels of shift would be seen.
+        EXPECT_LE(largest_difference(square_of(jpeg_of(picture, kind), side), expected), 6)
+            << width << " x " << height << " x " << channels << " to " << side;
+      }
+    }
+  }
+}
+
+TEST(JpegImage, of_inks_becomes_red_green_and_blue) {
+  Picture picture{16, 16, 4, {}};
+  // libjpeg writes Adobe's marker, with which 255 means no ink.
+  for (int i = 0; i < 16 * 16; ++i) picture.bytes = picture.bytes + Bytes{200, 100, 50, 128};
+  Bytes file = jpeg_of(picture);
+  const auto colours_of = [](const Bytes& square) { return Bytes(square.begin(), square.begin() + 3); };
+  EXPECT_LE(largest_difference(colours_of(square_of(file, 8)), {100, 50, 25}), 2);
+  const std::string marker = "Adobe";
+  const auto found = std::search(file.begin(), file.end(), marker.begin(), marker.end());
+  ASSERT_NE(found, file.end());
+  *found = 'a';
+  EXPECT_LE(largest_difference(colours_of(square_of(file, 8)), {27, 77, 102}), 2);
+}
+
+TEST(JpegImage, without_the_mark_at_its_end_is_taken) {
+  const Bytes file = jpeg_of(gradients(40, 30));
+  EXPECT_EQ(square_of(first(file, file.size() - 2), 16), square_of(file, 16));
+}
+
+TEST(Images, truncated_anywhere_are_refused_by_name) {
+  const Picture picture = noise(50, 40);
+  for (const Bytes& file : {jpeg_of(picture), jpeg_of(picture, JpegKind::kProgressive), png_of(picture),
+                            png_of(50, 40, PNG_COLOR_TYPE_RGB, 8, true, picture.bytes)}) {
+    ASSERT_EQ(refusal_of_image(file).code, ExitCode::kDone);
+    for (std::size_t size = 0; size + 16 < file.size(); size += 1 + size / 30) {
+      const Refusal found = refusal_of_image(first(file, size));
+      EXPECT_EQ(found.code, ExitCode::kBadData) << size << " of " << file.size();
+      EXPECT_TRUE(found.names("folder/some.image")) << found;
+    }
+  }
+}
+
+TEST(Images, with_a_changed_byte_are_taken_or_refused) {
+  const Picture picture = noise(40, 40);
+  for (const Bytes& file : {jpeg_of(picture), jpeg_of(picture, JpegKind::kProgressive), png_of(picture)}) {
+    int refused = 0;
+    for (std::size_t place = 0; place < file.size(); place += 7) {
+      const Refusal found = refusal_of_image(with(file, place, file[place] ^ 0x55));
+      EXPECT_TRUE(found.code == ExitCode::kDone || found.code == ExitCode::kBadData) << found;
+      refused += found.code == ExitCode::kBadData;
+    }
+    EXPECT_GT(refused, 10);
+  }
+}
+
+TEST(Images, that_are_none_are_refused_by_their_header) {
+  EXPECT_TRUE(refusal_of_header({}).names("the file is empty")) << refusal_of_header({});
+  const Refusal words = refusal_of_header({'G', 'I', 'F', '8', '9', 'a', 0, 1, 2});
+  EXPECT_EQ(words.code, ExitCode::kBadData);
+  EXPECT_TRUE(words.names("folder/some.image") && words.names("47 49 46 38")) << words;
+  for (const Bytes& file : {jpeg_of(gradients(20, 20)), png_of(gradients(20, 20))}) {
+    EXPECT_EQ(refusal_of_header(first(file, 20)).code, ExitCode::kBadData);
+  }
+}
+
+std::size_t place_of_size(const Bytes& jpeg) {
+  for (std::size_t i = 0; i + 1 < jpeg.size(); ++i) {
+    if (jpeg[i] == 0xff && jpeg[i + 1] == 0xc0) return i + 5;
+  }
+  return 0;
+}
+
+TEST(Images, that_promise_more_than_they_hold_are_refused_by_their_header) {
+  const Bytes jpeg = jpeg_of(gradients(20, 20));
+  const std::size_t place = place_of_size(jpeg);
+  ASSERT_GT(place, 0u);
+  const Refusal large = refusal_of_header(with(with(jpeg, place, 0xf0), place + 2, 0xf0));
+  EXPECT_TRUE(large.code == ExitCode::kBadData && large.names("at most 67108864")) << large;
+  const Refusal hollow = refusal_of_header(with(with(jpeg, place, 0x1f), place + 2, 0x1f));
+  EXPECT_TRUE(hollow.code == ExitCode::kBadData && hollow.names("can hold")) << hollow;
+  // libpng refuses a header whose checksum is another, so these are written so.
+  const Bytes empty(60000 * 3);
+  const Bytes flat = png_of(60000, 1, PNG_COLOR_TYPE_RGB, 8, false, empty);
+  EXPECT_EQ(refusal_of_header(flat).code, ExitCode::kDone);
+  EXPECT_TRUE(refusal_of_header(first(flat, 60)).names("can hold")) << refusal_of_header(first(flat, 60));
+}
+
+TEST(JpegImage, of_more_scans_than_any_program_writes_is_refused) {
+  const Refusal found = refusal_of_image(jpeg_of(gradients(64, 64), JpegKind::kManyScans));
+  EXPECT_TRUE(found.code == ExitCode::kBadData && found.names("100 scans")) << found;
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,214 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <tuple>
+
+#include "eave/loader.h"
+#include "test/data/image_writers.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+using Options = std::map<std::string, std::string>;
+
+Bytes flat_png(std::uint8_t value) { return png_of({4, 4, 3, Bytes(48, value)}); }
+
+class ImageFolders : public testing::Test {
+ protected:
+  const fs::path& place() const { return directory_.path(); }
+  // Of a file by its name from the folder on; each of another colour.
+  void add(const std::string& name) {
+    fs::create_directories((place() / name).parent_path());
+    write_bytes(place() / name, flat_png(++colours_[name] + static_cast<std::uint8_t>(10 * colours_.size())));
+  }
+  DataSplit open(Options given = {}) const {
+    given["data-dir"] = place().string();
+    return open_dataset("image-folder", given);
+  }
+  Refusal refusal(const Options& given = {}) const {
+    return refusal_of([&] { open(given); });
+  }
+
+  std::map<std::string, std::uint8_t> colours_;
+  TemporaryDirectory directory_;
+};
+
+// The value of the pixels of flat images, by label.
+std::multiset<std::pair<int, int>> images_in(const Dataset& dataset) {
+  std::multiset<std::pair<int, int>> images;
+  for (std::int64_t i = 0; i < dataset.size(); ++i) {
+    Bytes pixels(static_cast<std::size_t>(dataset.shape().size()));
+    dataset.read(i, pixels);
+    images.insert({dataset.label(i), pixels[0]});
+  }
+  return images;
+}
+
+TEST_F(ImageFolders, give_classes_in_the_order_of_their_names) {
+  for (const char* name :
+       {"train/b/1.png", "train/a/2.png", "train/C/3.png", "train/b/4.png", "test/b/5.png", "test/a/6.png"})
+    add(name);
+  const DataSplit split = open({{"image-size", "5"}});
+  EXPECT_EQ(split.train->shape(), (ImageShape{5, 5, 3}));
+  EXPECT_EQ(split.train->classes(), 3);
+  EXPECT_EQ(images_in(*split.train), (std::multiset<std::pair<int, int>>{{2, 11}, {1, 21}, {0, 31}, {2, 41}}));
+  EXPECT_EQ(images_in(*split.test), (std::multiset<std::pair<int, int>>{{2, 51}, {1, 61}}));
+  EXPECT_EQ(split.mean, (std::vector<float>{0.485F, 0.456F, 0.406F}));
+}
+
+TEST_F(ImageFolders, take_val_where_there_is_no_test) {
+  for (const char* name : {"train/a/1.png", "train/b/2.png", "val/a/3.png"}) add(name);
+  EXPECT_EQ(images_in(*open().test), (std::multiset<std::pair<int, int>>{{0, 31}}));
+  fs::create_directories(place() / "test");  // without classes, as that of ImageNet
+  EXPECT_EQ(open().test->size(), 1);
+  add("test/b/4.png");
+  EXPECT_EQ(images_in(*open().test), (std::multiset<std::pair<int, int>>{{1, 41}}));
+}
+
+TEST_F(ImageFolders, without_a_test_folder_hold_out_the_same_share_of_each_class) {
+  for (int i = 0; i < 10; ++i) {
+    add("cat/" + std::to_string(i) + ".png");
+    if (i < 3) add("dog/" + std::to_string(i) + ".png");
+  }
+  for (const auto& [share, cats, dogs] : {std::tuple{"0.2", 2, 1}, std::tuple{"0.5", 5, 2}, std::tuple{"0.9", 9, 2}}) {
+    const DataSplit split = open({{"image-test-share", share}});
+    const auto test = images_in(*split.test), train = images_in(*split.train);
+    EXPECT_EQ(std::ranges::count(test, 0, &std::pair<int, int>::first), cats);
+    EXPECT_EQ(std::ranges::count(test, 1, &std::pair<int, int>::first), dogs);
+    std::multiset<std::pair<int, int>> all = train;
+    all.insert(test.begin(), test.end());
+    EXPECT_EQ(all.size(), 13u);
+    EXPECT_EQ(std::set(all.begin(), all.end()).size(), 13u) << "each in one part";
+    EXPECT_EQ(images_in(*open({{"image-test-share", share}}).test), test);
+  }
+}
+
+TEST_F(ImageFolders, that_grow_keep_their_test_images_apart) {
+  for (int i = 0; i < 20; ++i) add((i % 2 == 0 ? "a/" : "b/") + std::to_string(i) + ".png");
+  const auto before = images_in(*open({{"image-test-share", "0.3"}}).test);
+  const Bytes more = flat_png(3);
+  write_bytes(place() / "b/another.png", more);
+  auto after = images_in(*open({{"image-test-share", "0.3"}}).test);
+  EXPECT_EQ(std::ranges::count(after, 0, &std::pair<int, int>::first), 3);
+  for (auto image = after.begin(); image != after.end();)
+    image = image->first == 0 ? std::next(image) : after.erase(image);
+  for (const auto& image : after) EXPECT_TRUE(before.contains(image)) << "class a was not touched";
+}
+
+TEST_F(ImageFolders, that_hold_something_else_are_refused_by_its_name) {
+  for (const char* name : {"train/a/1.png", "train/b/2.png", "test/a/3.png", "train/a/.hidden", ".trash/b/1.png"})
+    add(name);
+  write_bytes(place() / "LICENSE.txt", {'x'});
+  EXPECT_EQ(refusal().code, ExitCode::kDone) << refusal();
+  const auto refuses = [&](const std::string& name, const std::string& why) {
+    add(name);
+    const Refusal found = refusal();
+    EXPECT_EQ(found.code, ExitCode::kBadData) << name;
+    EXPECT_TRUE(found.names((place() / name).string()) && found.names(why)) << found;
+    fs::remove(place() / name);
+  };
+  refuses("train/a/notes.txt", "no .jpg, .jpeg or .png");
+  refuses("test/a/scan.tiff", "no .jpg, .jpeg or .png");
+  refuses("train/loose.jpeg", "stands in no class folder");
+  fs::create_directories(place() / "train/b/more");
+  EXPECT_TRUE(refusal().names("train/b/more is no .jpg")) << refusal();
+  fs::remove(place() / "train/b/more");
+  fs::create_directories(place() / "train/c");
+  EXPECT_TRUE(refusal().names("train/c holds no images")) << refusal();
+  fs::remove(place() / "train/c");
+  fs::create_directories(place() / "test/z");
+  EXPECT_TRUE(refusal().names("test/z is of a class that is not in")) << refusal();
+}
+
+TEST_F(ImageFolders, without_images_are_missed_with_what_is_expected) {
+  EXPECT_TRUE(refusal().code == ExitCode::kInputMissing && refusal().names("a folder for each class")) << refusal();
+  add("one/1.png");
+  EXPECT_TRUE(refusal().code == ExitCode::kInputMissing && refusal().names("1 class folders")) << refusal();
+  add("two/2.png");
+  EXPECT_TRUE(refusal().code == ExitCode::kBadData && refusal().names("class one has one image (one/1.png)"))
+      << refusal();
+  add("test/two/2.png");
+  EXPECT_TRUE(refusal().code == ExitCode::kInputMissing && refusal().names("but there is")) << refusal();
+  const Refusal unnamed = refusal_of([] { open_dataset("image-folder", {}); });
+  EXPECT_TRUE(unnamed.code == ExitCode::kInputMissing && unnamed.names("--data-dir")) << unnamed;
+}
+
+TEST_F(ImageFolders, refuse_a_share_that_has_no_effect_or_no_meaning) {
+  write_image_folder(place());
+  EXPECT_TRUE(refusal({{"image-test-share", "0.2"}}).names("--image-test-share has no effect"));
+  EXPECT_EQ(refusal({{"image-test-share", "0.2"}}).code, ExitCode::kUsage);
+  for (const char* share : {"0", "1", "-1", "nan"}) {
+    EXPECT_EQ(refusal({{"image-test-share", share}}).code, ExitCode::kUsage) << share;
+  }
+  EXPECT_EQ(refusal({{"image-size", "0"}}).code, ExitCode::kUsage);
+  EXPECT_EQ(refusal({{"decode-threads", "0"}}).code, ExitCode::kUsage);
+}
+
+TEST_F(ImageFolders, look_at_every_header_and_name_the_first_bad_file) {
+  write_image_folder(place());
+  for (const char* name : {"test/ship/image0.jpg", "train/cat/image3.PNG", "train/cat/image4.jpg"}) {
+    write_bytes(place() / name, {'n', 'o', 'n', 'e'});
+  }
+  for (const char* threads : {"1", "4"}) {
+    const Refusal found = refusal({{"decode-threads", threads}});
+    EXPECT_EQ(found.code, ExitCode::kBadData);
+    EXPECT_TRUE(found.names((place() / "train/cat/image3.PNG").string())) << found;
+  }
+}
+
+Loader::Settings one_epoch(std::int64_t steps) {
+  Loader::Settings settings;
+  settings.augmentation = {2, 12, 12, true};
+  settings.last_step = steps;
+  return settings;
+}
+
+std::vector<float> floats_of(const DataSplit& split) {
+  Sampler sampler(Sampling::kShard, split.train->size(), 1, 7, 3, {});
+  Loader loader(split, sampler, one_epoch(sampler.steps_per_epoch()));
+  std::vector<float> all;
+  for (std::int64_t step = 0; step < sampler.steps_per_epoch(); ++step) {
+    const ConstSlice inputs = loader.next().inputs;
+    all.insert(all.end(), inputs.begin(), inputs.end());
+  }
+  return all;
+}
+
+TEST_F(ImageFolders, give_the_same_bits_with_one_and_with_four_threads) {
+  write_image_folder(place());
+  const std::vector<float> one = floats_of(open({{"decode-threads", "1"}, {"image-size", "16"}}));
+  EXPECT_EQ(one.size(), 36u * 12 * 12 * 3);
+  EXPECT_EQ(floats_of(open({{"decode-threads", "4"}, {"image-size", "16"}})), one);
+}
+
+TEST_F(ImageFolders, whose_files_end_too_early_say_so_when_those_are_read) {
+  write_image_folder(place());
+  const fs::path file = place() / "train/ship/image2.jpg";
+  fs::resize_file(file, fs::file_size(file) / 2);
+  const DataSplit split = open({{"decode-threads", "3"}});  // its header is whole
+  const Refusal found = refusal_of([&] { floats_of(split); });
+  EXPECT_EQ(found.code, ExitCode::kBadData);
+  EXPECT_TRUE(found.names(file.string()) && found.names("truncated")) << found;
+  fs::remove(file);
+  EXPECT_TRUE(refusal_of([&] { floats_of(split); }).names(file.string()));
+}
+
+TEST_F(ImageFolders, are_staged_with_their_folders) {
+  write_image_folder(place() / "images");
+  const Options given = {{"data-dir", (place() / "images").string()}, {"stage-to", (place() / "local").string()}};
+  const std::vector<float> original = floats_of(open_dataset("image-folder", {{"data-dir", given.at("data-dir")}}));
+  open_dataset("image-folder", given);
+  std::size_t copies = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(place() / "local"))
+    copies += entry.path().has_extension() && entry.path().extension() != ".lock" && entry.is_regular_file();
+  EXPECT_EQ(copies, 48u);
+  const DataSplit staged = open_dataset("image-folder", given);
+  fs::rename(place() / "images", place() / "moved");
+  EXPECT_EQ(floats_of(staged), original) << "it reads the copies";
+}
+
+}  // namespace
+}  // namespace eave
