@@ -1,0 +1,37 @@
+// A PNG file: its header, then its pixels in a square. Checksums of its chunks are made right first, or nothing behind
+// a changed byte would be looked at.
+#include <zlib.h>
+
+#include "data/image_formats.h"
+#include "test/fuzz/fuzz.h"
+
+namespace {
+
+std::uint32_t word_at(const std::uint8_t* bytes) {
+  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 | bytes[3];
+}
+
+void mend_checksums(std::vector<std::uint8_t>& file) {
+  for (std::size_t place = 8; place + 12 <= file.size();) {
+    const std::size_t length = word_at(file.data() + place);
+    if (length > file.size() - place - 12) return;
+    const unsigned long sum = crc32(0, file.data() + place + 4, static_cast<uInt>(length + 4));
+    place += 8 + length;
+    for (const int shift : {24, 16, 8, 0}) file[place++] = static_cast<std::uint8_t>(sum >> shift);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  std::vector<std::uint8_t> content(bytes, bytes + size), pixels(8 * 8 * 3);
+  mend_checksums(content);
+  const eave::MemorySource file(content, "fuzzed");
+  eave::take_or_refuse({eave::ExitCode::kBadData}, [&] { eave::decode_png(file, nullptr); });
+  eave::take_or_refuse({eave::ExitCode::kBadData}, [&] {
+    eave::SquareResizer resizer(8);
+    eave::decode_png(file, &resizer);
+    resizer.finish(pixels);
+  });
+  return 0;
+}
