@@ -137,6 +137,20 @@ struct DropoutShape {
   std::uint32_t layer = 0;
 };
 
+inline constexpr int kLargestNormRadius = 64;
+
+// Local response normalisation (Krizhevsky et al. 2012, section 3.3, and its constants) of rows × channels values, a
+// row for each pixel: output = input / s^beta, with s = bias + alpha · Σ input² over the channels of the same pixel at
+// most `radius` away.
+struct LocalResponseShape {
+  std::int64_t rows = 0;
+  std::int64_t channels = 0;
+  int radius = 2;  // 1 … kLargestNormRadius
+  float alpha = 1e-4f;
+  float beta = 0.75f;
+  float bias = 2;  // more than 0
+};
+
 struct LossSum {
   double loss_sum = 0;
   std::int64_t correct = 0;
@@ -230,6 +244,11 @@ class Compute {
   // Zeros of the padding count as values.
   virtual void average_pool_forward(const PoolShape& shape, ConstSlice input, Slice output) = 0;
   virtual void average_pool_backward(const PoolShape& shape, ConstSlice d_output, Slice d_input) = 0;
+
+  virtual void local_response_norm_forward(const LocalResponseShape& shape, ConstSlice input, Slice output) = 0;
+  // `input` is forward's.
+  virtual void local_response_norm_backward(const LocalResponseShape& shape, ConstSlice input, ConstSlice d_output,
+                                            Slice d_input) = 0;
 
   // In relu_…, output may be input and d_input may be d_output.
   virtual void relu_forward(ConstSlice input, Slice output) = 0;

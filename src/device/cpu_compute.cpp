@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "device/cpu_plans.h"
+#include "device/geometry.h"
 #include "eave/check.h"
 #include "kernels/cpu/batch_norm.h"
 #include "kernels/cpu/dropout.h"
 #include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/local_response_norm.h"
 #include "kernels/cpu/loss.h"
 #include "kernels/cpu/pool.h"
 #include "kernels/cpu/shortcut.h"
@@ -18,17 +20,6 @@ namespace {
 
 const float* address(ConstSlice values) { return values.empty() ? nullptr : values.data(); }
 std::int64_t count(ConstSlice values) { return static_cast<std::int64_t>(values.size()); }
-
-cpu::PoolGeometry geometry(const PoolShape& s) {
-  const ImageShape out = s.output();
-  return {s.samples, s.input.height,  s.input.width,  s.input.channels, out.height,
-          out.width, s.window.height, s.window.width, s.window.stride,  s.window.pad};
-}
-
-cpu::ShortcutGeometry geometry(const ShortcutShape& s) {
-  return {s.samples,       s.input.height, s.input.width,     s.input.channels,
-          s.output.height, s.output.width, s.output.channels, s.stride};
-}
 
 // As the rest of the program does.
 template <class Make>
@@ -94,6 +85,14 @@ class CpuCompute final : public Compute {
   }
   void average_pool_backward(const PoolShape& shape, ConstSlice d_output, Slice d_input) override {
     cpu::average_pool_gradient(geometry(shape), d_output.data(), d_input.data());
+  }
+
+  void local_response_norm_forward(const LocalResponseShape& shape, ConstSlice input, Slice output) override {
+    cpu::local_response_norm(geometry(shape), input.data(), output.data());
+  }
+  void local_response_norm_backward(const LocalResponseShape& shape, ConstSlice input, ConstSlice d_output,
+                                    Slice d_input) override {
+    cpu::local_response_norm_gradient(geometry(shape), input.data(), d_output.data(), d_input.data());
   }
 
   void relu_forward(ConstSlice input, Slice output) override { cpu::relu(input.data(), output.data(), count(output)); }

@@ -62,6 +62,8 @@ class Layer {
   // (and this layer has seen what follows).
   virtual bool absorb(const LayerText& /*next*/) { return false; }
   virtual bool takes_two_gradients() const { return false; }
+  // Which channels stand next to each other matters.
+  virtual bool reads_neighbours() const { return false; }
   // The output is the input in another shape: never planned.
   virtual bool is_view() const { return false; }
   virtual std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const = 0;

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/number_text.h"
 #include "eave/check.h"
 #include "eave/options.h"
 #include "nn/layer.h"
@@ -133,6 +134,12 @@ bool read_count(std::string_view text, int least, int most, int& value) {
   return error == std::errc() && end == text.data() + text.size() && value >= least && value <= most;
 }
 
+// All of `text` as a number; otherwise false.
+bool read_number(std::string_view text, float& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
 }  // namespace
 
 std::string LayerText::text() const {
@@ -179,9 +186,18 @@ int ArgumentReader::take_count(std::string_view name, int least, int most) {
 float ArgumentReader::take_fraction(std::string_view name) {
   const std::string& text = take(name);
   float value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value < 1)) {
+  if (!read_number(text, value) || !(value >= 0 && value < 1)) {
     fail_layer(layer_, std::string(name) + " is a number from 0 to less than 1, not \"" + text + "\"");
+  }
+  return value;
+}
+
+float ArgumentReader::take_number(std::string_view name, float least, float most) {
+  const std::string& text = take(name);
+  float value = 0;
+  if (!read_number(text, value) || !(value >= least && value <= most)) {  // NaN is in no range
+    fail_layer(layer_, std::string(name) + " is a number from " + number_text(least) + " to " + number_text(most) +
+                           ", not \"" + text + "\"");
   }
   return value;
 }

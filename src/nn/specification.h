@@ -42,6 +42,7 @@ class ArgumentReader {
   bool take_word(std::string_view word);  // true and past it when it comes next
   int take_count(std::string_view name, int least, int most);
   float take_fraction(std::string_view name);  // in [0, 1)
+  float take_number(std::string_view name, float least, float most);
   struct Size {
     int height, width;
   };

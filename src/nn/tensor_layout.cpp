@@ -31,6 +31,7 @@ class ChannelOrders {
     const ChannelOrder read = order_of(node.source, node.input);
     const ChannelOrder made = makes_channels(node) ? ChannelOrder{1, 1, output.channels} : read;
     if (!is_flat(output) && !is_flat(made)) refuse("an image whose channels are the pixels of another");
+    if (node.layer->reads_neighbours() && !is_flat(read)) refuse("a norm over neighbours among what was flattened");
     if (node.skip >= 0) {
       const ChannelOrder skip = order_of(node.skip, node.skip_shape);
       if (!(is_flat(skip) && is_flat(made)) && !(skip == made)) refuse("a sum of what was flattened differently");

@@ -1,4 +1,5 @@
 // Models on a GPU against the same models on the CPU.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -15,7 +16,8 @@ constexpr std::int64_t kBatch = 6;
 constexpr int kSteps = EAVE_PARITY_STEPS;  // above 2, passes are replayed
 
 ImageShape input_of(const std::string& model) {
-  if (model == "cifar7") return {28, 28, 3};
+  if (const int crop = model_crop(model); crop > 0) return {crop, crop, 3};
+  if (model == "cnn7") return {28, 28, 3};
   if (model == "resnet20") return {32, 32, 3};
   return {28, 28, 1};
 }
@@ -110,7 +112,8 @@ TEST_P(ModelOnGpu, gives_the_losses_and_gradients_of_the_cpu) {
       EXPECT_LT(relative_distance(there.gradients(), here.gradients()), 4 * allowed);
     }
   }
-  EXPECT_LT(relative_distance(there.parameters(), here.parameters()), allowed);
+  // Sums that differ by rounding choose other winners of a pool here and there, in each step.
+  EXPECT_LT(relative_distance(there.parameters(), here.parameters()), 2 * allowed);
   if (!here.statistics().empty()) {
     EXPECT_LT(relative_distance(there.statistics(), here.statistics()), allowed);
   }
@@ -186,13 +189,18 @@ std::vector<Case> cases() {
   for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
     if (kSteps < 10 && precision == Precision::kTf32) continue;  // to the emulator it is fp32
     for (const std::string& name : model_names()) {
-      if (name == "resnet50") continue;  // its layers are those of the specifications below
+      if (name == "resnet18" || name == "resnet50") continue;  // their layers are those of the specifications below
       all.push_back({name, input_of(name), precision});
     }
     for (const char* text :
          {"conv2d 5 3x3; relu; max_pool 2; conv2d 7 2x2 stride 2 pad 1; batch_norm; relu; flatten; dense classes",
           "conv2d 8 3x3 pad 1 no_bias; average_pool 2; residual(conv2d 16 3x3 pad 1 stride 2; batch_norm; relu; "
-          "conv2d 16 3x3 pad 1; batch_norm); relu; max_pool 3 stride 2; dropout 0.3; global_pool; dense classes"}) {
+          "conv2d 16 3x3 pad 1; batch_norm); relu; max_pool 3 stride 2; dropout 0.3; global_pool; dense classes",
+          "conv2d 8 3x3; relu; residual(conv2d 16 3x3 pad 1 stride 2 no_bias; batch_norm; relu; conv2d 16 3x3 pad 1 "
+          "no_bias; "
+          "batch_norm | conv2d 16 1x1 stride 2 no_bias; batch_norm); relu; local_response_norm radius 3 alpha 0.2 beta "
+          "0.6; "
+          "global_pool; dense classes"}) {
       all.push_back({text, {13, 11, 3}, precision});
     }
   }
@@ -201,7 +209,8 @@ std::vector<Case> cases() {
 
 std::string name_of(const testing::TestParamInfo<Case>& each) {
   const char* const precisions[] = {"fp32", "tf32", "bf16"};
-  const std::string& model = each.param.model;
+  std::string model = each.param.model;
+  std::ranges::replace(model, '-', '_');
   return (model.find(' ') == std::string::npos ? model : "text" + std::to_string(each.index)) + "_" +
          precisions[static_cast<int>(each.param.precision)];
 }

@@ -46,6 +46,8 @@ class RecordingCompute final : public Compute {
   void max_pool_backward(const PoolShape&, ConstSlice, ConstSlice, Slice) override { refuse(); }
   void average_pool_forward(const PoolShape&, ConstSlice, Slice) override { refuse(); }
   void average_pool_backward(const PoolShape&, ConstSlice, Slice) override { refuse(); }
+  void local_response_norm_forward(const LocalResponseShape&, ConstSlice, Slice) override { refuse(); }
+  void local_response_norm_backward(const LocalResponseShape&, ConstSlice, ConstSlice, Slice) override { refuse(); }
   void relu_forward(ConstSlice, Slice) override { refuse(); }
   void relu_backward(ConstSlice, ConstSlice, Slice) override { refuse(); }
   void dropout_forward(const DropoutShape&, ConstSlice, Slice) override { refuse(); }

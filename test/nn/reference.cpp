@@ -25,11 +25,15 @@ struct Images {
   }
 };
 
-int option(const LayerText& text, const std::string& name, int otherwise) {
+double number(const LayerText& text, const std::string& name, double otherwise) {
   for (std::size_t i = 0; i + 1 < text.arguments.size(); ++i) {
-    if (text.arguments[i] == name) return std::stoi(text.arguments[i + 1]);
+    if (text.arguments[i] == name) return std::stod(text.arguments[i + 1]);
   }
   return otherwise;
+}
+
+int option(const LayerText& text, const std::string& name, int otherwise) {
+  return static_cast<int>(number(text, name, otherwise));
 }
 
 Window window(const LayerText& text, std::size_t argument) {
@@ -59,6 +63,7 @@ class Reference {
     if (word == "max_pool") return pool(x, text, true);
     if (word == "average_pool") return pool(x, text, false);
     if (word == "global_pool") return global_pool(x);
+    if (word == "local_response_norm") return local_response_norm(x, text);
     if (word == "dropout") return dropout(std::move(x), text);
     if (word == "relu") {
       for (double& value : x.values) value = std::max(value, 0.0);
@@ -149,6 +154,20 @@ class Reference {
       x.values[i] = (x.values[i] - mean[c]) / std::sqrt(variance[c] + double{kBatchNormEpsilon}) * scale[c] + shift[c];
     }
     return x;
+  }
+
+  Images local_response_norm(Images& x, const LayerText& text) {
+    const double radius = number(text, "radius", 2), alpha = number(text, "alpha", 1e-4);
+    const double beta = number(text, "beta", 0.75), bias = number(text, "bias", 2);
+    Images y(x.samples, x.shape);
+    for_each(y, [&](std::int64_t n, int row, int column, int c) {
+      double sum = 0;
+      for (int other = 0; other < x.shape.channels; ++other) {
+        if (std::abs(other - c) <= radius) sum += std::pow(x.at(n, row, column, other), 2);
+      }
+      y.at(n, row, column, c) = x.at(n, row, column, c) / std::pow(bias + alpha * sum, beta);
+    });
+    return y;
   }
 
   // The pattern is eave's own (its distribution and independence are tested elsewhere).

@@ -7,11 +7,13 @@
 #include "device/cuda/plans.h"
 #include "device/cuda/replayed_plan.h"
 #include "device/cuda/resident_images.h"
+#include "device/geometry.h"
 #include "eave/check.h"
 #include "kernels/cuda/batch_norm.h"
 #include "kernels/cuda/dropout.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/flat.h"
+#include "kernels/cuda/local_response_norm.h"
 #include "kernels/cuda/pool.h"
 #include "kernels/cuda/shortcut.h"
 
@@ -21,17 +23,6 @@ namespace {
 // 1 MiB, as the largest of the buckets that gradients are exchanged in by default: a part of a graph is launched for
 // each.
 constexpr std::int64_t kSmallestPart = std::int64_t{1} << 18;
-
-PoolGeometry geometry(const PoolShape& s) {
-  const ImageShape out = s.output();
-  return {s.samples, s.input.height,  s.input.width,  s.input.channels, out.height,
-          out.width, s.window.height, s.window.width, s.window.stride,  s.window.pad};
-}
-
-ShortcutGeometry geometry(const ShortcutShape& s) {
-  return {s.samples,       s.input.height, s.input.width,     s.input.channels,
-          s.output.height, s.output.width, s.output.channels, s.stride};
-}
 
 // T: of activations, float or Half.
 template <class T>
@@ -101,6 +92,15 @@ class CudaCompute final : public Compute {
   }
   void average_pool_backward(const PoolShape& shape, ConstSlice d_output, Slice d_input) override {
     if (enqueues()) cuda::average_pool_backward(stream(), geometry(shape), values(d_output), values(d_input));
+  }
+
+  void local_response_norm_forward(const LocalResponseShape& shape, ConstSlice input, Slice output) override {
+    if (enqueues()) cuda::local_response_norm(stream(), geometry(shape), values(input), values(output));
+  }
+  void local_response_norm_backward(const LocalResponseShape& shape, ConstSlice input, ConstSlice d_output,
+                                    Slice d_input) override {
+    if (!enqueues()) return;
+    cuda::local_response_norm_gradient(stream(), geometry(shape), values(input), values(d_output), values(d_input));
   }
 
   void relu_forward(ConstSlice input, Slice output) override {

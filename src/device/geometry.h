@@ -1,0 +1,27 @@
+// Shapes as the kernels of every device take them.
+#pragma once
+
+#include "eave/compute.h"
+#include "kernels/cpu/local_response_norm.h"
+#include "kernels/cpu/pool.h"
+#include "kernels/cpu/shortcut.h"
+
+namespace eave {
+
+inline cpu::PoolGeometry geometry(const PoolShape& s) {
+  const ImageShape out = s.output();
+  return {s.samples, s.input.height,  s.input.width,  s.input.channels, out.height,
+          out.width, s.window.height, s.window.width, s.window.stride,  s.window.pad};
+}
+
+inline cpu::ShortcutGeometry geometry(const ShortcutShape& s) {
+  return {s.samples,       s.input.height, s.input.width,     s.input.channels,
+          s.output.height, s.output.width, s.output.channels, s.stride};
+}
+
+static_assert(kLargestNormRadius <= cpu::kLargestRadius);
+inline cpu::ResponseNorm geometry(const LocalResponseShape& s) {
+  return {s.rows, s.channels, s.radius, s.alpha, s.beta, s.bias};
+}
+
+}  // namespace eave

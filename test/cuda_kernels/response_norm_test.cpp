@@ -1,0 +1,52 @@
+// Normalisation by neighbouring channels, of float and of bfloat16, against the CPU's.
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda/local_response_norm.h"
+#include "numbers.h"
+#include "on_device.h"
+
+namespace eave::cuda {
+namespace {
+
+template <class T>
+class CudaResponseNorm : public testing::Test {};
+using Types = testing::Types<float, Half>;
+TYPED_TEST_SUITE(CudaResponseNorm, Types);
+
+// Sums inside a row, cut by its ends, over the ends of blocks; a power by roots, and any other.
+const std::vector<std::pair<std::int64_t, std::int64_t>> kNormExtents = {{1, 1}, {7, 10}, {64, 8}, {70, 64}, {3, 700}};
+
+TYPED_TEST(CudaResponseNorm, is_that_of_the_cpu) {
+  using T = TypeParam;
+  const TestStream stream;
+  for (const auto& [rows, channels] : kNormExtents) {
+    const auto size = static_cast<std::size_t>(rows * channels);
+    for (const int radius : {1, 2, 4, 7, 64}) {
+      for (const float beta : {0.75f, 0.6f}) {
+        const ResponseNorm norm = {rows, channels, radius, 0.3f, beta, 1.5f};
+        const auto x = some_numbers<T>(size, 1), d = some_numbers<T>(size, 2);
+        OnDevice<T> x_there(stream, as<T>(x)), y_there(stream, size);
+        OnDevice<T> d_there(stream, as<T>(d)), d_x_there(stream, size);
+        local_response_norm<T>(stream, norm, x_there.data(), y_there.data());
+        local_response_norm_gradient<T>(stream, norm, x_there.data(), d_there.data(), d_x_there.data());
+        std::vector<float> y(size), d_x(size);
+        cpu::local_response_norm(norm, x.data(), y.data());
+        cpu::local_response_norm_gradient(norm, x.data(), d.data(), d_x.data());
+        if (beta == 0.75f) {
+          expect_rounded(y_there.read(), y);
+          expect_rounded(d_x_there.read(), d_x);
+        } else {
+          // powf is good to some units in the last place; the gradient's two parts may cancel.
+          expect_near(to_floats(y_there.read()), y, kRounding<T>, 1e-6);
+          expect_near(to_floats(d_x_there.read()), d_x, kRounding<T>, 1e-5);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace eave::cuda
