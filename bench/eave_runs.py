@@ -13,6 +13,9 @@ DATA = {
     "mlp": ["--data", "synthetic"],
     "lenet": ["--data", "synthetic"],
     "cifar7": ["--data", "synthetic", "--synthetic-size", "32", "--synthetic-channels", "3", "--crop", "28"],
+    "tf-cifar10": ["--data", "synthetic", "--synthetic-size", "32", "--synthetic-channels", "3", "--crop", "24"],
+    "cnn7": ["--data", "synthetic", "--synthetic-size", "32", "--synthetic-channels", "3"],
+    "resnet18": ["--data", "synthetic", "--synthetic-size", "224", "--synthetic-channels", "3"],
     "resnet20": ["--data", "synthetic", "--synthetic-size", "32", "--synthetic-channels", "3"],
     "resnet50": ["--data", "synthetic", "--synthetic-size", "224", "--synthetic-channels", "3"],
 }

@@ -49,6 +49,24 @@ def make_cifar7():
         nn.Flatten(), nn.Linear(256, 256), nn.ReLU(), nn.Dropout(0.5), nn.Linear(256, 10))
 
 
+def make_tf_cifar10():
+    def norm():
+        return nn.LocalResponseNorm(9, alpha=0.001, beta=0.75, k=1)
+
+    return nn.Sequential(
+        nn.Conv2d(3, 64, 5, padding=2), nn.ReLU(), nn.MaxPool2d(3, 2, 1), norm(),
+        nn.Conv2d(64, 64, 5, padding=2), nn.ReLU(), norm(), nn.MaxPool2d(3, 2, 1),
+        nn.Flatten(), nn.Linear(2304, 384), nn.ReLU(), nn.Linear(384, 192), nn.ReLU(), nn.Linear(192, 10))
+
+
+def make_cnn7():
+    return nn.Sequential(
+        nn.Conv2d(3, 64, 3), nn.ReLU(), nn.Conv2d(64, 64, 3), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(64, 128, 3), nn.ReLU(), nn.Conv2d(128, 128, 3), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(3200, 256), nn.ReLU(), nn.Dropout(0.5),
+        nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
+
+
 class Residual(nn.Module):
     """Two 3x3 convolutions with batch norm; the shortcut subsamples and pads with zero channels."""
 
@@ -79,10 +97,37 @@ def make_resnet20():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
 
 
+class Projected(nn.Module):
+    """The same, with a 1x1 convolution in shortcuts that change the shape."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.body = Residual(inputs, outputs, stride).body
+        self.shortcut = nn.Identity()
+        if stride > 1:
+            self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        return F.relu(self.body(x).add_(self.shortcut(x)), inplace=True)
+
+
+def make_resnet18():
+    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+    channels = 64
+    for width in (64, 128, 256, 512):
+        for block in range(2):
+            layers.append(Projected(channels, width, 2 if width > 64 and block == 0 else 1))
+            channels = width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+
+
 MODELS = {  # name: (maker, shape of one image as channels, height, width)
     "mlp": (make_mlp, (1, 28, 28)),
     "lenet": (make_lenet, (1, 28, 28)),
     "cifar7": (make_cifar7, (3, 28, 28)),
+    "tf-cifar10": (make_tf_cifar10, (3, 24, 24)),
+    "cnn7": (make_cnn7, (3, 32, 32)),
+    "resnet18": (make_resnet18, (3, 64, 64)),  # smaller than ImageNet's: tests of its arrays take less long
     "resnet20": (make_resnet20, (3, 32, 32)),
 }
 

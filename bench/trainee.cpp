@@ -27,14 +27,15 @@ std::unique_ptr<Optimizer> make_momentum_sgd(std::int64_t arena_size, Device& de
 }
 
 Trainee::Task Trainee::task_of(const std::string& model) {
-  static const std::map<std::string, Task> tasks = {{"mlp", {{28, 28, 1}}},
-                                                    {"lenet", {{28, 28, 1}}},
-                                                    {"cifar7", {{28, 28, 3}}},
-                                                    {"resnet20", {{32, 32, 3}}},
-                                                    {"resnet50", {{224, 224, 3}, 1000}}};
+  static const std::map<std::string, Task> tasks = {{"mlp", {{28, 28, 1}}},      {"lenet", {{28, 28, 1}}},
+                                                    {"cifar7", {{28, 28, 3}}},   {"tf-cifar10", {{24, 24, 3}}},
+                                                    {"cnn7", {{32, 32, 3}}},     {"resnet18", {{224, 224, 3}, 1000}},
+                                                    {"resnet20", {{32, 32, 3}}}, {"resnet50", {{224, 224, 3}, 1000}}};
   const auto found = tasks.find(model);
   if (found != tasks.end()) return found->second;
-  throw Error(ExitCode::kUsage, "no model '" + model + "' here; there are mlp, lenet, cifar7, resnet20 and resnet50");
+  std::string names;
+  for (const auto& [name, task] : tasks) names += (names.empty() ? "" : ", ") + name;
+  throw Error(ExitCode::kUsage, "no model '" + model + "' here; there are " + names);
 }
 
 Trainee::Trainee(const std::string& name, std::int64_t batch, Compute& compute)

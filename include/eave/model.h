@@ -30,9 +30,8 @@ struct Score {
   std::int64_t samples = 0;
 };
 
-// The text specification of a named model ("mlp", "lenet", "cifar7", "resnet20", "resnet50"), or `name_or_text` itself
-// when it is already one ("conv2d 32 5x5; relu; max_pool 2; dense 10"). Throws Error(kUsage) that lists names and
-// layers.
+// The text specification of a named model (model_names()), or `name_or_text` itself when it is already one ("conv2d 32
+// 5x5; relu; max_pool 2; dense 10"). Throws Error(kUsage) that lists names and layers.
 std::string model_specification(const std::string& name_or_text);
 std::vector<std::string> model_names();
 // The side of the square crop that a named model is made for; 0: it takes images of any size.

@@ -26,6 +26,21 @@ std::string resnet20() {
   return text + "global_pool; dense classes";
 }
 
+// He et al. 2016, table 1, for images of 224 × 224 × 3: four stages of two blocks; shortcuts of option B.
+std::string resnet18() {
+  std::string text = "conv2d 64 7x7 stride 2 pad 3 no_bias; batch_norm; relu; max_pool 3 stride 2 pad 1; ";
+  for (const int channels : {64, 128, 256, 512}) {
+    const std::string width = std::to_string(channels), layer = "conv2d " + width + " 3x3 pad 1 no_bias";
+    for (int block = 0; block < 2; ++block) {
+      const bool shrinks = channels > 64 && block == 0;
+      text += "residual(" + layer + (shrinks ? " stride 2" : "") + "; batch_norm; relu; " + layer + "; batch_norm";
+      if (shrinks) text += " | conv2d " + width + " 1x1 stride 2 no_bias; batch_norm";
+      text += "); relu; ";
+    }
+  }
+  return text + "global_pool; dense classes";
+}
+
 // He et al. 2016, table 1, for images of 224 × 224 × 3: four stages of bottleneck blocks, the last layer of each four
 // times as wide; shortcuts of option B. The stride is that of the 3 × 3 convolution, as in torchvision: its
 // version 1.5.
@@ -47,6 +62,7 @@ std::string resnet50() {
 }
 
 const std::vector<NamedModel>& zoo() {
+  static const std::string tutorial_norm = "local_response_norm radius 4 alpha 0.000111111111 beta 0.75 bias 1; ";
   static const std::vector<NamedModel> models = {
       {"mlp", "flatten; dense 1024; relu; dense 1024; relu; dense classes"},
       {"lenet",
@@ -57,6 +73,19 @@ const std::vector<NamedModel>& zoo() {
        "conv2d 64 5x5; relu; max_pool 2; conv2d 128 5x5; relu; max_pool 2; conv2d 64 3x3; relu; "
        "flatten; dense 256; relu; dropout 0.5; dense classes",
        28},
+      // That of TensorFlow's tutorial for CIFAR-10, after Krizhevsky's cuda-convnet: for crops of 24 × 24 × 3. There
+      // the pools pad only at the right and bottom (the sizes are the same), weights begin truncated normal with a
+      // deviation of its own for each layer, and weight decay is that of the two dense layers in the middle.
+      {"tf-cifar10",
+       "conv2d 64 5x5 pad 2; relu; max_pool 3 stride 2 pad 1; " + tutorial_norm + "conv2d 64 5x5 pad 2; relu; " +
+           tutorial_norm + "max_pool 3 stride 2 pad 1; flatten; dense 384; relu; dense 192; relu; dense classes",
+       24},
+      // Papernot et al. 2016, table 1, and Carlini and Wagner 2017, table 1: four convolutions and three dense layers,
+      // for photographs of 32 × 32 × 3 and larger ones.
+      {"cnn7",
+       "conv2d 64 3x3; relu; conv2d 64 3x3; relu; max_pool 2; conv2d 128 3x3; relu; conv2d 128 3x3; relu; max_pool 2; "
+       "flatten; dense 256; relu; dropout 0.5; dense 256; relu; dense classes"},
+      {"resnet18", resnet18()},
       {"resnet20", resnet20()},
       {"resnet50", resnet50()},
   };

@@ -39,14 +39,59 @@ void expect_failure(const std::string& text, ExitCode code, const std::string& s
   EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
 }
 
-// That of torchvision 0.26.
-TEST(Zoo, resnet50_has_as_many_parameters_as_torchvision) {
-  EXPECT_EQ(count_parameters("resnet50", {224, 224, 3}, 1000), 25'557'032);
+struct Published {
+  const char* model;
+  ImageShape input;
+  int classes;
+  std::int64_t parameters;
+  const char* source;
+};
+
+// Where a source only has the layers, the sum of their weights and biases is written out.
+const std::vector<Published> kPublished = {
+    {"mlp", {28, 28, 1}, 10, 784 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 10 + 10, "its text"},
+    {"lenet",
+     {28, 28, 1},
+     10,
+     25 * 32 + 32 + 25 * 32 * 64 + 64 + 3136 * 1024 + 1024 + 1024 * 10 + 10,
+     "its text; two pools leave 7 x 7 x 64"},
+    {"cifar7",
+     {28, 28, 3},
+     10,
+     25 * 3 * 64 + 64 + 25 * 64 * 128 + 128 + 9 * 128 * 64 + 64 + 256 * 256 + 256 + 256 * 10 + 10,
+     "Zhang et al. 2015, section 5: the layers"},
+    {"tf-cifar10", {24, 24, 3}, 10, 1'068'298, "TensorFlow's tutorial \"Convolutional Neural Networks\": the number"},
+    {"cnn7",
+     {32, 32, 3},
+     10,
+     9 * 3 * 64 + 64 + 9 * 64 * 64 + 64 + 9 * 64 * 128 + 128 + 9 * 128 * 128 + 128 + 3200 * 256 + 256 + 256 * 256 +
+         256 + 256 * 10 + 10,
+     "Carlini and Wagner 2017, table 1: the layers"},
+    {"resnet18", {224, 224, 3}, 1000, 11'689'512, "torchvision 0.26: the number"},
+    {"resnet20", {32, 32, 3}, 10, 269'722, "He et al. 2016, table 6: 0.27 M; exactly, with the text's option A"},
+    {"resnet50", {224, 224, 3}, 1000, 25'557'032, "torchvision 0.26: the number"},
+};
+
+TEST(Zoo, models_have_as_many_parameters_as_was_published) {
+  std::vector<std::string> names;
+  for (const Published& each : kPublished) {
+    names.emplace_back(each.model);
+    EXPECT_EQ(count_parameters(each.model, each.input, each.classes), each.parameters)
+        << each.model << ", " << each.source;
+  }
+  EXPECT_EQ(names, model_names()) << "each model has its row, in this order";
 }
 
-// He et al. 2016, table 6: 0.27 M.
-TEST(Zoo, resnet20_has_as_many_parameters_as_its_paper_says) {
-  EXPECT_EQ(count_parameters("resnet20", {32, 32, 3}, 10), 269'722);
+// A crop that does not fit its layers would only be seen by who trains the model.
+TEST(Zoo, models_made_for_a_crop_take_it) {
+  for (const Published& each : kPublished) {
+    const int crop = model_crop(each.model);
+    EXPECT_TRUE(crop == 0 || crop == each.input.height) << each.model;
+  }
+}
+
+TEST(Zoo, cnn7_takes_photographs_of_other_sizes) {
+  for (const int side : {28, 32, 48, 64}) EXPECT_GT(count_parameters("cnn7", {side, side, 3}, 10), 0) << side;
 }
 
 TEST(Graph, names_parameters_of_shortcuts_apart_and_in_the_order_of_the_text) {
@@ -75,6 +120,16 @@ TEST(Graph, refuses_blocks_that_cannot_be_read) {
   expect_failure("residual(| relu); dense 3", ExitCode::kUsage, "there are no layers before its '|'");
   expect_failure("residual(relu |); dense 3", ExitCode::kUsage, "there are no layers after its '|'");
   expect_failure("relu(relu | relu); dense 3", ExitCode::kUsage, "it takes no layers in parentheses");
+}
+
+TEST(Graph, refuses_numbers_of_a_norm_that_mean_nothing) {
+  expect_failure("local_response_norm bias 0; dense 3", ExitCode::kUsage,
+                 "the bias is a number from 0.001 to 1000, not \"0\"");
+  expect_failure("local_response_norm alpha nan; dense 3", ExitCode::kUsage,
+                 "alpha is a number from 0 to 1000, not \"nan\"");
+  expect_failure("local_response_norm radius 65; dense 3", ExitCode::kUsage,
+                 "the radius is a whole number from 1 to 64, not \"65\"");
+  expect_failure("local_response_norm 5; dense 3", ExitCode::kUsage, "\"5\" is not understood here");
 }
 
 TEST(Graph, refuses_blocks_whose_outputs_cannot_be_added) {

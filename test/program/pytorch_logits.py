@@ -50,11 +50,12 @@ def write_safetensors(path, tensors):
 
 
 def eave_names(model):
-    """The model's own name of each layer, by eave's: layers of a kind are numbered from 1."""
+    """The model's own name of each layer, by eave's: layers of a kind are numbered from 1, those of shortcuts apart."""
     numbers, names = {}, {}
     for name, module in model.named_modules():
         prefix = PREFIXES.get(type(module))
         if prefix:
+            prefix = ("shortcut_" if ".shortcut." in name else "") + prefix
             numbers[prefix] = numbers.get(prefix, 0) + 1
             names[f"{prefix}{numbers[prefix]}"] = name
     return names
