@@ -15,6 +15,8 @@
 
 namespace eave {
 
+class MomentExchange;  // compute.h
+
 // The numbers of one replica, as plain slices: a trainer other than eave's can fill it too. All on one device, at the
 // same address from begin() on. They outlive the communicator, also when an exception unwinds: an exchange may be in
 // flight.
@@ -68,6 +70,9 @@ class Communicator {
   // their order, the gradient with the gradient_weight of its samples, and those of this rank summed in pairs,
   // neighbours first; of the statistics likewise. 0: the gradient of this rank's batch.
   virtual int micro_batches() const { return 0; }
+  // Not nullptr: batch norm is over the batches of all ranks, by this (Model::normalise_over), in every step and on
+  // every rank; it is called between the same calls of gradient_ready on all. It lives as long as the communicator.
+  virtual MomentExchange* moments() { return nullptr; }
   // Whether gradient_ready is to be called in this step. Asked for after before_gradients.
   virtual bool wants_gradients() const { return false; }
   // Backward is done with this part of replica.gradients: its exchange may start. Every element at most once, from the

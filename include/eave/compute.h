@@ -83,9 +83,18 @@ class LinearPlan {
 // given), then relu. Ioffe and Szegedy 2015; variance is the biased one inside, the unbiased one in the running
 // average.
 struct BatchNormShape {
-  std::int64_t rows = 0;
+  std::int64_t rows = 0;  // 0: only with `ranks`; no pass needs to be begun then
   std::int64_t channels = 0;
   bool relu = false;
+};
+
+// Brings together what batch norm measures of the batches of all ranks. Collective: every rank calls the same methods
+// in the same order with as many values, those without rows too. Each call blocks. Values lie in the host's memory.
+class MomentExchange {
+ public:
+  virtual ~MomentExchange() = default;
+  virtual ConstSlice gather(ConstSlice mine) = 0;  // every rank's, in rank order; until the next call
+  virtual void sum(Slice values) = 0;              // in place: over ranks, the same bits on all
 };
 
 struct BatchNormForward {
@@ -95,6 +104,11 @@ struct BatchNormForward {
   Slice running_mean, running_variance;  // moved towards this batch by kBatchNormMomentum; empty: not wanted.
                                          // A channel whose new values would not be finite stays.
   Slice variance;                        // set to this batch's, the biased one; empty: not wanted
+
+  // Given: the batch is that of all ranks together, also where this one has 0 rows; all ranks move the same averages.
+  // A rank whose own moments are not finite counts as one without rows. CPU only.
+  MomentExchange* ranks = nullptr;
+  double* rows_of_ranks = nullptr;  // with `ranks`: set to the rows that were counted
 };
 
 struct BatchNormBackward {
@@ -103,6 +117,11 @@ struct BatchNormBackward {
   ConstSlice d_more;  // added to d_output first; may be empty
   Slice d_input;      // empty: not wanted
   Slice d_scale, d_shift;
+
+  // As in forward. d_scale and d_shift stay this rank's; d_input takes their sums over all ranks, in which those of a
+  // rank where they are not finite count as 0.
+  MomentExchange* ranks = nullptr;
+  double rows_of_ranks = 0;  // as forward set it
 };
 
 struct BatchNormEvaluation {

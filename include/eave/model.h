@@ -72,6 +72,10 @@ class Model {
   // From now on, where a step's loss is known after forward and not finite (on the CPU; a GPU computes behind the
   // host), the batch counts as one without samples: gradients are zero, and all of them `ready`.
   void leave_out_nonfinite_batches();
+  // From now on train() normalises over the batches of all ranks together, also where this one has no samples: all of
+  // them train the same steps. d_scale and d_shift, as all gradients, are of this rank's samples. `ranks` is lent for
+  // as long as train() is called. CPU only. Ioffe and Szegedy 2015, of moments merged by Chan, Golub, LeVeque 1979.
+  void normalise_over(MomentExchange& ranks);
   // The score of one of the last two steps, which was of `samples` samples. Blocks until it is known.
   Score score(std::int64_t samples, std::int64_t ticket);
 

@@ -186,6 +186,7 @@ void TrainingJob::plan_statistics() {
   if (model_->statistics_size() == 0) {
     refuse_given(values_, "batch-norm-statistics", "--model " + values_.text("model") + ": it has no batch norm");
     refuse_given(values_, "recompute-batches", "--model " + values_.text("model") + ": it has no batch norm");
+    refuse_given(values_, "batch-norm", "--model " + values_.text("model") + ": it has none");
   }
   const std::string& word = values_.text("batch-norm-statistics");
   plan_.statistics = word == "local"       ? NormStatistics::kLocal
@@ -253,6 +254,8 @@ void TrainingJob::build_communicator(const std::vector<std::string>& hosts) {
                              static_cast<std::uint64_t>(values_.integer("seed", 0)), settings_of_numbers(values_),
                              hosts, static_cast<int>(replica_->view().optimizer.size())});
   if (communicator_->micro_batches() > 0) require_reproducible();
+  if (communicator_->moments() == nullptr || replica_->device.kind() == DeviceKind::kCpu) return;
+  refuse_option(values_, "batch-norm", "it is computed on the CPU only: leave it out, or give --device cpu");
 }
 
 void TrainingJob::require_reproducible() const {

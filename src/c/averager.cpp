@@ -118,6 +118,8 @@ Averager::Averager(Transport& transport, const std::string& options, Slice param
                                .optimizer_vectors = 0});
     if (communicator_->micro_batches() > 0)
       throw Error(ExitCode::kUsage, "reproducible=on is about the micro-batches of eave train: leave it out");
+    if (communicator_->moments() != nullptr)
+      throw Error(ExitCode::kUsage, "batch-norm=sync is about the layers of eave train: leave it out");
   });
   description_ = communicator_->equation();
   for (const std::string& warning : warnings) description_ += "\nwarning: " + warning;

@@ -18,6 +18,7 @@ struct GradientAveraging {
   bool loss_is_summed = false;
   std::shared_ptr<const Codec> codec = nullptr;  // nullptr: gradients travel as they are
   int micro_batches = 0;                         // of a step, summed in pairs; 0: each rank's batch at once
+  bool syncs_batch_norm = false;                 // over the batches of all ranks
 };
 
 std::unique_ptr<Communicator> make_gradient_averaging(Transport& transport, const GradientAveraging& settings);

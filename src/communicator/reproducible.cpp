@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/option_checks.h"
+#include "communicator/batch_moments.h"
 #include "communicator/compression.h"
 #include "eave/check.h"
 
@@ -22,6 +23,12 @@ void refuse_what_depends_on_ranks(const OptionValues& values, const Communicator
     if (values.text(name) != usual) {
       refuse_option(values, name, "with --reproducible samples count alike, whatever rank they are on: leave it out");
     }
+  }
+  if (syncs_batch_norm(values)) {
+    refuse_option(
+        values, "batch-norm",
+        "with --reproducible each micro-batch is normalised by itself, the same whatever rank it is on: leave "
+        "one out");
   }
   if (codec_in(context)) refuse_option(values, "compression", "--reproducible needs the sums whole: leave one out");
 }

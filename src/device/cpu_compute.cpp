@@ -6,6 +6,7 @@
 
 #include "device/cpu_plans.h"
 #include "device/geometry.h"
+#include "device/rank_moments.h"
 #include "eave/check.h"
 #include "kernels/cpu/batch_norm.h"
 #include "kernels/cpu/dropout.h"
@@ -131,6 +132,7 @@ class CpuCompute final : public Compute {
   DnnlContext context_;
   const cpu::WideKernels* kernels_;
   Channels channels_;
+  RankMoments rank_moments_;
   const Batch* inputs_ = nullptr;  // of the pass
   std::uint64_t seed_ = 0;
   float loss_factor_ = 0;
@@ -152,14 +154,21 @@ void CpuCompute::batch_norm_forward(const BatchNormShape& shape, const BatchNorm
   const Slice mean = call.saved.first(channels);
   const Slice inverse_deviation = call.saved.subspan(channels, channels);
   float* variance = channels_.c.data();
-  cpu::channel_moments(call.input.data(), shape.rows, shape.channels, channels_.totals(channels), mean.data(),
-                       variance);
+  if (shape.rows > 0) {
+    cpu::channel_moments(call.input.data(), shape.rows, shape.channels, channels_.totals(channels), mean.data(),
+                         variance);
+  }
+  auto rows = static_cast<float>(shape.rows);
+  if (call.ranks != nullptr) {
+    *call.rows_of_ranks = rank_moments_.merge(*call.ranks, shape.rows, mean, Slice(variance, channels));
+    rows = static_cast<float>(*call.rows_of_ranks);
+  }
   for (std::size_t i = 0; i < channels; ++i) {
     inverse_deviation[i] = 1.0f / std::sqrt(variance[i] + kBatchNormEpsilon);
     channels_.a[i] = call.scale[i] * inverse_deviation[i];
     channels_.b[i] = call.shift[i] - mean[i] * channels_.a[i];
   }
-  const float unbiased = static_cast<float>(shape.rows) / static_cast<float>(shape.rows > 1 ? shape.rows - 1 : 1);
+  const float unbiased = rows / std::max(rows - 1, 1.0f);
   for (std::size_t i = 0; i < call.running_mean.size(); ++i) {
     const float mean_now = call.running_mean[i] + kBatchNormMomentum * (mean[i] - call.running_mean[i]);
     const float variance_now =
@@ -180,17 +189,30 @@ void CpuCompute::batch_norm_backward(const BatchNormShape& shape, const BatchNor
   const ConstSlice inverse_deviation = call.saved.subspan(channels, channels);
   const cpu::NormGradientSums sums{call.input.data(), shape.relu ? call.output.data() : nullptr, address(call.d_more),
                                    mean.data(), inverse_deviation.data()};
-  cpu::norm_gradient_sums(sums, shape.rows, shape.channels, channels_.totals(channels), call.d_output.data(),
-                          call.d_scale.data(), call.d_shift.data());
+  if (shape.rows > 0) {
+    cpu::norm_gradient_sums(sums, shape.rows, shape.channels, channels_.totals(channels), call.d_output.data(),
+                            call.d_scale.data(), call.d_shift.data());
+  } else {
+    std::ranges::fill(call.d_scale, 0.0f);
+    std::ranges::fill(call.d_shift, 0.0f);
+  }
+  ConstSlice d_scale = call.d_scale, d_shift = call.d_shift;
+  auto rows = static_cast<float>(shape.rows);
+  if (call.ranks != nullptr) {
+    const ConstSlice of_all = rank_moments_.sum(*call.ranks, d_scale, d_shift);
+    d_scale = of_all.first(channels);
+    d_shift = of_all.subspan(channels);
+    rows = static_cast<float>(call.rows_of_ranks);
+  }
   if (call.d_input.empty()) return;
   // dx = γ/σ · (d − mean(d) − x̂ · mean(d·x̂)), written as a·d + b·x + c.
-  const float share = 1.0f / static_cast<float>(shape.rows);
+  const float share = 1.0f / rows;
   for (std::size_t i = 0; i < channels; ++i) {
     const float a = call.scale[i] * inverse_deviation[i];
-    const float b = -a * inverse_deviation[i] * call.d_scale[i] * share;
+    const float b = -a * inverse_deviation[i] * d_scale[i] * share;
     channels_.a[i] = a;
     channels_.b[i] = b;
-    channels_.c[i] = -a * call.d_shift[i] * share - b * mean[i];
+    channels_.c[i] = -a * d_shift[i] * share - b * mean[i];
   }
   cpu::norm_input_gradient(call.d_output.data(), call.input.data(), channels_.a.data(), channels_.b.data(),
                            channels_.c.data(), shape.rows, shape.channels, call.d_input.data());

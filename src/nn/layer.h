@@ -21,7 +21,8 @@ struct ForwardCall {
   Slice moving_statistics;    // the same, to be moved; empty in evaluation
   Slice measured_statistics;  // to be set to those of this batch, by which it is normalised; empty: not wanted
   Slice output;
-  Slice saved, scratch;  // saved is empty in evaluation
+  Slice saved, scratch;             // saved is empty in evaluation
+  MomentExchange* ranks = nullptr;  // in training: a layer that spans ranks works on the batches of all as on one
 };
 
 struct BackwardCall {
@@ -31,6 +32,7 @@ struct BackwardCall {
   Slice d_input;      // empty: not wanted
   Slice d_parameters;
   Slice scratch;
+  MomentExchange* ranks = nullptr;
 };
 
 class LayerPlan {
@@ -64,6 +66,8 @@ class Layer {
   virtual bool takes_two_gradients() const { return false; }
   // Which channels stand next to each other matters.
   virtual bool reads_neighbours() const { return false; }
+  // With ForwardCall::ranks its passes meet those of other ranks, so it is planned for 0 samples too.
+  virtual bool spans_ranks() const { return false; }
   // The output is the input in another shape: never planned.
   virtual bool is_view() const { return false; }
   virtual std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const = 0;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "eave/check.h"
+#include "nn/empty_pass.h"
 #include "nn/step_plan.h"
 
 namespace eave {
@@ -37,6 +39,15 @@ class ReadyParts {
   std::size_t told_, final_;  // from here on
 };
 
+template <class Pass>
+void run_backward(Pass& pass, const StepCall& call, Compute& compute, Slice gradients,
+                  const std::function<void(Slice)>& ready) {
+  if (!ready) return pass.backward(call, gradients, [](Slice) {});
+  ReadyParts parts(compute, gradients, ready);
+  pass.backward(call, gradients, [&](Slice part) { parts.add(part); });
+  parts.tell();
+}
+
 }  // namespace
 
 struct Model::State {
@@ -50,7 +61,10 @@ struct Model::State {
   int classes;
   std::int64_t largest_batch;
   Compute* compute;
-  bool leaves_out = false;                                                   // batches whose loss is not finite
+  bool leaves_out = false;  // batches whose loss is not finite
+  MomentExchange* ranks = nullptr;
+  std::optional<EmptyPass> empty_pass;  // with `ranks`
+
   std::map<std::pair<std::int64_t, bool>, std::unique_ptr<StepPlan>> plans;  // by samples and training
   Buffer arena;
 
@@ -61,6 +75,7 @@ struct Model::State {
     return {&plan, parameters.data(), statistics.data(), gradients.data(), arena.data(), graph.parameter_size, variant};
   }
   void check(const Batch& batch, ConstSlice parameters, ConstSlice statistics) const;
+  void leave_out_backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready);
 };
 
 // Activations grow with the batch, so what is free tells the batch that would fit.
@@ -102,6 +117,16 @@ void Model::State::check(const Batch& batch, ConstSlice parameters, ConstSlice s
   }
 }
 
+// Other ranks may wait for this one in their backward.
+void Model::State::leave_out_backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready) {
+  compute->device().fill(gradients, 0);
+  if (empty_pass) {
+    run_backward(*empty_pass, call, *compute, gradients, ready);
+  } else if (ready) {
+    ready(gradients);
+  }
+}
+
 Model::Model(const std::string& specification, ImageShape input, int classes, std::int64_t largest_batch,
              Compute& compute)
     : state_(new State(build_graph(specification, input, classes), classes, largest_batch, compute)) {
@@ -136,6 +161,12 @@ void Model::initialise(std::uint64_t seed, Slice parameters, Slice statistics) c
 
 void Model::leave_out_nonfinite_batches() { state_->leaves_out = true; }
 
+void Model::normalise_over(MomentExchange& ranks) {
+  EAVE_CHECK(state_->compute->device().kind() == DeviceKind::kCpu, "batch norm spans ranks on the CPU only");
+  state_->ranks = &ranks;
+  state_->empty_pass.emplace(state_->graph, *state_->compute);
+}
+
 std::int64_t Model::train(const Batch& batch, std::uint64_t seed, ConstSlice parameters, Slice statistics,
                           Slice gradients, float weight, const std::function<void(Slice)>& ready) {
   State& state = *state_;
@@ -143,25 +174,23 @@ std::int64_t Model::train(const Batch& batch, std::uint64_t seed, ConstSlice par
   state.check(batch, parameters, statistics);
   EAVE_CHECK(std::ssize(gradients) >= state.graph.parameter_size, "gradients");
   EAVE_CHECK(batch.samples <= state.largest_batch, "the batch is larger than the model was made for");
+  gradients = gradients.first(static_cast<std::size_t>(state.graph.parameter_size));
   if (batch.samples == 0) {
-    compute.device().fill(gradients, 0);
-    if (ready) ready(gradients);
+    const StepCall call{{}, parameters, statistics, statistics, {}, {}, state.ranks};
+    if (state.empty_pass) state.empty_pass->forward(call);
+    state.leave_out_backward(call, gradients, ready);
     return 0;
   }
   StepPlan& plan = state.plan(batch.samples, true);
   const PassInputs inputs{batch, seed, weight / static_cast<float>(batch.samples)};
   const PassKind kind = state.kind(plan, parameters, statistics, gradients, ready ? kTrainingInParts : kTraining);
-  const StepCall call{compute.begin_pass(kind, inputs), parameters, statistics, statistics, state.arena.slice()};
+  const StepCall call{
+      compute.begin_pass(kind, inputs), parameters, statistics, statistics, state.arena.slice(), {}, state.ranks};
   compute.softmax_cross_entropy(state.classes, plan.forward(call), plan.output_gradient(call.arena));
   if (state.leaves_out && compute.loss_is_not_finite()) {
-    compute.device().fill(gradients, 0);
-    if (ready) ready(gradients);
-  } else if (ready) {
-    ReadyParts parts(compute, gradients.first(static_cast<std::size_t>(state.graph.parameter_size)), ready);
-    plan.backward(call, gradients, [&](Slice part) { parts.add(part); });
-    parts.tell();
+    state.leave_out_backward(call, gradients, ready);
   } else {
-    plan.backward(call, gradients, [](Slice) {});
+    run_backward(plan, call, compute, gradients, ready);
   }
   return compute.end_pass();
 }

@@ -123,7 +123,7 @@ ConstSlice StepPlan::forward(const StepCall& call) {
                         range(call.statistics, node.statistics_at, node.statistics_size),
                         range(call.moving_statistics, node.statistics_at, node.statistics_size),
                         range(call.measured_statistics, node.statistics_at, node.statistics_size),
-                        at(call.arena, step.output, output_size(i)), saved, scratch});
+                        at(call.arena, step.output, output_size(i)), saved, scratch, call.ranks});
   }
   return activation(call, steps_.size());
 }
@@ -153,7 +153,7 @@ void StepPlan::run_backward(const StepCall& call, std::size_t index, Slice d_par
   const ConstSlice saved = step.saved >= 0 ? at(call.arena, step.saved, step.work->saved_size()) : Slice();
   step.work->backward({activation(call, static_cast<std::size_t>(node.source)), activation(call, index + 1),
                        range(call.parameters, node.parameters_at, node.parameters_size), saved, d_output, d_more,
-                       d_input, d_parameters, at(call.arena, scratch_, scratch_size_)});
+                       d_input, d_parameters, at(call.arena, scratch_, scratch_size_), call.ranks});
   if (step.d_projected >= 0) {
     compute_.shortcut_backward(
         node.projection(samples_), d_output,

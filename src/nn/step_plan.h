@@ -16,7 +16,8 @@ struct StepCall {
   ConstSlice parameters, statistics;
   Slice moving_statistics;  // the same as statistics, or empty in evaluation
   Slice arena;
-  Slice measured_statistics = {};  // not empty: forward only, as in evaluation but for batch norm, which measures them
+  Slice measured_statistics = {};   // not empty: forward only, as in evaluation but for batch norm, which measures them
+  MomentExchange* ranks = nullptr;  // in training: by which batch norm spans all ranks
 };
 
 class StepPlan {

@@ -38,6 +38,7 @@ StepRunner::StepRunner(const TrainingParts& parts, const TrainingPlan& plan, con
       runs_ahead_(parts.replica.device.kind() != DeviceKind::kCpu) {
   started_.reserve(kStepsAhead + 1);
   if (parts.communicator.micro_batches() > 0) micro_batches_.emplace(parts);
+  if (MomentExchange* ranks = parts.communicator.moments()) parts.replica.model.normalise_over(*ranks);
   if (plan.on_nonfinite == OnNonfinite::kSkip) parts.replica.model.leave_out_nonfinite_batches();
 }
 

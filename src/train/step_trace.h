@@ -10,6 +10,7 @@ namespace eave {
 
 // With nullptr nothing is kept, and no clock is read. What a span waited for other ranks becomes one of its own at its
 // end: the communicator waits last in each of its calls, and says for how long.
+// (With --batch-norm sync also between a pass's layers: what they waited for is shown behind them.)
 class StepTrace {
  public:
   StepTrace(TraceBuffer* buffer, const Communicator& communicator) : buffer_(buffer), communicator_(communicator) {}

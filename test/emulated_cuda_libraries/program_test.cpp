@@ -60,6 +60,11 @@ TEST_F(OnEmulatedGpu, models_are_the_same_file_whatever_ranks_they_were_trained_
   EXPECT_EQ(place_.read("four/model.safetensors"), place_.read("one/model.safetensors"));
 }
 
+TEST_F(OnEmulatedGpu, batch_norm_over_all_ranks_is_refused) {
+  expect_refusal(train("--model 'dense 8; batch_norm; dense classes' --device cuda --batch-norm sync --run-dir none"),
+                 64, {"--batch-norm sync", "--device cpu"});
+}
+
 TEST_F(OnEmulatedGpu, images_that_do_not_fit_come_from_the_host) {
   const std::string words = "--device cuda --max-steps 8 --precision fp32 --run-dir ";
   ASSERT_EQ(train(words + "fits").code, 0);

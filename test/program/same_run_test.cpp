@@ -124,6 +124,46 @@ TEST(Reproducible, refuses_what_depends_on_ranks) {
   EXPECT_EQ(place.eave(quick("--communicator easgd --reproducible")).code, 64);
 }
 
+const std::string kNorms =
+    "--model 'conv2d 4 3x3; batch_norm; relu; flatten; dropout 0.2; dense classes' --communicator allreduce ";
+
+TEST(BatchNormSync, over_threads_and_under_mpirun_leaves_the_same_bits) {
+  const Place place;
+  const std::string threads = model_of(place, kNorms + "--batch-norm sync --transport threads --ranks 2");
+  EXPECT_NE(model_of(place, kNorms + "--transport threads --ranks 2"), threads) << "each rank's own moments";
+  if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
+  EXPECT_EQ(model_of(place, kNorms + "--batch-norm sync", 2), threads);
+}
+
+TEST(BatchNormSync, resumes_to_the_same_bits_and_only_with_it) {
+  const Place place;
+  const std::string words = kNorms + "--transport threads --ranks 2 ", sync = words + "--batch-norm sync ";
+  const std::string whole = model_of(place, sync + "--epochs 3");
+  model_of(place, sync + "--epochs 1");
+  const std::string resume = "--crop 7 --flip --run-dir run --epochs 3 --resume ";
+  const Ended without = place.eave(quick(resume + words));
+  EXPECT_EQ(without.code, 78) << without.errors;
+  EXPECT_TRUE(without.says("--batch-norm sync")) << without.errors;
+  const Ended resumed = place.eave(quick(resume + sync));
+  ASSERT_EQ(resumed.code, 0) << resumed.errors;
+  EXPECT_EQ(place.read("run/model.safetensors"), whole);
+}
+
+TEST(BatchNormSync, is_refused_where_it_means_nothing) {
+  const Place place;
+  const std::string ranks = "--transport threads --ranks 2 --batch-norm sync ";
+  for (const auto& [words, why] :
+       std::map<std::string, std::string>{{kNorms + "--reproducible --batch-means total", "--reproducible"},
+                                          {"--communicator easgd", "allreduce"},
+                                          {"--communicator allreduce --model mlp", "it has none"}}) {
+    const Ended ended = place.eave(quick(ranks + words));
+    EXPECT_EQ(ended.code, 64) << words;
+    EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
+    EXPECT_TRUE(ended.says("--batch-norm")) << ended.errors;
+    EXPECT_TRUE(ended.says(why)) << ended.errors;
+  }
+}
+
 struct Times {
   double seconds = 0;
   double bytes = 0;

@@ -24,10 +24,15 @@
 // --reproducible: g_i is the sum in pairs over this rank's micro-batches, each with its own weight, and buckets are
 // summed in pairs of ranks (reproducible.h); so are the batch-norm statistics, which each micro-batch has moved from
 // where they stood before the step: their mean, weighted by samples, is the next step's on all ranks.
+//
+// --batch-norm sync: a batch norm's moments, and in backward its two sums, are over the batches of all ranks, and so
+// are the statistics it moves. Each is a sum that is waited for (batch_moments.h), begun between the same buckets on
+// all ranks: backward hands over gradients layer by layer, on a rank without samples too.
 #include "communicator/allreduce.h"
 
 #include <algorithm>
 
+#include "communicator/batch_moments.h"
 #include "communicator/begin.h"
 #include "communicator/compression.h"
 #include "communicator/reproducible.h"
@@ -85,7 +90,8 @@ class AllReduce final : public Communicator {
         settings_(settings),
         bucket_(static_cast<std::size_t>(settings.bucket_bytes) / sizeof(float)),
         feedback_(settings.codec),
-        pairs_(is_reproducible() ? pairs_of(transport.rank(), transport.size()) : std::vector<Pair>()) {}
+        pairs_(is_reproducible() ? pairs_of(transport.rank(), transport.size()) : std::vector<Pair>()),
+        moments_(transport, seconds_waiting_) {}
 
   void begin(const ReplicaView& replica) override {
     replica_ = replica;
@@ -104,6 +110,7 @@ class AllReduce final : public Communicator {
   }
 
   int micro_batches() const override { return settings_.micro_batches; }
+  MomentExchange* moments() override { return settings_.syncs_batch_norm ? &moments_ : nullptr; }
   bool wants_gradients() const override { return true; }
 
   void gradient_ready(Slice part) override {
@@ -124,7 +131,7 @@ class AllReduce final : public Communicator {
 
   bool updates(const Step&) const override { return true; }
   ConstSlice consensus() override { return replica_.parameters; }
-  bool consensus_is_first_worker() const override { return is_reproducible(); }  // the statistics are the same on all
+  bool consensus_is_first_worker() const override { return has_same_statistics(); }
 
   // For a method that begins with this one and does the rest itself.
   void reset_to_center(const ReplicaView&) override { feedback_.forget(); }
@@ -138,7 +145,7 @@ class AllReduce final : public Communicator {
   std::vector<Slice> replicated() override {
     std::vector<Slice> all = {replica_.parameters};
     all.insert(all.end(), replica_.optimizer.begin(), replica_.optimizer.end());
-    if (is_reproducible() && !replica_.statistics.empty()) all.push_back(replica_.statistics);
+    if (has_same_statistics() && !replica_.statistics.empty()) all.push_back(replica_.statistics);
     return all;
   }
 
@@ -152,13 +159,15 @@ class AllReduce final : public Communicator {
            (settings_.bucket_bytes > 0 ? std::to_string(settings_.bucket_bytes) + " bytes"
                                        : "an eighth of the gradients, 128 KiB to 1 MiB") +
            feedback_.describe("g_i with its weight") +
-           (is_reproducible() ? describe_micro_batches(settings_.micro_batches, transport_.size()) : "");
+           (is_reproducible() ? describe_micro_batches(settings_.micro_batches, transport_.size()) : "") +
+           (settings_.syncs_batch_norm ? "\nbatch norm: mean and variance over the batches of all ranks" : "");
   }
 
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
   bool is_reproducible() const { return settings_.micro_batches > 0; }
+  bool has_same_statistics() const { return is_reproducible() || settings_.syncs_batch_norm; }
 
   double reduction_weight(const Step& step) const {
     switch (settings_.reduction) {
@@ -207,6 +216,7 @@ class AllReduce final : public Communicator {
   std::size_t started_ = 0;  // gradients from here on are being exchanged
   std::vector<Pending> in_flight_;
   double seconds_waiting_ = 0;
+  BatchMoments moments_;
 };
 
 GradientReduction reduction_of(const std::string& word) {
@@ -233,7 +243,7 @@ std::unique_ptr<Communicator> make_allreduce(const CommunicatorContext& context)
   warn_of_scaling(context, reduction);
   return make_gradient_averaging(
       context.transport, {bucket_bytes_in(context.values), reduction, context.values.text("loss-reduction") == "sum",
-                          codec_in(context), micro_batches_in(context)});
+                          codec_in(context), micro_batches_in(context), syncs_batch_norm(context.values)});
 }
 
 std::vector<OptionSpec> options_of_allreduce() {
@@ -249,6 +259,7 @@ std::vector<OptionSpec> options_of_allreduce() {
        "mean",
        "a rank's loss is the mean or the sum over its samples",
        {"mean", "sum"}}};
+  options.push_back(batch_norm_option());
   for (const OptionSpec& option : reproducible_options()) options.push_back(option);
   return options;
 }

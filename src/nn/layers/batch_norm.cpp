@@ -25,6 +25,8 @@ class BatchNormPlan final : public LayerPlan {
       BatchNormForward forward{call.input, call.skip, scale, shift, call.output, call.saved, {}, {}, {}};
       forward.running_mean = part(call.moving_statistics, mean_);
       forward.running_variance = part(call.moving_statistics, variance_);
+      forward.ranks = call.ranks;
+      forward.rows_of_ranks = &rows_of_ranks_;
       compute_.batch_norm_forward(shape_, forward);
     } else if (!call.measured_statistics.empty()) {
       BatchNormForward forward{call.input, call.skip, scale, shift, call.output, call.saved, {}, {}, {}};
@@ -37,15 +39,16 @@ class BatchNormPlan final : public LayerPlan {
     }
   }
   void backward(const BackwardCall& call) override {
-    compute_.batch_norm_backward(
-        shape_, {call.input, call.output, part(call.parameters, scale_), call.saved, call.d_output, call.d_more,
-                 call.d_input, part(call.d_parameters, scale_), part(call.d_parameters, shift_)});
+    compute_.batch_norm_backward(shape_, {call.input, call.output, part(call.parameters, scale_), call.saved,
+                                          call.d_output, call.d_more, call.d_input, part(call.d_parameters, scale_),
+                                          part(call.d_parameters, shift_), call.ranks, rows_of_ranks_});
   }
 
  private:
   Compute& compute_;
   BatchNormShape shape_;
   TensorInfo scale_, shift_, mean_, variance_;
+  double rows_of_ranks_ = 0;  // of the last forward
 };
 
 class BatchNorm final : public Layer {
@@ -76,6 +79,7 @@ class BatchNorm final : public Layer {
     return relu_ = true;
   }
   bool takes_two_gradients() const override { return true; }
+  bool spans_ranks() const override { return true; }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
     const BatchNormShape shape{use.samples * shape_.height * shape_.width, shape_.channels, relu_};
     return std::make_unique<BatchNormPlan>(compute, shape, parameters_, statistics_);

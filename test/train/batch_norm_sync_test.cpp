@@ -1,0 +1,203 @@
+// --batch-norm sync: p ranks with batch n are one rank with batch pn, with batch norm too.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "test/communicator/recording_transport.h"
+#include "test/train/training.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+constexpr std::int64_t kBatchOfAll = 24;
+
+struct Deal {
+  int ranks = 1;
+  std::int64_t samples = 0;
+  friend std::ostream& operator<<(std::ostream& out, const Deal& deal) {
+    return out << deal.samples << " samples on " << deal.ranks << " ranks";
+  }
+};
+
+// Three batch norms, one of which ends a residual block; dropout, crop, flip and momentum.
+TrainingSetting setting_of(const Deal& deal, const std::string& batch_norm) {
+  TrainingSetting setting;
+  setting.model =
+      "conv2d 4 3x3 pad 1 no_bias; batch_norm; relu; residual(conv2d 4 3x3 pad 1 no_bias; batch_norm; relu; conv2d 4 "
+      "3x3 pad 1 no_bias; batch_norm); relu; max_pool 2; flatten; dense 16; relu; dropout 0.5; dense classes";
+  setting.samples = deal.samples;
+  setting.batch = kBatchOfAll / deal.ranks;
+  setting.averaging = {{"batch-norm", batch_norm}, {"bucket-bytes", "4096"}};
+  setting.plan.steps = 10;
+  return setting;
+}
+
+struct Trained {
+  std::vector<float> parameters, statistics;
+  std::vector<double> losses;  // of all ranks, by step
+};
+
+// Of every rank.
+std::vector<Trained> train_in(const TrainingSetting& setting, int ranks) {
+  std::vector<Trained> ends(static_cast<std::size_t>(ranks));
+  on_ranks({"threads", ranks}, [&](Transport& transport) {
+    Training training(transport, setting);
+    training.run();
+    Trained& end = ends[static_cast<std::size_t>(transport.rank())];
+    end.parameters = training.parameters();
+    const ConstSlice statistics = training.replica().statistics.slice();
+    end.statistics.assign(statistics.begin(), statistics.end());
+    Sampler sampler(Sampling::kShard, setting.samples, ranks, setting.batch, setting.seed, {});
+    for (std::size_t i = 0; i < training.steps.size(); ++i) {
+      const std::int64_t in_epoch = static_cast<std::int64_t>(i) % sampler.steps_per_epoch();
+      const auto mine = static_cast<double>(sampler.samples(in_epoch, transport.rank()));
+      const double loss = mine > 0 ? training.steps[i].loss * mine : 0;
+      end.losses.push_back(sum_over_ranks(transport, {loss}).front() /
+                           static_cast<double>(sampler.samples_of_all_ranks(in_epoch)));
+    }
+  });
+  return ends;
+}
+
+template <class Number>
+double distance_to(const std::vector<Number>& a, const std::vector<Number>& b) {
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    difference += std::pow(double{a.at(i)} - double{b[i]}, 2);
+    norm += std::pow(double{b[i]}, 2);
+  }
+  return std::sqrt(difference / norm);
+}
+
+class BatchNormSync : public testing::TestWithParam<Deal> {};
+
+// Rounding is 6e-8 of each number, and grows from step to step. Ten steps in, ranks that each have their own moments
+// are a thousand times as far away as this bound.
+TEST_P(BatchNormSync, p_ranks_at_batch_n_equal_one_rank_at_batch_pn) {
+  const Deal deal = GetParam();
+  const Trained one = train_in(setting_of({1, deal.samples}, "per-rank"), 1).front();
+  const std::vector<Trained> ranks = train_in(setting_of(deal, "sync"), deal.ranks);
+  const Trained own = train_in(setting_of(deal, "per-rank"), deal.ranks).front();
+  ASSERT_EQ(one.losses.size(), 10u);
+  const Trained& first = ranks.front();
+  EXPECT_LT(distance_to(first.parameters, one.parameters), 1e-5);
+  EXPECT_LT(distance_to(first.statistics, one.statistics), 1e-5);
+  EXPECT_LT(distance_to(first.losses, one.losses), 1e-5);
+  EXPECT_GT(distance_to(own.parameters, one.parameters), 1e-2);
+  EXPECT_GT(distance_to(own.statistics, one.statistics), 1e-2);
+  for (const Trained& end : ranks) {
+    EXPECT_EQ(end.parameters, first.parameters);
+    EXPECT_EQ(end.statistics, first.statistics);
+  }
+}
+
+// 96 divide evenly; of 109 the last step of an epoch has 13; of 97 it has one, so that most ranks have none.
+INSTANTIATE_TEST_SUITE_P(Ranks, BatchNormSync,
+                         testing::Values(Deal{2, 96}, Deal{2, 109}, Deal{2, 97}, Deal{4, 96}, Deal{4, 109},
+                                         Deal{4, 97}),
+                         [](const auto& each) {
+                           return std::to_string(each.param.samples) + "_on_" + std::to_string(each.param.ranks);
+                         });
+
+TEST(BatchNormSyncOnce, of_one_rank_has_the_bits_of_per_rank) {
+  const Deal alone{1, 97};
+  EXPECT_EQ(train_in(setting_of(alone, "sync"), 1).front().parameters,
+            train_in(setting_of(alone, "per-rank"), 1).front().parameters);
+}
+
+TEST(BatchNormSyncOnce, repeats_its_bits) {
+  const Deal deal{3, 97};
+  EXPECT_EQ(train_in(setting_of(deal, "sync"), 3).front().parameters,
+            train_in(setting_of(deal, "sync"), 3).front().parameters);
+}
+
+// A rank without samples asks for the same sums, in the same order beside the buckets of gradients.
+TEST(BatchNormSyncOnce, all_ranks_ask_for_the_same_sums_and_two_of_each_layer) {
+  std::vector<std::string> texts(4);
+  on_ranks({"threads", 4}, [&](Transport& transport) {
+    RecordingTransport recording(transport);
+    TrainingSetting setting = setting_of({4, 97}, "sync");
+    setting.plan.steps = 5;
+    Training training(recording, setting);
+    training.at_step = [&](const StepRecord& step) {
+      if (step.step == 4) recording.calls.clear();
+      if (step.step == 5) texts[static_cast<std::size_t>(transport.rank())] = recording.text();
+    };
+    training.run();
+  });
+  for (const std::string& text : texts) EXPECT_EQ(text, texts.front());
+  const auto count = [&](const std::string& call) {
+    std::size_t found = 0;
+    for (std::size_t at = texts[0].find(call); at != std::string::npos; at = texts[0].find(call, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("sum 36\n"), 3u) << "4 ranks x (2 x 4 channels + 1)\n" << texts[0];
+  EXPECT_EQ(count("sum 8\n"), 3u) << texts[0];
+}
+
+TEST(BatchNormSyncOnce, statistics_are_held_equal_on_all_ranks_as_parameters_are) {
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    Training training(transport, setting_of({2, 97}, "sync"));
+    training.run();
+    ASSERT_EQ(training.communicator().replicated().size(), 3u) << "parameters, velocity, statistics";
+    const std::vector<float> shown = statistics_for_consensus(training.parts(), training.plan());
+    const ConstSlice own = training.replica().statistics.slice();
+    EXPECT_EQ(shown, std::vector<float>(own.begin(), own.end()));
+  });
+}
+
+// Six meetings in a step inside of its passes, of 20 ms each: half of it allows for a thread that comes late to wait.
+TEST(BatchNormSyncOnce, waiting_for_moments_is_counted_as_waiting) {
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    const std::unique_ptr<Transport> slow = make_shaped_transport(transport, {.delay_seconds = 0.02});
+    TrainingSetting setting = setting_of({2, 96}, "sync");
+    setting.plan.steps = 4;
+    Training training(*slow, setting);
+    training.run();
+    double waiting = 0;
+    for (const StepRecord& step : training.steps) waiting += step.waiting;
+    EXPECT_GT(waiting, 4 * 6 * 0.02 / 2);
+  });
+}
+
+// What is not finite on one rank: its step is left out, and all others take theirs.
+TEST(BatchNormSyncOnce, loss_that_is_not_finite_reaches_no_other_rank) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    TrainingSetting setting = setting_of({3, 96}, "sync");
+    if (transport.rank() == 1) setting.plan.fault = {InjectedFault::Kind::kNanLoss, 4, 0, 0};
+    Training training(transport, setting);
+    std::vector<std::vector<float>> parameters;
+    training.at_step = [&](const StepRecord& step) {
+      parameters.push_back(training.parameters());
+      EXPECT_EQ(std::isnan(step.loss), transport.rank() == 1 && step.step == 5);
+      EXPECT_EQ(step.nonfinite, transport.rank() == 1 && step.step == 5 ? 1 : 0);
+    };
+    training.run();
+    ASSERT_EQ(parameters.size(), 10u);
+    EXPECT_NE(parameters[4], parameters[3]);
+    const ConstSlice statistics = training.replica().statistics.slice();
+    for (const float value : parameters.back()) ASSERT_TRUE(std::isfinite(value));
+    for (const float value : statistics) ASSERT_TRUE(std::isfinite(value));
+    EXPECT_TRUE(same_on_all_ranks(transport, parameters.back()));
+    EXPECT_TRUE(same_on_all_ranks(transport, std::vector<float>(statistics.begin(), statistics.end())));
+  });
+}
+
+TEST(BatchNormSyncOnce, is_refused_with_reproducible) {
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    TrainingSetting setting = setting_of({2, 96}, "sync");
+    setting.averaging.emplace_back("reproducible", "on");
+    try {
+      Training training(transport, setting);
+      ADD_FAILURE() << "both were taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kUsage);
+      EXPECT_NE(std::string(error.what()).find("--batch-norm sync"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("--reproducible"), std::string::npos) << error.what();
+    }
+  });
+}
+
+}  // namespace
+}  // namespace eave
