@@ -22,7 +22,7 @@ class Experiment:
     def __init__(self, eave, quick, folder):
         self.eave, self.quick, self.folder = eave, quick, folder
         self.sizes, self.batches, self.ranks = ((100, 400), (32, 64), (1, 2)) if quick else ((5000, 50000), (32, 128, 512), (1, 2, 4))
-        self.of_rank, self.seeds = (640, (1,)) if quick else (50000, SEEDS)
+        self.of_rank, self.seeds = (640, (1,)) if quick else (25000, SEEDS)
 
     def accuracies(self, size, batch, ranks):
         samples = self.of_rank * ranks
