@@ -16,7 +16,7 @@ std::set<std::string> words_in(const std::string& text) {
 
 constexpr const char* kWatching =
     "batch-norm-statistics checkpoint checkpoint-every config data-dir decode-threads evaluate-every evaluation-batch "
-    "limit-checkpoint limit-setup limit-step keep keep-every "
+    "image-cache limit-checkpoint limit-setup limit-step keep keep-every "
     "log-every nonfinite-limit on-nonfinite on-replica-fault overwrite replica-hash-every "
     "print-config "
     "progress "

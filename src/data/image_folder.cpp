@@ -2,6 +2,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <utility>
 
 #include "base/number_text.h"
@@ -21,18 +23,60 @@ namespace fs = std::filesystem;
 
 constexpr int kMostThreadsUnasked = 8;
 
-// Images stay in their files, and are decoded whenever they are read.
+// Decoded images, the first ones of a set, as many as there is room for: memory is taken as they come.
+class DecodedImages {
+ public:
+  DecodedImages(std::int64_t images, std::int64_t bytes_of_each, std::int64_t most_bytes)
+      : count_(std::clamp<std::int64_t>(most_bytes / bytes_of_each, 0, images)),
+        size_(static_cast<std::size_t>(bytes_of_each)),
+        bytes_(std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(count_) * size_)),
+        states_(std::make_unique<std::atomic<State>[]>(static_cast<std::size_t>(count_))) {}
+  std::int64_t bytes() const { return count_ * static_cast<std::int64_t>(size_); }
+
+  bool find(std::int64_t index, std::span<std::uint8_t> pixels) const {
+    if (index >= count_ || states_[static_cast<std::size_t>(index)].load(std::memory_order_acquire) != kThere)
+      return false;
+    std::copy_n(bytes_.get() + static_cast<std::size_t>(index) * size_, size_, pixels.begin());
+    return true;
+  }
+  // Of threads that bring the same image one keeps it.
+  void keep(std::int64_t index, std::span<const std::uint8_t> pixels) {
+    if (index >= count_) return;
+    std::atomic<State>& state = states_[static_cast<std::size_t>(index)];
+    State absent = kAbsent;
+    if (!state.compare_exchange_strong(absent, kComing)) return;
+    std::copy_n(pixels.begin(), size_, bytes_.get() + static_cast<std::size_t>(index) * size_);
+    state.store(kThere, std::memory_order_release);
+  }
+
+ private:
+  enum State : std::uint8_t { kAbsent, kComing, kThere };
+  std::int64_t count_;
+  std::size_t size_;
+  std::unique_ptr<std::uint8_t[]> bytes_;
+  std::unique_ptr<std::atomic<State>[]> states_;
+};
+
+// Images are decoded when they are read, and again where there is no room to keep them.
 class ImageFolder final : public Dataset {
  public:
-  ImageFolder(fs::path place, ImageFiles files, int classes, int side)
-      : place_(std::move(place)), files_(std::move(files)), classes_(classes), side_(side) {}
+  ImageFolder(fs::path place, ImageFiles files, int classes, int side, std::int64_t most_bytes)
+      : place_(std::move(place)),
+        files_(std::move(files)),
+        classes_(classes),
+        side_(side),
+        decoded_(std::make_unique<DecodedImages>(size(), shape().size(), most_bytes)) {}
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.names.size()); }
   ImageShape shape() const override { return {side_, side_, 3}; }
   int classes() const override { return classes_; }
   std::int32_t label(std::int64_t index) const override { return files_.labels[static_cast<std::size_t>(index)]; }
   void read(std::int64_t index, std::span<std::uint8_t> pixels) const override {
-    read_image_square(file(index), side_, pixels.first(static_cast<std::size_t>(shape().size())));
+    const auto square = pixels.first(static_cast<std::size_t>(shape().size()));
+    if (decoded_->find(index, square)) return;
+    read_image_square(file(index), side_, square);
+    decoded_->keep(index, square);
   }
+  std::int64_t most_bytes_kept() const { return decoded_->bytes(); }
   FileSource file(std::int64_t index) const {
     return FileSource(place_ / files_.names[static_cast<std::size_t>(index)]);
   }
@@ -42,6 +86,7 @@ class ImageFolder final : public Dataset {
   const ImageFiles files_;
   const int classes_;
   const int side_;
+  const std::unique_ptr<DecodedImages> decoded_;
 };
 
 int threads_of(const OptionValues& values) {
@@ -86,8 +131,10 @@ DataSplit open_image_folder(const OptionValues& values) {
   ImageListing listing = list_parts(original, values);
   const fs::path place = stage(original, listing, values);
   const auto classes = static_cast<int>(listing.classes.size());
-  auto train = std::make_unique<ImageFolder>(place, std::move(listing.train), classes, side);
-  auto test = std::make_unique<ImageFolder>(place, std::move(listing.test), classes, side);
+  const std::int64_t room = values.bytes("image-cache");
+  auto train = std::make_unique<ImageFolder>(place, std::move(listing.train), classes, side, room);
+  auto test =
+      std::make_unique<ImageFolder>(place, std::move(listing.test), classes, side, room - train->most_bytes_kept());
   DataSplit split;
   split.reading_threads = threads_of(values);
   Crew crew(split.reading_threads);
@@ -110,6 +157,8 @@ DatasetKind describe_dataset_image_folder() {
                      "height and width in pixels to which images are resized, the centre of what is longer than wide"});
   options.push_back({"image-test-share", OptionType::kReal, "0.2",
                      "share of each class to test with, where there is no folder test or val; the same for all seeds"});
+  options.push_back({"image-cache", OptionType::kBytes, "256MiB",
+                     "memory of a rank for decoded images, so that they are not decoded again; 0: none are kept"});
   options.push_back({"decode-threads", OptionType::kInteger, "",
                      "threads of a rank that decode images (otherwise: as many as it may use cores, at most 8)"});
   return {"image-folder", "JPEG and PNG files of your own in --data-dir: train/CLASS/*, test/CLASS/*, or CLASS/*",

@@ -196,6 +196,29 @@ TEST_F(ImageFolders, whose_files_end_too_early_say_so_when_those_are_read) {
   EXPECT_TRUE(refusal_of([&] { floats_of(split); }).names(file.string()));
 }
 
+TEST_F(ImageFolders, keep_as_many_decoded_images_as_they_may) {
+  for (const char* name : {"train/a/1.png", "train/a/2.png", "train/b/3.png", "test/a/4.png"}) add(name);
+  for (const auto& [room, kept] :
+       {std::pair{"0", 0}, std::pair{"47", 0}, std::pair{"100", 2}, std::pair{"191", 3}, std::pair{"1k", 4}}) {
+    const DataSplit split = open({{"image-size", "4"}, {"image-cache", room}});
+    const auto train = images_in(*split.train), test = images_in(*split.test);
+    fs::rename(place() / "train", place() / "away");
+    fs::rename(place() / "test", place() / "away/test");
+    Bytes pixels(48);
+    for (int i = 0; i < 4; ++i) {
+      const Dataset& part = i < 3 ? *split.train : *split.test;
+      const Refusal found = refusal_of([&] { part.read(i % 3, pixels); });
+      EXPECT_EQ(found.code, i < kept ? ExitCode::kDone : ExitCode::kInputMissing) << room << ", image " << i;
+    }
+    if (kept == 4) {
+      EXPECT_EQ(images_in(*split.train), train);
+      EXPECT_EQ(images_in(*split.test), test);
+    }
+    fs::rename(place() / "away/test", place() / "test");
+    fs::rename(place() / "away", place() / "train");
+  }
+}
+
 TEST_F(ImageFolders, are_staged_with_their_folders) {
   write_image_folder(place() / "images");
   const Options given = {{"data-dir", (place() / "images").string()}, {"stage-to", (place() / "local").string()}};
