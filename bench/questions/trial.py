@@ -50,6 +50,7 @@ class Trial:
             self.accuracy, self.bytes_per_rank = summary["test_accuracy"], summary["bytes_per_rank"]
             self.samples_per_second = summary["samples_per_second"]
             self.evaluations = read_records(pathlib.Path(folder) / "run" / "metrics.jsonl", "evaluation")
+            self.seconds = summary["seconds"]
             self.parameters = read_parameters(pathlib.Path(folder) / "run" / "model.safetensors")
 
 
