@@ -80,7 +80,7 @@ def describe_run(name, rate, ranks, period, trial):
     row = {"method": name, "rate": rate, "p": ranks, "tau": period, "diverged": trial.diverged}
     if not trial.diverged:
         row |= {"accuracy": [each["center"]["accuracy"] for each in trial.evaluations],
-                "samples": [each["samples"] for each in trial.evaluations], "bytes_per_worker": trial.bytes_per_rank}
+                "samples": [each["samples"] for each in trial.evaluations], "bytes_per_worker": trial.summary["bytes_per_rank"]}
     return row
 
 

@@ -51,3 +51,32 @@ def dots(title, scale, series, rows):
                              f'fill="{COLOURS[number]}" fill-opacity="0.8"/>')
     size = f'width="{LEFT + WIDTH + 90}" height="{bottom + 26}"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}><rect {size} fill="white"/>' + "\n".join(parts) + "</svg>\n"
+
+
+def curves(title, names, panels):
+    """Panels side by side, each (what is along it, a curve of (x, y) for each name); y is logarithmic, the same in all."""
+    points = [point for _, lines in panels for line in lines for point in line]
+    low, high = min(y for _, y in points), max(y for _, y in points)
+    side, top, gap = 280, 70, 40
+    parts = [text(12, 20, title, 14)]
+    for number, name in enumerate(names):
+        parts.append(f'<circle cx="{60 + 82 * number}" cy="42" r="5" fill="{COLOURS[number]}"/>')
+        parts.append(text(69 + 82 * number, 46, name, 11))
+    for panel, (along, lines) in enumerate(panels):
+        left, last = 60 + panel * (side + gap), max(x for line in lines for x, _ in line)
+
+        def place(x, y):
+            return left + side * x / last, top + side * math.log(high / y) / math.log(high / low)
+
+        for y in (each for each in (0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3) if low <= each <= high):
+            level = place(0, y)[1]
+            parts.append(f'<line x1="{left}" y1="{level:.1f}" x2="{left + side}" y2="{level:.1f}" stroke="#ddd"/>')
+            parts.append(text(left - 6, level + 4, f"{y:g}", 10, "end", "#777"))
+        for part in range(4):
+            parts.append(text(left + side * part / 4, top + side + 14, f"{last * part / 4:.3g}", 10, "middle", "#777"))
+        parts.append(text(left + side / 2, top + side + 30, along, 12, "middle"))
+        for number, line in enumerate(lines):
+            path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in line))
+            parts.append(f'<polyline points="{path}" fill="none" stroke="{COLOURS[number]}" stroke-width="1.8"/>')
+    size = f'width="{60 + len(panels) * (side + gap)}" height="{top + side + 42}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}><rect {size} fill="white"/>' + "\n".join(parts) + "</svg>\n"

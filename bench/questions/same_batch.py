@@ -57,7 +57,7 @@ def sync_cost(eave, steps, rounds):
     words = [*LITTLE_DATA, *RESNET, "--evaluate-every", "0", "--epochs", "1000"]
     def step(more):
         lasting, brief = (Trial(eave, 2, [*words, "--max-steps", count, *more]) for count in (steps, steps // 5))
-        return lasting.cpu_seconds - brief.cpu_seconds, lasting.seconds - brief.seconds
+        return lasting.cpu_seconds - brief.cpu_seconds, lasting.summary["seconds"] - brief.summary["seconds"]
     pairs = [(step(["--batch-norm", "sync"]), step([])) for _ in range(rounds)]
     return {what: statistics.median(sync[i] / own[i] for sync, own in pairs) for i, what in enumerate(("CPU time", "time"))}
 

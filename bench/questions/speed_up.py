@@ -51,9 +51,9 @@ class Experiment:
     def measure(self, network, batch, method, rate, delay):
         """Samples a second of 2 ranks beside 1, one after the other."""
         steps = ["--max-steps", self.steps, "--epochs", 1000]
-        one = self.trial(1, network, BATCH, steps).samples_per_second
+        one = self.trial(1, network, BATCH, steps).summary["samples_per_second"]
         link = ["--shape-rate", rate, "--shape-delay", delay]
-        return self.trial(2, network, batch, [*steps, *link, "--communicator", method, *METHODS[method]]).samples_per_second / one
+        return self.trial(2, network, batch, [*steps, *link, "--communicator", method, *METHODS[method]]).summary["samples_per_second"] / one
 
     def accuracy(self, ranks, network, batch, method):
         # The gradient of p ranks is that of p batches; an elastic worker steps by its own.
@@ -73,7 +73,7 @@ class Experiment:
     def slow_worker(self, method):
         """Samples a second of 2 ranks, the second four times as slow, beside those where none is."""
         words = ["--max-steps", self.steps, "--epochs", 1000, "--communicator", method, *SLOW[method]]
-        usual, slow = (self.trial(2, NETWORK, BATCH, [*words, *more]).samples_per_second for more in ([], ["--slow-rank", "1:4x"]))
+        usual, slow = (self.trial(2, NETWORK, BATCH, [*words, *more]).summary["samples_per_second"] for more in ([], ["--slow-rank", "1:4x"]))
         return slow / usual
 
 

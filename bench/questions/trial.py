@@ -5,6 +5,7 @@ import math
 import os
 import pathlib
 import resource
+import statistics
 import struct
 import subprocess
 import tempfile
@@ -31,11 +32,11 @@ def data_words(quick):
 class Trial:
     """Ranks are threads of one process: the arithmetic is that of mpirun, bit by bit, and nothing needs to be launched."""
 
-    def __init__(self, eave, ranks, words):
+    def __init__(self, eave, ranks, words, log_every=1000):
         transport = ["--transport", "threads", "--ranks", ranks] if ranks > 1 else []
         inherited = {name: value for name, value in os.environ.items() if name not in eave_runs.OURS}
         with tempfile.TemporaryDirectory() as folder:
-            command = [eave, "train", *words, *transport, "--progress", "off", "--checkpoint", "off", "--log-every", 1000,
+            command = [eave, "train", *words, *transport, "--progress", "off", "--checkpoint", "off", "--log-every", log_every,
                        "--run-dir", f"{folder}/run"]
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=inherited)
@@ -44,19 +45,23 @@ class Trial:
                 raise SystemExit(f"{' '.join(map(str, command))} ended with {ended.returncode}:\n{ended.stderr}")
             self.diverged = ended.returncode == DIVERGED
             self.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            self.warnings = [line for line in ended.stderr.splitlines() if "warning: " in line and "core(s)" not in line]
+            lines = [json.loads(line) for line in (pathlib.Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()]
+            self.header, self.steps = lines[0], eave_runs.step_lines(lines)
+            self.evaluations = [line for line in lines if line["type"] == "evaluation"]
             if self.diverged:
                 return
-            summary = json.loads((pathlib.Path(folder) / "run" / "summary.json").read_text())
-            self.accuracy, self.bytes_per_rank = summary["test_accuracy"], summary["bytes_per_rank"]
-            self.samples_per_second = summary["samples_per_second"]
-            self.evaluations = read_records(pathlib.Path(folder) / "run" / "metrics.jsonl", "evaluation")
-            self.seconds = summary["seconds"]
+            self.summary = json.loads((pathlib.Path(folder) / "run" / "summary.json").read_text())
+            self.accuracy = self.summary["test_accuracy"]
             self.parameters = read_parameters(pathlib.Path(folder) / "run" / "model.safetensors")
 
 
-def read_records(path, kind):
-    """Of metrics.jsonl, as FORMATS.md of src/report describes them."""
-    return [record for record in map(json.loads, path.read_text().splitlines()) if record["type"] == kind]
+def training_losses(trials):
+    """From line to line of the records: steps and samples so far, and the loss since the line before, mean over ranks and runs."""
+    found = {}
+    for line in (line for trial in trials for line in trial.steps if line["loss"] is not None):
+        found.setdefault((line["step"], line["samples"]), []).append(line["loss"])
+    return [{"step": step, "samples": samples, "loss": statistics.mean(found[step, samples])} for step, samples in sorted(found)]
 
 
 def read_parameters(path):

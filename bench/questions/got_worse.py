@@ -1,0 +1,144 @@
+"""Why did my multi-GPU run get worse?
+
+8 ranks with 16 samples each, gradients averaged, rate scaled by the ranks: one pass over the data. Then the usual
+mistakes, one at a time: what each does to the test accuracy and the losses, and what eave says of it. Orders of samples
+that eave never takes come from sets that data_order.py writes for its shuffle.
+"""
+import pathlib
+import shutil
+import statistics
+import tempfile
+
+import data_order
+import picture
+import refused
+import table
+from trial import NETWORK, Trial, training_losses
+
+RANKS = 8
+NORMS = NETWORK.replace("5x5;", "5x5; batch_norm;")
+RIGHT = {"data": "fashion-mnist", "model": NETWORK, "epochs": 1, "momentum": 0.9, "lr": 0.005, "lr-scaling": "linear",
+         "warmup-epochs": 0.1, "lr-schedule": "step", "lr-step-epochs": 0.7, "evaluate-every": 0, "on-nonfinite": "abort"}
+LOCAL = {"communicator": "local-sgd", "tau": 20, "lr-scaling": None, "warmup-epochs": None, "lr": 0.02}
+SUMMED, UNSHUFFLED = "gradients summed, and rate times p", "sorted by class, not shuffled"
+BATCHES = "sorted by class, batches shuffled"
+# What is wrong, options that differ from the right ones, order of samples, row that it is to be compared with.
+CASES = [
+    ("right", {}, None, None),
+    ("one rank, its own batch and rate", {"ranks": 1}, None, None),
+    (SUMMED, {"reduction": "sum"}, None, 0),
+    ("rate 4 times too high", {"lr": 0.02}, None, 0),
+    ("rate not scaled", {"lr-scaling": None, "warmup-epochs": None}, None, 0),
+    ("no warm-up", {"warmup-epochs": None}, None, 0),
+    ("rate drops by one rank's steps: never", {"lr-step-epochs": 0.7 * RANKS}, None, 0),
+    ("rate drops 4 times too early", {"lr-step-epochs": 0.7 / 4}, None, 0),
+    ("all ranks train on the same samples", {}, "same", 0),
+    (UNSHUFFLED, {}, "sorted", 0),
+    (BATCHES, {}, "batches", 0),
+    ("each rank its own classes", {}, "classes", 0),
+    ("each rank its own order of all", {"sampling": "whole"}, None, 0),
+    ("last batch dropped", {"drop": True}, None, 0),
+    ("right, local-sgd", LOCAL, None, None),
+    ("local-sgd, each rank its own classes", LOCAL, "classes", 14),
+    ("right, batch norm", {"model": NORMS}, None, None),
+    ("batch norm of 2 samples (more ranks)", {"model": NORMS, "few": True}, None, 16),
+    ("batch norm, each rank its own classes", {"model": NORMS}, "classes", 16),
+    ("right, 3 passes over a third of the data", {}, "passes", None),
+    ("the same order in each of the 3", {}, "again", 19),
+    ("right, dropout", {"model": NETWORK.replace("64; relu", "64; relu; dropout 0.5")}, None, None),
+]
+
+
+class Bench:
+    def __init__(self, eave, quick, folder):
+        self.eave, self.folder, self.batch = eave, folder, 4 if quick else 16
+        self.seeds = (1,) if quick else (1, 2, 3)
+        self.pictures = data_order.Pictures(1000 if quick else 30000, 200 if quick else 10000, quick)
+        self.plain = self.pictures.write(folder / "plain")
+        self.wrong = []
+
+    def order(self, kind, seed):
+        return data_order.wrong_order(kind, self.pictures.labels, RANKS, self.batch, seed) if kind else None
+
+    def trial(self, changes, kind, seed):
+        options, size, order = {**RIGHT, **changes}, len(self.pictures.images), self.order(kind, seed)
+        ranks, batch = options.pop("ranks", RANKS), self.batch
+        if options.pop("drop", False):
+            options["max-samples"] = size - size % (ranks * batch)
+        if options.pop("few", False):  # as many samples in a step, and the same rate in the end
+            ranks, batch, options["lr"] = ranks * batch // 2, 2, options["lr"] * 2 / batch
+        folder = self.pictures.write(self.folder / "ordered", order, seed) if order else self.plain
+        options = {**options, "data-dir": folder, "batch": batch, "seed": seed}
+        words = [word for name, value in options.items() if value is not None for word in (f"--{name}", value)]
+        trial = Trial(self.eave, ranks, words, log_every=max(size // (ranks * batch) // 10, 1))
+        if order:
+            self.check_order(kind, order, trial)
+            shutil.rmtree(folder)
+        return trial
+
+    def check_order(self, kind, order, trial):
+        """The classes that each rank had, by its own count, are those of the order that was wanted."""
+        planned, step = [[0] * 10 for _ in range(RANKS)], RANKS * self.batch
+        for first in range(0, len(order), step):
+            for rank, part in enumerate(data_order.in_parts(order[first:first + step], RANKS)):
+                for sample in part:
+                    planned[rank][self.pictures.labels[sample]] += 1
+        if planned != [rank["class_histogram"] for rank in trial.header["ranks"]]:
+            self.wrong.append(f"order {kind}: the ranks had other classes than they were to have")
+
+    def row(self, name, changes, kind, against):
+        trials = [self.trial(changes, kind, seed) for seed in self.seeds]
+        whole = [trial for trial in trials if not trial.diverged]
+        return {"what": name, "against": against, "accuracy": [None if trial.diverged else trial.accuracy for trial in trials],
+               "losses": [line["loss"] for line in training_losses(whole)], "test_loss": statistics.mean(trial.summary["evaluation"]["center"]["loss"] for trial in whole) if whole else None,
+               "warnings": trials[0].warnings, "card": trials[0].header["learning_rate"]}
+
+
+def check(rows):
+    """What must hold whatever the figures: what eave says, and that the worst mistakes are seen at all."""
+    found = {row["what"]: row for row in rows}
+    for row in rows:
+        is_told = "each rank its own classes" in row["what"] or row["what"] == SUMMED
+        if bool(row["warnings"]) != is_told and row["what"] != BATCHES:  # there it depends on how uneven chance left them
+            yield f"{row['what']}: eave warns of {row['warnings'] or 'nothing'}"
+    for name in (SUMMED, UNSHUFFLED):
+        if mean(found[name]) > mean(rows[0]) - 0.2:
+            yield f"{name}: {mean(found[name]):.2f} is not worse than {mean(rows[0]):.2f}"
+
+
+def answer(eave, quick):
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(eave, quick, pathlib.Path(folder))
+        rows = [bench.row(*case) for case in CASES]
+        said = refused.ask(eave, bench.plain, bench.pictures.write(bench.folder / "other", bench.order("sorted", 1), 1))
+    return {"ranks": RANKS, "batch": bench.batch, "samples": len(bench.pictures.images), "seeds": bench.seeds, "rows": rows,
+            "refusals": said, "wrong": [*bench.wrong, *check(rows), *refused.check(said)]}
+
+
+def mean(row):
+    return statistics.mean(each or 0 for each in row["accuracy"])
+
+
+def describe(rows, row):
+    low, high = (100 * (each(accuracy or 0 for accuracy in row["accuracy"])) for each in (min, max))
+    against = "" if row["against"] is None else f"{100 * (mean(row) - mean(rows[row['against']])):+.1f}"
+    diverged = f", {row['accuracy'].count(None)} diverged" if None in row["accuracy"] else ""
+    return [row["what"], f"{100 * mean(row):.1f} ({low:.1f} - {high:.1f}){diverged}", against,
+            *("-" if each is None else f"{each:.2f}" for each in (row["losses"][0], row["losses"][-1], row["test_loss"])),
+            "warns" if row["warnings"] else "no"]
+
+
+def show(found):
+    print(f"{found['ranks']} ranks with {found['batch']} samples each, one pass over {found['samples']} samples, "
+          f"{len(found['seeds'])} seeds\n")
+    table.show(["", "test accuracy in % (range)", "against right", "training loss at first", "at the end", "test loss", "eave at start"],
+               [describe(found["rows"], row) for row in found["rows"]])
+    for name, each in found["refusals"].items():
+        print(f"{name} (exit code {each['code']}): {each['says']}")
+    for said in dict.fromkeys(said for row in found["rows"] for said in row["warnings"][:1]):
+        print(said)
+
+
+def draw(found):
+    return picture.dots("Test accuracy after one pass, by what is wrong (left edge: 0.5 or less)", picture.Scale(0.5, 0.9),
+                        [f"seed {seed}" for seed in found["seeds"]], [(row["what"], row["accuracy"]) for row in found["rows"]])

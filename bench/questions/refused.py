@@ -1,0 +1,34 @@
+"""What eave says where ranks under mpirun were given what differs, and where a replica went off."""
+import os
+import shutil
+import subprocess
+
+import eave_runs
+from trial import NETWORK
+
+
+def ask(eave, data, other_data):
+    """What it says and its exit code, by what differs. Without mpirun only what needs none."""
+    words = [eave, "train", "--data", "fashion-mnist", "--model", NETWORK, "--epochs", "1", "--max-steps", "40", "--progress", "off",
+             "--data-dir"]
+    cases = {"a bit of a replica flips": [*words, data, "--transport", "threads", "--ranks", "4", "--inject-fault",
+                                          "1:5:flip-bit:7:20", "--replica-hash-every", "10"]}
+    if shutil.which("mpirun"):
+        for name, mine, other in (("another order of the data", [], [*words, other_data]),
+                                  ("another rate", ["--lr", "0.01"], [*words, data, "--lr", "0.02"]),
+                                  ("another seed", ["--seed", "1"], [*words, data, "--seed", "2"])):
+            cases[name] = ["mpirun", "--oversubscribe", "-np", "1", *words, data, *mine, ":", "-np", "1", *other]
+    inherited = {name: value for name, value in os.environ.items() if name not in eave_runs.OURS}
+    found = {}
+    for name, command in cases.items():
+        ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, env={
+            **inherited, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+        said = next((line for line in ended.stderr.splitlines() if line.startswith("eave: ") and "warning" not in line), "")
+        found[name] = {"code": ended.returncode, "says": said}
+    return found
+
+
+def check(found):
+    for name, each in found.items():
+        if each["code"] == 0 or not each["says"]:
+            yield f"{name}: not refused, ended with {each['code']}"
