@@ -16,15 +16,15 @@ WORDS = ["--model", NETWORK, "--momentum", "0.9", "--evaluate-every", "0", "--on
 PLANS = {"32 on each, rate times p": (["--batch", "32", "--lr", "0.01", "--lr-scaling", "linear", "--warmup-epochs", "0.1"],
                                       lambda ranks: 32),
          "64 in all, the same rate": (["--batch", "64", "--batch-means", "total", "--lr", "0.02"], lambda ranks: 64 // ranks)}
-ROUNDING = 1e-3  # of the loss in a run's first lines, where the same samples are in a step
+ROUNDING = 1e-4  # of the loss in the first steps, where the same samples are in a step
+FIRST = 5  # steps
 
 
-def curve(trials, step_seconds):
+def curve(trials):
     """Each loss stands in the middle of the samples that it is the mean of."""
-    lines, before, found = training_losses(trials), {"step": 0, "samples": 0}, []
-    for line in lines:
-        steps = (before["step"] + line["step"]) / 2
-        found.append({"samples": (before["samples"] + line["samples"]) / 2, "steps": steps, "seconds": steps * step_seconds,
+    before, found = {"step": 0, "samples": 0}, []
+    for line in training_losses(trials):
+        found.append({"samples": (before["samples"] + line["samples"]) / 2, "steps": (before["step"] + line["step"]) / 2,
                       "loss": line["loss"]})
         before = line
     return found
@@ -39,72 +39,81 @@ def loss_at(points, what, value):
     return points[0 if value < points[0][what] else -1]["loss"]
 
 
-def first_at(points, loss):
-    """The first point at or below that loss."""
-    return next(point for point in points if point["loss"] <= loss)
+def loss_until(points, what, value):
+    """Mean over the tenth of the way before it."""
+    return statistics.mean(loss_at(points, what, value * (0.9 + part / 50)) for part in range(6))
 
 
-def step_cost(eave, ranks, batch, words, rounds):
-    """CPU seconds of a rank's step by itself and among `ranks`, exchange included: medians. Of the difference of two runs,
-    which has neither start nor end in it."""
+def step_costs(eave, words, rounds):
+    """CPU seconds of a step of one rank by itself, and those of a rank among p over them, exchange included, by batch and p.
+    Medians over rounds, of the difference of two runs, which has neither start nor end in it."""
     counts = (10, 40) if rounds == 1 else (40, 240)
 
-    def seconds(ranks):
+    def seconds(ranks, batch):
         brief, lasting = (Trial(eave, ranks, [*words, "--batch", batch, "--lr", "0.001", "--epochs", "1000", "--max-steps", steps])
                           .cpu_seconds for steps in counts)
         return (lasting - brief) / (counts[1] - counts[0]) / ranks
-    pairs = [(seconds(1), seconds(ranks)) for _ in range(rounds)]
-    return [statistics.median(each) for each in zip(*pairs)]
+    alone, ratios = {}, {}
+    for _ in range(rounds):
+        for batch, ranks in sorted({(batch_of(ranks), ranks) for _, batch_of in PLANS.values() for ranks in RANKS}):
+            alone.setdefault(batch, []).append(seconds(1, batch))
+            ratios.setdefault((batch, ranks), []).append(seconds(ranks, batch) / alone[batch][-1] if ranks > 1 else 1)
+    return ({batch: statistics.median(each) for batch, each in alone.items()},
+            {place: statistics.median(each) for place, each in ratios.items()})
 
 
-def run(eave, ranks, plan, words, seeds, rounds):
+def train(eave, ranks, plan, words, seeds):
     options, batch_of = PLANS[plan]
-    batch = batch_of(ranks)
-    window = max((64 if rounds > 1 else 8) * 32 // (ranks * batch), 1)  # steps in a line: the same samples whatever the ranks
-    trials = [Trial(eave, ranks, [*words, *options, "--epochs", "1", "--seed", seed], log_every=window) for seed in seeds]
-    alone, among = step_cost(eave, ranks, batch, words, rounds)
-    row = {"plan": plan, "ranks": ranks, "batch": batch, "steps": trials[0].steps[-1]["step"], "step_alone_seconds": alone,
-           "step_seconds": among, "accuracy": [trial.accuracy for trial in trials],
-           "wall_seconds": statistics.median(trial.steps[-1]["seconds"] for trial in trials), "points": curve(trials, among)}
-    return row, trials[0].header["train_samples"]
+    words, batch = [*words, *options, "--epochs", "1"], batch_of(ranks)
+    window = max((64 if len(seeds) > 1 else 8) * 32 // (ranks * batch), 1)  # steps in a line: the same samples whatever the ranks
+    trials = [Trial(eave, ranks, [*words, "--seed", seed], log_every=window) for seed in seeds]
+    begun = Trial(eave, ranks, [*words, "--max-steps", FIRST], log_every=1)
+    return {"plan": plan, "ranks": ranks, "batch": batch, "samples": trials[0].header["train_samples"],
+            "steps": trials[0].steps[-1]["step"], "accuracy": [trial.accuracy for trial in trials],
+            "wall_seconds": statistics.median(trial.steps[-1]["seconds"] for trial in trials),
+            "begins": [line["loss"] for line in training_losses([begun])], "points": curve(trials)}
 
 
-def compare(rows):
+def compare(rows, alone, ratios):
     """Losses after the same samples, steps and time as far as all go, and what it takes to get to a loss that all reach."""
-    common = {what: min(row["points"][-1][what] for row in rows) for what in ("samples", "steps", "seconds")}
-    target = max(min(point["loss"] for point in row["points"]) for row in rows)
-    target = math.ceil(target * 20) / 20
     for row in rows:
-        row["loss"] = {"a quarter of the samples": loss_at(row["points"], "samples", common["samples"] / 4),
-                       **{f"the same {what}": loss_at(row["points"], what, common[what]) for what in common}}
-        row["to_target"] = first_at(row["points"], target)
+        row["step_alone_seconds"] = alone[row["batch"]]
+        row["step_seconds"] = alone[row["batch"]] * ratios[row["batch"], row["ranks"]]
+        for point in row["points"]:
+            point["seconds"] = point["steps"] * row["step_seconds"]
+    common = {what: min(row["points"][-1][what] for row in rows) for what in ("samples", "steps", "seconds")}
+    target = math.ceil(20 * max(min(point["loss"] for point in row["points"]) for row in rows)) / 20
+    for row in rows:
+        row["loss"] = {"a quarter of the samples": loss_until(row["points"], "samples", common["samples"] / 4),
+                       **{f"the same {what}": loss_until(row["points"], what, common[what]) for what in common}}
+        row["to_target"] = next(point for point in row["points"] if point["loss"] <= target)
     return {"target": target, "common": common}
 
 
-def check(rows, samples):
+def check(rows):
     for row in rows:
         name, one = f"{row['plan']}, {row['ranks']} ranks", rows[0]
-        if row["steps"] != math.ceil(samples / (row["ranks"] * row["batch"])):
-            yield f"{name}: {row['steps']} steps for {samples} samples"
+        if row["steps"] != math.ceil(row["samples"] / (row["ranks"] * row["batch"])):
+            yield f"{name}: {row['steps']} steps for {row['samples']} samples"
         if row["ranks"] > 1 and row["loss"]["the same samples"] <= one["loss"]["the same samples"] / row["ranks"]:
             yield f"{name}: the loss is divided by the ranks"
-        first, of_one = row["points"][0]["loss"], one["points"][0]["loss"]
-        if "in all" in row["plan"] and abs(first - of_one) > ROUNDING * of_one:
-            yield f"{name}: the loss begins with {first}, that of one rank with {of_one}"
+        if "in all" in row["plan"] and any(abs(a - b) > ROUNDING * b for a, b in zip(row["begins"], one["begins"])):
+            yield f"{name}: begins with losses of {row['begins']}, one rank with {one['begins']}"
+
+
+def judge(rows, costs, seeds):
+    found = {"samples": rows[0]["samples"], "seeds": seeds, "rows": rows, "compared": {}, "wrong": []}
+    for plan in PLANS:
+        of_plan = [row for row in rows if row["plan"] == plan]
+        found["compared"][plan] = compare(of_plan, *costs)
+        found["wrong"] += check(of_plan)
+    return found
 
 
 def answer(eave, quick):
-    words, seeds, rounds = [*data_words(quick), *WORDS], (1,) if quick else (1, 2, 3), 1 if quick else 3
-    found, wrong = {"seeds": seeds, "rows": [], "compared": {}}, []
-    for plan in PLANS:
-        rows = []
-        for ranks in RANKS:
-            row, samples = run(eave, ranks, plan, words, seeds, rounds)
-            rows.append(row)
-        found["compared"][plan] = compare(rows)
-        wrong += check(rows, samples)
-        found["rows"] += rows
-    return {**found, "samples": samples, "wrong": wrong}
+    words, seeds = [*data_words(quick), *WORDS], (1,) if quick else (1, 2, 3)
+    rows = [train(eave, ranks, plan, words, seeds) for plan in PLANS for ranks in RANKS]
+    return judge(rows, step_costs(eave, words, 1 if quick else 5), seeds)
 
 
 def show(found):

@@ -72,8 +72,10 @@ def curves(title, names, panels):
             level = place(0, y)[1]
             parts.append(f'<line x1="{left}" y1="{level:.1f}" x2="{left + side}" y2="{level:.1f}" stroke="#ddd"/>')
             parts.append(text(left - 6, level + 4, f"{y:g}", 10, "end", "#777"))
-        for part in range(4):
-            parts.append(text(left + side * part / 4, top + side + 14, f"{last * part / 4:.3g}", 10, "middle", "#777"))
+        unit = 10.0 ** math.floor(math.log10(last))
+        tick = next(unit * share for share in (0.2, 0.5, 1, 2, 5) if last <= 4.5 * unit * share)
+        for part in range(int(last / tick) + 1):
+            parts.append(text(left + side * part * tick / last, top + side + 14, f"{part * tick:g}", 10, "middle", "#777"))
         parts.append(text(left + side / 2, top + side + 30, along, 12, "middle"))
         for number, line in enumerate(lines):
             path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in line))
