@@ -4,7 +4,8 @@ The experiment of Zhang, Choromanska and LeCun 2015, section 5, on CIFAR-10: bat
 p = 4 workers with tau 1, 4, 16, 64, and p = 4, 8, 16 with tau 10; beside the paper's methods the synchronous average of
 gradients. All workers take the same number of steps: the same time, where each has a core or GPU of its own and the
 network costs nothing. Each method has the best of three rates, found at p = 4 and tau 10. --paper trains cifar7 for 50
-epochs of each worker (a GPU); without, a network with a quarter of its channels for 1.3, in 20 minutes on 2 cores.
+epochs of each worker (with --device cuda all share a GPU); --short, unless that is said, a network with a quarter of its
+channels for 1.3, in half an hour on 2 cores.
 """
 import dataclasses
 
@@ -12,7 +13,7 @@ import picture
 import table
 from trial import Trial
 
-OPTIONS = ("paper", "data_dir")
+OPTIONS = ("paper", "device", "data_dir")
 NARROW = ("conv2d 16 5x5; relu; max_pool 2; conv2d 32 5x5; relu; max_pool 2; conv2d 16 3x3; relu; "
           "flatten; dense 64; relu; dropout 0.5; dense classes")
 BATCH, SAMPLES, PARTS = 128, 50000, 4  # evaluated after each part of a run
@@ -40,7 +41,7 @@ METHODS = {
 
 
 class Experiment:
-    def __init__(self, eave, quick, paper, data_dir):
+    def __init__(self, eave, quick, paper, device, data_dir):
         self.eave, self.quick, self.paper = eave, quick, paper
         self.steps = 24 if quick else 50 * SAMPLES // BATCH if paper else 500
         self.periods, self.ranks, self.usual = ((1, 4), (), (2, 4)) if quick else (PERIODS, RANKS, USUAL)
@@ -49,15 +50,17 @@ class Experiment:
                 "--synthetic-channels", "3"] if quick else ["--data", "cifar10", *where]
         self.of_epoch = 512 if quick else SAMPLES
         self.words = [*data, "--model", "cifar7" if paper else NARROW, "--crop", "28", "--flip", "on", "--weight-decay", "1e-4",
-                      "--batch", 16 if quick else BATCH, "--on-nonfinite", "abort"]
-        self.batch = 16 if quick else BATCH
+                      "--batch", 16 if quick else BATCH, "--on-nonfinite", "abort", "--device", device]
+        self.batch, self.device = 16 if quick else BATCH, device
 
     def run(self, name, rate, ranks, period, steps=None):
         method, steps = METHODS[name], steps or self.steps
         epochs = steps * ranks * self.batch / self.of_epoch
         tau = ["--tau", period] if method.has_period else []
-        return Trial(self.eave, ranks, ["--communicator", *method.words, *tau, "--lr", rate, "--max-steps", steps, "--epochs",
-                                        2 * epochs, "--evaluate-every", epochs / PARTS if steps == self.steps else 0, *self.words])
+        share = ["--share-gpu"] if self.device == "cuda" and ranks > 1 else []
+        evaluations = ["--evaluate-every", epochs / PARTS if steps == self.steps else 0]
+        return Trial(self.eave, ranks, ["--communicator", *method.words, *tau, "--lr", rate, "--max-steps", steps,
+                                        "--epochs", 2 * epochs, *evaluations, *self.words, *share])
 
     def best_rate(self, name):
         """Of the method at p = 4 and tau 10, after a third of a run's steps."""
@@ -80,12 +83,13 @@ def describe_run(name, rate, ranks, period, trial):
     row = {"method": name, "rate": rate, "p": ranks, "tau": period, "diverged": trial.diverged}
     if not trial.diverged:
         row |= {"accuracy": [each["center"]["accuracy"] for each in trial.evaluations],
-                "samples": [each["samples"] for each in trial.evaluations], "bytes_per_worker": trial.summary["bytes_per_rank"]}
+                "samples": [each["samples"] for each in trial.evaluations],
+                "seconds": [each["seconds"] for each in trial.evaluations], "bytes_per_worker": trial.summary["bytes_per_rank"]}
     return row
 
 
-def answer(eave, quick, paper, data_dir):
-    experiment, rows = Experiment(eave, quick, paper, data_dir), []
+def answer(eave, quick, paper, device, data_dir):
+    experiment, rows = Experiment(eave, quick, paper, device, data_dir), []
     for name in METHODS:
         rate = experiment.best_rate(name)
         for ranks, period in experiment.cases(name):
