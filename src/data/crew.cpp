@@ -1,5 +1,6 @@
 #include "data/crew.h"
 
+#include <string>
 #include <utility>
 
 #include "eave/check.h"
@@ -8,10 +9,19 @@ namespace eave {
 
 Crew::Crew(int threads) {
   EAVE_CHECK(threads >= 1, "a crew has a thread");
-  for (int thread = 1; thread < threads; ++thread) helpers_.emplace_back([this, thread] { help(thread); });
+  try {
+    for (int thread = 1; thread < threads; ++thread) helpers_.emplace_back([this, thread] { help(thread); });
+  } catch (const std::exception& failure) {
+    // Of a thread limit or of memory: no destructor follows.
+    dismiss();
+    throw Error(ExitCode::kResource, "cannot start " + std::to_string(threads) + " threads to read images: " +
+                                         failure.what() + "; give fewer with --decode-threads");
+  }
 }
 
-Crew::~Crew() {
+Crew::~Crew() { dismiss(); }
+
+void Crew::dismiss() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;

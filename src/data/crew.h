@@ -13,7 +13,7 @@ namespace eave {
 
 class Crew {
  public:
-  // `threads`, at least 1, of which one is whoever calls `share`.
+  // `threads`, at least 1, of which one is whoever calls `share`. Throws Error(kResource) where the system gives fewer.
   explicit Crew(int threads);
   ~Crew();
   Crew(const Crew&) = delete;
@@ -36,6 +36,7 @@ class Crew {
     void (*call)(const void*, std::int64_t, int) = nullptr;
     const void* work = nullptr;
   };
+  void dismiss();
   void run(std::int64_t count, Task task);
   void help(int thread);
   void work_on(int thread);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/nn/fixture.h"
+#include "test/program/data_files.h"
 #include "test/program/program.h"
 
 namespace eave {
@@ -60,6 +61,19 @@ std::int64_t peak_of_dense(const std::string& width) {
 TEST(PeakMemory, grows_by_five_times_the_parameters) {
   constexpr std::int64_t kSmall = 512 * 512 + 76 * 512, kLarge = 2560 * 2560 + 76 * 2560;
   EXPECT_LE(peak_of_dense("2560") - peak_of_dense("512"), (kLarge - kSmall) * std::int64_t{sizeof(float)} * 53 / 10);
+}
+
+// 64 MiB of address space for each thread's stack: some of them can be started, then no more.
+TEST(Memory, that_is_too_little_for_all_threads_ends_with_71) {
+  const Place place;
+  write_image_folder(place, "images", [](const std::string&, std::string&) {});
+  const Ended ended =
+      place.run("sh -c 'ulimit -s 65536; ulimit -v 3000000; exec \"$@\"' sh " + program() +
+                " train --data image-folder --data-dir images --decode-threads 256 --progress off --max-steps 1");
+  EXPECT_EQ(ended.code, 71) << ended.errors;
+  EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
+  EXPECT_TRUE(ended.says("cannot start 256 threads to read images")) << ended.errors;
+  EXPECT_TRUE(ended.says("give fewer with --decode-threads")) << ended.errors;
 }
 
 }  // namespace
