@@ -21,6 +21,13 @@ bool is_damage(int message) {
          message == JWRN_MUST_RESYNC;
 }
 
+// Of files that may be whole, and for others to decode: with 12 bits, without loss, with arithmetic coding.
+bool is_unsupported(int message) {
+  return message == JERR_BAD_PRECISION || message == JERR_SOF_UNSUPPORTED || message == JERR_ARITH_NOTIMPL ||
+         message == JERR_NOT_COMPILED || message == JERR_CONVERSION_NOTIMPL || message == JERR_COMPONENT_COUNT ||
+         message == JERR_FRACT_SAMPLE_NOTIMPL || message == JERR_CCIR601_NOTIMPL;
+}
+
 // libjpeg leaves with longjmp where it fails: functions that are left so have no objects with destructors of their own.
 class JpegDecoder {
  public:
@@ -145,6 +152,9 @@ class JpegDecoder {
     if (ends_early_) refuse_image(file_, "it is truncated at " + std::to_string(file_.size()) + " bytes");
     char text[JMSG_LENGTH_MAX] = "";
     errors_.format_message(reinterpret_cast<j_common_ptr>(&info_), text);
+    if (is_unsupported(errors_.msg_code))
+      refuse_image(file_, std::string("it is of a kind that libjpeg does not decode (") + text +
+                              "): convert it to 8 bits, baseline or progressive");
     refuse_image(file_, std::string("damaged (") + text + ")");
   }
 

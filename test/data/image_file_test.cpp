@@ -242,5 +242,19 @@ TEST(JpegImage, of_more_scans_than_any_program_writes_is_refused) {
   EXPECT_TRUE(found.code == ExitCode::kBadData && found.names("100 scans")) << found;
 }
 
+TEST(JpegImage, of_a_kind_that_is_not_decoded_is_not_called_damaged) {
+  const Bytes file = jpeg_of(gradients(20, 10));
+  const Bytes begin_of_frame = {0xff, 0xc0, 0, 17};
+  const auto frame = std::ranges::search(file, begin_of_frame).begin() - file.begin();
+  ASSERT_LT(static_cast<std::size_t>(frame), file.size());
+  const auto at = static_cast<std::size_t>(frame);
+  for (const Bytes& other : {with(file, at + 4, 12), with(file, at + 1, 0xc3)}) {  // 12 bits; without loss
+    const Refusal found = refusal_of_image(other);
+    EXPECT_EQ(found.code, ExitCode::kBadData);
+    EXPECT_TRUE(found.names("libjpeg does not decode") && found.names("convert it")) << found;
+    EXPECT_FALSE(found.names("damaged")) << found;
+  }
+}
+
 }  // namespace
 }  // namespace eave
