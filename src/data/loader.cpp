@@ -5,11 +5,13 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "data/augment.h"
 #include "data/crew.h"
+#include "data/read_ahead.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -91,10 +93,16 @@ std::int64_t largest_batch(const Sampler& sampler, int rank) {
 std::unique_ptr<DeviceImages> load_images(Compute& compute, const DataSplit& split, const Dataset& dataset,
                                           const Augmentation& augmentation, bool random, std::uint64_t seed) {
   const ImageWriter writer(dataset.shape(), augmentation, split.mean, split.deviation);
+  // Begun with the first image that is asked for: none is, where images stay with the host.
+  std::optional<ReadAhead> ahead;
   return compute.load_images(
       dataset.size(),
       {dataset.shape(), writer.output(), augmentation.pad, augmentation.flip, random, seed, writer.tables()},
-      [&](std::int64_t index, std::span<std::uint8_t> pixels) { dataset.read(index, pixels); });
+      [&](std::int64_t index, std::span<std::uint8_t> pixels) {
+        if (split.reading_threads == 1) return dataset.read(index, pixels);
+        if (!ahead) ahead.emplace(dataset, split.reading_threads);
+        ahead->read(index, pixels);
+      });
 }
 
 // Slots form a ring. `produced` and `consumed` count steps; the consumer looks at slot consumed − 1, the thread writes

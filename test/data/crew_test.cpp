@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "data/read_ahead.h"
 #include "eave/loader.h"
 #include "test/allocations.h"
 
@@ -156,6 +157,38 @@ TEST(LoaderThreads, ask_for_no_memory_once_they_run) {
   const long before = allocations();
   for (int step = 1; step < 15; ++step) loader.next();
   EXPECT_EQ(allocations(), before);
+}
+
+TEST(ReadAhead, gives_what_the_dataset_gives_in_any_order) {
+  for (const int threads : {1, 3}) {
+    const SlowNumbers numbers(INT64_MAX);
+    ReadAhead ahead(numbers, threads);
+    std::vector<std::int64_t> order(500);
+    std::iota(order.begin(), order.end(), 0);
+    order.insert(order.end(), {499, 0, 130, 131, 5, 498, 498});
+    for (const std::int64_t index : order) {
+      std::vector<std::uint8_t> pixels(16), expected(16, static_cast<std::uint8_t>(index));
+      ahead.read(index, pixels);
+      ASSERT_EQ(pixels, expected) << index;
+    }
+  }
+}
+
+TEST(ReadAhead, throws_what_the_first_image_throws_each_time) {
+  const SlowNumbers numbers(70);
+  ReadAhead ahead(numbers, 4);
+  std::vector<std::uint8_t> pixels(16);
+  ahead.read(0, pixels);
+  for (const std::int64_t index : {64, 65, 300}) {
+    try {
+      ahead.read(index, pixels);
+      FAIL() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(error.what(), std::to_string(std::max<std::int64_t>(index, 70)));
+    }
+  }
+  ahead.read(3, pixels);
+  EXPECT_EQ(pixels[0], 3);
 }
 
 }  // namespace
