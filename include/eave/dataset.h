@@ -33,7 +33,10 @@ struct DataSplit {
   std::unique_ptr<Dataset> validation = nullptr;  // nullptr: nothing is held out
   std::vector<float> mean;
   std::vector<float> deviation;
-  int reading_threads = 1;  // with which loaders read: more where a sample takes long, as files to decode do
+  std::vector<std::string> class_names = {};  // of labels 0, 1 and so on; empty where the set has none
+  std::string identity = {};  // tells the data from other data of the same size: a run that goes on must find it again
+  std::string note = {};      // a line for the card: where the test set is from; "": nothing to say
+  int reading_threads = 1;    // with which loaders read: more where a sample takes long, as files to decode do
   // Where a device holds the images too: then batches of them come without inputs.
   const DeviceImages* train_images = nullptr;
   const DeviceImages* test_images = nullptr;
@@ -43,6 +46,10 @@ struct DataSplit {
 // Moves this share of the training set, above 0 and below 1, to the validation set: samples drawn once for all seeds,
 // rounded to whole ones. Throws Error(kUsage) where either set would be empty.
 void hold_out(DataSplit& split, double share);
+
+// Hashes the labels of all parts, the class names and what stands in `identity` (what else `open` knows: names of
+// files) into `identity`, the same on all ranks and hosts that have the same data.
+void identify(DataSplit& split);
 
 // A member of the dataset family: one file in src/data and one word in its CMake list.
 struct DatasetKind {

@@ -46,6 +46,7 @@ Intent facts_of(const Model& model, const DataSplit& data) {
                {"parameters of the model", std::to_string(model.parameter_size())}};
   add_data(facts, "the training set", *data.train);
   add_data(facts, "the test set", *data.test);
+  facts["names and labels of the data"] = data.identity;
   return facts;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "eave/check.h"
@@ -11,7 +12,8 @@
 namespace eave {
 namespace {
 
-constexpr const char* kPytorchFormat = "pt";  // by custom in files for PyTorch
+constexpr std::size_t kMostBytesOfNames = std::size_t{256} << 10;  // a header has at most 1 MiB
+constexpr const char* kPytorchFormat = "pt";                       // by custom in files for PyTorch
 
 std::string text_of(ImageShape image) {
   return std::to_string(image.height) + "x" + std::to_string(image.width) + "x" + std::to_string(image.channels);
@@ -78,8 +80,17 @@ ModelArrays model_arrays(const Graph& graph, TensorLayout layout, ConstSlice par
   return model;
 }
 
+std::string text_of_names(const std::vector<std::string>& class_names) {
+  if (class_names.empty()) return "";
+  const std::string text = nlohmann::json(class_names).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return text.size() <= kMostBytesOfNames ? text : "";
+}
+
 std::map<std::string, std::string> metadata_of(const ModelDescription& model) {
-  return {{"model", model.specification}, {"image", text_of(model.image)}, {"classes", std::to_string(model.classes)}};
+  std::map<std::string, std::string> metadata = {
+      {"model", model.specification}, {"image", text_of(model.image)}, {"classes", std::to_string(model.classes)}};
+  if (!model.class_names.empty()) metadata["class_names"] = model.class_names;
+  return metadata;
 }
 
 void write_model(const std::filesystem::path& path, const ModelDescription& model, TensorLayout layout,
@@ -101,7 +112,7 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
     if (found != metadata.end()) return found->second;
     throw Error(ExitCode::kBadData, path.string() + ": says nothing of '" + key + "'");
   };
-  ModelDescription model{text("model"), {}, 0};
+  ModelDescription model{text("model"), {}, 0, ""};
   const std::string image = text("image"), classes = text("classes");
   ImageShape& shape = model.image;
   char rest = 0;
@@ -111,6 +122,7 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
     throw Error(ExitCode::kBadData,
                 path.string() + ": is for images of '" + image + "' and '" + classes + "' classes, which is no model");
   }
+  if (const auto names = metadata.find("class_names"); names != metadata.end()) model.class_names = names->second;
   return model;
 }
 

@@ -17,6 +17,7 @@ struct ModelDescription {
   std::string specification;  // its text, not its name
   ImageShape image;
   int classes = 0;
+  std::string class_names = {};  // a JSON list of texts, in ASCII; "": not known
 };
 
 struct ModelArenas {
@@ -29,6 +30,9 @@ struct ModelArrays {
   std::vector<NamedArray> arrays;
 };
 ModelArrays model_arrays(const Graph& graph, TensorLayout layout, ConstSlice parameters, ConstSlice statistics);
+
+// "" where there are none, or more than a file's header should hold.
+std::string text_of_names(const std::vector<std::string>& class_names);
 
 // As it stands in files beside the arrays.
 std::map<std::string, std::string> metadata_of(const ModelDescription& model);

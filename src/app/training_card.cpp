@@ -2,6 +2,7 @@
 #include "app/training_job.h"
 #include "base/number_text.h"
 #include "report/terminal.h"
+#include "report/text_table.h"
 
 namespace eave {
 namespace {
@@ -54,6 +55,7 @@ RunHeader TrainingJob::header() {
   header.train_samples = data_.train->size();
   header.test_samples = data_.test->size();
   header.classes = data_.train->classes();
+  header.class_names = data_.class_names;
   return header;
 }
 
@@ -92,7 +94,8 @@ std::string TrainingJob::describe() const {
                                format(", %lld training%s and %lld test images, %d x %d x %d, %d classes",
                                       static_cast<long long>(data_.train->size()), describe_held_out().c_str(),
                                       static_cast<long long>(data_.test->size()), input.height, input.width,
-                                      input.channels, data_.train->classes())) +
+                                      input.channels, data_.train->classes()) +
+                               (data_.note.empty() ? "" : "\n" + printable(data_.note))) +
          (device_plan_.is_cuda || !device_plan_.why_not_gpu.empty() ? card_line("device", describe_device()) : "") +
          card_line("batch",
                    format("%lld per rank, %lld in all; %lld steps per epoch, %lld steps in all",

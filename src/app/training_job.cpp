@@ -69,6 +69,7 @@ TrainingJob::~TrainingJob() = default;
 void TrainingJob::open_data() {
   data_ = find_kind(dataset_kinds(), values_.text("data")).open(values_);
   if (values_.has("validation-share")) hold_out(data_, values_.real("validation-share"));
+  identify(data_);
   const auto crop = static_cast<int>(values_.integer("crop", 0, 65536));
   augmentation_.pad = static_cast<int>(values_.integer("pad", 0, 1024));
   augmentation_.crop_height = augmentation_.crop_width = crop;
@@ -221,7 +222,7 @@ void TrainingJob::build_optimizer() {
 
 ModelDescription TrainingJob::model_description() const {
   return {model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),
-          data_.train->classes()};
+          data_.train->classes(), text_of_names(data_.class_names)};
 }
 
 void TrainingJob::plan_drops() {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/number_text.h"
 #include "data/byte_source.h"
 #include "data/crew.h"
@@ -114,6 +115,14 @@ ImageListing list_parts(const fs::path& place, const OptionValues& values) {
   return listing;
 }
 
+std::string identity_of_names(const ImageListing& listing) {
+  Hasher hasher;
+  for (const ImageFiles* part : {&listing.train, &listing.test}) {
+    for (const std::string& name : part->names) hasher.add(name + '\0');
+  }
+  return hasher.hash().text();
+}
+
 fs::path stage(const fs::path& place, const ImageListing& listing, const OptionValues& values) {
   if (!values.has("stage-to")) return place;
   std::vector<std::string> names = listing.train.names;
@@ -129,13 +138,15 @@ DataSplit open_image_folder(const OptionValues& values) {
   const fs::path original = values.text("data-dir");
   const auto side = static_cast<int>(values.integer("image-size", 1, 1024));
   ImageListing listing = list_parts(original, values);
+  DataSplit split;
+  split.class_names = listing.classes;
+  split.identity = identity_of_names(listing);
   const fs::path place = stage(original, listing, values);
   const auto classes = static_cast<int>(listing.classes.size());
   const std::int64_t room = values.bytes("image-cache");
   auto train = std::make_unique<ImageFolder>(place, std::move(listing.train), classes, side, room);
   auto test =
       std::make_unique<ImageFolder>(place, std::move(listing.test), classes, side, room - train->most_bytes_kept());
-  DataSplit split;
   split.reading_threads = threads_of(values);
   Crew crew(split.reading_threads);
   for (const ImageFolder* part : {train.get(), test.get()}) {

@@ -53,19 +53,20 @@ void MetricsWriter::require_written() const {
 void MetricsWriter::write_header(const RunHeader& header) {
   Json ranks = Json::array();
   for (std::size_t rank = 0; rank < header.ranks.size(); ++rank) ranks.push_back(to_json(header.ranks[rank], rank));
-  const Json line = {{"type", "header"},
-                     {"format", 1},
-                     {"config", header.config},
-                     {"communicator", header.communicator},
-                     {"equation", header.equation},
-                     {"optimizer", header.optimizer},
-                     {"learning_rate", header.learning_rate},
-                     {"model", header.model},
-                     {"parameters", header.parameters},
-                     {"train_samples", header.train_samples},
-                     {"test_samples", header.test_samples},
-                     {"classes", header.classes},
-                     {"ranks", ranks}};
+  Json line = {{"type", "header"},
+               {"format", 1},
+               {"config", header.config},
+               {"communicator", header.communicator},
+               {"equation", header.equation},
+               {"optimizer", header.optimizer},
+               {"learning_rate", header.learning_rate},
+               {"model", header.model},
+               {"parameters", header.parameters},
+               {"train_samples", header.train_samples},
+               {"test_samples", header.test_samples},
+               {"classes", header.classes},
+               {"ranks", ranks}};
+  if (!header.class_names.empty()) line["class_names"] = header.class_names;
   write(to_line(line) + "\n");
   require_written();
 }

@@ -3,7 +3,8 @@
 //   {"type": "header", "format": 1, "config": {option: text, …}, "communicator": …, "equation": …, "optimizer": …,
 //    "learning_rate": …, "ranks": [{"rank", "host", "device", "cores", "class_histogram": [samples of each class],
 //    "trains": whether, or it only keeps a center}, …],
-//    "model": …, "parameters": count, "train_samples", "test_samples", "classes"}
+//    "model": …, "parameters": count, "train_samples", "test_samples", "classes",
+//    "class_names": [name, …] in the order of labels, where the data has them}
 //   {"type": "step", "rank", "step", "samples", "epoch", "loss", "learning_rate", "seconds", "computing", "exchanging",
 //    "waiting", "loading", "bytes"}                     fields as StepRecord; loss is null where a rank had no samples,
 //                                                      or none whose loss was finite; "nonfinite" where it is not 0
@@ -53,6 +54,7 @@ struct RunHeader {
   std::int64_t train_samples = 0;
   std::int64_t test_samples = 0;
   int classes = 0;
+  std::vector<std::string> class_names = {};  // in the order of labels; empty where the data has none
   std::vector<RankFacts> ranks;
 };
 

@@ -40,9 +40,20 @@ std::string damage_in(const fs::path& directory, std::int64_t step, const Transp
 // The message names the checkpoint, not the rank's file: all ranks say the same.
 void require_same(const fs::path& place, const std::string& key, const std::string& saved, const std::string& mine) {
   if (saved == mine) return;
+  if (key == "data") {
+    throw Error(ExitCode::kConfiguration,
+                place.string() +
+                    " was saved with other data: names of classes or files, or labels, have changed; give "
+                    "the data that the run began with, or begin anew in another directory");
+  }
   throw Error(ExitCode::kConfiguration, place.string() + " was saved with " + key + " " + saved + ", this run has " +
                                             mine + "; resume with the settings in config.json" +
                                             (key == "ranks" ? ", or with --resume elastic" : ""));
+}
+
+// Checkpoints from before data had an identity do not say which it was.
+bool tells(const Manifest& manifest, const std::string& key) {
+  return key != "data" || manifest.identity.contains(key);
 }
 
 void require_same_identity(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
@@ -50,7 +61,8 @@ void require_same_identity(const fs::path& directory, const Manifest& manifest, 
   const fs::path place = checkpoint_place(directory, manifest.step);
   for (const auto& [key, mine] : identity_of(parts)) {
     const auto saved = manifest.identity.find(key);
-    if (!free.contains(key)) require_same(place, key, saved == manifest.identity.end() ? "none" : saved->second, mine);
+    if (free.contains(key) || !tells(manifest, key)) continue;
+    require_same(place, key, saved == manifest.identity.end() ? "none" : saved->second, mine);
   }
 }
 

@@ -32,11 +32,13 @@ std::vector<NamedSlice> state_of(const TrainingParts& parts) {
 }
 
 std::map<std::string, std::string> identity_of(const TrainingParts& parts) {
-  return {{"ranks", std::to_string(parts.transport.size())},
-          {"seed", std::to_string(parts.replica.seed)},
-          {"training samples", std::to_string(parts.data.train->size())},
-          {"steps per epoch", std::to_string(parts.sampler.steps_per_epoch())},
-          {"model parameters", std::to_string(parts.replica.parameters.size())}};
+  std::map<std::string, std::string> identity = {{"ranks", std::to_string(parts.transport.size())},
+                                                 {"seed", std::to_string(parts.replica.seed)},
+                                                 {"training samples", std::to_string(parts.data.train->size())},
+                                                 {"steps per epoch", std::to_string(parts.sampler.steps_per_epoch())},
+                                                 {"model parameters", std::to_string(parts.replica.parameters.size())}};
+  if (!parts.data.identity.empty()) identity["data"] = parts.data.identity;
+  return identity;
 }
 
 void SavedState::take(const TrainingParts& parts, const TrainingProgress& progress, ConstSlice consensus, bool copies) {

@@ -68,6 +68,19 @@ TEST_F(ModelFile, is_read_back_from_either_layout) {
   }
 }
 
+TEST_F(ModelFile, keeps_the_names_of_classes_where_there_are_any) {
+  const std::string names = text_of_names({"cat", "\xc3\xa4 \"dog\""});
+  EXPECT_EQ(names, R"(["cat","\u00e4 \"dog\""])");
+  for (const std::string& text : {names, std::string()}) {
+    write_model(path, {kText, kImage, 2, text}, TensorLayout::kPytorch, parameters, statistics);
+    const SafetensorsFile file = read_safetensors(path);
+    EXPECT_EQ(description_in(file).class_names, text);
+    EXPECT_EQ(file.metadata.contains("class_names"), !text.empty());
+  }
+  EXPECT_EQ(text_of_names({}), "");
+  EXPECT_EQ(text_of_names(std::vector<std::string>(300'000, "a")), "") << "the header would be too long to be read";
+}
+
 TEST_F(ModelFile, of_another_model_is_refused_by_the_array_that_differs) {
   const std::vector<std::pair<std::string, std::string>> others = {
       {"conv2d 2 3x3 no_bias; dense classes", "'bn1.scale' [2]"},

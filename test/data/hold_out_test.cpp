@@ -75,5 +75,23 @@ TEST(HoldOut, refuses_a_share_that_leaves_nothing_in_a_part) {
   }
 }
 
+TEST(Identity, tells_sets_of_the_same_size_apart_by_labels_names_and_parts) {
+  const auto identity = [](DataSplit split, const std::vector<std::string>& names = {}) {
+    split.class_names = names;
+    identify(split);
+    return split.identity;
+  };
+  const std::string plain = identity(split_of(20));
+  EXPECT_EQ(plain, identity(split_of(20)));
+  EXPECT_NE(plain, identity(split_of(21)));
+  DataSplit held = split_of(20);
+  hold_out(held, 0.25);
+  EXPECT_NE(plain, identity(std::move(held)));
+  EXPECT_NE(identity(split_of(20), {"a", "bc"}), identity(split_of(20), {"ab", "c"}));
+  DataSplit other_files = split_of(20);
+  other_files.identity = "of other names";
+  EXPECT_NE(plain, identity(std::move(other_files)));
+}
+
 }  // namespace
 }  // namespace eave

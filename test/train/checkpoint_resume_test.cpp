@@ -134,5 +134,29 @@ TEST(SavedCheckpoints, come_by_the_clock_on_all_ranks_at_the_same_step) {
   }
 }
 
+// How it ends when what one identity saved goes on with another; "": the data has none.
+int resumed_with(const std::string& saved, const std::string& mine) {
+  const TemporaryDirectory temporary;
+  const auto run = [&](const std::string& identity, std::int64_t first_step) {
+    return find_kind(transport_kinds(), "loopback").run(1, [&](Transport& transport) {
+      TrainingSetting setting;
+      setting.plan.steps = 6;
+      setting.plan.checkpoints = {.directory = temporary.path() / "checkpoint", .every_steps = 3, .kept = 9};
+      setting.plan.first_step = first_step;
+      DataSplit data = crafted_data(setting.samples, setting.test_samples);
+      data.identity = identity;
+      Training(transport, setting, std::move(data)).run();
+    });
+  };
+  EXPECT_EQ(run(saved, 0), 0);
+  return run(mine, 3);
+}
+
+TEST(ResumedData, of_another_identity_is_refused) {
+  EXPECT_EQ(resumed_with("one", "one"), 0);
+  EXPECT_EQ(resumed_with("one", "other"), 78);
+  EXPECT_EQ(resumed_with("", "one"), 0) << "saved before data had one";
+}
+
 }  // namespace
 }  // namespace eave
