@@ -107,6 +107,11 @@ ImageListing list_parts(const fs::path& place, const OptionValues& values) {
                 "--image-test-share " + number_text(share) + ": expected a share above 0 and below 1, such as 0.2");
   }
   if (listing.test_folder.empty()) {
+    if (!listing.unused.empty() && !values.given("image-test-share")) {
+      throw Error(ExitCode::kUsage, (place / listing.unused.front()).string() +
+                                        " stands beside train and is neither test nor val: rename it if test images "
+                                        "are in it, or give --image-test-share 0.2 to test with a part of train");
+    }
     hold_out_images(listing, share);
   } else if (values.given("image-test-share")) {
     throw Error(ExitCode::kUsage, "--image-test-share has no effect: the test set is in " +
@@ -121,6 +126,16 @@ std::string identity_of_names(const ImageListing& listing) {
     for (const std::string& name : part->names) hasher.add(name + '\0');
   }
   return hasher.hash().text();
+}
+
+std::string describe_test(const ImageListing& listing, const OptionValues& values) {
+  std::string text = "test images ";
+  text += listing.test_folder.empty()
+              ? "held out of each class by --image-test-share " + values.text("image-test-share")
+              : "from " + listing.test_folder + "/";
+  for (std::size_t i = 0; i < listing.unused.size(); ++i)
+    text += (i == 0 ? "; not used: " : ", ") + listing.unused[i] + "/";
+  return text;
 }
 
 fs::path stage(const fs::path& place, const ImageListing& listing, const OptionValues& values) {
@@ -140,6 +155,7 @@ DataSplit open_image_folder(const OptionValues& values) {
   ImageListing listing = list_parts(original, values);
   DataSplit split;
   split.class_names = listing.classes;
+  split.note = describe_test(listing, values);
   split.identity = identity_of_names(listing);
   const fs::path place = stage(original, listing, values);
   const auto classes = static_cast<int>(listing.classes.size());
@@ -166,12 +182,14 @@ DatasetKind describe_dataset_image_folder() {
   std::vector<OptionSpec> options = data_file_options();
   options.push_back({"image-size", OptionType::kInteger, "32",
                      "height and width in pixels to which images are resized, the centre of what is longer than wide"});
-  options.push_back({"image-test-share", OptionType::kReal, "0.2",
-                     "share of each class to test with, where there is no folder test or val; the same for all seeds"});
+  options.push_back(
+      {"image-test-share", OptionType::kReal, "0.2",
+       "share of each class to test with, about, where there is no folder test or val; the same for all seeds"});
   options.push_back({"image-cache", OptionType::kBytes, "256MiB",
                      "memory of a rank for decoded images, so that they are not decoded again; 0: none are kept"});
   options.push_back({"decode-threads", OptionType::kInteger, "",
-                     "threads of a rank that decode images (otherwise: as many as it may use cores, at most 8)"});
+                     "threads of each rank that decode images (otherwise: as many as it may use cores, at most 8, not "
+                     "divided among ranks that share them)"});
   return {"image-folder", "JPEG and PNG files of your own in --data-dir: train/CLASS/*, test/CLASS/*, or CLASS/*",
           std::move(options), open_image_folder};
 }

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <compare>
+#include <cstddef>
+#include <ranges>
 #include <utility>
 
 #include "base/hash.h"
@@ -26,6 +27,7 @@ bool is_image_name(const std::string& name) {
 
 struct Entries {
   std::vector<std::string> folders, files;  // ordered
+  std::string broken_link;                  // one of the files; ""
 };
 
 // What stands in a folder; links count as what they point to.
@@ -33,7 +35,9 @@ Entries entries_of(const fs::path& folder) {
   Entries entries;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with('.')) (entry.is_directory() ? entries.folders : entries.files).push_back(name);
+    if (name.starts_with('.')) continue;
+    (entry.is_directory() ? entries.folders : entries.files).push_back(name);
+    if (entry.is_symlink() && !entry.exists()) entries.broken_link = name;
   }
   std::ranges::sort(entries.folders);
   std::ranges::sort(entries.files);
@@ -52,12 +56,22 @@ std::vector<std::string> classes_in(const fs::path& folder) {
 
 void append_class(const fs::path& place, const std::string& folder, std::int32_t label, ImageFiles& images) {
   const Entries entries = entries_of(place / folder);
+  const auto refuse = [&](const std::string& name, const std::string& why) {
+    throw Error(ExitCode::kBadData, (place / folder / name).string() + why);
+  };
+  if (!entries.folders.empty()) {
+    refuse(
+        entries.folders.front(),
+        " is a folder inside a class folder; eave looks for class folders in train and test (or val), spelled so, or "
+        "in --data-dir itself: rename or move what stands around it");
+  }
   const auto foreign = std::ranges::find_if_not(entries.files, is_image_name);
-  if (foreign != entries.files.end() || !entries.folders.empty()) {
-    const std::string name = foreign != entries.files.end() ? *foreign : entries.folders.front();
-    throw Error(ExitCode::kBadData, (place / folder / name).string() +
-                                        " is no .jpg, .jpeg or .png file and stands in a class folder; remove it, or "
-                                        "let its name begin with a dot");
+  if (foreign != entries.files.end()) {
+    refuse(*foreign,
+           " is no .jpg, .jpeg or .png file and stands in a class folder; remove it, or let its name begin with a dot");
+  }
+  if (!entries.broken_link.empty()) {
+    refuse(entries.broken_link, " is a link to a file that is not there; remove it, or bring the file back");
   }
   if (entries.files.empty()) {
     throw Error(ExitCode::kBadData,
@@ -76,12 +90,21 @@ ImageFiles images_of(const fs::path& place, const std::string& part, const std::
   for (const std::string& folder : folders) {
     const auto found = std::ranges::lower_bound(classes, folder);
     if (found == classes.end() || *found != folder) {
-      throw Error(ExitCode::kBadData,
-                  (place / (part + folder)).string() + " is of a class that is not in " + (place / "train").string());
+      throw Error(ExitCode::kBadData, (place / (part + folder)).string() + " is of a class that is not in " +
+                                          (place / "train").string() + "; add its images there, or remove it");
     }
     append_class(place, part + folder, static_cast<std::int32_t>(found - classes.begin()), images);
   }
   return images;
+}
+
+// Of a set that has a folder train: names that neither part is read from.
+std::vector<std::string> folders_beside_train(const fs::path& place, const std::string& test_folder) {
+  std::vector<std::string> folders = entries_of(place).folders;
+  std::erase_if(folders, [&](const std::string& name) {
+    return name == "train" || name == test_folder || (test_folder.empty() && (name == "test" || name == "val"));
+  });
+  return folders;
 }
 
 ImageListing list(const fs::path& place) {
@@ -106,6 +129,7 @@ ImageListing list(const fs::path& place) {
                                              std::to_string(listing.classes.size()) +
                                              " class folders, expected at least 2; " + kExpected);
   }
+  if (has_train) listing.unused = folders_beside_train(place, listing.test_folder);
   listing.train = images_of(place, part, listing.classes, listing.classes);
   return listing;
 }
@@ -123,36 +147,29 @@ ImageListing list_images(const fs::path& folder) {
 }
 
 void hold_out_images(ImageListing& listing, double share) {
-  struct Drawn {
-    std::uint64_t high, low;
-    std::size_t place;
-    auto operator<=>(const Drawn&) const = default;
-  };
-  std::vector<std::vector<Drawn>> of_class(listing.classes.size());
-  ImageFiles all = std::move(listing.train);
-  for (std::size_t i = 0; i < all.names.size(); ++i) {
-    const Hash128 hash = hash_of(all.names[i]);
-    of_class[static_cast<std::size_t>(all.labels[i])].push_back({hash.high, hash.low, i});
-  }
-  std::vector<char> is_held(all.names.size(), 0);
-  for (std::size_t label = 0; label < of_class.size(); ++label) {
-    std::vector<Drawn>& images = of_class[label];
-    const auto count = static_cast<std::int64_t>(images.size());
-    if (count < 2) {
-      throw Error(ExitCode::kBadData, "class " + listing.classes[label] + " has one image (" +
-                                          all.names[images[0].place] +
+  const auto bound = static_cast<std::uint64_t>(std::ldexp(share, 64));
+  const ImageFiles all = std::move(listing.train);
+  std::vector<std::uint64_t> hashes;
+  for (const std::string& name : all.names) hashes.push_back(hash_of(name).high);
+  listing.train = {};
+  for (std::size_t first = 0, end = 0; first < all.names.size(); first = end) {
+    while (end < all.names.size() && all.labels[end] == all.labels[first]) ++end;
+    if (end - first < 2) {
+      throw Error(ExitCode::kBadData, "class " + listing.classes[static_cast<std::size_t>(all.labels[first])] +
+                                          " has one image (" + all.names[first] +
                                           "): none for training where one is held out for the test set; add a test "
                                           "folder, or images");
     }
-    std::ranges::sort(images);
-    const std::int64_t held = std::clamp<std::int64_t>(std::llround(share * static_cast<double>(count)), 1, count - 1);
-    for (std::int64_t i = 0; i < held; ++i) is_held[images[static_cast<std::size_t>(i)].place] = 1;
-  }
-  listing.train = {};
-  for (std::size_t i = 0; i < all.names.size(); ++i) {
-    ImageFiles& part = is_held[i] ? listing.test : listing.train;
-    part.names.push_back(std::move(all.names[i]));
-    part.labels.push_back(all.labels[i]);
+    const auto of_class = std::ranges::subrange(hashes.begin() + static_cast<std::ptrdiff_t>(first),
+                                                hashes.begin() + static_cast<std::ptrdiff_t>(end));
+    const auto [least, most] = std::ranges::minmax_element(of_class);
+    for (auto hash = of_class.begin(); hash != of_class.end(); ++hash) {
+      const bool is_held = hash == least || (*hash < bound && hash != most);
+      const auto i = static_cast<std::size_t>(hash - hashes.begin());
+      ImageFiles& part = is_held ? listing.test : listing.train;
+      part.names.push_back(all.names[i]);
+      part.labels.push_back(all.labels[i]);
+    }
   }
 }
 

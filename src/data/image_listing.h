@@ -17,16 +17,18 @@ struct ImageListing {
   std::vector<std::string> classes;  // the names of their folders, ordered
   ImageFiles train;
   ImageFiles test;
-  std::string test_folder;  // "test" or "val"; "": the folder has none, and `test` is empty
+  std::string test_folder;          // "test" or "val"; "": the folder has none, and `test` is empty
+  std::vector<std::string> unused;  // folders beside `train` that are neither
 };
 
 // Throws Error: kInputMissing where there are no images or they cannot be looked at; kBadData where a class has none or
 // something stands among them that is none. Names that begin with a dot are passed over.
 ImageListing list_images(const std::filesystem::path& folder);
 
-// Moves this share of each class, above 0 and below 1, to the test set: at least one image and not all; the same ones
-// each time, by a hash of their names, whatever else is in the folder. Throws Error(kBadData) where a class has only
-// one.
+// Moves about this share of each class, above 0 and below 1, to the test set: those whose names hash below it, so that
+// a file's part hangs on its name and the share alone, whatever else is there or comes later. But one of each class is
+// held out, that of the lowest hash, and one is not, that of the highest: where nothing is below the share, or all is,
+// a new file may take its place. Throws Error(kBadData) where a class has only one.
 void hold_out_images(ImageListing& listing, double share);
 
 }  // namespace eave
