@@ -63,7 +63,7 @@ def show(found):
 
 
 def draw(found):
-    return picture.dots("Test accuracy after one pass, batch 32 on each of p ranks", picture.Scale(0.5, 1),
+    return picture.dots("Test accuracy after one pass, batch 32 on each of p ranks", picture.Scale(0, 1),
                       [f"p = {p}" for p in found["ranks"]],
                       [(f"{row['optimizer']}, {row['rule']}", [None if None in each else worth(each) for each in row["accuracy"]])
                        for row in found["rows"]])
