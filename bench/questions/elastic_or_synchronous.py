@@ -14,6 +14,7 @@ import table
 from trial import Trial
 
 OPTIONS = ("paper", "device", "data_dir")
+NOT_QUICK = ("data_dir",)  # --quick draws digits
 NARROW = ("conv2d 16 5x5; relu; max_pool 2; conv2d 32 5x5; relu; max_pool 2; conv2d 16 3x3; relu; "
           "flatten; dense 64; relu; dropout 0.5; dense classes")
 BATCH, SAMPLES, PARTS = 128, 50000, 4  # evaluated after each part of a run
