@@ -90,6 +90,10 @@ def compare(rows, alone, ratios):
     return {"target": target, "common": common}
 
 
+def begin_alike(losses, of_one):
+    return len(losses) == len(of_one) == FIRST and all(abs(a - b) <= ROUNDING * b for a, b in zip(losses, of_one, strict=True))
+
+
 def check(rows):
     for row in rows:
         name, one = f"{row['plan']}, {row['ranks']} ranks", rows[0]
@@ -97,7 +101,7 @@ def check(rows):
             yield f"{name}: {row['steps']} steps for {row['samples']} samples"
         if row["ranks"] > 1 and row["loss"]["the same samples"] <= one["loss"]["the same samples"] / row["ranks"]:
             yield f"{name}: the loss is divided by the ranks"
-        if "in all" in row["plan"] and any(abs(a - b) > ROUNDING * b for a, b in zip(row["begins"], one["begins"])):
+        if "in all" in row["plan"] and not begin_alike(row["begins"], one["begins"]):
             yield f"{name}: begins with losses of {row['begins']}, one rank with {one['begins']}"
 
 
