@@ -16,13 +16,14 @@ OPTIONS = ("data_dir",)
 NETWORK = ("conv2d 16 3x3; relu; conv2d 16 3x3; relu; max_pool 2; conv2d 32 3x3; relu; conv2d 32 3x3; relu; max_pool 2; "
            "flatten; dense 64; relu; dropout 0.5; dense 64; relu; dense classes")
 SEEDS = (1, 2)
+LEARNT = 0.3  # guesses get 0.1, with 400 photographs in the test 13 standard deviations below
 
 
 class Experiment:
     def __init__(self, eave, quick, folder):
         self.eave, self.quick, self.folder = eave, quick, folder
         self.sizes, self.batches, self.ranks = ((100, 400), (32, 64), (1, 2)) if quick else ((5000, 50000), (32, 128, 512), (1, 2, 4))
-        self.of_rank, self.seeds = (640, (1,)) if quick else (25000, SEEDS)
+        self.of_rank, self.seeds = (1920, (1,)) if quick else (25000, SEEDS)
 
     def accuracies(self, size, batch, ranks):
         samples = self.of_rank * ranks
@@ -37,7 +38,7 @@ def answer(eave, quick, data_dir):
     with tempfile.TemporaryDirectory() as place:
         experiment = Experiment(eave, quick, photographs.pathlib.Path(place))
         for size in experiment.sizes:
-            photographs.make(experiment.folder / str(size), size, 50 if quick else 2000, data_dir)
+            photographs.make(experiment.folder / str(size), size, 400 if quick else 2000, data_dir)
         rows = [{"photographs": size, "batch": batch, "accuracy": [experiment.accuracies(size, batch, p) for p in experiment.ranks]}
                 for size in experiment.sizes for batch in experiment.batches]
     return {"ranks": experiment.ranks, "seeds": experiment.seeds, "samples_of_each_rank": experiment.of_rank,
@@ -47,7 +48,7 @@ def answer(eave, quick, data_dir):
 def wrongs(rows):
     """What must hold whatever the figures: training reads the photographs."""
     best = max(max(each or 0 for each in of_ranks) for row in rows for of_ranks in row["accuracy"])
-    if best < 0.2:
+    if best < LEARNT:
         yield f"nothing is learnt: at most {100 * best:.0f} % of ten classes"
 
 
