@@ -1,22 +1,28 @@
 """What eave says where ranks under mpirun were given what differs, and where a replica went off."""
 import os
+import re
 import shutil
 import subprocess
 
 import eave_runs
 from trial import NETWORK
 
+FLIP, ORDER, RATE, SEED = "a bit of a replica flips", "another order of the data", "another rate", "another seed"
+# The exit code, and what the message has to match.
+EXPECTED = {FLIP: (70, "rank 1 on .* no longer has the bits of the other 3 ranks"), ORDER: (78, "content of the training set is"),
+            RATE: (78, "--lr is 0.01 on rank 0, 0.02 on rank 1"), SEED: (78, "--seed is 1 on rank 0, 2 on rank 1")}
+
 
 def ask(eave, data, other_data):
     """What it says and its exit code, by what differs. Without mpirun only what needs none."""
     words = [eave, "train", "--data", "fashion-mnist", "--model", NETWORK, "--epochs", "1", "--max-steps", "40", "--progress", "off",
              "--data-dir"]
-    cases = {"a bit of a replica flips": [*words, data, "--transport", "threads", "--ranks", "4", "--inject-fault",
-                                          "1:5:flip-bit:7:20", "--replica-hash-every", "10"]}
+    cases = {FLIP: [*words, data, "--transport", "threads", "--ranks", "4", "--inject-fault", "1:5:flip-bit:7:20",
+                    "--replica-hash-every", "10"]}
     if shutil.which("mpirun"):
-        for name, mine, other in (("another order of the data", [], [*words, other_data]),
-                                  ("another rate", ["--lr", "0.01"], [*words, data, "--lr", "0.02"]),
-                                  ("another seed", ["--seed", "1"], [*words, data, "--seed", "2"])):
+        for name, mine, other in ((ORDER, [], [*words, other_data]),
+                                  (RATE, ["--lr", "0.01"], [*words, data, "--lr", "0.02"]),
+                                  (SEED, ["--seed", "1"], [*words, data, "--seed", "2"])):
             cases[name] = ["mpirun", "--oversubscribe", "-np", "1", *words, data, *mine, ":", "-np", "1", *other]
     inherited = {name: value for name, value in os.environ.items() if name not in eave_runs.OURS}
     found = {}
@@ -30,5 +36,6 @@ def ask(eave, data, other_data):
 
 def check(found):
     for name, each in found.items():
-        if each["code"] == 0 or not each["says"]:
-            yield f"{name}: not refused, ended with {each['code']}"
+        code, pattern = EXPECTED[name]
+        if each["code"] != code or not re.search(pattern, each["says"]):
+            yield f"{name}: to be refused with {code} and '{pattern}', ended with {each['code']} and: {each['says'] or 'nothing'}"
