@@ -1,4 +1,5 @@
 // What a training job says of itself before it begins, and of why it ended.
+#include "app/norm_options.h"
 #include "app/training_job.h"
 #include "base/number_text.h"
 #include "report/terminal.h"
@@ -27,20 +28,6 @@ std::string without_counting(const std::string& name) {
 constexpr const char* kAtDrop =
     "before the step, x_i <- the center (what is evaluated), and every velocity <- 0: workers begin anew, at rest;\n"
     "what they were away from it is lost (of elastic methods: the sum of all x_i and c is not kept there)";
-
-std::string describe_statistics(const TrainingPlan& plan) {
-  switch (plan.statistics) {
-    case NormStatistics::kLocal:
-      return "local: the model that is evaluated and saved has the statistics of rank 0's worker";
-    case NormStatistics::kAverage:
-      return "average: the model that is evaluated and saved has mean = E[mean_i], var = E[var_i] + Var[mean_i] over "
-             "the workers' running averages";
-    case NormStatistics::kRecompute:
-      return "recompute: for the model that is evaluated and saved, measured anew each time on " +
-             std::to_string(plan.recompute_batches) + " training batches, or on all of one pass";
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -105,7 +92,9 @@ std::string TrainingJob::describe() const {
          (plan_.first_step > 0
               ? card_line("resumed", format("after step %lld", static_cast<long long>(plan_.first_step)))
               : "") +
-         (model_->statistics_size() > 0 ? card_line("batch norm", describe_statistics(plan_)) : "") +
+         (model_->statistics_size() > 0
+              ? card_line("batch norm", describe_norm_statistics(plan_, communicator_->moments() != nullptr))
+              : "") +
          card_line("optimizer", optimizer_->equation()) + card_line("learning rate", describe_rate()) +
          (plan_.reset_on_drop ? card_line("at a drop", kAtDrop) : "") +
          card_line("communicator", values_.text("communicator") + " over " + without_counting(transport_.name()) +

@@ -7,6 +7,7 @@
 
 #include "app/fault_options.h"
 #include "app/machine.h"
+#include "app/norm_options.h"
 #include "app/run_settings.h"
 #include "app/train_options.h"
 #include "base/host.h"
@@ -38,10 +39,6 @@ Sampling sampling_of(const std::string& word) {
   return word == "stratified" ? Sampling::kStratified : Sampling::kShard;
 }
 
-void refuse_given(const OptionValues& values, const std::string& name, const std::string& with) {
-  if (values.given(name)) throw Error(ExitCode::kUsage, "--" + name + " has no effect with " + with);
-}
-
 }  // namespace
 
 TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting,
@@ -56,7 +53,7 @@ TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const
   load_images();
   build_model();
   plan_steps();
-  plan_statistics();
+  plan_norm_statistics(values_, model_->statistics_size() > 0, plan_);
   build_optimizer();
   read_initial_parameters();
   plan_drops();
@@ -181,22 +178,6 @@ void TrainingJob::refuse_useless_stop() const {
     throw Error(ExitCode::kUsage,
                 "--stop-at-accuracy contradicts --average-at-end: until the end the mean is not evaluated");
   }
-}
-
-void TrainingJob::plan_statistics() {
-  if (model_->statistics_size() == 0) {
-    refuse_given(values_, "batch-norm-statistics", "--model " + values_.text("model") + ": it has no batch norm");
-    refuse_given(values_, "recompute-batches", "--model " + values_.text("model") + ": it has no batch norm");
-    refuse_given(values_, "batch-norm", "--model " + values_.text("model") + ": it has none");
-  }
-  const std::string& word = values_.text("batch-norm-statistics");
-  plan_.statistics = word == "local"       ? NormStatistics::kLocal
-                     : word == "recompute" ? NormStatistics::kRecompute
-                                           : NormStatistics::kAverage;
-  if (plan_.statistics != NormStatistics::kRecompute) {
-    refuse_given(values_, "recompute-batches", "--batch-norm-statistics " + word);
-  }
-  plan_.recompute_batches = values_.integer("recompute-batches", 1);
 }
 
 double TrainingJob::learning_rate_scale() const {

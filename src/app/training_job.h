@@ -51,7 +51,6 @@ class TrainingJob {
   void plan_steps();
   void plan_stop();
   void refuse_useless_stop() const;
-  void plan_statistics();
   void plan_resumption();
   void check_resumption();
   void build_optimizer();

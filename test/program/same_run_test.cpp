@@ -154,14 +154,42 @@ TEST(BatchNormSync, is_refused_where_it_means_nothing) {
   const std::string ranks = "--transport threads --ranks 2 --batch-norm sync ";
   for (const auto& [words, why] :
        std::map<std::string, std::string>{{kNorms + "--reproducible --batch-means total", "--reproducible"},
+                                          {kNorms + "--batch-norm-statistics local", "has no effect with"},
+                                          {kNorms + "--batch-norm-statistics average", "has no effect with"},
                                           {"--communicator easgd", "allreduce"},
-                                          {"--communicator allreduce --model mlp", "it has none"}}) {
+                                          {"--communicator allreduce --model mlp", "it has no batch norm"}}) {
     const Ended ended = place.eave(quick(ranks + words));
     EXPECT_EQ(ended.code, 64) << words;
     EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
     EXPECT_TRUE(ended.says("--batch-norm")) << ended.errors;
     EXPECT_TRUE(ended.says(why)) << ended.errors;
   }
+}
+
+TEST(BatchNormSync, is_said_once_on_the_card) {
+  const Place place;
+  const std::string own = "--transport threads --ranks 2 --max-steps 1 " + kNorms, sync = own + "--batch-norm sync ";
+  const std::string of_all = "mean and variance over the batches of all ranks";
+  const auto count = [](const Ended& ended, const std::string& text) {
+    EXPECT_EQ(ended.code, 0) << ended.errors;
+    int found = 0;
+    for (std::size_t at = 0; (at = ended.output.find(text, at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  const Ended synced = place.eave(quick(sync)),
+              recomputed = place.eave(quick(sync + "--batch-norm-statistics recompute"));
+  EXPECT_EQ(count(synced, of_all), 1) << synced.output;
+  EXPECT_EQ(count(synced, "E[mean_i]"), 0) << synced.output;
+  EXPECT_EQ(count(recomputed, of_all), 1) << recomputed.output;
+  EXPECT_EQ(count(recomputed, "measured anew"), 1) << recomputed.output;
+  EXPECT_EQ(count(place.eave(quick(own)), of_all), 0);
+}
+
+// As --lr-scaling, so that a comparison over numbers of ranks is one command.
+TEST(BatchNormSync, is_taken_on_one_rank) {
+  const Place place;
+  const Ended ended = place.eave(quick("--max-steps 2 " + kNorms + "--batch-norm sync"));
+  EXPECT_EQ(ended.code, 0) << ended.errors;
 }
 
 struct Times {

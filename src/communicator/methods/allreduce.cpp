@@ -159,8 +159,7 @@ class AllReduce final : public Communicator {
            (settings_.bucket_bytes > 0 ? std::to_string(settings_.bucket_bytes) + " bytes"
                                        : "an eighth of the gradients, 128 KiB to 1 MiB") +
            feedback_.describe("g_i with its weight") +
-           (is_reproducible() ? describe_micro_batches(settings_.micro_batches, transport_.size()) : "") +
-           (settings_.syncs_batch_norm ? "\nbatch norm: mean and variance over the batches of all ranks" : "");
+           (is_reproducible() ? describe_micro_batches(settings_.micro_batches, transport_.size()) : "");
   }
 
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
