@@ -156,15 +156,13 @@ struct DropoutShape {
   std::uint32_t layer = 0;
 };
 
-inline constexpr int kLargestNormRadius = 64;
-
 // Local response normalisation (Krizhevsky et al. 2012, section 3.3, and its constants) of rows × channels values, a
 // row for each pixel: output = input / s^beta, with s = bias + alpha · Σ input² over the channels of the same pixel at
 // most `radius` away.
 struct LocalResponseShape {
   std::int64_t rows = 0;
   std::int64_t channels = 0;
-  int radius = 2;  // 1 … kLargestNormRadius
+  int radius = 2;  // 1 … cpu::kLargestRadius of the kernels
   float alpha = 1e-4f;
   float beta = 0.75f;
   float bias = 2;  // more than 0

@@ -11,7 +11,7 @@ struct ResponseNorm {
   float alpha = 0, beta = 0, bias = 0;
 };
 
-inline constexpr int kLargestRadius = 64;
+inline constexpr int kLargestRadius = 64;  // what the kernels have room for, on a GPU too
 
 // output = input · s^−β with s = bias + α · Σ input² over the channel and its neighbours.
 void local_response_norm(const ResponseNorm& norm, const float* input, float* output);

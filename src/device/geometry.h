@@ -19,7 +19,6 @@ inline cpu::ShortcutGeometry geometry(const ShortcutShape& s) {
           s.output.height, s.output.width, s.output.channels, s.stride};
 }
 
-static_assert(kLargestNormRadius <= cpu::kLargestRadius);
 inline cpu::ResponseNorm geometry(const LocalResponseShape& s) {
   return {s.rows, s.channels, s.radius, s.alpha, s.beta, s.bias};
 }

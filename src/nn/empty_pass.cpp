@@ -3,14 +3,6 @@
 #include <algorithm>
 
 namespace eave {
-namespace {
-
-template <class AnySlice>
-AnySlice of_node(AnySlice of_model, std::int64_t offset, std::int64_t size) {
-  return of_model.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
-}
-
-}  // namespace
 
 EmptyPass::EmptyPass(const Graph& graph, Compute& compute) : graph_(graph), plans_(graph.nodes.size()) {
   for (std::size_t i = 0; i < plans_.size(); ++i) {

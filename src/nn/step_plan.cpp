@@ -9,12 +9,6 @@ Slice at(Slice arena, std::int64_t offset, std::int64_t size) {
   return arena.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
 }
 
-template <class AnySlice>
-AnySlice range(AnySlice of_model, std::int64_t offset, std::int64_t size) {
-  return of_model.empty() ? AnySlice()
-                          : of_model.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
-}
-
 }  // namespace
 
 StepPlan::StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, bool training)
@@ -119,10 +113,10 @@ ConstSlice StepPlan::forward(const StepCall& call) {
     const Slice saved = training_ && step.saved >= 0 ? at(call.arena, step.saved, step.work->saved_size()) : Slice();
     step.work->forward({training_ && call.measured_statistics.empty(),
                         activation(call, static_cast<std::size_t>(node.source)), skip(call, i),
-                        range(call.parameters, node.parameters_at, node.parameters_size),
-                        range(call.statistics, node.statistics_at, node.statistics_size),
-                        range(call.moving_statistics, node.statistics_at, node.statistics_size),
-                        range(call.measured_statistics, node.statistics_at, node.statistics_size),
+                        of_node(call.parameters, node.parameters_at, node.parameters_size),
+                        of_node(call.statistics, node.statistics_at, node.statistics_size),
+                        of_node(call.moving_statistics, node.statistics_at, node.statistics_size),
+                        of_node(call.measured_statistics, node.statistics_at, node.statistics_size),
                         at(call.arena, step.output, output_size(i)), saved, scratch, call.ranks});
   }
   return activation(call, steps_.size());
@@ -152,7 +146,7 @@ void StepPlan::run_backward(const StepCall& call, std::size_t index, Slice d_par
   const Slice d_input = step.d_input >= 0 ? at(call.arena, step.d_input, input_size(index)) : Slice();
   const ConstSlice saved = step.saved >= 0 ? at(call.arena, step.saved, step.work->saved_size()) : Slice();
   step.work->backward({activation(call, static_cast<std::size_t>(node.source)), activation(call, index + 1),
-                       range(call.parameters, node.parameters_at, node.parameters_size), saved, d_output, d_more,
+                       of_node(call.parameters, node.parameters_at, node.parameters_size), saved, d_output, d_more,
                        d_input, d_parameters, at(call.arena, scratch_, scratch_size_), call.ranks});
   if (step.d_projected >= 0) {
     compute_.shortcut_backward(
@@ -165,7 +159,7 @@ void StepPlan::backward(const StepCall& call, Slice gradients, const std::functi
   for (std::size_t i = steps_.size(); i-- > 0;) {
     if (!wants_gradient_[i + 1]) continue;
     const Node& node = graph_.nodes[i];
-    const Slice d_parameters = range(gradients, node.parameters_at, node.parameters_size);
+    const Slice d_parameters = of_node(gradients, node.parameters_at, node.parameters_size);
     run_backward(call, i, d_parameters);
     if (node.parameters_size == 0) continue;
     for (const Padding& padding : node.padding) compute_.fill(at(d_parameters, padding.begin, padding.size), 0);

@@ -1,6 +1,7 @@
 // A graph planned for a number of samples: its layers' plans, and the place of every value in one arena.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -19,6 +20,13 @@ struct StepCall {
   Slice measured_statistics = {};   // not empty: forward only, as in evaluation but for batch norm, which measures them
   MomentExchange* ranks = nullptr;  // in training: by which batch norm spans all ranks
 };
+
+// A node's part of a vector of the whole model; of an empty one, none.
+template <class AnySlice>
+AnySlice of_node(AnySlice of_model, std::int64_t offset, std::int64_t size) {
+  return of_model.empty() ? AnySlice()
+                          : of_model.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
+}
 
 class StepPlan {
  public:

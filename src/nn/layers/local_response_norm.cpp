@@ -1,6 +1,8 @@
 // Divides each value by a power of the sum of squares of its neighbours among the channels (Krizhevsky et al. 2012,
 // section 3.3, whose constants are the defaults): y = x / (bias + alpha · Σ x²)^beta. PyTorch's LocalResponseNorm
 // counts the channels of the window (2 · radius + 1) and divides alpha by them.
+#include "kernels/cpu/local_response_norm.h"
+
 #include "nn/layer.h"
 
 namespace eave {
@@ -46,7 +48,7 @@ std::unique_ptr<Layer> make_local_response_norm(const LayerContext& context) {
   shape.channels = context.input.channels;
   while (arguments.has_next()) {
     if (arguments.take_word("radius")) {
-      shape.radius = arguments.take_count("the radius", 1, kLargestNormRadius);
+      shape.radius = arguments.take_count("the radius", 1, cpu::kLargestRadius);
     } else if (arguments.take_word("alpha")) {
       shape.alpha = arguments.take_number("alpha", 0, 1000);
     } else if (arguments.take_word("beta")) {
