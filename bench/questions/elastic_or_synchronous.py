@@ -54,6 +54,12 @@ class Experiment:
                       "--batch", 16 if quick else BATCH, "--on-nonfinite", "abort", "--device", device]
         self.batch, self.device = 16 if quick else BATCH, device
 
+    def samples(self, ranks):
+        """Of all ranks in a run: the last step of an epoch has what is left."""
+        of_step = ranks * self.batch
+        epochs, steps = divmod(self.steps, -(-self.of_epoch // of_step))
+        return epochs * self.of_epoch + steps * of_step
+
     def run(self, name, rate, ranks, period, steps=None):
         method, steps = METHODS[name], steps or self.steps
         epochs = steps * ranks * self.batch / self.of_epoch
@@ -103,7 +109,7 @@ def answer(eave, quick, paper, device, data_dir):
 def wrongs(experiment, rows):
     """What must hold whatever the figures."""
     for row in rows:
-        want = experiment.steps * row["p"] * experiment.batch
+        want = experiment.samples(row["p"])
         if not row["diverged"] and row["samples"][-1] != want:
             yield f"{row['method']}, p = {row['p']}: {row['samples'][-1]} samples instead of {want}"
     for name in (name for name, method in METHODS.items() if method.has_period):
