@@ -49,21 +49,14 @@ def answer(eave, quick):
     return {"ranks": (1, *ranks), "seeds": grid.seeds, "rows": rows, "wrong": wrong}
 
 
-def describe(accuracies):
-    if None in accuracies:
-        return f"diverged ({accuracies.count(None)} of {len(accuracies)})"
-    low, high = (100 * each for each in (min(accuracies), max(accuracies)))
-    return f"{100 * worth(accuracies):.1f}" + (f" ({low:.1f} - {high:.1f})" if len(accuracies) > 1 else "")
-
-
 def show(found):
     print(f"Test accuracy in %, mean over {len(found['seeds'])} seeds (and range), one pass in all, batch 32 on each rank\n")
     table.show(["optimizer, rate of one rank", "rule", *(f"p = {p}" for p in found["ranks"])],
-               [[f"{row['optimizer']}, {row['rate']:g}", row["rule"], *map(describe, row["accuracy"])] for row in found["rows"]])
+               [[f"{row['optimizer']}, {row['rate']:g}", row["rule"], *map(table.percent, row["accuracy"])] for row in found["rows"]])
 
 
 def draw(found):
     return picture.dots("Test accuracy after one pass, batch 32 on each of p ranks", picture.Scale(0, 1),
                       [f"p = {p}" for p in found["ranks"]],
-                      [(f"{row['optimizer']}, {row['rule']}", [None if None in each else worth(each) for each in row["accuracy"]])
+                      [(f"{row['optimizer']}, {row['rule']}", [table.mean(each) for each in row["accuracy"]])
                        for row in found["rows"]])

@@ -1,9 +1,10 @@
 """More GPUs, bigger batches or more data?
 
 A network of seven layers learns ten classes of photographs from a folder of images: 5,000 or 50,000 of them, batches of
-32, 128 and 512 on each of 1, 2 and 4 ranks. The time is the same for all: each rank computes as many samples, which takes as
-long whatever the batch where a core computes (a GPU likes large ones better). The rate grows with the root of the batch.
+32, 128 and 512 on each of 1, 2 and 4 ranks. Each rank computes as many samples: about the same time for all where ranks have
+cores of their own, as the time of a sample by batch, which stands beside, tells. The rate grows with the root of the batch.
 """
+import pathlib
 import tempfile
 
 import photographs
@@ -25,22 +26,32 @@ class Experiment:
         self.sizes, self.batches, self.ranks = ((100, 400), (32, 64), (1, 2)) if quick else ((5000, 50000), (32, 128, 512), (1, 2, 4))
         self.of_rank, self.seeds = (1920, (1,)) if quick else (25000, SEEDS)
 
-    def accuracies(self, size, batch, ranks):
+    def trials(self, size, batch, ranks):
         samples = self.of_rank * ranks
         words = ["--data", "image-folder", "--data-dir", self.folder / str(size), "--model", NETWORK, "--pad", 4, "--crop", 32,
                  "--flip", "on", "--batch", batch, "--lr", f"{0.01 * (batch / 32) ** 0.5:.5f}", "--lr-scaling", "sqrt",
                  "--warmup-epochs", f"{0.1 * samples / size:.5f}", "--epochs", f"{samples / size:.5f}", "--evaluate-every", 0]
-        trials = [Trial(self.eave, ranks, [*words, "--seed", seed]) for seed in self.seeds]
-        return [None if trial.diverged else trial.accuracy for trial in trials]
+        return [Trial(self.eave, ranks, [*words, "--seed", seed]) for seed in self.seeds]
+
+    def row(self, size, batch):
+        by_ranks = [self.trials(size, batch, ranks) for ranks in self.ranks]
+        return {"photographs": size, "batch": batch,
+                "accuracy": [[None if trial.diverged else trial.accuracy for trial in trials] for trials in by_ranks],
+                "ms_of_a_sample": 1e3 * seconds_of("computing", by_ranks[0]) / self.of_rank,
+                "waited_for_images": [seconds_of("loading", trials) / seconds_of("computing", trials) for trials in by_ranks]}
+
+
+def seconds_of(what, trials):
+    """Of rank 0's steps, the least of the runs: other programs only add to it."""
+    return min(sum(line[what] for line in trial.steps if line["rank"] == 0) for trial in trials)
 
 
 def answer(eave, quick, data_dir):
     with tempfile.TemporaryDirectory() as place:
-        experiment = Experiment(eave, quick, photographs.pathlib.Path(place))
+        experiment = Experiment(eave, quick, pathlib.Path(place))
         for size in experiment.sizes:
             photographs.make(experiment.folder / str(size), size, 400 if quick else 2000, data_dir)
-        rows = [{"photographs": size, "batch": batch, "accuracy": [experiment.accuracies(size, batch, p) for p in experiment.ranks]}
-                for size in experiment.sizes for batch in experiment.batches]
+        rows = [experiment.row(size, batch) for size in experiment.sizes for batch in experiment.batches]
     return {"ranks": experiment.ranks, "seeds": experiment.seeds, "samples_of_each_rank": experiment.of_rank,
             "photographs_of": "CIFAR-10" if data_dir else "patterns", "rows": rows, "wrong": list(wrongs(rows))}
 
@@ -52,22 +63,15 @@ def wrongs(rows):
         yield f"nothing is learnt: at most {100 * best:.0f} % of ten classes"
 
 
-def mean(accuracies):
-    return None if None in accuracies else sum(accuracies) / len(accuracies)
-
-
-def describe(accuracies):
-    return "diverged" if None in accuracies else f"{100 * mean(accuracies):.1f} ({100 * min(accuracies):.1f} - {100 * max(accuracies):.1f})"
-
-
 def show(found):
     print(f"Test accuracy in %, mean over {len(found['seeds'])} seeds (and range), after {found['samples_of_each_rank']:,} samples of "
           f"each rank; {found['photographs_of']}\n")
-    table.show(["photographs", "batch of a rank", *(f"p = {p}" for p in found["ranks"])],
-               [[f"{row['photographs']:,}", str(row["batch"]), *map(describe, row["accuracy"])] for row in found["rows"]])
+    table.show(["photographs", "batch of a rank", *(f"p = {p}" for p in found["ranks"]), "ms a sample, p = 1", "waited for images"],
+               [[f"{row['photographs']:,}", str(row["batch"]), *map(table.percent, row["accuracy"]), f"{row['ms_of_a_sample']:.2f}",
+                 ", ".join(f"{100 * share:.1f} %" for share in row["waited_for_images"])] for row in found["rows"]])
 
 
 def draw(found):
     return picture.dots("Test accuracy after the same time", picture.Scale(0, 0.8), [f"p = {p}" for p in found["ranks"]],
-                        [(f"{row['photographs']:,} photographs, batch {row['batch']}", [mean(each) for each in row["accuracy"]])
+                        [(f"{row['photographs']:,} photographs, batch {row['batch']}", [table.mean(each) for each in row["accuracy"]])
                          for row in found["rows"]])

@@ -7,7 +7,6 @@ Beside it the test accuracy after one pass, as ranks are threads, and what one w
 """
 import json
 import pathlib
-import statistics
 import tempfile
 
 import eave_runs
@@ -108,14 +107,9 @@ def show(found):
                  f"{row['measured_on_2'][link]:.2f}"] for row in found["rows"] for link, speed in row["speed_up"].items()])
     print(f"Test accuracy after one pass in %, mean over {len(found['seeds'])} seeds (and range)\n")
     table.show(["network", "batch", "method", *ranks],
-               [[row["network"], row["batches"], row["method"], *map(describe, row["accuracy"])] for row in found["rows"]])
+               [[row["network"], row["batches"], row["method"], *map(table.percent, row["accuracy"])] for row in found["rows"]])
     print("One of 2 workers four times as slow: samples a second beside those without\n")
     table.show(list(found["slow_worker"]), [[f"{each:.2f}" for each in found["slow_worker"].values()]])
-
-
-def describe(accuracies):
-    low, mean, high = (100 * each for each in (min(accuracies), statistics.mean(accuracies), max(accuracies)))
-    return f"{mean:.1f} ({low:.1f} - {high:.1f})"
 
 
 def draw(found):

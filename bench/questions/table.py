@@ -1,4 +1,5 @@
 """Tables in Markdown."""
+import statistics
 
 
 def show(titles, rows):
@@ -7,3 +8,15 @@ def show(titles, rows):
     for row in rows:
         print("| " + " | ".join(row) + " |")
     print()
+
+
+def mean(accuracies):
+    """Of one case's seeds; None where one diverged."""
+    return None if None in accuracies else statistics.mean(accuracies)
+
+
+def percent(accuracies):
+    if None in accuracies:
+        return f"diverged ({accuracies.count(None)} of {len(accuracies)})"
+    low, high = (f"{100 * each:.1f}" for each in (min(accuracies), max(accuracies)))
+    return f"{100 * mean(accuracies):.1f}" + (f" ({low} - {high})" if len(accuracies) > 1 else "")
