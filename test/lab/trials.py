@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
@@ -78,16 +79,23 @@ def describe(result, width):
             f"({result['seconds']} s){why}")
 
 
-def write_record(path, command, is_full, seed, results):
+def circumstances(is_full, seed):
     commit = subprocess.run(["git", "-C", lab.ROOT, "describe", "--always", "--dirty"], text=True, capture_output=True)
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-    record = {"command": command + (" --full" if is_full else " --quick"), "seed": seed,
-              "date": datetime.date.today().isoformat(), "commit": commit.stdout.strip(),
-              "machine": {"cpu": names[0] if names else platform.processor(), "cores": os.cpu_count()},
-              "results": results}
+    return {"how": "--full" if is_full else "--quick", "seed": seed, "date": datetime.date.today().isoformat(),
+            "commit": commit.stdout.strip(),
+            "machine": {"cpu": names[0] if names else platform.processor(), "cores": os.cpu_count()}}
+
+
+def write_record(path, command, order, results):
+    """In place of what the record says of the same faults; so a campaign can be stopped, and go on."""
+    before = json.loads(path.read_text())["results"] if path.exists() else []
+    now = {each["fault"]: each for each in before + results}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps({"command": command, "results": [now[name] for name in order if name in now]}, indent=1) + "\n")
+    new.replace(path)
 
 
 def parse(usage, names):
@@ -97,7 +105,8 @@ def parse(usage, names):
     how.add_argument("--quick", action="store_true")
     how.add_argument("--full", action="store_true")
     parser.add_argument("--eave", type=pathlib.Path)
-    parser.add_argument("--record", type=pathlib.Path, help="writes what came out, with machine and date, as JSON")
+    parser.add_argument("--record", type=pathlib.Path,
+                        help="what came out, with machine and date, as JSON; what it says of others stays")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the moments and ranks that are drawn")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(names)
@@ -112,24 +121,27 @@ def try_all(command, usage, faults):
     arguments = parse(usage, [fault.name for fault in faults])
     eave = find_program(arguments.eave)
     width = max(len(fault.name) for fault in faults)
-    results = []
+    results, around = [], circumstances(arguments.full, arguments.seed)
     print(f"seed {arguments.seed}")
     chosen = [fault for fault in faults if (not arguments.names or fault.name in arguments.names)
               and (fault.full if arguments.full else fault.quick)]
 
+    one_at_a_time = threading.Lock()
+
     def try_each(some):
         for fault in some:
-            results.append(try_fault(fault, eave, arguments.full, arguments.seed))
-            print(describe(results[-1], width), flush=True)
+            result = try_fault(fault, eave, arguments.full, arguments.seed) | around
+            with one_at_a_time:
+                results.append(result)
+                print(describe(result, width), flush=True)
+                if arguments.record:
+                    write_record(arguments.record, command, [fault.name for fault in faults], results)
 
     beside = [fault for fault in chosen if fault.waits and not arguments.full]
     with concurrent.futures.ThreadPoolExecutor(2) as lanes:
         ends = [lanes.submit(try_each, some) for some in (beside, [fault for fault in chosen if fault not in beside])]
     for end in ends:
         end.result()
-    results.sort(key=lambda result: [fault.name for fault in chosen].index(result["fault"]))
-    if arguments.record:
-        write_record(arguments.record, command, arguments.full, arguments.seed, results)
     counts = [sum(result["outcome"] == outcome for result in results) for outcome in ("passed", "failed", "skipped")]
     print("{} passed, {} failed, {} skipped".format(*counts))
     sys.exit(1 if counts[1] else 0)
