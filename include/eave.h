@@ -59,8 +59,9 @@ int eave_stop(void);
 
 /* `options`: words "name=value" between spaces: communicator=…, with the options of that method, and what it has to
  * know of the run: lr=… (of the first step), momentum=… and nesterov=on (of the optimizer), steps=… (of the run; not
- * needed), seed=…. `parameters` and `gradients`: `count` floats each in the host's memory, where they stay until
- * eave_close. All ranks leave with rank 0's parameters. */
+ * needed), seed=…; and plugin=FILE (without blanks), a shared object with a method of one's own, the same file on all
+ * ranks. `parameters` and `gradients`: `count` floats each in the host's memory, where they stay until eave_close. All
+ * ranks leave with rank 0's parameters. */
 int eave_open(const char* options, float* parameters, float* gradients, size_t count, eave_averager** averager);
 /* The equation in force with its numbers, then a line "warning: …" for each warning. Lives until eave_close. */
 const char* eave_description(const eave_averager* averager);

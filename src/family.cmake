@@ -4,7 +4,7 @@
 #     <Kind> eave::describe_<family>_<word>();
 # This function compiles the files and generates the table behind
 #     const std::vector<eave::<Kind>>& eave::<family>_kinds();
-# declared in <header>. The sources come back in <family>_sources. Leaving a word out leaves the member out.
+# declared in <header>; and void eave::add_<family>_kind(<Kind>), by which a program's plug-ins extend it. The sources come back in <family>_sources. Leaving a word out leaves the member out.
 function(add_family family kind header)
   set(sources)
   set(declarations)
@@ -22,11 +22,16 @@ function(add_family family kind header)
 namespace eave {
 
 ${declarations}
-const std::vector<${kind}>& ${family}_kinds() {
-  static const std::vector<${kind}> kinds = {
+namespace {
+std::vector<${kind}>& ${family}_table() {
+  static std::vector<${kind}> kinds = {
 ${calls}  };
   return kinds;
 }
+}  // namespace
+
+const std::vector<${kind}>& ${family}_kinds() { return ${family}_table(); }
+void add_${family}_kind(${kind} kind) { ${family}_table().push_back(static_cast<${kind}&&>(kind)); }
 
 }  // namespace eave
 ")

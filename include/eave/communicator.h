@@ -118,6 +118,10 @@ class Communicator {
   virtual CommunicatorCosts costs() const = 0;
 };
 
+// How every begin() begins. Collective: leaves all ranks with rank 0's parameters and statistics. Returns the seconds
+// it blocked. Throws Error(kConfiguration) on all ranks when their replicas differ in size.
+double share_replica(Transport& transport, const ReplicaView& replica);
+
 // Facts about a method that trainers and reports need.
 struct CommunicatorTraits {
   bool averages_gradients = false;  // a step works on the batches of all ranks: the learning rate may scale with them
@@ -157,6 +161,7 @@ struct CommunicatorKind {
   std::unique_ptr<Communicator> (*make)(const CommunicatorContext& context);
 };
 
+// Those of plug-ins follow eave's own.
 const std::vector<CommunicatorKind>& communicator_kinds();
 
 // Of a job's ranks those that train are 0 … n − 1, n is returned. The others keep the center (--center-ranks) and do
@@ -164,3 +169,11 @@ const std::vector<CommunicatorKind>& communicator_kinds();
 int count_workers(const CommunicatorKind& kind, const OptionValues& values, int ranks);
 
 }  // namespace eave
+
+// Makes a shared object a plug-in that brings one method: `eave train --plugin FILE`. Once in it, at global scope;
+// `describe` returns its CommunicatorKind. Nothing of eave is linked into it. There is no stable binary interface: it
+// works with an eave that has the same headers, and any other refuses it. EAVE_HEADERS stands for these and comes with
+// `pkg-config --cflags eave` or CMake's target eave::headers.
+#define EAVE_COMMUNICATOR_PLUGIN(describe)                                     \
+  extern "C" unsigned long long eave_plugin_headers() { return EAVE_HEADERS; } \
+  extern "C" void eave_plugin_kind(eave::CommunicatorKind& kind) { kind = describe(); }

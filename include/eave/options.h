@@ -21,6 +21,7 @@ struct OptionSpec {
   std::string help;                        // one line
   std::vector<std::string> choices = {};   // for kText: the only values allowed; empty = any
   std::vector<std::string> examples = {};  // where any is allowed: values that a shell may offer
+  bool never_from_file = false;            // names code: from the command line or the environment alone
 };
 
 // Resolved values, with where each came from. Getters throw Error(kUsage) that names the option, the text that was

@@ -52,6 +52,15 @@ void require_value(const OptionValues& values, const Assignment& assignment) {
               "--" + assignment.name + " (" + assignment.source + ") needs a value: " + found->second.spec.help);
 }
 
+// A file of options may be anybody's.
+void refuse_code(const OptionValues& values, const std::string& name, const std::string& path) {
+  const auto entry = values.entries().find(name);
+  if (entry == values.entries().end() || !entry->second.spec.never_from_file) return;
+  throw Error(ExitCode::kUsage,
+              path + ": --" + name +
+                  " names code, and is not taken from a file; give it on the command line or as EAVE_PLUGIN");
+}
+
 }  // namespace
 
 std::vector<Assignment> from_command_line(const std::vector<std::string>& words, const OptionValues& values) {
@@ -91,6 +100,7 @@ std::vector<Assignment> from_file(const std::string& path, const OptionValues& v
       if (option.string_key == "config") {
         throw Error(ExitCode::kUsage, path + ": a configuration file cannot name another one");
       }
+      refuse_code(values, option.string_key, path);
       assignments.push_back({option.string_key, joined_value(option), "file " + path});
     }
   } catch (const po::invalid_config_file_syntax& error) {

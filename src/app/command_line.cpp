@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/assignments.h"
+#include "app/plugins.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -72,8 +73,8 @@ void CommandLine::add_family(const std::string& title, const OptionSpec& selecto
       if (known == group.options.end()) {
         group.options.push_back(option);
       } else {
-        EAVE_CHECK(known->type == option.type && known->choices == option.choices,
-                   "option --" + option.name + " is declared twice, differently");
+        if (known->type != option.type || known->choices != option.choices)
+          throw Error(ExitCode::kInternal, "option --" + option.name + " is declared twice, differently");
       }
       owner.selector = selector.name;
       owner.members_of_selector = group_size;
@@ -216,7 +217,7 @@ std::string CommandLine::describe(const OptionValues& values) const {
       if (!has_effect(values, option.name) || option.name == "print-config" || option.name == "config") continue;
       const OptionValues::Entry& entry = values.entry(option.name);
       if (entry.is_set) require_writable(entry);
-      std::string line = (entry.is_set ? "" : "# ") + option.name + " = " + entry.text;
+      std::string line = (entry.is_set && !option.never_from_file ? "" : "# ") + option.name + " = " + entry.text;
       line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
       text += line + "# " + entry.source + "\n";
     }
@@ -229,6 +230,7 @@ std::map<std::string, std::string> CommandLine::config_in_force(const OptionValu
   for (const std::string& name : effective(values)) {
     if (values.has(name)) config[name] = values.text(name);
   }
+  if (const std::string hash = plugin_hash(values); !hash.empty()) config["plugin-file"] = hash;
   return config;
 }
 

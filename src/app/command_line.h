@@ -53,7 +53,8 @@ class CommandLine {
   std::string describe(const OptionValues& values) const;
   // The options in force: those of members that are not chosen are left out.
   std::vector<std::string> effective(const OptionValues& values) const;
-  std::map<std::string, std::string> config_in_force(const OptionValues& values) const;  // those with a value
+  std::map<std::string, std::string> config_in_force(
+      const OptionValues& values) const;  // those with a value, and plugin-file
 
  private:
   struct Owner {

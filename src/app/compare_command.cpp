@@ -14,7 +14,9 @@
 #include "app/launch.h"
 #include "app/leave_signals.h"
 #include "app/network_options.h"
+#include "app/plugins.h"
 #include "app/report_runs.h"
+#include "app/run_settings.h"
 #include "app/train_options.h"
 #include "base/directory_lock.h"
 #include "base/option_checks.h"
@@ -65,8 +67,9 @@ Comparison read_comparison(const CommandLine& line, const std::vector<std::strin
 Intent intent_of(const Comparison& comparison) {
   Intent intent{{"command", "compare"}};
   for (const auto& [name, entry] : comparison.own.entries()) intent["--" + name] = entry.text;
-  for (const auto& [name, value] : comparison.of_train) intent["--" + name] = value;
-  for (const char* name : {"--config", "--data-dir", "--stage-to", "--progress"}) intent.erase(name);
+  for (const auto& [name, value] : comparison.of_train) {
+    if (!options_of_files().contains(name) && name != "progress") intent["--" + name] = value;
+  }
   return intent;
 }
 
@@ -202,6 +205,7 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
 }  // namespace
 
 int compare_command(const std::vector<std::string>& words, const char* const* environment) {
+  if (const int code = load_plugins(words, environment); code != 0) return code;
   const CommandLine line = compare_command_line();
   Comparison comparison;
   return run_command(

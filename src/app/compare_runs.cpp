@@ -9,6 +9,7 @@
 
 #include "app/compare_options.h"
 #include "app/launch.h"
+#include "app/plugins.h"
 #include "app/run_settings.h"
 #include "app/training_run.h"
 #include "base/host.h"
@@ -37,7 +38,9 @@ void check_values(const OptionValues& values, int ranks) {
 
 void require_same_comparison(const std::map<std::string, std::string>& saved,
                              const std::map<std::string, std::string>& mine, const std::string& place) {
-  const auto difference = find_difference(saved, mine, {"run-dir", "progress", "config", "data-dir", "stage-to"});
+  std::set<std::string> free = options_of_files();
+  free.insert({"run-dir", "progress"});
+  const auto difference = find_difference(saved, mine, free);
   if (!difference) return;
   throw Error(ExitCode::kConfiguration,
               "--output: what is in " + place + " was made with --" + difference->name + " " + difference->saved +
@@ -93,7 +96,9 @@ OptionValues CompareRuns::parse(const Cell& cell, const std::vector<std::string>
   std::vector<std::string> words = grid_.words_of(cell);
   words.insert(words.end(), more.begin(), more.end());
   try {
-    return line_.parse(words, environment_);
+    OptionValues values = line_.parse(words, environment_);
+    require_loaded(values);
+    return values;
   } catch (const Error& error) {
     const std::string what = error.what();
     const bool is_of_others = what.find("has no effect with") != std::string::npos;
@@ -109,7 +114,7 @@ void CompareRuns::require_same_runs() {
   Intent intent;
   for (const Cell& cell : grid_.first_cells()) {
     for (const auto& [name, value] : line_.config_in_force(parse(cell, {}))) {
-      if (name != "config" && name != "data-dir" && name != "stage-to") intent[cell.label + ": --" + name] = value;
+      if (!options_of_files().contains(name)) intent[cell.label + ": --" + name] = value;
     }
   }
   require_same_intent(job_, intent);

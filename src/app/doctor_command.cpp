@@ -10,6 +10,7 @@
 #include "app/launch.h"
 #include "app/machine.h"
 #include "app/network_options.h"
+#include "app/run_settings.h"
 #include "base/host.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
@@ -76,9 +77,9 @@ std::string table_of(const JobFacts& job) {
 
 void doctor_on(Transport& transport, const CommandLine& line, const OptionValues& values) {
   Intent intent{{"command", "doctor"}};
-  for (const auto& [name, value] : line.config_in_force(values)) intent["--" + name] = value;
-  for (const char* name : {"--run-dir", "--data-dir", "--stage-to"})
-    intent.erase(name);  // they may lie elsewhere on each host
+  for (const auto& [name, value] : line.config_in_force(values)) {
+    if (!options_of_files().contains(name) && name != "run-dir") intent["--" + name] = value;
+  }
   require_same_intent(transport, intent);
   const JobFacts job = examine(transport, values);
   const std::vector<Finding> findings = judge(job);

@@ -32,7 +32,8 @@ constexpr const char* kTail = R"(.SH ENVIRONMENT
 .BI EAVE_ OPTION
 For
 .BR train ,
-a value for an option that the command line does not give: EAVE_BATCH=64 is \-\-batch 64.
+a value for an option that the command line does not give: EAVE_BATCH=64 is \-\-batch 64. So too for the runs of
+.BR compare .
 .TP
 .B LIBEAVE_CUDA
 The module for GPUs, where it is not beside the program.

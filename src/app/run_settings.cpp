@@ -15,12 +15,12 @@ std::set<std::string> words_in(const std::string& text) {
 }
 
 constexpr const char* kWatching =
-    "batch-norm-statistics checkpoint checkpoint-every config data-dir decode-threads evaluate-every evaluation-batch "
+    "batch-norm-statistics checkpoint checkpoint-every decode-threads evaluate-every evaluation-batch "
     "image-cache limit-checkpoint limit-setup limit-step keep keep-every "
     "log-every nonfinite-limit on-nonfinite on-replica-fault overwrite replica-hash-every "
     "print-config "
     "progress "
-    "recompute-batches require-checkpoint resume run-dir stage-to stop-after-bytes stop-after-time stop-at-accuracy "
+    "recompute-batches require-checkpoint resume run-dir stop-after-bytes stop-after-time stop-at-accuracy "
     "tensorboard "
     "trace ";
 constexpr const char* kPlace =
@@ -28,8 +28,14 @@ constexpr const char* kPlace =
 
 }  // namespace
 
+const std::set<std::string>& options_of_files() {
+  static const std::set<std::string> kOptions = {"config", "data-dir", "plugin", "stage-to"};
+  return kOptions;
+}
+
 std::vector<std::pair<std::string, std::string>> settings_of_numbers(const OptionValues& values) {
-  const std::set<std::string> others = words_in(std::string(kWatching) + kPlace + "async-order async-overlap replay");
+  std::set<std::string> others = words_in(std::string(kWatching) + kPlace + "async-order async-overlap replay");
+  others.insert(options_of_files().begin(), options_of_files().end());
   std::vector<std::pair<std::string, std::string>> settings;
   for (const auto& [name, entry] : values.entries()) {
     if (!others.contains(name) && values.has(name)) settings.emplace_back(name, entry.text);
@@ -55,11 +61,12 @@ std::optional<SettingDifference> find_difference(const std::map<std::string, std
 
 void require_same_settings(const std::map<std::string, std::string>& saved,
                            const std::map<std::string, std::string>& mine) {
-  const auto difference = find_difference(
-      saved, mine,
+  std::set<std::string> free =
       words_in(std::string(kWatching) + kPlace +
                "async-overlap autotune bucket-bytes device epochs gpu max-samples max-steps overlap replay share-gpu "
-               "threads"));
+               "threads");
+  free.insert(options_of_files().begin(), options_of_files().end());
+  const auto difference = find_difference(saved, mine, free);
   if (!difference) return;
   throw Error(ExitCode::kConfiguration, "--resume: the run was started with --" + difference->name + " " +
                                             difference->saved + ", now it is " + difference->mine +

@@ -12,6 +12,9 @@
 
 namespace eave {
 
+// Options that name files: these may lie elsewhere on each host, and be moved between two runs.
+const std::set<std::string>& options_of_files();
+
 // Those that its numbers depend on, with their values: neither where results go, nor how the run is watched and
 // evaluated, nor on what network it runs, nor the order of exchanges, which a replay is given.
 std::vector<std::pair<std::string, std::string>> settings_of_numbers(const OptionValues& values);

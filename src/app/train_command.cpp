@@ -5,18 +5,21 @@
 #include "app/launch.h"
 #include "app/leave_signals.h"
 #include "app/network_options.h"
+#include "app/plugins.h"
 #include "app/resumption.h"
+#include "app/run_settings.h"
 #include "app/train_options.h"
 #include "app/training_run.h"
 
 namespace eave {
 namespace {
 
-// Files may lie elsewhere on each host, and what is shown is rank 0's affair.
+// What is shown is rank 0's affair.
 Intent intent_of(const CommandLine& line, const OptionValues& values) {
   Intent intent{{"command", "train"}};
-  for (const auto& [name, value] : line.config_in_force(values)) intent["--" + name] = value;
-  for (const char* name : {"--config", "--data-dir", "--stage-to", "--progress"}) intent.erase(name);
+  for (const auto& [name, value] : line.config_in_force(values)) {
+    if (!options_of_files().contains(name) && name != "progress") intent["--" + name] = value;
+  }
   return intent;
 }
 
@@ -24,11 +27,13 @@ Intent intent_of(const CommandLine& line, const OptionValues& values) {
 
 int train_command(const std::vector<std::string>& words, const char* const* environment) {
   hear_sigusr1();  // also before the run can leave: it does so then before its first step
+  if (const int code = load_plugins(words, environment); code != 0) return code;
   const CommandLine line = train_command_line();
   OptionValues values;
   int ranks = 0;
   const auto read = [&] {
     values = line.parse(words, environment);
+    require_loaded(values);
     ranks = ranks_in_process(values);
   };
   return run_command("train", words, line.help(), read, [&] {

@@ -7,6 +7,7 @@
 #include "app/devices.h"
 #include "app/fault_options.h"
 #include "app/network_options.h"
+#include "app/plugins.h"
 #include "app/rank_guard.h"
 #include "communicator/compression.h"
 #include "eave/check.h"
@@ -163,6 +164,7 @@ CommandLine train_command_line() {
   add_data(line);
   line.add_family("Averaging between ranks",
                   {"communicator", OptionType::kText, "allreduce", "what is averaged, and when"}, communicators());
+  line.add_group("Methods of your own", {plugin_option()});
   line.add_family("Compression of what they exchange", compression_option(), members(codec_kinds()));
   line.add_family("Optimizer", {"optimizer", OptionType::kText, "sgd", "update rule of each replica"},
                   members(optimizer_kinds()));

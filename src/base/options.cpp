@@ -147,7 +147,8 @@ std::string suggest_options(const std::string& word, const std::vector<std::stri
 void OptionValues::declare(const OptionSpec& spec) {
   const auto found = entries_.find(spec.name);
   if (found != entries_.end()) {
-    EAVE_CHECK(same_meaning(found->second.spec, spec), "option --" + spec.name + " is declared twice, differently");
+    if (!same_meaning(found->second.spec, spec))
+      throw Error(ExitCode::kInternal, "option --" + spec.name + " is declared twice, differently");
     return;
   }
   entries_[spec.name] = Entry{spec, spec.default_text, "default", false};

@@ -6,6 +6,7 @@
 
 #include "base/host.h"
 #include "communicator/compression.h"
+#include "communicator/plugin.h"
 #include "eave/check.h"
 #include "eave/optimizer.h"
 
@@ -54,6 +55,7 @@ const CommunicatorKind& kind_in(const Given& given) {
 OptionValues values_of(const CommunicatorKind& kind, const Given& given) {
   OptionValues values;
   values.declare({"communicator", OptionType::kText, kind.name, "the method"});
+  values.declare({"plugin", OptionType::kPath, "", "a shared object with a method of one's own"});
   values.declare({"lr", OptionType::kReal, "0.1", "the first step's learning rate"});
   values.declare({"steps", OptionType::kInteger, "0", "of the run; 0: not known"});
   values.declare({"seed", OptionType::kInteger, "1", "of what is drawn by chance"});
@@ -82,8 +84,7 @@ Given settings_of(const OptionValues& values) {
   return settings;
 }
 
-void require_same(Transport& transport, const std::string& options, std::size_t parameters) {
-  const std::string own = "the options '" + options + "' for " + std::to_string(parameters) + " parameters";
+void require_same(Transport& transport, const std::string& own) {
   const std::vector<std::string> of_ranks = transport.all_gather(own);
   for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
     if (of_ranks[rank] == of_ranks[0]) continue;
@@ -92,11 +93,23 @@ void require_same(Transport& transport, const std::string& options, std::size_t 
   }
 }
 
+void load_plugins(Transport& transport, const std::string& options) {
+  std::string loaded;
+  agree(transport, [&] {
+    for (const auto& [name, text] : parse(options)) {
+      if (name != "plugin") continue;
+      loaded += text + " (" + load_plugin(text).file_hash + ") ";
+    }
+  });
+  if (!loaded.empty()) require_same(transport, "plug-in " + loaded);
+}
+
 }  // namespace
 
 Averager::Averager(Transport& transport, const std::string& options, Slice parameters, Slice gradients)
     : counting_(make_counting_transport(transport)) {
-  require_same(transport, options, parameters.size());
+  require_same(transport, "the options '" + options + "' for " + std::to_string(parameters.size()) + " parameters");
+  load_plugins(transport, options);
   const std::vector<std::string> hosts = transport.all_gather(host_name());
   replica_ = {.parameters = parameters, .gradients = gradients, .statistics = {}};
   std::vector<std::string> warnings;

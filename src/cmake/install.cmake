@@ -19,8 +19,7 @@ target_link_libraries(eave_library PRIVATE
   eave_communicator eave_c eave_train eave_report -Wl,--no-whole-archive)
 # Its own calls stay within it, as in the program; nothing is left to be found when it is loaded.
 target_link_options(eave_library PRIVATE LINKER:-Bsymbolic LINKER:-z,defs)
-target_include_directories(eave_library INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_compile_features(eave_library INTERFACE cxx_std_20)
+target_link_libraries(eave_library INTERFACE eave_headers)
 # Before 1.0 each minor version may break programs.
 set_target_properties(eave_library PROPERTIES OUTPUT_NAME eave EXPORT_NAME eave LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
@@ -49,7 +48,7 @@ list_foreign_directories(foreign ${MPI_CXX_LIBRARIES} ${DNNL_LIBRARY} ${XXHASH_L
 set_target_properties(eave eave_library PROPERTIES INSTALL_RPATH "${foreign}")
 
 install(TARGETS eave RUNTIME)
-install(TARGETS eave_library EXPORT eave LIBRARY)
+install(TARGETS eave_library eave_headers EXPORT eave LIBRARY)
 if(TARGET eave_cuda)
   install(TARGETS eave_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
@@ -58,6 +57,7 @@ install(FILES include/eave.h TYPE INCLUDE)
 install(FILES include/python/eave.py DESTINATION ${CMAKE_INSTALL_DATADIR}/eave/python)
 install(FILES README.md CONTRIBUTING.md SECURITY.md TYPE DOC)
 install(FILES LICENSE TYPE DOC)
+install(DIRECTORY include/examples TYPE DOC)
 
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/eave)
 install(EXPORT eave NAMESPACE eave:: FILE eave-config.cmake DESTINATION ${package_directory})

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "communicator/begin.h"
 #include "communicator/compression.h"
 #include "communicator/periodic_options.h"
 #include "eave/check.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "communicator/async_center.h"
-#include "communicator/begin.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/number_text.h"
-#include "communicator/begin.h"
 #include "communicator/periodic_options.h"
 #include "communicator/weighted_mean.h"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "communicator/begin.h"
 #include "eave/check.h"
 #include "eave/device.h"
 

@@ -14,11 +14,27 @@ namespace {
 using Settings = std::map<std::string, std::string>;
 
 // They name, place or watch a run.
-const std::set<std::string> kOfNoEffect = {
-    "allow-unstable",     "checkpoint", "checkpoint-every", "config",           "keep",      "keep-every",
-    "require-checkpoint", "data-dir",   "evaluate-every",   "evaluation-batch", "log-every", "overwrite",
-    "print-config",       "progress",   "replay",           "resume",           "run-dir",   "seed",
-    "tensorboard",        "trace"};
+const std::set<std::string> kOfNoEffect = {"allow-unstable",
+                                           "checkpoint",
+                                           "checkpoint-every",
+                                           "config",
+                                           "keep",
+                                           "keep-every",
+                                           "require-checkpoint",
+                                           "data-dir",
+                                           "evaluate-every",
+                                           "evaluation-batch",
+                                           "log-every",
+                                           "overwrite",
+                                           "print-config",
+                                           "plugin",
+                                           "progress",
+                                           "replay",
+                                           "resume",
+                                           "run-dir",
+                                           "seed",
+                                           "tensorboard",
+                                           "trace"};
 
 // They say where a run ran and on what, not how ranks are averaged.
 const std::set<std::string> kOfPlace = {"augment",       "crop",        "data",       "decode-threads",   "device",

@@ -33,7 +33,6 @@
 #include <algorithm>
 
 #include "communicator/batch_moments.h"
-#include "communicator/begin.h"
 #include "communicator/compression.h"
 #include "communicator/reproducible.h"
 #include "eave/check.h"

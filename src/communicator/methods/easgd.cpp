@@ -24,7 +24,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "communicator/begin.h"
 #include "communicator/compression.h"
 #include "communicator/easgd_settings.h"
 #include "communicator/elastic_force.h"

@@ -30,7 +30,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "communicator/begin.h"
 #include "communicator/compression.h"
 #include "communicator/kept_numbers.h"
 #include "communicator/tree_settings.h"

@@ -21,7 +21,6 @@
 // With Nesterov's momentum x_i is the iterate, as in easgd; momentum stays local. The sum of all x_i (with compression,
 // of all x_i + 4 alpha e_i) is not changed by an exchange. consensus() is the mean of the workers as they are held, in
 // a buffer of its own: one allreduce among all. Same seed and ranks, same bits.
-#include "communicator/begin.h"
 #include "communicator/compression.h"
 #include "communicator/elastic_force.h"
 #include "communicator/gossip_pairs.h"

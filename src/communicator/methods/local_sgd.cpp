@@ -27,7 +27,6 @@
 #include <iterator>
 
 #include "communicator/allreduce.h"
-#include "communicator/begin.h"
 #include "communicator/local_steps.h"
 #include "communicator/mean_exchange.h"
 #include "communicator/periodic_options.h"

@@ -7,7 +7,6 @@
 // rank i has trained on, n = sum_i n_i. Neither touches a replica, so a run that has ended can be resumed.
 //
 // What is evaluated before the end is rank 0's worker (a broadcast), at the end the same or the average.
-#include "communicator/begin.h"
 #include "communicator/weighted_mean.h"
 #include "eave/communicator.h"
 #include "eave/device.h"

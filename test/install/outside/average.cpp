@@ -39,9 +39,9 @@ void average_by_communicator(eave::Transport& transport) {
   eave::OptionValues options;
   for (const eave::OptionSpec& option : kind.options) options.declare(option);
   options.set("tau", "1", "average.cpp");
+  std::vector<float> parameters(4), gradients(4);
   std::vector<std::string> warnings;
   const auto communicator = kind.make({transport, options, 0.1, warnings});
-  std::vector<float> parameters(4), gradients(4);
   communicator->begin({parameters, gradients, {}});
   std::ranges::copy(numbers_of(transport.rank()), parameters.begin());  // what a step of its own made of them
   const eave::Step step{0, 1, transport.size(), 0.1};

@@ -1,0 +1,16 @@
+// A plug-in whose --tau is a text.
+#include "eave/communicator.h"
+
+namespace {
+
+eave::CommunicatorKind describe() {
+  return {"other-tau",
+          "its option is not that of others",
+          {},
+          {{"tau", eave::OptionType::kText, "", ""}},
+          [](const eave::CommunicatorContext&) { return std::unique_ptr<eave::Communicator>(); }};
+}
+
+}  // namespace
+
+EAVE_COMMUNICATOR_PLUGIN(describe)

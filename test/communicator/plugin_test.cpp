@@ -1,0 +1,87 @@
+// A method from a shared object goes through what every communicator promises, and does what its equation says.
+#include "communicator/plugin.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "test/temporary_directory.h"
+#include "test/transport/ranks.h"
+#include "worker.h"
+
+namespace eave {
+namespace {
+
+double sign(double value) { return (value > 0) - (value < 0); }
+
+// The equation alone: x <- x - lr 0.01 sign(sum_i sign(g_i)), a rank without samples does not vote.
+Doubles vote(const Problem& problem, int ranks, int steps) {
+  const std::vector<float> start = problem.start();
+  Doubles x(start.begin(), start.end());
+  for (int step = 0; step < steps; ++step) {
+    Doubles votes(x.size());
+    for (int rank = 0; rank < ranks; ++rank) {
+      const Doubles g = WorkerLoss(problem, rank).gradient(x);
+      for (std::size_t k = 0; k < x.size(); ++k) votes[k] += problem.samples(rank, step) > 0 ? sign(g[k]) : 0;
+    }
+    for (std::size_t k = 0; k < x.size(); ++k) x[k] -= problem.learning_rate * 0.01 * sign(votes[k]);
+  }
+  return x;
+}
+
+class SignVote : public testing::TestWithParam<Ranks> {};
+
+// So far that signs change: the distance to the workers' targets is a few steps.
+TEST_P(SignVote, follows_its_equation) {
+  const Problem problem{.learning_rate = 1, .uneven = true};
+  on_ranks(GetParam(), [&](Transport& transport) {
+    Worker worker(transport, "sign-vote", {}, problem);
+    worker.begin();
+    worker.run(100);
+    const Doubles expected = vote(problem, transport.size(), 100);
+    for (std::size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(worker.x[k], expected[k], 1e-5) << k;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Plugin, SignVote, testing::ValuesIn(ranks_under_test()), name_of_ranks);
+
+std::string refusal(const std::string& path, ExitCode code) {
+  try {
+    load_plugin(path);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << path << " was loaded";
+  return "";
+}
+
+TEST(Plugin, is_loaded_once_however_it_is_called) {
+  const auto count = communicator_kinds().size();
+  load_plugin(SIGN_VOTE);
+  load_plugin(std::filesystem::relative(SIGN_VOTE));
+  EXPECT_EQ(communicator_kinds().size(), count);
+  ASSERT_EQ(loaded_plugins().size(), 1u);
+  EXPECT_EQ(loaded_plugins()[0].method, "sign-vote");
+}
+
+TEST(Plugin, that_is_none_is_refused_by_name) {
+  const TemporaryDirectory directory;
+  const std::string copy = directory.path() / "copy.so";
+  std::filesystem::copy_file(SIGN_VOTE, copy);
+  EXPECT_NE(refusal(copy, ExitCode::kUsage).find("a communicator 'sign-vote' already"), std::string::npos);
+  EXPECT_NE(refusal("missing.so", ExitCode::kUsage).find("plug-in missing.so: cannot be opened"), std::string::npos);
+  EXPECT_NE(refusal(__FILE__, ExitCode::kUsage).find("cannot be opened"), std::string::npos);
+  EXPECT_NE(refusal(NO_PLUGIN, ExitCode::kUsage).find("is no plug-in"), std::string::npos);
+  const std::string foreign = refusal(FOREIGN_PLUGIN, ExitCode::kConfiguration);
+  EXPECT_NE(foreign.find("other headers of eave; compile it again"), std::string::npos) << foreign;
+}
+
+}  // namespace
+}  // namespace eave
+
+int main(int argc, char** argv) {
+  eave::load_plugin(SIGN_VOTE);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

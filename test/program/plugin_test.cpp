@@ -1,0 +1,104 @@
+// The program with a communicator from a shared object.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "test/program/cases.h"
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+const std::string kPlugin = " --plugin " SIGN_VOTE " --communicator sign-vote ";
+
+std::string model_by_vote(const Place& place, const std::string& words, int mpirun_ranks = 0) {
+  const Ended ended = place.eave(quick("--run-dir run " + kPlugin + words), {mpirun_ranks});
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  return place.read("run/model.safetensors");
+}
+
+TEST(PluginOfProgram, trains_resumes_and_says_its_equation) {
+  const Place place;
+  const std::string threads = " --transport threads --ranks 2 ";
+  const std::string whole = model_by_vote(place, "--overwrite --epochs 3" + threads);
+  EXPECT_NE(place.read("run/metrics.jsonl").find("sign(sum_i sign(g_i)), s = 0.01, p = 2"), std::string::npos);
+  model_by_vote(place, "--overwrite --epochs 1" + threads);
+  EXPECT_EQ(model_by_vote(place, "--resume --epochs 3" + threads), whole);
+  EXPECT_NE(model_by_vote(place, "--overwrite --epochs 3 --vote-scale 0.02" + threads), whole);
+  if (has_mpirun()) {
+    EXPECT_EQ(model_by_vote(place, "--overwrite --epochs 3", 2), whole);
+  }
+}
+
+TEST(PluginOfProgram, is_taken_from_the_environment_and_stands_in_the_help) {
+  const Place place;
+  const Ended help = place.eave("train --help", {0, "EAVE_PLUGIN=" SIGN_VOTE});
+  EXPECT_NE(help.output.find("sign-vote"), std::string::npos);
+  EXPECT_NE(help.output.find("--vote-scale"), std::string::npos);
+  EXPECT_EQ(place.eave(quick("--communicator sign-vote"), {0, "EAVE_PLUGIN=" SIGN_VOTE}).code, 0);
+}
+
+TEST(PluginOfProgram, is_compared_with_others) {
+  const Place place;
+  const Ended ended =
+      place.eave(std::string("compare ") + "--plugin " SIGN_VOTE +
+                 " --communicators allreduce,sign-vote:vote-scale=0.02 --output both --transport threads "
+                 "--ranks 2 --epochs 1 --data synthetic --synthetic-size 8 --synthetic-samples 97 "
+                 "--synthetic-test-samples 20 --model 'dense classes' --batch 7");
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_NE(ended.output.find("sign-vote"), std::string::npos) << ended.output;
+}
+
+TEST(PluginOfProgram, that_cannot_be_used_is_refused_with_one_message) {
+  const Place place;
+  place.write("train.ini", "plugin = " SIGN_VOTE "\ncommunicator = sign-vote\nvote-scale = 2\n");
+  Runs runs;
+  for (const Case& wrong :
+       std::vector<Case>{{quick("--plugin missing.so"), 64, {"missing.so", "cannot be opened"}},
+                         {quick("--plugin train.ini"), 64, {"train.ini", "cannot be opened"}},
+                         {quick("--config train.ini"), 64, {"--plugin", "not taken from a file", "EAVE_PLUGIN"}},
+                         {quick("--plugin a.so,,b.so"), 64, {"--plugin", "empty part"}},
+                         {quick("--plugin " OTHER_TAU), 64, {"--plugin", "--tau", "do not go with eave's own"}},
+                         {quick("--communicator sign-vote"), 64, {"sign-vote"}},
+                         {quick("--plugin " SIGN_VOTE " --vote-scale 2"), 64, {"--vote-scale", "has no effect with"}},
+                         {quick(""), 64, {"missing.so"}, "EAVE_PLUGIN=missing.so"}}) {
+    start_all(runs, place, wrong);
+  }
+  runs.check(expect_one_message);
+}
+
+TEST(PluginOfProgram, another_file_does_not_go_on_with_a_run) {
+  const Place place;
+  std::filesystem::copy_file(SIGN_VOTE, place.path() / "moved.so");
+  std::filesystem::copy_file(SIGN_VOTE, place.path() / "other.so");
+  std::ofstream(place.path() / "other.so", std::ios::app) << "another file";
+  const std::string words = "--run-dir run --communicator sign-vote --plugin ";
+  EXPECT_EQ(place.eave(quick(words + SIGN_VOTE)).code, 0);
+  EXPECT_EQ(place.eave(quick("--epochs 2 --resume " + words + "moved.so")).code, 0);
+  const Ended ended = place.eave(quick("--epochs 3 --resume " + words + "other.so"));
+  EXPECT_EQ(ended.code, 78) << ended.errors;
+  EXPECT_TRUE(ended.says("plugin-file")) << ended.errors;
+}
+
+TEST(PluginOfProgram, stands_as_a_comment_in_a_printed_configuration) {
+  const Place place;
+  const Ended printed = place.eave(quick("--print-config" + kPlugin));
+  ASSERT_EQ(printed.code, 0) << printed.errors;
+  place.write("printed.ini", printed.output);
+  EXPECT_EQ(place.eave(quick("--config printed.ini"), {0, "EAVE_PLUGIN=" SIGN_VOTE}).code, 0);
+}
+
+TEST(PluginOfProgram, has_to_be_the_same_on_all_ranks) {
+  if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
+  const Place place;
+  std::filesystem::copy_file(SIGN_VOTE, place.path() / "other.so");
+  std::ofstream(place.path() / "other.so", std::ios::app) << "another file";
+  const std::string words = quick("--communicator sign-vote --plugin ");
+  const Ended ended = place.run(mpirun(1) + " " + program() + " " + words + SIGN_VOTE " : -np 1 " + program() + " " +
+                                words + "other.so");
+  EXPECT_EQ(ended.code, 78) << ended.errors;
+  EXPECT_TRUE(ended.says("--plugin-file is ")) << ended.errors;
+}
+
+}  // namespace
+}  // namespace eave
