@@ -74,7 +74,7 @@ class Experiment:
         ranks, period = self.usual
         rates = METHODS[name].rates[1:2] if self.quick else METHODS[name].rates
         trials = {rate: self.run(name, rate, METHODS[name].ranks or ranks, period, self.steps // 3) for rate in rates}
-        return max(trials, key=lambda rate: 0 if trials[rate].diverged else trials[rate].accuracy)
+        return max(trials, key=lambda rate: trials[rate].accuracy or 0)
 
     def cases(self, name):
         """Ranks and tau of its runs."""

@@ -92,7 +92,7 @@ class Bench:
         trials = [self.trial(changes, kind, seed) for seed in self.seeds]
         whole = [trial for trial in trials if not trial.diverged]
         test_losses = [trial.summary["evaluation"]["center"]["loss"] for trial in whole]
-        return {"what": name, "against": against, "accuracy": [None if trial.diverged else trial.accuracy for trial in trials],
+        return {"what": name, "against": against, "accuracy": [trial.accuracy for trial in trials],
                 "losses": [line["loss"] for line in training_losses(whole)],
                 "test_loss": statistics.mean(test_losses) if test_losses else None,
                 "warnings": trials[0].warnings, "card": trials[0].header["learning_rate"]}

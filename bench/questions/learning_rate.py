@@ -27,7 +27,7 @@ class Grid:
     def accuracies(self, ranks, words):
         """By seed; None where it diverged."""
         trials = [Trial(self.eave, ranks, [*self.words, *words, "--seed", seed]) for seed in self.seeds]
-        return [None if trial.diverged else trial.accuracy for trial in trials]
+        return [trial.accuracy for trial in trials]
 
 
 def worth(accuracies):

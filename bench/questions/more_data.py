@@ -36,7 +36,7 @@ class Experiment:
     def row(self, size, batch):
         by_ranks = [self.trials(size, batch, ranks) for ranks in self.ranks]
         return {"photographs": size, "batch": batch,
-                "accuracy": [[None if trial.diverged else trial.accuracy for trial in trials] for trials in by_ranks],
+                "accuracy": [[trial.accuracy for trial in trials] for trials in by_ranks],
                 "ms_of_a_sample": 1e3 * seconds_of("computing", by_ranks[0]) / self.of_rank,
                 "waited_for_images": [seconds_of("loading", trials) / seconds_of("computing", trials) for trials in by_ranks]}
 

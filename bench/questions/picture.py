@@ -23,8 +23,8 @@ class Scale:
 
     def ticks(self):
         if self.logarithmic:
-            first, last = round(math.log10(self.first)), round(math.log10(self.last))
-            return [(10.0 ** power, f"{10.0 ** power:g}") for power in range(first, last + 1, 2)]
+            first, last = math.ceil(math.log10(self.first)), math.floor(math.log10(self.last))
+            return [(10.0 ** power, f"{10.0 ** power:g}") for power in range(first, last + 1, 1 if last - first < 5 else 2)]
         return [(self.first + part * (self.last - self.first) / 4, f"{self.first + part * (self.last - self.first) / 4:g}")
                 for part in range(5)]
 

@@ -30,7 +30,7 @@ def answer(eave, quick):
         trial = Trial(eave, RANKS, [*data_words(quick), *WORDS, "--reduction", reduction, "--loss-reduction", loss,
                                     "--lr", RATE * given, "--epochs", "1000", "--max-steps", steps])
         row = {"what": name, "reduction": reduction, "loss_reduction": loss, "rate": RATE * given,
-               "rate_in_force": RATE * in_force, "accuracy": None if trial.diverged else trial.accuracy}
+               "rate_in_force": RATE * in_force, "accuracy": trial.accuracy}
         if not trial.diverged:
             reference = references.setdefault(in_force, trial)
             row["distance"] = distance(trial.parameters, reference.parameters)

@@ -43,7 +43,7 @@ class Trial:
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             if ended.returncode not in (0, DIVERGED):
                 raise SystemExit(f"{' '.join(map(str, command))} ended with {ended.returncode}:\n{ended.stderr}")
-            self.diverged = ended.returncode == DIVERGED
+            self.diverged, self.accuracy = ended.returncode == DIVERGED, None
             self.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             self.warnings = [line for line in ended.stderr.splitlines() if "warning: " in line and "core(s)" not in line]
             lines = [json.loads(line) for line in (pathlib.Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()]
