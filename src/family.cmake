@@ -1,20 +1,28 @@
-# add_family(<family> <Kind> <header> <words…>)
+# add_family(<family> <Kind> <header> [EXTENSIBLE] <words…>)
 #
 # A family is a set of interchangeable members: one file each, <word>.cpp (dashes become underscores), which defines
 #     <Kind> eave::describe_<family>_<word>();
 # This function compiles the files and generates the table behind
 #     const std::vector<eave::<Kind>>& eave::<family>_kinds();
-# declared in <header>; and void eave::add_<family>_kind(<Kind>), by which a program's plug-ins extend it. The sources come back in <family>_sources. Leaving a word out leaves the member out.
+# declared in <header>. The sources come back in <family>_sources. Leaving a word out leaves the member out. EXTENSIBLE:
+# void eave::add_<family>_kind(<Kind>) adds what is not known here, such as a plug-in's.
 function(add_family family kind header)
+  cmake_parse_arguments(PARSE_ARGV 3 ARG "EXTENSIBLE" "" "")
   set(sources)
   set(declarations)
   set(calls)
-  foreach(word ${ARGN})
+  foreach(word ${ARG_UNPARSED_ARGUMENTS})
     string(REPLACE "-" "_" symbol ${word})
     list(APPEND sources ${CMAKE_CURRENT_SOURCE_DIR}/${symbol}.cpp)
     string(APPEND declarations "${kind} describe_${family}_${symbol}();\n")
     string(APPEND calls "      describe_${family}_${symbol}(),\n")
   endforeach()
+  set(const "const ")
+  set(add)
+  if(ARG_EXTENSIBLE)
+    set(const)
+    set(add "void add_${family}_kind(${kind} kind) { ${family}_table().push_back(static_cast<${kind}&&>(kind)); }")
+  endif()
   set(table ${CMAKE_CURRENT_BINARY_DIR}/${family}_family.cpp)
   file(CONFIGURE OUTPUT ${table} @ONLY CONTENT "// Generated from the CMake list of the family; do not edit.
 #include \"${header}\"
@@ -23,15 +31,15 @@ namespace eave {
 
 ${declarations}
 namespace {
-std::vector<${kind}>& ${family}_table() {
-  static std::vector<${kind}> kinds = {
+${const}std::vector<${kind}>& ${family}_table() {
+  static ${const}std::vector<${kind}> kinds = {
 ${calls}  };
   return kinds;
 }
 }  // namespace
 
 const std::vector<${kind}>& ${family}_kinds() { return ${family}_table(); }
-void add_${family}_kind(${kind} kind) { ${family}_table().push_back(static_cast<${kind}&&>(kind)); }
+${add}
 
 }  // namespace eave
 ")

@@ -10,7 +10,7 @@
 
 const auto& named(const auto& kinds, const std::string& name) {
   const auto found = std::ranges::find(kinds, name, [](const auto& kind) { return kind.name; });
-  if (found == kinds.end()) throw eave::Error(eave::ExitCode::kUsage, "there is no " + name);
+  if (found == kinds.end()) throw eave::AgreedError(eave::ExitCode::kUsage, "there is no " + name);
   return *found;
 }
 

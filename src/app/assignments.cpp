@@ -56,9 +56,11 @@ void require_value(const OptionValues& values, const Assignment& assignment) {
 void refuse_code(const OptionValues& values, const std::string& name, const std::string& path) {
   const auto entry = values.entries().find(name);
   if (entry == values.entries().end() || !entry->second.spec.never_from_file) return;
-  throw Error(ExitCode::kUsage,
-              path + ": --" + name +
-                  " names code, and is not taken from a file; give it on the command line or as EAVE_PLUGIN");
+  std::string variable(kEnvironmentPrefix);
+  for (const char c : name) variable += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  throw Error(ExitCode::kUsage, path + ": --" + name +
+                                    " names code, and is not taken from a file; give it on the command line or as " +
+                                    variable);
 }
 
 }  // namespace
