@@ -15,6 +15,18 @@ METHODS = {
 }
 
 
+def repairs_of(run_dir):
+    return json.loads((run_dir / "summary.json").read_text()).get("repaired", 0)
+
+
+def is_as_without(place, words):
+    """Rounding may have taken a low bit away again before the comparison, on one rank as on all: bmuf's next exchange
+    takes the center out of itself. Then nothing is left to be found, and the run has the bits of one without."""
+    lab.require_code(place.run(RANKS, [*words, "--run-dir", place.run_dir("without")]), 0)
+    model = "model.safetensors"
+    return (place.run_dir() / model).read_bytes() == (place.run_dir("without") / model).read_bytes()
+
+
 def flip(place):
     name = sorted(METHODS)[place.index % len(METHODS)]
     repairs = place.index // len(METHODS) % 2 == 1
@@ -22,20 +34,23 @@ def flip(place):
     if name == "local-sgd":
         step = max(EVERY, step // EVERY * EVERY)
     bit, element = place.random.randrange(30), place.random.randrange(1000)
-    job = place.run(RANKS, ["train", *lab.SMALL, *METHODS[name], "--max-steps", STEPS, "--run-dir", place.run_dir(),
-                            "--replica-hash-every", EVERY, "--on-replica-fault", "repair" if repairs else "stop",
+    words = ["train", *lab.SMALL, *METHODS[name], "--max-steps", STEPS, "--replica-hash-every", EVERY]
+    job = place.run(RANKS, [*words, "--run-dir", place.run_dir(), "--on-replica-fault", "repair" if repairs else "stop",
                             "--inject-fault", f"{rank}:{step}:flip-bit:{element}:{bit}"])
     how = f"{name}, bit {bit} of element {element} on rank {rank} after step {step}"
+    if job.code == 0 and repairs_of(place.run_dir()) == 0:
+        lab.require(is_as_without(place, words), f"{how}: not found: {job.tail()}")
+        return {"rounded_away": 1}
     named = f"rank {rank} on "
     if repairs:
         lab.require(job.code == 0, f"{how}: {job.tail()}")
-        summary = json.loads((place.run_dir() / "summary.json").read_text())
-        lab.require(summary.get("repaired", 0) == 1, f"{how}: repaired {summary.get('repaired', 0)} times")
+        lab.require(repairs_of(place.run_dir()) == 1, f"{how}: repaired {repairs_of(place.run_dir())} times")
         lab.require(named in job.complains(), f"{how}: not named: {job.tail()}")
-        return
+        return {}
     lab.require(job.code == 70, f"{how}: {job.tail()}")
     messages = job.messages()
     lab.require(len(messages) == 1 and named in messages[0], f"{how}: expected one message: {job.tail()}")
+    return {}
 
 
 FAULTS = [lab.Fault("F17", "a flipped bit in one replica: the rank named, and 70 or repaired from the majority",
