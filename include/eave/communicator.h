@@ -46,7 +46,7 @@ struct CommunicatorCosts {
 // What an asynchronous method has to tell at the end of a run; empty for all others.
 struct ExchangeReport {
   std::int64_t exchanges = 0;           // of this worker, since the run began or was resumed
-  std::vector<std::int64_t> staleness;  // [k]: how often k exchanges of others lay between two of a worker
+  std::vector<std::int64_t> staleness;  // rank 0, [k]: how often k exchanges of others lay between two of a worker
   std::string order;                    // rank 0: the file exchanges.order, for a replay
   bool order_is_too_long = false;       // more than 64 MiB: it was not kept
 };

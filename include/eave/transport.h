@@ -99,6 +99,9 @@ class ControlChannel {
   virtual bool poll(ControlMessage& message, int& from) = 0;
 };
 
+// Whose texts go to whom, in Transport::texts.
+enum class TextRoute { kAllToAll, kAllToFirst, kFirstToAll };
+
 // The ranks of one job. Every method is collective unless it says otherwise: all ranks call it, in the same order, with
 // the same count. Methods that return Pending return at once; a rank's operations are carried out one after another in
 // the order of its calls.
@@ -150,8 +153,17 @@ class Transport {
                                  const Compression& compression = {}) = 0;
   // In place: every rank gets root's values.
   virtual Pending broadcast(Slice values, int root) = 0;
-  // Blocking, for small control messages: every rank's text, in rank order.
-  virtual std::vector<std::string> all_gather(const std::string& mine) = 0;
+
+  // Blocking, for small control messages: each rank waits for O(log p) of them. Who needs a text on one rank alone says
+  // so: all_gather gives every rank the bytes of all. `mpi` has a binomial tree: what is gathered passes through inner
+  // ranks, each of which sends on the texts of its subtree, half of all at most, on average log2(p)/2 of them.
+  std::vector<std::string> all_gather(const std::string& mine) { return texts(mine, TextRoute::kAllToAll); }
+  // Rank 0 gets every rank's text, in rank order; the others get nothing, and need not wait for it.
+  std::vector<std::string> gather(const std::string& mine) { return texts(mine, TextRoute::kAllToFirst); }
+  // Rank 0's text; what the others give is ignored. No barrier: rank 0 need not wait for them.
+  std::string broadcast_text(const std::string& text) { return texts(text, TextRoute::kFirstToAll).front(); }
+  // All three: every rank's text, or rank 0's alone, or nothing.
+  virtual std::vector<std::string> texts(const std::string& mine, TextRoute route) = 0;
 
   // From its return on, requests to this rank are answered by `service`, also while the rank computes, waits or has
   // nothing to do; nullptr: it answers none. The service is lent until the next serve returns or withdraw is called.
@@ -198,7 +210,13 @@ class Attachment {
   Transport& transport_;
 };
 
-// Sums in rank order, in double: the same bits on every rank. Blocking and collective.
+// Rank 0 makes one row of numbers of all ranks' rows, given in rank order; every rank gets it. What `combine` throws
+// there all throw as AgreedError. Blocking and collective; O(log p) messages, and bytes as in Transport::gather.
+using Rows = std::vector<std::vector<double>>;
+std::vector<double> combine_over_ranks(Transport& transport, const std::vector<double>& mine,
+                                       const std::function<std::vector<double>(const Rows&)>& combine);
+
+// Sums in rank order, in double: the same bits on every rank. As combine_over_ranks.
 std::vector<double> sum_over_ranks(Transport& transport, const std::vector<double>& mine);
 
 // A failure that all ranks know of, with the same code and the same message on each. TransportKind::run prints it once
@@ -214,10 +232,14 @@ class AgreedError : public Error {
 // alike. `stage` must not communicate: a rank that fails would leave the others waiting in it.
 void agree(Transport& transport, const std::function<void()>& stage);
 
+// Collective, for what one rank can tell of all: runs `judge` on rank 0 alone; when it throws there, throws the same
+// AgreedError on all.
+void let_first_judge(Transport& transport, const std::function<void()>& judge);
+
 // What crossed a transport, by the bytes this rank sent in a bandwidth-optimal algorithm: 2(p−1)/p·M for an allreduce
-// of M bytes among p ranks, M(p−1)/p per rank for a broadcast, (p−1)·M for an all_gather of M bytes from this rank, M
-// for a request of M bytes to another rank. Its reply counts M for the owner, and is no call there. M of a compressed
-// sum is what its values take when encoded.
+// of M bytes among p ranks, M(p−1)/p per rank for a broadcast, of text too, (p−1)·M for an all_gather of M bytes from
+// this rank, M for a gather of M bytes from it unless it is rank 0, M for a request of M bytes to another rank. Its
+// reply counts M for the owner, and is no call there. M of a compressed sum is what its values take when encoded.
 struct TransportCounters {
   std::int64_t calls = 0;
   std::int64_t bytes = 0;

@@ -135,9 +135,7 @@ void CompareRuns::check() {
   require_same_runs();
 }
 
-std::string CompareRuns::from_first(const std::string& text) {
-  return job_.all_gather(is_first() ? text : std::string()).front();
-}
+std::string CompareRuns::from_first(const std::string& text) { return job_.broadcast_text(text); }
 
 bool CompareRuns::was_run(const Cell& cell) const {
   const std::filesystem::path directory = output_ / cell.name;

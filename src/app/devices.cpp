@@ -125,11 +125,23 @@ std::vector<DevicePlan> plan_devices(const OptionValues& values, const std::vect
   return plan_cpu(values, ranks.size(), where + without->why_none);
 }
 
-DevicePlan choose_device(Transport& transport, const OptionValues& values) {
+namespace {
+
+// Only where there are GPUs do ranks have to know of each other's: without any, all are taken to be as this one.
+std::vector<VisibleGpus> find_gpus_of_ranks(Transport& transport, const VisibleGpus& mine) {
+  const std::vector<std::string> words = transport.gather(mine.ids.empty() ? "" : "has some");
+  const bool some_have = std::ranges::any_of(words, [](const std::string& word) { return !word.empty(); });
+  if (transport.broadcast_text(some_have ? "some" : "").empty())
+    return std::vector<VisibleGpus>(static_cast<std::size_t>(transport.size()), mine);
   std::vector<VisibleGpus> ranks;
-  for (const std::string& text : transport.all_gather(pack(find_gpus(values, host_name())))) {
-    ranks.push_back(unpack_gpus(text));
-  }
+  for (const std::string& text : transport.all_gather(pack(mine))) ranks.push_back(unpack_gpus(text));
+  return ranks;
+}
+
+}  // namespace
+
+DevicePlan choose_device(Transport& transport, const OptionValues& values) {
+  const std::vector<VisibleGpus> ranks = find_gpus_of_ranks(transport, find_gpus(values, host_name()));
   DevicePlan plan;
   agree(transport, [&] { plan = plan_devices(values, ranks)[static_cast<std::size_t>(transport.rank())]; });
   return plan;

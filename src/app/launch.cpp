@@ -98,6 +98,25 @@ std::vector<std::string> describe_differences(const std::vector<Intent>& of_rank
   return differences;
 }
 
+// In one line, and not too long.
+std::string name_differences(const std::vector<Intent>& of_ranks, const std::vector<std::string>& hosts) {
+  const std::vector<std::string> differences = describe_differences(of_ranks, hosts);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(differences.size(), kMostDifferences); ++i) {
+    text += (i == 0 ? "" : "; ") + differences[i];
+  }
+  if (differences.size() <= kMostDifferences) return text;
+  return text + "; and " + std::to_string(differences.size() - kMostDifferences) + " more";
+}
+
+bool are_comparable(const std::vector<std::string>& hashes) {
+  return std::ranges::none_of(hashes, [](const std::string& hash) { return hash.empty(); });
+}
+
+bool are_alike(const std::vector<std::string>& hashes) {
+  return std::ranges::all_of(hashes, [&](const std::string& hash) { return hash == hashes.front(); });
+}
+
 // Each of these tasks would take itself for the only rank, and all would write the same files. The first one speaks.
 // srun may end all with SIGTERM once one has left: none leaves before the others are here, and have no other exit code
 // by that.
@@ -183,20 +202,14 @@ void require_same_intent(Transport& transport, const Intent& mine) {
 }
 
 void require_same(Transport& transport, const Intent& mine, const std::string& head, const std::string& advice) {
+  const std::vector<std::string> hashes = transport.gather(mine.empty() ? "" : hash_of(pack(mine)).text());
+  if (transport.broadcast_text(are_comparable(hashes) && !are_alike(hashes) ? "differ" : "").empty()) return;
   std::vector<Intent> of_ranks;
-  for (const std::string& text : transport.all_gather(pack(mine))) of_ranks.push_back(unpack_intent(text));
-  if (std::any_of(of_ranks.begin(), of_ranks.end(), [](const Intent& intent) { return intent.empty(); })) return;
-  if (std::ranges::all_of(of_ranks, [&](const Intent& intent) { return intent == of_ranks.front(); })) return;
-  const std::vector<std::string> differences = describe_differences(of_ranks, transport.all_gather(host_name()));
-  if (differences.empty()) return;
-  std::string text = head + ": ";
-  for (std::size_t i = 0; i < std::min(differences.size(), kMostDifferences); ++i) {
-    text += (i == 0 ? "" : "; ") + differences[i];
-  }
-  if (differences.size() > kMostDifferences) {
-    text += "; and " + std::to_string(differences.size() - kMostDifferences) + " more";
-  }
-  throw AgreedError(ExitCode::kConfiguration, text + ". " + advice);
+  for (const std::string& text : transport.gather(pack(mine))) of_ranks.push_back(unpack_intent(text));
+  const std::vector<std::string> hosts = transport.gather(host_name());
+  let_first_judge(transport, [&] {
+    throw Error(ExitCode::kConfiguration, head + ": " + name_differences(of_ranks, hosts) + ". " + advice);
+  });
 }
 
 int run_command(const std::string& name, const std::vector<std::string>& words, const std::string& help,

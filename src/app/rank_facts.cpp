@@ -30,7 +30,7 @@ RankFacts unpack_rank(const std::string& text) {
 
 std::vector<RankFacts> gather_facts(Transport& transport, const RankFacts& mine) {
   std::vector<RankFacts> ranks;
-  for (const std::string& text : transport.all_gather(pack(mine))) ranks.push_back(unpack_rank(text));
+  for (const std::string& text : transport.gather(pack(mine))) ranks.push_back(unpack_rank(text));
   return ranks;
 }
 

@@ -9,7 +9,7 @@
 
 namespace eave {
 
-// Collective: of every rank, in rank order.
+// Collective: of every rank, in rank order, on rank 0; nothing elsewhere.
 std::vector<RankFacts> gather_facts(Transport& transport, const RankFacts& mine);
 
 // What is wrong with their cores and data, with `threads` on each; empty: nothing.

@@ -59,7 +59,8 @@ std::vector<OptionSpec> guard_options() {
 }
 
 RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_part)
-    : leave_(transport.control(), transport.rank(), transport.size(),
+    : hosts_(transport.all_gather(host_name())),
+      leave_(transport.control(), transport.rank(), transport.size(),
              keeps_checkpoints(values) ? &ask_to_leave_by_signals() : nullptr, values.seconds("limit-step")) {
   ControlChannel* const channel = transport.control();
   const CallRecord* const calls = transport.calls();
@@ -67,8 +68,7 @@ RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_p
   std::vector<GuardTask*> tasks = {&leave_};
   if (channel && calls) {
     limit_ = values.seconds("limit-step");
-    watchdog_.emplace(*channel, *calls, whereabouts_, transport.rank(),
-                      watchdog_settings(values, transport.all_gather(host_name())));
+    watchdog_.emplace(*channel, *calls, whereabouts_, transport.rank(), watchdog_settings(values, hosts_));
     tasks.push_back(&*watchdog_);
   }
   if (!keeps_checkpoints(values) && !is_part) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "eave/check.h"
@@ -24,6 +25,7 @@ class RankGuard {
   // keeps checkpoints may be asked to leave, by signals; one that does not says that it cannot,
   // unless it is a part of something else.
   RankGuard(Transport& transport, const OptionValues& values, bool is_part = false);
+  const std::vector<std::string>& hosts() const { return hosts_; }  // of every rank
   Whereabouts& whereabouts() { return whereabouts_; }
   // nullptr: several ranks that cannot agree to leave.
   LeaveGate* leave() { return leave_.can_leave() ? &leave_.gate() : nullptr; }
@@ -33,6 +35,7 @@ class RankGuard {
   void explain(const Error& error);
 
  private:
+  const std::vector<std::string> hosts_;
   Whereabouts whereabouts_;
   double limit_ = 0;  // seconds
   std::optional<Watchdog> watchdog_;

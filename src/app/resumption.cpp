@@ -66,7 +66,7 @@ std::optional<Resumption> find_resumption(Transport& transport, const OptionValu
   }
   const bool is_other = std::ssize(found->manifest.files) != transport.size();
   const std::string mine = has_ended_whole(run) ? "ended" : "";
-  const bool has_ended = !transport.all_gather(mine)[0].empty();
+  const bool has_ended = !transport.broadcast_text(mine).empty();
   return Resumption{std::move(*found), is_other && values.text("resume") == "elastic", has_ended};
 }
 
@@ -79,7 +79,7 @@ bool has_nothing_to_do(Transport& transport, const CommandLine& line, const Opti
               has_same_end(read_config(run / "config.json"), line.config_in_force(values));
   });
   if (is_over) std::printf("the run in %s has ended; nothing is left to do\n", values.text("run-dir").c_str());
-  return !transport.all_gather(is_over ? "over" : "")[0].empty();
+  return !transport.broadcast_text(is_over ? "over" : "").empty();
 }
 
 }  // namespace eave

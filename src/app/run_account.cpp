@@ -46,19 +46,26 @@ std::string describe_checkpoints(const RunSummary& summary) {
                 100 * summary.checkpoint_seconds / (summary.seconds + summary.checkpoint_seconds));
 }
 
+// Of all ranks the most seconds, bytes and memory, and all steps that were left out; of the workers the mean share of
+// waiting.
+std::vector<double> costs_of_ranks(Transport& transport, int workers, const TrainingProgress& mine) {
+  const bool is_worker = transport.rank() < workers;
+  const std::vector<double> row = {mine.seconds, static_cast<double>(mine.bytes),
+                                   static_cast<double>(peak_memory_bytes()), static_cast<double>(mine.nonfinite),
+                                   is_worker ? mine.waiting / mine.seconds / workers : 0};
+  return combine_over_ranks(transport, row, [](const Rows& rows) {
+    std::vector<double> all(rows.front().size(), 0.0);
+    for (const std::vector<double>& each : rows) {
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = i < 3 ? std::max(all[i], each[i]) : all[i] + each[i];
+    }
+    return all;
+  });
+}
+
 }  // namespace
 
 RunSummary summarise(const OptionValues& values, Transport& transport, int count_of_workers,
                      const TrainingResult& result) {
-  const auto ranks = static_cast<std::size_t>(transport.size()), workers = static_cast<std::size_t>(count_of_workers);
-  const auto rank = static_cast<std::size_t>(transport.rank());
-  std::vector<double> table(5 * ranks);
-  table[5 * rank] = result.progress.seconds;
-  table[5 * rank + 1] = result.progress.waiting / result.progress.seconds;
-  table[5 * rank + 2] = static_cast<double>(result.progress.bytes);
-  table[5 * rank + 3] = static_cast<double>(peak_memory_bytes());
-  table[5 * rank + 4] = static_cast<double>(result.progress.nonfinite);
-  table = sum_over_ranks(transport, table);
   RunSummary summary;
   summary.communicator = values.text("communicator");
   summary.model = values.text("model");
@@ -68,13 +75,12 @@ RunSummary summarise(const OptionValues& values, Transport& transport, int count
   summary.steps = result.progress.steps;
   summary.epochs = result.evaluation.epoch;
   summary.samples = result.progress.samples;
-  for (std::size_t i = 0; i < ranks; ++i) {
-    summary.seconds = std::max(summary.seconds, table[5 * i]);
-    if (i < workers) summary.waiting_share += table[5 * i + 1] / static_cast<double>(workers);
-    summary.bytes_per_rank = std::max(summary.bytes_per_rank, static_cast<std::int64_t>(table[5 * i + 2]));
-    summary.peak_memory_bytes = std::max(summary.peak_memory_bytes, static_cast<std::int64_t>(table[5 * i + 3]));
-    summary.nonfinite += static_cast<std::int64_t>(table[5 * i + 4]);
-  }
+  const std::vector<double> costs = costs_of_ranks(transport, count_of_workers, result.progress);
+  summary.seconds = costs[0];
+  summary.bytes_per_rank = static_cast<std::int64_t>(costs[1]);
+  summary.peak_memory_bytes = static_cast<std::int64_t>(costs[2]);
+  summary.nonfinite = static_cast<std::int64_t>(costs[3]);
+  summary.waiting_share = costs[4];
   summary.samples_per_second = static_cast<double>(result.progress.samples) / summary.seconds;
   summary.evaluation = result.evaluation;
   summary.checkpoints = result.checkpoints;

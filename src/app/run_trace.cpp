@@ -121,10 +121,11 @@ std::optional<double> RunTrace::end(Transport& transport, const std::vector<std:
   const auto rank = static_cast<std::size_t>(transport.rank());
   align(mine, ClockMap(began_, offsets_[rank], steady_nanoseconds(), offsets[rank]));
   std::vector<Buffers> all;
-  for (const std::string& text : transport.all_gather(pack(mine))) {
+  for (const std::string& text : transport.gather(pack(mine))) {
     all.push_back(unpack_buffers(text));
     for (const Kept& kept : all.back()) widen(gap_, kept);
   }
+  if (all.empty()) return std::nullopt;
   for (std::size_t i = 0; i < all.size(); ++i) {
     ranks_.push_back({hosts.at(i), offsets_[i].nanoseconds, std::max(offsets_[i].error, offsets[i].error),
                       outside(all[i][0], gap_), outside(all[i][1], gap_)});

@@ -23,17 +23,17 @@ class RunTrace {
   TraceBuffer* communication() { return &communication_; }
 
   // Collective, before training and after it: the clocks of all ranks are compared twice, so that clocks that go at
-  // different speeds are known too. `hosts`: of every rank. `end` returns the overlap, on all ranks.
+  // different speeds are known too. `hosts`: of every rank. `end` returns the overlap, on rank 0.
   void begin(Transport& transport);
   std::optional<double> end(Transport& transport, const std::vector<std::string>& hosts);
-  // After the end, on one rank. Throws Error as write_trace.
+  // After the end, on rank 0. Throws Error as write_trace.
   void write(const std::filesystem::path& path) const;
 
  private:
   TraceBuffer computing_, communication_;
   std::int64_t began_ = 0;
   std::vector<ClockOffset> offsets_;
-  std::vector<RankTrace> ranks_;  // all of them, at the end
+  std::vector<RankTrace> ranks_;  // all of them, on rank 0 at the end
   TraceGap gap_;
 };
 

@@ -62,14 +62,13 @@ class TrainingRun {
   TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport,
               const DevicePlan& device, const TrainingPlace& place, RunTrace* trace, RankGuard& guard)
       : line_(line), values_(values), transport_(transport), place_(place), trace_(trace), guard_(guard) {
-    hosts_ = transport.all_gather(host_name());
     // First: what an earlier run left is not to be read while another run still writes there.
     agree(transport, [&] {
       if (is_first() && values_.has("run-dir") && holds_run(values_.text("run-dir"))) lock();
     });
     resumption_ = find_resumption(transport, values);
     agree(transport, [&] {
-      job_ = std::make_unique<TrainingJob>(values, transport, transport, hosts_, device,
+      job_ = std::make_unique<TrainingJob>(values, transport, transport, guard_.hosts(), device,
                                            resumption_ ? &*resumption_ : nullptr);
     });
     if (place.is_part) job_->diverge_together();
@@ -101,7 +100,7 @@ class TrainingRun {
     }
     const TrainingResult result = train_or_tell(parts);
     std::optional<double> overlap;
-    if (trace_) overlap = trace_->end(transport_, hosts_);
+    if (trace_) overlap = trace_->end(transport_, guard_.hosts());
     if (values_.has("run-dir")) keep([&] { job_->save_model(file("model.safetensors")); });
     const ExchangeReport report = job_->parts().communicator.report();
     if (values_.has("run-dir") && !report.order.empty()) {
@@ -151,7 +150,7 @@ class TrainingRun {
     const auto rank = static_cast<std::size_t>(transport_.rank());
     const bool is_of_all = !step.is_of_loss && job_->parts().traits.averages_gradients;
     if (is_of_all && !is_first()) return;
-    const std::string who = is_of_all ? "" : "rank " + std::to_string(rank) + " on " + hosts_[rank] + ": ";
+    const std::string who = is_of_all ? "" : "rank " + std::to_string(rank) + " on " + guard_.hosts()[rank] + ": ";
     const std::string text = who + "the " + (step.is_of_loss ? "loss" : "gradient") + " of step " +
                              std::to_string(step.step) + " is not finite" +
                              (is_of_all ? " after the sum over all ranks, which does not tell whose it was" : "") +
@@ -233,7 +232,7 @@ class TrainingRun {
     if (place_.is_part) return;
     std::printf("\n%s%s%s%s", summary_table({summary}).c_str(), job_->describe_stop(summary).c_str(),
                 describe_account(summary).c_str(),
-                describe_stragglers(reporter_->stragglers(), hosts_, job_->plan().log_every_steps).c_str());
+                describe_stragglers(reporter_->stragglers(), guard_.hosts(), job_->plan().log_every_steps).c_str());
     if (summary.overlap) std::printf("%.0f %% of communication ran behind computing\n", 100 * *summary.overlap);
     if (values_.has("run-dir") && !unkept_) std::printf("results in %s\n", values_.text("run-dir").c_str());
     std::fflush(stdout);
@@ -245,7 +244,6 @@ class TrainingRun {
   const TrainingPlace& place_;
   RunTrace* const trace_;  // nullptr without --trace
   RankGuard& guard_;
-  std::vector<std::string> hosts_;     // of every rank
   std::optional<DirectoryLock> lock_;  // of rank 0; freed after all else
   std::optional<Resumption> resumption_;
   std::unique_ptr<TrainingJob> job_;

@@ -260,7 +260,9 @@ void AsyncCenter::write_report() {
   if (keeps_order()) write_order();
   const std::vector<std::int64_t>& counts = shards_->staleness();
   const std::string mine(reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(std::int64_t));
-  const std::string first = transport_.all_gather(mine)[static_cast<std::size_t>(layout_->owners().front())];
+  const std::vector<std::string> of_ranks = transport_.gather(mine);
+  if (of_ranks.empty()) return;
+  const std::string& first = of_ranks[static_cast<std::size_t>(layout_->owners().front())];
   report_.staleness.resize(first.size() / sizeof(std::int64_t));
   std::memcpy(report_.staleness.data(), first.data(), first.size());
 }
@@ -276,7 +278,7 @@ bool AsyncCenter::keeps_order() const {
 }
 
 void AsyncCenter::write_order() {
-  const std::vector<std::string> parts = transport_.all_gather(shards_->order_bytes());
+  const std::vector<std::string> parts = transport_.gather(shards_->order_bytes());
   if (transport_.rank() != 0 || exchanges_ < exchanges_of_worker(settings_)) return;  // ended early: no whole run's
   std::string all;
   for (const std::string& each : parts) all += each;

@@ -19,13 +19,15 @@ namespace {
 // Otherwise the first exchange would end in a message about ranks that are out of step.
 void require_equal_sizes(Transport& transport, const ReplicaView& replica) {
   const std::vector<std::string> sizes =
-      transport.all_gather(std::to_string(replica.parameters.size()) + " parameters and " +
-                           std::to_string(replica.statistics.size()) + " statistics");
-  for (std::size_t rank = 1; rank < sizes.size(); ++rank) {
-    if (sizes[rank] == sizes[0]) continue;
-    throw AgreedError(ExitCode::kConfiguration, "rank 0 has " + sizes[0] + ", rank " + std::to_string(rank) + " has " +
-                                                    sizes[rank] + "; start every rank with the same model");
-  }
+      transport.gather(std::to_string(replica.parameters.size()) + " parameters and " +
+                       std::to_string(replica.statistics.size()) + " statistics");
+  let_first_judge(transport, [&] {
+    for (std::size_t rank = 1; rank < sizes.size(); ++rank) {
+      if (sizes[rank] != sizes[0])
+        throw Error(ExitCode::kConfiguration, "rank 0 has " + sizes[0] + ", rank " + std::to_string(rank) + " has " +
+                                                  sizes[rank] + "; start every rank with the same model");
+    }
+  });
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class LocalSteps {
   bool averages_gradients(const Step& step) const { return step.index < settings_.post_local_at; }
   // Once after each step: whether an exchange follows it.
   bool end_step(const Step& step);
-  // Collective, at that exchange, where adaptive: an all_gather of one number. `samples` = of all ranks since the
+  // Collective, at that exchange, where adaptive: a sum of one number. `samples` = of all ranks since the
   // exchange before. Elsewhere nothing. Returns the seconds it blocked.
   double adapt(std::int64_t samples);
   std::int64_t tau() const;

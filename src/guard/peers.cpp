@@ -1,5 +1,7 @@
 #include "guard/peers.h"
 
+#include <algorithm>
+
 namespace eave {
 
 void Peers::forget() {
@@ -26,13 +28,13 @@ void Peers::heard(int from) {
 void Peers::answered(int from, const ControlMessage& answer) {
   heard(from);
   Peer& peer = peers_[static_cast<std::size_t>(from)];
-  const auto& [section, step, moves, meeting, is_in_call, unused, rest] = answer.numbers;
+  const auto& [section, step, moves, meetings, is_in_call, unused, rest] = answer.numbers;
   if (peer.has_answered && moves != peer.moves) since_moved_ = 0;
   peer.has_answered = true;
   peer.section = static_cast<Section>(section);
   peer.step = step;
   peer.moves = moves;
-  peer.meeting = meeting;
+  peer.meetings = meetings;
   peer.is_in_call = is_in_call != 0;
 }
 
@@ -47,8 +49,9 @@ std::vector<int> Peers::elsewhere(std::int64_t meeting) const {
   std::vector<int> ranks;
   for (int rank = 0; rank < size(); ++rank) {
     const Peer& peer = (*this)[rank];
-    if (rank != rank_ && peer.has_answered && (!peer.is_in_call || peer.meeting != meeting)) ranks.push_back(rank);
+    if (rank != rank_ && peer.has_answered && peer.meetings <= meeting) ranks.push_back(rank);
   }
+  std::ranges::stable_sort(ranks, {}, [this](int rank) { return (*this)[rank].meetings; });
   return ranks;
 }
 
@@ -56,7 +59,7 @@ ControlMessage describe_self(std::int64_t kind, const Whereabouts& whereabouts, 
   const std::optional<Call> call = calls.under_way();
   return {kind,
           {static_cast<std::int64_t>(whereabouts.section()), whereabouts.step(), whereabouts.moves() + calls.begun(),
-           call ? call->meeting : -1, call ? 1 : 0}};
+           calls.meetings(), call ? 1 : 0}};
 }
 
 }  // namespace eave

@@ -17,7 +17,7 @@ struct Peer {
   Section section = Section::kSetup;  // as it answered last
   std::int64_t step = 0;
   std::int64_t moves = 0;     // grows while it goes on
-  std::int64_t meeting = -1;  // the call of all ranks that it is in; -1: none
+  std::int64_t meetings = 0;  // calls of all ranks that it has begun
   bool is_in_call = false;
 };
 
@@ -36,7 +36,8 @@ class Peers {
   void answered(int from, const ControlMessage& answer);
 
   std::vector<int> silent_for(double seconds) const;
-  // Answer, and are not in the meeting that this rank is in (-1: in none).
+  // Answer, and have not come to the meeting that this rank is in, those first that are furthest behind. Who has come
+  // may be past it: in a gathering only rank 0 waits for all.
   std::vector<int> elsewhere(std::int64_t meeting) const;
   double since_any_moved() const { return since_moved_; }
 

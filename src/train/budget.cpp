@@ -9,13 +9,14 @@
 namespace eave {
 
 Reached ask_for_costs(Transport& transport, const TrainingProgress& mine) {
-  const auto ranks = static_cast<std::size_t>(transport.size()), rank = static_cast<std::size_t>(transport.rank());
-  std::vector<double> table(2 * ranks);
-  table[rank] = mine.seconds;
-  table[ranks + rank] = static_cast<double>(mine.bytes);
-  table = sum_over_ranks(transport, table);
-  const auto middle = table.begin() + static_cast<std::ptrdiff_t>(ranks);
-  return {0, *std::max_element(table.begin(), middle), *std::max_element(middle, table.end())};
+  const std::vector<double> most =
+      combine_over_ranks(transport, {mine.seconds, static_cast<double>(mine.bytes)}, [](const Rows& rows) {
+        std::vector<double> largest = rows.front();
+        for (const std::vector<double>& row : rows)
+          for (std::size_t i = 0; i < row.size(); ++i) largest[i] = std::max(largest[i], row[i]);
+        return largest;
+      });
+  return {0, most[0], most[1]};
 }
 
 bool is_budget_spent(const TrainingPlan& plan, const Reached& reached) {

@@ -83,6 +83,13 @@ CheckpointHeader header_of_this_rank(const fs::path& directory, const Manifest& 
   return header;
 }
 
+// Collective: of all ranks' texts the first that is not empty; "": all are.
+std::string first_of(Transport& transport, const std::string& mine) {
+  const std::vector<std::string> texts = transport.gather(mine);
+  const auto first = std::ranges::find_if(texts, [](const std::string& each) { return !each.empty(); });
+  return transport.broadcast_text(first == texts.end() ? "" : *first);
+}
+
 }  // namespace
 
 std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::path& directory) {
@@ -92,15 +99,14 @@ std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::p
     put_back_replaced_checkpoints(directory, system_file_calls());
     mine = joined(committed_steps(directory));
   });
-  std::vector<std::int64_t> steps = steps_in(transport.all_gather(mine)[0]);
+  std::vector<std::int64_t> steps = steps_in(transport.broadcast_text(mine));
   if (steps.empty()) return std::nullopt;
   std::ranges::reverse(steps);
   FoundCheckpoint found;
   for (const std::int64_t step : steps) {
-    const std::vector<std::string> damage = transport.all_gather(damage_in(directory, step, transport, found.manifest));
-    const auto first = std::ranges::find_if(damage, [](const std::string& each) { return !each.empty(); });
-    if (first == damage.end()) return found;
-    found.passed_over.push_back(*first);
+    const std::string damage = first_of(transport, damage_in(directory, step, transport, found.manifest));
+    if (damage.empty()) return found;
+    found.passed_over.push_back(damage);
   }
   std::string message = "no checkpoint in " + directory.string() + " is whole";
   for (const std::string& each : found.passed_over) message += "; " + each;

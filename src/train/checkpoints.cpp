@@ -97,14 +97,29 @@ void Checkpoints::complete() {
   }
 }
 
-// Collective. All ranks hear the same, and draw the same conclusions.
+// Collective. All ranks hear the same of rank 0, and draw the same conclusions.
 void Checkpoints::look(std::int64_t steps) {
-  std::vector<Report> all;
-  for (const std::string& text : parts_.transport.all_gather(pack(report(steps)))) all.push_back(unpack(text));
-  is_due_ = all[0].is_due;
-  advance(all);
-  const std::int64_t until = phase_ == Phase::kIdle ? all[0].steps_if_idle : all[0].steps_if_busy;
+  std::vector<Report> all;  // on rank 0
+  for (const std::string& text : parts_.transport.gather(pack(report(steps)))) all.push_back(unpack(text));
+  const Report verdict = unpack(parts_.transport.broadcast_text(all.empty() ? "" : pack(verdict_of(all))));
+  is_due_ = verdict.is_due;
+  advance(verdict, all);
+  const std::int64_t until = phase_ == Phase::kIdle ? verdict.steps_if_idle : verdict.steps_if_busy;
   next_meeting_ = until > 0 ? steps + until : 0;
+}
+
+// Busy where one is, failed where one has, with what the first of them says; else what rank 0 says.
+Checkpoints::Report Checkpoints::verdict_of(const std::vector<Report>& all) {
+  Report verdict = all[0];
+  const auto busy = std::ranges::find(all, Status::kBusy, &Report::status);
+  const auto failed = std::ranges::find(all, Status::kFailed, &Report::status);
+  if (busy != all.end()) {
+    verdict.status = Status::kBusy;
+  } else if (failed != all.end()) {
+    verdict.status = Status::kFailed;
+    verdict.failure = failed->failure;
+  }
+  return verdict;
 }
 
 Checkpoints::Report Checkpoints::report(std::int64_t steps) {
@@ -137,16 +152,15 @@ void Checkpoints::plan_meetings(std::int64_t steps, Report& mine) {
   mine.steps_if_idle = steps_in(mine.is_due ? plan_.every_seconds : left);
 }
 
-void Checkpoints::advance(const std::vector<Report>& all) {
-  const auto is_busy = [](const Report& each) { return each.status == Status::kBusy; };
-  if (phase_ == Phase::kIdle || std::ranges::any_of(all, is_busy)) return;
-  const auto failed = std::ranges::find(all, Status::kFailed, &Report::status);
-  if (failed != all.end()) return fail(failed->failure);
+// `all`: on rank 0.
+void Checkpoints::advance(const Report& verdict, const std::vector<Report>& all) {
+  if (phase_ == Phase::kIdle || verdict.status == Status::kBusy) return;
+  if (verdict.status == Status::kFailed) return fail(verdict.failure);
   if (phase_ == Phase::kWriting) return begin_commit(all);
   phase_ = Phase::kIdle;
   committed_step_ = step_;
   ++saved_;
-  if (parts_.transport.rank() == 0 && events_.warning && !all[0].failure.empty()) events_.warning(all[0].failure);
+  if (parts_.transport.rank() == 0 && events_.warning && !verdict.failure.empty()) events_.warning(verdict.failure);
 }
 
 void Checkpoints::begin_commit(const std::vector<Report>& all) {

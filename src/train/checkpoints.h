@@ -65,7 +65,8 @@ class Checkpoints {
   void complete();
   Report report(std::int64_t steps);
   void plan_meetings(std::int64_t steps, Report& mine);
-  void advance(const std::vector<Report>& all);
+  static Report verdict_of(const std::vector<Report>& all);
+  void advance(const Report& verdict, const std::vector<Report>& all);
   void begin_commit(const std::vector<Report>& all);
   void fail(const std::string& why);
 

@@ -47,26 +47,28 @@ ModelScore score_together(const TrainingParts& parts, const TrainingPlan& plan, 
   return divide(sum[0], sum[1], sum[2]);
 }
 
-// Each worker on the whole test set: two numbers per worker, summed into a table.
-void score_workers(const TrainingParts& parts, const TrainingPlan& plan, EvaluationRecord& record) {
-  const auto workers = static_cast<std::size_t>(workers_of(parts));
-  std::vector<double> table(2 * workers);
-  if (is_worker(parts)) {
-    const Score mine = score_part(parts, plan, *parts.data.test, parts.replica.parameters.slice(),
-                                  parts.replica.statistics.slice(), 0, parts.data.test->size());
-    const auto rank = static_cast<std::size_t>(parts.transport.rank());
-    table[2 * rank] = mine.loss_sum;
-    table[2 * rank + 1] = static_cast<double>(mine.correct);
-  }
-  table = sum_over_ranks(parts.transport, table);
+// Of the workers' losses and right answers, those of rank 0 and of the best, and who that is.
+std::vector<double> first_and_best(const Rows& rows) {
   std::size_t best = 0;
-  for (std::size_t i = 1; i < workers; ++i) {
-    if (table[2 * i + 1] > table[2 * best + 1]) best = i;
+  for (std::size_t i = 1; i < rows.size() && !rows[i].empty(); ++i) {
+    if (rows[i][1] > rows[best][1]) best = i;
   }
+  return {rows[0][0], rows[0][1], rows[best][0], rows[best][1], static_cast<double>(best)};
+}
+
+// Each worker on the whole test set.
+void score_workers(const TrainingParts& parts, const TrainingPlan& plan, EvaluationRecord& record) {
+  std::vector<double> mine;
+  if (is_worker(parts)) {
+    const Score score = score_part(parts, plan, *parts.data.test, parts.replica.parameters.slice(),
+                                   parts.replica.statistics.slice(), 0, parts.data.test->size());
+    mine = {score.loss_sum, static_cast<double>(score.correct)};
+  }
+  const std::vector<double> scores = combine_over_ranks(parts.transport, mine, first_and_best);
   const auto samples = static_cast<double>(parts.data.test->size());
-  record.first_worker = divide(table[0], table[1], samples);
-  record.best_worker = divide(table[2 * best], table[2 * best + 1], samples);
-  record.best_worker_rank = static_cast<int>(best);
+  record.first_worker = divide(scores[0], scores[1], samples);
+  record.best_worker = divide(scores[2], scores[3], samples);
+  record.best_worker_rank = static_cast<int>(scores[4]);
 }
 
 void score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice statistics, EvaluationRecord& record) {
@@ -85,20 +87,25 @@ void score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice
       score_together(parts, plan, *parts.data.test, mean, has_its_own ? statistics_for(parts, plan, mean) : statistics);
 }
 
+// The least, the largest and the mean.
+std::vector<double> range_of(const Rows& rows) {
+  std::vector<double> all;
+  for (const std::vector<double>& row : rows) all.insert(all.end(), row.begin(), row.end());
+  return {*std::ranges::min_element(all), *std::ranges::max_element(all),
+          std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size())};
+}
+
 void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationRecord& record) {
-  std::vector<double> distances(static_cast<std::size_t>(workers_of(parts)));
+  std::vector<double> mine;
   const double size = parts.replica.device.norm(center);
   // A library's relu may make 0 of what is no number: then the loss alone does not tell.
   if (!std::isfinite(size)) record.center.loss = std::numeric_limits<double>::quiet_NaN();
-  if (is_worker(parts)) {
-    distances[static_cast<std::size_t>(parts.transport.rank())] =
-        parts.replica.device.distance(parts.replica.parameters.slice(), center) / (size > 0 ? size : 1);
-  }
-  distances = sum_over_ranks(parts.transport, distances);
-  record.distance_min = *std::min_element(distances.begin(), distances.end());
-  record.distance_max = *std::max_element(distances.begin(), distances.end());
-  record.distance_mean =
-      std::accumulate(distances.begin(), distances.end(), 0.0) / static_cast<double>(distances.size());
+  if (is_worker(parts))
+    mine.push_back(parts.replica.device.distance(parts.replica.parameters.slice(), center) / (size > 0 ? size : 1));
+  const std::vector<double> distances = combine_over_ranks(parts.transport, mine, range_of);
+  record.distance_min = distances[0];
+  record.distance_max = distances[1];
+  record.distance_mean = distances[2];
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,6 +23,17 @@ std::string name_ranks(const std::vector<std::size_t>& ranks, const std::vector<
     text += (rank == ranks.front() ? "" : ", ") + std::to_string(rank) + " on " + hosts[rank];
   }
   return text;
+}
+
+bool are_alike(const std::vector<std::string>& hashes) {
+  return std::ranges::all_of(hashes, [&](const std::string& each) { return each == hashes.front(); });
+}
+
+// Of equally common ones that of the lowest rank.
+const std::string& commonest(const std::vector<std::string>& hashes) {
+  std::map<std::string, std::ptrdiff_t> counts;
+  for (const std::string& each : hashes) ++counts[each];
+  return *std::ranges::max_element(hashes, {}, [&](const std::string& each) { return counts[each]; });
 }
 
 }  // namespace
@@ -56,11 +68,15 @@ void ReplicaWatch::meet() {
   if (steps_since_ > 0) compare();
 }
 
+// Nobody hears of all hashes but rank 0, unless they differ.
 void ReplicaWatch::compare() {
   const std::vector<Slice> replicated = parts_.communicator.replicated();
   if (replicated.empty()) return;
-  start(replicated);
-  settle();
+  steps_since_ = 0;
+  const std::string mine = hash_of_all(replicated).text();
+  const std::vector<std::string> hashes = parts_.transport.gather(mine);
+  if (parts_.transport.broadcast_text(are_alike(hashes) ? "" : "differ").empty()) return;
+  judge(parts_.transport.all_gather(mine), steps_done_);
 }
 
 void ReplicaWatch::start(const std::vector<Slice>& replicated) {
@@ -95,22 +111,18 @@ void ReplicaWatch::settle() {
   const std::vector<float> values = std::move(comparison_->values);
   const std::int64_t step = comparison_->step;
   comparison_.reset();
-  judge(values, step);
+  std::vector<std::string> hashes;
+  for (std::size_t at = 0; at < values.size(); at += kPieces)
+    hashes.emplace_back(reinterpret_cast<const char*>(values.data() + at), kPieces * sizeof(float));
+  judge(hashes, step);
 }
 
-void ReplicaWatch::judge(const std::vector<float>& values, std::int64_t step) {
-  const std::size_t ranks = values.size() / kPieces;
-  const auto of = [&](std::size_t rank) { return std::span(values).subspan(kPieces * rank, kPieces); };
-  const auto same = [&](std::size_t a, std::size_t b) { return std::ranges::equal(of(a), of(b)); };
-  std::vector<std::size_t> alike, others;  // the largest set of equal ones; the first of equally large
-  for (std::size_t first = 0; first < ranks; ++first) {
-    std::vector<std::size_t> equal, rest;
-    for (std::size_t rank = 0; rank < ranks; ++rank) (same(first, rank) ? equal : rest).push_back(rank);
-    if (equal.size() <= alike.size()) continue;
-    alike = equal;
-    others = rest;
-  }
-  if (others.empty()) return;
+void ReplicaWatch::judge(const std::vector<std::string>& hashes, std::int64_t step) {
+  if (are_alike(hashes)) return;
+  const std::size_t ranks = hashes.size();
+  const std::string& most = commonest(hashes);
+  std::vector<std::size_t> alike, others;
+  for (std::size_t rank = 0; rank < ranks; ++rank) (hashes[rank] == most ? alike : others).push_back(rank);
   const std::vector<std::string> hosts = parts_.transport.all_gather(host_name());
   const bool is_majority = 2 * alike.size() > ranks;
   const std::string when = step == first_step_ ? "as loaded from the checkpoint of step " : "after step ";

@@ -38,7 +38,7 @@ class ReplicaWatch {
   void start(const std::vector<Slice>& replicated);
   void settle();
   Hash128 hash_of_all(const std::vector<Slice>& replicated);
-  void judge(const std::vector<float>& values, std::int64_t step);
+  void judge(const std::vector<std::string>& hashes, std::int64_t step);  // of all ranks
   void repair(int root);
   bool waits() const { return plan_.on_replica_fault == OnReplicaFault::kRepair; }
 

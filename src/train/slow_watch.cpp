@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <string>
 #include <utility>
 
 namespace eave {
@@ -35,9 +37,11 @@ void SlowWatch::meet() {
   receive();
   if (is_live()) return;
   const std::int64_t steps = steps_;
-  std::vector<float> values = row(take_window());
-  parts_.transport.all_reduce_sum(values).wait();
-  judge(values, steps);
+  const ComputingTimes times = take_window(), mine = knows_ ? times : ComputingTimes();
+  std::vector<ComputingTimes> window;
+  for (const std::string& text : parts_.transport.gather({reinterpret_cast<const char*>(&mine), sizeof mine}))
+    std::memcpy(&window.emplace_back(), text.data(), sizeof mine);
+  judge(window, steps);
 }
 
 ComputingTimes SlowWatch::take_window() {
@@ -97,9 +101,13 @@ void SlowWatch::receive() {
 }
 
 void SlowWatch::judge(const std::vector<float>& values, std::int64_t steps) {
-  if (parts_.transport.rank() != 0) return;
   std::vector<ComputingTimes> window(values.size() / 2);
   for (std::size_t rank = 0; rank < window.size(); ++rank) window[rank] = {values[2 * rank], values[2 * rank + 1]};
+  judge(window, steps);
+}
+
+void SlowWatch::judge(const std::vector<ComputingTimes>& window, std::int64_t steps) {
+  if (parts_.transport.rank() != 0) return;
   for (Straggler slow : rule_.add(window, steps)) {
     slow.step = steps_done_;
     if (events_.straggler) events_.straggler(slow);

@@ -44,6 +44,7 @@ class SlowWatch {
   void weigh();
   void receive();
   void judge(const std::vector<float>& values, std::int64_t steps);
+  void judge(const std::vector<ComputingTimes>& window, std::int64_t steps);  // on rank 0; does nothing elsewhere
 
   const TrainingParts& parts_;
   const TrainingEvents& events_;

@@ -127,10 +127,10 @@ void StepLog::outside_of_training(const std::function<void()>& action) {
 
 void StepLog::tell_records() {
   tell_own_records();
-  const std::vector<std::string> packed = parts_.transport.all_gather(pack(records_));
+  const std::vector<std::string> packed = parts_.transport.gather(pack(records_));
   records_.clear();
   records_since_meeting_ = 0;
-  if (parts_.transport.rank() != 0 || !events_.records) return;
+  if (!events_.records) return;
   for (std::size_t rank = 1; rank < packed.size(); ++rank)
     events_.records(static_cast<int>(rank), unpack(packed[rank]));
 }

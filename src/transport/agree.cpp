@@ -49,26 +49,67 @@ std::string merge(const std::vector<Report>& reports, std::size_t ranks) {
   return text;
 }
 
+// Of all ranks' outcomes, what all are to throw; nothing when all went well.
+void throw_failures(const std::vector<std::string>& outcomes) {
+  std::vector<Report> reports;
+  for (std::size_t rank = 0; rank < outcomes.size(); ++rank)
+    if (!outcomes[rank].empty()) reports.push_back(unpack(static_cast<int>(rank), outcomes[rank]));
+  if (!reports.empty()) throw Error(static_cast<ExitCode>(reports.front().code), merge(reports, outcomes.size()));
+}
+
+// Collective: `say` runs on rank 0. All get what it says there, or throw what it throws.
+std::string hear_first(Transport& transport, const std::function<std::string()>& say) {
+  constexpr char kGood = '=', kBad = '!';
+  std::string word;
+  if (transport.rank() == 0) {
+    const auto failure = failure_of([&] { word = kGood + say(); });
+    if (failure) word = kBad + std::to_string(static_cast<int>(failure->code)) + "\n" + failure->message;
+  }
+  const std::string heard = transport.broadcast_text(word);
+  if (heard.front() == kGood) return heard.substr(1);
+  throw AgreedError(static_cast<ExitCode>(std::stoi(heard.substr(1))), heard.substr(heard.find('\n') + 1));
+}
+
+std::string bytes_of(const std::vector<double>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)};
+}
+
+std::vector<double> doubles_of(const std::string& bytes) {
+  std::vector<double> values(bytes.size() / sizeof(double));
+  std::ranges::copy(bytes, reinterpret_cast<char*>(values.data()));
+  return values;
+}
+
 }  // namespace
 
 void agree(Transport& transport, const std::function<void()>& stage) {
-  std::vector<Report> reports;
-  const std::vector<std::string> outcomes = transport.all_gather(pack(failure_of(stage)));
-  for (std::size_t rank = 0; rank < outcomes.size(); ++rank)
-    if (!outcomes[rank].empty()) reports.push_back(unpack(static_cast<int>(rank), outcomes[rank]));
-  if (reports.empty()) return;
-  throw AgreedError(static_cast<ExitCode>(reports.front().code), merge(reports, outcomes.size()));
+  const std::vector<std::string> outcomes = transport.gather(pack(failure_of(stage)));
+  let_first_judge(transport, [&] { throw_failures(outcomes); });
+}
+
+void let_first_judge(Transport& transport, const std::function<void()>& judge) {
+  hear_first(transport, [&] {
+    judge();
+    return std::string();
+  });
+}
+
+std::vector<double> combine_over_ranks(Transport& transport, const std::vector<double>& mine,
+                                       const std::function<std::vector<double>(const Rows&)>& combine) {
+  Rows rows;
+  for (const std::string& bytes : transport.gather(bytes_of(mine))) rows.push_back(doubles_of(bytes));
+  return doubles_of(hear_first(transport, [&] { return bytes_of(combine(rows)); }));
 }
 
 std::vector<double> sum_over_ranks(Transport& transport, const std::vector<double>& mine) {
-  const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
-  std::vector<double> sum(mine.size(), 0.0), theirs(mine.size());
-  for (const std::string& other : transport.all_gather(bytes)) {
-    EAVE_CHECK(other.size() == bytes.size(), "ranks sum different numbers of values");
-    std::ranges::copy(other, reinterpret_cast<char*>(theirs.data()));
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += theirs[i];
-  }
-  return sum;
+  return combine_over_ranks(transport, mine, [](const Rows& rows) {
+    std::vector<double> sum(rows.front().size(), 0.0);
+    for (const std::vector<double>& row : rows) {
+      EAVE_CHECK(row.size() == sum.size(), "ranks sum different numbers of values");
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += row[i];
+    }
+    return sum;
+  });
 }
 
 }  // namespace eave

@@ -10,6 +10,7 @@
 
 #include "transport/arguments.h"
 #include "transport/patience.h"
+#include "transport/text_routes.h"
 
 namespace eave {
 
@@ -103,10 +104,10 @@ Pending BackgroundTransport::broadcast(Slice values, int root) {
   return enqueue({.verb = Operation::Verb::kBroadcast, .values = values, .root = root});
 }
 
-std::vector<std::string> BackgroundTransport::all_gather(const std::string& mine) {
+std::vector<std::string> BackgroundTransport::texts(const std::string& mine, TextRoute route) {
   if (size() == 1) return {mine};
   std::vector<std::string> all;
-  enqueue({.verb = Operation::Verb::kAllGather, .mine = &mine, .all = &all}).wait();
+  enqueue({.verb = verb_of(route), .mine = &mine, .all = &all}).wait();
   return all;
 }
 
@@ -247,7 +248,13 @@ void BackgroundTransport::carry_out(Operation& operation) {
     case Operation::Verb::kBroadcast:
       return broadcast(request);
     case Operation::Verb::kAllGather:
-      *request.all = wire_->all_gather(*request.mine);
+      *request.all = wire_->texts(*request.mine, TextRoute::kAllToAll);
+      return;
+    case Operation::Verb::kGather:
+      *request.all = wire_->texts(*request.mine, TextRoute::kAllToFirst);
+      return;
+    case Operation::Verb::kBroadcastText:
+      *request.all = wire_->texts(*request.mine, TextRoute::kFirstToAll);
       return;
     case Operation::Verb::kSplit:
       *request.wire = wire_->split(request.part);

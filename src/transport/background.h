@@ -36,7 +36,7 @@ class BackgroundTransport final : public Transport {
 
   Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}, const Compression& compression = {}) override;
   Pending broadcast(Slice values, int root) override;
-  std::vector<std::string> all_gather(const std::string& mine) override;
+  std::vector<std::string> texts(const std::string& mine, TextRoute route) override;
   std::unique_ptr<Transport> split(int part) override;
   void serve(Service* service) override;
   Pending request(std::span<const ServiceRequest> requests) override;

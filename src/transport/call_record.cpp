@@ -38,6 +38,10 @@ const char* name_of(Verb verb) noexcept {
       return "broadcast";
     case Verb::kAllGather:
       return "gathering of texts";
+    case Verb::kGather:
+      return "gathering of texts on rank 0";
+    case Verb::kBroadcastText:
+      return "broadcast of a text";
     case Verb::kSplit:
       return "split";
     case Verb::kServe:

@@ -119,10 +119,11 @@ class Counting final : public CountingTransport {
   Pending broadcast(Slice values, int root) override {
     return count(inner_.broadcast(values, root), {.verb = Operation::Verb::kBroadcast, .values = values});
   }
-  std::vector<std::string> all_gather(const std::string& mine) override {
+  std::vector<std::string> texts(const std::string& mine, TextRoute route) override {
     const Clock::time_point start = Clock::now();
-    std::vector<std::string> all = inner_.all_gather(mine);
-    const double bytes = all_gather_wire_bytes(mine.size(), size());
+    std::vector<std::string> all = inner_.texts(mine, route);
+    const std::size_t length = route == TextRoute::kFirstToAll ? all.front().size() : mine.size();
+    const double bytes = text_wire_bytes(length, rank(), size(), route);
     tally_->called(bytes);
     tally_->gathered(bytes, seconds_between(start, Clock::now()));
     return all;

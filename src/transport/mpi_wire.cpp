@@ -14,7 +14,7 @@
 namespace eave {
 namespace {
 
-enum Tag { kScatter = 1, kGather, kLength, kText, kExchange };
+enum Tag { kScatter = 1, kGather, kExchange, kTexts };  // and five behind it
 
 // Of the values under way, all ranks' together. More were not faster on any link tried (2 and 4 hosts, 1 Gbit/s and
 // unlimited), and take memory.
@@ -32,6 +32,7 @@ MpiWire::MpiWire(MPI_Comm communicator, MpiWireSettings settings)
       server_(messages_),
       requester_(messages_, server_),
       settings_(std::move(settings)),
+      texts_(messages_, kTexts, [this](Requests& requests) { wait_for(requests); }),
       compressed_(*this, rank(), size()) {
   if (!settings_.hosts.empty()) levels_.emplace(settings_.hosts, rank());
   all_.resize(static_cast<std::size_t>(size()));
@@ -176,35 +177,9 @@ void MpiWire::start(std::size_t number, const ByteExchange& exchange) {
   }
 }
 
-std::vector<std::string> MpiWire::all_gather(const std::string& mine) {
-  const std::uint64_t length = mine.size();
-  std::vector<std::uint64_t> lengths(all_.size(), length);
-  std::vector<std::string> all(all_.size(), mine);
-  const auto at = [](int peer) { return static_cast<std::size_t>(peer); };
-  tell_all(std::as_bytes(std::span(&length, 1)), kLength,
-           [&](int peer) { return std::as_writable_bytes(std::span(&lengths[at(peer)], 1)); });
-  tell_all(std::as_bytes(std::span(mine)), kText, [&](int peer) {
-    all[at(peer)].resize(lengths[at(peer)]);
-    return std::as_writable_bytes(std::span(all[at(peer)]));
-  });
-  return all;
-}
-
-void MpiWire::tell_all(ConstBytes mine, int tag, const std::function<Bytes(int)>& theirs_of) {
-  Requests requests;
-  {
-    const std::lock_guard lock(messages_.in_mpi());
-    for (int peer : all_)
-      if (peer != rank()) receive(theirs_of(peer), peer, tag, requests);
-    for (int peer : all_)
-      if (peer != rank()) send(mine, peer, tag, requests);
-  }
-  wait_for(requests);
-}
-
 // Freeing a communicator may wait for its ranks: only when all have come, through with their parts.
 std::unique_ptr<Wire> MpiWire::split(int part) {
-  const std::vector<std::string> parts = all_gather(std::to_string(part));
+  const std::vector<std::string> parts = texts(std::to_string(part), TextRoute::kAllToAll);
   {
     const std::lock_guard lock(messages_.in_mpi());
     if (split_ != MPI_COMM_NULL) EAVE_MPI(MPI_Comm_free(&split_));
@@ -223,10 +198,10 @@ std::unique_ptr<Wire> MpiWire::split(int part) {
 // Whoever has come has no request open: past the first exchange of words, the former services have nothing left to do.
 // Past the second, all new ones are there.
 void MpiWire::serve(Service* service) {
-  all_gather({});
+  texts({}, TextRoute::kAllToAll);
   server_.close();
   if (service) server_.open(service);
-  const std::vector<std::string> serving = all_gather(service ? "serves" : "");
+  const std::vector<std::string> serving = texts(service ? "serves" : "", TextRoute::kAllToAll);
   serving_.assign(serving.size(), false);
   for (std::size_t peer = 0; peer < serving.size(); ++peer) serving_[peer] = !serving[peer].empty();
 }

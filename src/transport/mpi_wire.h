@@ -15,6 +15,7 @@
 #include "transport/mpi_messages.h"
 #include "transport/mpi_requester.h"
 #include "transport/mpi_server.h"
+#include "transport/mpi_texts.h"
 #include "transport/patience.h"
 #include "transport/sum_levels.h"
 #include "transport/wire.h"
@@ -63,7 +64,9 @@ class MpiWire final : public Wire, public ByteExchanger {
   void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
   void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) override;
   void broadcast(Slice values, int root) override;
-  std::vector<std::string> all_gather(const std::string& mine) override;
+  std::vector<std::string> texts(const std::string& mine, TextRoute route) override {
+    return texts_.texts(mine, route);
+  }
   std::unique_ptr<Wire> split(int part) override;
   void serve(Service* service) override;
   void request(std::span<const ServiceRequest> requests) override;
@@ -105,7 +108,6 @@ class MpiWire final : public Wire, public ByteExchanger {
   void sum(Slice segment, const Team& team, Stage& stage);
   void gather(Slice segment, const Team& team, int root, Stage& stage);
 
-  void tell_all(ConstBytes mine, int tag, const std::function<Bytes(int)>& theirs_of);
   // Nothing is no message.
   void send(ConstBytes bytes, int to, int tag, Requests& requests);
   void receive(Bytes bytes, int from, int tag, Requests& requests);
@@ -121,6 +123,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   std::vector<int> all_;       // ranks
   std::vector<bool> serving_;  // by rank
   std::vector<Slot> slots_;
+  MpiTexts texts_;
   CompressedSum compressed_;
   std::vector<Requests> exchanges_;  // under way
 };

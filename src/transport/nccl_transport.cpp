@@ -31,7 +31,7 @@ class NcclTransport final : public Transport {
 
   Pending all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression) override;
   Pending broadcast(Slice values, int root) override;
-  std::vector<std::string> all_gather(const std::string& mine) override;
+  std::vector<std::string> texts(const std::string& mine, TextRoute route) override;
   void serve(Service* service) override { inner_.serve(service); }
   Pending request(std::span<const ServiceRequest> requests) override;
   void withdraw() noexcept override { inner_.withdraw(); }
@@ -88,7 +88,7 @@ void NcclTransport::set_up(CollectiveDevice& device) {
     collectives_ = device.make_collectives();
     if (rank() == 0) word = collectives_->make_word();
   });
-  word = inner_.all_gather(word).front();
+  word = inner_.broadcast_text(word);
   agree(inner_, [&] { all_ = collectives_->join(word, rank(), size()); });
 }
 
@@ -123,10 +123,10 @@ Pending NcclTransport::broadcast(Slice values, int root) {
 }
 
 // Texts go another way than the device's operations, and yet come after those that were called before.
-std::vector<std::string> NcclTransport::all_gather(const std::string& mine) {
+std::vector<std::string> NcclTransport::texts(const std::string& mine, TextRoute route) {
   for (const auto& each : operations_) each->wait_until_done();
   if (collectives_) collectives_->check();
-  return inner_.all_gather(mine);
+  return inner_.texts(mine, route);
 }
 
 Pending NcclTransport::request(std::span<const ServiceRequest> requests) {

@@ -39,12 +39,23 @@ class OperationObserver {
 // Transports with another way to carry out what is asked override what the compute thread calls.
 class Operation {
  public:
-  enum class Verb { kAllReduceSum, kBroadcast, kAllGather, kSplit, kServe, kRequest, kExchange, kNothing };
+  enum class Verb {
+    kAllReduceSum,
+    kBroadcast,
+    kAllGather,
+    kGather,
+    kBroadcastText,
+    kSplit,
+    kServe,
+    kRequest,
+    kExchange,
+    kNothing
+  };
   struct Request {
     Verb verb = Verb::kAllReduceSum;
     Slice values{};
     int root = 0;
-    const std::string* mine = nullptr;
+    const std::string* mine = nullptr;  // of texts, whose outcome is `all`
     std::vector<std::string>* all = nullptr;
     std::span<const int> ranks{};  // empty: all
     Compression compression{};

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "transport/parts.h"
+#include "transport/text_routes.h"
 
 namespace eave {
 namespace {
@@ -65,18 +66,19 @@ void ThreadsWire::broadcast(Slice values, int root) {
   all.part();
 }
 
-std::vector<std::string> ThreadsWire::all_gather(const std::string& mine) {
+std::vector<std::string> ThreadsWire::texts(const std::string& mine, TextRoute route) {
   Meeting& all = job_.meeting_of({});
+  const auto& requests = all.meet(rank_, {.verb = verb_of(route), .mine = &mine});
   std::vector<std::string> texts;
-  for (const Request& request : all.meet(rank_, {.verb = Operation::Verb::kAllGather, .mine = &mine}))
-    texts.push_back(*request.mine);
+  for (std::size_t from = 0; from < requests.size(); ++from)
+    if (goes(route, static_cast<int>(from), rank_)) texts.push_back(*requests[from].mine);
   all.part();
   return texts;
 }
 
 // The ranks that give the same part as this one, ascending.
 std::vector<int> ThreadsWire::members_of(int part) {
-  const std::vector<std::string> parts = all_gather(std::to_string(part));
+  const std::vector<std::string> parts = texts(std::to_string(part), TextRoute::kAllToAll);
   std::vector<int> members;
   for (int rank = 0; rank < size(); ++rank)
     if (parts[static_cast<std::size_t>(rank)] == std::to_string(part)) members.push_back(rank);

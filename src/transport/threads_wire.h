@@ -26,7 +26,7 @@ class ThreadsWire final : public Wire, private ByteExchanger {
   void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
   void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) override;
   void broadcast(Slice values, int root) override;
-  std::vector<std::string> all_gather(const std::string& mine) override;
+  std::vector<std::string> texts(const std::string& mine, TextRoute route) override;
   std::unique_ptr<Wire> split(int part) override;
   void serve(Service* service) override;
   void request(std::span<const ServiceRequest> requests) override;

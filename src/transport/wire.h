@@ -52,7 +52,7 @@ class Wire {
   virtual void all_reduce_sum(Slice values, std::span<const int> ranks = {}) = 0;  // empty: all ranks
   virtual void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) = 0;
   virtual void broadcast(Slice values, int root) = 0;
-  virtual std::vector<std::string> all_gather(const std::string& mine) = 0;
+  virtual std::vector<std::string> texts(const std::string& mine, TextRoute route) = 0;
   // As Transport::split. What this rank gets outlives neither this wire nor the next split.
   virtual std::unique_ptr<Wire> split(int part);
   virtual void serve(Service* service) = 0;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "eave/transport.h"
 #include "transport/codec.h"
 
 namespace eave {
@@ -18,6 +19,11 @@ inline double broadcast_wire_bytes(std::size_t count, int ranks) {
   return 1.0 * (ranks - 1) / ranks * static_cast<double>(count * sizeof(float));
 }
 
-inline double all_gather_wire_bytes(std::size_t bytes, int ranks) { return (ranks - 1.0) * static_cast<double>(bytes); }
+// `bytes`: of this rank's text, or with kFirstToAll of rank 0's.
+inline double text_wire_bytes(std::size_t bytes, int rank, int ranks, TextRoute route) {
+  const double others = ranks - 1.0, all = static_cast<double>(bytes);
+  if (route == TextRoute::kAllToAll) return others * all;
+  return route == TextRoute::kAllToFirst ? (rank == 0 ? 0 : all) : others / ranks * all;
+}
 
 }  // namespace eave

@@ -80,6 +80,7 @@ TEST_P(CenterRanks, count_exchanges_and_staleness_of_the_workers) {
     worker.communicator().finish();
     const ExchangeReport report = worker.communicator().report();
     EXPECT_EQ(report.exchanges, transport.rank() < workers ? 10 : 0);
+    if (transport.rank() != 0) return;
     EXPECT_EQ(report.staleness[static_cast<std::size_t>(workers - 1)], 9 * workers);
     EXPECT_EQ(std::accumulate(report.staleness.begin(), report.staleness.end(), std::int64_t{0}), 9 * workers);
   });

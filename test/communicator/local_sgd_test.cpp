@@ -189,7 +189,7 @@ TEST_P(LocalSgd, shortens_tau_with_the_root_of_the_loss_on_all_ranks_alike) {
     for (std::int64_t t = 0; t < 200; ++t) {
       recording.calls.clear();
       worker.step();
-      ASSERT_EQ(recording.text(), simulator.step(t) ? "sum 37\ngather\n" : "") << t;
+      ASSERT_EQ(recording.text(), simulator.step(t) ? "sum 37\ntexts\ntexts\n" : "") << t;
       expect_near(worker.x, simulator.workers.x[me(transport)]);
     }
     EXPECT_LT(simulator.tau, 16) << "and not by chance";

@@ -21,9 +21,9 @@ class RecordingTransport final : public ForwardingTransport {
     calls.push_back("broadcast " + std::to_string(values.size()) + " from " + std::to_string(root));
     return ForwardingTransport::broadcast(values, root);
   }
-  std::vector<std::string> all_gather(const std::string& mine) override {
-    calls.push_back("gather");
-    return ForwardingTransport::all_gather(mine);
+  std::vector<std::string> texts(const std::string& mine, TextRoute route) override {
+    calls.push_back("texts");
+    return ForwardingTransport::texts(mine, route);
   }
   void serve(Service* service) override {
     calls.push_back(service ? "serve" : "serve nothing");

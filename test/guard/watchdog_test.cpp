@@ -170,6 +170,22 @@ TEST(Watchdog, has_a_limit_for_each_section_and_none_where_it_is_0) {
   EXPECT_TRUE(patient.said().empty());
 }
 
+// Ranks 1 and 3 have given their texts, and wait for what rank 0 makes of them.
+TEST(Watchdog, names_the_rank_that_all_others_wait_for_in_one_call_or_the_next) {
+  const std::string text = "text";
+  World world(4);
+  world.begin(0, {.verb = Verb::kGather, .mine = &text});
+  for (int rank : {1, 3}) {
+    world.begin(rank, {.verb = Verb::kGather, .mine = &text});
+    world.end(rank);
+    world.begin(rank, {.verb = Verb::kBroadcastText, .mine = &text});
+  }
+  world.pass(101);
+  ASSERT_EQ(world.said().size(), 2U);
+  EXPECT_TRUE(contains(world.said()[0], "rank 2 on c is still setting up, for")) << world.said()[0];
+  EXPECT_TRUE(contains(world.said()[1], "rank 2 on c is still setting up")) << world.said()[1];
+}
+
 TEST(Watchdog, ends_with_70_and_names_both_calls_where_ranks_are_out_of_step) {
   std::vector<float> values(4);
   World world(4);

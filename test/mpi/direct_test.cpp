@@ -59,7 +59,7 @@ class ReachingWire final : public Wire {
     mpi_.sum_compressed(values, ranks, compression);
   }
   void broadcast(Slice values, int root) override { mpi_.broadcast(values, root); }
-  std::vector<std::string> all_gather(const std::string& mine) override { return mpi_.all_gather(mine); }
+  std::vector<std::string> texts(const std::string& mine, TextRoute route) override { return mpi_.texts(mine, route); }
   void serve(Service* service) override { mpi_.serve(service); }
   void request(std::span<const ServiceRequest> requests) override { mpi_.request(requests); }
   void withdraw() noexcept override { mpi_.withdraw(); }

@@ -112,6 +112,18 @@ TEST_P(TransportContract, gathers_texts_of_any_length) {
   });
 }
 
+TEST_P(TransportContract, gathers_texts_on_rank_0_alone_and_hands_its_own_to_all) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const std::size_t length : {0, 1, 247, 248, 249, 5000, 3 << 20}) {
+      const auto text_of = [&](int rank) { return std::string(length, static_cast<char>('a' + rank)); };
+      const std::vector<std::string> all = transport.gather(text_of(transport.rank()));
+      ASSERT_EQ(all.size(), transport.rank() == 0 ? static_cast<std::size_t>(transport.size()) : 0);
+      for (std::size_t rank = 0; rank < all.size(); ++rank) EXPECT_EQ(all[rank], text_of(static_cast<int>(rank)));
+      EXPECT_EQ(transport.broadcast_text(text_of(transport.rank())), text_of(0));
+    }
+  });
+}
+
 TEST_P(TransportContract, an_exchange_proceeds_while_the_rank_computes) {
   on_ranks(GetParam(), [](Transport& transport) {
     std::vector<float> values(4 << 20, 1.0f);

@@ -23,7 +23,11 @@ TEST(Counting, counts_calls_and_bytes_of_a_bandwidth_optimal_algorithm) {
     EXPECT_EQ(transport->counters().bytes, 9000);
     transport->all_gather("seven b");
     EXPECT_EQ(transport->counters().bytes, 9021);
-    EXPECT_EQ(transport->counters().calls, 3);
+    transport->gather("seven b");
+    EXPECT_EQ(transport->counters().bytes, threads.rank() == 0 ? 9021 : 9028);
+    transport->broadcast_text(threads.rank() == 0 ? "eight by" : "not looked at");
+    EXPECT_EQ(transport->counters().bytes, threads.rank() == 0 ? 9027 : 9034);
+    EXPECT_EQ(transport->counters().calls, 5);
   });
 }
 

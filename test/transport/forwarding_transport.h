@@ -23,7 +23,9 @@ class ForwardingTransport : public Transport {
     return inner_.all_reduce_sum(values, ranks, compression);
   }
   Pending broadcast(Slice values, int root) override { return inner_.broadcast(values, root); }
-  std::vector<std::string> all_gather(const std::string& mine) override { return inner_.all_gather(mine); }
+  std::vector<std::string> texts(const std::string& mine, TextRoute route) override {
+    return inner_.texts(mine, route);
+  }
   void serve(Service* service) override { inner_.serve(service); }
   Pending request(std::span<const ServiceRequest> requests) override { return inner_.request(requests); }
   void withdraw() noexcept override { inner_.withdraw(); }

@@ -7,7 +7,7 @@
 // without samples takes part with weight 0 and leaves with the mean.
 //
 // Rounds: one allreduce of the parameters per exchange, M bytes, 2 M (p-1)/p on the wire per rank, waited for. With
-// --worker-momentum average one more per vector of the optimizer. Adaptive tau adds an all_gather of one number. None
+// --worker-momentum average one more per vector of the optimizer. Adaptive tau adds a sum of one number. None
 // between exchanges.
 //
 // --post-local-at T: the first T steps average gradients, as `allreduce` does, and the first exchange of parameters

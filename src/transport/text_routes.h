@@ -1,0 +1,33 @@
+// How texts travel between ranks.
+#pragma once
+
+#include <bit>
+#include <vector>
+
+#include "transport/operation.h"
+
+namespace eave {
+
+inline bool goes(TextRoute route, int from, int to) {
+  return route == TextRoute::kAllToAll || (route == TextRoute::kAllToFirst ? to == 0 : from == 0);
+}
+
+constexpr Operation::Verb verb_of(TextRoute route) {
+  using Verb = Operation::Verb;
+  if (route == TextRoute::kAllToAll) return Verb::kAllGather;
+  return route == TextRoute::kAllToFirst ? Verb::kGather : Verb::kBroadcastText;
+}
+
+// The binomial tree of `ranks` ranks with rank 0 at its root. A rank's subtree are consecutive ranks from it on; no
+// rank has more than log2 `ranks` (rounded up) children, or is more than as many steps away from rank 0.
+inline int parent_of(int rank) { return rank & (rank - 1); }
+
+// Ascending: each child's subtree begins where that of the one before ends.
+inline std::vector<int> children_of(int rank, int ranks) {
+  std::vector<int> children;
+  const int end = rank == 0 ? ranks : 1 << std::countr_zero(static_cast<unsigned>(rank));
+  for (int step = 1; step < end && rank + step < ranks; step *= 2) children.push_back(rank + step);
+  return children;
+}
+
+}  // namespace eave
