@@ -61,7 +61,12 @@ int eave_stop(void);
  * know of the run: lr=… (of the first step), momentum=… and nesterov=on (of the optimizer), steps=… (of the run; not
  * needed), seed=…; and plugin=FILE (without blanks), a shared object with a method of one's own, the same file on all
  * ranks. `parameters` and `gradients`: `count` floats each in the host's memory, where they stay until eave_close. All
- * ranks leave with rank 0's parameters. */
+ * ranks leave with rank 0's parameters.
+ *
+ * With device=cuda the vectors lie in the memory of a GPU, that of the number gpu=N (0) as this process counts them;
+ * also what eave_consensus writes into. eave works there in a queue of its own: before each call wait until what writes
+ * them is done (cudaStreamSynchronize); when it returns, they may be used. Ranks with a GPU each exchange by NCCL. One
+ * such averager may be open at a time. */
 int eave_open(const char* options, float* parameters, float* gradients, size_t count, eave_averager** averager);
 /* The equation in force with its numbers, then a line "warning: …" for each warning. Lives until eave_close. */
 const char* eave_description(const eave_averager* averager);

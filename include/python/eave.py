@@ -145,7 +145,7 @@ def sum_over_ranks(values):
 
 
 class _Method:
-    """A communicator over two vectors in the host's memory."""
+    """A communicator over two vectors."""
 
     def __init__(self, parameters, gradients, count, communicator, options):
         start()
@@ -224,10 +224,13 @@ class VectorAverager(_Method):
 def _flatten(parameters):
     """Makes all parameters views of one vector, and returns it."""
     import torch
+    if not parameters:
+        raise Error(USAGE, "a model without parameters that are trained")
     for each in parameters:
-        if each.dtype != torch.float32 or each.device.type != "cpu":
-            raise Error(USAGE, f"a parameter is {each.dtype} on {each.device}; expected float32 in the host's memory")
-    flat = torch.empty(sum(each.numel() for each in parameters), dtype=torch.float32)
+        if each.dtype != torch.float32 or each.device.type not in ("cpu", "cuda") or each.device != parameters[0].device:
+            raise Error(USAGE, f"a parameter is {each.dtype} on {each.device}; expected float32, all in the host's "
+                               "memory or all on one GPU")
+    flat = torch.empty(sum(each.numel() for each in parameters), dtype=torch.float32, device=parameters[0].device)
     at = 0
     for each in parameters:
         part = flat[at:at + each.numel()].view(each.shape)
@@ -238,7 +241,7 @@ def _flatten(parameters):
 
 
 class Averager(_Method):
-    """For a PyTorch model: over its trainable parameters, float32 in the host's memory.
+    """For a PyTorch model: over its trainable parameters, float32, in the host's memory or on this rank's GPU.
 
     `communicator` and `options` are those of `eave train --communicator`, with "_" for "-": tau=10, beta=0.9. The
     learning rate and the momentum are the optimizer's where not given. The parameters become views of one vector, with
@@ -251,10 +254,13 @@ class Averager(_Method):
         self._parameters = [each for each in model.parameters() if each.requires_grad]
         self._flat = _flatten(self._parameters)
         self._gradients = torch.zeros_like(self._flat)
+        if self._flat.is_cuda:
+            options.update(device="cuda", gpu=self._flat.device.index)
         group = optimizer.param_groups[0]
         options.setdefault("lr", float(group["lr"]))
         if group.get("momentum"):
             options.setdefault("momentum", float(group["momentum"]))
+        self._settle()
         super().__init__(self._flat.data_ptr(), self._gradients.data_ptr(), self._flat.numel(), communicator, options)
         self._is_in_step = self._is_evaluating = False
         self._hook = model.register_forward_pre_hook(self._before_forward)
@@ -263,8 +269,14 @@ class Averager(_Method):
         if model.training and self._torch.is_grad_enabled() and not self._is_in_step and not self._is_evaluating:
             self.begin_step()
 
+    def _settle(self):
+        """eave works in a queue of its own: what PyTorch has been asked to compute comes first."""
+        if self._flat.is_cuda:
+            self._torch.cuda.current_stream(self._flat.device).synchronize()
+
     def begin_step(self, samples=0, samples_everywhere=0):
         """Called by the model's forward when it trains. By hand, before it: for batches that differ in size."""
+        self._settle()
         self._begin_step(self._optimizer.param_groups[0]["lr"], samples, samples_everywhere)
         self._is_in_step = True
 
@@ -273,8 +285,10 @@ class Averager(_Method):
         if not self._is_in_step:
             raise Error(USAGE, "step: the model has computed nothing in train mode since the last one")
         self._collect_gradients()
+        self._settle()
         if self._before_update(loss_sum):
             self._optimizer.step()
+        self._settle()
         self._after_update()
         self._is_in_step = False
 
@@ -294,6 +308,7 @@ class Averager(_Method):
     def consensus(self):
         """Between steps: with the center or the mean in the model, the same on all ranks."""
         values = self._torch.empty_like(self._flat)
+        self._settle()
         _call("consensus", self._handle, values.data_ptr())
         mine = self._flat.clone()
         self._flat.copy_(values)
@@ -306,4 +321,5 @@ class Averager(_Method):
 
     def close(self):
         self._hook.remove()
+        self._settle()
         super().close()

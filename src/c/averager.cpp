@@ -7,6 +7,7 @@
 #include "base/host.h"
 #include "communicator/compression.h"
 #include "communicator/plugin.h"
+#include "device/cuda_module.h"
 #include "eave/check.h"
 #include "eave/optimizer.h"
 
@@ -16,6 +17,9 @@ namespace {
 using Given = std::vector<std::pair<std::string, std::string>>;
 
 constexpr const char* kSource = "the options";
+
+// Of the rank whose transport this thread calls: a transport has one device at a time.
+thread_local const void* gpu_in_use = nullptr;
 
 Given parse(const std::string& options) {
   Given given;
@@ -57,6 +61,8 @@ OptionValues values_of(const CommunicatorKind& kind, const Given& given) {
   values.declare({"communicator", OptionType::kText, kind.name, "the method"});
   values.declare({"plugin", OptionType::kPath, "", "a shared object with a method of one's own"});
   values.declare({"lr", OptionType::kReal, "0.1", "the first step's learning rate"});
+  values.declare({"device", OptionType::kText, "cpu", "where the vectors lie", {"cpu", "cuda"}});
+  values.declare({"gpu", OptionType::kInteger, "0", "which, as this process counts them"});
   values.declare({"steps", OptionType::kInteger, "0", "of the run; 0: not known"});
   values.declare({"seed", OptionType::kInteger, "1", "of what is drawn by chance"});
   for (const OptionSpec& option : kind.options) values.declare(option);
@@ -79,18 +85,29 @@ OptionValues values_of(const CommunicatorKind& kind, const Given& given) {
 Given settings_of(const OptionValues& values) {
   Given settings;
   for (const auto& [name, entry] : values.entries()) {
-    if (entry.is_set) settings.emplace_back(name, entry.text);
+    if (entry.is_set && name != "device" && name != "gpu") settings.emplace_back(name, entry.text);
   }
   return settings;
 }
 
+// The options that are the same on all ranks.
+std::string shared_part(const std::string& options) {
+  std::string shared;
+  std::istringstream words(options);
+  for (std::string word; words >> word;)
+    if (!word.starts_with("gpu=")) shared += (shared.empty() ? "" : " ") + word;
+  return shared;
+}
+
 void require_same(Transport& transport, const std::string& own) {
-  const std::vector<std::string> of_ranks = transport.all_gather(own);
-  for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
-    if (of_ranks[rank] == of_ranks[0]) continue;
-    throw AgreedError(ExitCode::kConfiguration, "rank 0 was given " + of_ranks[0] + ", rank " + std::to_string(rank) +
-                                                    " " + of_ranks[rank] + "; give all ranks the same");
-  }
+  const std::vector<std::string> of_ranks = transport.gather(own);
+  let_first_judge(transport, [&] {
+    for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
+      if (of_ranks[rank] != of_ranks[0])
+        throw Error(ExitCode::kConfiguration, "rank 0 was given " + of_ranks[0] + ", rank " + std::to_string(rank) +
+                                                  " " + of_ranks[rank] + "; give all ranks the same");
+    }
+  });
 }
 
 void load_plugins(Transport& transport, const std::string& options) {
@@ -106,29 +123,35 @@ void load_plugins(Transport& transport, const std::string& options) {
 
 }  // namespace
 
-Averager::Averager(Transport& transport, const std::string& options, Slice parameters, Slice gradients)
-    : counting_(make_counting_transport(transport)) {
-  require_same(transport, "the options '" + options + "' for " + std::to_string(parameters.size()) + " parameters");
+Averager::Averager(Transport& transport, const std::string& options, Slice parameters, Slice gradients) {
+  require_same(transport,
+               "the options '" + shared_part(options) + "' for " + std::to_string(parameters.size()) + " parameters");
   load_plugins(transport, options);
   const std::vector<std::string> hosts = transport.all_gather(host_name());
-  replica_ = {.parameters = parameters, .gradients = gradients, .statistics = {}};
-  std::vector<std::string> warnings;
+  const CommunicatorKind* kind = nullptr;
   agree(transport, [&] {
     const Given given = parse(options);
-    const CommunicatorKind& kind = kind_in(given);
-    values_ = values_of(kind, given);
-    if (kind.traits.only_one_rank && transport.size() > 1)
-      throw Error(ExitCode::kUsage, "communicator=" + kind.name + " is for one rank");
-    workers_ = transport.size();
-    communicator_ = kind.make({.transport = *counting_,
-                               .values = values_,
-                               .learning_rate = values_.real("lr"),
-                               .warnings = warnings,
-                               .steps = values_.integer("steps", 0),
-                               .seed = static_cast<std::uint64_t>(values_.integer("seed", 0)),
-                               .settings = settings_of(values_),
-                               .hosts = hosts,
-                               .optimizer_vectors = 0});
+    kind = &kind_in(given);
+    values_ = values_of(*kind, given);
+    if (kind->traits.only_one_rank && transport.size() > 1)
+      throw Error(ExitCode::kUsage, "communicator=" + kind->name + " is for one rank");
+    open_gpu(parameters, gradients);
+  });
+  attach_gpu(transport);
+  replica_ = {.parameters = parameters, .gradients = gradients, .statistics = {}};
+  if (gpu_) replica_.device = gpu_.get();
+  workers_ = transport.size();
+  std::vector<std::string> warnings;
+  agree(transport, [&] {
+    communicator_ = kind->make({.transport = *counting_,
+                                .values = values_,
+                                .learning_rate = values_.real("lr"),
+                                .warnings = warnings,
+                                .steps = values_.integer("steps", 0),
+                                .seed = static_cast<std::uint64_t>(values_.integer("seed", 0)),
+                                .settings = settings_of(values_),
+                                .hosts = hosts,
+                                .optimizer_vectors = 0});
     if (communicator_->micro_batches() > 0)
       throw Error(ExitCode::kUsage, "reproducible=on is about the micro-batches of eave train: leave it out");
     if (communicator_->moments() != nullptr)
@@ -137,6 +160,36 @@ Averager::Averager(Transport& transport, const std::string& options, Slice param
   description_ = communicator_->equation();
   for (const std::string& warning : warnings) description_ += "\nwarning: " + warning;
   communicator_->begin(replica_);
+  replica_.device->wait();
+}
+
+Averager::~Averager() {
+  if (gpu_in_use == this) gpu_in_use = nullptr;
+}
+
+void Averager::open_gpu(Slice parameters, Slice gradients) {
+  if (values_.text("device") == "cpu") {
+    if (values_.given("gpu")) throw Error(ExitCode::kUsage, "gpu=N has no effect without device=cuda");
+    return;
+  }
+  if (gpu_in_use) throw Error(ExitCode::kUsage, "device=cuda: another averager is open; close it first");
+  const std::int64_t number = values_.integer("gpu", 0);
+  const std::size_t gpus = open_cuda_module().list_devices().size();
+  if (number >= static_cast<std::int64_t>(gpus))
+    throw Error(ExitCode::kUsage, "gpu=" + std::to_string(number) + ": this process sees " + std::to_string(gpus) +
+                                      (gpus == 1 ? " GPU" : " GPUs") + ", counted from 0");
+  gpu_ = open_cuda_module().open_device(static_cast<int>(number));
+  if (!gpu_->holds(parameters) || !gpu_->holds(gradients))
+    throw Error(ExitCode::kUsage, "parameters and gradients do not lie in the memory of " + gpu_->name());
+}
+
+// NCCL where every rank has a GPU of its own, as `eave train` does.
+void Averager::attach_gpu(Transport& transport) {
+  if (gpu_ && transport.name() == "mpi") nccl_ = make_nccl_transport(transport, NcclUse::kWherePossible);
+  counting_ = make_counting_transport(nccl_ ? *nccl_ : transport);
+  if (!gpu_) return;
+  attachment_.emplace(*counting_, *gpu_);
+  gpu_in_use = this;
 }
 
 void Averager::enter(Stage from, Stage to, const char* call) {
@@ -156,6 +209,7 @@ void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere,
   step_.samples_everywhere = is_even ? workers_ : samples_everywhere;
   step_.learning_rate = learning_rate;
   communicator_->before_gradients(step_);
+  replica_.device->wait();
 }
 
 bool Averager::before_update(double loss_sum) {
@@ -166,20 +220,35 @@ bool Averager::before_update(double loss_sum) {
   // Before the optimizer's step, so from the values that the gradients belong to.
   if (const std::optional<Pull> pull = communicator_->before_update(step_))
     replica_.device->pull_parameters(replica_.parameters, *pull);
+  replica_.device->wait();
   return communicator_->updates(step_);
 }
 
 void Averager::after_update() {
   enter(Stage::kUpdating, Stage::kBetweenSteps, "after_update");
   communicator_->after_update(step_);
+  replica_.device->wait();
   ++step_.index;
 }
 
-ConstSlice Averager::consensus() {
+void Averager::write_consensus(Slice into) {
   enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "consensus");
-  return communicator_->consensus();
+  agree(*counting_, [&] {
+    if (gpu_ && !gpu_->holds(into))
+      throw Error(ExitCode::kUsage, "consensus: what is to be written does not lie in the memory of " + gpu_->name());
+  });
+  const ConstSlice values = communicator_->consensus();
+  if (gpu_ && !gpu_->holds(values)) {
+    gpu_->write(into, values);
+  } else {
+    replica_.device->copy(into, values);
+  }
+  replica_.device->wait();
 }
 
-void Averager::finish() { communicator_->finish(); }
+void Averager::finish() {
+  communicator_->finish();
+  replica_.device->wait();
+}
 
 }  // namespace eave

@@ -1,5 +1,4 @@
 // eave.h: each function's work is done by the session's thread, and what escapes becomes a code and a message.
-#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -111,8 +110,7 @@ int eave_consensus(eave_averager* averager, float* into) {
   return in_session([&](Transport&) {
     require(averager, "averager");
     require(into, "into");
-    const eave::ConstSlice values = averager->averager.consensus();
-    std::memcpy(into, values.data(), values.size_bytes());
+    averager->averager.write_consensus({into, averager->averager.size()});
   });
 }
 
