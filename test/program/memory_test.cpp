@@ -2,6 +2,7 @@
 // difference; the rest is the program, its libraries and the images.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "test/nn/fixture.h"
@@ -61,6 +62,47 @@ std::int64_t peak_of_dense(const std::string& width) {
 TEST(PeakMemory, grows_by_five_times_the_parameters) {
   constexpr std::int64_t kSmall = 512 * 512 + 76 * 512, kLarge = 2560 * 2560 + 76 * 2560;
   EXPECT_LE(peak_of_dense("2560") - peak_of_dense("512"), (kLarge - kSmall) * std::int64_t{sizeof(float)} * 53 / 10);
+}
+
+// An IDX header: its magic, how many, and the shape of each.
+std::string idx_header(std::uint32_t magic, std::initializer_list<std::uint32_t> sizes) {
+  std::string bytes;
+  const auto append = [&](std::uint32_t number) {
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(number >> shift & 0xff);
+  };
+  append(magic);
+  for (const std::uint32_t size : sizes) append(size);
+  return bytes;
+}
+
+// Grey images with a side of 256, all black; the file has no blocks for what nobody wrote.
+void write_black_images(const Place& place, const std::string& set, std::uint32_t count) {
+  constexpr std::uint32_t kSide = 256, kImages = 0x803, kLabels = 0x801;
+  std::string labels = idx_header(kLabels, {count});
+  for (std::uint32_t i = 0; i < count; ++i) labels += static_cast<char>(i % 10);
+  place.write("data/" + set + "-labels-idx1-ubyte", labels);
+  const std::string images = "data/" + set + "-images-idx3-ubyte", header = idx_header(kImages, {count, kSide, kSide});
+  place.write(images, header);
+  std::filesystem::resize_file(place.path() / images, header.size() + std::uintmax_t{kSide} * kSide * count);
+}
+
+// 1.6 million images, shuffled: each is read when it is needed.
+TEST(PeakMemory, is_not_that_of_the_data) {
+  const Place place;
+  constexpr std::uint32_t kCount = 1'600'000;
+  try {
+    write_black_images(place, "train", kCount);
+  } catch (const std::filesystem::filesystem_error& error) {
+    GTEST_SKIP() << "a file of 100 GiB with nothing in it cannot be made here: " << error.what();
+  }
+  write_black_images(place, "t10k", 64);
+  const Ended ended = place.eave(
+      "train --data mnist --data-dir data --model 'conv2d 8 5x5; relu; max_pool 4; dense classes' --batch 32 "
+      "--max-steps 12 --evaluate-every 0 --progress off --run-dir run",
+      {has_mpirun() ? 2 : 0});
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  const auto peak = nlohmann::json::parse(place.read("run/summary.json")).at("peak_memory_bytes").get<std::int64_t>();
+  EXPECT_LT(peak, 300'000'000) << "of 105 GB of images";
 }
 
 // 64 MiB of address space for each thread's stack: some of them can be started, then no more.

@@ -150,15 +150,17 @@ TEST(RunDirectory, of_a_run_that_was_killed_holds_rank_0_up_to_then_and_can_be_r
   const std::string words =
       quick("--slow-rank 0:300x --transport threads --ranks 2 --evaluate-every 30 --run-dir run ");
   place.write("kill_in_time", program() + " " + words + R"sh(--epochs 9999 &
-    for turn in $(seq 600); do
+    for turn in $(seq 1800); do
       if [ -n "$(ls run/checkpoint 2>/dev/null | grep -v partial)" ] && tail -n 1 run/metrics.jsonl | grep -q '"step","rank":0'; then break; fi
       sleep 0.05
     done
     kill -KILL $!
     wait)sh");
   place.run("sh kill_in_time");
-  const std::vector<Json> steps = Metrics(place).of_type["step"];
-  const std::int64_t evaluated = Metrics(place).of_type["evaluation"].back().at("step");
+  const Metrics killed(place);
+  ASSERT_TRUE(killed.of_type.contains("evaluation") && killed.of_type.contains("step")) << "it was killed too early";
+  const std::vector<Json> steps = killed.of_type.at("step");
+  const std::int64_t evaluated = killed.of_type.at("evaluation").back().at("step");
   const std::int64_t reached = steps.back().at("step");
   EXPECT_GT(reached, evaluated);
   for (const Json& step : steps) EXPECT_TRUE(step.at("rank") == 0 || step.at("step") <= evaluated);
