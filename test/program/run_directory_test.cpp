@@ -148,7 +148,7 @@ TEST(RunDirectory, keeps_its_run_when_another_cannot_start_in_its_place) {
 TEST(RunDirectory, of_a_run_that_was_killed_holds_rank_0_up_to_then_and_can_be_resumed) {
   const Place place;
   const std::string words =
-      quick("--slow-rank 0:300x --transport threads --ranks 2 --evaluate-every 30 --run-dir run ");
+      quick("--slow-rank 0:300x --transport threads --ranks 2 --evaluate-every 10 --run-dir run ");
   place.write("kill_in_time", program() + " " + words + R"sh(--epochs 9999 &
     for turn in $(seq 1800); do
       if [ -n "$(ls run/checkpoint 2>/dev/null | grep -v partial)" ] && tail -n 1 run/metrics.jsonl | grep -q '"step","rank":0'; then break; fi
