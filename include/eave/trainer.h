@@ -107,7 +107,8 @@ struct TrainingPlan {
   std::int64_t replica_hash_every = 0;   // steps; 0: never
   OnReplicaFault on_replica_fault = OnReplicaFault::kStop;
   InjectedFault fault;
-  double slow_factor = 1;  // this rank's computing is stretched by sleeping: a slow rank for experiments
+  double computing_seconds = 0;  // gradients take at least so long, by sleeping: a larger model for experiments
+  double slow_factor = 1;        // this rank's computing is stretched by sleeping: a slow rank for experiments
 };
 
 // A rank whose steps take much longer to compute than those of the others.

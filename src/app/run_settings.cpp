@@ -24,7 +24,7 @@ constexpr const char* kWatching =
     "tensorboard "
     "trace ";
 constexpr const char* kPlace =
-    "allow-unstable inject-fault ranks shape-delay shape-jitter shape-rate slow-rank transport ";
+    "allow-unstable inject-fault ranks shape-compute shape-delay shape-jitter shape-rate slow-rank transport ";
 
 }  // namespace
 

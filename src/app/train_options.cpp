@@ -103,6 +103,9 @@ std::vector<CommandLine::Member> communicators() {
 void add_ranks(CommandLine& line) {
   add_transport(line);
   std::vector<OptionSpec> options = link_options();
+  options.push_back({"shape-compute", OptionType::kSeconds, "",
+                     "a step's gradients take at least so long (40ms), by sleeping: as those of a larger model, with "
+                     "ranks that need no core each"});
   options.push_back({"slow-rank", OptionType::kText, "", "2:4x makes rank 2 compute four times as long"});
   options.push_back({"inject-fault", OptionType::kText, "",
                      "1:20:nan-gradient puts such a fault into rank 1's step 20; nan-loss, inf-gradient, flip-bit; "

@@ -141,6 +141,7 @@ void TrainingJob::plan_steps() {
   plan_faults(values_, traits_, transport_.rank(), sampler_->ranks(), model_->parameter_size(), plan_);
   plan_.log_every_steps = values_.integer("log-every", 1);
   plan_.watch_every_steps = kWatchedSteps;
+  if (values_.has("shape-compute")) plan_.computing_seconds = values_.seconds("shape-compute");
   if (values_.has("slow-rank")) {
     const SlowRank slow = parse_slow_rank(values_.text("slow-rank"), sampler_->ranks());
     if (slow.rank == transport_.rank()) plan_.slow_factor = slow.factor;

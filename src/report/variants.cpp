@@ -38,11 +38,12 @@ const std::set<std::string> kOfNoEffect = {"allow-unstable",
                                            "trace"};
 
 // They say where a run ran and on what, not how ranks are averaged.
-const std::set<std::string> kOfPlace = {"augment",       "crop",        "data",       "decode-threads",   "device",
-                                        "flip",          "image-cache", "image-size", "image-test-share", "gpu",
-                                        "model",         "pad",         "precision",  "sampling",         "shape-delay",
-                                        "shape-rate",    "share-gpu",   "slow-rank",  "test-samples",     "threads",
-                                        "train-samples", "transport"};
+const std::set<std::string> kOfPlace = {"augment",          "crop",          "data",          "decode-threads",
+                                        "device",           "flip",          "image-cache",   "image-size",
+                                        "image-test-share", "gpu",           "model",         "pad",
+                                        "precision",        "sampling",      "shape-compute", "shape-delay",
+                                        "shape-rate",       "share-gpu",     "slow-rank",     "test-samples",
+                                        "threads",          "train-samples", "transport"};
 
 const std::set<std::string> kOfNetwork = {"shape-delay", "shape-rate", "transport"};
 

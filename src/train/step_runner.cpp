@@ -34,6 +34,7 @@ StepRunner::StepRunner(const TrainingParts& parts, const TrainingPlan& plan, con
       watch_(watch),
       trace_(trace),
       injection_(plan.fault, parts.replica, parts.communicator),
+      pace_(plan.computing_seconds, parts.replica.gradients.slice().size()),
       most_samples_(parts.sampler.samples(0, parts.transport.rank())),
       runs_ahead_(parts.replica.device.kind() != DeviceKind::kCpu) {
   started_.reserve(kStepsAhead + 1);
@@ -175,9 +176,11 @@ void StepRunner::compute_gradients(const Batch& batch, Started& started) {
   if (parts_.communicator.wants_gradients()) {
     ready = [&](Slice part) {
       injection_.in_gradients(step.index, part);
+      pace_.ready(part.size());
       parts_.communicator.gradient_ready(part);
     };
   }
+  pace_.begin();
   injection_.around(step.index, [&] {
     if (micro_batches_) {
       started.score = micro_batches_->train(batch, step, ready);
@@ -187,6 +190,7 @@ void StepRunner::compute_gradients(const Batch& batch, Started& started) {
     }
   });
   if (!ready) injection_.in_gradients(step.index, replica.gradients.slice());
+  pace_.end();
 }
 
 // Returns whether all of this rank's elements moved.

@@ -12,6 +12,7 @@
 #include "train/micro_batches.h"
 #include "train/slow_watch.h"
 #include "train/step_log.h"
+#include "train/step_pace.h"
 #include "train/step_trace.h"
 
 namespace eave {
@@ -71,6 +72,7 @@ class StepRunner {
   SlowWatch& watch_;
   const StepTrace& trace_;
   Injection injection_;
+  StepPace pace_;
   std::optional<MicroBatches> micro_batches_;
   const std::int64_t most_samples_;  // of this rank in a step
   const bool runs_ahead_;

@@ -76,12 +76,14 @@ TEST(Grid, gives_every_cell_a_name_of_its_own_that_is_safe_for_a_directory) {
 }
 
 TEST(Grid, tells_runs_of_the_same_seed_the_same_but_for_the_method) {
-  const Grid grid = grid_of({"--communicators", "easgd:tau=10", "--model", "lenet", "--flip", "--slow-rank=1:4x",
-                             "--transport", "threads", "--seeds", "1", "--budget", "samples=1000"},
-                            2);
+  const Grid grid =
+      grid_of({"--communicators", "easgd:tau=10", "--model", "lenet", "--flip", "--slow-rank=1:4x", "--shape-compute",
+               "2ms", "--transport", "threads", "--seeds", "1", "--budget", "samples=1000"},
+              2);
   const std::vector<std::string> one = grid.words_of(grid.first_cells()[0]), sum = grid.words_of(grid.first_cells()[1]);
   for (const auto& words : {one, sum}) {
-    for (const char* word : {"--model=lenet", "--flip=on", "--batch=32", "--seed=1", "--max-samples=1000"})
+    for (const char* word :
+         {"--model=lenet", "--shape-compute=2ms", "--flip=on", "--batch=32", "--seed=1", "--max-samples=1000"})
       EXPECT_TRUE(has(words, word)) << word;
   }
   EXPECT_TRUE(has(one, "--communicator=none"));

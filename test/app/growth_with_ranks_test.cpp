@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
+#include <cstdint>
+#include <cstdio>
 #include <mutex>
 #include <string>
 #include <vector>

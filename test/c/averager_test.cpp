@@ -5,56 +5,20 @@
 
 #include <tuple>
 
+#include "test/c/averager_loop.h"
 #include "test/communicator/brisk.h"
-#include "test/communicator/worker.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
 
-constexpr int kSteps = 25;
-const Problem kProblem{.uneven = true};
-
-struct Ended {
-  std::vector<float> parameters, consensus;
-};
-
-std::string text_of(const std::string& communicator, const Given& given) {
-  std::string text = "communicator=" + communicator + " lr=0.1 seed=3";
-  for (const auto& [name, value] : given) text += " " + name + "=" + value;
-  return text;
-}
-
 // With eave's optimizer, which pulls in the pass of its step.
-Ended run_trainer(Transport& transport, const std::string& communicator, const Given& given) {
-  Worker worker(transport, communicator, given, kProblem);
+LoopEnded run_trainer(Transport& transport, const std::string& communicator, const Given& given) {
+  Worker worker(transport, communicator, given, kLoopProblem);
   worker.begin();
-  worker.run(kSteps);
-  Ended ended{worker.x, worker.consensus()};
+  worker.run(kLoopSteps);
+  LoopEnded ended{worker.x, worker.consensus()};
   worker.communicator().finish();
-  return ended;
-}
-
-// Plain SGD, as users of an Averager write it.
-Ended run_loop(Transport& transport, const std::string& options) {
-  const int rank = transport.rank();
-  const WorkerLoss loss(kProblem, rank);
-  std::vector<float> x = kProblem.start(), g(x.size());
-  for (float& value : x) value += static_cast<float>(rank);  // all begin with rank 0's
-  Averager averager(transport, options, x, g);
-  for (int t = 0; t < kSteps; ++t) {
-    const std::int64_t samples = kProblem.samples(rank, t);
-    averager.begin_step(samples, kProblem.samples_everywhere(transport.size(), t), kProblem.learning_rate);
-    const Doubles gradient = loss.gradient({x.begin(), x.end()});
-    for (std::size_t k = 0; k < x.size(); ++k) g[k] = samples > 0 ? static_cast<float>(gradient[k]) : 0;
-    if (averager.before_update(static_cast<double>(samples) * loss({x.begin(), x.end()})))
-      for (std::size_t k = 0; k < x.size(); ++k) x[k] -= static_cast<float>(kProblem.learning_rate) * g[k];
-    averager.after_update();
-  }
-  Ended ended{x, std::vector<float>(x.size())};
-  averager.write_consensus(ended.consensus);
-  averager.finish();
-  EXPECT_EQ(averager.counters().bytes > 0, transport.size() > 1);
   return ended;
 }
 
@@ -69,8 +33,8 @@ TEST_P(Averagers, end_where_the_trainer_ends_with_uneven_batches) {
   const auto& [name, ranks] = GetParam();
   on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
     const Given given = brisk(name, transport.size());
-    const Ended expected = run_trainer(transport, name, given);
-    const Ended got = run_loop(transport, text_of(name, given));
+    const LoopEnded expected = run_trainer(transport, name, given);
+    const LoopEnded got = run_averager_loop(transport, cpu_device(), averager_options(name, given));
     expect_near(got.parameters, expected.parameters);
     expect_near(got.consensus, expected.consensus);
     EXPECT_TRUE(same_on_all_ranks(transport, got.consensus));

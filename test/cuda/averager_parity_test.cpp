@@ -1,77 +1,12 @@
 // An Averager over vectors in a GPU's memory against one over the same in the host's: every communicator.
 #include "c/averager.h"
+#include "test/c/averager_loop.h"
 #include "test/communicator/brisk.h"
-#include "test/communicator/worker.h"
 #include "test/cuda/gpu.h"
 #include "test/train/training.h"
 
 namespace eave {
 namespace {
-
-constexpr int kLoopSteps = 25;
-const Problem kLoopProblem{.uneven = true};
-
-struct LoopEnded {
-  std::vector<float> parameters, consensus;
-};
-
-// Vectors of a loop, where its Averager is to find them; the loop itself computes on the host.
-class Vectors {
- public:
-  Vectors(Device& device, std::size_t size)
-      : device_(device), memory_{device.allocate(size), device.allocate(size), device.allocate(size)} {}
-  Slice parameters() { return memory_[0].slice(); }
-  Slice gradients() { return memory_[1].slice(); }
-  Slice consensus() { return memory_[2].slice(); }
-  void put(Slice into, const std::vector<float>& values) {
-    device_.write(into, values);
-    device_.wait();
-  }
-  std::vector<float> get(ConstSlice from) {
-    std::vector<float> values(from.size());
-    device_.read(from, values);
-    return values;
-  }
-
- private:
-  Device& device_;
-  Buffer memory_[3];
-};
-
-std::string options_of(const std::string& communicator, int ranks, const std::string& more) {
-  std::string text = "communicator=" + communicator + " lr=0.1 seed=3" + more;
-  for (const auto& [name, value] : brisk(communicator, ranks)) text += " " + name + "=" + value;
-  return text;
-}
-
-LoopEnded run_loop(Transport& transport, Device& device, const std::string& options) {
-  const int rank = transport.rank();
-  const WorkerLoss loss(kLoopProblem, rank);
-  Vectors vectors(device, kLoopProblem.start().size());
-  std::vector<float> start = kLoopProblem.start();
-  for (float& value : start) value += static_cast<float>(rank);  // all begin with rank 0's
-  vectors.put(vectors.parameters(), start);
-  Averager averager(transport, options, vectors.parameters(), vectors.gradients());
-  for (int t = 0; t < kLoopSteps; ++t) {
-    const std::int64_t samples = kLoopProblem.samples(rank, t);
-    averager.begin_step(samples, kLoopProblem.samples_everywhere(transport.size(), t), kLoopProblem.learning_rate);
-    std::vector<float> x = vectors.get(vectors.parameters()), g(x.size());
-    const Doubles gradient = loss.gradient({x.begin(), x.end()});
-    for (std::size_t k = 0; k < x.size() && samples > 0; ++k) g[k] = static_cast<float>(gradient[k]);
-    vectors.put(vectors.gradients(), g);
-    if (averager.before_update(static_cast<double>(samples) * loss({x.begin(), x.end()}))) {
-      x = vectors.get(vectors.parameters());
-      g = vectors.get(vectors.gradients());
-      for (std::size_t k = 0; k < x.size(); ++k) x[k] -= static_cast<float>(kLoopProblem.learning_rate) * g[k];
-      vectors.put(vectors.parameters(), x);
-    }
-    averager.after_update();
-  }
-  averager.write_consensus(vectors.consensus());
-  LoopEnded ended{vectors.get(vectors.parameters()), vectors.get(vectors.consensus())};
-  averager.finish();
-  return ended;
-}
 
 void on_threads(int ranks, const std::function<void(Transport&)>& body) {
   EXPECT_EQ(find_kind(transport_kinds(), "threads").run(ranks, body), 0);
@@ -82,9 +17,11 @@ class AveragersOnGpu : public OnGpu, public testing::WithParamInterface<std::str
 TEST_P(AveragersOnGpu, end_where_those_on_the_host_end) {
   const bool alone = find_kind(communicator_kinds(), GetParam()).traits.only_one_rank;
   on_threads(alone ? 1 : 2, [&](Transport& transport) {
-    const LoopEnded here = run_loop(transport, cpu_device(), options_of(GetParam(), transport.size(), ""));
+    const Given given = brisk(GetParam(), transport.size());
+    const LoopEnded here = run_averager_loop(transport, cpu_device(), averager_options(GetParam(), given));
     const std::unique_ptr<Device> gpu = module_->open_device(0);
-    const LoopEnded there = run_loop(transport, *gpu, options_of(GetParam(), transport.size(), " device=cuda gpu=0"));
+    const LoopEnded there =
+        run_averager_loop(transport, *gpu, averager_options(GetParam(), given, " device=cuda gpu=0"));
     EXPECT_LT(relative_distance(there.parameters, here.parameters), 1e-5);
     EXPECT_LT(relative_distance(there.consensus, here.consensus), 1e-5);
   });

@@ -5,8 +5,10 @@ import subprocess
 import f01
 import lab
 
-# What the batch script of mpi_launch does, with a limit that Slurm would set by the clock: it sends itself the signal that
-# Slurm sends 60 s before the limit. 75 from the run is "put me back into the queue".
+EPOCHS = 120
+
+# What the batch script of mpi_launch does, with a limit that Slurm would set by the clock: once the run has begun it sends
+# itself the signal that Slurm sends 60 s before the limit. 75 from the run is "put me back into the queue".
 SCRIPT = """#!/bin/bash
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
@@ -17,7 +19,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 mpirun -np 2 {eave} {words} --resume auto &
 job=$!
 trap 'kill -USR1 $job' USR1
-if [ "${{SLURM_RESTART_COUNT:-0}}" -lt 1 ]; then (sleep {moment}; kill -USR1 $$) & fi
+if [ "${{SLURM_RESTART_COUNT:-0}}" -lt 1 ]; then (until [ -s {run_dir}/metrics.jsonl ]; do sleep 0.05; done; sleep {moment}; kill -USR1 $$) & fi
 wait $job; code=$?
 if [ $code -gt 128 ]; then wait $job; code=$?; fi
 echo "restart ${{SLURM_RESTART_COUNT:-0}} ended with $code"
@@ -37,16 +39,16 @@ def requeue(place):
     program = find_slurmlab()
     environment = {**os.environ, "NETLAB_NAME": f"eave-f9-{os.getpid()}", "SLURMLAB_NAME": f"eave-f9-{os.getpid()}"}
     call = lambda *words: subprocess.run([program, *words], env=environment, text=True, capture_output=True)
-    expected, _ = f01.undisturbed(place.eave, "easgd", 2, epochs=60)
+    expected, seconds = f01.undisturbed(place.eave, "easgd", 2, epochs=EPOCHS)
     up = call("up", "2", "--cpus", "1")
     try:
         if up.returncode != 0:
             raise lab.Skip(f"slurmlab does not start: {(up.stdout + up.stderr)[-300:]}")
-        words = " ".join(f"'{word}'" for word in map(str, f01.words(place.run_dir(), "easgd", epochs=60)))
+        words = " ".join(f"'{word}'" for word in map(str, f01.words(place.run_dir(), "easgd", epochs=EPOCHS)))
         script = place.directory / "job.sh"
-        script.write_text(SCRIPT.format(directory=place.directory, eave=place.eave, words=words,
-                                        moment=f"{place.random.uniform(1, 2):.2f}"))
-        ended = call("run", "--timeout", "150", str(script))
+        script.write_text(SCRIPT.format(directory=place.directory, run_dir=place.run_dir(), eave=place.eave, words=words,
+                                        moment=f"{place.random.uniform(0, 0.4) * seconds:.2f}"))
+        ended = call("run", "--timeout", "240", str(script))  # Slurm itself lets a job wait for 120 s once it is put back
         log = (place.directory / "log").read_text() if (place.directory / "log").exists() else ""
         lab.require("restart 0 ended with 75" in log and "restart 1 ended with 0" in log,
                     f"slurmlab run ended with {ended.returncode}: {ended.stdout[-500:]}{ended.stderr[-500:]}{log[-1000:]}")

@@ -1,0 +1,51 @@
+// Steps that take at least so long: sleeping is never shorter than asked for, and what it adds is the machine's affair.
+#include "train/step_pace.h"
+
+#include <gtest/gtest.h>
+
+#include "test/train/training.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+constexpr double kSeconds = 0.06;
+
+TEST(StepPace, gives_the_forward_pass_a_third_and_every_gradient_its_part_of_the_rest) {
+  StepPace pace(kSeconds, 100);
+  for (int step = 0; step < 2; ++step) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto passed = [&] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / kSeconds;
+    };
+    pace.begin();
+    pace.ready(25);
+    EXPECT_GE(passed(), 0.499);
+    pace.ready(50);
+    EXPECT_GE(passed(), 0.832);
+    pace.end();
+    EXPECT_GE(passed(), 0.999);
+  }
+}
+
+TEST(StepPace, makes_steps_longer_and_changes_no_bit) {
+  for (const std::string communicator : {"allreduce", "easgd"}) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      TrainingSetting setting;
+      setting.communicator = communicator;
+      setting.averaging = brisk(communicator);
+      setting.plan.steps = 4;
+      Training usual(transport, setting);
+      usual.run();
+      setting.plan.computing_seconds = kSeconds;
+      Training slow(transport, setting);
+      slow.run();
+      ASSERT_EQ(slow.steps.size(), 4u);
+      for (const StepRecord& step : slow.steps) EXPECT_GE(step.computing, 0.99 * kSeconds) << step.step;
+      EXPECT_EQ(slow.parameters(), usual.parameters());
+    });
+  }
+}
+
+}  // namespace
+}  // namespace eave
