@@ -136,7 +136,7 @@ TEST(Progress, as_a_bar_moves_by_the_clock_and_leaves_no_trace) {
   EXPECT_LE(static_cast<double>(count(ended.errors, "\r[")), seconds / 0.2 + 1);
   // Its loss is finite for two steps, and then no longer.
   const Ended failed = place.eave(words +
-                                  "--slow-rank 0:100x --batch 97 --synthetic-size 12 --lr 500000 --overwrite "
+                                  "--shape-compute 300ms --batch 97 --synthetic-size 12 --lr 500000 --overwrite "
                                   "--epochs 5 --evaluate-every 5 --on-nonfinite abort");
   EXPECT_EQ(failed.code, 76) << failed.errors;
   EXPECT_TRUE(failed.says("\r[")) << failed.errors;
