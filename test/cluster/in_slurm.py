@@ -1,5 +1,6 @@
 """The batch scripts in a real Slurm: each launcher, a comparison as one job and as an array, what is wrong with a job."""
 import functools
+import json
 import time
 
 import hosts
@@ -19,6 +20,8 @@ def train(script, launcher, place, built=None):
     lab.require(hosts.names_hosts(job.log(), range(slurm.NODES)), f"not a rank on each node: {job.log()[:600]}")
     lab.require(lab.digest(place.run_dir()) == hosts.undisturbed(place.eave, slurm.NODES, *EPOCHS),
                 "other bits than on one machine")
+    summary = json.loads((place.run_dir() / "summary.json").read_text())
+    lab.require((summary["ranks"], summary["epochs"]) == (slurm.NODES, int(EPOCHS[1])), f"another run's summary: {summary}")
 
 
 COMPARED = ["compare", "--communicators", "easgd:tau=4", "--ranks", "2", "--seeds", "2", "--budget", "epochs=1",
