@@ -23,9 +23,10 @@ struct PlanCost {
 
 // A sum of `bytes` of float32 values over `ranks` ranks, as eave's transports carry it out
 // (src/transport/mpi_wire.cpp): a reduce-scatter and an all-gather by direct messages between all pairs, in segments of
-// 15 Ki values for each rank. p ranks, r on each of h hosts, M bytes, B a link's rate, L its delay, o the time of a
-// message. In LogGP's terms (Alexandrov, Ionescu, Schauser, Scheiman 1995) a rank's messages follow each other by the
-// larger of o and their time on the link, and L passes twice:
+// 15 Ki values for each rank (2 Ki on slow links, whose bytes take longer than the messages). p ranks, r on each of h
+// hosts, M bytes, B a link's rate, L its delay, o the time of a message. In LogGP's terms (Alexandrov, Ionescu,
+// Schauser, Scheiman 1995) a rank's messages follow each other by the larger of o and their time on the link, and L
+// passes twice:
 //   mpi-flat   2 L + max(2 r M (p-r)/p / B,  2 M (r-1)/p / B_host,  2 (p-1) o segments)
 //   mpi        the same among r ranks within the host, and then among h hosts, where the r ranks of a host send a share
 //              each: 2 L + max(2 M (h-1)/h / B,  2 (h-1) o segments). With one rank on each host it is mpi-flat.

@@ -4,11 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <numeric>
+#include <set>
 #include <thread>
 #include <utility>
 
 #include "transport/mpi_check.h"
+#include "transport/mpi_shared_memory.h"
 #include "transport/parts.h"
 
 namespace eave {
@@ -16,9 +19,6 @@ namespace {
 
 enum Tag { kScatter = 1, kGather, kExchange, kTexts };  // and five behind it
 
-// Of the values under way, all ranks' together. More were not faster on any link tried (2 and 4 hosts, 1 Gbit/s and
-// unlimited), and take memory.
-constexpr std::size_t kInFlightBytes = std::size_t{1} << 20;
 constexpr std::size_t kSlots = 13;
 
 void add(const float* values, float* sum, std::size_t count) {
@@ -32,12 +32,34 @@ MpiWire::MpiWire(MPI_Comm communicator, MpiWireSettings settings)
       server_(messages_),
       requester_(messages_, server_),
       settings_(std::move(settings)),
+      pace_{settings_.part == 0 ? short_pace() : MpiPace{settings_.part, long_pace().in_flight_bytes}},
       texts_(messages_, kTexts, [this](Requests& requests) { wait_for(requests); }),
       compressed_(*this, rank(), size()) {
-  if (!settings_.hosts.empty()) levels_.emplace(settings_.hosts, rank());
   all_.resize(static_cast<std::size_t>(size()));
   std::iota(all_.begin(), all_.end(), 0);
   slots_.resize(kSlots);
+  if (!settings_.hosts.empty()) {
+    levels_.emplace(settings_.hosts, rank());
+    share_memory();
+  }
+  if (settings_.part > 0) return;
+  const std::set<int> hosts(settings_.hosts.begin(), settings_.hosts.end());
+  pace_ = agree_on_pace(messages_, hosts.empty() ? size() : static_cast<int>(hosts.size()),
+                        [this](Slice values) { all_reduce_sum(values); });
+}
+
+void MpiWire::share_memory() {
+  const auto host_of = [&](int each) { return settings_.hosts[static_cast<std::size_t>(each)]; };
+  std::ranges::copy_if(all_, std::back_inserter(of_host_), [&](int each) { return host_of(each) == host_of(rank()); });
+  const auto place = static_cast<int>(std::ranges::find(of_host_, rank()) - of_host_.begin()),
+             ranks = static_cast<int>(of_host_.size());
+  const std::lock_guard lock(messages_.in_mpi());
+  memory_ = share_memory_of_host(messages_.communicator(), host_of(rank()), HostSum::bytes_for(ranks));
+  if (!memory_) return;
+  host_sum_.emplace(memory_->bytes(), place, ranks, [this](bool is_first) {
+    if (server_.attend() || is_first) patience_.renew();
+    patience_.sleep();
+  });
 }
 
 MpiWire::Team MpiWire::team_of(std::span<const int> ranks) const {
@@ -50,9 +72,10 @@ MpiWire::Team MpiWire::team_of(std::span<const int> ranks) const {
 template <class... Phases>
 void MpiWire::in_segments(Slice values, int parts, Phases... phases) {
   constexpr std::size_t last = sizeof...(Phases) - 1;
-  const std::size_t length = settings_.part * static_cast<std::size_t>(parts),
+  const std::size_t length = pace_.part * static_cast<std::size_t>(parts),
                     count = (values.size() + length - 1) / length;
-  const std::size_t lag = std::clamp(kInFlightBytes / (length * sizeof(float)), std::size_t{1}, (kSlots - 1) / last);
+  const std::size_t lag =
+      std::clamp(pace_.in_flight_bytes / (length * sizeof(float)), std::size_t{1}, (kSlots - 1) / last);
   const auto act = [&](std::size_t number, std::size_t phase, auto& start) {
     if (number < phase * lag || number - phase * lag >= count) return;
     const std::size_t k = number - phase * lag;
@@ -73,6 +96,7 @@ void MpiWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
   const Team team = team_of(ranks);
   if (team.size() == 1) return;
   if (levels_ && levels_->arrange(team.ranks)) return all_reduce_by_host(values);
+  if (host_sum_ && std::ranges::equal(team.ranks, of_host_)) return host_sum_->all_reduce_sum(values);
   in_segments(
       values, team.size(), [&](Slice segment, Slot& slot) { scatter(segment, team, slot[0]); },
       [&](Slice segment, Slot& slot) {

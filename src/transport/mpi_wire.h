@@ -12,22 +12,23 @@
 #include <vector>
 
 #include "transport/compressed_sum.h"
+#include "transport/host_sum.h"
 #include "transport/mpi_messages.h"
+#include "transport/mpi_pace.h"
 #include "transport/mpi_requester.h"
 #include "transport/mpi_server.h"
 #include "transport/mpi_texts.h"
 #include "transport/patience.h"
+#include "transport/shared_memory.h"
 #include "transport/sum_levels.h"
 #include "transport/wire.h"
 
 namespace eave {
 
 struct MpiWireSettings {
-  std::string name = "mpi";  // of the transport
-  // In values. Just below the 64 KiB up to which Open MPI sends over TCP at once. Longer messages, sent both ways, took
-  // twice the time.
-  std::size_t part = 15 * 1024;
-  std::vector<int> hosts = {};        // of each rank, some number of its host; empty: sums have one level
+  std::string name = "mpi";     // of the transport
+  std::size_t part = 0;         // in values; 0: as suits the links between hosts
+  std::vector<int> hosts = {};  // of each rank, some number of its host; empty: sums go by messages and have one level
   bool takes_gpu_memory = false;      // this MPI does, in messages
   ControlChannel* control = nullptr;  // lent
   // Held by whoever calls MPI in this process.
@@ -36,7 +37,9 @@ struct MpiWireSettings {
 
 // Allreduce: reduce-scatter, then all-gather, each by direct messages between all pairs. Rank j adds up the j-th part
 // of all ranks in rank order and sends the sum to all: 2(p−1)/p·M bytes per rank, two message times, and the same bits
-// whatever the length of a part. A slice goes in segments of p parts; several segments are under way at once.
+// whatever the length of a part. A slice goes in segments of p parts; several segments are under way at once. On slow
+// links parts are short and few: what does not fit the queues of a link is lost there, and sent again late. Which links
+// are slow, ranks of several hosts find out together by a few sums at the beginning.
 //
 // Why not a non-blocking collective of the library: the order of its sums is its own affair, and waiting for one at
 // once is slower than the blocking call. Why not the blocking one: a thread in it burns a whole core until the last
@@ -44,12 +47,13 @@ struct MpiWireSettings {
 //
 // Where hosts have several ranks each, a sum takes two levels: within each host, in rank order, then between one rank
 // of each host, in the hosts' order, each for its share of the values. A host sends 2(h−1)/h·M to h − 1 others then,
-// however many ranks it has, and not that for each of them. Within a host MPI uses shared memory.
+// however many ranks it has, and not that for each of them. Within a host MPI uses shared memory. A sum of all ranks of
+// one host, and of no others, needs no messages: HostSum.
 //
 // All waiting is one loop: look whether messages have moved, have requests answered that have come, sleep.
 class MpiWire final : public Wire, public ByteExchanger {
  public:
-  // `communicator` is lent, has MPI_ERRORS_RETURN set, and is used by nobody else.
+  // `communicator` is lent, has MPI_ERRORS_RETURN set, and is used by nobody else. All of its ranks call it.
   explicit MpiWire(MPI_Comm communicator, MpiWireSettings settings = {});
 
   int rank() const override { return messages_.rank(); }
@@ -102,6 +106,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   Team team_of(std::span<const int> ranks) const;
   template <class... Phases>
   void in_segments(Slice values, int parts, Phases... phases);
+  void share_memory();
   void all_reduce_by_host(Slice values);
   void hand_out(Slice segment, const Team& team, int root, Stage& stage);
   void scatter(Slice segment, const Team& team, Stage& stage);
@@ -118,10 +123,14 @@ class MpiWire final : public Wire, public ByteExchanger {
   MpiRequester requester_;
   Patience patience_;
   const MpiWireSettings settings_;
+  MpiPace pace_;
   MPI_Comm split_ = MPI_COMM_NULL;  // that of this rank's part
   std::optional<SumLevels> levels_;
-  std::vector<int> all_;       // ranks
-  std::vector<bool> serving_;  // by rank
+  std::vector<int> of_host_;  // this host's ranks
+  std::unique_ptr<SharedMemory> memory_;
+  std::optional<HostSum> host_sum_;  // of all of them
+  std::vector<int> all_;             // ranks
+  std::vector<bool> serving_;        // by rank
   std::vector<Slot> slots_;
   MpiTexts texts_;
   CompressedSum compressed_;

@@ -1,0 +1,108 @@
+#include "transport/host_sum.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "eave/check.h"
+#include "transport/parts.h"
+
+namespace eave {
+namespace {
+
+constexpr std::size_t kSegment = 64 * 1024;  // values
+constexpr std::size_t kRooms = 8;            // on a desk
+constexpr std::size_t kLag = 2;              // segments between two phases of one
+static_assert(kRooms > 2 * kLag, "a segment is on the desk through all of its phases");
+
+using Count = std::uint64_t;
+
+// Others read it while its rank writes.
+Count load(const Count& count) { return std::atomic_ref(const_cast<Count&>(count)).load(std::memory_order_acquire); }
+void store(Count& count, Count value) { std::atomic_ref(count).store(value, std::memory_order_release); }
+
+}  // namespace
+
+// Numbers of segments this rank is through with, each phase on a cache line of its own.
+struct HostSum::Desk {
+  alignas(64) Count contributed;
+  alignas(64) Count summed;
+  alignas(64) Count taken;
+  alignas(64) std::array<Count, kRooms> lengths;  // of the slices that the segments in its rooms belong to
+  alignas(64) std::array<float, kRooms * kSegment> rooms;
+};
+
+std::size_t HostSum::bytes_for(int ranks) { return static_cast<std::size_t>(ranks) * sizeof(Desk); }
+
+HostSum::HostSum(std::span<std::byte> memory, int place, int ranks, Pause pause)
+    : memory_(memory), place_(place), ranks_(ranks), pause_(std::move(pause)) {
+  EAVE_CHECK(memory.size() >= bytes_for(ranks), "too little memory for " + std::to_string(ranks) + " ranks");
+}
+
+HostSum::Desk& HostSum::desk(int place) const {
+  return reinterpret_cast<Desk*>(memory_.data())[static_cast<std::size_t>(place)];
+}
+
+float* HostSum::room(int place, Count number) const { return &desk(place).rooms[number % kRooms * kSegment]; }
+
+template <class Ready>
+void HostSum::wait_for_others(const Ready& ready) {
+  for (int place = 0; place < ranks_; ++place) {
+    if (place == place_) continue;
+    for (bool is_first = true; !ready(desk(place)); is_first = false) pause_(is_first);
+  }
+}
+
+void HostSum::all_reduce_sum(Slice values) {
+  const std::size_t count = (values.size() + kSegment - 1) / kSegment;
+  const auto segment = [&](std::size_t k) {
+    const std::size_t begin = k * kSegment;
+    return Segment{values.subspan(begin, std::min(kSegment, values.size() - begin)), next_ + k, values.size()};
+  };
+  for (std::size_t k = 0; k < count + 2 * kLag; ++k) {
+    if (k < count) contribute(segment(k));
+    if (k >= kLag && k - kLag < count) sum(segment(k - kLag));
+    if (k >= 2 * kLag) take(segment(k - 2 * kLag));
+  }
+  next_ += count;
+}
+
+void HostSum::contribute(const Segment& segment) {
+  wait_for_others([&](const Desk& other) { return load(other.taken) + kRooms > segment.number; });
+  float* const room = this->room(place_, segment.number);
+  for (int place = 0; place < ranks_; ++place) {
+    const Slice part = part_of(segment.values, place, ranks_);
+    if (place != place_) std::ranges::copy(part, room + (part.data() - segment.values.data()));
+  }
+  desk(place_).lengths[segment.number % kRooms] = segment.length;
+  store(desk(place_).contributed, segment.number + 1);
+}
+
+void HostSum::sum(const Segment& segment) {
+  const Slice mine = part_of(segment.values, place_, ranks_);
+  const std::size_t at = static_cast<std::size_t>(mine.data() - segment.values.data());
+  wait_for_others([&](const Desk& other) {
+    return load(other.contributed) > segment.number && other.lengths[segment.number % kRooms] == segment.length;
+  });
+  const auto of = [&](int place) -> const float* {
+    return place == place_ ? mine.data() : room(place, segment.number) + at;
+  };
+  float* const sum = room(place_, segment.number) + at;
+  std::transform(of(0), of(0) + mine.size(), of(1), sum, std::plus<>());
+  for (int place = 2; place < ranks_; ++place) std::transform(sum, sum + mine.size(), of(place), sum, std::plus<>());
+  std::copy(sum, sum + mine.size(), mine.data());
+  store(desk(place_).summed, segment.number + 1);
+}
+
+void HostSum::take(const Segment& segment) {
+  wait_for_others([&](const Desk& other) { return load(other.summed) > segment.number; });
+  for (int place = 0; place < ranks_; ++place) {
+    const Slice part = part_of(segment.values, place, ranks_);
+    const float* const sum = room(place, segment.number) + (part.data() - segment.values.data());
+    if (place != place_) std::copy(sum, sum + part.size(), part.data());
+  }
+  store(desk(place_).taken, segment.number + 1);
+}
+
+}  // namespace eave

@@ -1,0 +1,25 @@
+// How sums are cut into messages, by how fast links are.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "eave/slice.h"
+#include "transport/mpi_messages.h"
+
+namespace eave {
+
+struct MpiPace {
+  std::size_t part;             // values of a message
+  std::size_t in_flight_bytes;  // of all ranks' parts under way, where a segment of them is not more
+};
+
+MpiPace long_pace();
+MpiPace short_pace();  // for slow links
+
+// All ranks call it, with `sum` adding up values over all of them at short_pace(): where there are several hosts they
+// time some sums of 128 KiB, and agree on what suits the slowest rank. No more than 64 hosts: parts of so few values
+// tell of messages, not of links. Some 50 ms at 100 Mbit/s.
+MpiPace agree_on_pace(MpiMessages& messages, int hosts, const std::function<void(Slice)>& sum);
+
+}  // namespace eave
