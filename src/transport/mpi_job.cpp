@@ -149,8 +149,8 @@ int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) 
     session.start();
     {
       // Asked in any case: ranks that were started differently are to find out together.
-      MpiWireSettings settings{.name = use.name, .hosts = hosts_of(session.communicator())};
-      if (!use.sums_by_host) settings.hosts.clear();
+      MpiWireSettings settings{
+          .name = use.name, .hosts = hosts_of(session.communicator()), .sums_by_host = use.sums_by_host};
       settings.control = session.control();
       settings.in_mpi = session.in_mpi();
       settings.takes_gpu_memory = use.gpu_messages && mpi_takes_gpu_memory();

@@ -13,7 +13,7 @@ namespace {
 constexpr double kSlowLink = 200e6;        // bytes per second
 constexpr std::size_t kProbe = 32 * 1024;  // values
 constexpr int kProbes = 3;                 // the first opens connections
-constexpr int kMostHosts = 64;
+constexpr int kMostRanks = 256;
 
 }  // namespace
 
@@ -27,7 +27,8 @@ MpiPace long_pace() { return {15 * 1024, std::size_t{1} << 20}; }
 MpiPace short_pace() { return {2 * 1024, std::size_t{128} << 10}; }
 
 MpiPace agree_on_pace(MpiMessages& messages, int hosts, const std::function<void(Slice)>& sum) {
-  if (hosts == 1 || hosts > kMostHosts) return long_pace();
+  const int ranks = messages.size(), sharing = (ranks + hosts - 1) / hosts;
+  if (hosts == 1 || ranks > kMostRanks) return long_pace();
   std::vector<float> values(kProbe);
   double shortest = std::numeric_limits<double>::infinity(), longest = 0;
   for (int probe = 0; probe < kProbes; ++probe) {
@@ -37,7 +38,7 @@ MpiPace agree_on_pace(MpiMessages& messages, int hosts, const std::function<void
   }
   const std::lock_guard lock(messages.in_mpi());
   EAVE_MPI(MPI_Allreduce(&shortest, &longest, 1, MPI_DOUBLE, MPI_MAX, messages.communicator()));
-  const double bytes = 2.0 * (hosts - 1) / hosts * kProbe * sizeof(float);
+  const double bytes = 2.0 * sharing * (ranks - sharing) / ranks * kProbe * sizeof(float);
   return bytes / longest < kSlowLink ? short_pace() : long_pace();
 }
 

@@ -17,9 +17,9 @@ struct MpiPace {
 MpiPace long_pace();
 MpiPace short_pace();  // for slow links
 
-// All ranks call it, with `sum` adding up values over all of them at short_pace(): where there are several hosts they
-// time some sums of 128 KiB, and agree on what suits the slowest rank. No more than 64 hosts: parts of so few values
-// tell of messages, not of links. Some 50 ms at 100 Mbit/s.
+// All ranks call it, with `sum` adding up values over all of them by messages at short_pace(), whatever the hosts:
+// where there are several they time some sums of 128 KiB, and agree on what suits the slowest rank. More than 256 ranks
+// take long_pace(): parts of so few values tell of messages, not of links. Some 50 ms at 100 Mbit/s.
 MpiPace agree_on_pace(MpiMessages& messages, int hosts, const std::function<void(Slice)>& sum);
 
 }  // namespace eave

@@ -38,14 +38,12 @@ MpiWire::MpiWire(MPI_Comm communicator, MpiWireSettings settings)
   all_.resize(static_cast<std::size_t>(size()));
   std::iota(all_.begin(), all_.end(), 0);
   slots_.resize(kSlots);
-  if (!settings_.hosts.empty()) {
-    levels_.emplace(settings_.hosts, rank());
-    share_memory();
-  }
+  if (!settings_.hosts.empty()) share_memory();
+  if (settings_.sums_by_host && !settings_.hosts.empty()) levels_.emplace(settings_.hosts, rank());
   if (settings_.part > 0) return;
   const std::set<int> hosts(settings_.hosts.begin(), settings_.hosts.end());
   pace_ = agree_on_pace(messages_, hosts.empty() ? size() : static_cast<int>(hosts.size()),
-                        [this](Slice values) { all_reduce_sum(values); });
+                        [this](Slice values) { sum_by_messages(values, team_of({})); });
 }
 
 void MpiWire::share_memory() {
@@ -55,6 +53,7 @@ void MpiWire::share_memory() {
              ranks = static_cast<int>(of_host_.size());
   const std::lock_guard lock(messages_.in_mpi());
   memory_ = share_memory_of_host(messages_.communicator(), host_of(rank()), HostSum::bytes_for(ranks));
+  if (!settings_.sums_by_host) memory_.reset();
   if (!memory_) return;
   host_sum_.emplace(memory_->bytes(), place, ranks, [this](bool is_first) {
     if (server_.attend() || is_first) patience_.renew();
@@ -97,6 +96,10 @@ void MpiWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
   if (team.size() == 1) return;
   if (levels_ && levels_->arrange(team.ranks)) return all_reduce_by_host(values);
   if (host_sum_ && std::ranges::equal(team.ranks, of_host_)) return host_sum_->all_reduce_sum(values);
+  sum_by_messages(values, team);
+}
+
+void MpiWire::sum_by_messages(Slice values, const Team& team) {
   in_segments(
       values, team.size(), [&](Slice segment, Slot& slot) { scatter(segment, team, slot[0]); },
       [&](Slice segment, Slot& slot) {

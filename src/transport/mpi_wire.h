@@ -26,9 +26,10 @@
 namespace eave {
 
 struct MpiWireSettings {
-  std::string name = "mpi";     // of the transport
-  std::size_t part = 0;         // in values; 0: as suits the links between hosts
-  std::vector<int> hosts = {};  // of each rank, some number of its host; empty: sums go by messages and have one level
+  std::string name = "mpi";           // of the transport
+  std::size_t part = 0;               // in values; 0: as suits the links between hosts
+  std::vector<int> hosts = {};        // of each rank, some number of its host; empty: all differ
+  bool sums_by_host = true;           // else by messages in rank order, whatever the hosts
   bool takes_gpu_memory = false;      // this MPI does, in messages
   ControlChannel* control = nullptr;  // lent
   // Held by whoever calls MPI in this process.
@@ -54,6 +55,7 @@ struct MpiWireSettings {
 class MpiWire final : public Wire, public ByteExchanger {
  public:
   // `communicator` is lent, has MPI_ERRORS_RETURN set, and is used by nobody else. All of its ranks call it.
+  // Ranks that differ in sums_by_host or takes_gpu_memory can still tell each other so by texts.
   explicit MpiWire(MPI_Comm communicator, MpiWireSettings settings = {});
 
   int rank() const override { return messages_.rank(); }
@@ -107,6 +109,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   template <class... Phases>
   void in_segments(Slice values, int parts, Phases... phases);
   void share_memory();
+  void sum_by_messages(Slice values, const Team& team);
   void all_reduce_by_host(Slice values);
   void hand_out(Slice segment, const Team& team, int root, Stage& stage);
   void scatter(Slice segment, const Team& team, Stage& stage);
