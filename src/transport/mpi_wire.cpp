@@ -53,7 +53,7 @@ void MpiWire::share_memory() {
              ranks = static_cast<int>(of_host_.size());
   const std::lock_guard lock(messages_.in_mpi());
   memory_ = share_memory_of_host(messages_.communicator(), host_of(rank()), HostSum::bytes_for(ranks));
-  if (!settings_.sums_by_host) memory_.reset();
+  if (!settings_.sums_by_host) memory_.reset();  // asked for in any case: ranks may have been told different transports
   if (!memory_) return;
   host_sum_.emplace(memory_->bytes(), place, ranks, [this](bool is_first) {
     if (server_.attend() || is_first) patience_.renew();

@@ -39,8 +39,8 @@ struct MpiWireSettings {
 // Allreduce: reduce-scatter, then all-gather, each by direct messages between all pairs. Rank j adds up the j-th part
 // of all ranks in rank order and sends the sum to all: 2(p−1)/p·M bytes per rank, two message times, and the same bits
 // whatever the length of a part. A slice goes in segments of p parts; several segments are under way at once. On slow
-// links parts are short and few: what does not fit the queues of a link is lost there, and sent again late. Which links
-// are slow, ranks of several hosts find out together by a few sums at the beginning.
+// links parts are short and few (mpi_pace.h). Which links are slow, ranks of several hosts find out together by a few
+// sums at the beginning.
 //
 // Why not a non-blocking collective of the library: the order of its sums is its own affair, and waiting for one at
 // once is slower than the blocking call. Why not the blocking one: a thread in it burns a whole core until the last
