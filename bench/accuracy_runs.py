@@ -77,7 +77,7 @@ def train_eave(program, task, ranks, method, tau, seed, target, launcher=None):
     with tempfile.TemporaryDirectory() as folder:
         eave_runs.run_command([*(launcher or []), *eave_words(program, task, ranks, method, tau, seed), *place,
                                "--epochs", task.epochs(task.most_steps, ranks), "--evaluate-every", every,
-                               "--stop-at-accuracy", target, "--log-every", task.evaluate_every, "--run-dir", folder, "--overwrite"])
+                               "--evaluate-workers", "off", "--stop-at-accuracy", target, "--log-every", task.evaluate_every, "--run-dir", folder, "--overwrite"])
         summary = json.loads((pathlib.Path(folder) / "summary.json").read_text())
     return {"steps": summary["steps"], "seconds": summary["seconds"], "accuracy": summary["test_accuracy"]}
 

@@ -32,20 +32,25 @@ struct ModelScore {
   double accuracy = 0;  // 0–1
 };
 
+// Of the workers' replicas.
+struct WorkerScores {
+  ModelScore mean;   // of their parameters
+  ModelScore first;  // rank 0
+  ModelScore best;
+  int best_rank = 0;
+};
+
 // The four models of a run. Where the replicas are identical (gradients averaged, no batch norm) all four are one.
 struct EvaluationRecord {
   std::int64_t step = 0;
   std::int64_t samples = 0;
   double epoch = 0;
-  double seconds = 0;             // training time so far
-  double evaluation_seconds = 0;  // what this evaluation took
-  ModelScore center;              // the consensus
-  ModelScore mean_of_workers;
-  ModelScore first_worker;  // rank 0
-  ModelScore best_worker;
+  double seconds = 0;                    // training time so far
+  double evaluation_seconds = 0;         // what this evaluation took
+  ModelScore center;                     // the consensus
+  std::optional<WorkerScores> workers;   // always where the run ends
   std::optional<ModelScore> validation;  // the consensus on what is held out of the training set
-  int best_worker_rank = 0;
-  double distance_min = 0;  // consensus distance ‖x_i − c‖ / ‖c‖ over workers
+  double distance_min = 0;               // consensus distance ‖x_i − c‖ / ‖c‖ over workers
   double distance_mean = 0;
   double distance_max = 0;
 };

@@ -99,6 +99,7 @@ struct TrainingPlan {
   bool diverges_together = false;
   std::int64_t log_every_steps = 1;
   std::int64_t evaluation_batch = 256;
+  bool evaluates_workers = true;       // at each evaluation; else at the run's end
   std::int64_t watch_every_steps = 0;  // the window of the watch for slow ranks; the same on all ranks; 0: no watch
   int records_untold = 1'000'000;      // 100 bytes each: with so many, the ranks meet to tell rank 0 of them
   NormStatistics statistics = NormStatistics::kAverage;
@@ -199,8 +200,9 @@ struct TrainingResult {
 // kAbort averaged gradients. Throws AgreedError(kInternal) where ranks no longer have the same bits (OnReplicaFault).
 TrainingResult train(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events);
 
-// Collective: the four models on the whole test set. Overwrites replica.gradients, nothing else.
-EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan);
+// Collective: the four models on the whole test set, or with TrainingPlan::evaluates_workers off, and unless the run
+// ends here (is_last, or its accuracy is reached), the consensus alone. Overwrites replica.gradients, nothing else.
+EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, bool is_last);
 
 // Collective: the batch-norm statistics for `parameters`, which are the same on all ranks. Empty where the model has no
 // batch norm. Changes nothing of the replica. kRecompute: forward passes without dropout over the first batches of the

@@ -139,6 +139,8 @@ void add_output(CommandLine& line) {
         "the run ends after so long, evaluations left out, such as 60s; looked at 20 times an epoch"},
        {"stop-after-bytes", OptionType::kBytes, "",
         "the run ends when a rank has sent so much, such as 10GB; looked at 20 times an epoch"},
+       {"evaluate-workers", OptionType::kFlag, "on",
+        "evaluations also score the workers' mean, each worker on the whole test set; off: at the run's end only"},
        {"evaluation-batch", OptionType::kInteger, "128", "samples per forward pass of an evaluation"},
        {"batch-norm-statistics",
         OptionType::kText,

@@ -136,6 +136,11 @@ void TrainingJob::plan_steps() {
   if (evaluate_every > 0) {
     plan_.evaluate_every_steps = std::max<std::int64_t>(1, std::llround(evaluate_every * steps_per_epoch));
   }
+  plan_.evaluates_workers = values_.flag("evaluate-workers");
+  if (!plan_.evaluates_workers && (plan_.evaluate_every_steps <= 0 || plan_.evaluate_every_steps >= plan_.steps)) {
+    throw Error(ExitCode::kUsage, "--evaluate-workers off has no effect with --evaluate-every " +
+                                      values_.text("evaluate-every") + ": no evaluation comes before the end");
+  }
   plan_stop();
   if (resumption_) plan_resumption();
   plan_faults(values_, traits_, transport_.rank(), sampler_->ranks(), model_->parameter_size(), plan_);

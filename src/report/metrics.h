@@ -9,8 +9,8 @@
 //    "waiting", "loading", "bytes"}                     fields as StepRecord; loss is null where a rank had no samples,
 //                                                      or none whose loss was finite; "nonfinite" where it is not 0
 //   {"type": "evaluation", "step", "samples", "epoch", "seconds", "evaluation_seconds",
-//    "center": {"loss", "accuracy"}, "mean_of_workers": {…}, "first_worker": {…}, "best_worker": {…, "rank"},
-//    "consensus_distance": {"min", "mean", "max"}}      fields as EvaluationRecord
+//    "center": {"loss", "accuracy"}, "consensus_distance": {"min", "mean", "max"}}  fields as EvaluationRecord
+//    "mean_of_workers": {…}, "first_worker": {…}, "best_worker": {…, "rank"}  unless they are left for the run's end
 //    "validation": {"loss", "accuracy"} of the center, where samples are held out
 //   {"type": "end", … the fields of summary.json}
 //   {"type": "failure", "code": exit code, "message"}    instead of the end

@@ -120,19 +120,21 @@ Json of_record(const Points& points, Field field) {
 }
 
 Json evaluations_to_json(const Points& points) {
-  const auto score = [&](ModelScore EvaluationRecord::*field) {
-    return scores(points, [field](const EvaluationPoint& point) { return point.record.*field; });
+  const ModelScore none{std::nan(""), std::nan("")};
+  const auto of_workers = [&](ModelScore WorkerScores::*which) {
+    return scores(points, [which, none](const EvaluationPoint& point) {
+      return point.record.workers ? *point.record.workers.*which : none;
+    });
   };
   Json object = {{"seconds", of_record(points, &EvaluationRecord::seconds)},
                  {"step", of_record(points, &EvaluationRecord::step)},
                  {"epoch", of_record(points, &EvaluationRecord::epoch)},
                  {"bytes", column(points, [](const EvaluationPoint& point) { return point.bytes; })},
-                 {"center", score(&EvaluationRecord::center)},
-                 {"mean_of_workers", score(&EvaluationRecord::mean_of_workers)},
-                 {"first_worker", score(&EvaluationRecord::first_worker)},
-                 {"best_worker", score(&EvaluationRecord::best_worker)}};
+                 {"center", scores(points, [](const EvaluationPoint& point) { return point.record.center; })},
+                 {"mean_of_workers", of_workers(&WorkerScores::mean)},
+                 {"first_worker", of_workers(&WorkerScores::first)},
+                 {"best_worker", of_workers(&WorkerScores::best)}};
   if (std::ranges::any_of(points, [](const EvaluationPoint& point) { return point.record.validation.has_value(); })) {
-    const ModelScore none{std::nan(""), std::nan("")};
     object["validation"] =
         scores(points, [none](const EvaluationPoint& point) { return point.record.validation.value_or(none); });
   }

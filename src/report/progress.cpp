@@ -58,6 +58,15 @@ void Progress::draw_bar(const StepRecord& record) {
   bar_drawn_ = true;
 }
 
+std::string describe_workers(const EvaluationRecord& record) {
+  std::string line = "  (center; ";
+  if (record.workers) {
+    line += format("mean of workers %.2f %%, best worker %.2f %%, ", 100 * record.workers->mean.accuracy,
+                   100 * record.workers->best.accuracy);
+  }
+  return line + format("distance %.3g)", record.distance_mean);
+}
+
 void Progress::clear_bar() {
   if (bar_drawn_) std::fputs("\r\033[K", stderr);
   bar_drawn_ = false;
@@ -69,8 +78,7 @@ void Progress::show(const EvaluationRecord& record, bool has_center) {
   std::string line = format("epoch %.2f  test accuracy %.2f %%  test loss %.4f", record.epoch,
                             100 * record.center.accuracy, record.center.loss);
   if (has_center) {
-    line += format("  (center; mean of workers %.2f %%, best worker %.2f %%, distance %.3g)",
-                   100 * record.mean_of_workers.accuracy, 100 * record.best_worker.accuracy, record.distance_mean);
+    line += describe_workers(record);
   }
   std::fprintf(stderr, "%s  %.1f s\n", line.c_str(), record.seconds);
 }

@@ -14,6 +14,9 @@ enum class ProgressStyle { kBar, kLines, kOff };
 // "auto" is a bar when standard error shows on a terminal, else lines.
 ProgressStyle progress_style(const std::string& word, bool by_launcher);
 
+// "  (center; mean of workers 85.00 %, best worker 86.00 %, distance 0.01)", or without scores that were not taken.
+std::string describe_workers(const EvaluationRecord& record);
+
 // Writes to standard error; standard output is left to results. A bar is drawn anew at each glance of the trainer; in
 // lines style there is one line every 10 seconds. Both get a line per evaluation.
 class Progress {

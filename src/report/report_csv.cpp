@@ -92,10 +92,10 @@ std::vector<std::string> row_of(const std::string& name, const EvaluationPoint& 
   }
   row.emplace_back();
   add_scores(row, record.center);
-  add_scores(row, point.record.validation.value_or(ModelScore{std::nan(""), std::nan("")}));
-  add_scores(row, record.mean_of_workers);
-  add_scores(row, record.first_worker);
-  add_scores(row, record.best_worker);
+  const ModelScore none{std::nan(""), std::nan("")};
+  add_scores(row, record.validation.value_or(none));
+  for (ModelScore WorkerScores::*const which : {&WorkerScores::mean, &WorkerScores::first, &WorkerScores::best})
+    add_scores(row, record.workers ? *record.workers.*which : none);
   for (const double value : {record.distance_min, record.distance_mean, record.distance_max}) {
     row.push_back(number(value));
   }

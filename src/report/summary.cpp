@@ -30,10 +30,11 @@ EvaluationRecord evaluation_from(const Json& object) {
   object.at("seconds").get_to(record.seconds);
   object.at("evaluation_seconds").get_to(record.evaluation_seconds);
   record.center = score_from(object.at("center"));
-  record.mean_of_workers = score_from(object.at("mean_of_workers"));
-  record.first_worker = score_from(object.at("first_worker"));
-  record.best_worker = score_from(object.at("best_worker"));
-  object.at("best_worker").at("rank").get_to(record.best_worker_rank);
+  if (object.contains("mean_of_workers")) {
+    const Json& best = object.at("best_worker");
+    record.workers = WorkerScores{score_from(object.at("mean_of_workers")), score_from(object.at("first_worker")),
+                                  score_from(best), best.at("rank").get<int>()};
+  }
   if (object.contains("validation")) record.validation = score_from(object.at("validation"));
   const Json& distance = object.at("consensus_distance");
   distance.at("min").get_to(record.distance_min);
@@ -102,19 +103,20 @@ RunSummary summary_from(const Json& object) {
 }
 
 Json to_json(const EvaluationRecord& record) {
-  Json best = to_json(record.best_worker);
-  best["rank"] = record.best_worker_rank;
   Json object = {{"step", record.step},
                  {"samples", record.samples},
                  {"epoch", record.epoch},
                  {"seconds", record.seconds},
                  {"evaluation_seconds", record.evaluation_seconds},
                  {"center", to_json(record.center)},
-                 {"mean_of_workers", to_json(record.mean_of_workers)},
-                 {"first_worker", to_json(record.first_worker)},
-                 {"best_worker", best},
                  {"consensus_distance",
                   {{"min", record.distance_min}, {"mean", record.distance_mean}, {"max", record.distance_max}}}};
+  if (record.workers) {
+    object["mean_of_workers"] = to_json(record.workers->mean);
+    object["first_worker"] = to_json(record.workers->first);
+    object["best_worker"] = to_json(record.workers->best);
+    object["best_worker"]["rank"] = record.workers->best_rank;
+  }
   if (record.validation) object["validation"] = to_json(*record.validation);
   return object;
 }

@@ -52,12 +52,14 @@ void TensorBoard::finish() {
 
 void TensorBoard::write(const EvaluationRecord& record) {
   std::vector<Scalar> scalars = {{"test/accuracy/center", record.center.accuracy},
-                                 {"test/accuracy/mean", record.mean_of_workers.accuracy},
-                                 {"test/accuracy/best_worker", record.best_worker.accuracy},
                                  {"test/loss/center", record.center.loss},
-                                 {"test/loss/mean", record.mean_of_workers.loss},
-                                 {"test/loss/best_worker", record.best_worker.loss},
                                  {"consensus_distance", record.distance_mean}};
+  if (record.workers) {
+    scalars.push_back({"test/accuracy/mean", record.workers->mean.accuracy});
+    scalars.push_back({"test/accuracy/best_worker", record.workers->best.accuracy});
+    scalars.push_back({"test/loss/mean", record.workers->mean.loss});
+    scalars.push_back({"test/loss/best_worker", record.workers->best.loss});
+  }
   if (record.validation) {
     scalars.push_back({"validation/accuracy", record.validation->accuracy});
     scalars.push_back({"validation/loss", record.validation->loss});

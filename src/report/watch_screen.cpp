@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/progress.h"
 #include "report/terminal.h"
 #include "report/text_table.h"
 
@@ -76,13 +77,16 @@ struct Column {
 };
 
 std::string accuracy(const ModelScore& score) { return format("%.2f", 100 * score.accuracy); }
+std::string accuracy(const std::optional<WorkerScores>& workers, ModelScore WorkerScores::*which) {
+  return workers ? accuracy(*workers.*which) : "-";
+}
 
 // In the order in which they are worth the room.
 const std::vector<Column> kColumns = {
     {"epoch", [](const EvaluationRecord& record) { return format("%.2f", record.epoch); }, false},
     {"center", [](const EvaluationRecord& record) { return accuracy(record.center); }, false},
-    {"mean", [](const EvaluationRecord& record) { return accuracy(record.mean_of_workers); }, true},
-    {"best", [](const EvaluationRecord& record) { return accuracy(record.best_worker); }, true},
+    {"mean", [](const EvaluationRecord& record) { return accuracy(record.workers, &WorkerScores::mean); }, true},
+    {"best", [](const EvaluationRecord& record) { return accuracy(record.workers, &WorkerScores::best); }, true},
     {"valid.",
      [](const EvaluationRecord& record) { return record.validation ? accuracy(*record.validation) : std::string("-"); },
      false},
@@ -92,7 +96,7 @@ const std::vector<Column> kColumns = {
 };
 
 bool differ(const EvaluationRecord& record) {
-  return record.distance_max > 0 || record.best_worker.accuracy != record.center.accuracy;
+  return record.distance_max > 0 || (record.workers && record.workers->best.accuracy != record.center.accuracy);
 }
 
 Texts evaluation_table(const std::vector<EvaluationRecord>& records, int columns, std::size_t most) {
@@ -191,9 +195,7 @@ std::string evaluation_line(const EvaluationRecord& record) {
   std::string line = format("epoch %.2f  test accuracy %.2f %%  test loss %.4f", record.epoch,
                             100 * record.center.accuracy, record.center.loss);
   if (record.validation) line += format("  validation accuracy %.2f %%", 100 * record.validation->accuracy);
-  if (!differ(record)) return line;
-  return line + format("  (center; mean of workers %.2f %%, best worker %.2f %%, distance %.3g)",
-                       100 * record.mean_of_workers.accuracy, 100 * record.best_worker.accuracy, record.distance_mean);
+  return differ(record) ? line + describe_workers(record) : line;
 }
 
 }  // namespace eave

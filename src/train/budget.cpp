@@ -24,8 +24,12 @@ bool is_budget_spent(const TrainingPlan& plan, const Reached& reached) {
          (plan.stop_after_bytes > 0 && reached.bytes >= static_cast<double>(plan.stop_after_bytes));
 }
 
+bool is_accurate_enough(const TrainingPlan& plan, double accuracy) {
+  return plan.stop_at_accuracy > 0 && accuracy >= plan.stop_at_accuracy;
+}
+
 bool is_enough(const TrainingPlan& plan, const Reached& reached) {
-  return is_budget_spent(plan, reached) || (plan.stop_at_accuracy > 0 && reached.accuracy >= plan.stop_at_accuracy);
+  return is_budget_spent(plan, reached) || is_accurate_enough(plan, reached.accuracy);
 }
 
 std::string to_text(const Reached& reached) {

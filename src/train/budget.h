@@ -19,7 +19,8 @@ struct Reached {
 Reached ask_for_costs(Transport& transport, const TrainingProgress& mine);
 
 bool is_budget_spent(const TrainingPlan& plan, const Reached& reached);
-// The same, or the accuracy.
+bool is_accurate_enough(const TrainingPlan& plan, double accuracy);
+// One of the two.
 bool is_enough(const TrainingPlan& plan, const Reached& reached);
 
 // As a note in a manifest; a text that is none is nothing.

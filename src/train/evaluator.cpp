@@ -6,6 +6,7 @@
 
 #include "eave/trainer.h"
 #include "guard/whereabouts.h"
+#include "train/budget.h"
 
 namespace eave {
 namespace {
@@ -57,7 +58,7 @@ std::vector<double> first_and_best(const Rows& rows) {
 }
 
 // Each worker on the whole test set.
-void score_workers(const TrainingParts& parts, const TrainingPlan& plan, EvaluationRecord& record) {
+void score_each(const TrainingParts& parts, const TrainingPlan& plan, WorkerScores& workers) {
   std::vector<double> mine;
   if (is_worker(parts)) {
     const Score score = score_part(parts, plan, *parts.data.test, parts.replica.parameters.slice(),
@@ -66,12 +67,12 @@ void score_workers(const TrainingParts& parts, const TrainingPlan& plan, Evaluat
   }
   const std::vector<double> scores = combine_over_ranks(parts.transport, mine, first_and_best);
   const auto samples = static_cast<double>(parts.data.test->size());
-  record.first_worker = divide(scores[0], scores[1], samples);
-  record.best_worker = divide(scores[2], scores[3], samples);
-  record.best_worker_rank = static_cast<int>(scores[4]);
+  workers.first = divide(scores[0], scores[1], samples);
+  workers.best = divide(scores[2], scores[3], samples);
+  workers.best_rank = static_cast<int>(scores[4]);
 }
 
-void score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice statistics, EvaluationRecord& record) {
+ModelScore score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice statistics) {
   const Slice mean = parts.replica.gradients.slice();
   Device& device = parts.replica.device;
   if (is_worker(parts)) {
@@ -83,8 +84,18 @@ void score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice
   device.scale(mean, 1.0f / static_cast<float>(workers_of(parts)));
   // Only what is measured depends on the parameters.
   const bool has_its_own = plan.statistics == NormStatistics::kRecompute && parts.traits.has_center;
-  record.mean_of_workers =
-      score_together(parts, plan, *parts.data.test, mean, has_its_own ? statistics_for(parts, plan, mean) : statistics);
+  return score_together(parts, plan, *parts.data.test, mean,
+                        has_its_own ? statistics_for(parts, plan, mean) : statistics);
+}
+
+// Workers that are equal are as good as `center`, which is what they are.
+WorkerScores score_workers(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice statistics,
+                           const ModelScore& center) {
+  WorkerScores workers{center, center, center};
+  if (!parts.traits.has_center && statistics.empty()) return workers;
+  workers.mean = score_mean(parts, plan, statistics);
+  score_each(parts, plan, workers);
+  return workers;
 }
 
 // The least, the largest and the mean.
@@ -110,7 +121,7 @@ void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationR
 
 }  // namespace
 
-EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan) {
+EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, bool is_last) {
   const auto start = Clock::now();
   EvaluationRecord record;
   const ConstSlice center = parts.communicator.consensus();
@@ -122,12 +133,8 @@ EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan) 
   if (parts.traits.averages_gradients && record.distance_max != 0) {
     throw AgreedError(ExitCode::kInternal, "the replicas are no longer equal under a method that keeps them so");
   }
-  if (parts.traits.has_center || !statistics.empty()) {
-    score_mean(parts, plan, statistics, record);
-    score_workers(parts, plan, record);
-  } else {
-    record.mean_of_workers = record.first_worker = record.best_worker = record.center;
-  }
+  if (plan.evaluates_workers || is_last || is_accurate_enough(plan, record.center.accuracy))
+    record.workers = score_workers(parts, plan, statistics, record.center);
   record.evaluation_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return record;
 }

@@ -90,7 +90,7 @@ class Loop {
     log_.outside_of_training([&] {
       const auto span = trace_.span(SpanKind::kEvaluation, index);
       be_in(Section::kEvaluation, index + 1);
-      evaluate_and_tell();
+      evaluate_and_tell(is_last || is_spent);
     });
     if (is_last || is_spent) return true;
     reached_.accuracy = evaluation_.center.accuracy;  // the same on all ranks
@@ -126,7 +126,7 @@ class Loop {
   void end_again() {
     log_.outside_of_training([this] {
       finish();
-      evaluate_and_tell();
+      evaluate_and_tell(true);
     });
   }
 
@@ -208,12 +208,12 @@ class Loop {
     return progress;
   }
 
-  void evaluate_and_tell() {
+  void evaluate_and_tell(bool is_last) {
     log_.tell_records();
     watch_.meet();
     replicas_.meet();
     const TrainingProgress& progress = log_.progress();
-    evaluation_ = evaluate(parts_, plan_);
+    evaluation_ = evaluate(parts_, plan_, is_last);
     evaluation_.step = progress.steps;
     evaluation_.samples = progress.samples;
     evaluation_.epoch = log_.epochs();

@@ -49,6 +49,7 @@ TEST(BadInput, of_where_to_stop_is_refused_with_64) {
   const Place place;
   expect_refused(
       place, {{quick("--stop-at-accuracy 90"), 64, {"--stop-at-accuracy 90", "at most 1", "0.9"}},
+              {quick("--evaluate-workers off --evaluate-every 0"), 64, {"--evaluate-workers", "--evaluate-every 0"}},
               {quick("--stop-at-accuracy 0.9 --evaluate-every 0"), 64, {"--stop-at-accuracy", "--evaluate-every 0"}},
               {quick("--checkpoint off"), 64, {"--checkpoint", "--run-dir"}},
               {quick("--validation-share 1"), 64, {"--validation-share 1", "0.1"}},

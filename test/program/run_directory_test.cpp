@@ -120,6 +120,37 @@ TEST(RunDirectory, holds_settings_steps_evaluations_and_summary) {
   expect_scores(summary.at("evaluation"));
 }
 
+// Of every evaluation, the center's loss and whether the workers were scored.
+std::pair<std::vector<double>, std::vector<bool>> evaluations_of(const Place& place, const std::string& more) {
+  const std::string words =
+      quick("--communicator easgd --tau 2 --epochs 3 --transport threads --ranks 2 --run-dir run ");
+  EXPECT_EQ(place.eave(words + "--overwrite " + more).code, 0) << more;
+  std::pair<std::vector<double>, std::vector<bool>> found;
+  const Metrics metrics(place);
+  for (const Json& evaluation : metrics.of_type.at("evaluation")) {
+    found.first.push_back(evaluation.at("center").at("loss"));
+    found.second.push_back(evaluation.contains("best_worker"));
+  }
+  expect_scores(Json::parse(place.read("run/summary.json")).at("evaluation"));
+  return found;
+}
+
+TEST(RunDirectory, has_workers_scores_at_the_runs_end_where_they_are_not_wanted_before) {
+  const Place place;
+  const auto [losses, with_workers] = evaluations_of(place, "");
+  EXPECT_EQ(with_workers, std::vector<bool>({true, true, true}));
+  const auto [same, at_the_end] = evaluations_of(place, "--evaluate-workers off");
+  EXPECT_EQ(at_the_end, std::vector<bool>({false, false, true}));
+  EXPECT_EQ(same, losses);
+  // Whatever ends it.
+  for (const std::string stop : {"--stop-at-accuracy 0.001", "--stop-after-bytes 1"}) {
+    const std::vector<bool> stopped = evaluations_of(place, "--evaluate-workers off " + stop).second;
+    EXPECT_LT(stopped.size(), 3u) << stop;
+    EXPECT_TRUE(stopped.back()) << stop;
+    EXPECT_EQ(std::ranges::count(stopped, true), 1) << stop;
+  }
+}
+
 TEST(RunDirectory, is_replaced_by_overwrite_but_for_what_is_not_the_runs) {
   const Place place;
   ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);

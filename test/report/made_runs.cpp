@@ -34,8 +34,8 @@ EvaluationRecord evaluation_of(const MadeRun& run, std::size_t i) {
   record.epoch = part * run.epochs;
   record.samples = static_cast<std::int64_t>(record.epoch * static_cast<double>(run.samples));
   record.seconds = part * run.seconds;
-  record.center = record.mean_of_workers = record.first_worker =
-      record.best_worker = {1 - run.accuracies[i], run.accuracies[i]};
+  record.center = {1 - run.accuracies[i], run.accuracies[i]};
+  record.workers = WorkerScores{record.center, record.center, record.center};
   if (!run.validation.empty()) record.validation = ModelScore{1 - run.validation[i], run.validation[i]};
   return record;
 }

@@ -48,8 +48,7 @@ EvaluationRecord evaluation(double epoch, double accuracy) {
   EvaluationRecord record;
   record.epoch = epoch;
   record.center = {0.5, accuracy};
-  record.mean_of_workers = {0.5, accuracy + 0.01};
-  record.best_worker = {0.5, accuracy + 0.02};
+  record.workers = WorkerScores{{0.5, accuracy + 0.01}, {}, {0.5, accuracy + 0.02}};
   record.validation = {0.25, accuracy - 0.01};
   record.distance_max = 1;
   return record;

@@ -52,8 +52,8 @@ std::vector<float> mean_over(const std::vector<std::vector<float>>& of_ranks) {
 void expect_best(const EvaluationRecord& record, const std::vector<ModelScore>& workers) {
   const auto best = std::max_element(workers.begin(), workers.end(),
                                      [](const ModelScore& a, const ModelScore& b) { return a.accuracy < b.accuracy; });
-  EXPECT_EQ(record.best_worker_rank, best - workers.begin());
-  expect_same(record.best_worker, *best, "best worker");
+  EXPECT_EQ(record.workers->best_rank, best - workers.begin());
+  expect_same(record.workers->best, *best, "best worker");
 }
 
 void expect_scores_of_one_rank(Transport& transport, const TrainingSetting& setting) {
@@ -65,12 +65,12 @@ void expect_scores_of_one_rank(Transport& transport, const TrainingSetting& sett
   const std::vector<float> center = training.center(), mean = mean_over(parameters);
   const auto shared = [&](ConstSlice of) { return statistics_for(training.parts(), training.plan(), of); };
   expect_same(record.center, score_alone(training, center, shared(center)), "center");
-  expect_same(record.mean_of_workers, score_alone(training, mean, shared(mean)), "mean of workers");
+  expect_same(record.workers->mean, score_alone(training, mean, shared(mean)), "mean of workers");
   std::vector<ModelScore> workers;
   for (std::size_t rank = 0; rank < parameters.size(); ++rank) {
     workers.push_back(score_alone(training, parameters[rank], statistics[rank]));
   }
-  expect_same(record.first_worker, workers.front(), "first worker");
+  expect_same(record.workers->first, workers.front(), "first worker");
   expect_best(record, workers);
 }
 
@@ -94,8 +94,8 @@ TEST(Evaluation, of_four_models_equals_that_of_one_rank_on_the_whole_test_set) {
 TEST(Evaluation, of_elastic_workers_tells_four_models_apart) {
   on_ranks({"threads", 3}, [](Transport& transport) {
     const EvaluationRecord record = Training(transport, elastic()).run().evaluation;
-    EXPECT_NE(record.center.loss, record.mean_of_workers.loss);
-    EXPECT_NE(record.center.loss, record.first_worker.loss);
+    EXPECT_NE(record.center.loss, record.workers->mean.loss);
+    EXPECT_NE(record.center.loss, record.workers->first.loss);
     EXPECT_GT(record.distance_min, 0);
     EXPECT_LT(record.distance_min, record.distance_max);
   });
@@ -130,8 +130,8 @@ TEST(Evaluation, is_the_same_record_on_all_ranks_but_for_the_time_it_took) {
       Training training(transport, setting);
       const EvaluationRecord record = training.run().evaluation;
       EXPECT_TRUE(same_on_all_ranks(
-          transport, {static_cast<float>(record.center.loss), static_cast<float>(record.mean_of_workers.loss),
-                      static_cast<float>(record.best_worker.loss), static_cast<float>(record.distance_mean)}));
+          transport, {static_cast<float>(record.center.loss), static_cast<float>(record.workers->mean.loss),
+                      static_cast<float>(record.workers->best.loss), static_cast<float>(record.distance_mean)}));
     });
   }
 }
@@ -153,8 +153,8 @@ TEST(Evaluation, of_the_first_worker_as_the_model_of_all_takes_its_own_statistic
     setting.averaging = {};
     setting.model = kWithStatistics;
     const EvaluationRecord record = Training(transport, setting).run().evaluation;
-    EXPECT_NEAR(record.center.loss, record.first_worker.loss, 1e-6);
-    EXPECT_GT(std::abs(record.mean_of_workers.loss - record.first_worker.loss), 1e-3);
+    EXPECT_NEAR(record.center.loss, record.workers->first.loss, 1e-6);
+    EXPECT_GT(std::abs(record.workers->mean.loss - record.workers->first.loss), 1e-3);
   });
 }
 
@@ -173,7 +173,7 @@ TEST(Evaluation, of_the_center_changes_neither_workers_nor_center) {
                        momentum = training.replica().view().optimizer.front();
       const std::vector<float> kept_statistics(statistics.begin(), statistics.end());
       const std::vector<float> kept_momentum(momentum.begin(), momentum.end());
-      evaluate(training.parts(), training.plan());
+      evaluate(training.parts(), training.plan(), false);
       EXPECT_EQ(training.parameters(), parameters);
       EXPECT_EQ(training.center(), center);
       EXPECT_TRUE(std::ranges::equal(statistics, kept_statistics));
