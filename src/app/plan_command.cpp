@@ -31,6 +31,7 @@ CommandLine plan_command_line() {
         "which, as eave train has them"},
        {"tau", OptionType::kInteger, "", "steps from one exchange to the next; else the run's, or the default"},
        {"global-tau", OptionType::kInteger, "", "of easgd-tree: a multiple of tau [10 tau]"},
+       {"pull-delay", OptionType::kInteger, "", "of easgd-async, below tau; else the run's, or 0"},
        {"center-ranks", OptionType::kInteger, "0", "of asynchronous methods: ranks that only keep the center"}});
   line.add_group(
       "The cluster",
@@ -85,7 +86,6 @@ PlanMethod method_of(const std::string& name, const OptionValues& values) {
     refuse_option(values, "communicators", "'" + name + "' cannot be planned; expected some of " + known);
   }
   PlanMethod method{.name = name, .kind = found->second};
-  method.hides_a_step = name == "easgd-async";
   if (method.kind == PlanKind::kAsynchronous)
     method.center_ranks = static_cast<int>(values.integer("center-ranks", 0, 1 << 16));
   return method;
@@ -105,6 +105,7 @@ void refuse_without_effect(const PlanRequest& request) {
   refuse("tau", "method that exchanges every tau steps",
          [](const PlanMethod& method) { return tau_option(method.name) != nullptr; });
   refuse("global-tau", "easgd-tree", [](const PlanMethod& method) { return method.kind == PlanKind::kTree; });
+  refuse("pull-delay", "easgd-async", [](const PlanMethod& method) { return method.name == "easgd-async"; });
   refuse("center-ranks", "asynchronous method",
          [](const PlanMethod& method) { return method.kind == PlanKind::kAsynchronous; });
 }
@@ -129,6 +130,20 @@ PlanRequest read_plan_request(const CommandLine& line, const std::vector<std::st
   return request;
 }
 
+// A run's that does not fit the tau planned is as near to it as can be.
+std::int64_t pull_delay(const PlanMethod& method, const OptionValues& values, const PlanRun& run) {
+  if (!values.has("pull-delay")) {
+    const std::string of_run = method.name == run.communicator ? setting_in(run.settings, "pull-delay") : "";
+    std::int64_t number = 0;
+    std::from_chars(of_run.data(), of_run.data() + of_run.size(), number);
+    return std::clamp<std::int64_t>(number, 0, method.tau - 1);
+  }
+  const std::int64_t delay = values.integer("pull-delay", 0);
+  if (delay >= method.tau)
+    refuse_option(values, "pull-delay", "expected less than tau, which is " + std::to_string(method.tau));
+  return delay;
+}
+
 void set_periods(PlanMethod& method, const OptionValues& values, const PlanRun& run) {
   const OptionSpec* const option = tau_option(method.name);
   if (!option) return;
@@ -139,6 +154,7 @@ void set_periods(PlanMethod& method, const OptionValues& values, const PlanRun& 
   };
   const std::string of_run = method.name == run.communicator ? setting_in(run.settings, "tau") : "";
   method.tau = values.has("tau") ? values.integer("tau", 1) : count(of_run.empty() ? option->default_text : of_run);
+  if (method.name == "easgd-async") method.hiding_steps = 1 + pull_delay(method, values, run);
   if (method.kind != PlanKind::kTree) return;
   method.global_tau = values.has("global-tau") ? values.integer("global-tau", 1) : 10 * method.tau;
   if (method.global_tau % method.tau != 0)

@@ -129,7 +129,7 @@ class Prediction {
     const double bytes = basis_.parameter_bytes, away = serving > 0 ? bytes : bytes * (p - sharing) / p;
     // Over the busiest link in one period: that of a center rank, or of any host.
     const double load = serving > 0 ? std::max((p - serving) / serving, sharing) * bytes : 2 * sharing * away;
-    const double mean = times_.mean(), hidden = method_.hides_a_step ? mean / tau_ : 0;
+    const double mean = times_.mean(), hidden = mean * static_cast<double>(method_.hiding_steps) / tau_;
     const double unhindered = mean + std::max(0.0, 2 * delay + away / rate - hidden), demand = load / rate;
     row_.bytes_per_rank = (serving > 0 ? bytes : ring_bytes(ranks_, bytes)) / tau_;
     row_.link_bytes = is_one_host ? 0 : load / tau_;

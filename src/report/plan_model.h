@@ -48,7 +48,7 @@ struct PlanMethod {
   PlanKind kind = PlanKind::kAlone;
   std::int64_t tau = 1, global_tau = 1;  // global_tau: a multiple of tau
   bool sums_by_host = true;              // transport mpi, else mpi-flat
-  bool hides_a_step = false;             // asynchronous: its exchange runs behind one step
+  std::int64_t hiding_steps = 0;         // asynchronous: its exchange runs behind so many, at most tau
   int center_ranks = 0;                  // asynchronous; 0: shards on all ranks
 };
 

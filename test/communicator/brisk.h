@@ -40,7 +40,8 @@ inline std::vector<std::pair<std::string, std::string>> brisk(const std::string&
 
 // As part of the name of a test.
 inline std::string identifier(std::string name) {
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::ranges::replace_if(
+      name, [](char c) { return c == '-' || c == ' '; }, '_');
   return name;
 }
 

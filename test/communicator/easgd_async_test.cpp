@@ -17,6 +17,7 @@ struct Course {
   bool nesterov = false;
   bool uneven = false;
   bool network = false;
+  std::int64_t delay = 0;
 };
 
 const std::vector<Course> kCourses = {{1, 0},
@@ -25,14 +26,14 @@ const std::vector<Course> kCourses = {{1, 0},
                                       {3, 0.9, false, true},
                                       {4, 0.99, true},
                                       {3, 0.9, true, true},
-                                      {3, 0.5, false, true, true}};
+                                      {3, 0.5, false, true, true},
+                                      {2, 0, false, false, false, 1},
+                                      {10, 0.9, false, true, false, 9},
+                                      {4, 0.99, true, true, true, 2}};
 
-Given in_turns(std::int64_t tau, const char* overlap = "on") {
-  return {{"tau", std::to_string(tau)},
-          {"alpha", "0.2"},
-          {"async-order", "round-robin"},
-          {"shard-bytes", "64"},
-          {"async-overlap", overlap}};
+Given in_turns(std::int64_t tau, const char* overlap = "on", std::int64_t delay = 0) {
+  return {{"tau", std::to_string(tau)}, {"alpha", "0.2"},           {"async-order", "round-robin"},
+          {"shard-bytes", "64"},        {"async-overlap", overlap}, {"pull-delay", std::to_string(delay)}};
 }
 
 Problem problem_of(const Course& course) {
@@ -50,11 +51,11 @@ TEST_P(EasgdAsync, in_turns_follows_the_simulator_in_double_for_100_steps) {
     for (const Course& course : kCourses) {
       const Problem problem = problem_of(course);
       Simulator simulator(problem, transport.size());
-      Worker worker(transport, "easgd-async", in_turns(course.tau), problem);
+      Worker worker(transport, "easgd-async", in_turns(course.tau, "on", course.delay), problem);
       worker.begin();
       for (std::int64_t t = 0; t < 100; ++t) {
         worker.step();
-        simulator.round_robin_step(t, 0.2, course.tau);
+        simulator.round_robin_step(t, 0.2, course.tau, course.delay);
       }
       const std::vector<float> center = worker.consensus(), x = worker.iterate();
       for (std::size_t k = 0; k < problem.size; ++k) {

@@ -14,6 +14,7 @@ struct Simulator {
     for (Doubles& each : x) each.assign(start.begin(), start.end());
     v.assign(x.size(), Doubles(start.size()));
     c.assign(start.begin(), start.end());
+    pulls = v;
     for (int rank = 0; rank < ranks; ++rank) losses.emplace_back(problem, rank);
   }
 
@@ -72,16 +73,17 @@ struct Simulator {
     }
   }
 
-  // Workers meet the center one after another; each pulls and steps from its values before step t.
-  void round_robin_step(std::int64_t t, double alpha, std::int64_t tau) {
+  // Workers meet the center one after another, and step, from their values before step t; each is pulled `delay` steps
+  // after it met the center.
+  void round_robin_step(std::int64_t t, double alpha, std::int64_t tau, std::int64_t delay = 0) {
     for (std::size_t i = 0; i < x.size(); ++i) {
-      Doubles step = local_step(i, t);
-      for (std::size_t k = 0; k < c.size(); ++k) {
-        const double pull = t % tau == 0 ? alpha * (x[i][k] - c[k]) : 0;
-        c[k] += pull;
-        step[k] += pull;
+      const Doubles step = local_step(i, t);
+      for (std::size_t k = 0; k < c.size() && t % tau == 0; ++k) {
+        pulls[i][k] = alpha * (x[i][k] - c[k]);
+        c[k] += pulls[i][k];
       }
       subtract(i, step);
+      if (t >= delay && (t - delay) % tau == 0) subtract(i, pulls[i]);
     }
   }
 
@@ -101,7 +103,7 @@ struct Simulator {
 
   void reset_to_center() {
     x.assign(x.size(), c);
-    v.assign(v.size(), Doubles(c.size()));
+    pulls = v = std::vector<Doubles>(v.size(), Doubles(c.size()));
   }
 
   void subtract(std::size_t i, const Doubles& step) {
@@ -109,7 +111,7 @@ struct Simulator {
   }
 
   Problem problem;
-  std::vector<Doubles> x, v;
+  std::vector<Doubles> x, v, pulls;
   Doubles c;
   std::vector<WorkerLoss> losses;
 };

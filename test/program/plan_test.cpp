@@ -56,6 +56,23 @@ TEST_F(PlanProgram, writes_as_json_what_the_run_and_the_options_say) {
   EXPECT_EQ(plans[1].at("rows")[1].at("bound"), "network");
 }
 
+TEST_F(PlanProgram, hides_an_asynchronous_exchange_behind_the_steps_before_its_pull) {
+  const auto step_seconds = [&](const std::string& delay) {
+    const Ended ended = place_->eave(
+        "plan run --json plan.json --ranks 2 --communicators easgd-async --tau 8 "
+        "--network-delay 1ms --pull-delay " +
+        delay);
+    EXPECT_EQ(ended.code, 0) << ended.errors;
+    return nlohmann::json::parse(place_->read("plan.json"))
+        .at("plans")[0]
+        .at("rows")[0]
+        .at("step_seconds")
+        .get<double>();
+  };
+  EXPECT_LT(step_seconds("7"), step_seconds("3"));
+  EXPECT_LT(step_seconds("3"), step_seconds("0"));
+}
+
 TEST_F(PlanProgram, takes_the_bytes_from_what_was_sent) {
   ASSERT_EQ(place_->eave("plan run --json plan.json --ranks 2 --communicators easgd").code, 0);
   const auto plan = nlohmann::json::parse(place_->read("plan.json"));
@@ -82,6 +99,8 @@ TEST_F(PlanProgram, refuses_what_it_does_not_understand) {
   expect("run --communicators allreduce --tau 3", 64, "--tau 3 (command line): has no effect");
   expect("run --communicators easgd --global-tau 30", 64, "names no easgd-tree");
   expect("run --communicators easgd --center-ranks 1", 64, "no asynchronous method");
+  expect("run --communicators easgd --pull-delay 1", 64, "no easgd-async");
+  expect("run --communicators easgd-async --tau 4 --pull-delay 4", 64, "less than tau");
   expect("run --center-ranks 2 --ranks 2,4", 64, "leaves no rank to train");
   expect("run --tau 4 --global-tau 6", 64, "expected a multiple of tau");
   expect("run --network-rate 0", 64, "--network-rate");

@@ -7,6 +7,14 @@
 // exchange hides behind its computation and stays exact (--async-overlap). With Nesterov workers this is EAMSGD: x_i is
 // the iterate, and the pull does not enter the velocity.
 //
+// --pull-delay D, below tau: x_i <- x_i - d goes with step t + D instead, so the exchange hides behind D more steps.
+// The center and d are as before; the worker is pulled before it meets the center again, so no pull is missed or
+// counted twice, but D of its gradients are taken where it was not pulled yet. On curvature h, without momentum, in
+// round-robin order, with G = (1 - lr h)^tau and H = (1 - lr h)^(tau - 1 - D), it is stable for alpha < (2 + 2 G)/(1 +
+// G + 2 H): for D = tau - 1 that is (2 + 2 G)/(3 + G), at least 2/3 where lr h <= 1. For one worker these are Jury's
+// conditions on x <- H (1 - lr h)^(D + 1) x - H d, c <- c + d; other odd numbers have the same bound and even ones a
+// larger, computed from the eigenvalues of a round of up to 33 workers. With D = 0 and tau = 1 it is the paper's.
+//
 // Rounds: one per exchange, a request of x_i per shard, answered by d: 2 M bytes per worker and exchange for M bytes of
 // parameters, of which the share of shards that the worker keeps itself, 1/p, stays off the wire. No worker waits for a
 // slower one. Whatever the order, the sum of all x_i and c is not changed by an exchange. With --compression, x_i
@@ -31,17 +39,32 @@ class EasgdAsync final : public AsyncCenter {
         force_(force),
         rho_(describe_rho(force.rho, context.learning_rate)),
         look_ahead_(describe_look_ahead(context)),
-        overlap_(context.values.flag("async-overlap")) {}
+        overlap_(context.values.flag("async-overlap")),
+        delay_(delay_in(context.values, settings.tau)) {}
 
   std::optional<Pull> before_update(const Step& step) override {
-    if (!exchanges_in(step)) return {};
-    if (!overlap_) send_iterate(step);
-    settle();
+    if (!overlap_ && exchanges_in(step)) send_iterate(step);
+    if (pulls_in(step) || !overlap_) settle();
     return {};
   }
 
   void after_update(const Step& step) override {
-    if (exchanges_in(step)) replica().device->subtract(replica().parameters, message());
+    if (!pulls_in(step)) return;
+    replica().device->subtract(replica().parameters, message());
+    forget_pull();
+  }
+
+  // A pull that is still to come was of where the worker no longer is.
+  void reset_to_center(const ReplicaView& replica) override {
+    AsyncCenter::reset_to_center(replica);
+    forget_pull();
+  }
+
+  // With a delay the message holds the pull that is still to come, or zeros.
+  std::vector<Slice> state() override {
+    std::vector<Slice> state = AsyncCenter::state();
+    if (delay_ > 0) state.push_back(message());
+    return state;
   }
 
   std::string equation() const override {
@@ -49,13 +72,40 @@ class EasgdAsync final : public AsyncCenter {
            "worker on its own clock\nevery tau = " +
            std::to_string(settings().tau) + " steps; alpha = " + number_text(force_.alpha) +
            ", beta = " + number_text(force_.beta) + ", " + rho_ + ", p = " + std::to_string(workers()) +
-           " workers; overlap " + (overlap_ ? "on" : "off") + "\n" + describe_async(settings()) +
-           "\nstable for alpha <= (4 - 2 lr h)/(4 - lr h) on curvature h (1 on a flat loss) in round-robin order, for "
-           "any p, without momentum; " +
-           kLocalRate + look_ahead_;
+           " workers; overlap " + (overlap_ ? "on" : "off") + describe_delay() + "\n" + describe_async(settings()) +
+           "\nstable for alpha <= " + describe_bound() +
+           " on curvature h (1 on a flat loss) in round-robin order, for any p, without momentum; " + kLocalRate +
+           look_ahead_;
   }
 
  private:
+  static std::int64_t delay_in(const OptionValues& values, std::int64_t tau) {
+    const std::int64_t delay = values.integer("pull-delay", 0);
+    if (delay < tau) return delay;
+    refuse_option(values, "pull-delay",
+                  "expected less than tau, " + std::to_string(tau) + ": a pull comes before the next exchange");
+  }
+
+  bool pulls_in(const Step& step) const { return step.index >= delay_ && (step.index - delay_) % settings().tau == 0; }
+
+  void forget_pull() {
+    if (delay_ > 0) replica().device->fill(message(), 0);
+  }
+
+  std::string describe_delay() const {
+    if (delay_ == 0) return "";
+    return "\npull delay " + std::to_string(delay_) + ": x_i <- x_i - d " + std::to_string(delay_) +
+           (delay_ == 1 ? " step" : " steps") + " later, which hide the exchange";
+  }
+
+  std::string describe_bound() const {
+    if (delay_ == 0) return "(4 - 2 lr h)/(4 - lr h)";
+    const std::int64_t after = settings().tau - 1 - delay_;
+    const std::string g = "(1 - lr h)^" + std::to_string(settings().tau);
+    if (after == 0) return "(2 + 2 G)/(3 + G), G = " + g + ": at least 2/3 where lr h <= 1,";
+    return "(2 + 2 G)/(1 + G + 2 H), G = " + g + ", H = (1 - lr h)^" + std::to_string(after) + ",";
+  }
+
   // The center moves by what the worker will read.
   static CenterRule rule(float alpha, const std::shared_ptr<const Codec>& codec) {
     return [alpha, codec](std::span<const Slice> vectors, Slice message, std::int64_t) {
@@ -80,15 +130,19 @@ class EasgdAsync final : public AsyncCenter {
   const ElasticForce force_;
   const std::string rho_, look_ahead_;  // of the card
   const bool overlap_;
+  const std::int64_t delay_;  // steps from an exchange to its pull
 };
 
 void warn_when_unstable(const CommunicatorContext& context, double alpha) {
-  if (alpha <= 1 || context.values.flag("allow-unstable") || context.transport.rank() != 0) return;
-  context.warnings.push_back(
-      "asynchronous elastic averaging is unstable: alpha must be at most (4 - 2 lr h)/(4 - lr h), 1 on a flat loss, in "
-      "force is " +
-      number_text(alpha) +
-      "; expect divergence. --beta 0.9 is the usual choice; --allow-unstable silences this warning");
+  const bool is_late = context.values.integer("pull-delay", 0) > 0;
+  if (alpha <= (is_late ? 2.0 / 3 : 1) || context.values.flag("allow-unstable") || context.transport.rank() != 0)
+    return;
+  const std::string bound = is_late ? "with --pull-delay alpha must be at most 2/3 where tau steps forget where they "
+                                      "began, and 1 on a flat loss"
+                                    : "alpha must be at most (4 - 2 lr h)/(4 - lr h), 1 on a flat loss";
+  context.warnings.push_back("asynchronous elastic averaging is unstable: " + bound + "; in force is " +
+                             number_text(alpha) + (is_late ? "; divergence is to be feared" : "; expect divergence") +
+                             ". --beta 0.9 is the usual choice; --allow-unstable silences this warning");
 }
 
 std::unique_ptr<Communicator> make_easgd_async(const CommunicatorContext& context) {
@@ -106,6 +160,8 @@ std::vector<OptionSpec> easgd_async_options() {
   for (const OptionSpec& option : async_options()) all.push_back(option);
   all.push_back({"async-overlap", OptionType::kFlag, "on",
                  "exchange while the gradient is computed; off: after it, same numbers"});
+  all.push_back({"pull-delay", OptionType::kInteger, "0",
+                 "steps, below tau, by which the pull follows its exchange, which hides behind them too"});
   return all;
 }
 
