@@ -221,8 +221,19 @@ class VectorAverager(_Method):
         _call("consensus", self._handle, _address(into, "into"))
 
 
+def _place_in(flat, at, parameter):
+    """The view of `flat` from `at` on that is laid out as the parameter is. An optimizer may already hold momentum in that
+    order, and fused ones take values as they come in memory."""
+    import torch
+    part = flat[at:at + parameter.numel()]
+    for layout, dimensions in ((torch.channels_last, 4), (torch.channels_last_3d, 5)):
+        if parameter.dim() == dimensions and parameter.is_contiguous(memory_format=layout):
+            return part.as_strided(parameter.shape, parameter.stride())
+    return part.view(parameter.shape)
+
+
 def _flatten(parameters):
-    """Makes all parameters views of one vector, and returns it."""
+    """Makes all parameters views of one vector, each in its own layout, and returns it."""
     import torch
     if not parameters:
         raise Error(USAGE, "a model without parameters that are trained")
@@ -233,7 +244,7 @@ def _flatten(parameters):
     flat = torch.empty(sum(each.numel() for each in parameters), dtype=torch.float32, device=parameters[0].device)
     at = 0
     for each in parameters:
-        part = flat[at:at + each.numel()].view(each.shape)
+        part = _place_in(flat, at, each)
         part.copy_(each.data)
         each.data = part
         at += each.numel()
@@ -296,7 +307,7 @@ class Averager(_Method):
         """Into one vector too: zero_grad may have dropped the views of it."""
         at = 0
         for each in self._parameters:
-            part = self._gradients[at:at + each.numel()].view(each.shape)
+            part = _place_in(self._gradients, at, each)
             if each.grad is None:
                 part.zero_()
             elif each.grad.data_ptr() != part.data_ptr():

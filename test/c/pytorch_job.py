@@ -67,7 +67,34 @@ def hold_same_everywhere(consensus, what):
     assert torch.allclose(mean, mine, rtol=0, atol=1e-12), f"{what}: ranks have another consensus"
 
 
+def convolve(is_averaged, **optimizer_options):
+    """Ten steps of a convolution, averaged after the fifth, when the optimizer has its momentum."""
+    torch.manual_seed(2)
+    x, y = torch.randn(4, 3, 6, 6), torch.randint(5, (4,))
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 5, 3), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+    if optimizer_options:
+        model = model.to(memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=0.9, **optimizer_options)
+    for step in range(10):
+        if is_averaged and step == 5:
+            averager = eave.Averager(model, optimizer, "allreduce")
+        optimizer.zero_grad()
+        loss_of(model, x, y).backward()
+        (averager if is_averaged and step >= 5 else optimizer).step()
+    if is_averaged:
+        averager.close()
+    return model[0].weight.detach()
+
+
+def hold_layout():
+    """All ranks have the same batch, so averaging changes nothing."""
+    weight = convolve(True, fused=True)
+    assert weight.is_contiguous(memory_format=torch.channels_last), "channels_last is lost"
+    assert torch.allclose(weight, convolve(False), rtol=0, atol=1e-5), "momentum and parameters lie in another order"
+
+
 def main():
+    hold_layout()
     x, y = data()
     at_start = loss_of(make_model(seed=0), x, y).item()
     for momentum in (0.0, 0.9):
