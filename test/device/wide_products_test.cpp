@@ -2,11 +2,15 @@
 // summation, results are exact.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/wide/amx.h"
 #include "kernels/cpu/wide_kernels.h"
 
 namespace eave::cpu {
@@ -87,9 +91,16 @@ void check_layouts(const WideKernels& kernels, std::int64_t rows, std::int64_t c
   }
 }
 
+// Those that are chosen from, and the matrix unit alone, which else gets large products only.
+std::vector<const WideKernels*> all_kernels() {
+  std::vector<const WideKernels*> all = wide_kernels();
+  if (const WideKernels* unit = wide_table_amx_only()) all.push_back(unit);
+  return all;
+}
+
 TEST(WideProducts, are_exact_at_sizes_around_every_tile) {
-  if (wide_kernels().empty()) GTEST_SKIP() << "this CPU or compiler has no wide kernels";
-  for (const WideKernels* kernels : wide_kernels()) {
+  if (all_kernels().empty()) GTEST_SKIP() << "this CPU or compiler has no wide kernels";
+  for (const WideKernels* kernels : all_kernels()) {
     for (const std::int64_t rows : {1, 2, 5, 6, 7, 13, 14, 15, 29, 64, 65}) {
       for (const std::int64_t columns : {1, 10, 16, 17, 32, 33, 70}) {
         for (const std::int64_t depth : {1, 3, 16, 31}) check_layouts(*kernels, rows, columns, depth);
@@ -99,12 +110,98 @@ TEST(WideProducts, are_exact_at_sizes_around_every_tile) {
 }
 
 TEST(WideProducts, are_exact_where_the_depth_is_cut) {
-  if (wide_kernels().empty()) GTEST_SKIP() << "this CPU or compiler has no wide kernels";
-  for (const WideKernels* kernels : wide_kernels()) {
+  if (all_kernels().empty()) GTEST_SKIP() << "this CPU or compiler has no wide kernels";
+  for (const WideKernels* kernels : all_kernels()) {
     for (const std::int64_t depth : {127, 128, 129, 300, 1024, 1025, 2100}) {
       check_layouts(*kernels, 67, 10, depth);
       check_layouts(*kernels, 67, 45, depth);
       check_layouts(*kernels, 20, 130, depth);
+    }
+  }
+}
+
+TEST(WideProducts, are_exact_where_operands_are_taken_in_parts) {
+  if (all_kernels().empty()) GTEST_SKIP() << "this CPU or compiler has no wide kernels";
+  for (const WideKernels* kernels : all_kernels()) {
+    check_layouts(*kernels, 300, 310, 70);
+    check_layouts(*kernels, 290, 1100, 140);
+    check_layouts(*kernels, 1100, 1060, 40);
+    check_layouts(*kernels, 70, 90, 600);
+  }
+}
+
+// c = a · b, of one number each side of a row or column, where all others are 0.
+struct Lonely {
+  Lonely(float a_value, float b_value) : a(80 * 96), b(96 * 80), c(80 * 80) {
+    for (std::int64_t i = 0; i < 80; ++i) {
+      a[static_cast<std::size_t>(i * 96 + i)] = a_value;
+      b[static_cast<std::size_t>(i * 80 + i)] = b_value;
+    }
+    p = {80, 80, 96, a.data(), 96, false, b.data(), 80, false, c.data(), 80, nullptr, false};
+  }
+  std::vector<float> multiply(const WideKernels& kernels) {
+    std::vector<float> scratch(static_cast<std::size_t>(kernels.multiply_scratch(p)));
+    kernels.multiply(p, scratch.data());
+    return c;
+  }
+  Product p;
+  std::vector<float> a, b, c;
+};
+
+// Every bit of both operands counts: products that fit into a float come out as they are.
+TEST(WideProducts, keep_all_bits_of_both_operands) {
+  if (all_kernels().empty()) GTEST_SKIP() << "this CPU or compiler has no wide kernels";
+  std::mt19937 random(1);
+  for (const WideKernels* kernels : all_kernels()) {
+    for (int trial = 0; trial < 200; ++trial) {
+      const auto bits = [&](int count) {
+        return std::ldexp(static_cast<float>(random() >> (32 - count) | 1u), -static_cast<int>(random() % 40));
+      };
+      const int of_a = 1 + static_cast<int>(random() % 23);
+      const float a = -bits(of_a), b = bits(24 - of_a);
+      const std::vector<float> c = Lonely(a, b).multiply(*kernels);
+      ASSERT_EQ(c[0], a * b) << kernels->name << ": " << a << " * " << b;
+      ASSERT_EQ(c[81], a * b);
+      ASSERT_EQ(c[1], 0);
+    }
+  }
+}
+
+TEST(WideProducts, are_as_near_as_floats_come) {
+  if (all_kernels().empty()) GTEST_SKIP() << "this CPU or compiler has no wide kernels";
+  std::mt19937 random(2);
+  std::normal_distribution<float> normal;
+  for (const WideKernels* kernels : all_kernels()) {
+    Case of(70, 130, 900, false, false, false);
+    for (float& value : of.a) value = normal(random);
+    for (float& value : of.b) value = normal(random);
+    std::vector<float> scratch(static_cast<std::size_t>(kernels->multiply_scratch(of.p)));
+    kernels->multiply(of.p, scratch.data());
+    double worst = 0;
+    for (std::int64_t i = 0; i < of.p.rows; ++i) {
+      for (std::int64_t j = 0; j < of.p.columns; ++j) {
+        double sum = 0, size = 0;
+        for (std::int64_t k = 0; k < of.p.depth; ++k) {
+          const double term = static_cast<double>(of.p.a[i * of.p.a_stride + k]) * of.p.b[k * of.p.b_stride + j];
+          sum += term;
+          size += std::abs(term);
+        }
+        worst = std::max(worst, std::abs(of.p.c[i * of.p.c_stride + j] - sum) / size);
+      }
+    }
+    // Of the sum of magnitudes: 900 roundings of 2^-24 at most, of which random signs leave some thirty's root.
+    EXPECT_LT(worst, 8 * std::ldexp(1.0, -24)) << kernels->name;
+  }
+}
+
+TEST(WideProducts, hide_no_value_that_is_not_finite) {
+  if (all_kernels().empty()) GTEST_SKIP() << "this CPU or compiler has no wide kernels";
+  for (const WideKernels* kernels : all_kernels()) {
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      Lonely of(bad, 2);
+      EXPECT_FALSE(std::isfinite(of.multiply(*kernels)[81])) << kernels->name << ": " << bad;
+      of.p.relu = true;
+      EXPECT_FALSE(std::isfinite(of.multiply(*kernels)[81])) << kernels->name << ": " << bad << " and relu";
     }
   }
 }

@@ -1,0 +1,8 @@
+#include "kernels/cpu/wide/amx.h"
+
+namespace eave::cpu {
+
+const WideKernels* wide_table_amx() { return nullptr; }
+const WideKernels* wide_table_amx_only() { return nullptr; }
+
+}  // namespace eave::cpu
