@@ -79,7 +79,7 @@ struct RunSummary {
   double samples_per_second = 0;       // of all ranks together
   std::int64_t bytes_per_rank = 0;     // sent by the rank that sent most
   double waiting_share = 0;            // seconds waiting / seconds, mean over workers
-  std::int64_t peak_memory_bytes = 0;  // largest resident set of a rank
+  std::int64_t peak_memory_bytes = 0;  // largest resident set of a rank, without others' lent memory
   std::int64_t rollbacks = 0;          // times that the run went back to a checkpoint (--on-nonfinite rollback)
   std::int64_t repaired = 0;           // times that replicas were repaired
   std::int64_t nonfinite = 0;          // steps that were left out, of all workers

@@ -154,6 +154,14 @@ class Transport {
   // In place: every rank gets root's values.
   virtual Pending broadcast(Slice values, int root) = 0;
 
+  // Collective and blocking. Values to sum, zeros at first, in memory that the ranks of one host share: a sum of all
+  // ranks whose values lie at the same place of what each was lent adds up in place there, without a copy (the same
+  // bits). Lives as long as this. Empty, on all ranks, where that cannot be: a rank by itself, several hosts, a rank
+  // with a device whose memory is its own, other transports than `mpi`.
+  virtual Slice lend(std::size_t) { return {}; }
+  // Not collective. Of what others were lent, the bytes that this rank writes, too: they count in its resident memory.
+  virtual std::size_t bytes_of_others() const { return 0; }
+
   // Blocking, for small control messages: each rank waits for O(log p) of them. Who needs a text on one rank alone says
   // so: all_gather gives every rank the bytes of all. `mpi` has a binomial tree: what is gathered passes through inner
   // ranks, each of which sends on the texts of its subtree, half of all at most, on average log2(p)/2 of them.

@@ -50,8 +50,9 @@ std::string describe_checkpoints(const RunSummary& summary) {
 // waiting.
 std::vector<double> costs_of_ranks(Transport& transport, int workers, const TrainingProgress& mine) {
   const bool is_worker = transport.rank() < workers;
-  const std::vector<double> row = {mine.seconds, static_cast<double>(mine.bytes),
-                                   static_cast<double>(peak_memory_bytes()), static_cast<double>(mine.nonfinite),
+  const std::int64_t memory = peak_memory_bytes() - static_cast<std::int64_t>(transport.bytes_of_others());
+  const std::vector<double> row = {mine.seconds, static_cast<double>(mine.bytes), static_cast<double>(memory),
+                                   static_cast<double>(mine.nonfinite),
                                    is_worker ? mine.waiting / mine.seconds / workers : 0};
   return combine_over_ranks(transport, row, [](const Rows& rows) {
     std::vector<double> all(rows.front().size(), 0.0);

@@ -111,6 +111,13 @@ std::vector<std::string> BackgroundTransport::texts(const std::string& mine, Tex
   return all;
 }
 
+Slice BackgroundTransport::lend(std::size_t size) {
+  Slice lent;
+  if (this->size() == 1 || staged_) return lent;
+  enqueue({.verb = Operation::Verb::kLend, .size = size, .lent = &lent}).wait();
+  return lent;
+}
+
 std::unique_ptr<Transport> BackgroundTransport::split(int part) {
   std::unique_ptr<Wire> wire;
   if (size() == 1) {
@@ -255,6 +262,9 @@ void BackgroundTransport::carry_out(Operation& operation) {
       return;
     case Operation::Verb::kBroadcastText:
       *request.all = wire_->texts(*request.mine, TextRoute::kFirstToAll);
+      return;
+    case Operation::Verb::kLend:
+      *request.lent = wire_->lend(request.size);
       return;
     case Operation::Verb::kSplit:
       *request.wire = wire_->split(request.part);

@@ -37,6 +37,8 @@ class BackgroundTransport final : public Transport {
   Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}, const Compression& compression = {}) override;
   Pending broadcast(Slice values, int root) override;
   std::vector<std::string> texts(const std::string& mine, TextRoute route) override;
+  Slice lend(std::size_t size) override;
+  std::size_t bytes_of_others() const override { return wire_->bytes_of_others(); }
   std::unique_ptr<Transport> split(int part) override;
   void serve(Service* service) override;
   Pending request(std::span<const ServiceRequest> requests) override;

@@ -128,6 +128,8 @@ class Counting final : public CountingTransport {
     tally_->gathered(bytes, seconds_between(start, Clock::now()));
     return all;
   }
+  Slice lend(std::size_t size) override { return inner_.lend(size); }
+  std::size_t bytes_of_others() const override { return inner_.bytes_of_others(); }
   void serve(Service* service) override {
     std::unique_ptr<CountingService> next;
     if (service) next = std::make_unique<CountingService>(*service, rank(), *tally_);

@@ -31,6 +31,7 @@ struct HostSum::Desk {
   alignas(64) Count summed;
   alignas(64) Count taken;
   alignas(64) std::array<Count, kRooms> lengths;  // of the slices that the segments in its rooms belong to
+  std::array<Count, kRooms> places;               // 0: in the room; else where in lent memory, and one
   alignas(64) std::array<float, kRooms * kSegment> rooms;
 };
 
@@ -69,6 +70,37 @@ void HostSum::all_reduce_sum(Slice values) {
   next_ += count;
 }
 
+// As one segment, which needs no room.
+void HostSum::sum_in_place(Slice values, std::ptrdiff_t stride, Count at) {
+  Desk& mine = desk(place_);
+  const Count number = next_++;
+  wait_for_others([&](const Desk& other) { return load(other.taken) + kRooms > number; });
+  mine.lengths[number % kRooms] = values.size();
+  mine.places[number % kRooms] = at + 1;
+  store(mine.contributed, number + 1);
+  wait_for_others([&](const Desk& other) {
+    return load(other.contributed) > number && other.lengths[number % kRooms] == values.size() &&
+           other.places[number % kRooms] == at + 1;
+  });
+  add_up_in_place(part_of(values, place_, ranks_), stride);
+  store(mine.summed, number + 1);
+  wait_for_others([&](const Desk& other) { return load(other.summed) > number; });
+  store(mine.taken, number + 1);
+}
+
+void HostSum::add_up_in_place(Slice part, std::ptrdiff_t stride) const {
+  constexpr std::size_t kAtATime = 2048;  // of the sums, in the first cache
+  std::array<float, kAtATime> sums;
+  for (; !part.empty(); part = part.subspan(std::min(kAtATime, part.size()))) {
+    const std::size_t count = std::min(kAtATime, part.size());
+    const auto of = [&](int place) { return part.data() + stride * (place - place_); };
+    std::transform(of(0), of(0) + count, of(1), sums.begin(), std::plus<>());
+    for (int place = 2; place < ranks_; ++place)
+      std::transform(sums.begin(), sums.begin() + count, of(place), sums.begin(), std::plus<>());
+    for (int place = 0; place < ranks_; ++place) std::copy_n(sums.begin(), count, of(place));
+  }
+}
+
 void HostSum::contribute(const Segment& segment) {
   wait_for_others([&](const Desk& other) { return load(other.taken) + kRooms > segment.number; });
   float* const room = this->room(place_, segment.number);
@@ -77,6 +109,7 @@ void HostSum::contribute(const Segment& segment) {
     if (place != place_) std::ranges::copy(part, room + (part.data() - segment.values.data()));
   }
   desk(place_).lengths[segment.number % kRooms] = segment.length;
+  desk(place_).places[segment.number % kRooms] = 0;
   store(desk(place_).contributed, segment.number + 1);
 }
 
@@ -84,7 +117,8 @@ void HostSum::sum(const Segment& segment) {
   const Slice mine = part_of(segment.values, place_, ranks_);
   const std::size_t at = static_cast<std::size_t>(mine.data() - segment.values.data());
   wait_for_others([&](const Desk& other) {
-    return load(other.contributed) > segment.number && other.lengths[segment.number % kRooms] == segment.length;
+    return load(other.contributed) > segment.number && other.lengths[segment.number % kRooms] == segment.length &&
+           other.places[segment.number % kRooms] == 0;
   });
   const auto of = [&](int place) -> const float* {
     return place == place_ ? mine.data() : room(place, segment.number) + at;

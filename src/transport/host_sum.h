@@ -33,8 +33,12 @@ class HostSum {
   // rank's number among them.
   HostSum(std::span<std::byte> memory, int place, int ranks, Pause pause);
 
-  // All of them call it, in the same order. Returns when this rank has all sums and nobody needs its slice.
+  // All of them call one of these, in the same order. Returns when this rank has all sums and nobody needs its slice.
   void all_reduce_sum(Slice values);
+  // Of slices that all ranks can write: `values` are this rank's, rank j's lie `stride` * (j - this rank's place)
+  // values behind them. Rank j adds up the j-th part of all and writes it to all: nothing is copied. `at`: the same on
+  // all, whatever it means; where it differs all wait as for another length.
+  void sum_in_place(Slice values, std::ptrdiff_t stride, std::uint64_t at);
 
  private:
   struct Desk;
@@ -51,6 +55,7 @@ class HostSum {
   void contribute(const Segment& segment);
   void sum(const Segment& segment);
   void take(const Segment& segment);
+  void add_up_in_place(Slice part, std::ptrdiff_t stride) const;
 
   const std::span<std::byte> memory_;
   const int place_, ranks_;

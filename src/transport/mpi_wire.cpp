@@ -95,8 +95,36 @@ void MpiWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
   const Team team = team_of(ranks);
   if (team.size() == 1) return;
   if (levels_ && levels_->arrange(team.ranks)) return all_reduce_by_host(values);
-  if (host_sum_ && std::ranges::equal(team.ranks, of_host_)) return host_sum_->all_reduce_sum(values);
+  if (host_sum_ && std::ranges::equal(team.ranks, of_host_)) return sum_on_host(values);
   sum_by_messages(values, team);
+}
+
+void MpiWire::sum_on_host(Slice values) {
+  for (std::size_t number = 0; number < lent_.size(); ++number) {
+    const Lent& lent = lent_[number];
+    const float* const begin = lent.mine.data();
+    if (values.data() < begin || values.data() + values.size() > begin + lent.mine.size()) continue;
+    const auto at = static_cast<std::uint64_t>(values.data() - begin) * lent_.size() + number;
+    return host_sum_->sum_in_place(values, static_cast<std::ptrdiff_t>(lent.stride), at);
+  }
+  host_sum_->all_reduce_sum(values);
+}
+
+Slice MpiWire::lend(std::size_t size) {
+  if (!host_sum_ || of_host_.size() != all_.size() || size == 0) return {};
+  constexpr std::size_t kPage = 4096 / sizeof(float);
+  const std::size_t ranks = all_.size(), stride = (size + kPage - 1) / kPage * kPage;
+  std::unique_ptr<SharedMemory> memory;
+  {
+    const std::lock_guard lock(messages_.in_mpi());
+    memory = share_memory_of_host(messages_.communicator(), settings_.hosts.front(), ranks * stride * sizeof(float));
+  }
+  if (!memory) return {};
+  auto* const values = reinterpret_cast<float*>(memory->bytes().data());
+  const Slice mine{values + static_cast<std::size_t>(rank()) * stride, size};
+  lent_.push_back({std::move(memory), mine, stride});
+  bytes_of_others_ += part_of(mine, rank(), this->size()).size_bytes() * (ranks - 1);
+  return mine;
 }
 
 void MpiWire::sum_by_messages(Slice values, const Team& team) {

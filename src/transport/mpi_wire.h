@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -73,6 +74,8 @@ class MpiWire final : public Wire, public ByteExchanger {
   std::vector<std::string> texts(const std::string& mine, TextRoute route) override {
     return texts_.texts(mine, route);
   }
+  Slice lend(std::size_t size) override;
+  std::size_t bytes_of_others() const override { return bytes_of_others_; }
   std::unique_ptr<Wire> split(int part) override;
   void serve(Service* service) override;
   void request(std::span<const ServiceRequest> requests) override;
@@ -109,6 +112,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   template <class... Phases>
   void in_segments(Slice values, int parts, Phases... phases);
   void share_memory();
+  void sum_on_host(Slice values);
   void sum_by_messages(Slice values, const Team& team);
   void all_reduce_by_host(Slice values);
   void hand_out(Slice segment, const Team& team, int root, Stage& stage);
@@ -132,8 +136,16 @@ class MpiWire final : public Wire, public ByteExchanger {
   std::vector<int> of_host_;  // this host's ranks
   std::unique_ptr<SharedMemory> memory_;
   std::optional<HostSum> host_sum_;  // of all of them
-  std::vector<int> all_;             // ranks
-  std::vector<bool> serving_;        // by rank
+  // What a call of lend gave to each rank of the host, one behind the other.
+  struct Lent {
+    std::unique_ptr<SharedMemory> memory;
+    Slice mine;
+    std::size_t stride;
+  };
+  std::vector<Lent> lent_;
+  std::atomic<std::size_t> bytes_of_others_{0};
+  std::vector<int> all_;       // ranks
+  std::vector<bool> serving_;  // by rank
   std::vector<Slot> slots_;
   MpiTexts texts_;
   CompressedSum compressed_;

@@ -45,6 +45,7 @@ class Operation {
     kAllGather,
     kGather,
     kBroadcastText,
+    kLend,
     kSplit,
     kServe,
     kRequest,
@@ -60,7 +61,9 @@ class Operation {
     std::span<const int> ranks{};  // empty: all
     Compression compression{};
     std::span<const std::span<const std::byte>> outgoing{};  // kExchange, between wires alone
-    int part = 0;                                            // kSplit, whose outcome is `wire`
+    std::size_t size = 0;                                    // kLend, whose outcome is `lent`
+    Slice* lent = nullptr;
+    int part = 0;  // kSplit, whose outcome is `wire`
     std::unique_ptr<Wire>* wire = nullptr;
     Service* service = nullptr;
     std::span<const ServiceRequest> requests{};

@@ -42,6 +42,9 @@ class ShapedWire final : public Wire {
     std::this_thread::sleep_until(end);
   }
 
+  Slice lend(std::size_t size) override { return inner_.lend(size); }
+  std::size_t bytes_of_others() const override { return inner_.bytes_of_others(); }
+
   // Only rank 0 knows how long its text is: what the others take it to cost is less.
   std::vector<std::string> texts(const std::string& mine, TextRoute route) override {
     dawdle();

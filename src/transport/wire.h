@@ -53,6 +53,9 @@ class Wire {
   virtual void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) = 0;
   virtual void broadcast(Slice values, int root) = 0;
   virtual std::vector<std::string> texts(const std::string& mine, TextRoute route) = 0;
+  // As Transport::lend and bytes_of_others.
+  virtual Slice lend(std::size_t) { return {}; }
+  virtual std::size_t bytes_of_others() const { return 0; }
   // As Transport::split. What this rank gets outlives neither this wire nor the next split.
   virtual std::unique_ptr<Wire> split(int part);
   virtual void serve(Service* service) = 0;

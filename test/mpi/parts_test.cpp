@@ -43,6 +43,40 @@ TEST_F(Parts, of_any_length_are_broadcast_whole) {
       }
 }
 
+// In place where all ranks were lent memory of one host; the same numbers.
+TEST_F(Parts, of_lent_memory_give_the_same_sums) {
+  const std::vector<int> one_host(static_cast<std::size_t>(size_), 7);
+  MpiWire wire(communicator_, {.hosts = one_host});
+  const Slice first = wire.lend(20000), second = wire.lend(5000);
+  if (size_ == 1) {
+    EXPECT_TRUE(first.empty());
+    return;
+  }
+  ASSERT_EQ(first.size(), 20000u);
+  ASSERT_EQ(second.size(), 5000u);
+  EXPECT_EQ(std::ranges::count(first, 0.0f), 20000);
+  EXPECT_NEAR(static_cast<double>(wire.bytes_of_others()), 25000.0 * 4 * (size_ - 1) / size_, 4.0 * 2 * size_);
+  for (const Slice values : {first, second.subspan(7, 4000), first.subspan(9000), second, first.subspan(0, 1)}) {
+    std::vector<float> expected = numbers(rank_, values.size());
+    std::ranges::copy(expected, values.begin());
+    MpiWire(communicator_).all_reduce_sum(expected);
+    wire.all_reduce_sum(values);
+    EXPECT_EQ(std::vector<float>(values.begin(), values.end()), expected) << values.size();
+    std::vector<float> others = numbers(rank_, 3000), expected_others = others;
+    MpiWire(communicator_).all_reduce_sum(expected_others);
+    wire.all_reduce_sum(others);
+    EXPECT_EQ(others, expected_others);
+  }
+}
+
+TEST_F(Parts, are_not_lent_where_there_are_several_hosts) {
+  std::vector<int> hosts(static_cast<std::size_t>(size_));
+  std::iota(hosts.begin(), hosts.end(), 0);
+  MpiWire wire(communicator_, {.hosts = hosts});
+  EXPECT_TRUE(wire.lend(1000).empty());
+  EXPECT_EQ(wire.bytes_of_others(), 0u);
+}
+
 // Ranks 0 to p - 1 by host, as some launchers place them.
 std::vector<std::vector<int>> placements(int size) {
   if (size == 2) return {{0, 0}, {1, 0}};

@@ -26,6 +26,8 @@ class ForwardingTransport : public Transport {
   std::vector<std::string> texts(const std::string& mine, TextRoute route) override {
     return inner_.texts(mine, route);
   }
+  Slice lend(std::size_t size) override { return inner_.lend(size); }
+  std::size_t bytes_of_others() const override { return inner_.bytes_of_others(); }
   void serve(Service* service) override { inner_.serve(service); }
   Pending request(std::span<const ServiceRequest> requests) override { return inner_.request(requests); }
   void withdraw() noexcept override { inner_.withdraw(); }

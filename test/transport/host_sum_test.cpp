@@ -65,6 +65,54 @@ TEST(HostSum, adds_up_in_rank_order_one_slice_after_the_other) {
   }
 }
 
+// Between others that go over the desks, in any part of what the ranks can all write.
+TEST(HostSum, adds_up_in_place_what_all_can_write) {
+  constexpr std::size_t kStride = 20000;
+  for (const int ranks : {2, 3, 5}) {
+    std::vector<int> all(static_cast<std::size_t>(ranks));
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<float> memory(kStride * all.size());
+    on_desks(ranks, yield, [&](HostSum& sum, int place) {
+      const Slice mine = Slice(memory).subspan(kStride * static_cast<std::size_t>(place), kStride);
+      std::size_t round = 0;
+      for (const std::size_t count : {1, 2, 0, 4, 5000, 19999, 70, 3, 2, 11, 9000, 8}) {
+        const std::vector<float> values = uneven_numbers(place, count), expected = sum_in_order(all, count);
+        const std::size_t at = round++ % 2;
+        std::ranges::copy(values, mine.begin() + static_cast<std::ptrdiff_t>(at));
+        sum.sum_in_place(mine.subspan(at, count), kStride, at);
+        const Slice sums = mine.subspan(at, count);
+        EXPECT_TRUE(same_bits({sums.begin(), sums.end()}, expected)) << count << " values of " << ranks << " ranks";
+        std::vector<float> others = values;
+        sum.all_reduce_sum(others);
+        EXPECT_TRUE(same_bits(others, expected)) << count << " values of " << ranks << " ranks, copied";
+      }
+    });
+  }
+}
+
+TEST(HostSum, does_not_end_where_values_lie_at_different_places) {
+  struct WaitedLong {};
+  std::vector<float> memory(2000, 1.0f);
+  for (const bool one_copies : {false, true}) {
+    std::array<std::atomic<bool>, 2> waited{};
+    const auto give_up = [waits = 0](bool) mutable {
+      if (++waits > 2000) throw WaitedLong();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    };
+    on_desks(2, give_up, [&](HostSum& sum, int place) {
+      const Slice values = Slice(memory).subspan(static_cast<std::size_t>(place) * 1000, 500);
+      try {
+        if (place == 1 && one_copies) return sum.all_reduce_sum(values);
+        sum.sum_in_place(values, 1000, static_cast<std::uint64_t>(place));
+      } catch (const WaitedLong&) {
+        waited[static_cast<std::size_t>(place)] = true;
+      }
+    });
+    EXPECT_TRUE(waited[0] && waited[1]) << one_copies;
+    EXPECT_EQ(std::ranges::count(memory, 1.0f), 2000) << "something was added";
+  }
+}
+
 TEST(HostSum, waits_for_whoever_is_late) {
   using namespace std::chrono_literals;
   on_desks(3, yield, [](HostSum& sum, int place) {

@@ -48,7 +48,11 @@ class Easgd final : public Communicator {
     replica_ = replica;
     seconds_waiting_ += share_replica(transport_, replica);
     center_ = replica.device->allocate(replica.parameters.size());
-    difference_ = replica.device->allocate(replica.parameters.size());
+    difference_ = transport_.lend(replica.parameters.size());
+    if (difference_.empty()) {
+      own_difference_ = replica.device->allocate(replica.parameters.size());
+      difference_ = own_difference_.slice();
+    }
     feedback_.begin(replica.parameters.size());
     replica.device->copy(center_.slice(), replica.parameters);
   }
@@ -102,7 +106,7 @@ class Easgd final : public Communicator {
   // The last exchange's sum arrives in the center in the same pass.
   Pull pull() {
     if (is_center_behind_) seconds_waiting_ += exchange_.wait();
-    return {center_.slice(), alpha_, difference_.slice(), std::exchange(is_center_behind_, false)};
+    return {center_.slice(), alpha_, difference_, std::exchange(is_center_behind_, false)};
   }
 
   void exchange_after_step(const Step& step) {
@@ -112,11 +116,10 @@ class Easgd final : public Communicator {
 
   void exchange_center_first(const Step& step) {
     const double share = settings_.beta / settings_.workers;
-    replica_.device->write_difference(difference_.slice(), replica_.parameters, center_.slice(),
-                                      static_cast<float>(share), step.ahead);
+    replica_.device->write_difference(difference_, replica_.parameters, center_.slice(), static_cast<float>(share),
+                                      step.ahead);
     seconds_waiting_ += sum_differences().wait();
-    replica_.device->move_center_and_follow(center_.slice(), difference_.slice(), replica_.parameters, alpha_,
-                                            step.ahead);
+    replica_.device->move_center_and_follow(center_.slice(), difference_, replica_.parameters, alpha_, step.ahead);
   }
 
   void start() {
@@ -125,13 +128,13 @@ class Easgd final : public Communicator {
     if (!settings_.overlap) settle();
   }
 
-  Pending sum_differences() { return transport_.all_reduce_sum(difference_.slice(), {}, feedback_.compression()); }
+  Pending sum_differences() { return transport_.all_reduce_sum(difference_, {}, feedback_.compression()); }
 
   // The last exchange's sum arrives in the center now.
   void settle() {
     if (!is_center_behind_) return;
     seconds_waiting_ += exchange_.wait();
-    replica_.device->move_center(center_.slice(), difference_.slice());
+    replica_.device->move_center(center_.slice(), difference_);
     is_center_behind_ = false;
   }
 
@@ -142,7 +145,8 @@ class Easgd final : public Communicator {
   float alpha_;
   ReplicaView replica_;
   Buffer center_;
-  Buffer difference_;  // alpha (x - c); while an exchange is in flight, the sum in the making
+  Buffer own_difference_;  // where the transport lends none
+  Slice difference_;       // alpha (x - c); while an exchange is in flight, the sum in the making
   Pending exchange_;
   bool is_center_behind_ = false;
   double seconds_waiting_ = 0;
