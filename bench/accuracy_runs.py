@@ -36,7 +36,7 @@ class Task:
 
 TASKS = {
     "fashion-mnist": Task("fashion-mnist", "lenet", 3274634, 0.015, 0.02, 0.87, 3000, 0.80),
-    "cifar10": Task("cifar10", "cifar7", 351946, 0.02, 0.02, 0.50, 8000, 0.35),
+    "cifar10": Task("cifar10", "cifar7", 351946, 0.02, 0.005, 0.50, 8000, 0.35),
 }
 
 
