@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -91,8 +92,10 @@ void keep_part(Grid& grid, const OptionValues& own) {
 
 constexpr const char* kSettingsFile = "comparison.json";  // those that all runs in a directory have in common
 
-bool is_lock(const std::filesystem::path& path) {
-  return path.filename().string().starts_with("compare") && path.extension() == ".lock";
+// What another part that has just begun may have there: locks, and what it is about to write.
+bool is_of_a_beginning(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with(kSettingsFile) || (name.starts_with("compare") && name.find(".lock") != std::string::npos);
 }
 
 constexpr const char* kPage = "report.html";
@@ -100,21 +103,24 @@ constexpr const char* kPage = "report.html";
 // Its report would replace what others have there.
 void refuse_foreign(const std::filesystem::path& path) {
   std::error_code error;
-  if (std::filesystem::exists(path / kSettingsFile, error)) return;
   bool has_something = false;
   for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
     if (std::filesystem::exists(entry.path() / "metrics.jsonl", error)) return;
-    has_something = has_something || !is_lock(entry.path());
+    has_something = has_something || !is_of_a_beginning(entry.path());
   }
-  if (!has_something) return;
+  // Asked last: a part that begins beside this one writes its settings before its runs.
+  if (!has_something || std::filesystem::exists(path / kSettingsFile, error)) return;
   throw Error(ExitCode::kCannotCreate,
               "--output " + path.string() + ": holds files and no run; choose another directory");
 }
 
-// Methods, ranks, batches, rates and seeds may be added to a comparison; what its runs have in common stays.
+// Methods, ranks, batches, rates and seeds may be added to a comparison; what its runs have in common stays. Of parts
+// that begin together one writes it, after which the others compare.
 void prepare_output(const std::filesystem::path& path, const Settings& common) {
+  constexpr std::chrono::seconds kMostPatience{60};
   const std::filesystem::path file = path / kSettingsFile;
   const std::map<std::string, std::string> mine(common.begin(), common.end());
+  const DirectoryLock turn(path, "compare-settings.lock", "--output " + path.string(), kMostPatience);
   std::error_code error;
   if (std::filesystem::exists(file, error)) {
     return require_same_comparison(read_config(file), mine, path.string());

@@ -28,8 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kBetweenTouches{10};
 constexpr double kDeadAfterSeconds = 60;
-// A job that a launcher has reported as failed may have a rank that is not quite gone.
-constexpr std::chrono::seconds kDying{1};
 
 [[noreturn]] void refuse(const std::string& what, const std::string& why) {
   throw Error(ExitCode::kCannotCreate, what + ": " + why);
@@ -161,9 +159,10 @@ class DirectoryLock::File {
   int number_;
 };
 
-DirectoryLock::DirectoryLock(const fs::path& directory, const std::string& name, const std::string& what)
+DirectoryLock::DirectoryLock(const fs::path& directory, const std::string& name, const std::string& what,
+                             std::chrono::seconds patience)
     : path_(directory / name), text_(text_of(this_process())) {
-  const auto end = std::chrono::steady_clock::now() + kDying;
+  const auto end = std::chrono::steady_clock::now() + patience;
   while (!take(what)) {
     if (std::chrono::steady_clock::now() > end) refuse(what, describe_refusal(former_));
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -7,6 +7,7 @@
 // only two starts at the same moment, on two hosts, can both get in.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -31,10 +32,11 @@ std::optional<LockOwner> read_lock_owner(const std::string& text);
 class DirectoryLock {
  public:
   // Takes DIR/<name>; the directory exists. Throws Error: kCannotCreate naming the owner (host, pid, how long) when
-  // another has it for a second from now, or when the file cannot be created; kInputOutput when it cannot be written.
-  // `what` begins the message, such as
-  // "--run-dir runs/a".
-  DirectoryLock(const std::filesystem::path& directory, const std::string& name, const std::string& what);
+  // another has it for `patience` from now, or when the file cannot be created; kInputOutput when it cannot be written.
+  // `what` begins the message, such as "--run-dir runs/a". The patience unless given: a job that a launcher has
+  // reported as failed may have a rank that is not quite gone.
+  DirectoryLock(const std::filesystem::path& directory, const std::string& name, const std::string& what,
+                std::chrono::seconds patience = std::chrono::seconds(1));
   // Removes the file.
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "test/program/program.h"
 
@@ -187,6 +189,36 @@ TEST(Compare, in_parts_makes_the_same_runs) {
   EXPECT_FALSE(fs::exists(place.path() / "all/report.html")) << "of one part alone it would mislead";
   for (const std::string who : {"one-rank-p1", "allreduce-p2", "easgd-tau-2-p2"})
     EXPECT_TRUE(fs::exists(place.path() / "all" / (who + "-b8-seed1") / "summary.json")) << who;
+}
+
+// All find the directory without settings, and one of them writes those.
+TEST(Compare, in_parts_that_begin_together_makes_all_runs) {
+  for (int round = 0; round < 5; ++round) {
+    const Place place;
+    std::vector<std::future<Ended>> parts;
+    for (const char* part : {"1/3", "2/3", "3/3"}) {
+      parts.push_back(
+          std::async(std::launch::async, [&place, words = grid("--ranks 2 --transport threads --part ") + part] {
+            return place.eave(words + " --seeds 1");
+          }));
+    }
+    for (std::future<Ended>& part : parts) {
+      const Ended ended = part.get();
+      EXPECT_EQ(ended.code, 0) << ended.errors;
+    }
+    for (const std::string who : {"one-rank-p1", "allreduce-p2", "easgd-tau-2-p2"})
+      EXPECT_TRUE(fs::exists(place.path() / "all" / (who + "-b8-seed1") / "summary.json")) << who;
+    for (const auto& entry : fs::directory_iterator(place.path() / "all"))
+      EXPECT_NE(entry.path().extension(), ".lock") << entry.path();
+  }
+}
+
+TEST(Compare, goes_on_where_one_was_killed_as_it_began) {
+  const Place place;
+  fs::create_directory(place.path() / "all");
+  place.write("all/comparison.json.partial", "{");
+  const Ended ended = place.eave(grid("--ranks 2 --seeds 1 --transport threads"));
+  EXPECT_EQ(ended.code, 0) << ended.errors;
 }
 
 TEST(Compare, of_a_dry_run_tells_each_group_and_writes_nothing) {
