@@ -1,10 +1,12 @@
 #include "train/checkpoints.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 #include <utility>
 
 #include "base/durable.h"
+#include "base/host.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -76,17 +78,33 @@ void Checkpoints::start(const TrainingProgress& progress, bool copies) {
     try {
       return Report{Status::kDone, write()};
     } catch (const std::exception& error) {
-      return Report{Status::kFailed, {}, error.what()};
+      return Report{Status::kFailed, {}, who() + error.what()};
     }
   });
 }
 
+// Before what it tells all; "" where it is alone.
+std::string Checkpoints::who() const {
+  if (parts_.transport.size() == 1) return "";
+  return "rank " + std::to_string(parts_.transport.rank()) + " on " + host_name() + ": ";
+}
+
 StoredFile Checkpoints::write() const {
+  require_run_directory();
   make_directory(plan_.directory, calls_);
   const std::filesystem::path partial = partial_place(plan_.directory, step_);
   make_directory(partial, calls_);
   return write_checkpoint_file(partial / rank_file_name(parts_.transport.rank()), state_.header(), state_.values(),
                                calls_);
+}
+
+// Rank 0 has made it. Another host that does not see it has a file system of its own there.
+void Checkpoints::require_run_directory() const {
+  const std::filesystem::path run = std::filesystem::path(plan_.directory).parent_path();
+  std::error_code error;
+  if (run.empty() || std::filesystem::status(run, error).type() != std::filesystem::file_type::not_found) return;
+  throw Error(ExitCode::kCannotCreate,
+              "there is no directory " + run.string() + "; it must be in a file system that all hosts share");
 }
 
 // All ranks wait until nothing is being written.

@@ -59,6 +59,8 @@ class Checkpoints {
 
   bool is_multiple(std::int64_t steps) const { return plan_.every_steps > 0 && steps % plan_.every_steps == 0; }
   void start(const TrainingProgress& progress, bool copies);
+  std::string who() const;
+  void require_run_directory() const;
   StoredFile write() const;
   std::string commit(const Manifest& manifest) const;
   void look(std::int64_t steps);
