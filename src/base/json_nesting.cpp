@@ -1,8 +1,20 @@
 #include "base/json_nesting.h"
 
 namespace eave {
+namespace {
+
+// '[' and '{' differ in that bit, without a branch.
+std::size_t openings(std::string_view json) {
+  std::size_t count = 0;
+  for (const char letter : json) count += (letter | 0x20) == '{' ? 1 : 0;
+  return count;
+}
+
+}  // namespace
 
 bool is_too_nested(std::string_view json) {
+  // Most have fewer than that, wherever they stand, and to count them takes a tenth of the time.
+  if (openings(json) <= kMostNested) return false;
   int depth = 0;
   bool is_in_text = false;
   for (std::size_t i = 0; i < json.size(); ++i) {
