@@ -1,9 +1,9 @@
 #include "base/files.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
 #include "base/durable.h"
 #include "eave/check.h"
@@ -34,12 +34,20 @@ std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes
   if (!std::filesystem::is_regular_file(path, error)) {
     throw Error(ExitCode::kInputMissing, "no file " + path.string());
   }
-  if (std::filesystem::file_size(path, error) > limit_bytes) {
+  const std::uintmax_t expected = std::filesystem::file_size(path, error);
+  if (expected > limit_bytes) {
     throw Error(ExitCode::kBadData, path.string() + " is larger than " + std::to_string(limit_bytes) + " bytes");
   }
   std::ifstream file(path, std::ios::binary);
-  std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file && !file.eof()) {
+  // Files of the system say that they are empty.
+  std::string content(std::max<std::size_t>(error ? 0 : expected + 1, 1024), '\0');
+  std::size_t size = 0;
+  while (file.read(content.data() + size, static_cast<std::streamsize>(content.size() - size))) {
+    size = content.size();
+    content.resize(2 * size);
+  }
+  content.resize(size + static_cast<std::size_t>(file.gcount()));
+  if (!file.eof()) {
     throw Error(ExitCode::kInputOutput, "cannot read " + path.string() + ": " + std::strerror(errno));
   }
   return content;

@@ -1,11 +1,13 @@
 #include "report/lines.h"
 
+#include <algorithm>
+
 #include "eave/check.h"
 
 namespace eave {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{1} << 16;
+constexpr std::size_t kLargestChunk = std::size_t{1} << 16;
 constexpr std::size_t kLongest = std::size_t{1} << 26;
 
 }  // namespace
@@ -25,8 +27,9 @@ bool LineReader::fill() {
   if (before > kLongest) {
     throw Error(ExitCode::kBadData, name_ + " line " + std::to_string(number_ + 1) + " is longer than 64 MiB");
   }
-  text_.resize(before + kChunk);
-  file_.read(text_.data() + before, kChunk);
+  text_.resize(before + chunk_);
+  file_.read(text_.data() + before, static_cast<std::streamsize>(chunk_));
+  chunk_ = std::min(2 * chunk_, kLargestChunk);  // not all of it for each of many short files
   text_.resize(before + static_cast<std::size_t>(file_.gcount()));
   if (file_.bad()) throw Error(ExitCode::kInputOutput, "cannot read " + name_);
   return text_.size() > before;

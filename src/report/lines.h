@@ -25,6 +25,7 @@ class LineReader {
   bool fill();
   std::string name_;
   std::ifstream file_;
+  std::size_t chunk_ = 4096;
   std::string text_;  // what was read and not yet handed out lies in [begin_, end)
   std::size_t begin_ = 0;
   std::size_t number_ = 0;
