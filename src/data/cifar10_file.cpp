@@ -53,10 +53,9 @@ void read_cifar_image(const ByteSource& file, std::int64_t record, std::span<std
     throw Error(ExitCode::kBadData, file.name() + " became shorter while it was in use: it ends before offset " +
                                         std::to_string(offset + planes.size()));
   }
-  for (std::size_t i = 0; i < kPlane; ++i) {
-    pixels[i * kCifarChannels] = planes[i];
-    pixels[i * kCifarChannels + 1] = planes[kPlane + i];
-    pixels[i * kCifarChannels + 2] = planes[2 * kPlane + i];
+  std::uint8_t* pixel = pixels.data();
+  for (const std::uint8_t* plane = planes.data(); plane != planes.data() + kPlane; ++plane) {
+    for (std::size_t channel = 0; channel < kCifarChannels; ++channel) *pixel++ = plane[channel * kPlane];
   }
 }
 
