@@ -23,6 +23,8 @@ std::vector<std::uint8_t> packed(std::span<const std::uint8_t> bytes, bool is_gz
 // A file in memory with a path, for parsers that open one; the same one each time.
 std::string file_of(std::span<const std::uint8_t> bytes);
 
-inline std::string text_of(std::span<const std::uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
+inline std::string text_of(std::span<const std::uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 }  // namespace eave
