@@ -142,6 +142,22 @@ std::string suggest_options(const std::string& word, const std::vector<std::stri
   return text + "?";
 }
 
+// How many letters to add, drop or change; `row` is room for it.
+std::size_t edits_between(std::string_view word, std::string_view other, std::vector<std::size_t>& row) {
+  row.resize(other.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (const char letter : word) {
+    std::size_t* here = row.data();
+    std::size_t diagonal = (*here)++;
+    for (const char beside : other) {
+      const std::size_t substituted = diagonal + (letter == beside ? 0 : 1), inserted = *here++ + 1;
+      diagonal = *here;
+      *here = std::min(std::min(inserted, diagonal + 1), substituted);
+    }
+  }
+  return row.back();
+}
+
 }  // namespace
 
 void OptionValues::declare(const OptionSpec& spec) {
@@ -239,20 +255,12 @@ double OptionValues::bytes_per_second(std::string_view name) const {
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  std::vector<std::size_t> row;
   for (const std::string& candidate : candidates) {
     if (std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size()) >= best_distance) continue;
-    std::vector<std::size_t> row(candidate.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < word.size(); ++i) {
-      std::size_t diagonal = row[0]++;
-      for (std::size_t j = 0; j < candidate.size(); ++j) {
-        const std::size_t substituted = diagonal + (word[i] == candidate[j] ? 0 : 1);
-        diagonal = row[j + 1];
-        row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
+    const std::size_t distance = edits_between(word, candidate, row);
+    if (distance < best_distance) {
+      best_distance = distance;
       best = candidate;
     }
   }
