@@ -1,14 +1,60 @@
 #include "base/files.h"
 
-#include <algorithm>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include "base/durable.h"
 #include "eave/check.h"
 
 namespace eave {
+namespace {
+
+// Without a stream: most files are short, and to set one up takes longer than to read them.
+class ReadableFile {
+ public:
+  explicit ReadableFile(const std::filesystem::path& path) : path_(path) {
+    file_ = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const int reason = errno;
+    struct stat status {};
+    if ((file_ < 0 ? ::stat(path.c_str(), &status) : ::fstat(file_, &status)) != 0 || !S_ISREG(status.st_mode)) {
+      close();
+      throw Error(ExitCode::kInputMissing, "no file " + path.string());
+    }
+    if (file_ < 0) fail(reason);
+    size_ = static_cast<std::size_t>(status.st_size);
+  }
+  ReadableFile(const ReadableFile&) = delete;
+  ReadableFile& operator=(const ReadableFile&) = delete;
+  ~ReadableFile() { close(); }
+
+  std::size_t size() const { return size_; }
+  // Some of the next `most` bytes, none only at the end.
+  std::size_t read(char* into, std::size_t most) const {
+    while (true) {
+      const ssize_t count = ::read(file_, into, most);
+      if (count >= 0) return static_cast<std::size_t>(count);
+      if (errno != EINTR) fail(errno);
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(int reason) const {
+    throw Error(ExitCode::kInputOutput, "cannot read " + path_.string() + ": " + std::strerror(reason));
+  }
+  void close() const {
+    if (file_ >= 0) ::close(file_);
+  }
+  const std::filesystem::path& path_;
+  int file_ = -1;
+  std::size_t size_ = 0;
+};
+
+}  // namespace
 
 void write_file_atomically(const std::filesystem::path& path, const std::string& content, FileCalls& calls) {
   write_file_atomically(path, std::vector<std::string_view>{content}, calls);
@@ -30,26 +76,16 @@ void write_file_atomically(const std::filesystem::path& path, const std::vector<
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    throw Error(ExitCode::kInputMissing, "no file " + path.string());
-  }
-  const std::uintmax_t expected = std::filesystem::file_size(path, error);
-  if (expected > limit_bytes) {
+  const ReadableFile file(path);
+  if (file.size() > limit_bytes) {
     throw Error(ExitCode::kBadData, path.string() + " is larger than " + std::to_string(limit_bytes) + " bytes");
   }
-  std::ifstream file(path, std::ios::binary);
-  // Files of the system say that they are empty.
-  std::string content(std::max<std::size_t>(error ? 0 : expected + 1, 1024), '\0');
+  std::string content(file.size(), '\0');
   std::size_t size = 0;
-  while (file.read(content.data() + size, static_cast<std::streamsize>(content.size() - size))) {
-    size = content.size();
-    content.resize(2 * size);
-  }
-  content.resize(size + static_cast<std::size_t>(file.gcount()));
-  if (!file.eof()) {
-    throw Error(ExitCode::kInputOutput, "cannot read " + path.string() + ": " + std::strerror(errno));
-  }
+  while (const std::size_t count = file.read(content.data() + size, content.size() - size)) size += count;
+  content.resize(size);
+  std::array<char, 4096> more;  // files of the system say that they are empty
+  while (const std::size_t count = file.read(more.data(), more.size())) content.append(more.data(), count);
   return content;
 }
 

@@ -44,6 +44,14 @@ TEST_F(Files, missing_large_and_unwritable_files_have_their_codes) {
   EXPECT_EQ(code_of([&] { write_file_atomically(folder_ / "no" / "file", "x"); }), ExitCode::kCannotCreate);
 }
 
+TEST_F(Files, a_file_that_says_it_is_empty_is_read_whole) {
+  if (!std::filesystem::exists("/proc/self/status")) GTEST_SKIP() << "no /proc on this system";
+  ASSERT_EQ(std::filesystem::file_size("/proc/self/status"), 0u);
+  const std::string status = read_file("/proc/self/status");
+  EXPECT_TRUE(status.starts_with("Name:")) << status;
+  EXPECT_TRUE(status.ends_with("\n")) << status;
+}
+
 TEST_F(Files, a_full_disk_is_an_input_output_error) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full on this system";
   std::filesystem::create_symlink("/dev/full", folder_ / "file.partial");
