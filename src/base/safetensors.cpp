@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/files.h"
+#include "base/json_integer.h"
 #include "base/json_nesting.h"
 #include "eave/check.h"
 
@@ -59,8 +60,9 @@ std::uint64_t read_header_length(std::ifstream& file, std::uint64_t file_size, c
 
 // Number of values of an array whose place in the content of `available` bytes has been checked.
 std::size_t checked_size(const Json& entry, std::uint64_t available, const std::filesystem::path& path) {
-  const auto offsets = entry.at("data_offsets").get<std::array<std::uint64_t, 2>>();
-  const auto shape = entry.at("shape").get<std::vector<std::uint64_t>>();
+  const auto offsets = integers_in<std::uint64_t>(entry.at("data_offsets"));
+  const auto shape = integers_in<std::uint64_t>(entry.at("shape"));
+  if (offsets.size() != 2) refuse(path, "has an array whose place is no pair of numbers");
   if (shape.size() > kMostDimensions) refuse(path, "has an array of more than 8 dimensions");
   std::uint64_t bytes = 4;
   for (const std::uint64_t count : shape) {
@@ -82,9 +84,9 @@ void read_arrays(const Json& header, SafetensorsFile& file) {
     }
     if (entry.at("dtype") != "F32") continue;
     const std::size_t size = checked_size(entry, available, file.path);
-    const auto first = entry.at("data_offsets").at(0).get<std::size_t>() / 4;
+    const auto first = integer_in<std::size_t>(entry.at("data_offsets").at(0)) / 4;
     file.arrays.push_back(
-        {name, entry.at("shape").get<std::vector<std::int64_t>>(), ConstSlice(file.content).subspan(first, size)});
+        {name, integers_in<std::int64_t>(entry.at("shape")), ConstSlice(file.content).subspan(first, size)});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json_integer.h"
 #include "base/json_nesting.h"
 #include "eave/check.h"
 
@@ -59,9 +60,9 @@ ExchangeLog header_from(const Json& object) {
   for (const auto& [name, value] : object.at("settings").items()) {
     log.settings.emplace_back(name, value.get<std::string>());
   }
-  object.at("workers").get_to(log.workers);
-  object.at("shards").get_to(log.shards);
-  object.at("exchanges").get_to(log.exchanges);
+  log.workers = integer_in<std::int64_t>(object.at("workers"));
+  log.shards = integer_in<std::int64_t>(object.at("shards"));
+  log.exchanges = integer_in<std::int64_t>(object.at("exchanges"));
   return log;
 }
 
@@ -118,7 +119,7 @@ ExchangeLog read_exchange_log(const std::filesystem::path& path) {
   try {
     const Json header = Json::parse(text);
     log = header_from(header);
-    header.at("checksum").get_to(checksum);
+    checksum = integer_in<std::uint32_t>(header.at("checksum"));
   } catch (const Json::exception&) {
     fail(path, "its header is damaged");
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json_integer.h"
 #include "base/json_nesting.h"
 #include "eave/check.h"
 
@@ -42,7 +43,7 @@ std::string_view hashed_part(std::string_view text) {
 }
 
 StoredFile file_in(const Json& entry) {
-  StoredFile file{entry.at("name").get<std::string>(), entry.at("bytes").get<std::uint64_t>(),
+  StoredFile file{entry.at("name").get<std::string>(), integer_in<std::uint64_t>(entry.at("bytes")),
                   hash_in(entry.at("xxh3_128").get<std::string>())};
   if (!is_plain_name(file.name)) refuse_manifest("it names a file as none is named");
   return file;
@@ -95,8 +96,8 @@ Manifest parse_manifest(std::string_view text) {
   try {
     const Json all = Json::parse(text);
     if (all.at("format") != kFormat) refuse_manifest("its format is another than this eave reads");
-    all.at("step").get_to(manifest.step);
-    all.at("samples").get_to(manifest.samples);
+    manifest.step = integer_in<std::int64_t>(all.at("step"));
+    manifest.samples = integer_in<std::int64_t>(all.at("samples"));
     all.at("identity").get_to(manifest.identity);
     all.at("notes").get_to(manifest.notes);
     read_files(all.at("files"), manifest);

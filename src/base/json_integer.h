@@ -1,0 +1,46 @@
+// Whole numbers in JSON from a file: nlohmann's own conversion takes a number of 30 digits, or 1e30, for one that fits.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace eave {
+
+class NoInteger : public nlohmann::json::exception {
+ public:
+  explicit NoInteger(const std::string& what) : exception(302, what.c_str()) {}
+};
+
+// Throws Json::exception where `value` is none, or none that fits; 4.0 is one.
+template <typename Integer, typename Json>
+Integer integer_in(const Json& value) {
+  constexpr double kLargestWhole = 9007199254740992;  // beyond it numbers with a point are no longer exact
+  if (value.is_number_unsigned()) {
+    if (const auto number = value.template get<std::uint64_t>(); std::in_range<Integer>(number))
+      return static_cast<Integer>(number);
+  } else if (value.is_number_integer()) {
+    if (const auto number = value.template get<std::int64_t>(); std::in_range<Integer>(number))
+      return static_cast<Integer>(number);
+  } else if (value.is_number_float()) {
+    const auto number = value.template get<double>();
+    if (std::abs(number) <= kLargestWhole && std::trunc(number) == number &&
+        std::in_range<Integer>(static_cast<std::int64_t>(number)))
+      return static_cast<Integer>(number);
+  }
+  throw NoInteger("expected a whole number that fits, found " +
+                  (value.is_number() ? value.dump() : std::string(value.type_name())));
+}
+
+template <typename Integer, typename Json>
+std::vector<Integer> integers_in(const Json& values) {
+  if (!values.is_array()) throw NoInteger("expected a list of whole numbers, found " + std::string(values.type_name()));
+  std::vector<Integer> integers;
+  for (const Json& value : values) integers.push_back(integer_in<Integer>(value));
+  return integers;
+}
+
+}  // namespace eave
