@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json_integer.h"
 #include "base/json_nesting.h"
 #include "eave/check.h"
 #include "report/lines.h"
@@ -71,13 +72,13 @@ class MetricsReading {
 
   // A run that was resumed has another header for each time.
   void read_header(const Json& object) {
-    const int format = object.at("format").get<int>();
+    const int format = integer_in<int>(object.at("format"));
     if (format != kFormat) {
       refuse("says format " + std::to_string(format) + "; this eave reads format " + std::to_string(kFormat));
     }
     object.at("config").get_to(run_.settings);
-    object.at("train_samples").get_to(run_.train_samples);
-    object.at("test_samples").get_to(run_.test_samples);
+    run_.train_samples = integer_in<std::int64_t>(object.at("train_samples"));
+    run_.test_samples = integer_in<std::int64_t>(object.at("test_samples"));
     const Json& ranks = object.at("ranks");
     if (!ranks.is_array() || ranks.empty()) refuse("names no ranks");
     run_.ranks = static_cast<int>(ranks.size());
@@ -122,7 +123,8 @@ class MetricsReading {
   }
 
   void read_failure(const Json& object) {
-    const bool diverged = object.value("code", 0) == static_cast<int>(ExitCode::kDiverged);
+    const int code = object.contains("code") ? integer_in<int>(object.at("code")) : 0;
+    const bool diverged = code == static_cast<int>(ExitCode::kDiverged);
     run_.end = diverged ? RunEnd::kDiverged : RunEnd::kFailed;
     run_.why = object.value("message", "");
   }

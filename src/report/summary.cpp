@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "base/files.h"
+#include "base/json_integer.h"
 #include "base/json_nesting.h"
 #include "eave/check.h"
 #include "report/json.h"
@@ -20,26 +22,41 @@ ModelScore score_from(const Json& object) {
   return {loss.is_null() ? std::nan("") : loss.get<double>(), object.at("accuracy").get<double>()};
 }
 
+template <typename Value>
+void take(const Json& object, const char* name, Value& value) {
+  const Json& found = object.at(name);
+  if constexpr (std::is_integral_v<Value>) {
+    value = integer_in<Value>(found);
+  } else {
+    found.get_to(value);
+  }
+}
+
+template <typename Value>
+void take_if_there(const Json& object, const char* name, Value& value) {
+  if (object.contains(name)) take(object, name, value);
+}
+
 }  // namespace
 
 EvaluationRecord evaluation_from(const Json& object) {
   EvaluationRecord record;
-  object.at("step").get_to(record.step);
-  object.at("samples").get_to(record.samples);
-  object.at("epoch").get_to(record.epoch);
-  object.at("seconds").get_to(record.seconds);
-  object.at("evaluation_seconds").get_to(record.evaluation_seconds);
+  take(object, "step", record.step);
+  take(object, "samples", record.samples);
+  take(object, "epoch", record.epoch);
+  take(object, "seconds", record.seconds);
+  take(object, "evaluation_seconds", record.evaluation_seconds);
   record.center = score_from(object.at("center"));
   if (object.contains("mean_of_workers")) {
     const Json& best = object.at("best_worker");
     record.workers = WorkerScores{score_from(object.at("mean_of_workers")), score_from(object.at("first_worker")),
-                                  score_from(best), best.at("rank").get<int>()};
+                                  score_from(best), integer_in<int>(best.at("rank"))};
   }
   if (object.contains("validation")) record.validation = score_from(object.at("validation"));
   const Json& distance = object.at("consensus_distance");
-  distance.at("min").get_to(record.distance_min);
-  distance.at("mean").get_to(record.distance_mean);
-  distance.at("max").get_to(record.distance_max);
+  take(distance, "min", record.distance_min);
+  take(distance, "mean", record.distance_mean);
+  take(distance, "max", record.distance_max);
   return record;
 }
 
@@ -62,38 +79,39 @@ Json to_json(const std::vector<RankTimes>& ranks) {
 
 RankTimes times_from(const Json& object) {
   RankTimes times;
-  object.at("computing").get_to(times.computing);
-  object.at("loading").get_to(times.loading);
-  object.at("exchanging").get_to(times.exchanging);
-  object.at("waiting").get_to(times.waiting);
-  object.at("waiting_for_ranks").get_to(times.waiting_for_ranks);
-  object.at("times_waited_for").get_to(times.times_waited_for);
-  object.at("seconds_waited_for").get_to(times.seconds_waited_for);
+  take(object, "computing", times.computing);
+  take(object, "loading", times.loading);
+  take(object, "exchanging", times.exchanging);
+  take(object, "waiting", times.waiting);
+  take(object, "waiting_for_ranks", times.waiting_for_ranks);
+  take(object, "times_waited_for", times.times_waited_for);
+  take(object, "seconds_waited_for", times.seconds_waited_for);
   return times;
 }
 
 RunSummary summary_from(const Json& object) {
   RunSummary summary;
-  object.at("communicator").get_to(summary.communicator);
-  object.at("model").get_to(summary.model);
-  object.at("data").get_to(summary.data);
-  object.at("ranks").get_to(summary.ranks);
-  summary.workers = object.value("workers", summary.ranks);
-  object.at("steps").get_to(summary.steps);
-  object.at("epochs").get_to(summary.epochs);
-  object.at("samples").get_to(summary.samples);
-  object.at("seconds").get_to(summary.seconds);
-  object.at("samples_per_second").get_to(summary.samples_per_second);
-  object.at("bytes_per_rank").get_to(summary.bytes_per_rank);
-  object.at("waiting_share").get_to(summary.waiting_share);
-  object.at("peak_memory_bytes").get_to(summary.peak_memory_bytes);
-  summary.repaired = object.value("repaired", summary.repaired);
-  summary.rollbacks = object.value("rollbacks", summary.rollbacks);
-  summary.nonfinite = object.value("nonfinite", summary.nonfinite);
-  summary.exchanges = object.value("exchanges", summary.exchanges);
-  summary.staleness = object.value("staleness", summary.staleness);
-  summary.checkpoints = object.value("checkpoints", summary.checkpoints);
-  summary.checkpoint_seconds = object.value("checkpoint_seconds", summary.checkpoint_seconds);
+  take(object, "communicator", summary.communicator);
+  take(object, "model", summary.model);
+  take(object, "data", summary.data);
+  take(object, "ranks", summary.ranks);
+  summary.workers = summary.ranks;
+  take_if_there(object, "workers", summary.workers);
+  take(object, "steps", summary.steps);
+  take(object, "epochs", summary.epochs);
+  take(object, "samples", summary.samples);
+  take(object, "seconds", summary.seconds);
+  take(object, "samples_per_second", summary.samples_per_second);
+  take(object, "bytes_per_rank", summary.bytes_per_rank);
+  take(object, "waiting_share", summary.waiting_share);
+  take(object, "peak_memory_bytes", summary.peak_memory_bytes);
+  take_if_there(object, "repaired", summary.repaired);
+  take_if_there(object, "rollbacks", summary.rollbacks);
+  take_if_there(object, "nonfinite", summary.nonfinite);
+  take_if_there(object, "exchanges", summary.exchanges);
+  if (object.contains("staleness")) summary.staleness = integers_in<std::int64_t>(object.at("staleness"));
+  take_if_there(object, "checkpoints", summary.checkpoints);
+  take_if_there(object, "checkpoint_seconds", summary.checkpoint_seconds);
   if (object.contains("overlap")) summary.overlap = object.at("overlap").get<double>();
   if (object.contains("times_of_ranks")) {
     for (const Json& times : object.at("times_of_ranks")) summary.times_of_ranks.push_back(times_from(times));

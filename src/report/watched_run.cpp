@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/json_integer.h"
 #include "base/json_nesting.h"
 #include "report/config.h"
 #include "report/json.h"
@@ -51,7 +52,7 @@ void WatchedRun::take(const std::string& line) {
     } else if (type == "end") {
       end_ = summary_from(object);
     } else if (type == "failure") {
-      failure_ = {object.at("code").get<int>(), object.at("message").get<std::string>()};
+      failure_ = {integer_in<int>(object.at("code")), object.at("message").get<std::string>()};
     } else if (type == "header") {
       config_ = object.at("config").get<std::map<std::string, std::string>>();
       communicator_ = object.at("communicator").get<std::string>();
