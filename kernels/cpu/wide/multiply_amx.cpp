@@ -1,7 +1,7 @@
 // Matrix products by a processor's matrix unit (AMX), which multiplies numbers of half the width 16 times as fast as
 // vectors multiply floats: operands are split into three such numbers each, six products of which come to what floats
 // give (split_parts.h). One operand's tiles stay in the second cache; the other is split piece by piece and read once,
-// from beyond the caches: while one piece is multiplied, the next one is fetched.
+// from beyond the caches; what is done of c is written while the next part is multiplied.
 #include "kernels/cpu/wide/amx.h"
 #include "kernels/cpu/wide/split_parts.h"
 
@@ -138,17 +138,27 @@ std::int64_t most_depth(const Product& p) {
   return round_up(steps, round_up(steps, most)) * kTileDepth;
 }
 
+// In floats.
+struct ScratchSizes {
+  explicit ScratchSizes(const Product& p)
+      : sums_stride(round_up(keeps_a(p) ? most_streamed(p) : most_kept(p), kBlock) * kBlock + kLine),
+        kept(tiles_size(most_kept(p), most_depth(p))),
+        streamed(tiles_size(most_streamed(p), streamed_depth(p))),
+        sums(round_up(keeps_a(p) ? most_kept(p) : kBlock, kBlock) * kBlock * sums_stride) {}
+  std::int64_t sums_stride;  // a line more than the columns: else rows would share their places in the first cache
+  std::int64_t kept, streamed, sums;
+};
+
 // In one piece of memory, which may begin anywhere.
 struct Scratch {
-  Scratch(const Product& p, float* memory)
-      : sums_stride(round_up(keeps_a(p) ? most_streamed(p) : most_kept(p), kBlock) * kBlock + kLine),
+  Scratch(const ScratchSizes& sizes, float* memory)
+      : sums_stride(sizes.sums_stride),
         kept(aligned(memory)),
-        streamed(kept + tiles_size(most_kept(p), most_depth(p))),
-        sums(streamed + tiles_size(most_streamed(p), streamed_depth(p))),
-        other_sums(sums + round_up(keeps_a(p) ? most_kept(p) : kBlock, kBlock) * kBlock * sums_stride),
-        end(other_sums + (other_sums - sums)) {}
-  std::int64_t sums_stride;  // a line more than the columns: else rows would share their places in the first cache
-  float *kept, *streamed, *sums, *other_sums, *end;
+        streamed(kept + sizes.kept),
+        sums(streamed + sizes.streamed),
+        other_sums(sums + sizes.sums) {}
+  std::int64_t sums_stride;
+  float *kept, *streamed, *sums, *other_sums;
 };
 
 // A part of c, in the making.
@@ -285,11 +295,12 @@ Product part_of(Product p, std::int64_t begin) {
 }  // namespace
 
 std::int64_t multiply_scratch_amx(const Product& p) {
-  return Scratch(p, nullptr).end - static_cast<float*>(nullptr) + kLine;
+  const ScratchSizes sizes(p);
+  return sizes.kept + sizes.streamed + 2 * sizes.sums + kLine;
 }
 
 void multiply_amx(const Product& p, float* memory) {
-  const Scratch scratch(p, memory);
+  const Scratch scratch(ScratchSizes(p), memory);
   const std::int64_t depth = most_depth(p);
   _tile_loadconfig(&kTileConfiguration);
   for (std::int64_t begin = 0; begin < all_kept(p); begin += most_kept(p)) {
