@@ -53,6 +53,10 @@ EAVE_MULTIVERSION void add(const float* a, const float* b, float* sum, std::int6
   for (std::int64_t i = 0; i < count; ++i) sum[i] = a[i] + b[i];
 }
 
+EAVE_MULTIVERSION void add_to_both(float* __restrict a, float* __restrict b, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) a[i] = b[i] = a[i] + b[i];
+}
+
 void fill(float* values, float value, std::int64_t count) { std::fill(values, values + count, value); }
 
 EAVE_MULTIVERSION void add_bias(float* values, const float* bias, bool relu, std::int64_t rows, std::int64_t columns) {

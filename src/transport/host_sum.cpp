@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "eave/check.h"
+#include "kernels/cpu/elementwise.h"
+#include "transport/bell.h"
 #include "transport/parts.h"
 
 namespace eave {
@@ -21,7 +23,6 @@ using Count = std::uint64_t;
 
 // Others read it while its rank writes.
 Count load(const Count& count) { return std::atomic_ref(const_cast<Count&>(count)).load(std::memory_order_acquire); }
-void store(Count& count, Count value) { std::atomic_ref(count).store(value, std::memory_order_release); }
 
 }  // namespace
 
@@ -32,6 +33,7 @@ struct HostSum::Desk {
   alignas(64) Count taken;
   alignas(64) std::array<Count, kRooms> lengths;  // of the slices that the segments in its rooms belong to
   std::array<Count, kRooms> places;               // 0: in the room; else where in lent memory, and one
+  alignas(64) Bell bell;                          // rung for each of the first three
   alignas(64) std::array<float, kRooms * kSegment> rooms;
 };
 
@@ -52,8 +54,18 @@ template <class Ready>
 void HostSum::wait_for_others(const Ready& ready) {
   for (int place = 0; place < ranks_; ++place) {
     if (place == place_) continue;
-    for (bool is_first = true; !ready(desk(place)); is_first = false) pause_(is_first);
+    Desk& other = desk(place);
+    for (bool is_first = true;; is_first = false) {
+      const std::uint32_t rings = other.bell.rings();
+      if (ready(other)) break;
+      other.bell.wait(rings, pause_(is_first));
+    }
   }
+}
+
+void HostSum::tell(Count& count, Count value) {
+  std::atomic_ref(count).store(value, std::memory_order_release);
+  desk(place_).bell.ring();
 }
 
 void HostSum::all_reduce_sum(Slice values) {
@@ -77,26 +89,26 @@ void HostSum::sum_in_place(Slice values, std::ptrdiff_t stride, Count at) {
   wait_for_others([&](const Desk& other) { return load(other.taken) + kRooms > number; });
   mine.lengths[number % kRooms] = values.size();
   mine.places[number % kRooms] = at + 1;
-  store(mine.contributed, number + 1);
+  tell(mine.contributed, number + 1);
   wait_for_others([&](const Desk& other) {
     return load(other.contributed) > number && other.lengths[number % kRooms] == values.size() &&
            other.places[number % kRooms] == at + 1;
   });
   add_up_in_place(part_of(values, place_, ranks_), stride);
-  store(mine.summed, number + 1);
+  tell(mine.summed, number + 1);
   wait_for_others([&](const Desk& other) { return load(other.summed) > number; });
-  store(mine.taken, number + 1);
+  tell(mine.taken, number + 1);
 }
 
 void HostSum::add_up_in_place(Slice part, std::ptrdiff_t stride) const {
+  const auto of = [&](int place) { return part.data() + stride * (place - place_); };
+  if (ranks_ == 2) return cpu::add_to_both(of(0), of(1), std::ssize(part));
   constexpr std::size_t kAtATime = 2048;  // of the sums, in the first cache
   std::array<float, kAtATime> sums;
   for (; !part.empty(); part = part.subspan(std::min(kAtATime, part.size()))) {
-    const std::size_t count = std::min(kAtATime, part.size());
-    const auto of = [&](int place) { return part.data() + stride * (place - place_); };
-    std::transform(of(0), of(0) + count, of(1), sums.begin(), std::plus<>());
-    for (int place = 2; place < ranks_; ++place)
-      std::transform(sums.begin(), sums.begin() + count, of(place), sums.begin(), std::plus<>());
+    const std::ptrdiff_t count = std::min(std::ssize(sums), std::ssize(part));
+    cpu::add(of(0), of(1), sums.data(), count);
+    for (int place = 2; place < ranks_; ++place) cpu::add(sums.data(), of(place), sums.data(), count);
     for (int place = 0; place < ranks_; ++place) std::copy_n(sums.begin(), count, of(place));
   }
 }
@@ -110,7 +122,7 @@ void HostSum::contribute(const Segment& segment) {
   }
   desk(place_).lengths[segment.number % kRooms] = segment.length;
   desk(place_).places[segment.number % kRooms] = 0;
-  store(desk(place_).contributed, segment.number + 1);
+  tell(desk(place_).contributed, segment.number + 1);
 }
 
 void HostSum::sum(const Segment& segment) {
@@ -124,10 +136,10 @@ void HostSum::sum(const Segment& segment) {
     return place == place_ ? mine.data() : room(place, segment.number) + at;
   };
   float* const sum = room(place_, segment.number) + at;
-  std::transform(of(0), of(0) + mine.size(), of(1), sum, std::plus<>());
-  for (int place = 2; place < ranks_; ++place) std::transform(sum, sum + mine.size(), of(place), sum, std::plus<>());
+  cpu::add(of(0), of(1), sum, std::ssize(mine));
+  for (int place = 2; place < ranks_; ++place) cpu::add(sum, of(place), sum, std::ssize(mine));
   std::copy(sum, sum + mine.size(), mine.data());
-  store(desk(place_).summed, segment.number + 1);
+  tell(desk(place_).summed, segment.number + 1);
 }
 
 void HostSum::take(const Segment& segment) {
@@ -137,7 +149,7 @@ void HostSum::take(const Segment& segment) {
     const float* const sum = room(place, segment.number) + (part.data() - segment.values.data());
     if (place != place_) std::copy(sum, sum + part.size(), part.data());
   }
-  store(desk(place_).taken, segment.number + 1);
+  tell(desk(place_).taken, segment.number + 1);
 }
 
 }  // namespace eave

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,15 +18,16 @@ namespace eave {
 //   sum          rank j adds up the j-th part of all, in rank order ((x0 + x1) + x2) + …, onto its own desk: there its
 //                own part's place is free
 //   take         copies the sums of the others from their desks
-// How far a rank has come it writes on its desk, where others look. Each value is copied twice and summed once, by
-// nobody but the ranks: messages within a host copy as often and cost the calls into MPI and the kernel too.
+// How far a rank has come it writes on its desk, where others look, and rings for those that wait. Each value is copied
+// twice and summed once, by nobody but the ranks: messages within a host copy as often and cost the calls into MPI and
+// the kernel too.
 //
 // A rank whose slice has another length is not waited for in vain by chance: what it contributes does not count, so
 // both wait, as they would for each other's messages, until somebody notices.
 class HostSum {
  public:
-  // What a waiting rank does between two looks. `is_first`: of a wait.
-  using Pause = std::function<void(bool is_first)>;
+  // What a waiting rank does before it sleeps, and how long it may, unless others get on before. `is_first`: of a wait.
+  using Pause = std::function<std::chrono::nanoseconds(bool is_first)>;
 
   static std::size_t bytes_for(int ranks);
 
@@ -49,7 +51,8 @@ class HostSum {
   };
 
   Desk& desk(int place) const;
-  float* room(int place, std::uint64_t number) const;  // for a segment
+  float* room(int place, std::uint64_t number) const;    // for a segment
+  void tell(std::uint64_t& count, std::uint64_t value);  // on this rank's desk
   template <class Ready>
   void wait_for_others(const Ready& ready);
   void contribute(const Segment& segment);

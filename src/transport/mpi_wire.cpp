@@ -20,6 +20,7 @@ namespace {
 enum Tag { kScatter = 1, kGather, kExchange, kTexts };  // and five behind it
 
 constexpr std::size_t kSlots = 13;
+constexpr std::chrono::milliseconds kWhereNobodyAsks(100);  // between two looks at others of the host, unless they ring
 
 void add(const float* values, float* sum, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) sum[i] += values[i];
@@ -57,7 +58,7 @@ void MpiWire::share_memory() {
   if (!memory_) return;
   host_sum_.emplace(memory_->bytes(), place, ranks, [this](bool is_first) {
     if (server_.attend() || is_first) patience_.renew();
-    patience_.sleep();
+    return server_.is_open() ? patience_.pause() : kWhereNobodyAsks;
   });
 }
 

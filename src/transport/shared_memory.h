@@ -27,11 +27,11 @@ class SharedMemory {
  private:
   explicit SharedMemory(int file) : file_(file) {}
   bool map(std::size_t bytes);
+  void ask_for_huge_pages() const noexcept;
 
   const int file_;  // its own; negative: there is none
   std::string address_;
-  void* memory_ = nullptr;
-  std::size_t mapped_ = 0;
+  std::span<std::byte> reserved_, memory_;
 };
 
 }  // namespace eave

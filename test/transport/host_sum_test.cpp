@@ -49,13 +49,15 @@ void on_desks(int ranks, const HostSum::Pause& pause, const Body& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-void yield(bool) { std::this_thread::yield(); }
+constexpr std::chrono::microseconds kShort(50);
+
+std::chrono::nanoseconds sleep_shortly(bool) { return kShort; }
 
 TEST(HostSum, adds_up_in_rank_order_one_slice_after_the_other) {
   for (const int ranks : {2, 3, 5}) {
     std::vector<int> all(static_cast<std::size_t>(ranks));
     std::iota(all.begin(), all.end(), 0);
-    on_desks(ranks, yield, [&](HostSum& sum, int place) {
+    on_desks(ranks, sleep_shortly, [&](HostSum& sum, int place) {
       for (const std::size_t count : {1, 2, 0, 4, 1000, 65536, 65537, 700001, 3}) {
         std::vector<float> values = uneven_numbers(place, count);
         sum.all_reduce_sum(values);
@@ -72,7 +74,7 @@ TEST(HostSum, adds_up_in_place_what_all_can_write) {
     std::vector<int> all(static_cast<std::size_t>(ranks));
     std::iota(all.begin(), all.end(), 0);
     std::vector<float> memory(kStride * all.size());
-    on_desks(ranks, yield, [&](HostSum& sum, int place) {
+    on_desks(ranks, sleep_shortly, [&](HostSum& sum, int place) {
       const Slice mine = Slice(memory).subspan(kStride * static_cast<std::size_t>(place), kStride);
       std::size_t round = 0;
       for (const std::size_t count : {1, 2, 0, 4, 5000, 19999, 70, 3, 2, 11, 9000, 8}) {
@@ -95,9 +97,9 @@ TEST(HostSum, does_not_end_where_values_lie_at_different_places) {
   std::vector<float> memory(2000, 1.0f);
   for (const bool one_copies : {false, true}) {
     std::array<std::atomic<bool>, 2> waited{};
-    const auto give_up = [waits = 0](bool) mutable {
+    const auto give_up = [waits = 0](bool) mutable -> std::chrono::nanoseconds {
       if (++waits > 2000) throw WaitedLong();
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      return kShort;
     };
     on_desks(2, give_up, [&](HostSum& sum, int place) {
       const Slice values = Slice(memory).subspan(static_cast<std::size_t>(place) * 1000, 500);
@@ -115,7 +117,7 @@ TEST(HostSum, does_not_end_where_values_lie_at_different_places) {
 
 TEST(HostSum, waits_for_whoever_is_late) {
   using namespace std::chrono_literals;
-  on_desks(3, yield, [](HostSum& sum, int place) {
+  on_desks(3, sleep_shortly, [](HostSum& sum, int place) {
     for (int round = 0; round < 30; ++round) {
       if (round % 3 == place) std::this_thread::sleep_for(2ms);
       std::vector<float> values = uneven_numbers(place + round, 100000);
@@ -131,9 +133,9 @@ TEST(HostSum, does_not_end_where_slices_differ_in_length) {
   struct WaitedLong {};
   for (const std::size_t less : {1, 99, 40000}) {
     std::array<std::atomic<bool>, 2> waited{};
-    const auto give_up = [waits = 0](bool) mutable {
+    const auto give_up = [waits = 0](bool) mutable -> std::chrono::nanoseconds {
       if (++waits > 2000) throw WaitedLong();
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      return kShort;
     };
     on_desks(2, give_up, [&](HostSum& sum, int place) {
       std::vector<float> values(50000 - (place == 1 ? less : 0), 1.0f);
@@ -158,6 +160,18 @@ TEST(SharedMemory, is_the_same_for_whoever_opens_it_and_begins_with_zeros) {
   EXPECT_EQ(std::ranges::count(opened->bytes(), std::byte{0}), 100000);
   made->bytes().back() = std::byte{7};
   EXPECT_EQ(opened->bytes().back(), std::byte{7});
+}
+
+// A huge page of the file is one in a process only where it lies at a multiple of its size there too.
+TEST(SharedMemory, lies_as_huge_pages_must) {
+  constexpr std::size_t kHugePage = std::size_t{2} << 20, kBytes = 3 * kHugePage + 5;
+  const auto made = SharedMemory::create(kBytes), opened = SharedMemory::open(made->address(), kBytes);
+  for (const auto* memory : {made.get(), opened.get()}) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory->bytes().data());
+    EXPECT_EQ((begin - 4096) % kHugePage, 0u);
+  }
+  std::ranges::fill(made->bytes(), std::byte{3});
+  EXPECT_EQ(std::ranges::count(opened->bytes(), std::byte{3}), std::ptrdiff_t{kBytes});
 }
 
 TEST(SharedMemory, is_not_taken_for_another_or_one_that_is_gone) {
