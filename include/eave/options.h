@@ -59,4 +59,19 @@ class OptionValues {
 // The candidate nearest to `word` by edit distance, or "" when none is near enough to be what was meant.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
 
+// Throws Error(kUsage): there is no `name`; what was meant, or all that there are.
+[[noreturn]] void refuse_name(std::string_view name, const std::vector<std::string>& known);
+
+// The member of a family by its name, as find_kind(communicator_kinds(), "easgd"). Throws Error(kUsage) where none is
+// called so.
+template <typename Kind>
+const Kind& find_kind(const std::vector<Kind>& kinds, std::string_view name) {
+  std::vector<std::string> known;
+  for (const Kind& kind : kinds) {
+    if (kind.name == name) return kind;
+    known.push_back(kind.name);
+  }
+  refuse_name(name, known);
+}
+
 }  // namespace eave

@@ -21,13 +21,6 @@ namespace {
 // Up to four windows in a row after the one in which a rank becomes slow, and the next step: 50 steps at most.
 constexpr std::int64_t kWatchedSteps = 10;
 
-template <typename Kind>
-const Kind& find_kind(const std::vector<Kind>& kinds, const std::string& name) {
-  const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) { return kind.name == name; });
-  EAVE_CHECK(found != kinds.end(), name + " is one of the choices of its option");
-  return *found;
-}
-
 std::vector<std::int32_t> labels_of(const Dataset& dataset) {
   std::vector<std::int32_t> labels(static_cast<std::size_t>(dataset.size()));
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = dataset.label(static_cast<std::int64_t>(i));

@@ -267,4 +267,10 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   return best;
 }
 
+void refuse_name(std::string_view name, const std::vector<std::string>& known) {
+  const std::string near = nearest_word(name, known);
+  throw Error(ExitCode::kUsage, "there is no '" + std::string(name) + "'; " +
+                                    (near.empty() ? "expected one of " + join(known) : "did you mean " + near + "?"));
+}
+
 }  // namespace eave

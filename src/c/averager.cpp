@@ -33,26 +33,9 @@ Given parse(const std::string& options) {
   return given;
 }
 
-template <typename Kind>
-std::vector<std::string> names_of(const std::vector<Kind>& kinds) {
-  std::vector<std::string> names;
-  for (const Kind& kind : kinds) names.push_back(kind.name);
-  return names;
-}
-
-template <typename Kind>
-const Kind* find_kind(const std::vector<Kind>& kinds, const std::string& name) {
-  const auto found = std::ranges::find(kinds, name, &Kind::name);
-  return found == kinds.end() ? nullptr : &*found;
-}
-
 const CommunicatorKind& kind_in(const Given& given) {
   const auto found = std::ranges::find(given, std::string("communicator"), &Given::value_type::first);
-  const std::string name = found == given.end() ? "allreduce" : found->second;
-  if (const CommunicatorKind* kind = find_kind(communicator_kinds(), name)) return *kind;
-  const std::string nearest = nearest_word(name, names_of(communicator_kinds()));
-  throw Error(ExitCode::kUsage, "communicator=" + name + ": there is no such method" +
-                                    (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+  return find_kind(communicator_kinds(), found == given.end() ? "allreduce" : found->second);
 }
 
 // Those of the method, of its compression, and what a method asks of the run's optimizer.
@@ -66,7 +49,7 @@ OptionValues values_of(const CommunicatorKind& kind, const Given& given) {
   values.declare({"steps", OptionType::kInteger, "0", "of the run; 0: not known"});
   values.declare({"seed", OptionType::kInteger, "1", "of what is drawn by chance"});
   for (const OptionSpec& option : kind.options) values.declare(option);
-  for (const OptionSpec& option : find_kind(optimizer_kinds(), "sgd")->options) values.declare(option);
+  for (const OptionSpec& option : find_kind(optimizer_kinds(), "sgd").options) values.declare(option);
   if (kind.traits.compresses) {
     OptionSpec compression = compression_option();
     for (const CodecKind& codec : codec_kinds()) {

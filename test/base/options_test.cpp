@@ -106,5 +106,13 @@ TEST(Options, declaring_a_name_with_two_meanings_is_a_bug) {
   EXPECT_THROW(values.declare({"batch", OptionType::kInteger, "64", "samples", {}}), Error);
 }
 
+TEST(Options, a_member_is_found_by_its_name_and_a_wrong_name_is_refused) {
+  const std::vector<OptionSpec> kinds = {{"easgd", OptionType::kText, "", ""},
+                                         {"allreduce", OptionType::kText, "", ""}};
+  EXPECT_EQ(&find_kind(kinds, "allreduce"), &kinds[1]);
+  EXPECT_EQ(message_of([&] { find_kind(kinds, "esgd"); }), "there is no 'esgd'; did you mean easgd?");
+  EXPECT_EQ(message_of([&] { find_kind(kinds, "mean"); }), "there is no 'mean'; expected one of easgd, allreduce");
+}
+
 }  // namespace
 }  // namespace eave

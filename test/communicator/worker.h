@@ -37,13 +37,6 @@ inline std::vector<OptionSpec> compression_options() {
   return options;
 }
 
-template <typename Kind>
-const Kind& find_kind(const std::vector<Kind>& kinds, const std::string& name) {
-  const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) { return kind.name == name; });
-  if (found == kinds.end()) throw std::logic_error("no member " + name);
-  return *found;
-}
-
 // What a run's numbers depend on; not where an order of exchanges is read from.
 inline Given settings_of(const Given& given) {
   Given settings;
