@@ -1,21 +1,13 @@
 // A model and a loop of one's own; what is averaged, and when, is eave's: a line is fitted by noisy points.
-//
 //     c++ -std=c++20 -O2 own_loop.cpp $(pkg-config --cflags --libs eave) -o own_loop
 //     mpirun -np 4 ./own_loop easgd        with LD_LIBRARY_PATH where libeave.so is not in a usual place
-#include <algorithm>
 #include <cstdio>
 #include <random>
 
 #include "eave/communicator.h"
 
-const auto& named(const auto& kinds, const std::string& name) {
-  const auto found = std::ranges::find(kinds, name, [](const auto& kind) { return kind.name; });
-  if (found == kinds.end()) throw eave::AgreedError(eave::ExitCode::kUsage, "there is no " + name);
-  return *found;
-}
-
 void fit(eave::Transport& ranks, const std::string& method) {
-  const eave::CommunicatorKind& kind = named(eave::communicator_kinds(), method);
+  const eave::CommunicatorKind& kind = eave::find_kind(eave::communicator_kinds(), method);
   eave::OptionValues options;  // all at their defaults; options.set("tau", "4", "own_loop") changes one
   for (const eave::OptionSpec& option : kind.options) options.declare(option);
   std::vector<float> line(2), gradient(2);  // slope and height; they outlive the communicator, and stay where they are
@@ -43,7 +35,6 @@ void fit(eave::Transport& ranks, const std::string& method) {
 }
 
 int main(int argc, char** argv) {
-  const std::string method = argc > 1 ? argv[1] : "allreduce";
-  const char* const transport = eave::started_by_launcher() ? "mpi" : "loopback";
-  return named(eave::transport_kinds(), transport).run(0, [&](eave::Transport& ranks) { fit(ranks, method); });
+  const auto& processes = eave::find_kind(eave::transport_kinds(), eave::started_by_launcher() ? "mpi" : "loopback");
+  return processes.run(0, [&](eave::Transport& ranks) { fit(ranks, argc > 1 ? argv[1] : "allreduce"); });
 }

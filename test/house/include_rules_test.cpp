@@ -121,6 +121,15 @@ TEST(House, examples_include_public_headers_alone) {
   }
 }
 
+// README.md calls it a screenful.
+TEST(House, example_of_a_loop_of_ones_own_has_at_most_40_lines) {
+  std::ifstream example(fs::path(EAVE_SOURCE_DIR) / "include/examples/own_loop.cpp");
+  int lines = 0;
+  for (std::string line; std::getline(example, line);) ++lines;
+  EXPECT_GT(lines, 0);
+  EXPECT_LE(lines, 40);
+}
+
 TEST(House, public_headers_are_at_most_15_and_free_of_vendors) {
   const fs::path of_c = fs::path(EAVE_SOURCE_DIR) / "include/eave.h";  // the one for other languages
   std::vector<fs::path> headers = sources_under(of_c.parent_path());
