@@ -172,9 +172,25 @@ std::string CommandLine::explain(const OptionSpec& option) const {
   std::string text = option.help;
   const std::string hint = default_hint(option);
   if (!hint.empty()) text += " [" + hint + "]";
+  const std::string owners = owners_of(option);
+  return owners.empty() ? text : text + " (" + owners + ")";
+}
+
+std::string CommandLine::owners_of(const OptionSpec& option) const {
   const auto owner = owners_.find(option.name);
-  if (owner == owners_.end() || owner->second.defaults.size() == owner->second.members_of_selector) return text;
-  return text + " (" + members_of(owner->second) + ")";
+  if (owner == owners_.end() || owner->second.defaults.size() == owner->second.members_of_selector) return "";
+  return members_of(owner->second);
+}
+
+std::string CommandLine::disablers_of(const OptionSpec& option) const {
+  const auto disablers = disablers_.find(option.name);
+  if (disablers == disablers_.end()) return "";
+  std::string text, selector;
+  for (const Disabler& each : disablers->second) {
+    text += (text.empty() ? "" : ", ") + (each.selector == selector ? "" : "--" + each.selector + " ") + each.member;
+    selector = each.selector;
+  }
+  return text;
 }
 
 std::string CommandLine::help() const {

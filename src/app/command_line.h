@@ -47,6 +47,11 @@ class CommandLine {
   static std::string value_hint(const OptionSpec& option);  // "N", "PATH", "on|off"
   // The line of help, with defaults and with the members that have the option, where not all do.
   std::string explain(const OptionSpec& option) const;
+  std::string default_hint(const OptionSpec& option) const;  // "10; 500 with diloco"
+  // The members of its family that have it, "easgd, gossip"; "" where all do, or where it is of no family.
+  std::string owners_of(const OptionSpec& option) const;
+  // With what of other families it has no effect, "--communicator none, asgd"; "" where there is nothing.
+  std::string disablers_of(const OptionSpec& option) const;
 
   // Every value that is in force and where it came from, as a configuration file in which defaults are comments: given
   // by a file, some would be refused for having no effect. Throws Error(kUsage) for a value that no file can hold.
@@ -63,7 +68,6 @@ class CommandLine {
     std::map<std::string, std::string> defaults;  // by member
   };
   static std::string members_of(const Owner& owner);
-  std::string default_hint(const OptionSpec& option) const;
   void set_defaults_of_chosen_members(OptionValues& values) const;
   void refuse_options_without_effect(const OptionValues& values) const;
   bool has_effect(const OptionValues& values, const std::string& name) const;

@@ -9,11 +9,13 @@ namespace eave {
 
 CommandLine help_command_line() {
   CommandLine line("usage: eave help [--format FORMAT]\n\nLists the commands, or writes what they are in other forms.");
-  line.add_group("Output", {{"format",
-                             OptionType::kText,
-                             "text",
-                             "man: the manual page; bash, zsh, fish: what completes words in that shell",
-                             {"text", "man", "bash", "zsh", "fish"}}});
+  line.add_group("Output",
+                 {{"format",
+                   OptionType::kText,
+                   "text",
+                   "man: the manual page; markdown: a page of all options; bash, zsh, fish: what completes words "
+                   "in that shell",
+                   {"text", "man", "markdown", "bash", "zsh", "fish"}}});
   return line;
 }
 
@@ -21,11 +23,12 @@ int help_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = help_command_line();
   std::string format;
   const auto print = [&] {
-    const std::string text = format == "man"    ? manual_page()
-                             : format == "bash" ? bash_completion()
-                             : format == "zsh"  ? zsh_completion()
-                             : format == "fish" ? fish_completion()
-                                                : usage();
+    const std::string text = format == "man"        ? manual_page()
+                             : format == "markdown" ? options_page()
+                             : format == "bash"     ? bash_completion()
+                             : format == "zsh"      ? zsh_completion()
+                             : format == "fish"     ? fish_completion()
+                                                    : usage();
     std::fputs(text.c_str(), stdout);
   };
   return run_command(

@@ -174,17 +174,26 @@ CommandLine train_command_line() {
   line.add_family("Optimizer", {"optimizer", OptionType::kText, "sgd", "update rule of each replica"},
                   members(optimizer_kinds()));
   std::vector<OptionSpec> rate = Schedule::options();
-  rate.push_back({"on-drop",
-                  OptionType::kText,
-                  "none",
-                  "step: where the rate drops, workers may begin anew from the center, at rest",
-                  {"none", "reset-to-center"}});
+  rate.push_back(
+      {"on-drop",
+       OptionType::kText,
+       "none",
+       "step: where the rate drops, workers may begin anew from the center, at rest; with " + methods_that_reset(),
+       {"none", "reset-to-center"}});
   line.add_group("Learning rate, a function of samples seen", rate);
   line.add_group("Faults", fault_options());
   add_ranks(line);
   add_output(line);
   line.add_group("Device", device_options());
   return line;
+}
+
+std::string methods_that_reset() {
+  std::string names;
+  for (const CommunicatorKind& kind : communicator_kinds()) {
+    if (kind.traits.resets_to_center) names += (names.empty() ? "" : ", ") + kind.name;
+  }
+  return names;
 }
 
 CheckpointPlan plan_checkpoints(const OptionValues& values) {

@@ -8,6 +8,9 @@ namespace eave {
 
 CommandLine train_command_line();
 
+// Those that --on-drop reset-to-center may be given with: "bmuf, diloco".
+std::string methods_that_reset();
+
 // Without notes. Throws Error(kUsage).
 CheckpointPlan plan_checkpoints(const OptionValues& values);
 

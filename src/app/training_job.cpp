@@ -209,13 +209,10 @@ void TrainingJob::plan_drops() {
   plan_.reset_on_drop = values_.text("on-drop") == "reset-to-center";
   if (!plan_.reset_on_drop) return;
   if (!traits_.resets_to_center) {
-    std::string with;
-    for (const CommunicatorKind& kind : communicator_kinds()) {
-      if (kind.traits.resets_to_center) with += (with.empty() ? "" : ", ") + kind.name;
-    }
     throw Error(ExitCode::kUsage,
                 "--on-drop reset-to-center has no effect with --communicator " + values_.text("communicator") +
-                    ": what it evaluates is no place where its workers could begin anew; that of these is: " + with);
+                    ": what it evaluates is no place where its workers could begin anew; that of these is: " +
+                    methods_that_reset());
   }
   constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
   if (schedule_->drops(kEver) == 0) {

@@ -55,7 +55,7 @@ endif()
 install(DIRECTORY include/eave TYPE INCLUDE)
 install(FILES include/eave.h TYPE INCLUDE)
 install(FILES include/python/eave.py DESTINATION ${CMAKE_INSTALL_DATADIR}/eave/python)
-install(FILES README.md CONTRIBUTING.md SECURITY.md TYPE DOC)
+install(FILES README.md CONTRIBUTING.md SECURITY.md src/app/OPTIONS.md TYPE DOC)
 install(FILES LICENSE TYPE DOC)
 install(DIRECTORY include/examples TYPE DOC)
 

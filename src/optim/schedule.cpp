@@ -59,7 +59,7 @@ std::vector<OptionSpec> Schedule::options() {
           {"lr-scaling",
            OptionType::kText,
            "none",
-           "multiply the rate by (total batch / batch per rank), by its root, or not",
+           "multiply the rate by (total batch / batch per rank), by its root, or not; where gradients are averaged",
            {"none", "linear", "sqrt"}},
           {"warmup-epochs", OptionType::kReal, "0", "epochs of gradual warm-up; 0 = none"},
           {"warmup-from", OptionType::kReal, "1", "warm-up begins at this times --lr and ends at the scaled rate"}};

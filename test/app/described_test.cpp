@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
 #include "app/commands.h"
 #include "app/shell_values.h"
+#include "eave/transport.h"
 
 namespace eave {
 namespace {
@@ -36,6 +41,33 @@ TEST(Described, manual_page_has_every_command_and_option_and_value) {
         EXPECT_TRUE(has(page, "\\fB" + escape_characters(name, "-", "\\") + "\\fR")) << name;
     }
   }
+}
+
+TEST(Described, page_of_options_has_every_option_with_default_and_users) {
+  const std::string page = options_page();
+  for (const NamedCommand& command : commands()) {
+    const std::size_t begin = page.find("\n## eave " + std::string(command.name) + "\n");
+    ASSERT_NE(begin, std::string::npos) << command.name;
+    const std::string section = page.substr(begin, page.find("\n## ", begin + 1) - begin);
+    const CommandLine line = command.options();
+    for (const CommandLine::Group& group : line.groups()) {
+      for (const OptionSpec& option : group.options)
+        EXPECT_TRUE(has(section, "\n| `--" + option.name + " ")) << command.name << " " << option.name;
+      for (const auto& [name, summary] : group.members) EXPECT_TRUE(has(section, "\n| `" + name + "` | ")) << name;
+    }
+  }
+  EXPECT_TRUE(has(page, "| `--outer-rate X` | 0.7 | rho, of the way of the workers' mean | `diloco` |\n"));
+  EXPECT_TRUE(has(page, " | 10; 500 with diloco | "));
+  EXPECT_TRUE(has(page, "| `sgd`; not with `--communicator mdownpour` |\n"));
+  EXPECT_TRUE(has(page, "| `--lr-scaling none\\|linear\\|sqrt` |")) << "a bare | would end the cell";
+}
+
+TEST(Described, page_of_options_is_that_of_the_sources) {
+  if (std::ranges::none_of(transport_kinds(), &TransportKind::is_launched))
+    GTEST_SKIP() << "built without MPI, whose transports the page has";
+  std::ifstream file(EAVE_SOURCE_DIR "/src/app/OPTIONS.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_TRUE(page == options_page()) << "write it anew: build/eave help --format markdown > src/app/OPTIONS.md";
 }
 
 TEST(Described, values_are_offered_as_their_option_takes_them) {

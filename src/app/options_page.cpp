@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <sstream>
+
+#include "app/commands.h"
+#include "app/described.h"
+#include "app/shell_values.h"
+
+namespace eave {
+namespace {
+
+constexpr const char* kPageTop = R"(# Every option of every command
+
+`eave COMMAND --help` prints the same in the terminal. The program writes this page, and a test holds it to that:
+
+```
+build/eave help --format markdown > src/app/OPTIONS.md
+```
+
+An option is given as `--name value` or `--name=value`. `N` is a whole number, `X` any number, `SIZE` such as 64k, 4MiB or 1GB, `TIME`
+such as 5ms, 2s or 10min, `RATE` such as 100mbit, 1gbit or 12.5MB/s; `on|off` is on where nothing is given behind the name. Where nothing
+stands as default, what happens without the option stands beside it. `--help` prints a command's options and ends it.
+
+For `train`, and for the runs of `compare`, values come from defaults, then a file (`--config`), then the environment (`EAVE_BATCH=64` for
+`--batch`), then the command line. Where the column "with" names methods, data sets or others, the option belongs to
+those, and is refused with the rest of them; where it is empty or missing, to all.
+
+| command | what it does |
+|---|---|
+)";
+
+// In a sentence; a | would end the cell of a table.
+std::string as_prose(const std::string& text) { return escape_characters(text, "|*<", "\\"); }
+
+std::string as_code(const std::string& text) { return "`" + escape_characters(text, "|", "\\") + "`"; }
+
+// `easgd`, `gossip`; not with `--communicator none`
+std::string users_of(const CommandLine& line, const OptionSpec& option) {
+  const std::string owners = line.owners_of(option), disablers = line.disablers_of(option);
+  std::string text = owners.empty() ? "" : as_code(owners);
+  if (!disablers.empty()) text += (owners.empty() ? "not with " : "; not with ") + as_code(disablers);
+  return text;
+}
+
+std::string options_table(const CommandLine& line, const CommandLine::Group& group) {
+  const bool is_for_all =
+      std::ranges::all_of(group.options, [&](const OptionSpec& option) { return users_of(line, option).empty(); });
+  std::string text = "| option | default | what it does |";
+  text += is_for_all ? "\n|---|---|---|\n" : " with |\n|---|---|---|---|\n";
+  for (const OptionSpec& option : group.options) {
+    text += "| " + as_code("--" + option.name + " " + CommandLine::value_hint(option)) + " | " +
+            as_prose(line.default_hint(option)) + " | " + as_prose(option.help) + " |";
+    text += is_for_all ? "\n" : " " + users_of(line, option) + " |\n";
+  }
+  return text;
+}
+
+std::string group_section(const CommandLine& line, const CommandLine::Group& group) {
+  std::string text = "\n### " + group.title + "\n\n" + options_table(line, group);
+  if (group.members.empty()) return text;
+  text += "\n| " + as_code("--" + group.options.front().name) + " | what it is |\n|---|---|\n";
+  for (const auto& [name, summary] : group.members) text += "| " + as_code(name) + " | " + as_prose(summary) + " |\n";
+  return text;
+}
+
+// The lines up to the first empty one are how it is called.
+std::string usage_section(const std::string& usage) {
+  constexpr std::size_t kIndent = 7;  // "usage: "
+  std::istringstream lines(usage);
+  std::string text = "```\n";
+  std::string line;
+  while (std::getline(lines, line) && !line.empty()) text += line.substr(kIndent) + "\n";
+  text += "```\n\n";
+  while (std::getline(lines, line)) text += as_prose(line) + "\n";
+  return text;
+}
+
+std::string command_section(const NamedCommand& command) {
+  const CommandLine line = command.options();
+  std::string text = "\n## eave " + std::string(command.name) + "\n\n" + usage_section(line.usage());
+  const std::string other = command.also_takes;
+  if (!other.empty()) text += "\nBeside these it takes the options of [" + other + "](#eave-" + other + ").\n";
+  for (const CommandLine::Group& group : line.groups()) text += group_section(line, group);
+  return text;
+}
+
+}  // namespace
+
+std::string options_page() {
+  std::string text = kPageTop;
+  for (const NamedCommand& command : commands())
+    text += "| [" + as_code(command.name) + "](#eave-" + command.name + ") | " + as_prose(command.summary) + " |\n";
+  for (const NamedCommand& command : commands()) text += command_section(command);
+  return text;
+}
+
+}  // namespace eave
