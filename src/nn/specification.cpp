@@ -31,7 +31,7 @@ std::string list_layers() {
   for (const LayerKind& kind : layer_kinds()) names.push_back(kind.name);
   const std::string nearest = nearest_word(layer.word, names);
   throw Error(ExitCode::kUsage, "model layer " + std::to_string(layer.number) + ": there is no layer \"" + layer.word +
-                                    "\"" + (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?") +
+                                    "\"" + (nearest.empty() ? "." : "; did you mean \"" + nearest + "\"?") +
                                     " Layers are:" + list_layers());
 }
 

@@ -122,6 +122,11 @@ TEST(Graph, refuses_blocks_that_cannot_be_read) {
   expect_failure("relu(relu | relu); dense 3", ExitCode::kUsage, "it takes no layers in parentheses");
 }
 
+TEST(Graph, an_unknown_layer_gets_the_likely_one_and_all_that_there_are) {
+  expect_failure("wibble", ExitCode::kUsage, "there is no layer \"wibble\". Layers are:\n");
+  expect_failure("rellu", ExitCode::kUsage, "there is no layer \"rellu\"; did you mean \"relu\"? Layers are:\n");
+}
+
 TEST(Graph, refuses_numbers_of_a_norm_that_mean_nothing) {
   expect_failure("local_response_norm bias 0; dense 3", ExitCode::kUsage,
                  "the bias is a number from 0.001 to 1000, not \"0\"");
