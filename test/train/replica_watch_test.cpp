@@ -97,7 +97,7 @@ TEST_P(ReplicaFault, that_was_loaded_from_a_checkpoint_is_found_before_the_first
       these.plan.steps = 9;
       these.plan.checkpoints = {.directory = temporary.path() / "checkpoint", .every_steps = 6};
       Training training(transport, these);
-      training.at_step = [&](const StepRecord&) { steps += first_step > 0 && transport.rank() == 0 ? 1 : 0; };
+      if (first_step > 0 && transport.rank() == 0) training.at_step = [&](const StepRecord&) { ++steps; };
       try {
         training.run();
       } catch (const AgreedError& error) {
