@@ -52,7 +52,8 @@ struct MpiWireSettings {
 // however many ranks it has, and not that for each of them. Within a host MPI uses shared memory. A sum of all ranks of
 // one host, and of no others, needs no messages: HostSum.
 //
-// All waiting is one loop: look whether messages have moved, have requests answered that have come, sleep.
+// All waiting is one loop: look whether messages have moved, have requests answered that have come, sleep; in HostSum
+// until one of the host rings.
 class MpiWire final : public Wire, public ByteExchanger {
  public:
   // `communicator` is lent, has MPI_ERRORS_RETURN set, and is used by nobody else. All of its ranks call it.
