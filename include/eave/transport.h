@@ -100,7 +100,7 @@ class ControlChannel {
 };
 
 // Whose texts go to whom, in Transport::texts.
-enum class TextRoute { kAllToAll, kAllToFirst, kFirstToAll };
+enum class TextRoute { kAllToAll, kAllToFirst, kFirstToAll, kFirstToEach };
 
 // The ranks of one job. Every method is collective unless it says otherwise: all ranks call it, in the same order, with
 // the same count. Methods that return Pending return at once; a rank's operations are carried out one after another in
@@ -170,7 +170,11 @@ class Transport {
   std::vector<std::string> gather(const std::string& mine) { return texts(mine, TextRoute::kAllToFirst); }
   // Rank 0's text; what the others give is ignored. No barrier: rank 0 need not wait for them.
   std::string broadcast_text(const std::string& text) { return texts(text, TextRoute::kFirstToAll).front(); }
-  // All three: every rank's text, or rank 0's alone, or nothing.
+  // What rank 0 has for this rank: there `texts` are those for all, in rank order; what the others give is ignored. As
+  // a gather in the other direction, with as many bytes on the way.
+  std::string scatter(const std::vector<std::string>& texts);
+  // All four: every rank's text, or rank 0's alone, or nothing; with kFirstToEach, rank 0 gives all as one (see
+  // src/transport/text_routes.h).
   virtual std::vector<std::string> texts(const std::string& mine, TextRoute route) = 0;
 
   // From its return on, requests to this rank are answered by `service`, also while the rank computes, waits or has
@@ -246,8 +250,9 @@ void let_first_judge(Transport& transport, const std::function<void()>& judge);
 
 // What crossed a transport, by the bytes this rank sent in a bandwidth-optimal algorithm: 2(p−1)/p·M for an allreduce
 // of M bytes among p ranks, M(p−1)/p per rank for a broadcast, of text too, (p−1)·M for an all_gather of M bytes from
-// this rank, M for a gather of M bytes from it unless it is rank 0, M for a request of M bytes to another rank. Its
-// reply counts M for the owner, and is no call there. M of a compressed sum is what its values take when encoded.
+// this rank, M for a gather of M bytes from it unless it is rank 0, M on rank 0 for a scatter of M bytes (8 more for
+// each text), M for a request of M bytes to another rank. Its reply counts M for the owner, and is no call there. M of
+// a compressed sum is what its values take when encoded.
 struct TransportCounters {
   std::int64_t calls = 0;
   std::int64_t bytes = 0;

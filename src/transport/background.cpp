@@ -105,7 +105,7 @@ Pending BackgroundTransport::broadcast(Slice values, int root) {
 }
 
 std::vector<std::string> BackgroundTransport::texts(const std::string& mine, TextRoute route) {
-  if (size() == 1) return {mine};
+  if (size() == 1) return route == TextRoute::kFirstToEach ? unpack_texts(mine) : std::vector{mine};
   std::vector<std::string> all;
   enqueue({.verb = verb_of(route), .mine = &mine, .all = &all}).wait();
   return all;
@@ -262,6 +262,9 @@ void BackgroundTransport::carry_out(Operation& operation) {
       return;
     case Operation::Verb::kBroadcastText:
       *request.all = wire_->texts(*request.mine, TextRoute::kFirstToAll);
+      return;
+    case Operation::Verb::kScatter:
+      *request.all = wire_->texts(*request.mine, TextRoute::kFirstToEach);
       return;
     case Operation::Verb::kLend:
       *request.lent = wire_->lend(request.size);

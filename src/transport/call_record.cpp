@@ -42,6 +42,8 @@ const char* name_of(Verb verb) noexcept {
       return "gathering of texts on rank 0";
     case Verb::kBroadcastText:
       return "broadcast of a text";
+    case Verb::kScatter:
+      return "scattering of texts of rank 0";
     case Verb::kLend:
       return "lending of memory";
     case Verb::kSplit:

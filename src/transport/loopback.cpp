@@ -3,6 +3,7 @@
 #include "transport/arguments.h"
 #include "transport/failure.h"
 #include "transport/own_service.h"
+#include "transport/text_routes.h"
 
 namespace eave {
 namespace {
@@ -24,7 +25,9 @@ class LoopbackTransport final : public Transport {
     EAVE_CHECK(root == 0, "root " + std::to_string(root) + " of 1 rank");
     return {};
   }
-  std::vector<std::string> texts(const std::string& mine, TextRoute) override { return {mine}; }
+  std::vector<std::string> texts(const std::string& mine, TextRoute route) override {
+    return route == TextRoute::kFirstToEach ? unpack_texts(mine) : std::vector{mine};
+  }
   std::unique_ptr<Transport> split(int part) override {
     return part < 0 ? nullptr : std::make_unique<LoopbackTransport>();
   }

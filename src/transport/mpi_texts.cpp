@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <cstring>
 #include <mutex>
 #include <span>
 #include <utility>
@@ -12,28 +10,6 @@
 #include "transport/text_routes.h"
 
 namespace eave {
-namespace {
-
-// Several texts as one, each behind its length.
-void append(std::string& packed, const std::string& text) {
-  const std::uint64_t length = text.size();
-  packed.append(reinterpret_cast<const char*>(&length), sizeof length).append(text);
-}
-
-std::vector<std::string> unpack(const std::string& packed) {
-  std::vector<std::string> texts;
-  for (std::size_t at = 0; at < packed.size();) {
-    std::uint64_t length = 0;
-    EAVE_CHECK(packed.size() - at >= sizeof length, "texts of ranks end early");
-    std::memcpy(&length, packed.data() + at, sizeof length);
-    EAVE_CHECK(packed.size() - at - sizeof length >= length, "a text of a rank ends early");
-    texts.push_back(packed.substr(at + sizeof length, length));
-    at += sizeof length + length;
-  }
-  return texts;
-}
-
-}  // namespace
 
 MpiTexts::MpiTexts(MpiMessages& messages, int first_tag, std::function<void(MpiMessages::Requests&)> wait)
     : messages_(messages), first_tag_(first_tag), wait_(std::move(wait)) {}
@@ -41,15 +17,16 @@ MpiTexts::MpiTexts(MpiMessages& messages, int first_tag, std::function<void(MpiM
 std::vector<std::string> MpiTexts::texts(const std::string& mine, TextRoute route) {
   tag_ = first_tag_ + 2 * static_cast<int>(route);
   if (route == TextRoute::kFirstToAll) return {hand_down(mine)};
+  if (route == TextRoute::kFirstToEach) return {hand_out(mine)};
   std::string all = collect(mine);
   if (route == TextRoute::kAllToAll) all = hand_down(std::move(all));
-  return route == TextRoute::kAllToAll || messages_.rank() == 0 ? unpack(all) : std::vector<std::string>{};
+  return route == TextRoute::kAllToAll || messages_.rank() == 0 ? unpack_texts(all) : std::vector<std::string>{};
 }
 
 // Those of this rank's subtree, in rank order; gives them to its parent.
 std::string MpiTexts::collect(const std::string& mine) {
   std::string packed;
-  append(packed, mine);
+  append_text(packed, mine);
   for (const int child : children_of(messages_.rank(), messages_.size())) packed += receive(child);
   if (messages_.rank() == 0) return packed;
   send(packed, std::array{parent_of(messages_.rank())});
@@ -63,6 +40,23 @@ std::string MpiTexts::hand_down(std::string packed) {
   std::ranges::reverse(children);
   send(packed, children);
   return packed;
+}
+
+// The texts of this rank's subtree, from rank 0 on: keeps the first, its own, and sends each child those of its.
+std::string MpiTexts::hand_out(std::string packed) {
+  const int rank = messages_.rank(), ranks = messages_.size();
+  if (rank != 0) packed = receive(parent_of(rank));
+  const std::vector<std::string> texts = unpack_texts(packed);
+  EAVE_CHECK(std::ssize(texts) == end_of_subtree(rank, ranks) - rank, "each rank of the subtree has a text");
+  std::vector<int> children = children_of(rank, ranks);
+  std::ranges::reverse(children);
+  for (const int child : children) {
+    std::string theirs;
+    for (int each = child; each < end_of_subtree(child, ranks); ++each)
+      append_text(theirs, texts[static_cast<std::size_t>(each - rank)]);
+    send(theirs, std::array{child});
+  }
+  return texts.front();
 }
 
 void MpiTexts::send(const std::string& text, std::span<const int> ranks) {

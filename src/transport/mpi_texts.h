@@ -16,8 +16,8 @@ namespace eave {
 // comes from its subtree.
 class MpiTexts {
  public:
-  // `wait` returns once the messages have moved. Six tags from the first on are used by nobody else: two of each route,
-  // for ranks that are out of step are not to meet.
+  // `wait` returns once the messages have moved. Eight tags from the first on are used by nobody else: two of each
+  // route, for ranks that are out of step are not to meet.
   MpiTexts(MpiMessages& messages, int first_tag, std::function<void(MpiMessages::Requests&)> wait);
   std::vector<std::string> texts(const std::string& mine, TextRoute route);
 
@@ -30,6 +30,7 @@ class MpiTexts {
 
   std::string collect(const std::string& mine);
   std::string hand_down(std::string packed);
+  std::string hand_out(std::string packed);
   void send(const std::string& text, std::span<const int> ranks);
   std::string receive(int rank);
   void take(MpiMessages::Bytes bytes, int rank, int tag);

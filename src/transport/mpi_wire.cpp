@@ -17,7 +17,7 @@
 namespace eave {
 namespace {
 
-enum Tag { kScatter = 1, kGather, kExchange, kTexts };  // and five behind it
+enum Tag { kScatter = 1, kGather, kExchange, kTexts };  // and seven behind it
 
 constexpr std::size_t kSlots = 13;
 constexpr std::chrono::milliseconds kWhereNobodyAsks(100);  // between two looks at others of the host, unless they ring

@@ -45,6 +45,7 @@ class Operation {
     kAllGather,
     kGather,
     kBroadcastText,
+    kScatter,
     kLend,
     kSplit,
     kServe,

@@ -1,13 +1,17 @@
 // How texts travel between ranks.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "transport/operation.h"
 
 namespace eave {
 
+// Of texts that go as they are, all but those of kFirstToEach.
 inline bool goes(TextRoute route, int from, int to) {
   return route == TextRoute::kAllToAll || (route == TextRoute::kAllToFirst ? to == 0 : from == 0);
 }
@@ -15,12 +19,22 @@ inline bool goes(TextRoute route, int from, int to) {
 constexpr Operation::Verb verb_of(TextRoute route) {
   using Verb = Operation::Verb;
   if (route == TextRoute::kAllToAll) return Verb::kAllGather;
+  if (route == TextRoute::kFirstToEach) return Verb::kScatter;
   return route == TextRoute::kAllToFirst ? Verb::kGather : Verb::kBroadcastText;
 }
+
+// Several texts as one, each behind its length.
+void append_text(std::string& packed, std::string_view text);
+std::vector<std::string> unpack_texts(std::string_view packed);
 
 // The binomial tree of `ranks` ranks with rank 0 at its root. A rank's subtree are consecutive ranks from it on; no
 // rank has more than log2 `ranks` (rounded up) children, or is more than as many steps away from rank 0.
 inline int parent_of(int rank) { return rank & (rank - 1); }
+
+// Behind the last rank of its subtree.
+inline int end_of_subtree(int rank, int ranks) {
+  return rank == 0 ? ranks : std::min(ranks, rank + (1 << std::countr_zero(static_cast<unsigned>(rank))));
+}
 
 // Ascending: each child's subtree begins where that of the one before ends.
 inline std::vector<int> children_of(int rank, int ranks) {

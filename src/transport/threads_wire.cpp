@@ -70,8 +70,11 @@ std::vector<std::string> ThreadsWire::texts(const std::string& mine, TextRoute r
   Meeting& all = job_.meeting_of({});
   const auto& requests = all.meet(rank_, {.verb = verb_of(route), .mine = &mine});
   std::vector<std::string> texts;
+  if (route == TextRoute::kFirstToEach)
+    texts.push_back(unpack_texts(*requests[0].mine)[static_cast<std::size_t>(rank_)]);
   for (std::size_t from = 0; from < requests.size(); ++from)
-    if (goes(route, static_cast<int>(from), rank_)) texts.push_back(*requests[from].mine);
+    if (route != TextRoute::kFirstToEach && goes(route, static_cast<int>(from), rank_))
+      texts.push_back(*requests[from].mine);
   all.part();
   return texts;
 }

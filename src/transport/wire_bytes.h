@@ -19,10 +19,11 @@ inline double broadcast_wire_bytes(std::size_t count, int ranks) {
   return 1.0 * (ranks - 1) / ranks * static_cast<double>(count * sizeof(float));
 }
 
-// `bytes`: of this rank's text, or with kFirstToAll of rank 0's.
+// `bytes`: of what this rank gives, or with kFirstToAll of rank 0's text.
 inline double text_wire_bytes(std::size_t bytes, int rank, int ranks, TextRoute route) {
   const double others = ranks - 1.0, all = static_cast<double>(bytes);
   if (route == TextRoute::kAllToAll) return others * all;
+  if (route == TextRoute::kFirstToEach) return rank == 0 && ranks > 1 ? all : 0;
   return route == TextRoute::kAllToFirst ? (rank == 0 ? 0 : all) : others / ranks * all;
 }
 

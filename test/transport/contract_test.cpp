@@ -124,6 +124,20 @@ TEST_P(TransportContract, gathers_texts_on_rank_0_alone_and_hands_its_own_to_all
   });
 }
 
+TEST_P(TransportContract, scatters_the_texts_of_rank_0) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (const std::size_t length : {0, 1, 240, 248, 249, 5000, 3 << 20}) {
+      const auto text_of = [&](int rank) {
+        return std::string(length * static_cast<std::size_t>(rank % 3), static_cast<char>('a' + rank));
+      };
+      std::vector<std::string> texts;
+      for (int rank = 0; rank < transport.size() && transport.rank() == 0; ++rank) texts.push_back(text_of(rank));
+      EXPECT_EQ(transport.scatter(texts), text_of(transport.rank()));
+      EXPECT_EQ(transport.broadcast_text(text_of(transport.rank())), text_of(0)) << "they stay in step";
+    }
+  });
+}
+
 TEST_P(TransportContract, an_exchange_proceeds_while_the_rank_computes) {
   on_ranks(GetParam(), [](Transport& transport) {
     std::vector<float> values(4 << 20, 1.0f);

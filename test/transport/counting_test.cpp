@@ -27,7 +27,10 @@ TEST(Counting, counts_calls_and_bytes_of_a_bandwidth_optimal_algorithm) {
     EXPECT_EQ(transport->counters().bytes, threads.rank() == 0 ? 9021 : 9028);
     transport->broadcast_text(threads.rank() == 0 ? "eight by" : "not looked at");
     EXPECT_EQ(transport->counters().bytes, threads.rank() == 0 ? 9027 : 9034);
-    EXPECT_EQ(transport->counters().calls, 5);
+    transport->scatter(threads.rank() == 0 ? std::vector<std::string>{"", "a", "ab", "abc"}
+                                           : std::vector<std::string>());
+    EXPECT_EQ(transport->counters().bytes, threads.rank() == 0 ? 9065 : 9034);  // 6, and 4 · 8
+    EXPECT_EQ(transport->counters().calls, 6);
   });
 }
 

@@ -24,6 +24,8 @@ TEST(TextRoutes, every_rank_is_its_parents_child_and_ranks_of_a_subtree_follow_e
       for (std::size_t i = 0; i < children.size(); ++i) {
         EXPECT_EQ(parent_of(children[i]), rank);
         EXPECT_EQ(children[i], rank + (1 << i)) << "the subtree before it ends there";
+        EXPECT_EQ(end_of_subtree(children[i], ranks),
+                  i + 1 < children.size() ? children[i + 1] : end_of_subtree(rank, ranks));
         ++parents[static_cast<std::size_t>(children[i])];
       }
     }
