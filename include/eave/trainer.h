@@ -45,7 +45,9 @@ enum class NormStatistics {
 
 // One is saved after each evaluation, and between them. A copy is made, and a thread writes it while training goes on.
 struct CheckpointPlan {
-  std::string directory;         // "": none are saved
+  std::string directory;  // "": none are saved
+  // Ascending, those that do not see what rank 0 has there: it writes and reads their files.
+  std::vector<int> blind_ranks = {};
   std::int64_t every_steps = 0;  // 0: not after so many steps
   double every_seconds = 0;      // by rank 0's clock; 0: not after so long
   std::int64_t kept = 3;         // the newest so many stay

@@ -7,17 +7,25 @@
 
 namespace eave {
 
+// Bytes that come one after another, of which there is a known number.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  virtual std::uint64_t size() = 0;
+  // The next `count` bytes. Throws Error(kInputOutput), also where they end before.
+  virtual void read(char* into, std::uint64_t count) = 0;
+};
+
 // Open for reading: a plain file, no symbolic link, no device that would block. Throws Error: kInputMissing.
-class InputFile {
+class InputFile final : public ByteSource {
  public:
   explicit InputFile(const std::filesystem::path& path);
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
-  ~InputFile();
+  ~InputFile() override;
 
-  std::uint64_t size() const { return size_; }
-  // The next `count` bytes. Throws Error(kInputOutput), also where the file ends before.
-  void read(char* into, std::uint64_t count);
+  std::uint64_t size() override { return size_; }
+  void read(char* into, std::uint64_t count) override;
   // All of it. Throws Error(kBadData) where it has more than `limit` bytes.
   std::string read_whole(std::uint64_t limit);
 

@@ -153,12 +153,13 @@ Manifest read_manifest(const fs::path& directory, std::int64_t step) {
   return manifest;
 }
 
-CheckpointHeader read_rank(const fs::path& directory, const Manifest& manifest, int rank, std::vector<float>* body) {
+CheckpointHeader read_rank(const fs::path& directory, const Manifest& manifest, int rank, std::vector<float>* body,
+                           ByteSource* source) {
   const fs::path place = checkpoint_place(directory, manifest.step);
   const StoredFile& file = manifest.files.at(static_cast<std::size_t>(rank));
   CheckpointHeader header;
   try {
-    header = read_checkpoint_file(place, file, body);
+    header = read_checkpoint_file(place, file, body, source);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kInputMissing) throw;
     throw Error(ExitCode::kBadData, error.what());

@@ -3,15 +3,13 @@
 #include <span>
 
 #include "eave/check.h"
-#include "train/checkpoint_directory.h"
 #include "train/checkpoint_load.h"
 #include "train/checkpoint_state.h"
 
 namespace eave {
-namespace {
 
 // A rank's file of the former run.
-struct FormerRank {
+struct ElasticResumption::FormerRank {
   CheckpointHeader header;
   std::vector<float> body;
 
@@ -25,11 +23,7 @@ struct FormerRank {
   }
 };
 
-FormerRank read_former(const TrainingPlan& plan, const Manifest& manifest, int rank) {
-  FormerRank former;
-  former.header = read_rank(plan.checkpoints.directory, manifest, rank, &former.body);
-  return former;
-}
+namespace {
 
 void require_size(const std::string& name, ConstSlice saved, Slice mine) {
   if (saved.size() == mine.size()) return;
@@ -64,16 +58,23 @@ std::int64_t step_after_samples(const Sampler& sampler, std::int64_t samples) {
 }
 
 ElasticResumption::ElasticResumption(const TrainingParts& parts, const TrainingPlan& plan)
-    : parts_(parts), plan_(plan) {
-  agree(parts_.transport, [this] {
-    manifest_ = read_manifest(plan_.checkpoints.directory, plan_.elastic_step);
-    check_same_model(plan_.checkpoints.directory, manifest_, parts_);
-    read_consensus();
-  });
+    : parts_(parts),
+      directory_(plan.checkpoints.directory),
+      first_step_(plan.first_step),
+      manifest_(read_manifest_on_all(parts.transport, plan.checkpoints.blind_ranks, directory_, plan.elastic_step)),
+      files_(parts.transport, plan.checkpoints.blind_ranks, directory_, manifest_) {
+  agree(parts_.transport, [this] { check_same_model(directory_, manifest_, parts_); });
+  const FormerRank first = read_former(0);
+  agree(parts_.transport, [&] { begin_from_consensus(first); });
 }
 
-void ElasticResumption::read_consensus() {
-  const FormerRank first = read_former(plan_, manifest_, 0);
+ElasticResumption::FormerRank ElasticResumption::read_former(int rank) {
+  FormerRank former;
+  former.header = files_.read(rank, &former.body);
+  return former;
+}
+
+void ElasticResumption::begin_from_consensus(const FormerRank& first) {
   Replica& replica = parts_.replica;
   keeps_workers_ =
       first.header.consensus.starts_with("communicator.") || parts_.communicator.consensus_is_first_worker();
@@ -85,39 +86,43 @@ void ElasticResumption::read_consensus() {
 }
 
 TrainingProgress ElasticResumption::load() {
-  TrainingProgress progress;
+  const std::vector<CheckpointHeader> headers = files_.headers();
+  const FormerRank first = read_former(0);
+  agree(parts_.transport, [&] { restore_common(first, headers); });
+  const bool was_there = keeps_workers_ && parts_.transport.rank() < count_in(manifest_, kWorkers);
+  const FormerRank mine = read_former(was_there ? parts_.transport.rank() : -1);
   agree(parts_.transport, [&] {
-    restore_common();
-    restore_own();
-    const TrainingProgress former = read_rank(plan_.checkpoints.directory, manifest_, 0, nullptr).progress;
-    progress.steps = plan_.first_step;
-    progress.samples = samples_before(parts_.sampler, plan_.first_step);
-    progress.seconds = former.seconds;
-    progress.waiting = former.waiting;
-    progress.bytes = former.bytes;
-    progress.repaired = former.repaired;
-    for (int rank = parts_.transport.rank(); rank < std::ssize(manifest_.files); rank += parts_.transport.size()) {
-      progress.nonfinite += read_rank(plan_.checkpoints.directory, manifest_, rank, nullptr).progress.nonfinite;
-    }
+    if (was_there) restore_own(mine);
   });
+  return progress_after(headers);
+}
+
+TrainingProgress ElasticResumption::progress_after(const std::vector<CheckpointHeader>& headers) const {
+  const TrainingProgress& former = headers.front().progress;
+  TrainingProgress progress;
+  progress.steps = first_step_;
+  progress.samples = samples_before(parts_.sampler, first_step_);
+  progress.seconds = former.seconds;
+  progress.waiting = former.waiting;
+  progress.bytes = former.bytes;
+  progress.repaired = former.repaired;
+  const auto ranks = static_cast<std::size_t>(parts_.transport.size());
+  for (auto rank = static_cast<std::size_t>(parts_.transport.rank()); rank < headers.size(); rank += ranks)
+    progress.nonfinite += headers[rank].progress.nonfinite;
   return progress;
 }
 
-void ElasticResumption::restore_own() {
-  const int rank = parts_.transport.rank();
-  if (!keeps_workers_ || rank >= count_in(manifest_, kWorkers)) return;
-  const FormerRank mine = read_former(plan_, manifest_, rank);
+void ElasticResumption::restore_own(const FormerRank& mine) {
   Replica& replica = parts_.replica;
   write_values(replica.device, replica.parameters.slice(), mine.values("parameters"));
   write_values(replica.device, replica.statistics.slice(), mine.values("statistics"));
 }
 
-void ElasticResumption::restore_common() {
-  const FormerRank first = read_former(plan_, manifest_, 0);
+void ElasticResumption::restore_common(const FormerRank& first, const std::vector<CheckpointHeader>& headers) {
   std::vector<CheckpointVector> common = first.header.vectors;
-  for (int rank = 1; rank < std::ssize(manifest_.files); ++rank) {
-    const auto others = read_rank(plan_.checkpoints.directory, manifest_, rank, nullptr).vectors;
-    std::erase_if(common, [&](const auto& each) { return std::ranges::find(others, each) == others.end(); });
+  for (const CheckpointHeader& header : headers) {
+    std::erase_if(common,
+                  [&](const auto& each) { return std::ranges::find(header.vectors, each) == header.vectors.end(); });
   }
   // What one rank had cannot be told from what all had, nor what a method of other groups keeps under a name.
   const bool has_method = std::ssize(manifest_.files) > 1 && have_same_names(first.header.vectors, state_of(parts_));

@@ -136,7 +136,7 @@ std::uint64_t header_length(const std::string& prelude) {
 }
 
 // The hash of the vectors together, and each by itself.
-void read_body(InputFile& file, const CheckpointHeader& header, Hasher& whole, std::vector<float>* body) {
+void read_body(ByteSource& file, const CheckpointHeader& header, Hasher& whole, std::vector<float>* body) {
   std::vector<float> chunk;
   std::size_t place = 0;
   for (const CheckpointVector& vector : header.vectors) {
@@ -155,7 +155,7 @@ void read_body(InputFile& file, const CheckpointHeader& header, Hasher& whole, s
   }
 }
 
-CheckpointHeader read_all(InputFile& file, const StoredFile& expected, std::vector<float>* body) {
+CheckpointHeader read_all(ByteSource& file, const StoredFile& expected, std::vector<float>* body) {
   if (file.size() != expected.bytes) {
     refuse_file("it has " + std::to_string(file.size()) + " bytes, and was written with " +
                 std::to_string(expected.bytes));
@@ -274,9 +274,10 @@ StoredFile write_checkpoint_file(const std::filesystem::path& path, CheckpointHe
 }
 
 CheckpointHeader read_checkpoint_file(const std::filesystem::path& directory, const StoredFile& expected,
-                                      std::vector<float>* body) {
+                                      std::vector<float>* body, ByteSource* source) {
   const std::filesystem::path path = directory / expected.name;
   try {
+    if (source != nullptr) return read_all(*source, expected, body);
     InputFile file(path);
     return read_all(file, expected, body);
   } catch (const Error& error) {

@@ -14,6 +14,7 @@
 
 #include "base/file_calls.h"
 #include "base/hash.h"
+#include "base/input_file.h"
 #include "eave/slice.h"
 #include "eave/trainer.h"
 
@@ -56,8 +57,9 @@ StoredFile write_checkpoint_file(const std::filesystem::path& path, CheckpointHe
                                  const std::vector<ConstSlice>& values, FileCalls& calls);
 
 // Reads the whole file and holds it against what the manifest says. `body`: where its values go; nullptr: they are
-// only checked. Throws Error(kBadData) naming the file and what is wrong with it, kInputMissing.
+// only checked. `source`: what brings its bytes; nullptr: they are read there. Throws Error(kBadData) naming the file
+// and what is wrong with it, kInputMissing.
 CheckpointHeader read_checkpoint_file(const std::filesystem::path& directory, const StoredFile& expected,
-                                      std::vector<float>* body);
+                                      std::vector<float>* body, ByteSource* source = nullptr);
 
 }  // namespace eave

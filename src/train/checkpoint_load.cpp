@@ -4,7 +4,9 @@
 #include <set>
 
 #include "eave/check.h"
+#include "train/blind_ranks.h"
 #include "train/checkpoint_directory.h"
+#include "train/checkpoint_files.h"
 #include "train/checkpoint_state.h"
 
 namespace eave {
@@ -24,11 +26,16 @@ std::vector<std::int64_t> steps_in(const std::string& text) {
   return steps;
 }
 
-// Of this rank's share of the files; "": they are whole.
-std::string damage_in(const fs::path& directory, std::int64_t step, const Transport& transport, Manifest& manifest) {
+// Of this rank's share of the files among the ranks that see them; "": they are whole.
+std::string damage_in(const fs::path& directory, std::int64_t step, const Transport& transport,
+                      const std::vector<int>& blind, Manifest& manifest) {
+  if (is_blind(blind, transport.rank())) return "";
+  const auto blind_before = std::ranges::lower_bound(blind, transport.rank()) - blind.begin();
+  const int first = transport.rank() - static_cast<int>(blind_before);
+  const int readers = transport.size() - static_cast<int>(blind.size());
   try {
     manifest = read_manifest(directory, step);
-    for (int rank = transport.rank(); rank < std::ssize(manifest.files); rank += transport.size()) {
+    for (int rank = first; rank < std::ssize(manifest.files); rank += readers) {
       read_rank(directory, manifest, rank, nullptr);
     }
   } catch (const Error& error) {
@@ -75,12 +82,24 @@ std::string names_of(const Vectors& vectors) {
   return names;
 }
 
-CheckpointHeader header_of_this_rank(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
-                                     std::vector<float>* body) {
-  CheckpointHeader header = read_rank(directory, manifest, parts.transport.rank(), body);
+void require_same_vectors(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
+                          const CheckpointHeader& header) {
   require_same(checkpoint_place(directory, manifest.step), "vectors", names_of(header.vectors),
                names_of(state_of(parts)));
-  return header;
+}
+
+// Nothing is written before all of it fits.
+void restore(const fs::path& place, const TrainingParts& parts, const CheckpointHeader& header, ConstSlice body) {
+  const std::vector<NamedSlice> state = state_of(parts);
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    require_same(place, "values of " + state[i].name, std::to_string(header.vectors[i].size),
+                 std::to_string(state[i].values.size()));
+  }
+  for (const NamedSlice& part : state) {
+    write_values(parts.replica.device, part.values, body.first(part.values.size()));
+    body = body.subspan(part.values.size());
+  }
+  if (std::int64_t* count = parts.replica.optimizer.update_count()) *count = header.updates;
 }
 
 // Collective: of all ranks' texts the first that is not empty; "": all are.
@@ -92,7 +111,8 @@ std::string first_of(Transport& transport, const std::string& mine) {
 
 }  // namespace
 
-std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::path& directory) {
+std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::path& directory,
+                                               const std::vector<int>& blind) {
   std::string mine;
   agree(transport, [&] {
     if (transport.rank() != 0) return;
@@ -104,8 +124,11 @@ std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::p
   std::ranges::reverse(steps);
   FoundCheckpoint found;
   for (const std::int64_t step : steps) {
-    const std::string damage = first_of(transport, damage_in(directory, step, transport, found.manifest));
-    if (damage.empty()) return found;
+    const std::string damage = first_of(transport, damage_in(directory, step, transport, blind, found.manifest));
+    if (damage.empty()) {
+      if (!blind.empty()) found.manifest = read_manifest_on_all(transport, blind, directory, step);
+      return found;
+    }
     found.passed_over.push_back(damage);
   }
   std::string message = "no checkpoint in " + directory.string() + " is whole";
@@ -113,37 +136,29 @@ std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::p
   throw AgreedError(ExitCode::kBadData, message + "; begin anew with --overwrite, or in another directory");
 }
 
-void check_same_run(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts) {
+void check_same_run(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
+                    const std::vector<int>& blind) {
   require_same_identity(directory, manifest, parts, {});
-  header_of_this_rank(directory, manifest, parts, nullptr);
+  if (is_blind(blind, parts.transport.rank())) return;
+  require_same_vectors(directory, manifest, parts, read_rank(directory, manifest, parts.transport.rank(), nullptr));
 }
 
 void check_same_model(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts) {
   require_same_identity(directory, manifest, parts, {"ranks", "steps per epoch"});
 }
 
-TrainingProgress load_checkpoint(const fs::path& directory, std::int64_t step, const TrainingParts& parts) {
-  TrainingProgress progress;
+TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, const TrainingParts& parts) {
+  const fs::path directory = plan.directory;
+  const Manifest manifest = read_manifest_on_all(parts.transport, plan.blind_ranks, directory, step);
+  agree(parts.transport, [&] { require_same_identity(directory, manifest, parts, {}); });
+  std::vector<float> body;
+  const CheckpointHeader header =
+      CheckpointFiles(parts.transport, plan.blind_ranks, directory, manifest).read(parts.transport.rank(), &body);
   agree(parts.transport, [&] {
-    const Manifest manifest = read_manifest(directory, step);
-    require_same_identity(directory, manifest, parts, {});
-    std::vector<float> body;
-    const CheckpointHeader header = header_of_this_rank(directory, manifest, parts, &body);
-    const std::vector<NamedSlice> state = state_of(parts);
-    const fs::path place = checkpoint_place(directory, step);
-    for (std::size_t i = 0; i < state.size(); ++i) {
-      require_same(place, "values of " + state[i].name, std::to_string(header.vectors[i].size),
-                   std::to_string(state[i].values.size()));
-    }
-    ConstSlice rest = body;
-    for (const NamedSlice& part : state) {
-      write_values(parts.replica.device, part.values, rest.first(part.values.size()));
-      rest = rest.subspan(part.values.size());
-    }
-    if (std::int64_t* count = parts.replica.optimizer.update_count()) *count = header.updates;
-    progress = header.progress;
+    require_same_vectors(directory, manifest, parts, header);
+    restore(checkpoint_place(directory, step), parts, header, body);
   });
-  return progress;
+  return header.progress;
 }
 
 }  // namespace eave

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "eave/trainer.h"
+#include "train/checkpoint_files.h"
 #include "train/checkpoint_manifest.h"
 
 namespace eave {
@@ -17,20 +18,23 @@ struct FoundCheckpoint {
   std::vector<std::string> passed_over;  // newer ones, with what is wrong with them
 };
 
-// Collective: the newest checkpoint all of whose files are what was written. Each rank reads its share of them. No run
-// is writing there: one that was being replaced when its run ended gets its name again.
+// Collective: the newest checkpoint all of whose files are what was written. Each rank that sees them reads its share.
+// No run is writing there: one that was being replaced when its run ended gets its name again.
+// `blind`: as CheckpointPlan::blind_ranks.
 // Nothing: there is none. Throws AgreedError(kBadData) where there are some, and none is whole.
-std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const std::filesystem::path& directory);
+std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const std::filesystem::path& directory,
+                                               const std::vector<int>& blind = {});
 
 // Not collective, also before Communicator::begin: throws Error(kConfiguration) naming what is another in this run
-// than in the one that saved. Changes nothing.
-void check_same_run(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts);
+// than in the one that saved; of this rank's own file only where it sees it. Changes nothing.
+void check_same_run(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts,
+                    const std::vector<int>& blind = {});
 // The same, where the number of ranks may be another.
 void check_same_model(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts);
 
 // Collective, after Communicator::begin. Checks the whole file of each rank before it touches the replica. Throws on
 // all ranks alike: kBadData (missing, damaged), kConfiguration (another run).
-TrainingProgress load_checkpoint(const std::filesystem::path& directory, std::int64_t step, const TrainingParts& parts);
+TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, const TrainingParts& parts);
 
 // The first step of a run with another number of ranks that goes on after `samples`, or after as many fewer as a step
 // of its own may have.
@@ -47,13 +51,19 @@ class ElasticResumption {
   TrainingProgress load();  // after Communicator::begin
 
  private:
-  void read_consensus();
-  void restore_own();
-  void restore_common();
+  struct FormerRank;
+
+  FormerRank read_former(int rank);  // collective: on each rank that of another; -1: of none
+  void begin_from_consensus(const FormerRank& first);
+  void restore_common(const FormerRank& first, const std::vector<CheckpointHeader>& headers);
+  void restore_own(const FormerRank& mine);
+  TrainingProgress progress_after(const std::vector<CheckpointHeader>& headers) const;
 
   const TrainingParts& parts_;
-  const TrainingPlan& plan_;
-  Manifest manifest_;
+  const std::filesystem::path directory_;
+  const std::int64_t first_step_;
+  const Manifest manifest_;
+  CheckpointFiles files_;
   bool keeps_workers_ = false;
 };
 

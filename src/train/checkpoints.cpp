@@ -8,6 +8,7 @@
 #include "base/durable.h"
 #include "base/host.h"
 #include "eave/check.h"
+#include "train/blind_ranks.h"
 
 namespace eave {
 namespace {
@@ -68,12 +69,15 @@ bool Checkpoints::save_now(const TrainingProgress& progress, const std::string& 
 }
 
 void Checkpoints::start(const TrainingProgress& progress, bool copies) {
-  state_.take(parts_, progress, parts_.communicator.consensus(), copies);
+  const bool is_sent = is_blind(plan_.blind_ranks, parts_.transport.rank());
+  state_.take(parts_, progress, parts_.communicator.consensus(), copies && !is_sent);
   step_ = progress.steps;
   phase_ = Phase::kWriting;
   last_ = Clock::now();
   patience_seconds_ = kFirstPatienceSeconds;
   finished_ = {};
+  if (!plan_.blind_ranks.empty()) send();
+  if (is_sent) return;
   task_ = std::async(std::launch::async, [this] {
     try {
       return Report{Status::kDone, write()};
@@ -89,22 +93,23 @@ std::string Checkpoints::who() const {
   return "rank " + std::to_string(parts_.transport.rank()) + " on " + host_name() + ": ";
 }
 
-StoredFile Checkpoints::write() const {
-  require_run_directory();
+// Of ranks that do not see the directory; all others wait.
+void Checkpoints::send() {
+  if (parts_.transport.rank() == 0) received_.emplace(plan_.directory, step_, calls_);
+  const auto write = [this](FileCalls& calls) {
+    finished_ = {Status::kDone, write_checkpoint_file(rank_file_name(parts_.transport.rank()), state_.header(),
+                                                      state_.values(), calls)};
+  };
+  send_files(parts_.transport, plan_.blind_ranks, write, received_ ? &*received_ : nullptr);
+}
+
+StoredFile Checkpoints::write() {
+  if (received_) received_->finish();
   make_directory(plan_.directory, calls_);
   const std::filesystem::path partial = partial_place(plan_.directory, step_);
   make_directory(partial, calls_);
   return write_checkpoint_file(partial / rank_file_name(parts_.transport.rank()), state_.header(), state_.values(),
                                calls_);
-}
-
-// Rank 0 has made it. Another host that does not see it has a file system of its own there.
-void Checkpoints::require_run_directory() const {
-  const std::filesystem::path run = std::filesystem::path(plan_.directory).parent_path();
-  std::error_code error;
-  if (run.empty() || std::filesystem::status(run, error).type() != std::filesystem::file_type::not_found) return;
-  throw Error(ExitCode::kCannotCreate,
-              "there is no directory " + run.string() + "; it must be in a file system that all hosts share");
 }
 
 // All ranks wait until nothing is being written.

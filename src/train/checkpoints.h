@@ -1,17 +1,20 @@
 // Saves checkpoints while training goes on, and says when one is due. Every rank copies its state and has a thread
 // write its file. The ranks meet some steps later, the same on all, to learn whether all files are written; then rank
-// 0's thread commits them, and they meet once more to learn of that.
+// 0's thread commits them, and they meet once more to learn of that. A rank that does not see the directory sends its
+// file to rank 0 instead, before training goes on.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <future>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/file_calls.h"
 #include "eave/trainer.h"
 #include "train/checkpoint_directory.h"
+#include "train/checkpoint_sending.h"
 #include "train/checkpoint_state.h"
 
 namespace eave {
@@ -60,8 +63,8 @@ class Checkpoints {
   bool is_multiple(std::int64_t steps) const { return plan_.every_steps > 0 && steps % plan_.every_steps == 0; }
   void start(const TrainingProgress& progress, bool copies);
   std::string who() const;
-  void require_run_directory() const;
-  StoredFile write() const;
+  void send();
+  StoredFile write();
   std::string commit(const Manifest& manifest) const;
   void look(std::int64_t steps);
   void complete();
@@ -80,6 +83,7 @@ class Checkpoints {
 
   Phase phase_ = Phase::kIdle;
   SavedState state_;
+  std::optional<ReceivedFiles> received_;       // on rank 0, where there are ranks that do not see the directory
   std::string ended_;                           // save_now's
   std::int64_t step_ = 0, committed_step_ = 0;  // that is being written, and the newest of this run
   std::int64_t saved_ = 0;

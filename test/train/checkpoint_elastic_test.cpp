@@ -34,10 +34,13 @@ std::vector<float> momentum_of(Training& training) {
   return {momentum.begin(), momentum.end()};
 }
 
-Former save_on_two(const std::string& method, const std::filesystem::path& directory) {
+Former save_on_two(const std::string& method, const std::filesystem::path& directory,
+                   const std::vector<int>& blind = {}) {
   Former former;
   on_ranks({"threads", 2}, [&](Transport& transport) {
-    Training training(transport, setting_of(method, 2, directory));
+    TrainingSetting setting = setting_of(method, 2, directory);
+    setting.blind(transport, blind);
+    Training training(transport, setting);
     training.run();
     const auto rank = static_cast<std::size_t>(transport.rank());
     former.parameters[rank] = training.parameters();
@@ -55,28 +58,44 @@ bool goes_with(const std::string& method, int ranks) {
 
 class Elastic : public testing::TestWithParam<std::string> {};
 
+// `first`: the number of the first blind rank; those behind it are blind, too.
+void expect_goes_on(const std::string& method, int ranks, int first) {
+  const TemporaryDirectory temporary;
+  const auto blind = [&](int count) {
+    std::vector<int> those;
+    for (int rank = first; rank < count; ++rank) those.push_back(rank);
+    return those;
+  };
+  const Former former = save_on_two(method, temporary.path(), blind(2));
+  on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
+    TrainingSetting setting = setting_of(method, ranks, temporary.path());
+    setting.blind(transport, blind(ranks));
+    setting.plan.elastic_step = kSaved;
+    const std::int64_t samples = 16 * kSaved;
+    setting.plan.first_step = setting.plan.steps = samples / (8 * ranks);
+    Training training(transport, setting);
+    ASSERT_EQ(step_after_samples(training.parts().sampler, samples), setting.plan.first_step);
+    const TrainingResult result = training.run();
+    EXPECT_EQ(result.progress.samples, setting.plan.first_step * 8 * ranks);
+    EXPECT_EQ(training.center(), former.center) << ranks;
+    const auto rank = static_cast<std::size_t>(transport.rank());
+    const bool stays = rank < 2 && method != "local-sgd" && method != "gossip";
+    EXPECT_EQ(training.parameters(), stays ? former.parameters[rank] : former.center) << ranks << ", " << rank;
+    if (!training.parts().traits.averages_gradients) return;
+    EXPECT_EQ(momentum_of(training), former.momentum[0]);
+  });
+}
+
 TEST_P(Elastic, resumption_keeps_center_and_workers_and_begins_new_ones_at_the_center) {
-  const std::string method = GetParam();
+  constexpr int kNone = 4;
   for (const int ranks : {1, 3, 4}) {
-    if (!goes_with(method, ranks)) continue;
-    const TemporaryDirectory temporary;
-    const Former former = save_on_two(method, temporary.path());
-    on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
-      TrainingSetting setting = setting_of(method, ranks, temporary.path());
-      setting.plan.elastic_step = kSaved;
-      const std::int64_t samples = 16 * kSaved;
-      setting.plan.first_step = setting.plan.steps = samples / (8 * ranks);
-      Training training(transport, setting);
-      ASSERT_EQ(step_after_samples(training.parts().sampler, samples), setting.plan.first_step);
-      const TrainingResult result = training.run();
-      EXPECT_EQ(result.progress.samples, setting.plan.first_step * 8 * ranks);
-      EXPECT_EQ(training.center(), former.center) << ranks;
-      const auto rank = static_cast<std::size_t>(transport.rank());
-      const bool stays = rank < 2 && method != "local-sgd" && method != "gossip";
-      EXPECT_EQ(training.parameters(), stays ? former.parameters[rank] : former.center) << ranks << ", " << rank;
-      if (!training.parts().traits.averages_gradients) return;
-      EXPECT_EQ(momentum_of(training), former.momentum[0]);
-    });
+    if (goes_with(GetParam(), ranks)) expect_goes_on(GetParam(), ranks, kNone);
+  }
+}
+
+TEST_P(Elastic, resumption_of_ranks_that_do_not_see_the_directory_is_the_same) {
+  for (const int first : {1, 2}) {
+    if (goes_with(GetParam(), 4)) expect_goes_on(GetParam(), 4, first);
   }
 }
 

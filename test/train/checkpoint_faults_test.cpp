@@ -42,12 +42,14 @@ void expect_intact(const std::filesystem::path& directory, std::int64_t step) {
   EXPECT_NO_THROW(verify_checkpoint(directory, read_manifest(directory, step))) << step;
 }
 
-Outcome run_with(FailingCalls::Fault fault, int failing) {
+// `blind`: whether rank 0 writes for rank 1.
+Outcome run_with(FailingCalls::Fault fault, int failing, bool blind) {
   Outcome outcome;
   const TemporaryDirectory temporary;
   const std::filesystem::path directory = temporary.path() / "checkpoint";
   on_ranks({"threads", 2}, [&](Transport& transport) {
     TrainingSetting setting = setting_for(directory);
+    if (blind) setting.blind(transport, {1});
     setting.plan.steps = kEvery;
     Training(transport, setting).run();
     setting.plan.first_step = kEvery;
@@ -60,11 +62,13 @@ Outcome run_with(FailingCalls::Fault fault, int failing) {
       if (record.step == 2 * kEvery + 1) own.heal();  // saving at step 6 has been tried; it is done, or waited for
     };
     training.run();
-    const auto found = find_checkpoint(transport, directory);
+    const auto found =
+        find_checkpoint(transport, setting.plan.checkpoints.directory, setting.plan.checkpoints.blind_ranks);
     ASSERT_TRUE(found);
     EXPECT_TRUE(found->passed_over.empty()) << found->passed_over[0];
     if (transport.rank() == failing) outcome.calls = own.count();
     if (transport.rank() != 0) return;
+    for (const std::int64_t step : committed_steps(directory)) expect_intact(directory, step);
     outcome.parameters = training.parameters();
     outcome.warnings = training.warnings;
     outcome.newest = found->manifest.step;
@@ -72,16 +76,20 @@ Outcome run_with(FailingCalls::Fault fault, int failing) {
   return outcome;
 }
 
-class WriteFaults : public testing::TestWithParam<std::tuple<CallFault, bool, int>> {};
+enum class Where { kFirst, kSecond, kFirstForSecond };
+
+class WriteFaults : public testing::TestWithParam<std::tuple<CallFault, bool, Where>> {};
 
 TEST_P(WriteFaults, at_any_call_leave_training_as_it_is_and_a_whole_checkpoint) {
-  const auto& [kind, persists, failing] = GetParam();
-  const Outcome undisturbed = run_with({}, failing);
+  const auto& [kind, persists, where] = GetParam();
+  const int failing = where == Where::kSecond ? 1 : 0;
+  const bool blind = where == Where::kFirstForSecond;
+  const Outcome undisturbed = run_with({}, failing, blind);
   EXPECT_EQ(undisturbed.newest, kSteps);
   EXPECT_TRUE(undisturbed.warnings.empty());
-  EXPECT_GE(undisturbed.calls, 10);
+  EXPECT_GE(undisturbed.calls, blind ? 50 : 10);
   for (int first = 1; first <= undisturbed.calls && !HasFailure(); ++first) {
-    const Outcome outcome = run_with({first, kind, persists}, failing);
+    const Outcome outcome = run_with({first, kind, persists}, failing, blind);
     EXPECT_EQ(outcome.parameters, undisturbed.parameters) << first;
     EXPECT_LE(outcome.warnings.size(), 2u) << first;
     for (const std::string& warning : outcome.warnings) {
@@ -98,7 +106,8 @@ TEST_P(WriteFaults, at_any_call_leave_training_as_it_is_and_a_whole_checkpoint) 
 INSTANTIATE_TEST_SUITE_P(All, WriteFaults,
                          testing::Combine(testing::Values(CallFault::kNoSpace, CallFault::kInputOutput,
                                                           CallFault::kInterrupted, CallFault::kShortWrite),
-                                          testing::Bool(), testing::Values(0, 1)));
+                                          testing::Bool(),
+                                          testing::Values(Where::kFirst, Where::kSecond, Where::kFirstForSecond)));
 
 TEST(RequiredCheckpoint, that_cannot_be_written_ends_the_run_with_74_on_all_ranks) {
   const TemporaryDirectory temporary;

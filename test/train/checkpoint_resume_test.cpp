@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kStepsInAll = 15;  // six to an epoch on 2 ranks; warm-up takes eight
 const std::string kLate = "easgd-async whose pulls come late";
 
-std::vector<std::string> methods() {
+std::vector<std::string> methods_to_resume() {
   std::vector<std::string> names = communicator_names(2);
   names.push_back(kLate);
   return names;
@@ -72,17 +72,18 @@ void expect_same(const Trace& trace, const Trace& whole, const std::string& how)
   EXPECT_EQ(trace.steps, std::vector<std::vector<double>>(first, whole.steps.end())) << how;
 }
 
-TEST_P(Resumed, after_any_step_ends_with_the_bits_of_the_undisturbed) {
+// Saves after each step, and goes on from each `stride`-th.
+void expect_resumes(TrainingSetting setting, const std::vector<int>& blind, std::int64_t stride) {
   const TemporaryDirectory temporary;
   on_ranks({"threads", 2}, [&](Transport& transport) {
-    TrainingSetting these = setting();
+    TrainingSetting these = setting;
     const Trace whole = trace_of(transport, these);
     these.plan.checkpoints.directory = temporary.path() / "checkpoint";
     these.plan.checkpoints.every_steps = 1;
     these.plan.checkpoints.kept = kStepsInAll;
+    these.blind(transport, blind);
     expect_same(trace_of(transport, these), whole, "saving after each step");
-    const TemporaryDirectory others;
-    for (std::int64_t step = 1; step < kStepsInAll; ++step) {
+    for (std::int64_t step = 1; step < kStepsInAll; step += stride) {
       TrainingSetting resumed = these;
       resumed.plan.checkpoints.every_steps = 0;
       resumed.plan.first_step = step;
@@ -91,7 +92,14 @@ TEST_P(Resumed, after_any_step_ends_with_the_bits_of_the_undisturbed) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(With, Resumed, testing::ValuesIn(methods()), in_identifiers);
+TEST_P(Resumed, after_any_step_ends_with_the_bits_of_the_undisturbed) { expect_resumes(setting(), {}, 1); }
+
+// In the middle of an epoch and of tau, too.
+TEST_P(Resumed, where_a_rank_does_not_see_the_directory_ends_with_the_bits_of_the_undisturbed) {
+  expect_resumes(setting(), {1}, 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Resumed, testing::ValuesIn(methods_to_resume()), in_identifiers);
 
 TEST(SavedCheckpoints, are_the_newest_and_the_multiples) {
   const TemporaryDirectory temporary;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +56,12 @@ struct TrainingSetting {
   Augmentation augmentation = {.pad = 1, .crop_height = 10, .crop_width = 10, .flip = true};
   std::uint64_t seed = 1;
   TrainingPlan plan = brief_plan();
+  // Makes these ranks blind: they have a directory that is not there, where nothing can be made.
+  void blind(const Transport& transport, std::vector<int> ranks) {
+    plan.checkpoints.blind_ranks = std::move(ranks);
+    if (std::ranges::binary_search(plan.checkpoints.blind_ranks, transport.rank()))
+      plan.checkpoints.directory = "/nowhere/" + plan.checkpoints.directory;
+  }
   const CudaModule* module = nullptr;  // trains on its first GPU, in float32, with the images there; else on the CPU
 };
 
