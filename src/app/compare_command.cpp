@@ -198,6 +198,7 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
     prepare_output(output, grid.settings);
     if (!own.has("part")) std::filesystem::remove(output / kPage);  // where it is, all runs are done
   });
+  runs.look_at_output();
   std::optional<Leaving> leaving;
   agree(job, [&] { leaving.emplace(job, output.string()); });
   runs.run(grid.first_cells(), grid.count());

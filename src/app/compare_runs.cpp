@@ -11,6 +11,7 @@
 #include "app/launch.h"
 #include "app/plugins.h"
 #include "app/run_settings.h"
+#include "app/sight.h"
 #include "app/training_run.h"
 #include "base/host.h"
 #include "eave/communicator.h"
@@ -133,6 +134,16 @@ void CompareRuns::check() {
     }
   });
   require_same_runs();
+}
+
+void CompareRuns::look_at_output() {
+  const auto goes_beside = [this](const RunGroup& group) { return blocks_side_by_side(hosts_, group.ranks) > 1; };
+  if (!side_by_side_ || std::ranges::none_of(grid_.groups, goes_beside)) return;
+  const std::vector<int> blind = find_blind_ranks(job_, output_);
+  if (blind.empty()) return;
+  side_by_side_ = false;
+  warn({describe_blind_ranks(blind, hosts_, "--output " + output_.string()) +
+        ": the runs go one after another, not side by side"});
 }
 
 std::string CompareRuns::from_first(const std::string& text) { return job_.broadcast_text(text); }

@@ -41,6 +41,9 @@ class CompareRuns {
 
   // Checks the options of every run. Throws AgreedError.
   void check();
+  // Once rank 0 has made the output: a run's results lie on the host of its first rank, so where not all ranks see what
+  // rank 0 has there, all runs are made by the ranks from 0 on, one after another.
+  void look_at_output();
   // Runs those that have not been before. A run that diverges is told of, and is no failure; others end all.
   void run(const std::vector<Cell>& cells, std::size_t of_all);
   // The rate of each group whose first run had the best validation accuracy; nullptr where all diverged.
@@ -69,7 +72,7 @@ class CompareRuns {
   const std::filesystem::path output_;
   const std::vector<std::string> hosts_;
   const std::string budget_;  // "": none is given
-  const bool side_by_side_;
+  bool side_by_side_;
   std::set<std::string> warned_;
   std::size_t told_ = 0, of_all_ = 0;
   double seconds_running_ = 0;

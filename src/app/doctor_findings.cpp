@@ -154,15 +154,19 @@ class Judgement {
     double free = 1e30;
     for (std::size_t rank = 0; rank < job_.ranks.size(); ++rank) {
       const RunDirectoryFacts& facts = job_.ranks[rank].run_directory;
+      if (!facts.sees_first_rank) {  // what it has there itself plays no part
+        blind.push_back(static_cast<int>(rank));
+        continue;
+      }
       if (!facts.why_not_written.empty()) unable.push_back(static_cast<int>(rank));
-      if (!facts.sees_first_rank) blind.push_back(static_cast<int>(rank));
       free = std::min(free, static_cast<double>(facts.free_bytes));
     }
     if (!blind.empty()) {
-      problem("run-dir", name_ranks(blind) + " (host " + host_of(blind.front()) + ")" +
-                             (blind.size() == 1 ? " does" : " do") + " not see what rank 0 (host " + host_of(0) +
-                             ") writes in " + first.place +
-                             ": a run there could not be resumed; give --run-dir a directory that all hosts share");
+      note("run-dir", name_ranks(blind) + " (host " + host_of(blind.front()) + ")" +
+                          (blind.size() == 1 ? " does" : " do") + " not see what rank 0 (host " + host_of(0) +
+                          ") writes in " + first.place +
+                          ": their checkpoints go through rank 0, and training waits meanwhile; in a file system that "
+                          "all hosts share it need not");
     }
     if (!unable.empty()) {
       problem("run-dir",
@@ -174,7 +178,8 @@ class Judgement {
     } else if (free < kLittle) {
       note("run-dir", first.place + " has " + gibibytes(free) + " left; a run keeps two checkpoints of each rank");
     }
-    if (is_well("run-dir")) ok("run-dir", "all ranks see and write " + first.place + ", " + gibibytes(free) + " free");
+    if (blind.empty() && is_well("run-dir"))
+      ok("run-dir", "all ranks see and write " + first.place + ", " + gibibytes(free) + " free");
   }
 
   std::string host_of(int rank) const { return job_.ranks[static_cast<std::size_t>(rank)].host; }

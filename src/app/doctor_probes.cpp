@@ -10,10 +10,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
-#include <random>
 #include <sstream>
-#include <thread>
 
+#include "app/sight.h"
 #include "base/averages.h"
 #include "base/files.h"
 #include "eave/check.h"
@@ -49,24 +48,6 @@ std::string why_not_written(const fs::path& file, const std::string& token) {
     fs::remove(file.string() + ".partial", error);
     return failure.what();
   }
-}
-
-// A network file system may show it late.
-bool appears(const fs::path& file, const std::string& token) {
-  constexpr double kPatienceSeconds = 3;
-  for (const Clock::time_point start = Clock::now();;) {
-    try {
-      if (read_file(file, 1024) == token) return true;
-    } catch (const Error&) {
-    }
-    if (seconds_since(start) > kPatienceSeconds) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-}
-
-std::string make_token() {
-  std::random_device random;
-  return format("%08x%08x", random(), random());
 }
 
 // Microseconds of the system's clock, 16 bits in each value: exact in float32.
@@ -165,7 +146,7 @@ RunDirectoryFacts probe_run_directory(Transport& transport, const std::string& p
   facts.place = place.string();
   facts.why_not_written = why_not_written(file_of(transport.rank()), token);
   const bool is_written = transport.all_gather(facts.why_not_written)[0].empty();
-  facts.sees_first_rank = !is_written || appears(file_of(0), token);
+  facts.sees_first_rank = !is_written || appears(file_of(0));
   struct statvfs system {};
   if (::statvfs(place.c_str(), &system) == 0)
     facts.free_bytes = static_cast<std::int64_t>(system.f_bavail) * static_cast<std::int64_t>(system.f_frsize);

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 
+#include "app/sight.h"
 #include "eave/check.h"
 #include "report/config.h"
 #include "report/run_directory.h"
@@ -51,10 +53,17 @@ void refuse_what_is_over(const fs::path& run) {
 
 }  // namespace
 
+std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, const fs::path& run,
+                                                      std::vector<int>& blind) {
+  blind = find_blind_ranks(transport, run);
+  return find_checkpoint(transport, run / "checkpoint", blind);
+}
+
 std::optional<Resumption> find_resumption(Transport& transport, const OptionValues& values) {
   if (!may_resume(values)) return std::nullopt;
   const fs::path run = values.text("run-dir"), directory = run / "checkpoint";
-  auto found = find_checkpoint(transport, directory);
+  std::vector<int> blind;
+  auto found = find_checkpoint_of_run(transport, run, blind);
   if (!found) {
     if (may_begin_anew(values)) {
       agree(transport, [&] {
@@ -67,7 +76,7 @@ std::optional<Resumption> find_resumption(Transport& transport, const OptionValu
   const bool is_other = std::ssize(found->manifest.files) != transport.size();
   const std::string mine = has_ended_whole(run) ? "ended" : "";
   const bool has_ended = !transport.broadcast_text(mine).empty();
-  return Resumption{std::move(*found), is_other && values.text("resume") == "elastic", has_ended};
+  return Resumption{std::move(*found), is_other && values.text("resume") == "elastic", has_ended, std::move(blind)};
 }
 
 bool has_nothing_to_do(Transport& transport, const CommandLine& line, const OptionValues& values) {

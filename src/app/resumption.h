@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "app/command_line.h"
 #include "eave/options.h"
@@ -13,8 +15,9 @@ namespace eave {
 
 struct Resumption {
   FoundCheckpoint found;
-  bool is_elastic = false;  // it is of another number of ranks
-  bool has_ended = false;   // the run's summary is there
+  bool is_elastic = false;            // it is of another number of ranks
+  bool has_ended = false;             // the run's summary is there
+  std::vector<int> blind_ranks = {};  // as CheckpointPlan's
 };
 
 inline bool may_resume(const OptionValues& values) { return values.text("resume") != "off"; }
@@ -22,6 +25,10 @@ inline bool may_resume(const OptionValues& values) { return values.text("resume"
 inline bool may_begin_anew(const OptionValues& values) {
   return values.text("resume") == "auto" || values.text("resume") == "elastic";
 }
+
+// Collective: find_checkpoint for the run in a directory that some ranks may not see; these are put into `blind`.
+std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, const std::filesystem::path& run,
+                                                      std::vector<int>& blind);
 
 // Collective. Nothing: the training begins anew. Throws AgreedError where there is no checkpoint: kInputMissing where
 // it must go on or a run has ended there, kDiverged where one has diverged; kBadData where none is whole.

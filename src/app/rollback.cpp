@@ -1,10 +1,10 @@
 #include "app/rollback.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <string>
+#include <vector>
 
-#include "train/checkpoint_load.h"
+#include "app/resumption.h"
 
 namespace eave {
 namespace {
@@ -25,7 +25,8 @@ Rollback::Rollback(Transport& transport, const OptionValues& values)
 
 bool Rollback::goes_back(const AgreedError& error) {
   if (!is_asked_ || error.code() != ExitCode::kDiverged) return false;
-  const auto found = find_checkpoint(transport_, std::filesystem::path(values_.text("run-dir")) / "checkpoint");
+  std::vector<int> blind;
+  const auto found = find_checkpoint_of_run(transport_, values_.text("run-dir"), blind);
   if (!found)
     throw AgreedError(ExitCode::kDiverged, std::string(error.what()) + "; there is no checkpoint to go back to");
   const std::string where = "the checkpoint of step " + std::to_string(found->manifest.step);

@@ -27,6 +27,7 @@ class TrainingJob {
   // Collective, once, before training: the transport reaches the device.
   void attach_device();
 
+  void be_blind(const std::vector<int>& ranks) { plan_.checkpoints.blind_ranks = ranks; }
   void diverge_together() { plan_.diverges_together = true; }
   void forget_fault() { plan_.fault = {}; }  // it was injected before the run went back to a checkpoint
 

@@ -17,6 +17,7 @@
 #include "app/run_reporter.h"
 #include "app/run_settings.h"
 #include "app/run_trace.h"
+#include "app/sight.h"
 #include "app/training_job.h"
 #include "base/directory_lock.h"
 #include "base/files.h"
@@ -26,6 +27,7 @@
 #include "report/stragglers.h"
 #include "report/summary.h"
 #include "report/terminal.h"
+#include "train/blind_ranks.h"
 
 namespace eave {
 namespace {
@@ -79,10 +81,7 @@ class TrainingRun {
     agree(transport, [&] {
       if (is_first()) prepare_directory();
     });
-    // Of every rank: each writes its part of a checkpoint.
-    agree(transport, [&] {
-      if (values_.has("run-dir") && values_.flag("checkpoint")) require_writable(values_.text("run-dir"));
-    });
+    if (keeps_checkpoints()) look_at_directory();
     // By itself: an earlier run is replaced only when nothing stands in the way of this one on any rank.
     agree(transport, [&] {
       if (is_first()) prepare_outputs();
@@ -176,6 +175,18 @@ class TrainingRun {
     if (values_.has("run-dir") && !resumption_) create_run_directory(values_.text("run-dir"), replaces());
   }
 
+  bool keeps_checkpoints() const { return values_.has("run-dir") && values_.flag("checkpoint"); }
+
+  // Collective, once it is there. Each rank that sees it writes its part of a checkpoint.
+  void look_at_directory() {
+    const std::string& directory = values_.text("run-dir");
+    blind_ranks_ = resumption_ ? resumption_->blind_ranks : find_blind_ranks(transport_, directory);
+    job_->be_blind(blind_ranks_);
+    agree(transport_, [&] {
+      if (!is_blind(blind_ranks_, transport_.rank())) require_writable(directory);
+    });
+  }
+
   void prepare_outputs() {
     reporter_ = std::make_unique<RunReporter>(values_, job_->parts().traits, job_->parts().sampler.ranks(),
                                               job_->plan().steps, job_->epochs());
@@ -207,6 +218,10 @@ class TrainingRun {
     if (lock_ && lock_->former()) {
       warnings.push_back("--run-dir " + values_.text("run-dir") + ": took over the lock of a run that ended without " +
                          "freeing it (" + lock_->former()->describe() + ")");
+    }
+    if (!blind_ranks_.empty()) {
+      warnings.push_back(describe_blind_ranks(blind_ranks_, guard_.hosts(), "--run-dir " + values_.text("run-dir")) +
+                         ": their checkpoints go through rank 0, and training waits meanwhile");
     }
     for (const std::string& warning : describe_ranks(ranks, static_cast<int>(values_.integer("threads", 1)))) {
       warnings.push_back(warning);
@@ -246,6 +261,7 @@ class TrainingRun {
   RankGuard& guard_;
   std::optional<DirectoryLock> lock_;  // of rank 0; freed after all else
   std::optional<Resumption> resumption_;
+  std::vector<int> blind_ranks_;
   std::unique_ptr<TrainingJob> job_;
   std::unique_ptr<RunReporter> reporter_;
   std::optional<Error> unkept_;  // results that could not be written

@@ -48,7 +48,7 @@ void TrainingJob::plan_resumption() {
 void TrainingJob::check_resumption() {
   const Manifest& saved = resumption_->found.manifest;
   if (resumption_->is_elastic) return check_same_model(plan_.checkpoints.directory, saved, parts());
-  check_same_run(plan_.checkpoints.directory, saved, parts());
+  check_same_run(plan_.checkpoints.directory, saved, parts(), resumption_->blind_ranks);
 }
 
 }  // namespace eave

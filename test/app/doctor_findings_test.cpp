@@ -163,7 +163,9 @@ TEST(Doctor, finds_no_gpus_for_nccl) {
 TEST(Doctor, finds_a_run_directory_that_is_not_shared_full_or_closed) {
   JobFacts job = healthy_job();
   job.ranks[2].run_directory.sees_first_rank = job.ranks[3].run_directory.sees_first_rank = false;
-  expect_problem(job, "run-dir", {"ranks 2, 3 (host b) do not see", "rank 0 (host a)", "/home/runs", "--run-dir"});
+  job.ranks[2].run_directory.why_not_written = "Permission denied";
+  job.ranks[3].run_directory.free_bytes = 0;
+  expect_note(job, "run-dir", {"ranks 2, 3 (host b) do not see", "rank 0 (host a)", "/home/runs", "through rank 0"});
   job = healthy_job();
   job.ranks[1].run_directory.why_not_written = "Permission denied";
   expect_problem(job, "run-dir", {"rank 1 (host a)", "Permission denied"}, ExitCode::kCannotCreate);
@@ -238,7 +240,7 @@ TEST(Doctor, ends_with_the_code_of_its_problems_where_they_have_one) {
 TEST(Doctor, tells_problems_first) {
   JobFacts job = healthy_job();
   job.ranks[2].clock_ahead_s = 3;
-  job.ranks[2].run_directory.sees_first_rank = false;
+  job.ranks[2].run_directory.why_not_written = "Permission denied";
   const std::string text = texts(judge(job));
   EXPECT_TRUE(text.starts_with("problem   run-dir ")) << text;
   EXPECT_LT(text.find("\nnote      clocks "), text.find("\nok        versions ")) << text;

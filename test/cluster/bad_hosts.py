@@ -123,23 +123,6 @@ def read_only(place):
                     words=["train", *hosts.TRAINING, "--run-dir", runs / "run"])
 
 
-def own_directory(place):
-    """A file system of its own where the others have the run directory: it trains, and says which host cannot save there."""
-    runs = place.directory / "runs"
-    runs.mkdir()
-    words = ["train", *hosts.TRAINING, "--epochs", "2", "--run-dir"]
-    with mounted(2, "-t", "tmpfs", "none", runs):
-        job = hosts.run(place, [*words, runs / "warned"], limit=LIMIT)
-        lab.require_code(job, 0)
-        told = re.search(r"^eave: warning: the checkpoint .*: rank 2 on node2: there is no directory .* all hosts share",
-                         job.complains(), re.MULTILINE)
-        lab.require(told, f"no warning: {job.tail()}")
-        lab.require((runs / "warned" / "model.safetensors").exists(), "no result on the host of rank 0")
-        refused(place, 74, "rank 2 on node2: there is no directory", words=[*words, runs / "required", "--require-checkpoint"])
-        doctor = hosts.run(place, ["doctor", "--run-dir", runs], limit=LIMIT)
-        lab.require("node2" in doctor.says() and "that all hosts share" in doctor.says(), doctor.says())
-
-
 def skewed_clock(place):
     """A warning, for training does not need clocks that agree; and it ends as ever."""
     library = next(lab.pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
@@ -165,7 +148,5 @@ TESTS = [
     lab.Fault("other-mpi", "another MPI on one host: 78 and its name", other_mpi, quick=1, full=1),
     lab.Fault("missing-data", "no data on one host: 66 and its name", missing_data, quick=1, full=1),
     lab.Fault("read-only", "a run directory that one host cannot write to: 73 and its name", read_only, quick=1, full=1),
-    lab.Fault("own-directory", "a run directory that is another one on one host: a warning with its name, 74 where asked",
-              own_directory, quick=1, full=1),
     lab.Fault("clock", "an hour between two clocks: a warning with the name, the same bits", skewed_clock, quick=1, full=1),
 ]

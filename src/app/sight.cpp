@@ -1,0 +1,70 @@
+#include "app/sight.h"
+
+#include <chrono>
+#include <random>
+#include <system_error>
+#include <thread>
+
+#include "base/file_calls.h"
+#include "report/run_directory.h"
+#include "report/terminal.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Its name says it all: an empty file may be made on a disk that is full. One that is left behind is nobody's lock.
+// What cannot be made nobody sees: then all goes through rank 0.
+void make_mark(const fs::path& path) {
+  FileCalls& calls = system_file_calls();
+  const int file = calls.create(path.string(), FileCalls::Existing::kRefuse);
+  if (file >= 0) calls.close(file);
+}
+
+}  // namespace
+
+std::string make_token() {
+  std::random_device random;
+  return format("%08x%08x", random(), random());
+}
+
+bool appears(const fs::path& file) {
+  constexpr std::chrono::seconds kPatience{3};
+  constexpr std::chrono::milliseconds kPause{50};
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  std::error_code error;
+  while (!fs::exists(file, error)) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
+
+std::vector<int> find_blind_ranks(Transport& transport, const fs::path& directory) {
+  const bool is_first = transport.rank() == 0;
+  std::error_code error;
+  std::string name;
+  if (is_first && fs::is_directory(directory, error)) {
+    name = std::string(kRunLock) + "." + make_token();
+    make_mark(directory / name);
+  }
+  name = transport.broadcast_text(name);
+  if (name.empty()) return {};
+  const std::vector<std::string> sight = transport.all_gather(is_first || appears(directory / name) ? "sees" : "");
+  if (is_first) fs::remove(directory / name, error);
+  std::vector<int> blind;
+  for (std::size_t rank = 0; rank < sight.size(); ++rank) {
+    if (sight[rank].empty()) blind.push_back(static_cast<int>(rank));
+  }
+  return blind;
+}
+
+std::string describe_blind_ranks(const std::vector<int>& blind, const std::vector<std::string>& hosts,
+                                 const std::string& directory) {
+  const auto first = static_cast<std::size_t>(blind.front());
+  return std::to_string(blind.size()) + " of " + std::to_string(hosts.size()) + " ranks do not see " + directory +
+         " on rank 0's host " + hosts[0] + ", first rank " + std::to_string(first) + " on " + hosts[first];
+}
+
+}  // namespace eave

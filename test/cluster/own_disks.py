@@ -1,0 +1,124 @@
+"""Hosts that share no file system for the run directory: all of a run is on rank 0's host, as if they did."""
+import contextlib
+import re
+import signal
+
+import bad_hosts
+import hosts
+import lab
+
+MORE = ["--epochs", "60", "--log-every", "20"]
+WARNING = r"^eave: warning: {} of 4 ranks do not see --run-dir .* on rank 0's host node0, first rank {} on node{}: "
+
+
+@contextlib.contextmanager
+def own_disks(place, those):
+    """On those hosts another file system where the rest has `runs`, with an equally named, older run."""
+    runs = place.directory / "runs"
+    runs.mkdir(exist_ok=True)
+    with contextlib.ExitStack() as mounts:
+        for host in those:
+            mounts.enter_context(bad_hosts.mounted(host, "-t", "tmpfs", "none", runs))
+            hosts.on_host(host, "mkdir", "-p", runs / "run" / "checkpoint" / "step-000002")
+            hosts.on_host(host, "touch", runs / "run" / "metrics.jsonl", runs / "run" / "run.lock")
+        yield runs / "run"
+        for host in those:
+            left = hosts.on_host(host, "find", runs, "-type", "f").split()
+            lab.require(len(left) == 2, f"host {host} has been written to: {left}")
+
+
+def require_warning(job, count, first):
+    told = re.search(WARNING.format(count, first, first), job.complains(), re.MULTILINE)
+    lab.require(told, f"no warning of {count} ranks: {job.tail()}")
+
+
+def require_whole(place, run_dir):
+    job = place.run(1, ["checkpoint", "verify", run_dir])
+    lab.require_code(job, 0)
+    lab.require("whole" in job.says() and "step 2:" not in job.says(), job.says())
+
+
+def train(place):
+    words = ["train", *hosts.TRAINING, "--epochs", "5", "--require-checkpoint"]
+    with own_disks(place, [1, 2, 3]) as run_dir:
+        job = hosts.run(place, [*words, "--run-dir", run_dir])
+        lab.require_code(job, 0)
+        require_warning(job, 3, 1)
+        doctor = hosts.run(place, ["doctor", "--run-dir", run_dir])
+        lab.require("node1" in doctor.says() and "go through rank 0" in doctor.says(), doctor.says())
+        lab.require(not list(run_dir.glob("run.lock*")), "a mark has been left")
+    require_whole(place, run_dir)
+    lab.require(lab.digest(run_dir) == hosts.undisturbed(place.eave, 4, "--epochs", "5"), "other bits")
+
+
+def resume(place):
+    """Asked to leave, and gone on with while other hosts are without it; at last all have it."""
+    words = ["train", *hosts.TRAINING, *MORE, "--resume", "auto", "--run-dir"]
+    for those, first in (([2], 2), ([1, 3], 1)):
+        with own_disks(place, those) as run_dir:
+            before = lab.last_step(run_dir) if (run_dir / "metrics.jsonl").exists() else 0
+            job = hosts.start(place, [*words, run_dir])
+            begun = job.wait_until(lambda: (run_dir / "metrics.jsonl").exists() and lab.last_step(run_dir) > before + 60)
+            lab.require(begun, f"it ended: {job.tail()}")
+            job.signal(job.pid, signal.SIGUSR1)
+            job.wait(30)
+            lab.require_code(job, 75)
+            require_warning(job, len(those), first)
+        require_whole(place, run_dir)
+    job = hosts.run(place, [*words, run_dir], limit=90)
+    lab.require_code(job, 0)
+    lab.require("do not see" not in job.complains(), job.complains())
+    lab.require(lab.digest(run_dir) == hosts.undisturbed(place.eave, 4, *MORE), "other bits than undisturbed")
+
+
+def elastic(place):
+    words = ["train", *hosts.TRAINING, "--run-dir"]
+    with own_disks(place, [1, 3]) as run_dir:
+        lab.require_code(hosts.run(place, [*words, run_dir, "--epochs", "1"]), 0)
+        job = hosts.run(place, [*words, run_dir, "--epochs", "2", "--resume", "elastic"], hosts=["node0", "node1"])
+        lab.require_code(job, 0)
+    require_whole(place, run_dir)
+
+
+def full(place):
+    """The disk of rank 0's host: what is to be written for others fails as its own does, and training goes on."""
+    words = ["train", *hosts.TRAINING, "--epochs", "5", "--model", "dense 4096; relu; dense classes", "--run-dir"]
+    runs = place.directory / "runs"
+    runs.mkdir()
+    with bad_hosts.mounted(0, "-t", "tmpfs", "-o", "size=4m", "none", runs):
+        job = hosts.run(place, [*words, runs / "run", "--require-checkpoint"])
+        lab.require_code(job, 74)
+        job = hosts.run(place, [*words, runs / "other"])
+        told = re.search(r"^eave: warning: the checkpoint .*: rank 0 on node0: cannot write .*No space left", job.complains(),
+                         re.MULTILINE)
+        lab.require(told, f"no warning: {job.tail()}")
+
+
+def compare(place):
+    """Runs on two ranks would go side by side, and leave half of the results on another host."""
+    output = place.directory / "runs"
+    output.mkdir()
+    words = ["compare", "--communicators", "easgd:tau=4,local-sgd:tau=4", "--ranks", "2", "--seeds", "1", "--budget",
+             "epochs=1", *lab.SMALL[:-4], "--progress", "off", "--output", output]
+    with contextlib.ExitStack() as mounts:
+        for host in (1, 2, 3):
+            mounts.enter_context(bad_hosts.mounted(host, "-t", "tmpfs", "none", output))
+        job = hosts.run(place, words, limit=120)
+        lab.require_code(job, 0)
+        lab.require("3 of 4 ranks do not see --output" in job.complains(), job.complains())
+    lab.require((output / "report.html").exists(), f"no report: {job.says()[-600:]}")
+    runs = list(output.glob("*/summary.json"))
+    lab.require(len(runs) == 4, f"{len(runs)} runs, not one of three methods, and one of a rank alone")
+
+
+TESTS = [
+    lab.Fault("own-disks", "a run directory on rank 0's host alone, older ones of that name on 3 others: the bits of one machine",
+              train, quick=1, full=5),
+    lab.Fault("own-disks-resume", "75 twice, on other hosts without it each time: goes on, the bits of an undisturbed run",
+              resume, quick=1, full=5),
+    lab.Fault("own-disks-elastic", "saved by 4 ranks, gone on with by 2, of which one does not see it", elastic, quick=1,
+              full=1),
+    lab.Fault("own-disks-full", "rank 0's disk is full while it writes for others: a warning, 74 where asked", full, quick=1,
+              full=1),
+    lab.Fault("own-disks-compare", "runs go one after another, and all are on rank 0's host", compare, quick=1, full=1),
+]
