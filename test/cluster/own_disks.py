@@ -1,5 +1,6 @@
 """Hosts that share no file system for the run directory: all of a run is on rank 0's host, as if they did."""
 import contextlib
+import json
 import re
 import signal
 
@@ -111,6 +112,27 @@ def compare(place):
     lab.require(len(runs) == 4, f"{len(runs)} runs, not one of three methods, and one of a rank alone")
 
 
+def slow(place):
+    """Three saves over links of 100 mbit/s, each as long as its bytes take into rank 0's host."""
+    words = ["train", *hosts.TRAINING, "--model", "dense 20000; relu; dense classes", "--max-steps", "6", "--evaluate-every",
+             "0", "--checkpoint-every", "2"]
+    with own_disks(place, [1, 2, 3]) as run_dir:
+        for host in range(hosts.HOSTS):
+            hosts.netlab("slow", host, "--rate", "100mbit")
+        try:
+            job = hosts.run(place, [*words, "--run-dir", run_dir], limit=150)
+            lab.require_code(job, 0)
+        finally:
+            for host in range(hosts.HOSTS):
+                hosts.netlab("slow", host, "--reset")
+    summary = json.loads((run_dir / "summary.json").read_text())
+    size = sum((run_dir / "checkpoint/step-000006" / f"rank-{rank}.state").stat().st_size for rank in (1, 2, 3))
+    seconds, by_bytes = summary["checkpoint_seconds"] / summary["checkpoints"], size / 12.5e6
+    lab.require(seconds > by_bytes, f"{size} bytes went in {seconds} s: over another link?")
+    lab.require_in_time(seconds < 1.5 * by_bytes, f"{seconds} s, and {by_bytes} s by their bytes")
+    return {"save_s": seconds, "by_bytes_s": by_bytes}
+
+
 TESTS = [
     lab.Fault("own-disks", "a run directory on rank 0's host alone, older ones of that name on 3 others: the bits of one machine",
               train, quick=1, full=5),
@@ -120,5 +142,7 @@ TESTS = [
               full=1),
     lab.Fault("own-disks-full", "rank 0's disk is full while it writes for others: a warning, 74 where asked", full, quick=1,
               full=1),
+    lab.Fault("own-disks-slow", "three ranks save over 100 mbit/s: within half as much again of what their bytes take", slow,
+              quick=1, full=3),
     lab.Fault("own-disks-compare", "runs go one after another, and all are on rank 0's host", compare, quick=1, full=1),
 ]
