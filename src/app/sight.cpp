@@ -1,7 +1,9 @@
 #include "app/sight.h"
 
 #include <chrono>
+#include <iterator>
 #include <random>
+#include <sstream>
 #include <system_error>
 #include <thread>
 
@@ -13,6 +15,8 @@ namespace eave {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kBlind = "blind";
 
 // Its name says it all: an empty file may be made on a disk that is full. One that is left behind is nobody's lock.
 // What cannot be made nobody sees: then all goes through rank 0.
@@ -51,13 +55,15 @@ std::vector<int> find_blind_ranks(Transport& transport, const fs::path& director
   }
   name = transport.broadcast_text(name);
   if (name.empty()) return {};
-  const std::vector<std::string> sight = transport.all_gather(is_first || appears(directory / name) ? "sees" : "");
-  if (is_first) fs::remove(directory / name, error);
-  std::vector<int> blind;
-  for (std::size_t rank = 0; rank < sight.size(); ++rank) {
-    if (sight[rank].empty()) blind.push_back(static_cast<int>(rank));
+  const bool sees = is_first || appears(directory / name);
+  std::string blind;  // rank 0's list, mostly empty: nothing that grows with the ranks goes to each of them
+  const std::vector<std::string> all = transport.gather(sees ? "" : kBlind);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank] == kBlind) blind += std::to_string(rank) + ' ';
   }
-  return blind;
+  if (is_first) fs::remove(directory / name, error);
+  std::istringstream ranks(transport.broadcast_text(blind));
+  return {std::istream_iterator<int>(ranks), std::istream_iterator<int>()};
 }
 
 std::string describe_blind_ranks(const std::vector<int>& blind, const std::vector<std::string>& hosts,
