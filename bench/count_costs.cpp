@@ -53,13 +53,6 @@ void count_update(const std::string& name, bool elastic) {
   count(name, update);
 }
 
-template <typename Kind>
-const Kind& find_kind(const std::vector<Kind>& kinds, const std::string& name) {
-  const auto found = std::ranges::find(kinds, name, &Kind::name);
-  if (found == kinds.end()) throw Error(ExitCode::kInternal, "this build has no " + name);
-  return *found;
-}
-
 // A rank that exchanges after every step, without computing gradients.
 class Exchanger {
  public:
