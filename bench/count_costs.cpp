@@ -7,7 +7,6 @@
 #include <dnnl.h>
 #include <valgrind/callgrind.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <map>
