@@ -56,14 +56,19 @@ TEST_F(PlanProgram, writes_as_json_what_the_run_and_the_options_say) {
   EXPECT_EQ(plans[1].at("rows")[1].at("bound"), "network");
 }
 
+// The delay follows the run's own steps, so that no number of steps before the pull hides all of it, however slowly
+// this build computes.
 TEST_F(PlanProgram, hides_an_asynchronous_exchange_behind_the_steps_before_its_pull) {
-  const auto step_seconds = [&](const std::string& delay) {
-    const Ended ended = place_->eave(
-        "plan run --json plan.json --ranks 2 --communicators easgd-async --tau 8 "
-        "--network-delay 1ms --pull-delay " +
-        delay);
+  const auto plan = [&](const std::string& words) {
+    const Ended ended =
+        place_->eave("plan run --json plan.json --ranks 2 --communicators easgd-async --tau 8 " + words);
     EXPECT_EQ(ended.code, 0) << ended.errors;
-    return nlohmann::json::parse(place_->read("plan.json"))
+    return nlohmann::json::parse(place_->read("plan.json"));
+  };
+  const double measured = plan("").at("measured").at("step_seconds").get<double>();
+  const std::string network_delay = " --network-delay " + std::to_string(10 * measured) + "s";
+  const auto step_seconds = [&](const std::string& pull_delay) {
+    return plan("--pull-delay " + pull_delay + network_delay)
         .at("plans")[0]
         .at("rows")[0]
         .at("step_seconds")
