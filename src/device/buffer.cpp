@@ -1,3 +1,5 @@
+#include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -20,22 +22,39 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kHugeFrom = std::size_t{4} << 20;
 constexpr std::size_t kLargestBytes = std::size_t{1} << 47;  // beyond any address space: keeps sizes from wrapping
 
+// Streams of one pass that begin at the same place of their pages crowd the same sets of the caches. So no large buffer
+// begins where its page does, as memory that is lent does, nor where one of the last few began. An update with pull,
+// five streams of 13 MB, takes 3.3 ms instead of 3.65 (Intel Xeon).
+constexpr std::size_t kShift = 256, kShifts = 15;
+
+std::size_t next_shift() {
+  static std::atomic<std::size_t> count{0};
+  return (1 + count.fetch_add(1, std::memory_order_relaxed) % kShifts) * kShift;
+}
+
 float* allocate_zeroed(std::size_t size) {
   if (size > kLargestBytes / sizeof(float)) return nullptr;
   const std::size_t bytes = size * sizeof(float);
   // The kernel would grant it, and end some process when it is written to.
   const std::int64_t available = bytes >= kHugeFrom ? available_memory_bytes() : -1;
   if (available >= 0 && bytes > static_cast<std::size_t>(available)) return nullptr;
-  const std::size_t alignment = bytes >= kHugeFrom ? kHugePage : kAlignment;
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, rounded);
+  const bool is_large = bytes >= kHugeFrom;
+  const std::size_t alignment = is_large ? kHugePage : kAlignment, shift = is_large ? next_shift() : 0;
+  const std::size_t rounded = (shift + bytes + alignment - 1) / alignment * alignment;
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
   if (memory == nullptr) return nullptr;
 #ifdef __linux__
   // Whole huge pages only: the last would be mostly empty. Advice: failing is harmless.
-  if (bytes >= kHugeFrom) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+  if (is_large) madvise(memory, (shift + bytes) / kHugePage * kHugePage, MADV_HUGEPAGE);
 #endif
+  memory += shift;
   std::memset(memory, 0, bytes);
-  return static_cast<float*>(memory);
+  return reinterpret_cast<float*>(memory);
+}
+
+void release_large(float* data) noexcept {
+  auto* const memory = reinterpret_cast<std::byte*>(data);
+  std::free(memory - reinterpret_cast<std::uintptr_t>(memory) % kHugePage);
 }
 
 // With what alignment takes, rounded up.
@@ -47,7 +66,9 @@ std::size_t needed_mebibytes(std::size_t size) {
 
 }  // namespace
 
-Buffer::Buffer(std::size_t size) : size_(size), release_([](float* data) noexcept { std::free(data); }) {
+Buffer::Buffer(std::size_t size)
+    : size_(size),
+      release_(size * sizeof(float) >= kHugeFrom ? release_large : [](float* data) noexcept { std::free(data); }) {
   if (size == 0) return;
   data_ = allocate_zeroed(size);
   if (data_ == nullptr) {
