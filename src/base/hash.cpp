@@ -1,6 +1,10 @@
 #include "base/hash.h"
 
+#ifdef EAVE_XXHASH_DISPATCHES
+#include <xxh_x86dispatch.h>
+#else
 #include <xxhash.h>
+#endif
 
 #include <array>
 #include <cstdio>
