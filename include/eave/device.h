@@ -18,7 +18,7 @@ class Buffer {
   using Release = void (*)(float*) noexcept;
 
   Buffer() = default;
-  // In the CPU's memory, aligned to 64 bytes (to 2 MiB, with huge pages asked for, from 4 MiB up). Throws
+  // In the CPU's memory, aligned to 64 bytes; from 4 MiB up huge pages are asked for. Throws
   // Error(kResource) that says how much was asked for.
   explicit Buffer(std::size_t size);
   // Takes over memory that `release` frees; for devices.
