@@ -31,6 +31,16 @@ pass_on_settings() {
   for name in "${!EAVE_@}"; do pass_on+=(-x "$name"); done
 }
 
+# mpirun starts a process of its own on each other node, by srun, which would give it, and so all ranks there, the GPUs of
+# one task (--gpus-per-task), or ask for those of the whole job (--gpus): ask for all of a node. With other numbers of tasks
+# on one node than on another that cannot be said.
+see_all_gpus() {
+  if [ -z "${SLURM_GPUS_PER_TASK:-}${SLURM_GPUS:-}" ] || [ -z "${SLURM_GPUS_ON_NODE:-}" ] ||
+    [[ ${SLURM_TASKS_PER_NODE:-} == *,* ]]; then return; fi
+  unset SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_GPUS
+  export SLURM_GPUS_PER_NODE=$SLURM_GPUS_ON_NODE
+}
+
 # In a Slurm job: sets start to the words that start a rank for each of its tasks. Arguments: mpirun [OPTION...], or
 # srun [OPTION...]. False, with the reason on standard error, where they cannot.
 # shellcheck disable=SC2034
@@ -53,6 +63,7 @@ start_in_slurm() {
         return 69
       fi
       pass_on_settings "$kind"
+      see_all_gpus
       start=("$@" -np "$SLURM_NTASKS" "${pass_on[@]}")
       ;;
   esac

@@ -127,10 +127,11 @@ TRAINING = [*lab.SMALL, "--evaluate-every", "0.5", "--checkpoint-every", "50", *
 
 
 @functools.lru_cache(maxsize=None)
-def undisturbed(eave, ranks, *words):
+def undisturbed(eave, ranks, *words, **environment):
     """The digest of a run on this machine alone."""
     with tempfile.TemporaryDirectory() as directory:
         place = lab.Place(directory, eave, 0, 0, False)
-        job = place.run(ranks, ["train", *TRAINING, "--run-dir", place.run_dir(), *words], limit=200)
+        job = place.run(ranks, ["train", *TRAINING, "--run-dir", place.run_dir(), *words], limit=200,
+                        environment=environment)
         lab.require_code(job, 0)
         return lab.digest(place.run_dir())

@@ -1,6 +1,7 @@
 """The batch scripts in a real Slurm: each launcher, a comparison as one job and as an array, what is wrong with a job."""
 import functools
 import json
+import re
 import time
 
 import hosts
@@ -95,6 +96,7 @@ def ended(place, code, text, script="slurm-cpu", options=(), **values):
     job.wait(states=("FAILED",))
     lab.require(job.code() == code, f"exit code {job.code()}, not {code}: {job.log()}")
     lab.require(text in job.log(), f"'{text}' is not said: {job.log()}")
+    lab.require(len(re.findall("^eave: (?!warning)", job.log(), re.MULTILINE)) <= 1, f"it is said more than once: {job.log()}")
     for log in place.directory.glob("log-*"):
         log.unlink()
 

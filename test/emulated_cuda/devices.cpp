@@ -1,10 +1,15 @@
 // The emulated devices, errors, and failures on demand.
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <sstream>
+#include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "state.h"
 
@@ -22,6 +27,27 @@ int devices_asked() {
   return text != nullptr ? std::atoi(text) : 1;
 }
 
+// The numbers, among all of the machine, of those that the process sees.
+std::vector<int> devices_seen() {
+  const int count = std::max(0, devices_asked());
+  const char* visible = std::getenv("EMULATED_CUDA_DEVICES") != nullptr ? std::getenv("CUDA_VISIBLE_DEVICES") : nullptr;
+  std::vector<int> numbers;
+  if (visible == nullptr) {
+    for (int number = 0; number < count; ++number) numbers.push_back(number);
+    return numbers;
+  }
+  std::istringstream words(visible);
+  for (std::string word; std::getline(words, word, ',');) {
+    int number = -1;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size() || number < 0 || number >= count) break;
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+int number_of(int device) { return devices_seen()[static_cast<std::size_t>(device)]; }
+
 }  // namespace
 
 std::mutex& lock() {
@@ -30,11 +56,10 @@ std::mutex& lock() {
 }
 
 int current_device() { return device_of_thread; }
-int device_count() { return std::max(0, devices_asked()); }
+int device_count() { return static_cast<int>(devices_seen().size()); }
 
 cudaError_t devices_status() {
-  const int asked = devices_asked();
-  return asked > 0 ? cudaSuccess : asked == 0 ? cudaErrorNoDevice : cudaErrorInsufficientDriver;
+  return device_count() > 0 ? cudaSuccess : devices_asked() >= 0 ? cudaErrorNoDevice : cudaErrorInsufficientDriver;
 }
 
 cudaError_t injected_failure(const char* call) {
@@ -158,7 +183,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     if (device < 0 || device >= device_count()) return cudaErrorInvalidDevice;
     *properties = {};
     std::snprintf(properties->name, sizeof properties->name, "Emulated GPU");
-    properties->uuid.bytes[15] = static_cast<char>(device);
+    properties->uuid.bytes[15] = static_cast<char>(number_of(device));
     properties->totalGlobalMem = total_bytes;
     properties->sharedMemPerBlock = 48 << 10;
     properties->major = 9;
@@ -169,7 +194,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     properties->l2CacheSize = 1 << 20;
     properties->memoryBusWidth = 64;
     properties->asyncEngineCount = 2;
-    properties->pciBusID = device;
+    properties->pciBusID = number_of(device);
     return cudaSuccess;
   });
 }
@@ -193,7 +218,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   return call("cudaDeviceGetPCIBusId", [&] {
     if (device < 0 || device >= device_count()) return cudaErrorInvalidDevice;
-    std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", static_cast<unsigned>(device));
+    std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", static_cast<unsigned>(number_of(device)));
     return cudaSuccess;
   });
 }

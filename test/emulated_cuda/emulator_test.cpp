@@ -167,6 +167,7 @@ TEST_F(EmulatedCuda, refuses_launches_that_fit_no_gpu) {
 
 TEST_F(EmulatedCuda, has_the_devices_and_memory_it_is_told) {
   int count = 7;
+  unsetenv("CUDA_VISIBLE_DEVICES");
   setenv("EMULATED_CUDA_DEVICES", "-1", 1);
   EXPECT_EQ(cudaGetDeviceCount(&count), cudaErrorInsufficientDriver);
   EXPECT_EQ(count, 7);
@@ -183,6 +184,26 @@ TEST_F(EmulatedCuda, has_the_devices_and_memory_it_is_told) {
   float* memory = nullptr;
   EXPECT_EQ(cudaMalloc(&memory, free_bytes + 1), cudaErrorMemoryAllocation);
   unsetenv("EMULATED_CUDA_MEMORY");
+  cudaGetLastError();
+}
+
+TEST_F(EmulatedCuda, shows_the_devices_that_are_visible) {
+  setenv("EMULATED_CUDA_DEVICES", "3", 1);
+  setenv("CUDA_VISIBLE_DEVICES", "2,0,NoDevFiles,1", 1);
+  int count = 7;
+  EXPECT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  EXPECT_EQ(count, 2);
+  cudaDeviceProp properties{};
+  EXPECT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+  EXPECT_EQ(properties.uuid.bytes[15], 2);
+  setenv("CUDA_VISIBLE_DEVICES", "3", 1);
+  EXPECT_EQ(cudaGetDeviceCount(&count), cudaErrorNoDevice);
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  EXPECT_EQ(cudaGetDeviceCount(&count), cudaErrorNoDevice);
+  unsetenv("EMULATED_CUDA_DEVICES");
+  EXPECT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  EXPECT_EQ(count, 1);
+  unsetenv("CUDA_VISIBLE_DEVICES");
   cudaGetLastError();
 }
 

@@ -100,7 +100,8 @@ TEST_F(OnEmulatedGpu, a_gpu_that_is_not_there_is_refused) {
 }
 
 TEST_F(OnEmulatedGpu, every_rank_takes_a_gpu_of_its_own) {
-  const Ended ended = train("--max-steps 2 --transport threads --ranks 2", 0, "EMULATED_CUDA_DEVICES=2");
+  const Ended ended =
+      train("--max-steps 2 --transport threads --ranks 2", 0, "EMULATED_CUDA_DEVICES=2 CUDA_VISIBLE_DEVICES=0,1");
   EXPECT_EQ(ended.code, 0) << ended.errors;
   EXPECT_NE(ended.output.find("cuda:0"), std::string::npos) << ended.output;
   EXPECT_NE(ended.output.find("cuda:1"), std::string::npos) << ended.output;
@@ -108,7 +109,8 @@ TEST_F(OnEmulatedGpu, every_rank_takes_a_gpu_of_its_own) {
 
 TEST_F(OnEmulatedGpu, no_driver_and_no_gpu_are_told_apart) {
   expect_refusal(train("--device cuda", 0, "EMULATED_CUDA_DEVICES=-1"), 71, {"driver", "--device cpu"});
-  expect_refusal(train("--device cuda", 0, "EMULATED_CUDA_DEVICES=0"), 71, {"sees none", "--device cpu"});
+  for (const std::string none : {"EMULATED_CUDA_DEVICES=0", "EMULATED_CUDA_DEVICES=2 CUDA_VISIBLE_DEVICES="})
+    expect_refusal(train("--device cuda", 0, none), 71, {"sees none", "--device cpu"});
   const Ended ended = train("--max-steps 2", 0, "EMULATED_CUDA_DEVICES=0");
   EXPECT_EQ(ended.code, 0) << ended.errors;
   EXPECT_NE(ended.output.find("sees none"), std::string::npos) << ended.output;

@@ -19,6 +19,8 @@
 //
 // Environment, read at each call:
 //   EMULATED_CUDA_DEVICES   number of devices; 1. 0: cudaErrorNoDevice. -1: cudaErrorInsufficientDriver.
+//                           Where it is set, CUDA_VISIBLE_DEVICES chooses among them, by numbers; the first word
+//                           that is not one of theirs ends the list, as in CUDA.
 //   EMULATED_CUDA_MEMORY    bytes of each device; 4 GiB.
 //   EMULATED_CUDA_FAIL      "cudaMalloc:3:2": the third call of cudaMalloc (counted from the start) returns error 2.
 //                           "cudaGraphLaunch:3:719:lasting": and so does every call after it, as on a GPU that fails.

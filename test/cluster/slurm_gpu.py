@@ -1,0 +1,117 @@
+"""slurm-gpu in a Slurm whose nodes have GPUs. For Slurm those are device files that any machine has; eave computes on the
+emulator of test/emulated_cuda, which shows a rank those that Slurm gave it (CUDA_VISIBLE_DEVICES)."""
+import functools
+import os
+import pathlib
+import re
+import time
+
+import hosts
+import in_slurm
+import lab
+import slurm
+
+WORDS = ["--device", "cuda", "--deterministic", "--transport", "mpi-flat", "--epochs", "4"]  # mpi sums within each host first
+SRUN = ["srun", "--mpi=pmix"]
+TASKS = 2  # and GPUs, of each node
+
+
+@functools.lru_cache(maxsize=None)
+def add_gpus():
+    """Slurm reads how many of what a node has when it starts: it is started again."""
+    slurm.set_up()
+    place = pathlib.Path(os.environ.get("NETLAB_STATE", "/run/netlab")) / slurm.NAME / "slurm"
+    settings = place / "etc" / "slurm.conf"
+    settings.write_text(re.sub("^NodeName=.*", rf"\g<0> Gres=gpu:{TASKS}", settings.read_text(), flags=re.MULTILINE)
+                        + "GresTypes=gpu\n")
+    (place / "etc" / "gres.conf").write_text("Name=gpu File=/dev/null\nName=gpu File=/dev/zero\n")
+    controller = int((place / "slurmctld.pid").read_text())
+    slurm.command("scontrol", "shutdown", "slurmctld")
+    for node in range(slurm.NODES):
+        slurm.slurmlab("kill", node, "slurmd", program="netlab")
+    end = time.monotonic() + 20
+    while lab.is_alive(controller) and time.monotonic() < end:
+        time.sleep(0.1)
+    up = slurm.slurmlab("up", slurm.NODES, "--cpus", 2)
+    lab.require(up.returncode == 0, up.stdout + up.stderr)
+    found = slurm.command("sinfo", "--noheader", "--format=%D %G")
+    lab.require(found == f"{slurm.NODES} gpu:{TASKS}", f"Slurm sees other GPUs: {found}")
+
+
+def emulation(place, gpus):
+    """What makes eave compute on an emulator with so many GPUs."""
+    module = place.eave.parent / "libeave_cuda_emulated.so"
+    if not module.exists():
+        raise lab.Skip(f"no {module.name} beside {place.eave.name}: test/run builds it")
+    return {"LIBEAVE_CUDA": str(module), "EMULATED_CUDA_DEVICES": str(gpus)}
+
+
+def options(place, gpus=TASKS):
+    settings = emulation(place, gpus)
+    add_gpus()
+    return [f"--ntasks-per-node={TASKS}", "--cpus-per-task=1",
+            "--export=ALL," + ",".join(f"{name}={value}" for name, value in settings.items())]
+
+
+def words(place, *more):
+    return ["train", *hosts.TRAINING, *WORDS, *more, "--run-dir", place.run_dir(), "--resume", "auto"]
+
+
+def submit(place, launcher, *more):
+    return slurm.Batch(place, "slurm-gpu", options(place), launcher=launcher, words=words(place, *more))
+
+
+def require_same_bits(place):
+    gpus = slurm.NODES * TASKS
+    alone = emulation(place, gpus) | {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(gpus)))}
+    lab.require(lab.digest(place.run_dir()) == hosts.undisturbed(place.eave, gpus, *WORDS, **alone),
+                "other bits than on one machine")
+
+
+def require_gpus(job, of_tasks):
+    """That is what the ranks of each node compute on, in the words of eave's table."""
+    rows = re.findall(r"^ *(\d+) +(node\d+) +(cuda:\d+) Emulated GPU ", job.log(), re.MULTILINE)
+    due = [(str(node * TASKS + task), f"node{node}", of_tasks[task]) for node in range(slurm.NODES) for task in range(TASKS)]
+    lab.require(rows == due, f"ranks and GPUs are {rows}, not {due}: {job.log()[:1000]}")
+
+
+def one_for_each_task(place):
+    """A rank sees the one that Slurm gave it, whichever that is, as cuda:0. That no two have the same eave itself looks
+    after. Left on request, which also a fast machine has the time for, the same command goes on."""
+    slower = ["--shape-compute", "5ms"]
+    job = submit(place, SRUN, *slower)
+    job.wait_until(lambda: job.steps(place.run_dir()) > 60, 120)
+    require_gpus(job, ["cuda:0"] * TASKS)
+    slurm.command("scancel", "--batch", "--signal=USR1", job.id)
+    job.wait(60, ["FAILED"])
+    lab.require(job.code() == 75, f"exit code {job.code()}, not 75: {job.log()}")
+    job = submit(place, SRUN, *slower)
+    job.wait(180)
+    lab.require("resumed" in job.log(), f"it did not go on: {job.log()[:1500]}")
+    require_gpus(job, ["cuda:0"] * TASKS)
+    require_same_bits(place)
+
+
+def shared_out(place):
+    """Ranks of mpirun see all GPUs of their node, on each node, and each takes another."""
+    job = submit(place, ["mpirun"])
+    job.wait(180)
+    require_gpus(job, [f"cuda:{task}" for task in range(TASKS)])
+    require_same_bits(place)
+
+
+def too_few(place):
+    """A job without GPUs, where Slurm hides them all from it; and one with fewer than tasks."""
+    in_slurm.ended(place, 71, "no GPU can be used: the driver sees none", "slurm-gpu",
+                   [*options(place, gpus=0), "--gpus-per-task=0"], launcher=SRUN, words=words(place))
+    in_slurm.ended(place, 64, "no GPU is left for rank 1 on node0, which sees one GPU", "slurm-gpu",
+                   [*options(place), "--gpus-per-task=0", "--gpus-per-node=1"], launcher=["mpirun"], words=words(place))
+    lab.require(not place.run_dir().exists(), "a run was begun")
+
+
+TESTS = [
+    lab.Fault("slurm-gpu", "slurm-gpu on emulated GPUs: one for each task; 75 on SIGUSR1, resumed: the bits of one machine",
+              one_for_each_task, quick=1, full=3),
+    lab.Fault("slurm-gpu-mpirun", "the same with mpirun: ranks share out the GPUs of their node", shared_out, quick=1, full=3),
+    lab.Fault("slurm-gpu-none", "no GPU, or fewer than tasks: said once, with the code", too_few, quick=1, full=1),
+]
