@@ -17,8 +17,8 @@ SlowWatch::SlowWatch(const TrainingParts& parts, const TrainingPlan& plan, const
       rule_(static_cast<std::size_t>(parts.transport.size())),
       delayed_(delay_.seconds()) {}
 
-void SlowWatch::add(std::int64_t index, double computing, bool whole) {
-  if (!is_watching()) return;
+double SlowWatch::add(std::int64_t index, double computing, bool whole) {
+  if (!is_watching()) return 0;
   steps_done_ = index + 1;
   ++steps_;
   if (whole) {
@@ -26,10 +26,12 @@ void SlowWatch::add(std::int64_t index, double computing, bool whole) {
     sum_ += computing;
     ++whole_steps_;
   }
-  if (!is_live()) return;
+  if (!is_live()) return 0;
   receive();
-  if (steps_ < every_) return;
-  is_weighed_ ? send() : weigh();
+  if (steps_ < every_) return 0;
+  if (!is_weighed_) return weigh();
+  send();
+  return 0;
 }
 
 void SlowWatch::meet() {
@@ -64,26 +66,30 @@ std::vector<float> SlowWatch::row(const ComputingTimes& mine) const {
 }
 
 // What a sum takes, as the mean over ranks of each one's shortest time, and what a step of the slowest does: the same
-// numbers on all ranks.
-void SlowWatch::weigh() {
+// numbers on all ranks. Returns the seconds it blocked.
+double SlowWatch::weigh() {
+  using Clock = std::chrono::steady_clock;
   constexpr double kShare = 0.005;
   constexpr int kRounds = 3;
   is_weighed_ = true;
   std::vector<float> window = row(take_window());
+  const auto begin = Clock::now();
   parts_.transport.all_reduce_sum(window).wait();
   float shortest = std::numeric_limits<float>::max();
   for (int round = 0; round < kRounds; ++round) {
     float nothing = 0;
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     parts_.transport.all_reduce_sum(Slice(&nothing, 1)).wait();
-    shortest = std::min(shortest, std::chrono::duration<float>(std::chrono::steady_clock::now() - start).count());
+    shortest = std::min(shortest, std::chrono::duration<float>(Clock::now() - start).count());
   }
   parts_.transport.all_reduce_sum(Slice(&shortest, 1)).wait();
+  const double blocked = std::chrono::duration<double>(Clock::now() - begin).count();
   const double seconds = shortest / static_cast<float>(parts_.transport.size());
   judge(window, every_);
   const double step = *std::ranges::max_element(window);
   const double least = step > 0 ? seconds / (kShare * step) : 0;
   every_ *= std::max<std::int64_t>(1, std::llround(std::ceil(std::min(least, 1e9) / static_cast<double>(every_))));
+  return blocked;
 }
 
 void SlowWatch::send() {

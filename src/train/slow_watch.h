@@ -25,8 +25,8 @@ class SlowWatch {
   SlowWatch(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events);
 
   // After each step, on all ranks; the seconds that it took without waiting. `whole`: its batch was no smaller than
-  // most.
-  void add(std::int64_t index, double computing, bool whole);
+  // most. Returns the seconds it blocked, where ranks measure together.
+  double add(std::int64_t index, double computing, bool whole);
   void meet();  // collective, at an evaluation
 
  private:
@@ -41,7 +41,7 @@ class SlowWatch {
   std::vector<float> row(const ComputingTimes& mine) const;
   bool is_live() const { return parts_.traits.exchanges_together && every_ <= kMostBetween; }
   void send();
-  void weigh();
+  double weigh();
   void receive();
   void judge(const std::vector<float>& values, std::int64_t steps);
   void judge(const std::vector<ComputingTimes>& window, std::int64_t steps);  // on rank 0; does nothing elsewhere

@@ -32,7 +32,8 @@ class StepLog {
   void begin(const TrainingProgress& so_far);
   // A step that is done; `whole`: and was not left out. A loss that is not finite is none where steps are left out.
   void add(const Step& step, const Score& score, bool whole);
-  void glance();  // tells how far this rank is, now and then
+  void add_waiting(double seconds) { seconds_meeting_ += seconds; }  // that no communicator counts
+  void glance();                                                     // tells how far this rank is, now and then
   void record();  // of the steps since the last one; a rank that only serves has nothing to tell
 
   // Collective. Ranks that train on their own reach an evaluation at different times: what the fast ones wait belongs

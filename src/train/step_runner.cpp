@@ -74,7 +74,7 @@ void StepRunner::run(std::int64_t index, bool meets_after) {
   started_.push_back(started);
   settle(runs_ahead_ ? kStepsAhead : 0);
   if (plan_.slow_factor > 1) stretch(index, computing);
-  watch_.add(index, computing(), batch.samples == most_samples_);
+  log_.add_waiting(watch_.add(index, computing(), batch.samples == most_samples_));
   log_.glance();
 }
 

@@ -46,6 +46,26 @@ TEST_P(Watch, names_the_slow_rank_within_50_of_its_steps_or_at_the_first_evaluat
   }
 }
 
+// Where ranks measure together, after the first window, the one that is ahead waits for the other. What it waits
+// belongs to the step that follows.
+TEST(WatchOnce, what_ranks_wait_where_they_measure_together_is_waiting) {
+  on_ranks({"threads", 2}, [](Transport& transport) {
+    TrainingSetting setting;
+    setting.communicator = "easgd";
+    setting.averaging = {{"tau", "100"}};
+    setting.plan.steps = 12;
+    setting.plan.watch_every_steps = 10;
+    if (transport.rank() == 1) setting.plan.computing_seconds = 0.02;
+    Training training(transport, setting);
+    training.run();
+    if (transport.rank() != 0) return;
+    ASSERT_EQ(training.steps.size(), 12u);
+    EXPECT_GT(training.steps[10].waiting, 0.1);
+    EXPECT_LT(training.steps[10].computing, 0.1);
+    EXPECT_LT(training.steps[9].waiting, 0.1);
+  });
+}
+
 // A watched run is the same run.
 TEST_P(Watch, changes_no_bit_of_training) {
   on_ranks({"threads", 2}, [&](Transport& transport) {
