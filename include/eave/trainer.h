@@ -23,10 +23,7 @@ class Whereabouts;  // src/guard/whereabouts.h
 
 // Model, optimizer and the arenas of one rank, in the memory of its device.
 struct Replica {
-  // `lent_gradients`: where they are to lie, such as in memory of Transport::lend, which must outlive this and be the
-  // device's or the CPU's; empty: in memory of their own.
-  Replica(Model& model, Optimizer& optimizer, std::uint64_t seed, Device& device = cpu_device(),
-          Slice lent_gradients = {});
+  Replica(Model& model, Optimizer& optimizer, std::uint64_t seed, Device& device = cpu_device());
   ReplicaView view();
 
   Device& device;

@@ -196,10 +196,8 @@ void TrainingJob::build_optimizer() {
   const double epochs_run = static_cast<double>(plan_.steps) / static_cast<double>(sampler_->steps_per_epoch());
   schedule_ = std::make_unique<Schedule>(values_, per_epoch, std::llround(epochs_run * static_cast<double>(per_epoch)),
                                          learning_rate_scale());
-  const auto size = static_cast<std::size_t>(model_->parameter_size());
   replica_ = std::make_unique<Replica>(*model_, *optimizer_, static_cast<std::uint64_t>(values_.integer("seed", 0)),
-                                       device_.compute->device(),
-                                       traits_.averages_gradients ? transport_.lend(size) : Slice());
+                                       device_.compute->device());
 }
 
 ModelDescription TrainingJob::model_description() const {

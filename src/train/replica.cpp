@@ -1,27 +1,16 @@
-#include <cstdint>
 #include <vector>
 
-#include "eave/check.h"
 #include "eave/trainer.h"
 
 namespace eave {
-namespace {
 
-Buffer lent_or_own(Slice lent, std::int64_t size, Device& device) {
-  if (lent.empty()) return device.allocate(static_cast<std::size_t>(size));
-  EAVE_CHECK(std::ssize(lent) == size, "as many gradients as parameters");
-  return {lent.data(), lent.size(), [](float*) noexcept {}};
-}
-
-}  // namespace
-
-Replica::Replica(Model& a_model, Optimizer& an_optimizer, std::uint64_t a_seed, Device& a_device, Slice lent_gradients)
+Replica::Replica(Model& a_model, Optimizer& an_optimizer, std::uint64_t a_seed, Device& a_device)
     : device(a_device),
       model(a_model),
       optimizer(an_optimizer),
       seed(a_seed),
       parameters(device.allocate(static_cast<std::size_t>(a_model.parameter_size()))),
-      gradients(lent_or_own(lent_gradients, a_model.parameter_size(), device)),
+      gradients(device.allocate(static_cast<std::size_t>(a_model.parameter_size()))),
       statistics(device.allocate(static_cast<std::size_t>(a_model.statistics_size()))),
       other_statistics(device.allocate(static_cast<std::size_t>(a_model.statistics_size()))) {
   std::vector<float> first(parameters.size()), first_statistics(statistics.size());
