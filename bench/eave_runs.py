@@ -7,8 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-# Steps. By the clock ranks meet now and then to ask it, and what they wait there for an exchange is no step's time.
-NEVER = 10**9
+NEVER = 10**9  # steps to what a run does not come to
 OURS = ("EAVE_LAB", "EAVE_COMMIT")  # eave would take them for options of its own
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = {
@@ -46,7 +45,8 @@ def run_command(command):
 
 def run(eave, ranks, model, batch, steps, words, log_every=1, launcher=None):
     """The lines of metrics.jsonl, one thread per rank, on the CPU unless `words` say otherwise; no evaluation before the end.
-    `launcher` starts the ranks: words in front of the program, mpirun on this machine by default."""
+    `launcher` starts the ranks: words in front of the program, mpirun on this machine by default. No checkpoints by the
+    clock either: ranks meet to ask it, and what they wait there for an exchange under way would be no step's time."""
     with tempfile.TemporaryDirectory() as folder:
         command = [*(launcher or ["mpirun", "--oversubscribe", "-np", ranks]), eave, "train", *DATA[model],
                    "--synthetic-samples", "4096", "--synthetic-test-samples", "64", "--model", model, "--batch", batch,
