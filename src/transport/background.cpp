@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -185,7 +186,7 @@ void BackgroundTransport::attend(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-Operation* BackgroundTransport::next_operation(std::exception_ptr& failure) {
+bool BackgroundTransport::begin_next(std::exception_ptr& failure) {
   std::unique_lock lock(mutex_);
   try {
     if (!failure) attend(lock);
@@ -194,23 +195,71 @@ Operation* BackgroundTransport::next_operation(std::exception_ptr& failure) {
     lock.lock();
   }
   changed_.wait(lock, [this] { return first_ || closing_; });
-  if (!first_) return nullptr;
-  return std::exchange(first_, first_->next);
+  if (!first_) return false;
+  begun_.push_back(std::exchange(first_, first_->next));
+  begun_.front()->start();
+  return true;
+}
+
+// The call that is recorded, and whose time is taken, is the first that has not ended.
+void BackgroundTransport::end_first(const std::exception_ptr& failure) {
+  calls_->end();
+  Operation* const first = begun_.front();
+  begun_.erase(begun_.begin());
+  first->finish(failure);
+  if (begun_.empty() || failure) return;
+  begun_.front()->start();
+  calls_->begin(begun_.front()->request());
 }
 
 void BackgroundTransport::carry_out_all() noexcept {
   ask_for_prompt_wake_up();
   std::exception_ptr failure;
-  while (Operation* operation = next_operation(failure)) {
-    operation->start();
+  while (begin_next(failure)) {
     try {
-      if (!failure) carry_out(*operation);
+      if (!failure) carry_out(*begun_.front());
     } catch (...) {
       failure = std::current_exception();
     }
-    calls_->end();
-    operation->finish(failure);
+    while (!begun_.empty()) end_first(failure);
   }
+}
+
+// The sum that has been begun, and those that are asked for right behind it before it ends.
+class BackgroundTransport::Row final : public SumRow {
+ public:
+  explicit Row(BackgroundTransport& transport) : transport_(transport), first_(transport.begun_.front()) {}
+
+  std::optional<Slice> next() override {
+    if (first_) return std::exchange(first_, nullptr)->request().values;
+    if (transport_.begun_.empty()) return std::nullopt;
+    const std::lock_guard lock(transport_.mutex_);
+    Operation*& queue = transport_.first_;
+    if (!queue || !transport_.may_follow(queue->request()) || works_on(queue->request().values)) return std::nullopt;
+    transport_.begun_.push_back(std::exchange(queue, queue->next));
+    return transport_.begun_.back()->request().values;
+  }
+
+  void done() override { transport_.end_first(nullptr); }
+
+ private:
+  // Whether one that has not ended does: it has to be through with them.
+  bool works_on(Slice values) const {
+    return std::ranges::any_of(transport_.begun_, [&](const Operation* each) {
+      const Slice other = each->request().values;
+      return std::less<>()(values.data(), other.data() + other.size()) &&
+             std::less<>()(other.data(), values.data() + values.size());
+    });
+  }
+
+  BackgroundTransport& transport_;
+  Operation* first_;  // until it is asked for
+};
+
+// A sum whose values the wire can begin with at once.
+bool BackgroundTransport::may_follow(const Operation::Request& request) const {
+  return request.verb == Operation::Verb::kAllReduceSum && request.ranks.empty() && !request.compression.codec &&
+         !staged_;
 }
 
 // The device may still have much to compute before it: who asks this rank's service meanwhile is answered.
@@ -225,6 +274,10 @@ void BackgroundTransport::await(DeviceMark& mark) {
 
 void BackgroundTransport::sum(const Operation::Request& request) {
   const Compression& compression = request.compression;
+  if (may_follow(request)) {
+    Row row(*this);
+    return wire_->all_reduce_sums(row);
+  }
   if (direct_ && direct_->carries(request.values) && !compression.codec) {
     direct_->all_reduce_sum(request.values, request.ranks);
   } else if (staged_) {

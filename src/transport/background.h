@@ -51,9 +51,13 @@ class BackgroundTransport final : public Transport {
   Pending enqueue(Operation::Request request);
   bool is_on_device(const Operation::Request& request) const;
   void prepare_staging(const Operation::Request& request);
+  class Row;
+
   void carry_out_all() noexcept;
-  // Blocks, and answers requests meanwhile; nullptr when there will be no more.
-  Operation* next_operation(std::exception_ptr& failure);
+  // Blocks, and answers requests meanwhile; false: there will be no more.
+  bool begin_next(std::exception_ptr& failure);
+  void end_first(const std::exception_ptr& failure);
+  bool may_follow(const Operation::Request& request) const;
   void attend(std::unique_lock<std::mutex>& lock);
   void carry_out(Operation& operation);
   void sum(const Operation::Request& request);
@@ -73,6 +77,7 @@ class BackgroundTransport final : public Transport {
   Operation* first_ = nullptr;
   Operation* last_ = nullptr;
   bool closing_ = false;
+  std::vector<Operation*> begun_;  // of the communication thread: what has not ended; only sums are begun ahead
   std::thread thread_;
 };
 

@@ -22,6 +22,16 @@ enum Tag { kScatter = 1, kGather, kExchange, kTexts };  // and seven behind it
 constexpr std::size_t kSlots = 13;
 constexpr std::chrono::milliseconds kWhereNobodyAsks(100);  // between two looks at others of the host, unless they ring
 
+class OneSum final : public SumRow {
+ public:
+  explicit OneSum(Slice values) : values_(values) {}
+  std::optional<Slice> next() override { return std::exchange(values_, std::nullopt); }
+  void done() override {}
+
+ private:
+  std::optional<Slice> values_;
+};
+
 void add(const float* values, float* sum, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) sum[i] += values[i];
 }
@@ -43,8 +53,10 @@ MpiWire::MpiWire(MPI_Comm communicator, MpiWireSettings settings)
   if (settings_.sums_by_host && !settings_.hosts.empty()) levels_.emplace(settings_.hosts, rank());
   if (settings_.part > 0) return;
   const std::set<int> hosts(settings_.hosts.begin(), settings_.hosts.end());
-  pace_ = agree_on_pace(messages_, hosts.empty() ? size() : static_cast<int>(hosts.size()),
-                        [this](Slice values) { sum_by_messages(values, team_of({})); });
+  pace_ = agree_on_pace(messages_, hosts.empty() ? size() : static_cast<int>(hosts.size()), [this](Slice values) {
+    OneSum alone(values);
+    sum_by_messages(alone, team_of({}));
+  });
 }
 
 void MpiWire::share_memory() {
@@ -68,36 +80,65 @@ MpiWire::Team MpiWire::team_of(std::span<const int> ranks) const {
   return {ranks, place, static_cast<int>(ranks.size())};
 }
 
-// A segment's next phase begins some segments later, when what its last phase asked for is likely to have come.
+// A segment begins its next phase as soon as what the last one asked for has come, in the order of segments: a later
+// phase of one never waits for an earlier phase of another.
 template <class... Phases>
-void MpiWire::in_segments(Slice values, int parts, Phases... phases) {
-  constexpr std::size_t last = sizeof...(Phases) - 1;
+void MpiWire::in_segments(SumRow& row, int parts, Phases... phases) {
+  constexpr std::size_t count = sizeof...(Phases);
   const std::size_t length = pace_.part * static_cast<std::size_t>(parts),
-                    count = (values.size() + length - 1) / length;
-  const std::size_t lag =
-      std::clamp(pace_.in_flight_bytes / (length * sizeof(float)), std::size_t{1}, (kSlots - 1) / last);
-  const auto act = [&](std::size_t number, std::size_t phase, auto& start) {
-    if (number < phase * lag || number - phase * lag >= count) return;
-    const std::size_t k = number - phase * lag;
-    Slot& slot = slots_[k % (last * lag + 1)];
-    if (phase > 0) wait_for(slot[phase - 1].requests);
-    wait_for(slot[phase].requests);  // of the segment that had this slot before
-    start(values.subspan(k * length, std::min(length, values.size() - k * length)), slot);
+                    most = std::clamp(2 * pace_.in_flight_bytes / (length * sizeof(float)), std::size_t{2}, kSlots);
+  std::array<std::size_t, count + 1> begun{};  // how many segments have begun each phase; behind the last: have ended
+  const auto slot_of = [&](std::size_t number) -> Slot& { return slots_[number % kSlots]; };
+  const auto begin = [&](std::size_t phase) {
+    Slot& slot = slot_of(begun[phase]++);
+    std::size_t each = 0;
+    ((each++ == phase ? phases(slot.segment, slot) : void()), ...);
   };
-  for (std::size_t number = 0; number < count + last * lag; ++number) {
-    std::size_t phase = 0;
-    (act(number, phase++, phases), ...);
+  std::optional<Slice> rest;
+  const auto take = [&] {
+    if (begun.front() - begun.back() == most || (!rest && !(rest = row.next()))) return false;
+    Slot& slot = slot_of(begun.front());
+    slot.segment = rest->first(std::min(length, rest->size()));
+    *rest = rest->subspan(slot.segment.size());
+    slot.ends_sum = rest->empty();
+    if (slot.ends_sum) rest.reset();
+    begin(0);
+    return true;
+  };
+  patience_.renew();
+  for (;;) {
+    bool moved = take();
+    if (begun.back() == begun.front()) return;
+    for (std::size_t phase = count; phase-- > 0;) {  // the last one first: it makes room
+      if (begun[phase + 1] == begun[phase]) continue;
+      Slot& slot = slot_of(begun[phase + 1]);
+      moved |= messages_.advance(slot[phase].requests);
+      if (!slot[phase].requests.empty()) continue;
+      moved = true;
+      if (phase + 1 < count) {
+        begin(phase + 1);
+        continue;
+      }
+      ++begun.back();
+      if (slot.ends_sum) row.done();
+    }
+    wait_after(moved);
   }
-  for (Slot& slot : slots_)
-    for (Stage& stage : slot) wait_for(stage.requests);
 }
 
 void MpiWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
   const Team team = team_of(ranks);
   if (team.size() == 1) return;
-  if (levels_ && levels_->arrange(team.ranks)) return all_reduce_by_host(values);
+  OneSum alone(values);
+  if (levels_ && levels_->arrange(team.ranks)) return sum_by_host(alone);
   if (host_sum_ && std::ranges::equal(team.ranks, of_host_)) return sum_on_host(values);
-  sum_by_messages(values, team);
+  sum_by_messages(alone, team);
+}
+
+void MpiWire::all_reduce_sums(SumRow& row) {
+  if (levels_ && levels_->arrange(all_)) return sum_by_host(row);
+  if (host_sum_ && of_host_.size() == all_.size()) return Wire::all_reduce_sums(row);
+  sum_by_messages(row, team_of({}));
 }
 
 void MpiWire::sum_on_host(Slice values) {
@@ -128,22 +169,22 @@ Slice MpiWire::lend(std::size_t size) {
   return mine;
 }
 
-void MpiWire::sum_by_messages(Slice values, const Team& team) {
+void MpiWire::sum_by_messages(SumRow& row, const Team& team) {
   in_segments(
-      values, team.size(), [&](Slice segment, Slot& slot) { scatter(segment, team, slot[0]); },
+      row, team.size(), [&](Slice segment, Slot& slot) { scatter(segment, team, slot[0]); },
       [&](Slice segment, Slot& slot) {
         sum(segment, team, slot[0]);
         gather(segment, team, -1, slot[1]);
       });
 }
 
-void MpiWire::all_reduce_by_host(Slice values) {
+void MpiWire::sum_by_host(SumRow& row) {
   Team within = team_of(levels_->within());
   within.owners = levels_->owners();
   const Team across = within.owns() ? team_of(levels_->across()) : Team{};
   const auto mine = [&](Slice segment) { return part_of(segment, within.place, within.owners); };
   in_segments(
-      values, within.owners * levels_->hosts(), [&](Slice segment, Slot& slot) { scatter(segment, within, slot[0]); },
+      row, within.owners * levels_->hosts(), [&](Slice segment, Slot& slot) { scatter(segment, within, slot[0]); },
       [&](Slice segment, Slot& slot) {
         if (!within.owns()) return;
         sum(segment, within, slot[0]);
@@ -163,8 +204,9 @@ void MpiWire::sum_compressed(Slice values, std::span<const int> ranks, const Com
 
 void MpiWire::broadcast(Slice values, int root) {
   const Team team = team_of({});
+  OneSum alone(values);
   in_segments(
-      values, team.size(), [&](Slice segment, Slot& slot) { hand_out(segment, team, root, slot[0]); },
+      alone, team.size(), [&](Slice segment, Slot& slot) { hand_out(segment, team, root, slot[0]); },
       [&](Slice segment, Slot& slot) { gather(segment, team, root, slot[1]); });
 }
 
@@ -286,14 +328,12 @@ void MpiWire::receive(Bytes bytes, int from, int tag, Requests& requests) {
 
 void MpiWire::wait_for(Requests& requests) {
   if (!requests.empty()) patience_.renew();
-  while (!requests.empty()) {
-    const bool advanced = messages_.advance(requests), answered = server_.attend();
-    if (advanced || answered) {
-      patience_.renew();
-    } else {
-      patience_.sleep();
-    }
-  }
+  while (!requests.empty()) wait_after(messages_.advance(requests));
+}
+
+void MpiWire::wait_after(bool moved) {
+  if (server_.attend() || moved) return patience_.renew();
+  patience_.sleep();
 }
 
 void MpiWire::abort(ExitCode code) noexcept {

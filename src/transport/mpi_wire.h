@@ -39,9 +39,9 @@ struct MpiWireSettings {
 
 // Allreduce: reduce-scatter, then all-gather, each by direct messages between all pairs. Rank j adds up the j-th part
 // of all ranks in rank order and sends the sum to all: 2(p−1)/p·M bytes per rank, two message times, and the same bits
-// whatever the length of a part. A slice goes in segments of p parts; several segments are under way at once. On slow
-// links parts are short and few (mpi_pace.h). Which links are slow, ranks of several hosts find out together by a few
-// sums at the beginning.
+// whatever the length of a part. A slice goes in segments of p parts; several segments are under way at once, those of
+// the next sum behind those of the one before. On slow links parts are short and few (mpi_pace.h). Which links are
+// slow, ranks of several hosts find out together by a few sums at the beginning.
 //
 // Why not a non-blocking collective of the library: the order of its sums is its own affair, and waiting for one at
 // once is slower than the blocking call. Why not the blocking one: a thread in it burns a whole core until the last
@@ -70,6 +70,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   }
 
   void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
+  void all_reduce_sums(SumRow& row) override;
   void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) override;
   void broadcast(Slice values, int root) override;
   std::vector<std::string> texts(const std::string& mine, TextRoute route) override {
@@ -98,7 +99,12 @@ class MpiWire final : public Wire, public ByteExchanger {
     std::vector<float> received;
     Requests requests;
   };
-  using Slot = std::array<Stage, 4>;  // one segment under way: a stage for each of its phases
+  struct Slot {  // one segment under way
+    Slice segment;
+    bool ends_sum = false;
+    std::array<Stage, 4> stages;  // one for each of its phases
+    Stage& operator[](std::size_t phase) { return stages[phase]; }
+  };
   // Who takes part in a phase. A place is a number in `ranks`; the first `owners` of them add up a part each.
   struct Team {
     std::span<const int> ranks;
@@ -111,11 +117,11 @@ class MpiWire final : public Wire, public ByteExchanger {
 
   Team team_of(std::span<const int> ranks) const;
   template <class... Phases>
-  void in_segments(Slice values, int parts, Phases... phases);
+  void in_segments(SumRow& row, int parts, Phases... phases);
   void share_memory();
   void sum_on_host(Slice values);
-  void sum_by_messages(Slice values, const Team& team);
-  void all_reduce_by_host(Slice values);
+  void sum_by_messages(SumRow& row, const Team& team);
+  void sum_by_host(SumRow& row);
   void hand_out(Slice segment, const Team& team, int root, Stage& stage);
   void scatter(Slice segment, const Team& team, Stage& stage);
   void sum(Slice segment, const Team& team, Stage& stage);
@@ -125,6 +131,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   void send(ConstBytes bytes, int to, int tag, Requests& requests);
   void receive(Bytes bytes, int from, int tag, Requests& requests);
   void wait_for(Requests& requests);
+  void wait_after(bool moved);  // no longer than it takes to look again, if something did
 
   MpiMessages messages_;
   MpiServer server_;

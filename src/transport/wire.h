@@ -35,6 +35,15 @@ class ByteExchanger {
   virtual void finish(std::size_t number) = 0;
 };
 
+// Sums over all ranks, of values of their own each, that a wire carries out in their order. It may begin one before
+// those in front of it have ended, so that a link is never idle between two.
+class SumRow {
+ public:
+  virtual ~SumRow() = default;
+  virtual std::optional<Slice> next() = 0;  // the next one's values; nullopt: nobody has asked for another, so far
+  virtual void done() = 0;                  // the first that had not ended has
+};
+
 // Operations between ranks that return when they are done, in the meaning of Transport. One thread calls them, except
 // abort and withdraw, which any thread may call while another is in an operation. Never called with a single rank.
 class Wire {
@@ -50,6 +59,13 @@ class Wire {
   virtual ByteExchanger* exchanger_in(DeviceKind) { return nullptr; }
 
   virtual void all_reduce_sum(Slice values, std::span<const int> ranks = {}) = 0;  // empty: all ranks
+  // Returns when all that the row had have ended.
+  virtual void all_reduce_sums(SumRow& row) {
+    while (const std::optional<Slice> values = row.next()) {
+      all_reduce_sum(*values);
+      row.done();
+    }
+  }
   virtual void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) = 0;
   virtual void broadcast(Slice values, int root) = 0;
   virtual std::vector<std::string> texts(const std::string& mine, TextRoute route) = 0;

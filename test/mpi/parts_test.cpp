@@ -7,6 +7,7 @@
 #include "eave/random.h"
 #include "test/mpi/own_communicator.h"
 #include "test/transport/numbers.h"
+#include "transport/background.h"
 
 namespace eave {
 namespace {
@@ -116,6 +117,27 @@ TEST_F(Parts, add_up_within_hosts_and_then_between_them) {
         EXPECT_TRUE(same_bits(values, sum_by_host(all, hosts, count))) << count << " values in parts of " << part;
       }
     }
+}
+
+// One sum behind the other, in one row: each ends although only rank 0 has asked for the next by then.
+TEST_F(Parts, of_sums_in_a_row_do_not_wait_for_each_other) {
+  std::vector<int> all(static_cast<std::size_t>(size_));
+  std::iota(all.begin(), all.end(), 0);
+  for (const std::vector<int>& hosts : placements(size_)) {
+    BackgroundTransport transport(
+        std::make_unique<MpiWire>(communicator_, MpiWireSettings{.part = 64, .hosts = hosts}));
+    for (std::size_t count : {0, 3, 1000, 10007}) {
+      std::vector<std::vector<float>> values(8, uneven_numbers(rank_, count));
+      std::vector<Pending> pending;
+      for (std::vector<float>& each : values) {
+        pending.push_back(transport.all_reduce_sum(each));
+        if (rank_ > 0) pending.back().wait();
+      }
+      for (Pending& each : pending) each.wait();
+      for (const std::vector<float>& each : values)
+        EXPECT_TRUE(same_bits(each, sum_by_host(all, hosts, count))) << count << " values";
+    }
+  }
 }
 
 TEST_F(Parts, of_a_group_add_up_within_its_hosts_and_then_between_them) {

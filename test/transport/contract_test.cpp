@@ -80,6 +80,46 @@ TEST_P(TransportContract, carries_out_operations_in_the_order_of_calls) {
   });
 }
 
+TEST_P(TransportContract, carries_out_many_sums_at_once) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    std::vector<int> ranks(static_cast<std::size_t>(transport.size()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    const std::vector<std::size_t> counts = {40003, 1, 0, 7, 200003, 0, 0, 4097, 65536, 3, 100000, 2};
+    std::vector<std::vector<float>> values;
+    for (std::size_t count : counts) values.push_back(uneven_numbers(transport.rank(), count));
+    std::vector<Pending> pending;
+    for (std::vector<float>& each : values) pending.push_back(transport.all_reduce_sum(each));
+    for (Pending& each : pending) each.wait();
+    for (std::size_t k = 0; k < counts.size(); ++k)
+      EXPECT_TRUE(same_bits(values[k], sum_in_order(ranks, counts[k]))) << "number " << k;
+  });
+}
+
+// The others ask for the second one only when the first is done.
+TEST_P(TransportContract, ends_a_sum_although_others_are_late_for_the_next) {
+  if (GetParam().count == 1) return;
+  on_ranks(GetParam(), [](Transport& transport) {
+    for (std::size_t count : {1, 1000, 300007}) {
+      std::vector<float> first(count, 1.0f), second(count, 2.0f);
+      transport.all_gather("start");
+      Pending one = transport.all_reduce_sum(first), two;
+      const auto start = std::chrono::steady_clock::now();
+      if (transport.rank() == 0) two = transport.all_reduce_sum(second);
+      one.wait();
+      if (transport.rank() == 0) {
+        EXPECT_LT(std::chrono::steady_clock::now() - start, 450ms) << count;
+        EXPECT_FALSE(two.done());
+      } else {
+        std::this_thread::sleep_for(500ms);
+        two = transport.all_reduce_sum(second);
+      }
+      two.wait();
+      EXPECT_EQ(first, std::vector<float>(count, static_cast<float>(transport.size())));
+      EXPECT_EQ(second, std::vector<float>(count, 2 * static_cast<float>(transport.size())));
+    }
+  });
+}
+
 TEST_P(TransportContract, broadcasts_from_each_root) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (int root = 0; root < transport.size(); ++root)
