@@ -108,6 +108,10 @@ class Communicator {
   // After after_update: what is the same on all ranks now, bit by bit, whatever their data; empty: nothing is. On all
   // ranks alike. Read without waiting: what an exchange in flight will bring is not in it.
   virtual std::vector<Slice> replicated() { return {}; }
+  // Of methods whose traits say exchanges_together: the step that began an exchange for which the ranks have not waited
+  // so far, so that whoever waits now for another collective would wait for that one too; nullopt: there is none. By
+  // what has been called, not by what has arrived: on all ranks alike.
+  virtual std::optional<std::int64_t> exchange_under_way() const { return std::nullopt; }
   // Collective; drains what is in flight. Nothing but consensus(), costs() and report() may follow.
   virtual void finish() = 0;
   // After finish.

@@ -54,12 +54,18 @@ void ReplicaWatch::after_step(std::int64_t index) {
   if (every_ == 0) return;
   steps_done_ = index + 1;
   ++steps_since_;
-  if (comparison_ && steps_done_ >= comparison_->step + std::min(every_, kStepsUnderWay)) settle();
+  if (comparison_ && is_due()) settle();
   if (steps_since_ < every_ || comparison_) return;
   const std::vector<Slice> replicated = parts_.communicator.replicated();
   if (replicated.empty()) return;  // between two exchanges
   start(replicated);
   if (waits()) settle();
+}
+
+// The sum stands in line behind an exchange that had begun before it, and may be as long under way.
+bool ReplicaWatch::is_due() const {
+  if (steps_done_ < comparison_->step + std::min(every_, kStepsUnderWay)) return false;
+  return parts_.communicator.exchange_under_way().value_or(comparison_->step) >= comparison_->step;
 }
 
 void ReplicaWatch::meet() {

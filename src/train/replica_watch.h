@@ -12,8 +12,9 @@
 namespace eave {
 
 // Where ranks exchange together, each hashes it after the same step (XXH3, 128 bits) and adds the hash to a small sum
-// that runs behind the next steps; all look at it after the same later step, and so find the same. With kRepair, and
-// before evaluations, it is waited for.
+// that runs behind the next steps; all look at it after the same later step, and so find the same: some steps later,
+// but not before the ranks have waited for an exchange that was under way. With kRepair, and before evaluations, it is
+// waited for.
 class ReplicaWatch {
  public:
   // All outlive it.
@@ -35,6 +36,7 @@ class ReplicaWatch {
   };
 
   void compare();
+  bool is_due() const;
   void start(const std::vector<Slice>& replicated);
   void settle();
   Hash128 hash_of_all(const std::vector<Slice>& replicated);

@@ -85,5 +85,28 @@ INSTANTIATE_TEST_SUITE_P(With, Watch,
                          testing::Values("allreduce", "local-sgd", "easgd", "easgd-async", "gossip", "none"),
                          in_identifiers);
 
+// An exchange takes about as long as 100 steps, and the comparison of replicas stands in line behind it.
+TEST(ReplicaHash, is_not_waited_for_while_an_exchange_is_under_way) {
+  on_ranks({"threads", 2}, [](Transport& transport) {
+    TrainingSetting setting;
+    setting.communicator = "easgd";
+    setting.averaging = {{"tau", "120"}};
+    setting.plan.steps = 200;
+    setting.plan.replica_hash_every = 20;
+    setting.plan.computing_seconds = 0.005;
+    LinkShape shape;
+    shape.bytes_per_second = 12e3;
+    const std::unique_ptr<Transport> slow = make_shaped_transport(transport, shape);
+    Training training(*slow, setting);
+    training.run();
+    double longest = 0;
+    for (std::size_t step = 121; step < 199; ++step) {
+      const StepRecord& each = training.steps.at(step);
+      longest = std::max(longest, each.computing + each.waiting);
+    }
+    EXPECT_LT(longest, 0.2) << training.replica().parameters.size() << " parameters";
+  });
+}
+
 }  // namespace
 }  // namespace eave

@@ -66,7 +66,7 @@ class Easgd final : public Communicator {
     if (!exchanges_in(step)) return;
     switch (settings_.order) {
       case ElasticOrder::kPaper:
-        return start();
+        return start(step);
       case ElasticOrder::kAfterStep:
         return exchange_after_step(step);
       case ElasticOrder::kCenterFirst:
@@ -91,6 +91,9 @@ class Easgd final : public Communicator {
   }
 
   std::vector<Slice> replicated() override { return {center_.slice()}; }
+  std::optional<std::int64_t> exchange_under_way() const override {
+    return is_center_behind_ ? std::optional(last_exchange_) : std::nullopt;
+  }
   void finish() override { settle(); }
   std::string equation() const override {
     return describe_equation(settings_) + feedback_.describe("d_i") + look_ahead_;
@@ -111,7 +114,7 @@ class Easgd final : public Communicator {
 
   void exchange_after_step(const Step& step) {
     replica_.device->pull_parameters(replica_.parameters, pull(), step.ahead);
-    start();
+    start(step);
   }
 
   void exchange_center_first(const Step& step) {
@@ -122,8 +125,9 @@ class Easgd final : public Communicator {
     replica_.device->move_center_and_follow(center_.slice(), difference_, replica_.parameters, alpha_, step.ahead);
   }
 
-  void start() {
+  void start(const Step& step) {
     exchange_ = sum_differences();
+    last_exchange_ = step.index;
     is_center_behind_ = true;
     if (!settings_.overlap) settle();
   }
@@ -148,6 +152,7 @@ class Easgd final : public Communicator {
   Buffer own_difference_;  // where the transport lends none
   Slice difference_;       // alpha (x - c); while an exchange is in flight, the sum in the making
   Pending exchange_;
+  std::int64_t last_exchange_ = 0;  // the step that began it
   bool is_center_behind_ = false;
   double seconds_waiting_ = 0;
 };
