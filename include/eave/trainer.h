@@ -31,7 +31,9 @@ struct Replica {
   Optimizer& optimizer;
   std::uint64_t seed;
   Buffer parameters;
-  Buffer gradients;  // between steps: workspace of evaluations
+  // Between steps: workspace of evaluations. In memory that the transport lends, once training has begun, where there
+  // is.
+  Buffer gradients;
   Buffer statistics;
   Buffer other_statistics;  // of a model that is evaluated and not trained
 };

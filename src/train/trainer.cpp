@@ -59,6 +59,7 @@ class Loop {
   void begin() {
     std::optional<ElasticResumption> elastic;
     if (plan_.elastic_step > 0) elastic.emplace(parts_, plan_);
+    place_gradients();
     parts_.communicator.begin(parts_.replica.view());
     const TrainingProgress progress = elastic                ? elastic->load()
                                       : plan_.first_step > 0 ? load_progress()
@@ -67,6 +68,15 @@ class Loop {
     log_.begin(progress);
     checkpoints_.begin(progress);
     steps_.begin(progress);
+  }
+
+  // Where the ranks of one host share memory, gradients that are averaged are added up in place. Here, where all ranks
+  // are known to have come, and not when the replica is made.
+  void place_gradients() {
+    if (!parts_.traits.averages_gradients) return;
+    Buffer& gradients = parts_.replica.gradients;
+    const Slice lent = parts_.transport.lend(gradients.size());
+    if (!lent.empty()) gradients = Buffer(lent.data(), lent.size(), [](float*) noexcept {});
   }
 
   // Returns whether it was the last one: of the plan, or because the run is to end there.
