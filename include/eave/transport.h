@@ -104,7 +104,7 @@ enum class TextRoute { kAllToAll, kAllToFirst, kFirstToAll, kFirstToEach };
 
 // The ranks of one job. Every method is collective unless it says otherwise: all ranks call it, in the same order, with
 // the same count. Methods that return Pending return at once; a rank's operations are carried out one after another in
-// the order of its calls.
+// the order of its calls. (`mpi`: sums of different values over all ranks may be under way at once; they end in order.)
 // A peer that is gone or a failing library surfaces as Error(kPeerLost / kResource) from Pending::wait.
 // One thread per rank calls a Transport. Counts may exceed 2^31.
 //
