@@ -5,7 +5,7 @@
 #   lib/libeave_cuda.so                 where it was built; program and library open it at run time
 #   include/eave  lib/cmake/eave  lib/pkgconfig
 #   share/man  share/bash-completion  share/zsh  share/fish       written by the program itself: eave help --format
-#   share/doc/eave
+#   share/doc/eave                      documents, as they stand in the sources, and what they link to
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -55,9 +55,15 @@ endif()
 install(DIRECTORY include/eave TYPE INCLUDE)
 install(FILES include/eave.h TYPE INCLUDE)
 install(FILES include/python/eave.py DESTINATION ${CMAKE_INSTALL_DATADIR}/eave/python)
-install(FILES README.md CONTRIBUTING.md SECURITY.md src/app/OPTIONS.md TYPE DOC)
 install(FILES LICENSE TYPE DOC)
 install(DIRECTORY include/examples TYPE DOC)
+
+file(GLOB documents RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS *.md mpi_launch/*.md src/*/*.md bench/*.md bench/questions/*.md
+     bench/results/*question-*.json bench/results/*.svg include/examples/*.cpp)
+foreach(document ${documents} include/eave.h kernels/cpu/wide/split_parts.h src/report/trace_file.h)
+  get_filename_component(directory ${document} DIRECTORY)
+  install(FILES ${document} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${directory})
+endforeach()
 
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/eave)
 install(EXPORT eave NAMESPACE eave:: FILE eave-config.cmake DESTINATION ${package_directory})
