@@ -64,7 +64,9 @@ std::vector<OptionSpec> async_options() {
            "free: exchanges at the center as workers come; round-robin: in turns, which makes the run deterministic",
            {"free", "round-robin"}},
           {"replay", OptionType::kPath, "", "exchanges.order of a run directory: repeats that run bit for bit"},
-          {"shard-bytes", OptionType::kBytes, "256KiB", "the center is cut into pieces of this size, exchanged singly"},
+          {"shard-bytes", OptionType::kBytes, "256KiB",
+           "the center is cut into pieces of at most this size, exchanged singly; all ranks that keep it keep the "
+           "same, from 16KiB on"},
           {"center-ranks", OptionType::kInteger, "0",
            "the last so many ranks keep the center and do not train; 0: all keep it"}};
 }
@@ -89,7 +91,7 @@ AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau
   settings.settings = context.settings;
   const std::int64_t shard = context.values.bytes("shard-bytes") / static_cast<std::int64_t>(sizeof(float));
   if (shard < kSmallestShard) refuse_option(context.values, "shard-bytes", "expected at least 64; 256KiB is usual");
-  settings.shard_size = static_cast<std::size_t>(shard);
+  settings.longest_shard = static_cast<std::size_t>(shard);
   if (context.values.text("async-order") == "round-robin") settings.order = ExchangeOrder::Kind::kRoundRobin;
   if (context.values.has("replay")) read_replay(context, settings);
   settings.codec =
@@ -116,7 +118,7 @@ std::string describe_order(const AsyncSettings& settings) {
 std::string describe_async(const AsyncSettings& settings) {
   const int center_ranks = settings.center_ranks;
   const std::string shards =
-      ", in shards of " + std::to_string(settings.shard_size * sizeof(float)) + " bytes dealt out";
+      ", in shards of at most " + std::to_string(settings.longest_shard * sizeof(float)) + " bytes dealt out";
   return "order of exchanges " + describe_order(settings) + "; center on " +
          (center_ranks == 0 ? "all ranks" + shards
           : center_ranks == 1
@@ -145,7 +147,8 @@ void AsyncCenter::begin(const ReplicaView& replica) {
   replica_ = replica;
   seconds_waiting_ += share_replica(transport_, replica);
   const std::size_t size = replica.parameters.size();
-  layout_.emplace(size, settings_.shard_size, owners_of(settings_));
+  const std::vector<int> owners = owners_of(settings_);
+  layout_.emplace(size, even_shard_size(size, settings_.longest_shard, owners.size()), owners);
   if (settings_.log && settings_.log->shards != static_cast<std::int64_t>(layout_->shards())) {
     throw AgreedError(ExitCode::kUsage, "--replay: it is the order of another run, with a center of " +
                                             std::to_string(settings_.log->shards) + " shards, and here it has " +

@@ -21,7 +21,7 @@ struct AsyncSettings {
   std::int64_t tau = 1;
   bool after_steps = false;  // exchanges follow steps tau, 2 tau …; else they belong to steps t = 0, tau, 2 tau …
   ExchangeOrder::Kind order = ExchangeOrder::Kind::kFree;
-  std::size_t shard_size = 0;  // parameters
+  std::size_t longest_shard = 0;  // parameters
   std::int64_t first_step = 0, steps = 0;
   std::shared_ptr<const Codec> codec;      // of messages and replies
   Settings settings;                       // of the run, for its log

@@ -7,6 +7,13 @@
 
 namespace eave {
 
+std::size_t even_shard_size(std::size_t size, std::size_t longest, std::size_t owners) {
+  constexpr std::size_t kWorthAMessage = 4096;
+  const auto divide = [](std::size_t whole, std::size_t parts) { return (whole + parts - 1) / parts; };
+  const std::size_t kept = divide(size, owners);
+  return std::min(longest, std::max(divide(kept, divide(kept, longest)), kWorthAMessage));
+}
+
 CenterLayout::CenterLayout(std::size_t size, std::size_t shard_size, std::vector<int> owners)
     : size_(size), shard_size_(shard_size), shards_((size + shard_size - 1) / shard_size), owners_(std::move(owners)) {
   EAVE_CHECK(!owners_.empty() && shard_size > 0, "somebody keeps the center, in shards");

@@ -16,6 +16,10 @@ Span cut(Span whole, const Range& range) {
   return whole.subspan(range.begin, range.size);
 }
 
+// Parameters of a shard, at most `longest`, with which all owners keep the same. Where that would be less than 16 KiB
+// for each, shards are that long, or `longest`, and some owners keep none: each shard is a message of every worker.
+std::size_t even_shard_size(std::size_t size, std::size_t longest, std::size_t owners);
+
 class CenterLayout {
  public:
   // `size` parameters in shards of `shard_size` (the last is shorter); `owners` are ranks, at least one.
