@@ -12,12 +12,15 @@
 //                   Without scatter that is max(X, S)
 //   tree            groups are hosts; tree_pace with S within a host every tau steps, and one among the hosts' first
 //                   ranks every global_tau
-//   asynchronous    nobody waits: the larger of mean X + R and D, the bounds of a closed queueing network (Denning,
-//   Buzen
-//                   1978). R = 2 L + M (p-r)/p / B is an exchange alone on the link (less one step, where it hides
-//                   behind that), D what the busiest link needs for all ranks' exchanges in one period: 2 r M (p-r)/p /
-//                   B with the center in shards on all ranks; with K center ranks, on a host each, max((p-K)/K, r) M /
-//                   B and R = 2 L + M / B. Between the two bounds queues make it slower than either.
+//   asynchronous    with the center in shards on all ranks: X + max(0, 2 L + D - h). h are the steps behind which the
+//                   exchange runs, one and the pull's delay. D is what a host's link carries in one period: its ranks'
+//                   own requests, and replies to others for the shards that they keep, 2 r M (p-r)/p / B where there
+//                   are enough shards for all; and half a window of shards until it is full, with more than two
+//                   ranks. Ranks begin together, and stay together: what holds one up holds up all. Where their steps
+//                   scatter they drift apart, and periods are up to 15 % shorter.
+//                   With K center ranks, on a host each, workers take turns by themselves: the larger of X + R and D,
+//                   the bounds of a closed queueing network (Denning, Buzen 1978), R = 2 L + M / B - h,
+//                   D = max((p-K)/K, r) M / B. Between the two bounds queues make it slower than either.
 //   pairs           gossip: pair_pace; an exchange is 2 L + r M / B, whatever p is
 //   alone           mean x
 //

@@ -13,6 +13,9 @@ struct PlanNetwork {
 
   int hosts(int ranks) const { return (ranks + ranks_per_host - 1) / ranks_per_host; }
   int ranks_of_host(int ranks) const { return ranks < ranks_per_host ? ranks : ranks_per_host; }
+  // Between any two of so many ranks, over links where they have several hosts.
+  double rate(int ranks) const { return hosts(ranks) == 1 ? host_bytes_per_second : bytes_per_second; }
+  double delay(int ranks) const { return hosts(ranks) == 1 ? 0 : delay_seconds; }
 };
 
 struct PlanCost {
