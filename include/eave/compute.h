@@ -86,6 +86,7 @@ struct BatchNormShape {
   std::int64_t rows = 0;  // 0: only with `ranks`; no pass needs to be begun then
   std::int64_t channels = 0;
   bool relu = false;
+  bool has_skip = false;  // it is added before relu
 };
 
 // Brings together what batch norm measures of the batches of all ranks. Collective: every rank calls the same methods
@@ -112,10 +113,10 @@ struct BatchNormForward {
 };
 
 struct BatchNormBackward {
-  ConstSlice input, output, scale, saved;
-  Slice d_output;     // afterwards: the gradient of what relu was applied to, which is also the gradient of `skip`
+  ConstSlice input, output, scale, shift, saved;
+  Slice d_output;     // afterwards, with a skip: the gradient of what relu was applied to, which is also the skip's
   ConstSlice d_more;  // added to d_output first; may be empty
-  Slice d_input;      // empty: not wanted
+  Slice d_input;      // empty: not wanted; may be d_output where norms_in_place() and there is no skip
   Slice d_scale, d_shift;
 
   // As in forward. d_scale and d_shift stay this rank's; d_input takes their sums over all ranks, in which those of a
@@ -251,6 +252,7 @@ class Compute {
   // be waited for.
   virtual bool loss_is_not_finite() const { return false; }
 
+  virtual bool norms_in_place() const { return false; }
   virtual void batch_norm_forward(const BatchNormShape& shape, const BatchNormForward& call) = 0;
   virtual void batch_norm_backward(const BatchNormShape& shape, const BatchNormBackward& call) = 0;
   virtual void batch_norm_evaluate(const BatchNormShape& shape, const BatchNormEvaluation& call) = 0;

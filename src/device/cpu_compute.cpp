@@ -69,6 +69,7 @@ class CpuCompute final : public Compute {
     return losses_[static_cast<std::size_t>(ticket % kKeptLosses)];
   }
 
+  bool norms_in_place() const override { return true; }
   void batch_norm_forward(const BatchNormShape& shape, const BatchNormForward& call) override;
   void batch_norm_backward(const BatchNormShape& shape, const BatchNormBackward& call) override;
   void batch_norm_evaluate(const BatchNormShape& shape, const BatchNormEvaluation& call) override;
@@ -124,7 +125,7 @@ class CpuCompute final : public Compute {
   // Per-channel numbers while a batch norm runs; grows to the widest layer.
   struct Channels {
     std::vector<double> sums;
-    std::vector<float> a, b, c;
+    std::vector<float> a, b, c, factor, offset;
     void fit(std::size_t channels);
     cpu::ChannelSums totals(std::size_t channels) { return {sums.data(), sums.data() + channels}; }
   };
@@ -146,6 +147,8 @@ void CpuCompute::Channels::fit(std::size_t channels) {
   a.resize(channels);
   b.resize(channels);
   c.resize(channels);
+  factor.resize(channels);
+  offset.resize(channels);
 }
 
 void CpuCompute::batch_norm_forward(const BatchNormShape& shape, const BatchNormForward& call) {
@@ -187,8 +190,17 @@ void CpuCompute::batch_norm_backward(const BatchNormShape& shape, const BatchNor
   channels_.fit(channels);
   const ConstSlice mean = call.saved.first(channels);
   const ConstSlice inverse_deviation = call.saved.subspan(channels, channels);
-  const cpu::NormGradientSums sums{call.input.data(), shape.relu ? call.output.data() : nullptr, address(call.d_more),
-                                   mean.data(), inverse_deviation.data()};
+  cpu::NormGradientSums sums{call.input.data(), nullptr, address(call.d_more), mean.data(), inverse_deviation.data()};
+  if (shape.relu && shape.has_skip) {
+    sums.output = call.output.data();
+  } else if (shape.relu) {  // as in forward, to the bit
+    for (std::size_t i = 0; i < channels; ++i) {
+      channels_.factor[i] = call.scale[i] * inverse_deviation[i];
+      channels_.offset[i] = call.shift[i] - mean[i] * channels_.factor[i];
+    }
+    sums.factor = channels_.factor.data();
+    sums.offset = channels_.offset.data();
+  }
   if (shape.rows > 0) {
     cpu::norm_gradient_sums(sums, shape.rows, shape.channels, channels_.totals(channels), call.d_output.data(),
                             call.d_scale.data(), call.d_shift.data());
@@ -214,8 +226,13 @@ void CpuCompute::batch_norm_backward(const BatchNormShape& shape, const BatchNor
     channels_.b[i] = b;
     channels_.c[i] = -a * d_shift[i] * share - b * mean[i];
   }
-  cpu::norm_input_gradient(call.d_output.data(), call.input.data(), channels_.a.data(), channels_.b.data(),
-                           channels_.c.data(), shape.rows, shape.channels, call.d_input.data());
+  cpu::NormInputGradient gradient{call.d_output.data(), call.input.data(), channels_.a.data(), channels_.b.data(),
+                                  channels_.c.data()};
+  if (call.d_more.empty()) {  // else d_output is what relu let pass by now
+    gradient.factor = sums.factor;
+    gradient.offset = sums.offset;
+  }
+  cpu::norm_input_gradient(gradient, shape.rows, shape.channels, call.d_input.data());
 }
 
 void CpuCompute::batch_norm_evaluate(const BatchNormShape& shape, const BatchNormEvaluation& call) {

@@ -40,6 +40,7 @@ class LayerPlan {
   virtual ~LayerPlan() = default;
   virtual std::int64_t saved_size() const { return 0; }  // floats
   virtual std::int64_t scratch_size() const { return 0; }
+  virtual bool goes_back_in_place() const { return false; }  // d_input is where d_output was
   virtual void forward(const ForwardCall& call) = 0;
   virtual void backward(const BackwardCall& call) = 0;
 };

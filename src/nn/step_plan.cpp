@@ -72,8 +72,9 @@ void StepPlan::place_backward(ArenaPlanner& planner) {
     Step& step = steps_[i];
     const Node& node = graph_.nodes[i];
     const auto source = static_cast<std::size_t>(node.source);
+    const bool stays = wants_gradient_[source] && step.work->goes_back_in_place();
     if (wants_gradient_[source]) {
-      step.d_input = planner.take(input_size(i));
+      step.d_input = stays ? step.d_outputs.front() : planner.take(input_size(i));
       steps_[source - 1].d_outputs.push_back(step.d_input);
     }
     const auto skip = static_cast<std::size_t>(std::max(node.skip, 0));
@@ -84,7 +85,7 @@ void StepPlan::place_backward(ArenaPlanner& planner) {
     } else if (passes_on) {
       steps_[skip - 1].d_outputs.push_back(step.d_outputs.front());
     }
-    const bool keeps_first = passes_on && !node.has_projection();
+    const bool keeps_first = stays || (passes_on && !node.has_projection());
     for (std::size_t k = keeps_first ? 1 : 0; k < step.d_outputs.size(); ++k) planner.release(step.d_outputs[k]);
     planner.release(step.output);
     if (step.saved >= 0) planner.release(step.saved);

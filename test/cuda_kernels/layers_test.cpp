@@ -141,7 +141,7 @@ struct CpuNorm {
       b[i] = -a[i] * inverse[i] * d_scale[i] * share;
       c[i] = -a[i] * d_shift[i] * share - b[i] * mean[i];
     }
-    cpu::norm_input_gradient(d.data(), x.data(), a.data(), b.data(), c.data(), of.rows, of.channels, d_x.data());
+    cpu::norm_input_gradient({d.data(), x.data(), a.data(), b.data(), c.data()}, of.rows, of.channels, d_x.data());
   }
 
   Extent of;

@@ -18,6 +18,7 @@ class BatchNormPlan final : public LayerPlan {
         variance_(statistics[1]) {}
 
   std::int64_t saved_size() const override { return 2 * shape_.channels; }
+  bool goes_back_in_place() const override { return compute_.norms_in_place() && !shape_.has_skip; }
   void forward(const ForwardCall& call) override {
     const ConstSlice scale = part(call.parameters, scale_);
     const ConstSlice shift = part(call.parameters, shift_);
@@ -39,9 +40,10 @@ class BatchNormPlan final : public LayerPlan {
     }
   }
   void backward(const BackwardCall& call) override {
-    compute_.batch_norm_backward(shape_, {call.input, call.output, part(call.parameters, scale_), call.saved,
-                                          call.d_output, call.d_more, call.d_input, part(call.d_parameters, scale_),
-                                          part(call.d_parameters, shift_), call.ranks, rows_of_ranks_});
+    compute_.batch_norm_backward(
+        shape_, {call.input, call.output, part(call.parameters, scale_), part(call.parameters, shift_), call.saved,
+                 call.d_output, call.d_more, call.d_input, part(call.d_parameters, scale_),
+                 part(call.d_parameters, shift_), call.ranks, rows_of_ranks_});
   }
 
  private:
@@ -81,7 +83,7 @@ class BatchNorm final : public Layer {
   bool takes_two_gradients() const override { return true; }
   bool spans_ranks() const override { return true; }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
-    const BatchNormShape shape{use.samples * shape_.height * shape_.width, shape_.channels, relu_};
+    const BatchNormShape shape{use.samples * shape_.height * shape_.width, shape_.channels, relu_, sum_};
     return std::make_unique<BatchNormPlan>(compute, shape, parameters_, statistics_);
   }
 
