@@ -28,9 +28,8 @@ void fit(eave::Transport& ranks, const std::string& method) {
     eave::cpu_device().update_sgd(line, gradient, {}, rule, pull ? &*pull : nullptr);
     communicator->after_update(step);
   }
-  const eave::ConstSlice found = communicator->consensus();
-  if (ranks.rank() == 0)
-    std::printf("%s, %d ranks: y = %.2f x + %.2f\n", method.c_str(), ranks.size(), found[0], found[1]);
+  const eave::ConstSlice found = communicator->consensus();  // the same on all ranks, whatever points each has seen
+  std::printf("%s, rank %d of %d: y = %.6f x + %.6f\n", method.c_str(), ranks.rank(), ranks.size(), found[0], found[1]);
   communicator->finish();
 }
 
