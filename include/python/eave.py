@@ -10,7 +10,7 @@
         evaluate(model)
     averager.close()
 
-VectorAverager does the same for two vectors of float32 (array.array, numpy), whatever made the gradients.
+VectorAverager does the same for two vectors of float32 (array.array, NumPy, ctypes), whatever made the gradients.
 
 A method of one's own comes from a shared object: eave.Averager(model, optimizer, "sign-vote", plugin="./sign_vote.so").
 
@@ -30,6 +30,7 @@ __all__ = ["Averager", "Error", "VectorAverager", "rank", "size", "start", "stop
 
 INTERFACE = 1
 USAGE, CONFIGURATION = 64, 78
+_FLOAT32 = "f", "<f" if sys.byteorder == "little" else ">f"  # ctypes' arrays name their byte order
 
 
 class Error(RuntimeError):
@@ -67,6 +68,8 @@ def _load():
         if found != INTERFACE:
             raise Error(USAGE, f"{place} has version {found} of the interface, this module needs {INTERFACE}")
         return library
+    if "LIBEAVE" in os.environ:
+        raise Error(USAGE, f"what LIBEAVE names cannot be loaded; set it to the path of a libeave.so ({failures[0]})")
     raise Error(USAGE, "libeave.so is not found; set LIBEAVE to its path (" + "; ".join(failures) + ")")
 
 
@@ -196,9 +199,14 @@ def _word(value):
 
 
 def _address(vector, what):
-    view = memoryview(vector)
-    if view.format != "f" or view.ndim != 1 or view.readonly or not view.contiguous:
-        raise Error(USAGE, f"{what}: expected a vector of float32 that can be written, such as array.array('f')")
+    try:
+        view = memoryview(vector)
+        fits = view.format in _FLOAT32 and view.ndim == 1 and not view.readonly and view.contiguous and len(view) > 0
+    except TypeError:  # it has no memory to lend, as a list has none
+        fits = False
+    if not fits:
+        raise Error(USAGE, f"{what}: expected a vector of float32 that can be written, array.array('f', ...) or "
+                           f"numpy.zeros(n, 'float32'); this is {type(vector).__name__}")
     return ctypes.addressof(ctypes.c_char.from_buffer(vector))
 
 
