@@ -14,7 +14,8 @@ VectorAverager does the same for two vectors of float32 (array.array, NumPy, cty
 
 A method of one's own comes from a shared object: eave.Averager(model, optimizer, "sign-vote", plugin="./sign_vote.so").
 
-Without a launcher there is one rank, and nothing is exchanged. mpi4py is not needed; where it is used, import it first.
+Without a launcher there is one rank, and nothing is exchanged. mpi4py is not needed; where it is used, import mpi4py.MPI
+before anything of eave is called: it begins MPI so that both may use it at once.
 The library is found beside this file's installation, by the loader, or where the environment's LIBEAVE says. An Error
 says what happened and what to do. All ranks call the same functions in the same order, so they take equally many steps,
 and close their averagers before the program's end.

@@ -1,0 +1,50 @@
+"""A rank that averages by eave.py while it exchanges by mpi4py: mpi4py_job.py mpi4py-first|eave-first|single"""
+import array
+import sys
+
+if sys.argv[1] == "eave-first":
+    import eave
+import mpi4py
+
+if sys.argv[1] == "single":
+    mpi4py.rc.thread_level = "single"
+from mpi4py import MPI
+
+import eave
+
+COUNT = 10000
+
+
+def average(world):
+    """Each rank is drawn to its own number; together to the mean of them."""
+    x, g, found = (array.array("f", [0.0] * COUNT) for _ in range(3))
+    averager = eave.VectorAverager(x, g, "easgd", tau=3)  # its exchanges go on while steps are computed
+    for _ in range(200):
+        averager.begin_step(0.1)
+        assert world.allreduce(eave.rank()) == eave.size() * (eave.size() - 1) / 2
+        for k in range(0, COUNT, 1000):
+            g[k] = x[k] - eave.rank()
+        if averager.before_update():
+            for k in range(0, COUNT, 1000):
+                x[k] -= 0.1 * g[k]
+        averager.after_update()
+    averager.consensus(found)
+    averager.close()
+    return found[0]
+
+
+def main():
+    world = MPI.COMM_WORLD
+    found = average(world)
+    assert (eave.rank(), eave.size()) == (world.Get_rank(), world.Get_size())
+    assert abs(found - (eave.size() - 1) / 2) < 1e-3, found
+    eave.stop()
+    assert world.allgather(found) == [found] * world.Get_size()
+    sys.stdout.write("both have gone on\n")  # at once, also where Python does not buffer
+
+
+try:
+    main()
+except eave.Error as error:
+    print(f"mpi4py_job: {error}", file=sys.stderr)
+    sys.exit(error.code)
