@@ -1,4 +1,7 @@
-"""PyTorch from PyPI, in a virtual environment of its own: in $XDG_CACHE_HOME/eave when that is set, else in build/."""
+"""PyTorch from PyPI, in a virtual environment of its own: in $XDG_CACHE_HOME/eave when that is set, else in build/.
+
+    python3 bench/pytorch_environment.py        installs it, unless it is there
+"""
 import importlib.util
 import os
 import pathlib
@@ -24,21 +27,34 @@ def environment_directory():
     return base / f"pytorch-{pins[0].split('==')[1]}-python{sys.version_info[0]}.{sys.version_info[1]}"
 
 
-def prepare_pytorch():
-    """Returns the Python of a virtual environment that holds PyTorch; makes it when there is none."""
+def find_pytorch():
+    """The Python of that environment; None where it has not been made, or not of today's pins."""
     directory = environment_directory()
-    python = directory / "bin" / "python"
     stamp = directory / "complete"  # holds the pins it was made from
     if stamp.exists() and stamp.read_text() == REQUIREMENTS.read_text():
-        return python
+        return directory / "bin" / "python"
+    return None
+
+
+def prepare_pytorch():
+    """As find_pytorch, but makes the environment where there is none."""
+    found = find_pytorch()
+    if found:
+        return found
     if sys.version_info < (3, 11):
         sys.exit(f"PyTorch as pinned in {REQUIREMENTS.name} needs Python 3.11 or newer; this is {platform.python_version()}")
     if importlib.util.find_spec("ensurepip") is None:
         sys.exit("python3 cannot make virtual environments here: apt-get install python3-venv")
+    directory = environment_directory()
+    python = directory / "bin" / "python"
     print(f"installing PyTorch from PyPI into {directory} (2.4 GB to download, once)", flush=True)
     shutil.rmtree(directory, ignore_errors=True)
     run_logged("making a virtual environment", [sys.executable, "-m", "venv", directory])
     run_logged("installing PyTorch", [python, "-m", "pip", "install", "--quiet", "--no-deps",
                                       "--no-cache-dir", "-r", REQUIREMENTS])
-    stamp.write_text(REQUIREMENTS.read_text())
+    (directory / "complete").write_text(REQUIREMENTS.read_text())
     return python
+
+
+if __name__ == "__main__":
+    prepare_pytorch()
