@@ -1,6 +1,6 @@
 /* Averaging the parameters of a model among the ranks of a job, from C or any language that can call it; the loop, the
  * model and the optimizer are the caller's. The methods are those of `eave train --communicator`, with its options
- * (`eave train --help`). Link with libeave; start the program with mpirun or srun --mpi=pmix.
+ * (`eave train --help`). Build with cc job.c $(pkg-config --cflags --libs eave); start with mpirun or srun --mpi=pmix.
  *
  *     eave_start("auto");
  *     eave_open("communicator=easgd tau=10", parameters, gradients, count, &averager);
@@ -53,7 +53,7 @@ int eave_interface(void);
  * process. */
 int eave_start(const char* transport);
 int eave_rank(void); /* from 0; -1 before eave_start */
-int eave_size(void);
+int eave_size(void); /* 0 before eave_start */
 /* Takes leave of the others, with no averager open. */
 int eave_stop(void);
 

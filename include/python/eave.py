@@ -126,8 +126,12 @@ def stop():
 def _stop_at_exit():
     """Not where others may still be at work: they would be waited for. The launcher ends them when this process is gone."""
     failed = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-    if not failed and not _is_broken and _open == 0:
+    if failed or _is_broken:
+        return
+    if _open == 0:
         stop()
+    else:
+        print(f"eave: rank {_place[0]} ends with an averager open; close() it first, on all ranks", file=sys.stderr)
 
 
 def rank():
@@ -212,7 +216,18 @@ def _address(vector, what):
 
 
 class VectorAverager(_Method):
-    """For a loop over vectors. `parameters` and `gradients` stay where they are until close()."""
+    """For a loop over vectors. `parameters` and `gradients` stay where they are until close().
+
+        averager = eave.VectorAverager(x, g, "easgd", tau=10, lr=0.1)
+        for step in range(steps):
+            averager.begin_step(0.1)          # the learning rate; x may change here
+            g[:] = gradient_of(x)
+            if averager.before_update():      # g may have become the mean over all ranks
+                x -= 0.1 * g                  # in place
+            averager.after_update()
+        averager.consensus(model)             # into a third vector
+        averager.close()
+    """
 
     def __init__(self, parameters, gradients, communicator="allreduce", **options):
         self._vectors = parameters, gradients
@@ -265,7 +280,8 @@ class Averager(_Method):
 
     `communicator` and `options` are those of `eave train --communicator`, with "_" for "-": tau=10, beta=0.9. The
     learning rate and the momentum are the optimizer's where not given. The parameters become views of one vector, with
-    rank 0's values. Buffers (batch norm's statistics) stay each rank's own.
+    rank 0's values, and have to stay there: model.to() and the like come before. Buffers (batch norm's statistics) stay
+    each rank's own.
     """
 
     def __init__(self, model, optimizer, communicator="allreduce", **options):
@@ -314,8 +330,11 @@ class Averager(_Method):
 
     def _collect_gradients(self):
         """Into one vector too: zero_grad may have dropped the views of it."""
-        at = 0
+        at, begin = 0, self._flat.data_ptr()
         for each in self._parameters:
+            if each.numel() and each.data_ptr() != begin + at * self._flat.element_size():
+                raise Error(USAGE, "step: the model's parameters lie elsewhere than when the Averager was made; make it "
+                                   "after model.to() and whatever else moves them")
             part = _place_in(self._gradients, at, each)
             if each.grad is None:
                 part.zero_()

@@ -93,8 +93,25 @@ def hold_layout():
     assert torch.allclose(weight, convolve(False), rtol=0, atol=1e-5), "momentum and parameters lie in another order"
 
 
+def hold_place():
+    """Parameters that have moved would no longer be averaged: that is told."""
+    x, y = data()
+    model = make_model(seed=0)
+    averager = eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.2), "allreduce")
+    model.double().float()
+    loss_of(model, x, y).backward()
+    try:
+        averager.step()
+    except eave.Error as error:
+        assert error.code == 64 and "model.to()" in str(error), error
+    else:
+        raise AssertionError("a model that has moved was averaged")
+    averager.close()
+
+
 def main():
     hold_layout()
+    hold_place()
     x, y = data()
     at_start = loss_of(make_model(seed=0), x, y).item()
     for momentum in (0.0, 0.9):
