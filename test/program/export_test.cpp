@@ -99,7 +99,7 @@ const std::vector<Trained>& trained_models() {
 }
 
 const char* const kNoPytorch =
-    "no python3 here has PyTorch; mpi_launch/install_packages peers, or bench/compute_vs_pytorch";
+    "no python3 here has PyTorch; python3 bench/pytorch_environment.py brings it from PyPI (2.4 GB)";
 
 // What PyTorch says of MODEL.safetensors and MODEL-images, against eave's own of MODEL/model.safetensors.
 void expect_pytorch_agrees(const Place& place, const std::string& python) {
