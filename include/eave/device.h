@@ -148,5 +148,9 @@ class Device {
 
 // The CPU's memory. Holds nothing of its own: any number of ranks and threads use it at once.
 Device& cpu_device();
+// A GPU, by its number among those that this process sees; it becomes the calling thread's. Before values in its memory
+// are exchanged it is attached to the transport (Attachment). Throws Error: kResource where there is none, or where
+// this eave was built without GPUs; kUsage where there are not so many.
+std::unique_ptr<Device> gpu_device(std::int64_t number);
 
 }  // namespace eave

@@ -7,7 +7,6 @@
 #include "base/host.h"
 #include "communicator/compression.h"
 #include "communicator/plugin.h"
-#include "device/cuda_module.h"
 #include "eave/check.h"
 #include "eave/optimizer.h"
 
@@ -156,12 +155,7 @@ void Averager::open_gpu(Slice parameters, Slice gradients) {
     return;
   }
   if (gpu_in_use) throw Error(ExitCode::kUsage, "device=cuda: another averager is open; close it first");
-  const std::int64_t number = values_.integer("gpu", 0);
-  const std::size_t gpus = open_cuda_module().list_devices().size();
-  if (number >= static_cast<std::int64_t>(gpus))
-    throw Error(ExitCode::kUsage, "gpu=" + std::to_string(number) + ": this process sees " + std::to_string(gpus) +
-                                      (gpus == 1 ? " GPU" : " GPUs") + ", counted from 0");
-  gpu_ = open_cuda_module().open_device(static_cast<int>(number));
+  gpu_ = gpu_device(values_.integer("gpu", 0));
   if (!gpu_->holds(parameters) || !gpu_->holds(gradients))
     throw Error(ExitCode::kUsage, "parameters and gradients do not lie in the memory of " + gpu_->name());
 }

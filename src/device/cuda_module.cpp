@@ -83,4 +83,12 @@ const CudaModule& open_cuda_module() {
   return module;
 }
 
+std::unique_ptr<Device> gpu_device(std::int64_t number) {
+  const std::size_t gpus = open_cuda_module().list_devices().size();
+  if (number >= 0 && static_cast<std::size_t>(number) < gpus)
+    return open_cuda_module().open_device(static_cast<int>(number));
+  throw Error(ExitCode::kUsage, "gpu=" + std::to_string(number) + ": this process sees " + std::to_string(gpus) +
+                                    (gpus == 1 ? " GPU" : " GPUs") + ", counted from 0");
+}
+
 }  // namespace eave
