@@ -26,15 +26,28 @@ Report unpack(int rank, const std::string& text) {
   return {rank, std::stoi(text), text.substr(first + 1, second - first - 1), text.substr(second + 1)};
 }
 
-constexpr std::size_t kMostNamed = 8;  // ranks in one message
+constexpr std::size_t kMostNamed = 8;  // ranks, or hosts, in one message
 
-// "rank 3", "ranks 0, 1, 4", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 120 others"
-std::string name_ranks(const std::vector<Report>& reports) {
-  std::string text = reports.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < std::min(reports.size(), kMostNamed); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(reports[i].rank);
-  if (reports.size() > kMostNamed) text += " and " + std::to_string(reports.size() - kMostNamed) + " others";
+// "a, b, c", "a, b, c, d, e, f, g, h and 120 others"
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNamed); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kMostNamed) text += " and " + std::to_string(names.size() - kMostNamed) + " others";
   return text;
+}
+
+// "rank 3", "ranks 0, 1, 4"
+std::string name_ranks(const std::vector<Report>& reports) {
+  std::vector<std::string> ranks;
+  for (const Report& report : reports) ranks.push_back(std::to_string(report.rank));
+  return (reports.size() == 1 ? "rank " : "ranks ") + listed(ranks);
+}
+
+std::string name_hosts(const std::vector<Report>& reports) {
+  std::vector<std::string> hosts;
+  for (const Report& report : reports)
+    if (std::ranges::find(hosts, report.host) == hosts.end()) hosts.push_back(report.host);
+  return listed(hosts);
 }
 
 // In full what the lowest rank says; who else failed, and whether alike.
@@ -43,7 +56,7 @@ std::string merge(const std::vector<Report>& reports, std::size_t ranks) {
   for (const Report& report : reports)
     (report.message == reports.front().message ? alike : otherwise).push_back(report);
   if (alike.size() == ranks) return alike.front().message;
-  std::string text = name_ranks(alike) + (alike.size() == 1 ? " on " + alike.front().host : "") + ": ";
+  std::string text = name_ranks(alike) + " on " + name_hosts(alike) + ": ";
   text += alike.front().message;
   if (!otherwise.empty()) text += "; " + name_ranks(otherwise) + " failed too, for other reasons";
   return text;

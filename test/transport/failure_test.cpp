@@ -7,6 +7,7 @@
 #include <new>
 #include <thread>
 
+#include "base/host.h"
 #include "eave/transport.h"
 #include "test/transport/ended.h"
 
@@ -60,7 +61,7 @@ TEST(Failure, agreed_names_the_ranks_that_failed) {
     });
   });
   EXPECT_EQ(ended.code, 66);
-  EXPECT_EQ(ended.printed, "eave: ranks 1, 3: no such file: x\n");
+  EXPECT_EQ(ended.printed, "eave: ranks 1, 3 on " + host_name() + ": no such file: x\n");
 }
 
 TEST(Failure, agreed_though_each_rank_has_its_own_is_one_message_of_the_lowest_rank) {
