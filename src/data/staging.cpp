@@ -49,11 +49,20 @@ bool is_copied(const fs::path& original, const fs::path& copy) {
          fs::last_write_time(copy, error) == fs::last_write_time(original);
 }
 
+// A copy that finds no room ends with what the system's way of copying makes of that, often "Input/output error".
+void require_room(const fs::path& original, const fs::path& to) {
+  const std::uintmax_t needed = fs::file_size(original), free = fs::space(to).available;
+  if (free < needed)
+    refuse(to, "no room for " + original.string() + ", which has " + std::to_string(needed) + " bytes and " +
+                   std::to_string(free) + " are free");
+}
+
 // Under its name only when it is whole.
-void copy_whole(const fs::path& original, const fs::path& copy) {
+void copy_whole(const fs::path& original, const fs::path& copy, const fs::path& to) {
   fs::path partial = copy;
   partial += ".partial";
   fs::remove(partial);
+  require_room(original, to);
   fs::copy_file(original, partial);
   fs::last_write_time(partial, fs::last_write_time(original));
   fs::rename(partial, copy);
@@ -69,7 +78,7 @@ fs::path stage_files(const fs::path& from, const std::vector<std::string>& names
     const StagingLock lock(to);
     for (const std::string& name : names) {
       fs::create_directories((folder / name).parent_path());
-      if (!is_copied(original / name, folder / name)) copy_whole(original / name, folder / name);
+      if (!is_copied(original / name, folder / name)) copy_whole(original / name, folder / name, to);
     }
     return folder;
   } catch (const fs::filesystem_error& error) {

@@ -84,6 +84,17 @@ TEST_F(Staging, says_where_it_cannot_write) {
   EXPECT_TRUE(found.names("--stage-to") && found.names("file")) << found;
 }
 
+// By a file with a hole, larger than what is free.
+TEST_F(Staging, says_that_there_is_no_room) {
+  const std::uintmax_t size = fs::space(from_).available + (std::uintmax_t{1} << 32);
+  fs::resize_file(from_ / names_[0], size);
+  const Refusal found = refusal_of([&] { stage(); });
+  EXPECT_EQ(found.code, ExitCode::kCannotCreate);
+  EXPECT_TRUE(found.names("no room for " + (from_ / names_[0]).string()) &&
+              found.names(std::to_string(size) + " bytes"))
+      << found;
+}
+
 TEST(IdxImages, that_are_not_packed_stay_in_their_file) {
   const TemporaryDirectory place;
   write_set(place.path(), small_idx_set());
