@@ -31,6 +31,23 @@ pass_on_settings() {
   for name in "${!EAVE_@}"; do pass_on+=(-x "$name"); done
 }
 
+# Settings that name places may be others on each host: there a host's own is in force, and only where it has none, the one
+# of the host that starts the ranks. mpirun could only put that in place of all: a shell in front of eave fills in what is
+# missing. Sets before_eave to its words, none where there is nothing to fill in, and takes the settings out of the environment.
+# shellcheck disable=SC2034
+fill_in_places() {
+  local name values=() script=
+  before_eave=()
+  for name in EAVE_CONFIG EAVE_DATA_DIR EAVE_PLUGIN EAVE_STAGE_TO; do # options_of_files in src/app/run_settings.cpp
+    if [ -z "${!name+set}" ]; then continue; fi
+    values+=("${!name}")
+    script+="export $name=\"\${$name-\$${#values[@]}}\"; "
+    unset "$name"
+  done
+  if [ ${#values[@]} -eq 0 ]; then return; fi
+  before_eave=(sh -c "${script}shift ${#values[@]}; exec \"\$@\"" sh "${values[@]}")
+}
+
 # mpirun starts a process of its own on each other node, by srun, which would give it, and so all ranks there, the GPUs of
 # one task (--gpus-per-task), or ask for those of the whole job (--gpus): ask for all of a node. With other numbers of tasks
 # on one node than on another that cannot be said.

@@ -71,13 +71,14 @@ def set_up():
 
 @functools.lru_cache(maxsize=None)
 def sshd_apart(host, setting):
-    """A second sshd on one host, on another port, with that setting; the file that makes ssh take it there."""
+    """A second sshd on one host, on another port, with that setting, one at most for each host; the file that makes ssh take it
+    there."""
     keys = set_up().parent
     common = (keys / "sshd_config").read_text()
-    (keys / "apart").write_text(common.replace("Port 22", "Port 2222") + setting + "\n")
-    on_host(host, "/usr/sbin/sshd", "-f", keys / "apart")
-    (keys / "ssh_apart").write_text(f"Host node{host}\n  Port 2222\n" + (keys / "ssh_config").read_text())
-    return keys / "ssh_apart"
+    (keys / f"apart{host}").write_text(common.replace("Port 22", "Port 2222") + setting + "\n")
+    on_host(host, "/usr/sbin/sshd", "-f", keys / f"apart{host}")
+    (keys / f"ssh_apart{host}").write_text(f"Host node{host}\n  Port 2222\n" + (keys / "ssh_config").read_text())
+    return keys / f"ssh_apart{host}"
 
 
 def in_array(words):
