@@ -1,5 +1,6 @@
 """Training and comparing on four hosts: undisturbed, on request interrupted, with a slow host, with one cut off."""
 import json
+import re
 import signal
 import time
 
@@ -78,6 +79,18 @@ def slow(place):
     return {f"{name}_s": value for name, value in seconds.items()}
 
 
+def slow_rank(place):
+    """Steps of some ms, long enough for a rank to be slow in, though ranks share cores."""
+    words = ["train", "--data", "synthetic", "--synthetic-samples", "60000", "--synthetic-test-samples", "100", "--model",
+             "lenet", "--batch", "8", "--evaluate-every", "0", "--max-steps", "60", "--progress", "off",
+             *lab.METHODS["allreduce"]]
+    job = hosts.run(place, [*words, "--slow-rank", "2:4x", "--run-dir", place.run_dir()], limit=200)
+    lab.require_code(job, 0)
+    told = re.findall(r"^eave: warning: rank (\d+) on (\S+) is slow: .* by step (\d+)", job.complains(), re.MULTILINE)
+    lab.require([each[:2] for each in told] == [("2", "node2")], f"told of {told}: {job.tail()}")
+    lab.require_in_time(int(told[0][2]) <= 50, f"named by step {told[0][2]} only")
+
+
 def cut(place):
     """With what run-hosts sets, mpirun finds out by itself; eave's own limits, 10 min, play no part."""
     host = place.random.randrange(hosts.HOSTS)
@@ -101,5 +114,7 @@ TESTS = [
     lab.Fault("compare", "4 hosts: all runs and a report; a second time nothing is made again", compare, quick=1, full=3),
     lab.Fault("resume", "SIGUSR1: 75, and the same command ends with the bits of an undisturbed run", resume, quick=1, full=5),
     lab.Fault("slow", "a host on a slow link: doctor names it, and easgd waits less than allreduce", slow, quick=1, full=3),
+    lab.Fault("slow-rank", "a rank at a quarter of its speed: named with its host within 50 steps, nobody else", slow_rank,
+              quick=1, full=3),
     lab.Fault("cut", "a host cut off: 205 and its name; the same command goes on, the same bits", cut, quick=1, full=5),
 ]
