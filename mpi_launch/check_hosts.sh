@@ -41,12 +41,25 @@ is_this_host() {
 # The line that tells it: Open MPI's first, MPICH's second.
 version_of_mpi() { "$1" --version 2>&1 | sed -nE 's/^ *//;/Version|Open MPI\)/{s/  +/ /g;p;q}'; }
 
-# What a host says of itself: a line with the time, the program's checksum and the version of its mpirun.
+# The MPI that a program finds when it starts, by the second line of --version; false, with the reason, where it does not start.
+mpi_of_program() {
+  local answer
+  if ! answer=$("$1" --version 2>&1); then
+    printf '%s\n' "${answer##*$'\n'}"
+    return 1
+  fi
+  answer=${answer#*$'\n'with }
+  printf '%s\n' "${answer//$'\t'/ }"
+}
+
+# What a host says of itself: a line with the time, the program's checksum, the MPI that it finds, the version of its mpirun.
 answer_of_host() {
+  local found
   cd -- "$1" 2>/dev/null || { printf 'no folder %s\n' "$1" && return; }
   [ -x "$2" ] || { printf 'no program %s in %s\n' "$2" "$1" && return; }
   command -v "$3" >/dev/null || { printf 'no %s where a remote shell looks, PATH=%s\n' "$3" "$PATH" && return; }
-  printf 'is %s %s %s\n' "$(date +%s)" "$(cksum <"$2" | tr ' ' -)" "$(version_of_mpi "$3")"
+  found=$(mpi_of_program "$2") || { printf 'cannot start %s: %s\n' "$2" "$found" && return; }
+  printf 'is %s %s %s\t%s\n' "$(date +%s)" "$(cksum <"$2" | tr ' ' -)" "$found" "$(version_of_mpi "$3")"
 }
 
 # So that any shell reads it as one word.
@@ -55,7 +68,7 @@ quoted() { printf "'%s' " "${1//\'/\'\\\'\'}"; }
 ask_host() {
   local host=$1 question word command='exec bash -c '
   shift
-  question="$(declare -f version_of_mpi answer_of_host); answer_of_host \"\$@\""
+  question="$(declare -f version_of_mpi mpi_of_program answer_of_host); answer_of_host \"\$@\""
   for word in "$question" ask "$PWD" "$@"; do command+=$(quoted "$word"); done
   if is_this_host "$host"; then
     timeout -k 1 "$answer_s" sh -c "$command"
@@ -65,7 +78,8 @@ ask_host() {
 }
 
 # Asks all at the same time, each for at most answer_s seconds. Returns 69 where one does not answer, 66 where one lacks
-# something, 78 where one has another program or MPI than the first. Each fault is a line that names the host.
+# something, 78 where one cannot start the program, or has another one or another MPI than the first. Each fault is a line
+# that names the host.
 check_hosts() {
   local program=$1 mpirun=$2 folder i code worst=0 first=() mine
   mine=$(version_of_mpi "$mpirun")
@@ -86,22 +100,31 @@ check_hosts() {
   return "$worst"
 }
 
-# One host's answer; `mine` is this host's MPI, `first` the first host that answered well, and its program.
+# One host's answer; `mine` is this host's MPI, `first` the first host that answered well, its program, and the MPI of that.
 judge_answer() {
-  local host=$1 code=$2 answer=$3 errors=$4 now time program mpi
+  local host=$1 code=$2 answer=$3 errors=$4 now time program found mpi
   if [ "$code" -ne 0 ]; then
     if [ "$code" -eq 124 ] || [ "$code" -eq 137 ]; then errors="no answer within $answer_s s"; fi
     say_of "$host" "cannot be reached by ${remote_shell[0]##*/}: ${errors:-it ended with $code}"
     return 69
   fi
+  if [[ $answer == "cannot start "* ]]; then
+    say_of "$host" "$answer; a library is missing there, or is another one than where eave was built"
+    return 78
+  fi
   if [[ $answer != "is "* ]]; then
     say_of "$host" "${answer:-it said nothing}"
     return 66
   fi
-  read -r _ time program mpi <<<"$answer"
-  if [ ${#first[@]} -eq 0 ]; then first=("$host" "$program"); fi
+  mpi=${answer#*$'\t'}
+  read -r _ time program found <<<"${answer%%$'\t'*}"
+  if [ ${#first[@]} -eq 0 ]; then first=("$host" "$program" "$found"); fi
   if [ "$program" != "${first[1]}" ]; then
     say_of "$host" "its program is another one than that of ${first[0]}: install the same on all hosts"
+    return 78
+  fi
+  if [ "$found" != "${first[2]}" ]; then
+    say_of "$host" "eave finds $found there, and ${first[2]} on ${first[0]}: all need the same MPI"
     return 78
   fi
   if [ "$mpi" != "$mine" ]; then

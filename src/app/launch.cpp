@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/host.h"
+#include "transport/mpi_library.h"
 
 namespace eave {
 namespace {
@@ -196,7 +197,10 @@ std::string program_identity() {
 
 void require_same_intent(Transport& transport, const Intent& mine) {
   Intent all = mine;
-  if (!mine.empty()) all["eave"] = program_identity();
+  if (!mine.empty()) {
+    all["eave"] = program_identity();
+    all["MPI"] = mpi_library();
+  }
   require_same(transport, all, "the ranks were started differently",
                "Start all with the same program, command, options and environment");
 }

@@ -12,6 +12,7 @@
 #include "app/launch.h"
 #include "eave/check.h"
 #include "eave/options.h"
+#include "transport/mpi_library.h"
 
 namespace {
 
@@ -56,11 +57,17 @@ int with_output_written(int code) {
   return static_cast<int>(eave::ExitCode::kInputOutput);
 }
 
+// The second line tells the MPI that is found when eave starts, which on another host may be another one.
+std::string versions() {
+  const std::string mpi = eave::mpi_library();
+  return "eave " EAVE_VERSION "\n" + (mpi.empty() ? "built without MPI" : "with " + mpi) + "\n";
+}
+
 int run(const std::vector<std::string>& words, const char* const* environment) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h") {
     return eave::run_once("--help", [] { std::fputs(eave::usage().c_str(), stdout); });
   }
-  if (words[0] == "--version") return eave::run_once("--version", [] { std::puts("eave " EAVE_VERSION); });
+  if (words[0] == "--version") return eave::run_once("--version", [] { std::fputs(versions().c_str(), stdout); });
   const auto known = eave::commands();
   const auto command = std::ranges::find_if(known, [&](const auto& each) { return words[0] == each.name; });
   if (command == known.end()) return refuse(words[0]);

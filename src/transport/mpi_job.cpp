@@ -29,15 +29,16 @@ namespace {
 constexpr std::chrono::milliseconds kTurn{250};  // ending all ranks takes some 50 ms
 constexpr int kMostTurns = 6;
 
-// Under another MPI's launcher each process takes itself for the only rank of a job of its own. They all say so alike.
+// Under another MPI's launcher a process takes itself for the only rank of a job of its own. Often all do; where one
+// host has another MPI, only the ranks there, and the others wait for them.
 void check_launcher(int size) {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     const char* launched = std::getenv(name);
     if (!launched || std::atoi(launched) == size) continue;
-    throw AgreedError(ExitCode::kPeerLost, std::string("the launcher started ") + launched + " ranks (" + name +
-                                               "), but MPI finds " + std::to_string(size) +
-                                               ": start eave with the mpirun of the MPI that it was built with, or in "
-                                               "Slurm with srun --mpi=pmix");
+    throw Error(ExitCode::kPeerLost, std::string("the launcher started ") + launched + " ranks (" + name +
+                                         "), but MPI finds " + std::to_string(size) +
+                                         ": start eave with the mpirun of the MPI that it was built with, the same on "
+                                         "all hosts, or in Slurm with srun --mpi=pmix");
   }
 }
 
@@ -112,15 +113,19 @@ class MpiSession {
   std::optional<MpiControl> control_;
 };
 
+// Ranks often fail alike at the same moment, without knowing of each other: the lowest speaks, and the others are ended
+// before it is their turn. That is done by SIGTERM, which may have been taken for a request to leave.
+void wait_for_turn(int rank) {
+  std::signal(SIGTERM, SIG_DFL);
+  std::this_thread::sleep_for(kTurn * std::min(rank, kMostTurns));
+}
+
 // Prints what escaped `body` and returns the exit code. When only this rank knows of it, ends all others and does not
 // return.
 int run_rank(Transport& transport, const std::function<void(Transport&)>& body) {
   const std::optional<Failure> failure = failure_of([&] { body(transport); });
   if (!failure) return 0;
-  // The first to speak ends the others by SIGTERM, which may have been taken for a request to leave.
-  if (!failure->agreed) std::signal(SIGTERM, SIG_DFL);
-  // Ranks often fail alike at the same moment: the lowest speaks, and has ended the others before it is their turn.
-  if (!failure->agreed) std::this_thread::sleep_for(kTurn * std::min(transport.rank(), kMostTurns));
+  if (!failure->agreed) wait_for_turn(transport.rank());
   if (!failure->agreed || transport.rank() == 0) print_failure(*failure, transport.rank(), transport.size());
   if (!failure->agreed) transport.abort(failure->code);
   return static_cast<int>(failure->code);
@@ -160,6 +165,7 @@ int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) 
     session.finish(code);
   });
   if (!failure) return code;
+  if (!failure->agreed) wait_for_turn(rank_by_launcher());
   if (!failure->agreed || rank_by_launcher() == 0) print_failure(*failure, rank_by_launcher(), 2);
   // Not by return: ending in good order would wait for the others in MPI, which wait for this rank.
   std::_Exit(static_cast<int>(failure->code));

@@ -1,19 +1,24 @@
 """The same scripts with the other MPIs: programs that were built with them, and their mpirun."""
 import functools
+import pathlib
+import re
+import shutil
 import signal
+import subprocess
 
+import bad_hosts
+import host_data
 import hosts
 import lab
 
-BUILT = {"mpich": "-DMPI_CXX_COMPILER=mpicxx.mpich -DMPIEXEC_EXECUTABLE=$(command -v mpiexec.mpich)",
-         "openmpi5": "-DMPI_CXX_COMPILER=mpicxx -DMPIEXEC_EXECUTABLE=mpirun (those of Open MPI 5)"}
+BUILT = ("mpich", "openmpi5")
 
 
 def find(name):
     """The program in build/NAME, and the mpirun that it was configured with."""
     tree = lab.ROOT / "build" / name
     if not (tree / "eave").exists():
-        raise lab.Skip(f"no build/{name}/eave: cmake -S . -B build/{name} {BUILT[name]}, cmake --build build/{name} --target eave")
+        raise lab.Skip(f"no build/{name}/eave: test/cluster/build_with {name}")
     lines = (tree / "CMakeCache.txt").read_text().splitlines()
     return {"program": (tree / "eave").resolve(),
             "mpirun": next(line.split("=", 1)[1] for line in lines if line.startswith("MPIEXEC_EXECUTABLE:"))}
@@ -57,7 +62,54 @@ def cut(name, place):
         hosts.netlab("heal", 3)
 
 
+def sees(host, folder):
+    """A remote shell that has libraries there looked for in that folder first, as a module of another MPI does."""
+    return ["ssh", "-F", hosts.sshd_apart(host, f"SetEnv LD_LIBRARY_PATH={folder}"), "-o", "BatchMode=yes"]
+
+
+def libmpi_of(program):
+    found = re.search(r"libmpi\.so\S* => (\S+)", subprocess.run(["ldd", program], capture_output=True, text=True).stdout)
+    lab.require(found, f"{program} has no libmpi")
+    return pathlib.Path(found[1])
+
+
+def other_library(place):
+    """The program and mpirun are the same everywhere, and one host's loader takes another libmpi of the same name: with Open
+    MPI 4's program one that lacks what it needs, with Open MPI 5's one that it starts with."""
+    values = find("openmpi5")
+    mine, other = libmpi_of(place.eave), libmpi_of(values["program"])
+    if mine.name != other.name:
+        raise lab.Skip(f"these are different libraries: {mine.name}, {other.name}")
+    bad_hosts.refused(place, 78, f"host node3: cannot start {place.eave}: ", "libmpi", remote_shell=sees(3, other.parent))
+    bad_hosts.refused(place, 78, "host node0: eave finds Open MPI v4.", "there, and Open MPI v5.", " on node1: all need the same",
+                      hosts=["node1", "node0"], remote_shell=sees(0, mine.parent), **values)
+
+
+def other_program(name, place):
+    """Without run-hosts, which would have said so: one host's program is that of another MPI. What Open MPI 5 makes of the ranks
+    of 4 ends in MPI_Init, by its own words; MPICH takes itself for alone, and eave says so."""
+    own = place.directory / "eave"
+    shutil.copy(place.eave, own)
+    with bad_hosts.mounted(2, "--bind", find(name)["program"], own):
+        job = lab.Job([str(lab.lab_program("netlab")), "mpirun", "-n", "4", str(own), "train", *hosts.TRAINING, "--run-dir",
+                       str(place.run_dir())], place.directory, hosts.SETTINGS)
+        job.wait(bad_hosts.LIMIT)
+    if name == "openmpi5":
+        lab.require(job.code and "[node2]" in job.complains(), f"node2 is not named: {job.tail()}")
+        return
+    lab.require_code(job, 69)
+    told = job.messages()
+    what = "eave: rank 2 on node2: the launcher started 4 ranks (OMPI_COMM_WORLD_SIZE), but MPI finds 1: "
+    lab.require(len(told) == 1 and told[0].startswith(what), f"it says {told}: {job.tail()}")
+
+
 TESTS = [lab.Fault(name, "run-hosts with that MPI: leaves on request with 75, resumes, the bits of Open MPI 4",
                    functools.partial(train, name), quick=1, full=3) for name in BUILT]
 TESTS += [lab.Fault(f"{name}-cut", "a host cut off: named, and the job ends (with MPICH its ranks)",
                     functools.partial(cut, name), quick=0, full=1) for name in BUILT]
+TESTS += [lab.Fault(f"{name}-own-data", "own-data with that MPI",
+                    lambda place, name=name: host_data.own_data(place, **find(name)), quick=1, full=1) for name in BUILT]
+TESTS += [lab.Fault(f"{name}-on-one", "the program of that MPI on one host, under Open MPI 4's mpirun: ends, and names it",
+                    functools.partial(other_program, name), quick=1, full=3) for name in BUILT]
+TESTS += [lab.Fault("other-libmpi", "the libmpi of Open MPI 5 on one host, or of 4 for the program of 5: 78, and its name",
+                    other_library, quick=1, full=1)]
