@@ -15,10 +15,10 @@ BUILT = ("mpich", "openmpi5")
 
 
 def find(name):
-    """The program in build/NAME, and the mpirun that it was configured with."""
-    tree = lab.ROOT / "build" / name
+    """The program in build/cluster-NAME, and the mpirun that it was configured with."""
+    tree = lab.ROOT / "build" / f"cluster-{name}"
     if not (tree / "eave").exists():
-        raise lab.Skip(f"no build/{name}/eave: test/cluster/build_with {name}")
+        raise lab.Skip(f"no build/cluster-{name}/eave: test/cluster/build_with {name}")
     lines = (tree / "CMakeCache.txt").read_text().splitlines()
     return {"program": (tree / "eave").resolve(),
             "mpirun": next(line.split("=", 1)[1] for line in lines if line.startswith("MPIEXEC_EXECUTABLE:"))}
