@@ -29,16 +29,25 @@ namespace {
 constexpr std::chrono::milliseconds kTurn{250};  // ending all ranks takes some 50 ms
 constexpr int kMostTurns = 6;
 
+// Among those that the launcher started on this host. Of a launcher that does not tell, each is the first.
+bool is_first_of_host() {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
+    if (const char* rank = std::getenv(name)) return std::atoi(rank) == 0;
+  return true;
+}
+
 // Under another MPI's launcher a process takes itself for the only rank of a job of its own. Often all do; where one
-// host has another MPI, only the ranks there, and the others wait for them.
+// host has another MPI, only the ranks there, and the others wait for them. So one of each host says it.
 void check_launcher(int size) {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     const char* launched = std::getenv(name);
     if (!launched || std::atoi(launched) == size) continue;
-    throw Error(ExitCode::kPeerLost, std::string("the launcher started ") + launched + " ranks (" + name +
-                                         "), but MPI finds " + std::to_string(size) +
-                                         ": start eave with the mpirun of the MPI that it was built with, the same on "
-                                         "all hosts, or in Slurm with srun --mpi=pmix");
+    const std::string text = std::string("the launcher started ") + launched + " ranks (" + name + "), but MPI finds " +
+                             std::to_string(size) +
+                             ": start eave with the mpirun of the MPI that it was built with, the same on all hosts, "
+                             "or in Slurm with srun --mpi=pmix";
+    if (is_first_of_host()) throw Error(ExitCode::kPeerLost, text);
+    throw AgreedError(ExitCode::kPeerLost, text);
   }
 }
 
