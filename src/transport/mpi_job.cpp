@@ -29,11 +29,17 @@ namespace {
 constexpr std::chrono::milliseconds kTurn{250};  // ending all ranks takes some 50 ms
 constexpr int kMostTurns = 6;
 
-// Among those that the launcher started on this host. Of a launcher that does not tell, each is the first.
+int rank_by_launcher() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
+    if (const char* rank = std::getenv(name)) return std::atoi(rank);
+  return 0;
+}
+
+// Among those that the launcher started on this host; of a launcher that does not tell, the first of all.
 bool is_first_of_host() {
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
     if (const char* rank = std::getenv(name)) return std::atoi(rank) == 0;
-  return true;
+  return rank_by_launcher() == 0;
 }
 
 // Under another MPI's launcher a process takes itself for the only rank of a job of its own. Often all do; where one
@@ -49,12 +55,6 @@ void check_launcher(int size) {
     if (is_first_of_host()) throw Error(ExitCode::kPeerLost, text);
     throw AgreedError(ExitCode::kPeerLost, text);
   }
-}
-
-int rank_by_launcher() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
-    if (const char* rank = std::getenv(name)) return std::atoi(rank);
-  return 0;
 }
 
 // A job whose launcher is gone can be neither ended nor finished. Where it went before this, MPI_Init does not find it.

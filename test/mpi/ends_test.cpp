@@ -159,4 +159,14 @@ TEST(MpiJob, started_by_the_launcher_of_another_mpi_says_so_once) {
   EXPECT_EQ(second.messages, "");
 }
 
+// Only the ranks of one host may be those that MPI does not find.
+TEST(MpiJob, started_by_the_launcher_of_another_mpi_on_one_host_says_so_once_there) {
+  const Ended first = run("PMI_SIZE=4 PMI_RANK=2 MPI_LOCALRANKID=0 timeout 30 " EAVE_MPI_JOB " well");
+  EXPECT_EQ(first.code, 69);
+  EXPECT_TRUE(contains(first.messages, "started 4 ranks")) << first.messages;
+  const Ended second = run("PMI_SIZE=4 PMI_RANK=3 MPI_LOCALRANKID=1 timeout 30 " EAVE_MPI_JOB " well");
+  EXPECT_EQ(second.code, 69);
+  EXPECT_EQ(second.messages, "");
+}
+
 }  // namespace
