@@ -65,8 +65,8 @@ std::vector<OptionSpec> async_options() {
            {"free", "round-robin"}},
           {"replay", OptionType::kPath, "", "exchanges.order of a run directory: repeats that run bit for bit"},
           {"shard-bytes", OptionType::kBytes, "256KiB",
-           "the center is cut into pieces of at most this size, exchanged singly; all ranks that keep it keep the "
-           "same, from 16KiB on"},
+           "the center is cut into pieces of at most this size, exchanged singly; of less, down to 16KiB, where the "
+           "ranks that keep it would not keep the same"},
           {"center-ranks", OptionType::kInteger, "0",
            "the last so many ranks keep the center and do not train; 0: all keep it"}};
 }

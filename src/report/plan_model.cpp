@@ -16,8 +16,8 @@ double buckets_of(double bytes) {
   return std::max(1.0, std::ceil(values / std::clamp(std::ceil(values / 8), 32768.0, 262144.0)));
 }
 
-// As the center is cut (src/communicator/center_layout.h), and how many shards a worker has under way
-// (src/transport/mpi_request.h).
+// As the center is cut unless --shard-bytes says otherwise (src/communicator/center_layout.h), and how many shards a
+// worker has under way (src/transport/mpi_request.h).
 constexpr double kLeastShard = 16 * 1024, kLongestShard = 256 * 1024, kRequestWindow = 8;
 
 double ring_bytes(int ranks, double bytes) { return 2.0 * (ranks - 1) / ranks * bytes; }
@@ -45,7 +45,7 @@ class Prediction {
       case PlanKind::kElastic:
         return elastic();
       case PlanKind::kTree:
-        return network_.hosts(ranks_) == 1 ? elastic() : tree();
+        return is_one_host() ? elastic() : tree();
       case PlanKind::kAsynchronous:
         return asynchronous();
       case PlanKind::kPairs:
@@ -125,25 +125,28 @@ class Prediction {
     return close(whole, tree_pace(times_, ranks_, pace));
   }
 
+  bool is_one_host() const { return network_.hosts(ranks_) == 1; }
+  double ranks_of_link() const { return is_one_host() ? 1 : network_.ranks_of_host(ranks_); }
+
   PlanRow asynchronous() { return method_.center_ranks > 0 ? with_center_ranks() : with_shards(); }
 
   double hidden() const { return times_.mean() * static_cast<double>(method_.hiding_steps) / tau_; }
 
   PlanRow with_center_ranks() {
     const double rate = network_.rate(ranks_), bytes = basis_.parameter_bytes, serving = method_.center_ranks;
-    const double sharing = network_.hosts(ranks_) == 1 ? 1 : network_.ranks_of_host(ranks_);
+    const double sharing = ranks_of_link();
     const double load = std::max((ranks_ - serving) / serving, sharing) * bytes, demand = load / rate;
     const double mean = times_.mean(),
                  unhindered = mean + std::max(0.0, 2 * network_.delay(ranks_) + bytes / rate - hidden());
     row_.bytes_per_rank = bytes / tau_;
-    row_.link_bytes = network_.hosts(ranks_) == 1 ? 0 : load / tau_;
+    row_.link_bytes = is_one_host() ? 0 : load / tau_;
     exchange_bound_ = demand > unhindered ? PlanBound::kCenter : PlanBound::kNetwork;
     return close(std::max(unhindered, demand), mean);
   }
 
   PlanRow with_shards() {
     const double rate = network_.rate(ranks_), bytes = basis_.parameter_bytes, p = ranks_;
-    const double sharing = network_.hosts(ranks_) == 1 ? 1 : network_.ranks_of_host(ranks_);
+    const double sharing = ranks_of_link();
     const double kept = std::min(bytes, std::max(bytes / p, kLeastShard)), count = std::ceil(kept / kLongestShard),
                  shard = kept / count, others = std::min(p - 1, (bytes - kept) / kept) * count;
     const double load = sharing * (std::max(0.0, bytes - sharing * kept) + (p - sharing) * kept);
@@ -151,19 +154,17 @@ class Prediction {
     const double messages = 2 * (others + (p - 1) * count) * network_.message_seconds;
     const double exchange = 2 * network_.delay(ranks_) + std::max(load / rate + fill, messages), mean = times_.mean();
     row_.bytes_per_rank = ring_bytes(ranks_, bytes) / tau_;
-    row_.link_bytes = network_.hosts(ranks_) == 1 ? 0 : load / tau_;
+    row_.link_bytes = is_one_host() ? 0 : load / tau_;
     exchange_bound_ = messages > load / rate + fill ? PlanBound::kMessages : PlanBound::kNetwork;
     return close(mean + std::max(0.0, exchange - hidden()), mean);
   }
 
   PlanRow pairs() {
     const double bytes = basis_.parameter_bytes;
-    const bool is_one_host = network_.hosts(ranks_) == 1;
-    const double sent = is_one_host ? bytes : network_.ranks_of_host(ranks_) * bytes;
-    const double seconds = is_one_host ? sent / network_.host_bytes_per_second
-                                       : 2 * network_.delay_seconds + sent / network_.bytes_per_second;
+    const double sent = ranks_of_link() * bytes;
+    const double seconds = 2 * network_.delay(ranks_) + sent / network_.rate(ranks_);
     row_.bytes_per_rank = bytes / tau_;
-    row_.link_bytes = is_one_host ? 0 : sent / tau_;
+    row_.link_bytes = is_one_host() ? 0 : sent / tau_;
     return close(pair_pace(times_, ranks_, method_.tau, seconds), pair_pace(times_, ranks_, method_.tau, 0));
   }
 

@@ -5,52 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <random>
-#include <string>
-#include <tuple>
-#include <vector>
 
 #include "report/plan_pace.h"
 #include "report/plan_times.h"
+#include "test/report/played.h"
 
 namespace eave {
 namespace {
-
-using Seconds = std::vector<double>;
-
-// Steps of some 10 ms whose scatter has a tail, and one of `ranks` measured ranks that is `slow` times as slow.
-PlanBasis measured(int ranks, double slow = 1, std::size_t steps = 400) {
-  PlanBasis basis;
-  std::mt19937_64 random(7);
-  std::gamma_distribution<double> tail(2, 0.4e-3);
-  for (int rank = 0; rank < ranks; ++rank) {
-    Seconds& seconds = basis.step_seconds.emplace_back();
-    for (std::size_t step = 0; step < steps; ++step)
-      seconds.push_back((9e-3 + tail(random)) * (rank == ranks - 1 ? slow : 1));
-  }
-  basis.samples_per_step = 32;
-  basis.sum_bytes = basis.parameter_bytes = 4e6;
-  return basis;
-}
-
-// What rank `rank` computes in `tau` steps from a place by chance: it is like measured rank `rank` mod R.
-double computing(const PlanBasis& basis, int rank, std::int64_t tau, std::mt19937_64& random) {
-  const Seconds& of_rank = basis.step_seconds[static_cast<std::size_t>(rank) % basis.step_seconds.size()];
-  const std::size_t first = random() % (of_rank.size() - static_cast<std::size_t>(tau) + 1);
-  double sum = 0;
-  for (std::int64_t k = 0; k < tau; ++k) sum += of_rank[first + static_cast<std::size_t>(k)];
-  return sum;
-}
-
-// A link that carries one message after another, each for at least `message` seconds.
-class Link {
- public:
-  double send(double ready, double seconds) { return free_ = std::max(free_, ready) + seconds; }
-
- private:
-  double free_ = 0;
-};
 
 // A sum among ranks that start at the given times, on a host each: every rank sends every other its part, adds up what
 // has come, and sends the result to all. Returns when the last has all.
@@ -71,10 +33,6 @@ double played_sum(const Seconds& starts, double bytes, const PlanNetwork& networ
     for (std::size_t rank = 0; rank < p; ++rank) ready[rank] = std::max(ready[rank], arrived[rank]);
   }
   return *std::ranges::max_element(ready);
-}
-
-void expect_within(double value, double expected, double share, const std::string& what) {
-  EXPECT_NEAR(value, expected, share * expected) << what;
 }
 
 TEST(PlanTimes, has_the_longest_of_many_by_order_statistics) {
@@ -191,130 +149,6 @@ TEST(PlanModel, of_a_full_or_an_idle_center_is_that_of_workers_played_one_by_one
     expect_within(row.step_seconds, played_center(basis, network, workers, 4), 0.03, std::to_string(workers));
     EXPECT_EQ(row.bound, workers >= 32 ? PlanBound::kCenter : PlanBound::kNetwork);
   }
-}
-
-// Ranks that keep a center in shards: each period a worker exchanges all shards of others, eight at a time, while it
-// computes for `hidden` seconds, and then computes the rest. Links carry shards in the order in which they come.
-class PlayedShards {
- public:
-  PlayedShards(int ranks, double bytes, double rate, double longest_shard)
-      : ranks_(ranks), links_(static_cast<std::size_t>(ranks)) {
-    const double kept = bytes / ranks;
-    of_each_ = static_cast<int>(std::ceil(kept / longest_shard));
-    seconds_ = kept / of_each_ / rate;
-    workers_.resize(static_cast<std::size_t>(ranks));
-  }
-
-  // Seconds of a period; compute(rank, share) are those of this share of one.
-  template <class Compute>
-  double period(double hidden_share, Compute compute) {
-    constexpr int kPeriods = 60, kFirst = 20;
-    double sum = 0;
-    for (int rank = 0; rank < ranks_; ++rank) begin_at(compute(rank, 1.0), rank);
-    while (!events_.empty()) {
-      std::ranges::pop_heap(events_, std::greater<>());
-      const auto [now, what, rank, owner] = events_.back();
-      events_.pop_back();
-      Worker& worker = workers_[static_cast<std::size_t>(rank)];
-      if (what == kBegin) {
-        worker.hidden_until = now + compute(rank, hidden_share);
-        worker.sent = worker.returned = 0;
-        for (int k = 0; k < kWindow; ++k) send_next(now, rank);
-      } else if (what == kCome) {
-        post(carry(owner, rank, now), kReturned, rank, owner);
-      } else if (++worker.returned < shards_of_others()) {
-        send_next(now, rank);
-      } else {
-        const double end = std::max(now, worker.hidden_until) + compute(rank, 1 - hidden_share);
-        if (++worker.periods == kFirst) worker.first = end;
-        if (worker.periods < kPeriods) {
-          begin_at(end, rank);
-        } else {
-          sum += (end - worker.first) / (kPeriods - kFirst);
-        }
-      }
-    }
-    return sum / ranks_;
-  }
-
- private:
-  enum What { kBegin, kCome, kReturned };
-  static constexpr int kWindow = 8;
-  struct Worker {
-    double hidden_until = 0, first = 0;
-    int sent = 0, returned = 0, periods = 0;
-  };
-  struct Ends {
-    Link out, in;
-  };
-
-  int shards_of_others() const { return of_each_ * (ranks_ - 1); }
-  void begin_at(double time, int rank) { post(time, kBegin, rank, 0); }
-  void post(double time, What what, int rank, int owner) {
-    events_.emplace_back(time, what, rank, owner);
-    std::ranges::push_heap(events_, std::greater<>());
-  }
-  double carry(int from, int to, double ready) {
-    const double gone = links_[static_cast<std::size_t>(from)].out.send(ready, seconds_);
-    return links_[static_cast<std::size_t>(to)].in.send(gone - seconds_, seconds_);
-  }
-  void send_next(double now, int rank) {
-    Worker& worker = workers_[static_cast<std::size_t>(rank)];
-    if (worker.sent == shards_of_others()) return;
-    const int owner = (rank + 1 + worker.sent++ % (ranks_ - 1)) % ranks_;
-    post(carry(rank, owner, now), kCome, rank, owner);
-  }
-
-  int ranks_, of_each_ = 1;
-  double seconds_ = 0;
-  std::vector<Ends> links_;
-  std::vector<Worker> workers_;
-  std::vector<std::tuple<double, What, int, int>> events_;
-};
-
-TEST(PlanModel, of_shards_on_all_ranks_is_that_of_shards_played_one_by_one) {
-  PlanBasis even = measured(1), scattered = measured(2);
-  for (double& seconds : even.step_seconds[0]) seconds = 15e-3;
-  for (const double bytes : {1.4e6, 13.1e6}) {
-    even.parameter_bytes = scattered.parameter_bytes = bytes;
-    for (const double rate : {11.5e6, 1.15e8}) {
-      const PlanNetwork network{.bytes_per_second = rate, .delay_seconds = 0, .message_seconds = 0};
-      for (const int ranks : {2, 3, 4, 8, 32}) {
-        for (const std::int64_t hiding : {1, 10}) {
-          const PlanMethod method{
-              .name = "easgd-async", .kind = PlanKind::kAsynchronous, .tau = 10, .hiding_steps = hiding};
-          const double share = static_cast<double>(hiding) / 10;
-          const std::string where = std::to_string(ranks) + " ranks, " + std::to_string(bytes) + " at " +
-                                    std::to_string(rate) + ", behind " + std::to_string(hiding);
-          const auto played = [&](const PlanBasis& basis) {
-            std::mt19937_64 random(19);
-            const auto compute = [&](int rank, double of_period) {
-              return computing(basis, rank, 10, random) * of_period;
-            };
-            return PlayedShards(ranks, bytes, rate, 256 * 1024).period(share, compute) / 10;
-          };
-          expect_within(predict(even, network, method, ranks).step_seconds, played(even), 0.06, where);
-          expect_within(predict(scattered, network, method, ranks).step_seconds, played(scattered), 0.15, where);
-        }
-      }
-    }
-  }
-}
-
-// 1.4 MB are 85 shards of 16 KiB: of 1024 ranks each has less than one to keep, and those who keep one are asked by
-// all.
-TEST(PlanModel, of_more_ranks_than_shards_has_owners_that_all_ask) {
-  PlanBasis basis = measured(1);
-  basis.parameter_bytes = 1.4e6;
-  PlanNetwork network{.bytes_per_second = 1.25e8, .delay_seconds = 0, .message_seconds = 0};
-  const PlanMethod method{.name = "easgd-async", .kind = PlanKind::kAsynchronous, .tau = 10, .hiding_steps = 1};
-  const PlanRow row = predict(basis, network, method, 1024);
-  EXPECT_NEAR(row.link_bytes * 10, 1.4e6 - 16384 + 1023 * 16384.0, 1);
-  EXPECT_EQ(row.bound, PlanBound::kNetwork);
-  network = {.bytes_per_second = 1.25e9, .delay_seconds = 0, .message_seconds = 5e-6};
-  EXPECT_EQ(predict(basis, network, method, 4096).bound, PlanBound::kNetwork);
-  network.message_seconds = 2e-5;
-  EXPECT_EQ(predict(basis, network, method, 4096).bound, PlanBound::kMessages);
 }
 
 TEST(PlanModel, of_gossip_is_that_of_pairs_played_one_by_one) {
