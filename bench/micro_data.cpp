@@ -1,11 +1,22 @@
 // How many images a second the loader prepares when nothing else holds it up: it must outrun the step it hides behind.
+// And what a sample costs that is read from a file, beside one that a mapping of the file shows.
 #include <benchmark/benchmark.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <random>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "data/byte_source.h"
 #include "eave/dataset.h"
 #include "eave/loader.h"
 
@@ -58,6 +69,60 @@ BENCHMARK_CAPTURE(load, grey_28x28, ImageShape{28, 28, 1}, Augmentation{})->Meas
 BENCHMARK_CAPTURE(load, colour_32x32_pad_crop_flip, ImageShape{32, 32, 3}, Augmentation{4, 32, 32, true})
     ->MeasureProcessCPUTime()
     ->UseRealTime();
+
+// 128 MiB of samples, in the system's cache, and an order of them by chance.
+class SampleFile {
+ public:
+  explicit SampleFile(std::size_t sample) : order_((std::size_t{128} << 20) / sample), bytes_(order_.size() * sample) {
+    std::string name = (std::filesystem::temp_directory_path() / "eave-samples-XXXXXX").string();
+    ::close(::mkstemp(name.data()));
+    path_ = name;
+    const std::vector<char> bytes(bytes_, 1);
+    std::ofstream(path_, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i * sample;
+    std::shuffle(order_.begin(), order_.end(), std::mt19937_64(1));
+  }
+  SampleFile(const SampleFile&) = delete;
+  SampleFile& operator=(const SampleFile&) = delete;
+  ~SampleFile() { std::filesystem::remove(path_); }
+
+  const std::filesystem::path& path() const { return path_; }
+  std::size_t bytes() const { return bytes_; }
+  std::size_t next() { return order_[at_++ % order_.size()]; }  // where one begins
+
+ private:
+  std::filesystem::path path_;
+  std::vector<std::size_t> order_;
+  std::size_t bytes_, at_ = 0;
+};
+
+void read_samples(benchmark::State& state) {
+  std::vector<std::uint8_t> sample(static_cast<std::size_t>(state.range(0)));
+  SampleFile file(sample.size());
+  const FileSource source(file.path());
+  for (auto _ : state) benchmark::DoNotOptimize(source.read_at(file.next(), sample));
+}
+
+// With the second argument, pages are given back after so many samples; 0: they stay.
+void map_samples(benchmark::State& state) {
+  std::vector<std::uint8_t> sample(static_cast<std::size_t>(state.range(0)));
+  SampleFile file(sample.size());
+  const int descriptor = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
+  void* const pages = ::mmap(nullptr, file.bytes(), PROT_READ, MAP_SHARED, descriptor, 0);
+  ::close(descriptor);
+  if (pages == MAP_FAILED) return state.SkipWithError("the file cannot be mapped");
+  ::madvise(pages, file.bytes(), MADV_RANDOM);
+  std::int64_t taken = 0;
+  for (auto _ : state) {
+    std::memcpy(sample.data(), static_cast<const char*>(pages) + file.next(), sample.size());
+    benchmark::ClobberMemory();
+    if (state.range(1) > 0 && ++taken % state.range(1) == 0) ::madvise(pages, file.bytes(), MADV_DONTNEED);
+  }
+  ::munmap(pages, file.bytes());
+}
+
+BENCHMARK(read_samples)->Arg(784)->Arg(3073)->Arg(65536);
+BENCHMARK(map_samples)->ArgsProduct({{784, 3073, 65536}, {0, 1024}});
 
 }  // namespace
 }  // namespace eave

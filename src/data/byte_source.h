@@ -32,8 +32,8 @@ class MemorySource : public ByteSource {
   std::string name_;
 };
 
-// Reads, and does not map: mapped pages would count as this rank's memory, and an error of the disk would end the
-// process (bench/README.md, "How costs grow").
+// Reads, and does not map: mapped pages count as this rank's memory, and an error of the disk would end the process
+// (what that costs: bench/README.md, "How costs grow").
 class FileSource : public ByteSource {
  public:
   // Throws Error: kInputMissing when it is not there or may not be read, kBadData when it is no regular file.
