@@ -184,8 +184,11 @@ class Transport {
   virtual void serve(Service* service) = 0;
   // Not collective. Each request's values go to its owner and come back as its reply, in any order; done when all have.
   // Requests and slices stay alive until then. Values of one request are what is answered at a time: cut what is long
-  // (some 64 Ki floats), so that sending, answering and replies overlap. Error(kInternal) if the owner has no service.
+  // (request_length), so that sending, answering and replies overlap. Error(kInternal) if the owner has no service.
   virtual Pending request(std::span<const ServiceRequest> requests) = 0;
+  // Not collective, the same on all ranks: values that a request had best have at most. `mpi`: fewer where links
+  // between hosts are slow.
+  virtual std::size_t request_length() const { return std::size_t{64} << 10; }
   // Not collective, for unwinding: this rank's service is not called any more once this returns. Requests to it stay
   // unanswered until the rank aborts.
   virtual void withdraw() noexcept = 0;

@@ -14,7 +14,6 @@ namespace eave {
 namespace {
 
 constexpr std::size_t kPeriod = 1021;  // prime: no length of a part, a segment or a shard is a multiple of it
-constexpr std::size_t kShard = std::size_t{1} << 16;
 
 using Pattern = std::array<float, kPeriod>;  // repeated over all values
 
@@ -134,11 +133,11 @@ class ElasticTrial final : public CommTrial {
   Pattern expected_parameters_{}, expected_center_{};
 };
 
-// Each rank owns shards, the last ones maybe less than the others.
-CenterLayout lay_out(std::size_t count, int ranks) {
-  std::vector<int> owners(static_cast<std::size_t>(ranks));
+// As asynchronous methods cut a center that all ranks keep.
+CenterLayout lay_out(std::size_t count, const Transport& transport) {
+  std::vector<int> owners(static_cast<std::size_t>(transport.size()));
   std::iota(owners.begin(), owners.end(), 0);
-  return {count, std::clamp((count + owners.size() - 1) / owners.size(), std::size_t{1}, kShard), owners};
+  return {count, even_shard_size(count, transport.request_length(), owners.size()), owners};
 }
 
 // Every rank sends each shard of a center what belongs to it of its values. The center adds them up, and the reply is
@@ -150,15 +149,13 @@ class RequestTrial final : public CommTrial, private Service {
         device_(device),
         numbers_(device, count),
         values_(device.allocate(count)),
-        layout_(lay_out(count, transport.size())),
+        layout_(lay_out(count, transport)),
         kept_(layout_.kept(transport.rank())),
         center_(kept_.size) {
-    for (std::size_t shard = 0; shard < layout_.shards(); ++shard)
+    // As workers do that come at the same time: each begins with a shard that it keeps.
+    for (const std::size_t shard : layout_.dealt_out(static_cast<std::size_t>(transport.rank())))
       requests_.push_back(
           {layout_.owner(shard), static_cast<std::int64_t>(shard), cut(values_.slice(), layout_.shard(shard))});
-    // As workers do that come at the same time: each begins with the shards that it keeps.
-    std::ranges::rotate(requests_,
-                        requests_.begin() + static_cast<std::ptrdiff_t>(layout_.first_kept(transport.rank())));
     transport_.serve(this);
     is_serving_ = true;
   }

@@ -66,7 +66,7 @@ std::vector<OptionSpec> async_options() {
           {"replay", OptionType::kPath, "", "exchanges.order of a run directory: repeats that run bit for bit"},
           {"shard-bytes", OptionType::kBytes, "256KiB",
            "the center is cut into pieces of at most this size, exchanged singly; of less, down to 16KiB, where the "
-           "ranks that keep it would not keep the same"},
+           "ranks that keep it would not keep the same. Unless given: 32KiB where links between hosts are slow"},
           {"center-ranks", OptionType::kInteger, "0",
            "the last so many ranks keep the center and do not train; 0: all keep it"}};
 }
@@ -80,6 +80,18 @@ int center_ranks_in(const OptionValues& values, int ranks) {
           (ranks > 1 ? "; give at most " + std::to_string(ranks - 1) : " and needs one more per center rank"));
 }
 
+namespace {
+
+std::size_t longest_shard_in(const CommunicatorContext& context) {
+  const std::int64_t shard = context.values.bytes("shard-bytes") / static_cast<std::int64_t>(sizeof(float));
+  if (shard < kSmallestShard) refuse_option(context.values, "shard-bytes", "expected at least 64; 256KiB is usual");
+  if (context.values.given("shard-bytes")) return static_cast<std::size_t>(shard);
+  if (context.values.has("replay")) return 0;
+  return std::min(static_cast<std::size_t>(shard), context.transport.request_length());
+}
+
+}  // namespace
+
 AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau, bool after_steps) {
   AsyncSettings settings;
   settings.tau = tau;
@@ -89,9 +101,7 @@ AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau
   settings.first_step = context.first_step;
   settings.steps = context.steps;
   settings.settings = context.settings;
-  const std::int64_t shard = context.values.bytes("shard-bytes") / static_cast<std::int64_t>(sizeof(float));
-  if (shard < kSmallestShard) refuse_option(context.values, "shard-bytes", "expected at least 64; 256KiB is usual");
-  settings.longest_shard = static_cast<std::size_t>(shard);
+  settings.longest_shard = longest_shard_in(context);
   if (context.values.text("async-order") == "round-robin") settings.order = ExchangeOrder::Kind::kRoundRobin;
   if (context.values.has("replay")) read_replay(context, settings);
   settings.codec =
@@ -117,8 +127,10 @@ std::string describe_order(const AsyncSettings& settings) {
 
 std::string describe_async(const AsyncSettings& settings) {
   const int center_ranks = settings.center_ranks;
-  const std::string shards =
-      ", in shards of at most " + std::to_string(settings.longest_shard * sizeof(float)) + " bytes dealt out";
+  const std::string size = settings.longest_shard > 0
+                               ? "at most " + std::to_string(settings.longest_shard * sizeof(float)) + " bytes"
+                               : "that run's size",
+                    shards = ", in shards of " + size + " dealt out";
   return "order of exchanges " + describe_order(settings) + "; center on " +
          (center_ranks == 0 ? "all ranks" + shards
           : center_ranks == 1
@@ -148,7 +160,7 @@ void AsyncCenter::begin(const ReplicaView& replica) {
   seconds_waiting_ += share_replica(transport_, replica);
   const std::size_t size = replica.parameters.size();
   const std::vector<int> owners = owners_of(settings_);
-  layout_.emplace(size, even_shard_size(size, settings_.longest_shard, owners.size()), owners);
+  layout_.emplace(size, shard_size(size, owners.size()), owners);
   if (settings_.log && settings_.log->shards != static_cast<std::int64_t>(layout_->shards())) {
     throw AgreedError(ExitCode::kUsage, "--replay: it is the order of another run, with a center of " +
                                             std::to_string(settings_.log->shards) + " shards, and here it has " +
@@ -161,17 +173,28 @@ void AsyncCenter::begin(const ReplicaView& replica) {
     if (i < vectors_.equal) replica.device->read(replica.parameters, snapshots_[i].slice());
   }
   encoded_.begin(*layout_, *replica.device, size);
-  for (std::size_t shard = 0; shard < layout_->shards(); ++shard) {
+  for (const std::size_t shard : order_of_shards()) {
     requests_.push_back({layout_->owner(shard), static_cast<std::int64_t>(shard),
                          encoded_ ? encoded_.shard(shard) : cut(message_.slice(), layout_->shard(shard))});
   }
-  // Workers that come at the same time begin at different owners. In turns, a common order lets them follow each other.
-  if (settings_.order != ExchangeOrder::Kind::kRoundRobin && is_worker()) {
-    const std::size_t first =
-        layout_->shards() * static_cast<std::size_t>(transport_.rank()) / static_cast<std::size_t>(workers());
-    std::ranges::rotate(requests_, requests_.begin() + static_cast<std::ptrdiff_t>(first));
-  }
   begin_worker();
+}
+
+std::size_t AsyncCenter::shard_size(std::size_t size, std::size_t owners) const {
+  if (settings_.longest_shard > 0) return even_shard_size(size, settings_.longest_shard, owners);
+  return shard_size_of(size, static_cast<std::size_t>(settings_.log->shards), owners);
+}
+
+// Workers that come at the same time begin at different owners. In turns, a common order lets them follow each other.
+std::vector<std::size_t> AsyncCenter::order_of_shards() const {
+  if (settings_.order != ExchangeOrder::Kind::kRoundRobin && is_worker()) {
+    const std::size_t owners = layout_->owners().size();
+    return layout_->dealt_out(owners * static_cast<std::size_t>(transport_.rank()) /
+                              static_cast<std::size_t>(workers()));
+  }
+  std::vector<std::size_t> shards(layout_->shards());
+  std::iota(shards.begin(), shards.end(), std::size_t{0});
+  return shards;
 }
 
 void AsyncCenter::wait_in(const std::function<void()>& collective) {

@@ -21,7 +21,7 @@ struct AsyncSettings {
   std::int64_t tau = 1;
   bool after_steps = false;  // exchanges follow steps tau, 2 tau …; else they belong to steps t = 0, tau, 2 tau …
   ExchangeOrder::Kind order = ExchangeOrder::Kind::kFree;
-  std::size_t longest_shard = 0;  // parameters
+  std::size_t longest_shard = 0;  // parameters; 0: as in the log
   std::int64_t first_step = 0, steps = 0;
   std::shared_ptr<const Codec> codec;      // of messages and replies
   Settings settings;                       // of the run, for its log
@@ -81,6 +81,8 @@ class AsyncCenter : public Communicator {
   bool is_worker() const { return transport_.rank() < settings_.workers; }
   ExchangeOrder order() const;
   void open_center();
+  std::size_t shard_size(std::size_t size, std::size_t owners) const;
+  std::vector<std::size_t> order_of_shards() const;  // in which this worker asks for them
   void wait_in(const std::function<void()>& collective);
   void take_snapshot();
   void write_report();

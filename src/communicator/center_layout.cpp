@@ -7,15 +7,26 @@
 
 namespace eave {
 
+namespace {
+
+constexpr std::size_t kWorthAMessage = 4096;
+
+std::size_t divide_up(std::size_t whole, std::size_t parts) { return (whole + parts - 1) / parts; }
+
+}  // namespace
+
 std::size_t even_shard_size(std::size_t size, std::size_t longest, std::size_t owners) {
-  constexpr std::size_t kWorthAMessage = 4096;
-  const auto divide = [](std::size_t whole, std::size_t parts) { return (whole + parts - 1) / parts; };
-  const std::size_t kept = divide(size, owners);
-  return std::min(longest, std::max(divide(kept, divide(kept, longest)), kWorthAMessage));
+  const std::size_t kept = divide_up(size, owners);
+  return std::min(longest, std::max(divide_up(kept, divide_up(kept, longest)), kWorthAMessage));
+}
+
+std::size_t shard_size_of(std::size_t size, std::size_t shards, std::size_t owners) {
+  if (size == 0 || shards == 0) return kWorthAMessage;
+  return std::max(divide_up(divide_up(size, owners), divide_up(shards, owners)), kWorthAMessage);
 }
 
 CenterLayout::CenterLayout(std::size_t size, std::size_t shard_size, std::vector<int> owners)
-    : size_(size), shard_size_(shard_size), shards_((size + shard_size - 1) / shard_size), owners_(std::move(owners)) {
+    : size_(size), shard_size_(shard_size), shards_(divide_up(size, shard_size)), owners_(std::move(owners)) {
   EAVE_CHECK(!owners_.empty() && shard_size > 0, "somebody keeps the center, in shards");
 }
 
@@ -35,6 +46,18 @@ std::size_t CenterLayout::first_kept(int rank) const { return begin_of(index_of(
 std::size_t CenterLayout::count_kept(int rank) const {
   const std::size_t index = index_of(rank);
   return index == owners_.size() ? 0 : begin_of(index + 1) - begin_of(index);
+}
+
+std::vector<std::size_t> CenterLayout::dealt_out(std::size_t first) const {
+  std::vector<std::size_t> shards;
+  shards.reserve(shards_);
+  for (std::size_t turn = 0; shards.size() < shards_; ++turn) {
+    for (std::size_t k = 0; k < owners_.size(); ++k) {
+      const std::size_t owner = (first + k) % owners_.size(), shard = begin_of(owner) + turn;
+      if (shard < begin_of(owner + 1)) shards.push_back(shard);
+    }
+  }
+  return shards;
 }
 
 Range CenterLayout::kept(int rank) const {

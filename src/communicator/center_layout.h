@@ -19,6 +19,8 @@ Span cut(Span whole, const Range& range) {
 // Parameters of a shard, at most `longest`, with which all owners keep the same. Where that would be less than 16 KiB
 // for each, shards are that long, or `longest`, and some owners keep none: each shard is a message of every worker.
 std::size_t even_shard_size(std::size_t size, std::size_t longest, std::size_t owners);
+// Of a center with so many shards of such a size, for some `longest` of 16 KiB or more.
+std::size_t shard_size_of(std::size_t size, std::size_t shards, std::size_t owners);
 
 class CenterLayout {
  public:
@@ -34,6 +36,9 @@ class CenterLayout {
   Range kept(int rank) const;
   std::size_t first_kept(int rank) const;
   std::size_t count_kept(int rank) const;
+  // All shards, one of each owner in turn, from the owner at `first` in owners() on: who asks in this order asks all
+  // owners at a time, and whoever else does so from another one on is not in its way.
+  std::vector<std::size_t> dealt_out(std::size_t first) const;
 
  private:
   // The first shard s with s · owners / shards ≥ owner.

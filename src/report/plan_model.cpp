@@ -16,9 +16,10 @@ double buckets_of(double bytes) {
   return std::max(1.0, std::ceil(values / std::clamp(std::ceil(values / 8), 32768.0, 262144.0)));
 }
 
-// As the center is cut unless --shard-bytes says otherwise (src/communicator/center_layout.h), and how many shards a
-// worker has under way (src/transport/mpi_request.h).
-constexpr double kLeastShard = 16 * 1024, kLongestShard = 256 * 1024, kRequestWindow = 8;
+// As the center is cut unless --shard-bytes says otherwise (src/communicator/center_layout.h, on slow links
+// src/transport/mpi_pace.h), and how many shards a worker has under way (src/transport/mpi_request.h).
+constexpr double kLeastShard = 16 * 1024, kLongestShard = 256 * 1024, kLongestOnSlowLinks = 32 * 1024,
+                 kSlowLink = 200e6, kRequestWindow = 8;
 
 double ring_bytes(int ranks, double bytes) { return 2.0 * (ranks - 1) / ranks * bytes; }
 
@@ -147,7 +148,8 @@ class Prediction {
   PlanRow with_shards() {
     const double rate = network_.rate(ranks_), bytes = basis_.parameter_bytes, p = ranks_;
     const double sharing = ranks_of_link();
-    const double kept = std::min(bytes, std::max(bytes / p, kLeastShard)), count = std::ceil(kept / kLongestShard),
+    const double longest = !is_one_host() && rate < kSlowLink ? kLongestOnSlowLinks : kLongestShard;
+    const double kept = std::min(bytes, std::max(bytes / p, kLeastShard)), count = std::ceil(kept / longest),
                  shard = kept / count, others = std::min(p - 1, (bytes - kept) / kept) * count;
     const double load = sharing * (std::max(0.0, bytes - sharing * kept) + (p - sharing) * kept);
     const double fill = ranks_ > 2 ? std::min(kRequestWindow, others) / 2 * sharing * shard / rate : 0;

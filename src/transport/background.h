@@ -42,6 +42,7 @@ class BackgroundTransport final : public Transport {
   std::unique_ptr<Transport> split(int part) override;
   void serve(Service* service) override;
   Pending request(std::span<const ServiceRequest> requests) override;
+  std::size_t request_length() const override { return wire_->request_length().value_or(Transport::request_length()); }
   void withdraw() noexcept override;
   ControlChannel* control() override { return size() == 1 ? nullptr : wire_->control(); }
   const CallRecord* calls() const override { return wire_->calls() ? wire_->calls() : calls_.get(); }

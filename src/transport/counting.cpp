@@ -139,6 +139,7 @@ class Counting final : public CountingTransport {
   Pending request(std::span<const ServiceRequest> requests) override {
     return count(inner_.request(requests), {.verb = Operation::Verb::kRequest, .requests = requests});
   }
+  std::size_t request_length() const override { return inner_.request_length(); }
   void withdraw() noexcept override { inner_.withdraw(); }
   ControlChannel* control() override { return inner_.control(); }
   const CallRecord* calls() const override { return inner_.calls(); }

@@ -1,4 +1,4 @@
-// How sums are cut into messages, by how fast links are.
+// How sums and requests are cut, by how fast links are.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@ namespace eave {
 struct MpiPace {
   std::size_t part;             // values of a message
   std::size_t in_flight_bytes;  // of all ranks' parts under way, where a segment of them is not more
+  std::size_t request;          // values of a request, at most
 };
 
 MpiPace long_pace();

@@ -43,7 +43,8 @@ MpiWire::MpiWire(MPI_Comm communicator, MpiWireSettings settings)
       server_(messages_),
       requester_(messages_, server_),
       settings_(std::move(settings)),
-      pace_{settings_.part == 0 ? short_pace() : MpiPace{settings_.part, long_pace().in_flight_bytes}},
+      pace_{settings_.part == 0 ? short_pace()
+                                : MpiPace{settings_.part, long_pace().in_flight_bytes, long_pace().request}},
       texts_(messages_, kTexts, [this](Requests& requests) { wait_for(requests); }),
       compressed_(*this, rank(), size()) {
   all_.resize(static_cast<std::size_t>(size()));

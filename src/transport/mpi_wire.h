@@ -81,6 +81,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   std::unique_ptr<Wire> split(int part) override;
   void serve(Service* service) override;
   void request(std::span<const ServiceRequest> requests) override;
+  std::optional<std::size_t> request_length() const override { return pace_.request; }
   void withdraw() noexcept override { server_.withdraw(); }
   std::optional<std::chrono::nanoseconds> attend() override;
   ControlChannel* control() override { return settings_.control; }

@@ -34,6 +34,7 @@ class NcclTransport final : public Transport {
   std::vector<std::string> texts(const std::string& mine, TextRoute route) override;
   void serve(Service* service) override { inner_.serve(service); }
   Pending request(std::span<const ServiceRequest> requests) override;
+  std::size_t request_length() const override { return inner_.request_length(); }
   void withdraw() noexcept override { inner_.withdraw(); }
   ControlChannel* control() override { return inner_.control(); }
   const CallRecord* calls() const override { return inner_.calls(); }

@@ -73,6 +73,7 @@ class ShapedWire final : public Wire {
     std::this_thread::sleep_for(one_way);
   }
 
+  std::optional<std::size_t> request_length() const override { return inner_.request_length(); }
   void withdraw() noexcept override { inner_.withdraw(); }
   ControlChannel* control() override { return inner_.control(); }
   const CallRecord* calls() const override { return inner_.calls(); }

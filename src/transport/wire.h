@@ -76,6 +76,7 @@ class Wire {
   virtual std::unique_ptr<Wire> split(int part);
   virtual void serve(Service* service) = 0;
   virtual void request(std::span<const ServiceRequest> requests) = 0;
+  virtual std::optional<std::size_t> request_length() const { return std::nullopt; }  // nullopt: as any transport's
   virtual void withdraw() noexcept = 0;
   // Called between operations: answers what has come, and returns how long to wait before the next call. nullopt: there
   // is nothing that this thread would have to answer before the next operation.

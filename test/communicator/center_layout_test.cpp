@@ -42,5 +42,24 @@ TEST(CenterLayout, has_no_shards_below_16_KiB_but_where_they_are_asked_for) {
   EXPECT_EQ(lay_out(10, kLongest, 4).shards(), 1u);
 }
 
+TEST(CenterLayout, can_be_told_from_its_number_of_shards) {
+  for (const std::size_t size : {10u, 5000u, 100000u, 351946u, 3274634u, 25000000u}) {
+    for (const std::size_t longest : {std::size_t{8192}, kLongest}) {
+      for (const int owners : {1, 2, 3, 8, 64}) {
+        const CenterLayout layout = lay_out(size, longest, owners);
+        const std::size_t told = shard_size_of(size, layout.shards(), layout.owners().size());
+        EXPECT_EQ(std::min(told, size), layout.shard(0).size) << size << " in " << longest << " for " << owners;
+      }
+    }
+  }
+}
+
+TEST(CenterLayout, deals_out_a_shard_of_each_owner_in_turn) {
+  const CenterLayout layout(100, 10, {4, 5, 6});  // shards 0 to 3, 4 to 6, 7 to 9
+  EXPECT_EQ(layout.dealt_out(0), (std::vector<std::size_t>{0, 4, 7, 1, 5, 8, 2, 6, 9, 3}));
+  EXPECT_EQ(layout.dealt_out(2), (std::vector<std::size_t>{7, 0, 4, 8, 1, 5, 9, 2, 6, 3}));
+  EXPECT_EQ(CenterLayout(10, 10, {0, 1, 2}).dealt_out(1), std::vector<std::size_t>{0});
+}
+
 }  // namespace
 }  // namespace eave

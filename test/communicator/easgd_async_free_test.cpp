@@ -35,6 +35,26 @@ TEST(EasgdAsyncFree, replayed_has_the_same_bits_whatever_the_timing) {
   EXPECT_GT(different, 0) << "free runs all end alike: the replays above show nothing";
 }
 
+// Links are timed, so the same hosts may seem slow in one run and fast in the next.
+TEST(EasgdAsyncReplay, cuts_the_center_as_the_run_did_whatever_the_links_are_now) {
+  const Problem problem{.size = 100000, .steps = 4};
+  const Given given = {{"tau", "2"}};
+  for (const std::size_t then : {8192u, 65536u}) {
+    const Ended free = run_freely("easgd-async", 3, given, problem, 1, then);
+    const OrderFile file(free.order);
+    EXPECT_EQ(read_exchange_log(file.path()).shards, then == 8192 ? 15 : 3);
+    Given again = given;
+    again.push_back({"replay", file.path()});
+    const Ended replayed = run_freely("easgd-async", 3, again, problem, 2, then == 8192 ? 65536 : 8192);
+    EXPECT_EQ(replayed.center, free.center);
+    EXPECT_EQ(replayed.order, free.order);
+  }
+  Given asked = given;
+  asked.push_back({"shard-bytes", "128KiB"});
+  const Ended cut = run_freely("easgd-async", 3, asked, problem, 1, 8192);
+  EXPECT_EQ(read_exchange_log(OrderFile(cut.order).path()).shards, 6) << "--shard-bytes is kept to where it is given";
+}
+
 TEST(EasgdAsyncReplay, refuses_what_is_not_the_order_of_this_run) {
   const Problem problem{.steps = 12};
   const Given given = {{"tau", "2"}, {"shard-bytes", "64"}};

@@ -14,6 +14,7 @@
 
 #include "communicator/exchange_log.h"
 #include "eave/random.h"
+#include "test/transport/forwarding_transport.h"
 #include "test/transport/ranks.h"
 #include "worker.h"
 
@@ -31,11 +32,22 @@ struct Ended {
   std::string order;
 };
 
+// Whose links suit requests of so many values.
+class LinksFor final : public ForwardingTransport {
+ public:
+  LinksFor(Transport& inner, std::size_t values) : ForwardingTransport(inner), values_(values) {}
+  std::size_t request_length() const override { return values_; }
+
+ private:
+  const std::size_t values_;
+};
+
 // Sleeps up to 30 us between steps, drawn from `timing`.
 inline Ended run_freely(const std::string& communicator, int ranks, const Given& given, const Problem& problem,
-                        std::uint64_t timing) {
+                        std::uint64_t timing, std::size_t request_length = std::size_t{64} << 10) {
   Ended ended;
-  on_ranks({"threads", ranks}, [&](Transport& transport) {
+  on_ranks({"threads", ranks}, [&](Transport& threads) {
+    LinksFor transport(threads, request_length);
     Worker worker(transport, communicator, given, problem);
     worker.begin();
     RandomStream random({.seed = timing, .purpose = Purpose::kTest}, static_cast<std::uint64_t>(transport.rank()));

@@ -99,7 +99,7 @@ TEST(PlanModel, of_shards_on_all_ranks_is_that_of_shards_played_one_by_one) {
   for (double& seconds : even.step_seconds[0]) seconds = 15e-3;
   for (const double bytes : {1.4e6, 13.1e6}) {
     even.parameter_bytes = scattered.parameter_bytes = bytes;
-    for (const double rate : {11.5e6, 1.15e8}) {
+    for (const double rate : {11.5e6, 1.15e8, 2.5e8}) {
       const PlanNetwork network{.bytes_per_second = rate, .delay_seconds = 0, .message_seconds = 0};
       for (const int ranks : {2, 3, 4, 8, 32}) {
         for (const std::int64_t hiding : {1, 10}) {
@@ -113,7 +113,7 @@ TEST(PlanModel, of_shards_on_all_ranks_is_that_of_shards_played_one_by_one) {
             const auto compute = [&](int rank, double of_period) {
               return computing(basis, rank, 10, random) * of_period;
             };
-            return PlayedShards(ranks, bytes, rate, 256 * 1024).period(share, compute) / 10;
+            return PlayedShards(ranks, bytes, rate, rate < 200e6 ? 32 * 1024 : 256 * 1024).period(share, compute) / 10;
           };
           expect_within(predict(even, network, method, ranks).step_seconds, played(even), 0.06, where);
           expect_within(predict(scattered, network, method, ranks).step_seconds, played(scattered), 0.15, where);

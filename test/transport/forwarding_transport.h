@@ -30,6 +30,7 @@ class ForwardingTransport : public Transport {
   std::size_t bytes_of_others() const override { return inner_.bytes_of_others(); }
   void serve(Service* service) override { inner_.serve(service); }
   Pending request(std::span<const ServiceRequest> requests) override { return inner_.request(requests); }
+  std::size_t request_length() const override { return inner_.request_length(); }
   void withdraw() noexcept override { inner_.withdraw(); }
   ControlChannel* control() override { return inner_.control(); }
   const CallRecord* calls() const override { return inner_.calls(); }
