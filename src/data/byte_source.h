@@ -32,8 +32,8 @@ class MemorySource : public ByteSource {
   std::string name_;
 };
 
-// Reads, and does not map: mapped pages count as this rank's memory, and an error of the disk would end the process
-// (what that costs: bench/README.md, "How costs grow").
+// Reads, and does not map: for what is read once, as headers are, and files of one sample. Samples that are picked from
+// a file have data/mapped_file.h.
 class FileSource : public ByteSource {
  public:
   // Throws Error: kInputMissing when it is not there or may not be read, kBadData when it is no regular file.
@@ -43,6 +43,7 @@ class FileSource : public ByteSource {
   FileSource& operator=(FileSource&&) = delete;
   const std::string& name() const override { return name_; }
   std::uint64_t size() const override { return size_; }
+  int descriptor() const { return descriptor_; }  // open as long as this is there
   std::size_t read_at(std::uint64_t offset, std::span<std::uint8_t> bytes) const override;
 
  private:

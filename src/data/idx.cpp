@@ -146,25 +146,25 @@ IdxArray read_idx(const ByteSource& source, IdxContent content) {
   return array;
 }
 
-IdxImages::IdxImages(FileSource source) : source_(std::move(source)) {
-  Content bytes(source_);
+IdxImages::IdxImages(FileSource source) {
+  Content bytes(source);
   if (bytes.is_packed()) {
-    array_ = read_idx(source_, IdxContent::kImages);
-  } else {
-    read_header(source_, bytes, IdxContent::kImages, array_.dimensions);
-    offset_ = bytes.offset();
+    array_ = read_idx(source, IdxContent::kImages);
+    return;
   }
+  read_header(source, bytes, IdxContent::kImages, array_.dimensions);
+  offset_ = bytes.offset();
+  file_.emplace(std::move(source));
 }
 
 void IdxImages::read(std::int64_t first, std::span<std::uint8_t> values) const {
-  if (offset_ == 0) {
+  if (!file_) {
     std::copy_n(array_.values.begin() + first, values.size(), values.begin());
     return;
   }
   const std::uint64_t offset = offset_ + static_cast<std::uint64_t>(first);
-  if (source_.read_at(offset, values) == values.size()) return;
-  refuse(source_,
-         "became shorter while it was in use: it ends before offset " + std::to_string(offset + values.size()));
+  if (file_->read_at(offset, values) == values.size()) return;
+  refuse(*file_, "became shorter while it was in use: it ends before offset " + std::to_string(offset + values.size()));
 }
 
 }  // namespace eave

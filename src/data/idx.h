@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "data/byte_source.h"
+#include "data/mapped_file.h"
 
 namespace eave {
 
@@ -23,8 +25,8 @@ struct IdxArray {
 // with offset, expected and found; Error(kResource) when the machine cannot hold it.
 IdxArray read_idx(const ByteSource& source, IdxContent content);
 
-// The images of a file. Of one that is not packed they stay there, and are read when they are asked for: ranks of one
-// host share what the system has cached, and the set may be larger than memory.
+// The images of a file. Of one that is not packed they stay there, and are read when they are asked for (as
+// MappedFile does): ranks of one host share what the system has cached, and the set may be larger than memory.
 class IdxImages {
  public:
   // Throws as read_idx, and as FileSource.
@@ -35,8 +37,8 @@ class IdxImages {
   void read(std::int64_t first, std::span<std::uint8_t> values) const;
 
  private:
-  FileSource source_;
-  std::uint64_t offset_ = 0;  // of the values in the file; 0: they are in array_
+  std::optional<MappedFile> file_;  // none: the values are in array_
+  std::uint64_t offset_ = 0;        // of the values in the file
   IdxArray array_;
 };
 

@@ -1,6 +1,10 @@
 // What is wrong is said once, before training, with the right exit code, and nobody is left waiting.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
 #include "test/program/cases.h"
 #include "test/program/data_files.h"
 
@@ -198,6 +202,25 @@ TEST(Resumption, of_another_run_is_refused_once_and_changes_nothing) {
                      {"", 65, {"no checkpoint in run/checkpoint is whole", "rank-1.state"}}, "missing");
   EXPECT_EQ(place.read("run/config.json"), config);
   EXPECT_EQ(place.read("run/metrics.jsonl"), metrics);
+}
+
+// Mapped by then. What is missing raises a signal that MPI hears, too.
+TEST(BadInput, of_a_file_that_is_cut_while_training_ends_with_65) {
+  const Place place;
+  write_fashion_mnist(place, "data", [](const std::string&, std::string&) {});
+  std::thread cutter([&] {
+    for (int i = 0; i < 300 && place.read("run/metrics.jsonl").empty(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::filesystem::resize_file(place.path() / "data/train-images-idx3-ubyte", 1600);
+  });
+  const Ended ended = place.eave(
+      "train --data-dir data --model 'flatten; dense classes' --batch 2 --epochs 1000000 --log-every 1 "
+      "--evaluate-every 0 --checkpoint off --progress off --run-dir run",
+      {has_mpirun() ? 2 : 0});
+  cutter.join();
+  EXPECT_EQ(ended.code, 65) << ended.errors;
+  EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
+  EXPECT_TRUE(ended.says("data/train-images-idx3-ubyte: became shorter while it was in use")) << ended.errors;
 }
 
 }  // namespace
