@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,8 +64,10 @@ def step_lines(lines, rank=None):
 
 
 def commit():
-    ended = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], text=True, capture_output=True)
-    return ended.stdout.strip() or os.environ.get("EAVE_COMMIT", "unknown")  # where the tree was carried without its history
+    described = ""
+    if shutil.which("git"):
+        described = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], text=True, capture_output=True).stdout
+    return described.strip() or os.environ.get("EAVE_COMMIT", "unknown")  # where the tree was carried without its history
 
 
 def cpu_name():

@@ -13,7 +13,7 @@ class OnEmulatedGpu : public testing::Test {
  protected:
   Ended train(const std::string& words, int ranks = 0, const std::string& environment = "") const {
     return place_.eave("train" + std::string(kQuick) + words,
-                       {ranks, "LIBEAVE_CUDA=" EAVE_CUDA_MODULE " " + environment});
+                       {ranks, "LIBEAVE_CUDA='" EAVE_CUDA_MODULE "' " + environment});
   }
 
   double loss_of(const std::string& run) const {

@@ -31,7 +31,7 @@ Ended run(const std::string& command) {
 
 // Under mpirun, for at most 30 s (then the code is 124).
 Ended job(const std::string& ending, int ranks) {
-  return run(EAVE_MPI_ENVIRONMENT " timeout -k 5 30 " EAVE_MPIRUN " " + std::to_string(ranks) + " " EAVE_MPI_JOB " " +
+  return run(EAVE_MPI_ENVIRONMENT " timeout -k 5 30 " EAVE_MPIRUN " " + std::to_string(ranks) + " '" EAVE_MPI_JOB "' " +
              ending);
 }
 
@@ -151,10 +151,10 @@ TEST(MpiJob, writes_nothing_behind_a_slice_that_is_shorter_than_what_comes) {
 
 // A launcher of another MPI starts 4 processes, each of which MPI takes for the only one of a job.
 void expect_only_first_to_speak(const std::string& first_rank, const std::string& second_rank) {
-  const Ended first = run("PMI_SIZE=4 " + first_rank + " timeout 30 " EAVE_MPI_JOB " well");
+  const Ended first = run("PMI_SIZE=4 " + first_rank + " timeout 30 '" EAVE_MPI_JOB "' well");
   EXPECT_EQ(first.code, 69);
   EXPECT_TRUE(contains(first.messages, "started 4 ranks")) << first.messages;
-  const Ended second = run("PMI_SIZE=4 " + second_rank + " timeout 30 " EAVE_MPI_JOB " well");
+  const Ended second = run("PMI_SIZE=4 " + second_rank + " timeout 30 '" EAVE_MPI_JOB "' well");
   EXPECT_EQ(second.code, 69);
   EXPECT_EQ(second.messages, "");
 }

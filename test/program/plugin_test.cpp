@@ -9,7 +9,8 @@
 namespace eave {
 namespace {
 
-const std::string kPlugin = " --plugin " SIGN_VOTE " --communicator sign-vote ";
+const std::string kSignVote = "'" SIGN_VOTE "'";  // in a command
+const std::string kPlugin = " --plugin " + kSignVote + " --communicator sign-vote ";
 
 std::string model_by_vote(const Place& place, const std::string& words, int mpirun_ranks = 0) {
   const Ended ended = place.eave(quick("--run-dir run " + kPlugin + words), {mpirun_ranks});
@@ -32,16 +33,16 @@ TEST(PluginOfProgram, trains_resumes_and_says_its_equation) {
 
 TEST(PluginOfProgram, is_taken_from_the_environment_and_stands_in_the_help) {
   const Place place;
-  const Ended help = place.eave("train --help", {0, "EAVE_PLUGIN=" SIGN_VOTE});
+  const Ended help = place.eave("train --help", {0, "EAVE_PLUGIN=" + kSignVote});
   EXPECT_NE(help.output.find("sign-vote"), std::string::npos);
   EXPECT_NE(help.output.find("--vote-scale"), std::string::npos);
-  EXPECT_EQ(place.eave(quick("--communicator sign-vote"), {0, "EAVE_PLUGIN=" SIGN_VOTE}).code, 0);
+  EXPECT_EQ(place.eave(quick("--communicator sign-vote"), {0, "EAVE_PLUGIN=" + kSignVote}).code, 0);
 }
 
 TEST(PluginOfProgram, is_compared_with_others) {
   const Place place;
   const Ended ended =
-      place.eave(std::string("compare ") + "--plugin " SIGN_VOTE +
+      place.eave("compare --plugin " + kSignVote +
                  " --communicators allreduce,sign-vote:vote-scale=0.02 --output both --transport threads "
                  "--ranks 2 --epochs 1 --data synthetic --synthetic-size 8 --synthetic-samples 97 "
                  "--synthetic-test-samples 20 --model 'dense classes' --batch 7");
@@ -53,15 +54,15 @@ TEST(PluginOfProgram, that_cannot_be_used_is_refused_with_one_message) {
   const Place place;
   place.write("train.ini", "plugin = " SIGN_VOTE "\ncommunicator = sign-vote\nvote-scale = 2\n");
   Runs runs;
-  for (const Case& wrong :
-       std::vector<Case>{{quick("--plugin missing.so"), 64, {"missing.so", "cannot be opened"}},
-                         {quick("--plugin train.ini"), 64, {"train.ini", "cannot be opened"}},
-                         {quick("--config train.ini"), 64, {"--plugin", "not taken from a file", "EAVE_PLUGIN"}},
-                         {quick("--plugin a.so,,b.so"), 64, {"--plugin", "empty part"}},
-                         {quick("--plugin " OTHER_TAU), 64, {"--plugin", "--tau", "do not go with eave's own"}},
-                         {quick("--communicator sign-vote"), 64, {"sign-vote"}},
-                         {quick("--plugin " SIGN_VOTE " --vote-scale 2"), 64, {"--vote-scale", "has no effect with"}},
-                         {quick(""), 64, {"missing.so"}, "EAVE_PLUGIN=missing.so"}}) {
+  for (const Case& wrong : std::vector<Case>{
+           {quick("--plugin missing.so"), 64, {"missing.so", "cannot be opened"}},
+           {quick("--plugin train.ini"), 64, {"train.ini", "cannot be opened"}},
+           {quick("--config train.ini"), 64, {"--plugin", "not taken from a file", "EAVE_PLUGIN"}},
+           {quick("--plugin a.so,,b.so"), 64, {"--plugin", "empty part"}},
+           {quick("--plugin '" OTHER_TAU "'"), 64, {"--plugin", "--tau", "do not go with eave's own"}},
+           {quick("--communicator sign-vote"), 64, {"sign-vote"}},
+           {quick("--plugin " + kSignVote + " --vote-scale 2"), 64, {"--vote-scale", "has no effect with"}},
+           {quick(""), 64, {"missing.so"}, "EAVE_PLUGIN=missing.so"}}) {
     start_all(runs, place, wrong);
   }
   runs.check(expect_one_message);
@@ -73,7 +74,7 @@ TEST(PluginOfProgram, another_file_does_not_go_on_with_a_run) {
   std::filesystem::copy_file(SIGN_VOTE, place.path() / "other.so");
   std::ofstream(place.path() / "other.so", std::ios::app) << "another file";
   const std::string words = "--run-dir run --communicator sign-vote --plugin ";
-  EXPECT_EQ(place.eave(quick(words + SIGN_VOTE)).code, 0);
+  EXPECT_EQ(place.eave(quick(words + kSignVote)).code, 0);
   EXPECT_EQ(place.eave(quick("--epochs 2 --resume " + words + "moved.so")).code, 0);
   const Ended ended = place.eave(quick("--epochs 3 --resume " + words + "other.so"));
   EXPECT_EQ(ended.code, 78) << ended.errors;
@@ -85,7 +86,7 @@ TEST(PluginOfProgram, stands_as_a_comment_in_a_printed_configuration) {
   const Ended printed = place.eave(quick("--print-config" + kPlugin));
   ASSERT_EQ(printed.code, 0) << printed.errors;
   place.write("printed.ini", printed.output);
-  EXPECT_EQ(place.eave(quick("--config printed.ini"), {0, "EAVE_PLUGIN=" SIGN_VOTE}).code, 0);
+  EXPECT_EQ(place.eave(quick("--config printed.ini"), {0, "EAVE_PLUGIN=" + kSignVote}).code, 0);
 }
 
 TEST(PluginOfProgram, has_to_be_the_same_on_all_ranks) {
@@ -94,7 +95,7 @@ TEST(PluginOfProgram, has_to_be_the_same_on_all_ranks) {
   std::filesystem::copy_file(SIGN_VOTE, place.path() / "other.so");
   std::ofstream(place.path() / "other.so", std::ios::app) << "another file";
   const std::string words = quick("--communicator sign-vote --plugin ");
-  const Ended ended = place.run(mpirun(1) + " " + program() + " " + words + SIGN_VOTE " : -np 1 " + program() + " " +
+  const Ended ended = place.run(mpirun(1) + " " + program() + " " + words + kSignVote + " : -np 1 " + program() + " " +
                                 words + "other.so");
   EXPECT_EQ(ended.code, 78) << ended.errors;
   EXPECT_TRUE(ended.says("--plugin-file is ")) << ended.errors;

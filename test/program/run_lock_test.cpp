@@ -17,7 +17,7 @@ constexpr const char* kSlow = " --epochs 1000 --slow-rank 0:100x";
 class Running {
  public:
   Running(const Place& place, const std::string& words) : place_(place) {
-    const Ended started = place.run("sh -c 'exec " + program() + " " + words + "' >running 2>&1 & echo $!");
+    const Ended started = place.run(program() + " " + words + " >running 2>&1 & echo $!");
     number_ = started.output.substr(0, started.output.find('\n'));
   }
   ~Running() { kill(); }

@@ -57,7 +57,7 @@ TEST(Watch, follows_a_run_from_before_it_begins_to_its_summary) {
   const Place place;
   std::jthread training([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(600));
-    EXPECT_EQ(place.eave(quick("--slow-rank 0:100x --epochs 4 --communicator easgd --run-dir run")).code, 0);
+    EXPECT_EQ(place.eave(quick("--shape-compute 20ms --epochs 4 --communicator easgd --run-dir run")).code, 0);
   });
   const Ended ended = place.eave("watch run --interval 200ms");
   EXPECT_EQ(ended.code, 0) << ended.errors;
