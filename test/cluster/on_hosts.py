@@ -59,13 +59,13 @@ def resume(place):
 
 
 def slow(place):
-    """Two runs over a link of 20 mbit/s: what is sent more seldom takes less long, and the result stays."""
+    """Runs over a link of 20 mbit/s: what is sent more seldom takes less long, and the result stays."""
     words = ["train", *lab.SMALL, "--epochs", "0.5"]
     seconds = {}
     hosts.set_up()
     hosts.netlab("slow", 2, "--rate", "20mbit", "--delay", "5ms")
     try:
-        for name in ("allreduce", "easgd"):
+        for name in ("allreduce", "easgd", "easgd-async"):
             run_dir = place.run_dir(name)
             job = hosts.run(place, [*words, *lab.METHODS[name], "--run-dir", run_dir], limit=90)
             lab.require_code(job, 0)
@@ -76,6 +76,9 @@ def slow(place):
     lab.require("node2" in next(line for line in doctor.says().splitlines() if "links" in line),
                 f"doctor does not name the slow host: {doctor.says()}")
     lab.require(seconds["easgd"] < seconds["allreduce"], f"{seconds}")
+    with (place.run_dir("easgd-async") / "metrics.jsonl").open() as lines:
+        equation = json.loads(next(lines))["equation"]
+    lab.require("in shards of at most 32768 bytes" in equation, f"requests are not short on a slow link: {equation}")
     return {f"{name}_s": value for name, value in seconds.items()}
 
 
@@ -113,7 +116,7 @@ TESTS = [
     lab.Fault("train", "4 hosts: a rank on each, EAVE_* in force on all, the bits of one machine", train, quick=1, full=5),
     lab.Fault("compare", "4 hosts: all runs and a report; a second time nothing is made again", compare, quick=1, full=3),
     lab.Fault("resume", "SIGUSR1: 75, and the same command ends with the bits of an undisturbed run", resume, quick=1, full=5),
-    lab.Fault("slow", "a host on a slow link: doctor names it, and easgd waits less than allreduce", slow, quick=1, full=3),
+    lab.Fault("slow", "a host on a slow link: doctor names it, easgd waits less than allreduce, requests are short", slow, quick=1, full=3),
     lab.Fault("slow-rank", "a rank at a quarter of its speed: named with its host within 50 steps, nobody else", slow_rank,
               quick=1, full=3),
     lab.Fault("cut", "a host cut off: 205 and its name; the same command goes on, the same bits", cut, quick=1, full=5),
