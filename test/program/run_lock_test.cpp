@@ -41,7 +41,7 @@ TEST(TwoRuns, in_one_directory_are_refused_with_the_owner_until_it_is_gone) {
   const std::string words = "train" + std::string(kQuick) + "--run-dir run";
   {
     const Running first(place, "train" + std::string(kQuick) + "--run-dir run" + kSlow);
-    first.wait_until_there_is("run/config.json");
+    ASSERT_NO_FATAL_FAILURE(first.wait_until_there_is("run/config.json"));
     std::string metrics;
     while (metrics.size() < 100) metrics = place.read("run/metrics.jsonl").substr(0, 100);
     for (const std::string more : {"", " --overwrite", " --resume --epochs 2"}) {
