@@ -94,14 +94,16 @@ std::vector<double> sum_of_all(Transport& transport, Worker& worker) {
 }
 
 // With alpha = 1 worker and center change places: whole numbers stay whole. After an even step nothing is on its way.
+// After an odd one the first center value that was taken is nobody's, and another is there more than once: powers of
+// ten, so that no other values add up to the same.
 TEST_P(PullDelay, conserves_the_sum_of_workers_and_center_exactly_once_all_are_pulled) {
   on_ranks(GetParam(), [](Transport& transport) {
     Given given = {{"tau", "2"}, {"pull-delay", "1"}, {"alpha", "1"}, {"shard-bytes", "64"}, {"allow-unstable", "on"}};
     Worker worker(transport, "easgd-async", given, {.size = 100, .learning_rate = 0});
     for (std::size_t k = 0; k < 100; ++k) worker.x[k] = static_cast<float>(3 * k);  // rank 0's: where the center begins
     worker.begin();
-    for (std::size_t k = 0; k < 100; ++k)
-      worker.x[k] = static_cast<float>(1 + k * (1 + static_cast<std::size_t>(transport.rank())));
+    const double scale = std::pow(10, transport.rank());
+    for (std::size_t k = 0; k < 100; ++k) worker.x[k] = static_cast<float>(1 + static_cast<double>(k) * scale);
     const std::vector<double> before = sum_of_all(transport, worker);
     worker.run(25);
     const std::vector<double> without_a_pull = sum_of_all(transport, worker);
