@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "eave/check.h"
@@ -32,10 +33,17 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
 
 using Arrays = std::map<std::string, const NamedArray*>;  // by name
 
+std::optional<std::size_t> first_not_finite(ConstSlice values) {
+  const auto found = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
+  return found == values.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - values.begin()));
+}
+
 void check_array(const SafetensorsFile& file, const Arrays& arrays, const StoredTensor& tensor, bool is_pytorch) {
   const auto found = arrays.find(tensor.name);
   if (found == arrays.end()) {
-    refuse(file, "holds no float32 array '" + tensor.name + "' " + text_of(tensor.shape) + ", which the model has");
+    const auto other = file.types_left_out.find(tensor.name);
+    refuse(file, "holds no float32 array '" + tensor.name + "' " + text_of(tensor.shape) + ", which the model has" +
+                     (other == file.types_left_out.end() ? "" : "; there it is of type " + other->second));
   }
   const NamedArray& array = *found->second;
   if (array.shape != tensor.shape) {
@@ -43,8 +51,12 @@ void check_array(const SafetensorsFile& file, const Arrays& arrays, const Stored
                      text_of(tensor.shape) + ", read in " +
                      (is_pytorch ? "PyTorch's layout" : "eave's layout; files of PyTorch's say {\"format\": \"pt\"}"));
   }
-  if (std::ranges::any_of(array.values, [](float value) { return !std::isfinite(value); }))
-    refuse(file, "the array '" + tensor.name + "' has values that are not finite", ExitCode::kBadData);
+  if (const auto index = first_not_finite(array.values)) {
+    refuse(file,
+           "the array '" + tensor.name + "' has values that are not finite: the first is at index " +
+               std::to_string(*index),
+           ExitCode::kBadData);
+  }
 }
 
 Arrays find_arrays(const SafetensorsFile& file, const std::vector<StoredTensor>& tensors, bool is_pytorch) {
@@ -54,14 +66,15 @@ Arrays find_arrays(const SafetensorsFile& file, const std::vector<StoredTensor>&
     arrays[array.name] = &array;
     unknown.insert(array.name);
   }
-  std::size_t values = 0;
+  // PyTorch's modules count in whole numbers what no model needs; weights are floating-point numbers of any width.
+  for (const auto& [name, type] : file.types_left_out) {
+    if (type.find('F') != std::string::npos) unknown.insert(name);
+  }
   for (const StoredTensor& tensor : tensors) {
     check_array(file, arrays, tensor, is_pytorch);
     unknown.erase(tensor.name);
-    values += static_cast<std::size_t>(tensor.size);
   }
   if (!unknown.empty()) refuse(file, "holds the array '" + *unknown.begin() + "', which the model has not");
-  if (values > file.content.size()) refuse(file, "has arrays that lie over each other", ExitCode::kBadData);
   return arrays;
 }
 

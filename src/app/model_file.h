@@ -51,8 +51,7 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
 
 // The values in the order of the graph's arenas, padding 0. The layout is PyTorch's where the file's metadata has
 // format "pt", as is the custom for it, else eave's. Throws Error: kConfiguration naming the first array that the file
-// lacks, has in another shape or has too many; kBadData where arrays lie over each other or have values that are not
-// finite.
+// lacks, has in another shape or has too many; kBadData where a value is not finite.
 ModelArenas read_model(const SafetensorsFile& file, const Graph& graph);
 
 }  // namespace eave

@@ -8,7 +8,7 @@ namespace eave {
 
 constexpr int kMostNested = 64;  // ours nest 5 deep
 
-// Whether arrays and objects lie more than kMostNested deep in one another, as far as `json` is JSON.
-bool is_too_nested(std::string_view json);
+// Whether arrays and objects lie more than `most` deep in one another, as far as `json` is JSON.
+bool is_too_nested(std::string_view json, int most = kMostNested);
 
 }  // namespace eave

@@ -1,14 +1,16 @@
 #include "base/safetensors.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/files.h"
-#include "base/json_integer.h"
-#include "base/json_nesting.h"
+#include "base/safetensors_header.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -16,8 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::uint64_t kHeaderLimitBytes = std::uint64_t{1} << 20;
-constexpr std::size_t kMostDimensions = 8;
+constexpr std::uint64_t kHeaderLimitBytes = 100'000'000;  // as the format's own library
 
 static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
 
@@ -58,35 +59,36 @@ std::uint64_t read_header_length(std::ifstream& file, std::uint64_t file_size, c
   return length;
 }
 
-// Number of values of an array whose place in the content of `available` bytes has been checked.
-std::size_t checked_size(const Json& entry, std::uint64_t available, const std::filesystem::path& path) {
-  const auto offsets = integers_in<std::uint64_t>(entry.at("data_offsets"));
-  const auto shape = integers_in<std::uint64_t>(entry.at("shape"));
-  if (offsets.size() != 2) refuse(path, "has an array whose place is no pair of numbers");
-  if (shape.size() > kMostDimensions) refuse(path, "has an array of more than 8 dimensions");
-  std::uint64_t bytes = 4;
-  for (const std::uint64_t count : shape) {
-    if (__builtin_mul_overflow(bytes, count, &bytes) || bytes > available) {
-      refuse(path, "has an array larger than the file");
-    }
-  }
-  const bool fits = offsets[0] <= offsets[1] && offsets[1] <= available && offsets[1] - offsets[0] == bytes;
-  if (!fits || offsets[0] % 4 != 0) refuse(path, "has an array whose place does not fit its shape");
-  return static_cast<std::size_t>(bytes / 4);
+std::int64_t extent_of(std::uint64_t extent) {
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(extent, std::numeric_limits<std::int64_t>::max()));
 }
 
-void read_arrays(const Json& header, SafetensorsFile& file) {
-  const std::uint64_t available = 4 * file.content.size();
-  for (const auto& [name, entry] : header.items()) {
-    if (name == "__metadata__") {
-      entry.get_to(file.metadata);
+// Values at a place that is no multiple of 4 are copied to one that is.
+ConstSlice values_of(const StoredArray& array, SafetensorsFile& file) {
+  const auto size = static_cast<std::size_t>((array.end - array.begin) / 4);
+  if (array.begin % 4 == 0) return ConstSlice(file.content).subspan(static_cast<std::size_t>(array.begin / 4), size);
+  std::vector<float>& values = file.moved.emplace_back(size);
+  std::memcpy(values.data(), reinterpret_cast<const char*>(file.content.data()) + array.begin, 4 * size);
+  return values;
+}
+
+void take_arrays(const SafetensorsHeader& header, SafetensorsFile& file) {
+  for (const StoredArray& array : header.arrays) {
+    if (array.type != "F32") {
+      file.types_left_out[array.name] = array.type;
       continue;
     }
-    if (entry.at("dtype") != "F32") continue;
-    const std::size_t size = checked_size(entry, available, file.path);
-    const auto first = integer_in<std::size_t>(entry.at("data_offsets").at(0)) / 4;
-    file.arrays.push_back(
-        {name, integers_in<std::int64_t>(entry.at("shape")), ConstSlice(file.content).subspan(first, size)});
+    std::vector<std::int64_t> shape;
+    for (const std::uint64_t extent : array.shape) shape.push_back(extent_of(extent));
+    file.arrays.push_back({array.name, shape, values_of(array, file)});
+  }
+}
+
+SafetensorsHeader read_header(const std::string& text, std::uint64_t content_size, const std::filesystem::path& path) {
+  try {
+    return parse_safetensors_header(text, content_size);
+  } catch (const Error& failure) {
+    refuse(path, failure.what());
   }
 }
 
@@ -113,17 +115,13 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   std::string header(read_header_length(bytes, file_size, path), ' ');
   read_bytes(bytes, header.data(), header.size(), path);
   const std::uint64_t content_size = file_size - 8 - header.size();
-  if (content_size % 4 != 0) refuse(path, "does not hold whole float32 values");
+  const SafetensorsHeader arrays = read_header(header, content_size, path);  // before anything is allocated for them
   SafetensorsFile file;
   file.path = path;
-  file.content.resize(content_size / 4);
+  file.metadata = arrays.metadata;
+  file.content.resize(content_size / 4 + (content_size % 4 != 0 ? 1 : 0));
   read_bytes(bytes, reinterpret_cast<char*>(file.content.data()), content_size, path);
-  if (is_too_nested(header)) refuse(path, "has a header that nests too deep");
-  try {
-    read_arrays(Json::parse(header), file);
-  } catch (const Json::exception& failure) {
-    refuse(path, std::string("has a header that cannot be read: ") + failure.what());
-  }
+  take_arrays(arrays, file);
   return file;
 }
 

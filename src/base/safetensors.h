@@ -22,10 +22,12 @@ struct NamedArray {
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
                        const std::map<std::string, std::string>& metadata);
 
-// A file read back whole. `values` of the arrays are views of `content`. Arrays of other types than float32 are left
-// out (PyTorch's batch norms count batches).
+// A file read back whole. `values` of the arrays are views of `content`, or of `moved` where their place is no multiple
+// of 4 bytes. Arrays of other types than float32 are left out (PyTorch's batch norms count batches).
 struct SafetensorsFile {
   std::vector<float> content;
+  std::vector<std::vector<float>> moved;
+  std::map<std::string, std::string> types_left_out;  // name of an array to its type
   std::vector<NamedArray> arrays;
   std::map<std::string, std::string> metadata;
 
@@ -35,7 +37,8 @@ struct SafetensorsFile {
   std::string path;
 };
 
-// Trusts nothing: header length, offsets, shapes and the file's size must agree before anything is allocated for them.
+// Trusts nothing: header length, offsets, shapes, types and the file's size must agree before anything is allocated for
+// them, and every byte belongs to one array, as the format's own library demands (base/safetensors_header.h).
 // Throws Error: kInputMissing, kBadData naming the file and what is wrong.
 SafetensorsFile read_safetensors(const std::filesystem::path& path);
 

@@ -98,7 +98,7 @@ TEST_F(ModelFile, with_values_that_are_not_finite_is_damaged) {
   for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     statistics[1] = value;
     write_model(path, {kText, kImage, 2}, TensorLayout::kEave, parameters, statistics);
-    expect_failure(ExitCode::kBadData, "'bn1.mean' has values that are not finite");
+    expect_failure(ExitCode::kBadData, "'bn1.mean' has values that are not finite: the first is at index 1");
   }
 }
 
@@ -118,7 +118,9 @@ TEST_F(ModelFile, whose_arrays_share_values_is_damaged) {
 TEST_F(ModelFile, may_hold_arrays_of_other_types) {
   write_header(R"({"bn1.num_batches_tracked":{"dtype":"I64","shape":[],"data_offsets":[0,8]}})", 8);
   EXPECT_TRUE(read_safetensors(path).arrays.empty());
-  expect_failure(ExitCode::kConfiguration, "no float32 array 'conv1.weight' [3, 3, 1, 2]");
+  expect_failure(ExitCode::kConfiguration, "no float32 array 'conv1.weight' [3, 3, 1, 2], which the model has");
+  write_header(R"({"conv1.weight":{"dtype":"BF16","shape":[4],"data_offsets":[0,8]}})", 8);
+  expect_failure(ExitCode::kConfiguration, "there it is of type BF16");
 }
 
 TEST_F(ModelFile, that_says_no_image_or_classes_describes_no_model) {

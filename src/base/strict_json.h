@@ -1,0 +1,24 @@
+// JSON from a file, read so that it has one meaning. The parser itself takes the last of two equal names, stops at a
+// NUL and skips a byte order mark.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace eave {
+
+class UnclearJson : public nlohmann::json::exception {
+ public:
+  explicit UnclearJson(const std::string& what) : exception(399, what.c_str()) {}
+};
+
+// Throws Json::exception: a parse_error for text that is no JSON; UnclearJson for a name that stands twice in one
+// object, more than 4096 names in one object, a NUL, a byte order mark, and values nested over 64 deep. The time it
+// takes is proportional to the text.
+nlohmann::ordered_json parse_json(std::string_view text);
+
+// The same; a discarded value instead of an exception.
+nlohmann::ordered_json parse_json_or_discard(std::string_view text);
+
+}  // namespace eave
