@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/host.h"
+#include "base/start_thread.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -119,7 +120,7 @@ class DirectoryLock::Touching {
     sigset_t all, before;
     sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this, descriptor] { touch(descriptor); });
+    thread_ = start_thread("to keep the lock of the directory", [this, descriptor] { touch(descriptor); });
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   ~Touching() {

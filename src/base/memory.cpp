@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/control_groups.h"
+
 namespace eave {
 namespace {
 
@@ -49,14 +51,6 @@ std::int64_t left_of_limit() noexcept {
   return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - used, 0);
 }
 
-// Of a container, which sees its own as the root of the hierarchy.
-std::int64_t left_of_group() noexcept {
-  Text most, used;
-  if (!read("/sys/fs/cgroup/memory.max", most) || !read("/sys/fs/cgroup/memory.current", used)) return kUnknown;
-  if (most[0] < '0' || most[0] > '9') return kUnknown;  // "max"
-  return std::max<std::int64_t>(std::strtoll(most.data(), nullptr, 10) - std::strtoll(used.data(), nullptr, 10), 0);
-}
-
 std::int64_t smaller(std::int64_t a, std::int64_t b) noexcept {
   if (a < 0) return b;
   return b < 0 ? a : std::min(a, b);
@@ -65,7 +59,7 @@ std::int64_t smaller(std::int64_t a, std::int64_t b) noexcept {
 }  // namespace
 
 std::int64_t available_memory_bytes() noexcept {
-  return smaller(free_of_machine(), smaller(left_of_limit(), left_of_group()));
+  return smaller(free_of_machine(), smaller(left_of_limit(), control_group_limits().memory_left_bytes));
 }
 
 }  // namespace eave

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/start_thread.h"
+
 namespace eave {
 namespace {
 
@@ -22,7 +24,7 @@ const TransportKind& find_transport(const std::string& name) {
 
 Session::Session(const std::string& transport) {
   const TransportKind& kind = find_transport(transport);
-  thread_ = std::thread([this, &kind] {
+  thread_ = start_thread("for communication", [this, &kind] {
     kind.run(0, [this](Transport& ranks) { attend(ranks); });
     const std::lock_guard lock(mutex_);
     has_ended_ = true;

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/start_thread.h"
 #include "data/augment.h"
 #include "data/crew.h"
 #include "data/read_ahead.h"
@@ -164,7 +165,7 @@ struct Loader::State {
 
 Loader::Loader(const DataSplit& split, Sampler& sampler, const Settings& settings)
     : state_(std::make_unique<State>(split, sampler, settings)) {
-  state_->thread = std::thread([state = state_.get()] { state->run(); });
+  state_->thread = start_thread("to load samples", [state = state_.get()] { state->run(); });
 }
 
 Loader::~Loader() {

@@ -1,22 +1,15 @@
 #include "guard/guard.h"
 
 #include <algorithm>
-#include <string>
-#include <system_error>
 #include <utility>
 
-#include "eave/check.h"
+#include "base/start_thread.h"
 
 namespace eave {
 
 Guard::Guard(ControlChannel* channel, std::vector<GuardTask*> tasks, std::chrono::nanoseconds period)
     : channel_(channel), tasks_(std::move(tasks)), period_(period) {
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& error) {
-    throw Error(ExitCode::kResource, std::string("no thread to watch over this rank could be had: ") + error.what() +
-                                         "; out of memory, or of processes: raise the limit (ulimit -v, ulimit -u)");
-  }
+  thread_ = start_thread("to watch over this rank", [this] { run(); });
 }
 
 Guard::~Guard() {

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <system_error>
 #include <utility>
 
+#include "base/start_thread.h"
 #include "transport/arguments.h"
 #include "transport/patience.h"
 #include "transport/text_routes.h"
@@ -44,12 +44,7 @@ void ask_for_prompt_wake_up() noexcept {
 BackgroundTransport::BackgroundTransport(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {
   if (size() == 1) return;
   calls_ = std::make_unique<CallRecord>(size());
-  try {
-    thread_ = std::thread([this] { carry_out_all(); });
-  } catch (const std::system_error& error) {
-    throw Error(ExitCode::kResource, std::string("no thread for communication could be had: ") + error.what() +
-                                         "; out of memory, or of processes: raise the limit (ulimit -v, ulimit -u)");
-  }
+  thread_ = start_thread("for communication", [this] { carry_out_all(); });
 }
 
 BackgroundTransport::~BackgroundTransport() {

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "base/start_thread.h"
 #include "eave/transport.h"
 #include "transport/background.h"
 #include "transport/failure.h"
@@ -38,7 +40,10 @@ int run_threads(int ranks, const std::function<void(Transport&)>& body) {
   std::vector<std::thread> threads;
   const std::optional<Failure> failure = failure_of([&] {
     if (ranks < 1) throw Error(ExitCode::kUsage, "the number of ranks must be 1 or more, not " + std::to_string(ranks));
-    for (int rank = 1; rank < ranks; ++rank) threads.emplace_back([&, rank] { run_rank(job, rank, body, outcome); });
+    for (int rank = 1; rank < ranks; ++rank) {
+      threads.push_back(
+          start_thread("for rank " + std::to_string(rank), [&, rank] { run_rank(job, rank, body, outcome); }));
+    }
   });
   if (failure) {
     print_failure(*failure, 0, 1);

@@ -3,8 +3,8 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <system_error>
 
+#include "base/start_thread.h"
 #include "device/cuda/nccl_check.h"
 
 namespace eave::cuda {
@@ -26,12 +26,7 @@ void pause_after(std::chrono::steady_clock::duration waited) {
 }  // namespace
 
 NcclCommunicators::NcclCommunicators(int device_index) : device_index_(device_index) {
-  try {
-    watcher_ = std::thread([this] { watch(); });
-  } catch (const std::system_error& error) {
-    throw Error(ExitCode::kResource, std::string("no thread to watch over NCCL could be had: ") + error.what() +
-                                         "; raise the limit of processes (ulimit -u)");
-  }
+  watcher_ = start_thread("to watch over NCCL", [this] { watch(); });
 }
 
 NcclCommunicators::~NcclCommunicators() {

@@ -1,0 +1,24 @@
+// Starting a thread, with a message that helps if the system has none left.
+#pragma once
+
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace eave {
+
+// Throws Error(kResource): which thread, why not, and which limits to raise.
+[[noreturn]] void refuse_thread(const std::string& purpose, const std::system_error& error);
+
+// Runs body in a thread of its own. `purpose` completes the sentence "no thread … could be had", such as "for rank 1".
+template <class Body>
+std::thread start_thread(const std::string& purpose, Body&& body) {
+  try {
+    return std::thread(std::forward<Body>(body));
+  } catch (const std::system_error& error) {
+    refuse_thread(purpose, error);
+  }
+}
+
+}  // namespace eave

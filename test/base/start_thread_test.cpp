@@ -1,0 +1,28 @@
+#include "base/start_thread.h"
+
+#include <gtest/gtest.h>
+
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+TEST(StartThread, runs_its_body) {
+  int value = 0;
+  start_thread("to count", [&] { value = 3; }).join();
+  EXPECT_EQ(value, 3);
+}
+
+TEST(StartThread, that_cannot_be_had_says_for_what_and_which_limits_to_raise) {
+  try {
+    refuse_thread("for rank 1", std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kResource);
+    for (const char* words : {"no thread for rank 1", "Resource temporarily unavailable", "ulimit -v", "ulimit -u"}) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace eave
