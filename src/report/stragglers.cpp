@@ -27,9 +27,10 @@ std::vector<std::size_t> rows_of(const std::vector<RankTimes>& times) {
 }
 
 std::string row(std::size_t rank, const std::string& host, const RankTimes& times) {
-  return format("%4zu   %-20.20s   %9.2f s   %7.2f s   %7.2f s   %14.2f s   %8lld times   %9.2f s\n", rank,
-                host.c_str(), times.computing, times.loading, times.waiting, times.waiting_for_ranks,
-                static_cast<long long>(times.times_waited_for), times.seconds_waited_for);
+  return format("%4zu   %-20.20s   %9.2f s   %7.2f s   %7.2f s   %14.2f s   %8lld %-5s   %9.2f s\n", rank, host.c_str(),
+                times.computing, times.loading, times.waiting, times.waiting_for_ranks,
+                static_cast<long long>(times.times_waited_for), times.times_waited_for == 1 ? "time" : "times",
+                times.seconds_waited_for);
 }
 
 // One rank was waited for longer than all others together.
@@ -41,11 +42,11 @@ std::string describe_slowest(const std::vector<RankTimes>& times, const std::vec
     seconds += each.seconds_waited_for;
     waits += each.times_waited_for;
   }
-  if (2 * worst->seconds_waited_for <= seconds) return "for one rank and another, none stands out";
+  if (2 * worst->seconds_waited_for <= seconds) return "for different ranks; none caused more than half of it";
   const auto rank = static_cast<std::size_t>(worst - times.begin());
-  return format("mostly for rank %zu (%s): %lld of %lld times, %.2f s of all %.2f s", rank, hosts[rank].c_str(),
-                static_cast<long long>(worst->times_waited_for), static_cast<long long>(waits),
-                worst->seconds_waited_for, seconds);
+  return format("longest for rank %zu (%s): %.2f s of all %.2f s; it was the last in %lld of %lld waits", rank,
+                hosts[rank].c_str(), worst->seconds_waited_for, seconds,
+                static_cast<long long>(worst->times_waited_for), static_cast<long long>(waits));
 }
 
 }  // namespace
