@@ -166,6 +166,17 @@ class TrainingRun {
     lock_.emplace(directory, kRunLock, "--run-dir " + directory);
   }
 
+  // Another run may have begun there, and even ended, since this one saw none: nothing of it was read, so nothing of it
+  // may be replaced.
+  void lock_what_had_no_run() {
+    lock();
+    if (!holds_run(values_.text("run-dir"))) return;
+    throw Error(ExitCode::kCannotCreate, "--run-dir " + values_.text("run-dir") +
+                                             ": another run began in it while this one started; give the same command "
+                                             "again" +
+                                             (may_begin_anew(values_) ? ", which goes on with that run" : ""));
+  }
+
   bool replaces() const {
     const bool was_cut_short = may_begin_anew(values_) && state_of_run(values_.text("run-dir")) == RunState::kBegun;
     return values_.flag("overwrite") || was_cut_short;
@@ -193,7 +204,7 @@ class TrainingRun {
     if (!values_.has("run-dir")) return;
     const std::string& directory = values_.text("run-dir");
     const bool is_replaced = replaces();
-    if (!lock_) lock();
+    if (!lock_) lock_what_had_no_run();
     if (resumption_) {
       require_same_settings(read_config(file("config.json")), line_.config_in_force(values_));
       reopen_run_directory(directory, what_is_kept());

@@ -137,7 +137,9 @@ void create_run_directory(const fs::path& path, bool overwrite) {
   if (fs::exists(path, error) && !fs::is_directory(path, error)) refuse(path, "is there already and is no directory");
   fs::create_directories(path, error);
   if (error) refuse(path, "cannot be created: " + error.message());
-  if (!holds_run(path)) require_free(path, overwrite);
+  // In this order: a run that begins there meanwhile makes its files before it is asked for, and its lock decides then.
+  if (has_nothing(path) || holds_run(path)) return;
+  require_free(path, overwrite);
 }
 
 void require_writable(const fs::path& path) {
