@@ -54,8 +54,9 @@ class Model {
   const std::vector<TensorInfo>& statistics() const;  // batch norm: "bn1.mean", "bn1.variance" in pairs
   std::int64_t parameter_size() const;                // floats in the arena, padding included
   std::int64_t statistics_size() const;
-  std::int64_t activation_bytes() const;  // what this Model holds beside parameters
-  std::string summary() const;            // a table: layer, output shape, parameters
+  std::int64_t least_norm_positions() const;  // pixels of the smallest image that batch norm sees; 0: no batch norm
+  std::int64_t activation_bytes() const;      // what this Model holds beside parameters
+  std::string summary() const;                // a table: layer, output shape, parameters
 
   // Fills both arenas, in the host's memory, from the seed alone: the same on every rank. Weights: normal, variance 1 /
   // fan_in; biases 0.

@@ -5,16 +5,13 @@
 #include <sstream>
 
 #include "base/host.h"
+#include "base/number_text.h"
 #include "base/option_checks.h"
 #include "device/cuda_module.h"
 #include "eave/check.h"
 
 namespace eave {
 namespace {
-
-std::string count_text(std::size_t count, const std::string& what) {
-  return (count == 1 ? "one " : std::to_string(count) + " ") + what + (count == 1 ? "" : "s");
-}
 
 bool is_given(const OptionValues& values, const char* name) {  // bench-comm has few of them
   return values.entries().contains(name) && values.given(name);
@@ -45,7 +42,7 @@ int take_gpu(const OptionValues& values, const VisibleGpus& rank, std::size_t nu
     if (best >= rank.ids.size()) {
       refuse_option(values, "gpu",
                     "rank " + std::to_string(number) + " on " + rank.host + " sees " +
-                        count_text(rank.ids.size(), "GPU") + ", counted from 0");
+                        count_text(std::ssize(rank.ids), "GPU") + ", counted from 0");
     }
   } else {
     for (std::size_t i = 1; i < rank.ids.size(); ++i) {
@@ -54,7 +51,7 @@ int take_gpu(const OptionValues& values, const VisibleGpus& rank, std::size_t nu
   }
   if (users(best) > 0 && !values.flag("share-gpu")) {
     throw Error(ExitCode::kUsage, "no GPU is left for rank " + std::to_string(number) + " on " + rank.host +
-                                      ", which sees " + count_text(rank.ids.size(), "GPU") +
+                                      ", which sees " + count_text(std::ssize(rank.ids), "GPU") +
                                       (values.has("gpu") ? " and shall take GPU " + values.text("gpu") : "") +
                                       "; start one rank for each GPU, or give --share-gpu or --device cpu");
   }

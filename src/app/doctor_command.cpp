@@ -70,8 +70,11 @@ std::string device_of(const JobFacts& job, std::size_t rank) {
 
 std::string table_of(const JobFacts& job) {
   std::vector<RankFacts> ranks;
-  for (std::size_t rank = 0; rank < job.ranks.size(); ++rank)
-    ranks.push_back({job.ranks[rank].host, device_of(job, rank), job.ranks[rank].cores, {}});
+  for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
+    const DoctorFacts& facts = job.ranks[rank];
+    ranks.push_back(
+        {facts.host, device_of(job, rank), facts.cores, {}, true, {facts.group_memory_bytes, -1, facts.core_quota}});
+  }
   return rank_table(ranks);
 }
 

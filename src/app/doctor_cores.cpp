@@ -4,6 +4,7 @@
 #include <string>
 
 #include "app/machine.h"
+#include "base/number_text.h"
 #include "report/terminal.h"
 
 namespace eave {
@@ -16,16 +17,12 @@ std::string describe_shortage(const HostFacts& host, int cores) {
   const auto ranks = static_cast<double>(host.ranks.size());
   const double quota = host.facts->core_quota;
   if (cores > 0 && ranks > cores) {
-    return format(
-        "%.0f ranks share %d core%s, each gets a part of one; start at most %d there, or give the job more "
-        "cores",
-        ranks, cores, cores == 1 ? "" : "s", cores);
+    return format("%.0f ranks share %s, each gets a part of one; start at most %d there, or give the job more cores",
+                  ranks, count_text(cores, "core").c_str(), cores);
   }
   if (quota < 0 || ranks <= quota + 0.01) return "";
-  return format(
-      "%.0f ranks, and the control group allows %.1f cores; start fewer, or raise the limit of the "
-      "container",
-      ranks, quota);
+  return format("%s, and the control group allows %.1f cores; start fewer, or raise the limit of the container",
+                count_text(std::ssize(host.ranks), "rank").c_str(), quota);
 }
 
 std::string describe_binding(const Bindings& bindings) {
@@ -47,6 +44,11 @@ bool judge_host(const JobFacts& job, const HostFacts& host, std::vector<Finding>
     all += (all.empty() ? "" : ",") + cores;
   }
   const std::string where = "host " + host.facts->host + ": ";
+  const std::string& cause = host.facts->openmp_binding;
+  if (!cause.empty() && core_count(all) < host.facts->cores_of_host) {
+    findings.push_back({Severity::kProblem, "cores", where + cause, ExitCode::kConfiguration});
+    return false;
+  }
   const std::string shortage = describe_shortage(host, core_count(all));
   const std::string binding = shortage.empty() ? describe_binding(bindings) : "";
   if (!shortage.empty()) findings.push_back({Severity::kNote, "cores", where + shortage});
@@ -69,7 +71,7 @@ std::vector<Finding> judge_cores(const JobFacts& job, const std::vector<HostFact
   for (const HostFacts& host : hosts) is_enough &= judge_host(job, host, findings);
   if (!is_enough) return findings;
   findings.push_back({Severity::kOk, "cores",
-                      count_text(job.ranks.size(), "rank") + " on " + count_text(hosts.size(), "host") +
+                      count_text(std::ssize(job.ranks), "rank") + " on " + count_text(std::ssize(hosts), "host") +
                           ", at least one core for each" +
                           (job.ranks.size() > 1 ? "" : "; mpirun -np P eave doctor looks at several ranks")});
   return findings;

@@ -17,6 +17,7 @@
 
 #include "app/machine.h"
 #include "base/host.h"
+#include "base/memory.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
 #include "report/terminal.h"
@@ -38,26 +39,6 @@ std::int64_t limit_of(decltype(RLIMIT_AS) resource) {
   rlimit limit{};
   const bool is_limited = ::getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   return is_limited ? static_cast<std::int64_t>(limit.rlim_cur) : -1;
-}
-
-std::int64_t available_memory_bytes() {
-  std::ifstream lines("/proc/meminfo");
-  std::int64_t available = 0;
-  for (std::string name; lines >> name;) {
-    std::int64_t kibibytes = 0;
-    if (lines >> kibibytes && name == "MemAvailable:") available = kibibytes * 1024;
-    lines.ignore(80, '\n');
-  }
-  const std::string limit = first_line("/sys/fs/cgroup/memory.max"), used = first_line("/sys/fs/cgroup/memory.current");
-  if (limit.empty() || limit == "max" || used.empty()) return available;
-  return std::clamp<std::int64_t>(std::atoll(limit.c_str()) - std::atoll(used.c_str()), 0, available);
-}
-
-// "150000 100000" is one core and a half.
-double core_quota() {
-  std::istringstream words(first_line("/sys/fs/cgroup/cpu.max"));
-  double quota = 0, period = 0;
-  return words >> quota >> period && period > 0 ? quota / period : -1;
 }
 
 bool has_rdma() {
@@ -117,10 +98,11 @@ std::string describe_data(const OptionValues& values) {
 template <class Facts, class Visit>
 void visit_fields(Facts& facts, Visit& visit) {
   visit(facts.host, facts.eave_version, facts.mpi_library, facts.mpi_takes_gpu_memory, facts.cores, facts.cores_of_host,
-        facts.core_quota, facts.load, facts.memory_available_bytes, facts.address_space_limit_bytes,
-        facts.locked_memory_limit_bytes, facts.open_files_limit, facts.has_rdma, facts.network_settings,
-        facts.run_directory.place, facts.run_directory.why_not_written, facts.run_directory.sees_first_rank,
-        facts.run_directory.free_bytes, facts.data, facts.why_no_data, facts.clock_ahead_s);
+        facts.core_quota, facts.group_memory_bytes, facts.openmp_binding, facts.load, facts.memory_available_bytes,
+        facts.address_space_limit_bytes, facts.locked_memory_limit_bytes, facts.open_files_limit, facts.has_rdma,
+        facts.network_settings, facts.run_directory.place, facts.run_directory.why_not_written,
+        facts.run_directory.sees_first_rank, facts.run_directory.free_bytes, facts.data, facts.why_no_data,
+        facts.clock_ahead_s);
 }
 
 constexpr char kEnd = '\0';  // of a field
@@ -186,7 +168,10 @@ DoctorFacts find_facts(const OptionValues& values, bool opens_data) {
   facts.mpi_takes_gpu_memory = mpi_takes_gpu_memory();
   facts.cores = core_binding();
   facts.cores_of_host = ::sysconf(_SC_NPROCESSORS_ONLN);
-  facts.core_quota = core_quota();
+  const GroupLimits group = limiting_group();
+  facts.core_quota = group.cores;
+  facts.group_memory_bytes = group.memory_bytes;
+  facts.openmp_binding = openmp_binding();
   facts.load = std::atof(first_line("/proc/loadavg").c_str());
   facts.gpus = find_gpus(values, facts.host);
   facts.memory_available_bytes = available_memory_bytes();

@@ -29,12 +29,14 @@ struct DoctorFacts {
   std::string host, eave_version;
   std::string mpi_library;  // "" without MPI
   bool mpi_takes_gpu_memory = false;
-  std::string cores;               // those that it may run on: "0-3"
-  std::int64_t cores_of_host = 0;  // that are on line
-  double core_quota = -1;          // of its control group, in cores
-  double load = 0;                 // processes that ran on the host in the last minute, on average
+  std::string cores;                     // those that it may run on: "0-3"
+  std::int64_t cores_of_host = 0;        // that are on line
+  double core_quota = -1;                // of its control group, in cores; -1: it does not limit
+  std::int64_t group_memory_bytes = -1;  // that its control group allows in all; -1: it does not limit
+  std::string openmp_binding;            // openmp_binding()
+  double load = 0;                       // processes that ran on the host in the last minute, on average
   VisibleGpus gpus;
-  std::int64_t memory_available_bytes = 0;  // of the host, or of its control group
+  std::int64_t memory_available_bytes = 0;  // of the host, or less if its control group or ulimit -v leaves less
   std::int64_t address_space_limit_bytes = -1, locked_memory_limit_bytes = -1, open_files_limit = -1;
   bool has_rdma = false;                      // an InfiniBand or RoCE adapter
   std::vector<NetworkInterface> interfaces;   // that are up; not the loopback

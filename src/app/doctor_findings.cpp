@@ -8,6 +8,7 @@
 #include "app/doctor_cores.h"
 #include "app/doctor_network.h"
 #include "app/machine.h"
+#include "base/number_text.h"
 #include "report/terminal.h"
 
 namespace eave {
@@ -86,6 +87,13 @@ class Judgement {
       } else if (share < kLittle) {
         note("memory", text + "; large models and data may not fit");
       }
+    }
+    for (const HostFacts& host : hosts_) {
+      if (host.facts->group_memory_bytes < 0) continue;
+      note("memory",
+           "host " + host.facts->host + ": its control group allows " +
+               gibibytes(static_cast<double>(host.facts->group_memory_bytes)) +
+               " in all; the kernel ends what needs more (exit code 137): ask Slurm or the container for more");
     }
     const auto limited =
         std::ranges::find_if(job_.ranks, [](const DoctorFacts& rank) { return rank.address_space_limit_bytes >= 0; });
@@ -224,10 +232,6 @@ class Judgement {
 
 }  // namespace
 
-std::string count_text(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string name_ranks(const std::vector<int>& ranks) {
   constexpr std::size_t kMost = 8;
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
@@ -250,7 +254,7 @@ ExitCode exit_code_of(const std::vector<Finding>& findings) {
 
 std::string describe(const std::vector<Finding>& findings) {
   std::string text;
-  std::map<Severity, std::size_t> counts;
+  std::map<Severity, std::int64_t> counts;
   for (const Finding& finding : findings) {
     const char* const word = finding.severity == Severity::kProblem ? "problem"
                              : finding.severity == Severity::kNote  ? "note"

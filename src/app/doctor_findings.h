@@ -26,7 +26,6 @@ ExitCode exit_code_of(const std::vector<Finding>& findings);
 
 std::string describe(const std::vector<Finding>& findings);  // a line each, and one that counts them
 
-std::string count_text(std::size_t count, const std::string& what);  // "1 host", "2 hosts"
-std::string name_ranks(const std::vector<int>& ranks);               // "ranks 0, 2 and 5 others"
+std::string name_ranks(const std::vector<int>& ranks);  // "ranks 0, 2 and 5 others"
 
 }  // namespace eave

@@ -4,11 +4,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <sstream>
 
+#include "base/number_text.h"
 #include "report/terminal.h"
 
 namespace eave {
@@ -26,7 +31,50 @@ std::set<int> parse_cores(const std::string& text) {
   return cores;
 }
 
+std::string describe_limits(const GroupLimits& limits) {
+  std::string text;
+  if (limits.cores >= 0) text += format("%.3g core%s", limits.cores, limits.cores == 1 ? "" : "s");
+  if (limits.memory_bytes >= 0) {
+    text += (text.empty() ? "" : " and ") +
+            format("%.0f MiB of memory", std::ceil(static_cast<double>(limits.memory_bytes) / 0x1p20));
+  }
+  return text.empty() ? "" : "   its control group allows " + text;
+}
+
+// All ranks of one host share one control group here: if each had its own, Slurm would have to tell.
+struct HostLoad {
+  int ranks = 0;
+  std::set<int> cores;
+  double quota = -1;
+};
+
+std::string describe_load(const std::string& host, const HostLoad& load, int threads_per_rank) {
+  const auto cores = static_cast<double>(load.cores.size());
+  const bool has_quota = load.quota >= 0 && load.quota < cores;
+  const double allowed = has_quota ? load.quota : cores;
+  if (load.cores.empty() || load.ranks * threads_per_rank <= allowed) return "";
+  const std::string cause = openmp_binding();
+  return "host " + host + ": " + count_text(load.ranks, "rank") + " with " + count_text(threads_per_rank, "thread") +
+         (load.ranks == 1 ? " has " : " each share ") + format("%.3g core%s", allowed, allowed == 1 ? "" : "s") +
+         (has_quota ? " that its control group allows" : "") + "; times are not those of separate cores" +
+         (has_quota || cause.empty() ? "" : "; " + cause);
+}
+
 }  // namespace
+
+std::string openmp_binding() {
+  for (const char* name : {"OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr || *value == 0) continue;
+    std::string lower(value);
+    std::ranges::transform(lower, lower.begin(), [](unsigned char letter) { return std::tolower(letter); });
+    if (lower == "false" || lower == "none" || lower == "disabled") continue;
+    return std::string(name) +
+           " in the environment binds every rank to the first of its cores: unset it, and let mpirun "
+           "bind ranks (--bind-to core)";
+  }
+  return "";
+}
 
 std::string core_binding() {
   cpu_set_t set;
@@ -45,6 +93,13 @@ std::string core_binding() {
 
 int core_count(const std::string& cores) { return static_cast<int>(parse_cores(cores).size()); }
 
+GroupLimits limiting_group() {
+  GroupLimits limits = control_group_limits();
+  if (limits.memory_bytes / ::sysconf(_SC_PAGESIZE) >= ::sysconf(_SC_PHYS_PAGES)) limits.memory_bytes = -1;
+  if (limits.cores >= static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN))) limits.cores = -1;
+  return limits;
+}
+
 std::int64_t peak_memory_bytes() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -54,26 +109,25 @@ std::int64_t peak_memory_bytes() {
 std::string rank_table(const std::vector<RankFacts>& ranks) {
   std::string table = "rank   host                      device   cores\n";
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    table += format("%4zu   %-24s  %-6s   %s%s\n", rank, ranks[rank].host.c_str(), ranks[rank].device.c_str(),
-                    ranks[rank].cores.c_str(), ranks[rank].trains ? "" : "   keeps the center, does not train");
+    table += format("%4zu   %-24s  %-6s   %s%s%s\n", rank, ranks[rank].host.c_str(), ranks[rank].device.c_str(),
+                    ranks[rank].cores.c_str(), ranks[rank].trains ? "" : "   keeps the center, does not train",
+                    describe_limits(ranks[rank].limits).c_str());
   }
   return table;
 }
 
 std::string describe_oversubscription(const std::vector<RankFacts>& ranks, int threads_per_rank) {
-  std::map<std::string, std::pair<int, std::set<int>>> hosts;
+  std::map<std::string, HostLoad> hosts;
   for (const RankFacts& rank : ranks) {
-    auto& [count, cores] = hosts[rank.host];
-    ++count;
-    cores.merge(parse_cores(rank.cores));
+    HostLoad& load = hosts[rank.host];
+    ++load.ranks;
+    load.cores.merge(parse_cores(rank.cores));
+    load.quota = std::max(load.quota, rank.limits.cores);
   }
   std::string text;
   for (const auto& [host, load] : hosts) {
-    const auto& [count, cores] = load;
-    if (cores.empty() || count * threads_per_rank <= static_cast<int>(cores.size())) continue;
-    text += text.empty() ? "" : "; ";
-    text += format("host %s: %d ranks with %d thread(s) each share %zu core(s); times are not those of separate cores",
-                   host.c_str(), count, threads_per_rank, cores.size());
+    const std::string sentence = describe_load(host, load, threads_per_rank);
+    if (!sentence.empty()) text += (text.empty() ? "" : "; ") + sentence;
   }
   return text;
 }

@@ -37,6 +37,20 @@ void plan_norm_statistics(const OptionValues& values, bool has_norms, TrainingPl
   plan.recompute_batches = values.integer("recompute-batches", 1);
 }
 
+std::string check_norm_batches(std::int64_t norm_positions, std::int64_t samples, std::int64_t last_samples) {
+  if (norm_positions != 1) return "";
+  if (samples == 1) {
+    throw Error(ExitCode::kConfiguration,
+                "batch norm behind a dense layer needs 2 samples or more, and each rank normalises 1 in a step: every "
+                "output would be the layer's shift, and nothing before it would learn; give a larger --batch, "
+                "--batch-norm sync on several ranks, or a --model without batch_norm");
+  }
+  if (last_samples != 1) return "";
+  return "in the last step of an epoch a rank has 1 sample, and batch norm behind a dense layer gives its shift for "
+         "it; "
+         "choose a --batch that divides the training set better";
+}
+
 std::string describe_norm_statistics(const TrainingPlan& plan, bool spans_ranks) {
   const std::string in_training = spans_ranks ? "sync: mean and variance over the batches of all ranks" : "";
   switch (plan.statistics) {

@@ -11,6 +11,7 @@ namespace {
 
 std::string pack(const RankFacts& facts) {
   std::string text = facts.host + "\n" + facts.device + "\n" + facts.cores + "\n" + (facts.trains ? "1" : "0") + "\n";
+  text += std::to_string(facts.limits.memory_bytes) + " " + std::to_string(facts.limits.cores) + "\n";
   for (std::int64_t count : facts.class_histogram) text += std::to_string(count) + " ";
   return text;
 }
@@ -21,7 +22,7 @@ RankFacts unpack_rank(const std::string& text) {
   std::getline(lines, facts.host);
   std::getline(lines, facts.device);
   std::getline(lines, facts.cores);
-  lines >> facts.trains;
+  lines >> facts.trains >> facts.limits.memory_bytes >> facts.limits.cores;
   for (std::int64_t count = 0; lines >> count;) facts.class_histogram.push_back(count);
   return facts;
 }

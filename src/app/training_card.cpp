@@ -84,11 +84,10 @@ std::string TrainingJob::describe() const {
                                       input.channels, data_.train->classes()) +
                                (data_.note.empty() ? "" : "\n" + printable(data_.note))) +
          (device_plan_.is_cuda || !device_plan_.why_not_gpu.empty() ? card_line("device", describe_device()) : "") +
-         card_line("batch",
-                   format("%lld per rank, %lld in all; %lld steps per epoch, %lld steps in all",
-                          static_cast<long long>(batch_per_rank_),
-                          static_cast<long long>(batch_per_rank_ * sampler_->ranks()),
-                          static_cast<long long>(sampler_->steps_per_epoch()), static_cast<long long>(plan_.steps))) +
+         card_line("batch", format("%lld per rank, %lld in all; ", static_cast<long long>(batch_per_rank_),
+                                   static_cast<long long>(batch_per_rank_ * sampler_->ranks())) +
+                                count_text(sampler_->steps_per_epoch(), "step") + " per epoch, " +
+                                count_text(plan_.steps, "step") + " in all") +
          (plan_.first_step > 0
               ? card_line("resumed", format("after step %lld", static_cast<long long>(plan_.first_step)))
               : "") +

@@ -232,8 +232,21 @@ void TrainingJob::build_communicator(const std::vector<std::string>& hosts) {
                              static_cast<std::uint64_t>(values_.integer("seed", 0)), settings_of_numbers(values_),
                              hosts, static_cast<int>(replica_->view().optimizer.size())});
   if (communicator_->micro_batches() > 0) require_reproducible();
+  check_batches_of_norms();
   if (communicator_->moments() == nullptr || replica_->device.kind() == DeviceKind::kCpu) return;
   refuse_option(values_, "batch-norm", "it is computed on the CPU only: leave it out, or give --device cpu");
+}
+
+void TrainingJob::check_batches_of_norms() {
+  const bool spans_ranks = communicator_->moments() != nullptr;
+  const int workers = sampler_->ranks(), micro_batches = communicator_->micro_batches();
+  const auto of_one_pass = [&](std::int64_t of_all_ranks) {
+    return spans_ranks ? of_all_ranks : std::max<std::int64_t>(of_all_ranks / std::max(workers, micro_batches), 1);
+  };
+  const std::int64_t last = sampler_->samples_of_all_ranks(sampler_->steps_per_epoch() - 1);
+  const std::string warning =
+      check_norm_batches(model_->least_norm_positions(), of_one_pass(batch_per_rank_ * workers), of_one_pass(last));
+  if (!warning.empty() && transport_.rank() == 0) warnings_.push_back(warning);
 }
 
 void TrainingJob::require_reproducible() const {
@@ -254,8 +267,12 @@ double TrainingJob::epochs() const {
 
 RankFacts TrainingJob::facts() {
   Sampler sampler = *sampler_;
-  return {host_name(), device_.compute->device().name(), core_binding(),
-          class_histogram(*data_.train, sampler, 0, transport_.rank()), transport_.rank() < sampler.ranks()};
+  return {host_name(),
+          device_.compute->device().name(),
+          core_binding(),
+          class_histogram(*data_.train, sampler, 0, transport_.rank()),
+          transport_.rank() < sampler.ranks(),
+          limiting_group()};
 }
 
 void TrainingJob::save_model(const std::string& path) {

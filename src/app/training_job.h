@@ -59,6 +59,7 @@ class TrainingJob {
   ModelDescription model_description() const;
   void plan_drops();
   void build_communicator(const std::vector<std::string>& hosts);
+  void check_batches_of_norms();
   void require_reproducible() const;
   double learning_rate_scale() const;
   std::string describe_rate() const;

@@ -100,7 +100,7 @@ double stable_alpha_limit(ElasticOrder order, int workers, std::int64_t tau, dou
 
 std::string describe_instability(const EasgdSettings& settings) {
   const std::string in_force = "alpha = " + number_text(settings.alpha) + ", beta = " + number_text(settings.beta) +
-                               ", p = " + std::to_string(settings.workers) + " workers";
+                               ", p = " + count_text(settings.workers, "worker");
   const std::string advice =
       "; expect divergence. --beta 0.9 is the usual choice; --allow-unstable silences this warning";
   if (settings.order == ElasticOrder::kCenterFirst) {

@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/json_integer.h"
 #include "base/json_nesting.h"
+#include "base/number_text.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -141,7 +142,7 @@ void require_same_run(const ExchangeLog& log, const Settings& settings, std::int
     throw Error(ExitCode::kUsage, "--replay " + path.string() + ": it is the order of another run, " + there +
                                       ", and here it is " + here + "; repeat that run's settings");
   };
-  if (log.workers != workers) refuse("with " + std::to_string(log.workers) + " workers", std::to_string(workers));
+  if (log.workers != workers) refuse("with " + count_text(log.workers, "worker"), std::to_string(workers));
   for (const auto& [name, value] : log.settings) {
     const auto here = std::ranges::find(settings, name, [](const auto& setting) { return setting.first; });
     if (here == settings.end()) refuse("with --" + name + " " + value, "not given");

@@ -22,7 +22,7 @@ void refuse_elastic_options(const OptionValues& values) {
 
 std::string numbers(const GossipSettings& settings) {
   return "tau = " + std::to_string(settings.tau) + ", alpha = " + number_text(settings.alpha) + " (--gossip " +
-         (settings.is_elastic ? "elastic" : "average") + "), p = " + std::to_string(settings.workers) + " workers" +
+         (settings.is_elastic ? "elastic" : "average") + "), p = " + count_text(settings.workers, "worker") +
          (settings.workers == 1       ? ", who meets nobody"
           : settings.workers % 2 == 1 ? ", of whom one pauses each time, in turn"
                                       : "") +

@@ -140,6 +140,16 @@ Model& Model::operator=(Model&&) noexcept = default;
 const std::vector<TensorInfo>& Model::parameters() const { return state_->graph.parameters; }
 const std::vector<TensorInfo>& Model::statistics() const { return state_->graph.statistics; }
 std::int64_t Model::parameter_size() const { return state_->graph.parameter_size; }
+std::int64_t Model::least_norm_positions() const {
+  std::int64_t least = 0;
+  for (const Node& node : state_->graph.nodes) {
+    if (!node.layer->spans_ranks()) continue;
+    const ImageShape image = node.layer->output();
+    const std::int64_t positions = std::int64_t{image.height} * image.width;
+    least = least == 0 ? positions : std::min(least, positions);
+  }
+  return least;
+}
 std::int64_t Model::statistics_size() const { return state_->graph.statistics_size; }
 std::string Model::summary() const { return summarise(state_->graph); }
 

@@ -29,6 +29,7 @@
 #include <string>
 #include <vector>
 
+#include "base/control_groups.h"
 #include "eave/check.h"
 #include "eave/recorder.h"
 #include "report/log_file.h"
@@ -40,7 +41,8 @@ struct RankFacts {
   std::string device;
   std::string cores;
   std::vector<std::int64_t> class_histogram;
-  bool trains = true;  // else it keeps a center and nothing else
+  bool trains = true;       // else it keeps a center and nothing else
+  GroupLimits limits = {};  // for the card; not in metrics.jsonl
 };
 
 struct RunHeader {

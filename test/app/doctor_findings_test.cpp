@@ -92,6 +92,21 @@ TEST(Doctor, finds_ranks_bound_to_one_core_beside_free_ones) {
   expect_problem(job, "cores", {"host b", "ranks 3, 4", "same cores, 1", "--bind-to"});
 }
 
+TEST(Doctor, finds_ranks_that_openmp_binds_to_one_core) {
+  JobFacts job = healthy_job();
+  for (const std::size_t rank : {2U, 3U}) {
+    job.ranks[rank].cores = "0";
+    job.ranks[rank].openmp_binding = "OMP_PROC_BIND in the environment binds";
+  }
+  expect_problem(job, "cores", {"host b", "OMP_PROC_BIND"});
+}
+
+TEST(Doctor, notes_a_control_group_that_limits_memory) {
+  JobFacts job = healthy_job();
+  job.ranks[2].group_memory_bytes = 3 * kGiB;
+  expect_note(job, "memory", {"host b", "control group", "3.0 GiB", "137"});
+}
+
 TEST(Doctor, notes_hosts_that_others_work_on) {
   JobFacts job = healthy_job();
   job.ranks[2].load = 9.5;

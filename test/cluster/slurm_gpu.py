@@ -104,7 +104,7 @@ def too_few(place):
     """A job without GPUs, where Slurm hides them all from it; and one with fewer than tasks."""
     in_slurm.ended(place, 71, "no GPU can be used: the driver sees none", "slurm-gpu",
                    [*options(place, gpus=0), "--gpus-per-task=0"], launcher=SRUN, words=words(place))
-    in_slurm.ended(place, 64, "no GPU is left for rank 1 on node0, which sees one GPU", "slurm-gpu",
+    in_slurm.ended(place, 64, "no GPU is left for rank 1 on node0, which sees 1 GPU", "slurm-gpu",
                    [*options(place), "--gpus-per-task=0", "--gpus-per-node=1"], launcher=["mpirun"], words=words(place))
     lab.require(not place.run_dir().exists(), "a run was begun")
 

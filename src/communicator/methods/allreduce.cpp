@@ -32,6 +32,7 @@
 
 #include <algorithm>
 
+#include "base/number_text.h"
 #include "communicator/batch_moments.h"
 #include "communicator/compression.h"
 #include "communicator/reproducible.h"
@@ -70,10 +71,13 @@ std::string describe_gradient_averaging(const GradientAveraging& settings, int r
       factor = settings.loss_is_summed ? "p n_i = " + p + " n_i" : "p = " + p;
       break;
   }
-  text += "; n_i samples of rank i in a step, g_i the gradient of their mean loss; p = " + p + " ranks\n";
+  text +=
+      "; n_i samples of rank i in a step, g_i the gradient of their mean loss; p = " + count_text(ranks, "rank") + "\n";
   if (factor.empty()) {
     return text + (settings.reduction == GradientReduction::kMean
                        ? "with equal n_i this is the mean over all samples of a step (--reduction weighted)"
+                   : ranks == 1
+                       ? "the mean over all samples of a step"
                        : "the mean over all samples of a step; summing the g_i instead (--reduction sum) would be as "
                          "if lr were p = " +
                              p + " times as large");
