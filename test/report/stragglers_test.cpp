@@ -79,7 +79,9 @@ TEST(StragglerTable, names_the_rank_that_was_waited_for_most) {
   stragglers.add(1, waits({1, 1, 7}));
   stragglers.add(2, waits({6, 3, 2}));
   const std::string text = describe_stragglers(stragglers, hosts(3), 1);
-  EXPECT_NE(text.find("longest for rank 1 (node1): 14.00 s of all 21.00 s; it was the last in 2 of 3 waits"), std::string::npos) << text;
+  EXPECT_NE(text.find("longest for rank 1 (node1): 14.00 s of all 21.00 s; it was the last in 2 of 3 waits"),
+            std::string::npos)
+      << text;
   EXPECT_EQ(text.find("--log-every"), std::string::npos) << text;
   EXPECT_NE(describe_stragglers(stragglers, hosts(3), 10).find("intervals of 10 steps (--log-every)"),
             std::string::npos);
