@@ -5,6 +5,7 @@
 #include <cctype>
 #include <sstream>
 
+#include "base/content_kind.h"
 #include "base/files.h"
 #include "eave/check.h"
 
@@ -63,6 +64,12 @@ void refuse_code(const OptionValues& values, const std::string& name, const std:
                                     variable);
 }
 
+void refuse_other_content(const std::string& path) {
+  const ContentKind kind = content_kind_of(path);
+  if (kind.what.empty() || kind.group == ContentGroup::kText || kind.group == ContentGroup::kEmpty) return;
+  throw Error(ExitCode::kUsage, path + ": it is " + kind.what + "; expected text with lines such as 'tau = 10'");
+}
+
 }  // namespace
 
 std::vector<Assignment> from_command_line(const std::vector<std::string>& words, const OptionValues& values) {
@@ -94,6 +101,7 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
 }
 
 std::vector<Assignment> from_file(const std::string& path, const OptionValues& values) {
+  refuse_other_content(path);
   const std::string content = read_file(path, kConfigLimitBytes);
   std::istringstream text(content);
   std::vector<Assignment> assignments;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/content_kind.h"
 #include "base/files.h"
 #include "base/safetensors_header.h"
 #include "eave/check.h"
@@ -41,6 +42,16 @@ std::string header_text(const std::vector<NamedArray>& arrays, const std::map<st
   throw Error(ExitCode::kBadData, path.string() + ": " + why);
 }
 
+// `why`, unless the file is known to be something else.
+[[noreturn]] void refuse_header(const std::filesystem::path& path, const std::string& why) {
+  const ContentKind kind = content_kind_of(path);
+  if (kind.what.empty() || kind.what == kSafetensorsContent) refuse(path, why);
+  refuse(path, describe_content(kind, kind.group == ContentGroup::kPytorch
+                                          ? "load it with torch.load, and save its tensors with save_file of "
+                                            "safetensors.torch"
+                                          : "expected a safetensors file"));
+}
+
 // Reads exactly `size` bytes; the caller has held them against the file's size.
 void read_bytes(std::ifstream& file, char* bytes, std::uint64_t size, const std::filesystem::path& path) {
   file.read(bytes, static_cast<std::streamsize>(size));
@@ -48,13 +59,14 @@ void read_bytes(std::ifstream& file, char* bytes, std::uint64_t size, const std:
 }
 
 std::uint64_t read_header_length(std::ifstream& file, std::uint64_t file_size, const std::filesystem::path& path) {
-  if (file_size < 8) refuse(path, "is cut off within its first 8 bytes");
+  if (file_size < 8) refuse_header(path, "is cut off within its first 8 bytes");
   std::array<char, 8> bytes{};
   read_bytes(file, bytes.data(), bytes.size(), path);
   std::uint64_t length = 0;
   for (std::size_t byte = 8; byte-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[byte]);
-  if (length > kHeaderLimitBytes || length > file_size - 8) {
-    refuse(path, "says its header has " + std::to_string(length) + " bytes, of a file of " + std::to_string(file_size));
+  if (length == 0 || length > kHeaderLimitBytes || length > file_size - 8) {
+    refuse_header(
+        path, "says its header has " + std::to_string(length) + " bytes, of a file of " + std::to_string(file_size));
   }
   return length;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/content_kind.h"
 #include "base/files.h"
 #include "base/json_integer.h"
 #include "base/json_nesting.h"
@@ -95,6 +96,11 @@ void require_equal_shares(const ExchangeLog& log, const std::filesystem::path& p
   }
 }
 
+[[noreturn]] void refuse_content(const std::filesystem::path& path) {
+  const std::string found = describe_content(content_kind_of(path));
+  fail(path, "not an order of exchanges" + (found.empty() ? "" : " (" + found + ")"));
+}
+
 }  // namespace
 
 std::string encode(const ExchangeLog& log) {
@@ -112,7 +118,7 @@ std::string encode(const ExchangeLog& log) {
 ExchangeLog read_exchange_log(const std::filesystem::path& path) {
   const std::string content = read_file(path);
   const std::size_t end = content.find('\n', kFirstLine.size());
-  if (!content.starts_with(kFirstLine) || end == std::string::npos) fail(path, "not an order of exchanges");
+  if (!content.starts_with(kFirstLine) || end == std::string::npos) refuse_content(path);
   ExchangeLog log;
   std::uint32_t checksum = 0;
   const std::string text = content.substr(kFirstLine.size(), end - kFirstLine.size());

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/content_kind.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "eave/check.h"
@@ -37,11 +38,18 @@ void show_own_symbols() {
   dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
 }
 
+[[noreturn]] void refuse_unopened(const std::string& path, const std::string& why) {
+  const ContentKind kind = content_kind_of(path);
+  if (!kind.what.empty() && kind.what != kElfContent)
+    refuse_plugin(path, "cannot be opened: " + describe_content(kind, "expected a shared object (.so)"));
+  refuse_plugin(path, "cannot be opened: " + why + kAdvice);
+}
+
 // For good: its functions are called until the process ends.
 void* open_plugin(const std::string& path) {
   show_own_symbols();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) refuse_plugin(path, std::string("cannot be opened: ") + dlerror() + kAdvice);
+  if (library == nullptr) refuse_unopened(path, dlerror());
   return library;
 }
 

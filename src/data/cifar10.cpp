@@ -80,6 +80,23 @@ std::string missing_from(const fs::path& directory, const char* ending) {
                   "/\"$(basename \"$f\" .xz)\"; done\nand name the new place: --data-dir " + target);
 }
 
+// What people get in place of the files.
+void refuse_other_versions(const fs::path& directory) {
+  std::error_code error;
+  const auto holds = [&](const char* name) { return fs::exists(directory / name, error); };
+  for (const char* name : {"data_batch_1", "cifar-10-batches-py", "cifar-10-python.tar.gz"}) {
+    if (!holds(name)) continue;
+    throw Error(ExitCode::kInputMissing, (directory / name).string() +
+                                             " is of CIFAR-10's Python version; get the binary version "
+                                             "(data_batch_1.bin and its companions)");
+  }
+  if (holds("cifar-10-binary.tar.gz")) {
+    throw Error(ExitCode::kInputMissing, directory.string() +
+                                             " holds CIFAR-10 packed: unpack it there with tar -xzf "
+                                             "cifar-10-binary.tar.gz");
+  }
+}
+
 // Every place with a file of the set either holds the whole set or ends the search.
 std::vector<std::string> files_of_set(const fs::path& directory) {
   const std::string missing = missing_from(directory, "");
@@ -91,6 +108,8 @@ std::vector<std::string> files_of_set(const fs::path& directory) {
       throw Error(ExitCode::kInputMissing, directory.string() + " lacks " + missing);
     }
   }
+  std::error_code error;
+  if (!fs::exists(directory / "cifar-10-batches-bin", error)) refuse_other_versions(directory);
   return {};
 }
 

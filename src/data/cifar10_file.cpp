@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "data/source_content.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -12,14 +13,27 @@ namespace {
 constexpr std::size_t kPlane = kCifarSide * kCifarSide;
 constexpr std::size_t kRecord = 1 + kCifarChannels * kPlane;
 
+// A file that begins with a label may be one of CIFAR's, whatever else its first bytes look like.
+bool begins_with_label(const ByteSource& file) {
+  std::array<std::uint8_t, 1> label{};
+  return file.read_at(0, label) == 0 || label[0] < kCifarClasses;
+}
+
+[[noreturn]] void refuse(const ByteSource& file, const std::string& why) {
+  const ContentKind kind = begins_with_label(file) ? ContentKind{} : content_kind_of(file);
+  const bool is_pickle = kind.group == ContentGroup::kPickle;
+  const std::string what = kind.what + (is_pickle ? ", as in CIFAR-10's Python version" : "");
+  const std::string advice = kind.remedy.empty() ? "get the binary version of CIFAR-10" : kind.remedy;
+  throw Error(ExitCode::kBadData, file.name() + " " + (kind.what.empty() ? why : "is " + what + ": " + advice));
+}
+
 void check_size(const ByteSource& file, std::uint64_t records) {
   const std::uint64_t expected = records * kRecord;
   if (file.size() == expected) return;
-  throw Error(ExitCode::kBadData,
-              file.name() + " is " + std::to_string(file.size()) + " bytes long, expected " + std::to_string(expected) +
-                  " (" + std::to_string(records) +
-                  " records of 3,073 bytes): " + (file.size() < expected ? "truncated, or not" : "not") +
-                  " a file of CIFAR-10's binary version; get it again");
+  refuse(file, "is " + std::to_string(file.size()) + " bytes long, expected " + std::to_string(expected) + " (" +
+                   std::to_string(records) +
+                   " records of 3,073 bytes): " + (file.size() < expected ? "truncated, or not" : "not") +
+                   " a file of CIFAR-10's binary version; get it again");
 }
 
 }  // namespace

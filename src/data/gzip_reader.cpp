@@ -40,41 +40,50 @@ void GzipReader::fail(const std::string& what) const {
                                       " bytes of content; get the file again");
 }
 
-void GzipReader::refill() {
+bool GzipReader::refill() {
   State& state = *state_;
-  if (state.stream.avail_in != 0) return;
+  if (state.stream.avail_in != 0) return true;
   const std::size_t count = state.source.read_at(state.offset, state.input);
-  if (count == 0) fail("the gzip stream is cut off");
   state.offset += count;
   state.stream.next_in = state.input.data();
   state.stream.avail_in = static_cast<uInt>(count);
+  return count != 0;
+}
+
+void GzipReader::begin_next_member() {
+  State& state = *state_;
+  while (refill() && *state.stream.next_in == 0) {
+    ++state.stream.next_in;
+    --state.stream.avail_in;
+  }
+  state.ended = state.stream.avail_in == 0;
+  if (state.ended) return;
+  if (*state.stream.next_in != 0x1f) fail("something that is neither gzip data nor zeros stands behind the gzip data,");
+  inflateReset(&state.stream);
 }
 
 std::size_t GzipReader::read(std::span<std::uint8_t> bytes) {
   State& state = *state_;
   std::size_t done = 0;
   while (done < bytes.size() && !state.ended) {
-    refill();
+    if (!refill()) fail("the gzip data is cut off");
     const auto room = static_cast<uInt>(std::min<std::size_t>(bytes.size() - done, 1 << 30));
     state.stream.next_out = bytes.data() + done;
     state.stream.avail_out = room;
     const int result = inflate(&state.stream, Z_NO_FLUSH);
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
-      fail("the gzip stream is damaged (" + std::string(state.stream.msg ? state.stream.msg : zError(result)) + ")");
+      fail("the gzip data is damaged (" + std::string(state.stream.msg ? state.stream.msg : zError(result)) + ")");
     }
     done += room - state.stream.avail_out;
     state.produced += room - state.stream.avail_out;
-    state.ended = result == Z_STREAM_END;
+    if (result == Z_STREAM_END) begin_next_member();
   }
   return done;
 }
 
 void GzipReader::require_end() {
   std::array<std::uint8_t, 1> more{};
-  if (read(more) != 0) fail("the gzip stream goes on behind what its content declares,");
-  State& state = *state_;
-  if (state.stream.avail_in != 0 || state.offset != state.source.size())
-    fail("something stands behind the gzip stream,");
+  if (read(more) != 0) fail("the gzip data goes on behind what its content declares,");
 }
 
 }  // namespace eave

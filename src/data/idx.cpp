@@ -1,14 +1,14 @@
 #include "data/idx.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <optional>
 #include <utility>
 
+#include "base/memory.h"
 #include "data/gzip_reader.h"
+#include "data/source_content.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kMostDimensions = 8;
 constexpr std::uint8_t kUnsignedByte = 8;
+constexpr std::uint64_t kReservedAtMost = std::uint64_t{1} << 28, kReadAtOnce = std::uint64_t{1} << 22;
 constexpr std::uint64_t kMostDeflated = 1032;  // no byte of deflate data yields more (zlib's documentation)
 
 [[noreturn]] void refuse(const ByteSource& source, const std::string& what) {
@@ -54,6 +55,12 @@ class Content {
 
 const char* plural(IdxContent content) { return content == IdxContent::kImages ? "images" : "labels"; }
 
+// A file of another kind is named; of an unknown one the first bytes are all there is to say.
+[[noreturn]] void refuse_magic(const ByteSource& source, const std::string& found) {
+  const std::string known = describe_source(source, "get the IDX file");
+  refuse(source, known.empty() ? "not an IDX file: magic number " + found : known);
+}
+
 void check_magic(const ByteSource& source, const std::array<std::uint8_t, 4>& magic, IdxContent content) {
   const auto expected = static_cast<std::uint8_t>(content);
   if (magic == std::array<std::uint8_t, 4>{0, 0, kUnsignedByte, expected}) return;
@@ -61,7 +68,7 @@ void check_magic(const ByteSource& source, const std::array<std::uint8_t, 4>& ma
   std::snprintf(text, sizeof text, "0x%02x%02x%02x%02x at offset 0, expected 0x%04x%02x%02x", magic[0], magic[1],
                 magic[2], magic[3], 0, kUnsignedByte, expected);
   const std::string found(text);
-  if (magic[0] != 0 || magic[1] != 0) refuse(source, "not an IDX file: magic number " + found);
+  if (magic[0] != 0 || magic[1] != 0 || magic[2] == 0) refuse_magic(source, found);
   if (magic[2] != kUnsignedByte) refuse(source, "its values are not unsigned bytes: magic number " + found);
   const IdxContent other = content == IdxContent::kImages ? IdxContent::kLabels : IdxContent::kImages;
   if (magic[3] == static_cast<std::uint8_t>(other)) {
@@ -112,12 +119,21 @@ void check_size(const ByteSource& source, const Content& content, std::uint64_t 
 }
 
 void check_memory(const ByteSource& source, std::uint64_t values) {
-  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page <= 0) return;
-  const std::uint64_t memory = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
-  if (values < memory) return;
-  throw Error(ExitCode::kResource, source.name() + ": needs " + bytes_text(values) + ", this machine has " +
-                                       bytes_text(memory) + " of memory");
+  const std::int64_t available = available_memory_bytes();
+  if (available < 0 || values < static_cast<std::uint64_t>(available)) return;
+  throw Error(ExitCode::kResource, source.name() + ": needs " + bytes_text(values) + " of memory on each rank, " +
+                                       std::to_string(available) + " are available; unpack it with gunzip: then it " +
+                                       "stays in its file");
+}
+
+// Takes memory as the values come, whatever the header promises.
+void read_values(Content& bytes, std::uint64_t count, std::vector<std::uint8_t>& values) {
+  values.reserve(static_cast<std::size_t>(std::min(count, kReservedAtMost)));
+  while (values.size() < count) {
+    const std::size_t first = values.size();
+    values.resize(first + static_cast<std::size_t>(std::min(count - first, kReadAtOnce)));
+    bytes.read(std::span(values).subspan(first), "the values");
+  }
 }
 
 // Up to the values; returns their number.
@@ -140,10 +156,16 @@ IdxArray read_idx(const ByteSource& source, IdxContent content) {
   IdxArray array;
   const std::uint64_t values = read_header(source, bytes, content, array.dimensions);
   check_memory(source, values);
-  array.values.resize(static_cast<std::size_t>(values));
-  bytes.read(array.values, "the values");
+  read_values(bytes, values, array.values);
   bytes.require_end();
   return array;
+}
+
+std::vector<std::int64_t> read_idx_dimensions(const ByteSource& source, IdxContent content) {
+  Content bytes(source);
+  std::vector<std::int64_t> dimensions;
+  read_header(source, bytes, content, dimensions);
+  return dimensions;
 }
 
 IdxImages::IdxImages(FileSource source) {

@@ -21,8 +21,12 @@ struct IdxArray {
   std::vector<std::uint8_t> values;
 };
 
-// Believes nothing: allocates only after the header's sizes have been held against the file's. Throws Error(kBadData)
-// with offset, expected and found; Error(kResource) when the machine cannot hold it.
+// Reads the header alone, and holds its sizes against the file's: a plain file must have them, and no gzip file holds
+// more than 1,032 times its own size. Throws Error(kBadData) with offset, expected and found.
+std::vector<std::int64_t> read_idx_dimensions(const ByteSource& source, IdxContent content);
+
+// Believes nothing: checks the header in the same way, and takes memory only for values that have been read, at most
+// three times as much. Throws also Error(kResource) when less is available than the values need.
 IdxArray read_idx(const ByteSource& source, IdxContent content);
 
 // The images of a file. Of one that is not packed they stay there, and are read when they are asked for (as

@@ -119,10 +119,13 @@ void check_counts(const Paths& paths, const Dimensions& of) {
                     (crossed ? ": training and test files were swapped, either the images or the labels"
                              : ": they are not of the same set"));
   }
-  if (of[kTestImages][0] <= of[kTrainImages][0]) return;
-  throw Error(ExitCode::kBadData, paths[kTestImages].string() + " holds " + std::to_string(of[kTestImages][0]) +
-                                      " images, more than the " + std::to_string(of[kTrainImages][0]) + " of " +
-                                      paths[kTrainImages].string() + ": were training and test files swapped?");
+}
+
+// A small training set beside a large test set is what few-shot learning has. Two files that were swapped look alike.
+std::string note_on_counts(const Dimensions& of) {
+  if (of[kTestImages][0] <= of[kTrainImages][0]) return "";
+  return "more test images (" + std::to_string(of[kTestImages][0]) + ") than training images (" +
+         std::to_string(of[kTrainImages][0]) + "): if that is not meant, the training and test files were swapped";
 }
 
 void check_shapes(const Paths& paths, const Dimensions& of) {
@@ -133,28 +136,35 @@ void check_shapes(const Paths& paths, const Dimensions& of) {
   }
 }
 
+Dimensions read_headers(const Paths& paths) {
+  Dimensions dimensions;
+  for (int file = 0; file < kFiles; ++file) {
+    const auto at = static_cast<std::size_t>(file);
+    dimensions[at] = read_idx_dimensions(FileSource(paths[at]), content_of(file));
+    if (content_of(file) == IdxContent::kImages) check_sides(paths[at], dimensions[at]);
+  }
+  return dimensions;
+}
+
 }  // namespace
 
 DataSplit open_idx_set(const IdxSet& set, const OptionValues& values) {
   const Paths paths = locate(set, values);
   const auto open = [&](File file) { return FileSource(paths[file]); };
-  IdxArray train_labels = read_idx(open(kTrainLabels), IdxContent::kLabels);
-  check_labels(paths[kTrainLabels], train_labels);
-  IdxImages train_images(open(kTrainImages));
-  check_sides(paths[kTrainImages], train_images.dimensions());
-  IdxArray test_labels = read_idx(open(kTestLabels), IdxContent::kLabels);
-  check_labels(paths[kTestLabels], test_labels);
-  IdxImages test_images(open(kTestImages));
-  check_sides(paths[kTestImages], test_images.dimensions());
-  const Dimensions dimensions = {train_labels.dimensions, train_images.dimensions(), test_labels.dimensions,
-                                 test_images.dimensions()};
+  // All headers come first: they contradict each other before anything is unpacked.
+  const Dimensions dimensions = read_headers(paths);
   check_counts(paths, dimensions);
   check_shapes(paths, dimensions);
+  IdxArray train_labels = read_idx(open(kTrainLabels), IdxContent::kLabels);
+  check_labels(paths[kTrainLabels], train_labels);
+  IdxArray test_labels = read_idx(open(kTestLabels), IdxContent::kLabels);
+  check_labels(paths[kTestLabels], test_labels);
   DataSplit split;
-  split.train = std::make_unique<IdxDataset>(std::move(train_images), std::move(train_labels));
-  split.test = std::make_unique<IdxDataset>(std::move(test_images), std::move(test_labels));
+  split.train = std::make_unique<IdxDataset>(IdxImages(open(kTrainImages)), std::move(train_labels));
+  split.test = std::make_unique<IdxDataset>(IdxImages(open(kTestImages)), std::move(test_labels));
   split.mean = {set.mean};
   split.deviation = {set.deviation};
+  split.note = note_on_counts(dimensions);
   return split;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "base/content_kind.h"
 #include "data/image_formats.h"
 #include "eave/check.h"
 
@@ -13,6 +14,24 @@ namespace {
 constexpr std::array<std::uint8_t, 3> kJpegBegin = {0xff, 0xd8, 0xff};
 constexpr std::array<std::uint8_t, 8> kPngBegin = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
+// Neither JPEG nor PNG.
+[[noreturn]] void refuse_kind(const ByteSource& file) {
+  std::array<std::uint8_t, kContentBytes> begin{};
+  const std::size_t count = file.read_at(0, begin);
+  const ContentKind kind = content_kind(std::span(begin).first(count));
+  if (count == 0) refuse_image(file, "the file is empty");
+  if (kind.group == ContentGroup::kImage)
+    refuse_image(file, "it is " + kind.what, "convert it to JPEG or PNG, or remove it");
+  if (!kind.what.empty()) refuse_image(file, describe_content(kind));
+  std::string bytes;
+  for (std::size_t i = 0; i < std::min<std::size_t>(count, 8); ++i) {
+    std::array<char, 4> text{};
+    std::snprintf(text.data(), text.size(), " %02x", begin[i]);
+    bytes += text.data();
+  }
+  refuse_image(file, "it begins with" + bytes + ", as neither a JPEG nor a PNG does");
+}
+
 void decode_image(const ByteSource& file, SquareResizer* resizer) {
   std::array<std::uint8_t, 8> begin{};
   const std::size_t count = file.read_at(0, begin);
@@ -21,14 +40,7 @@ void decode_image(const ByteSource& file, SquareResizer* resizer) {
   };
   if (is(kJpegBegin)) return decode_jpeg(file, resizer);
   if (is(kPngBegin)) return decode_png(file, resizer);
-  if (count == 0) refuse_image(file, "the file is empty");
-  std::string bytes;
-  for (std::size_t i = 0; i < count; ++i) {
-    std::array<char, 4> text{};
-    std::snprintf(text.data(), text.size(), " %02x", begin[i]);
-    bytes += text.data();
-  }
-  refuse_image(file, "it begins with" + bytes + ", as neither a JPEG nor a PNG does");
+  refuse_kind(file);
 }
 
 }  // namespace
@@ -48,9 +60,8 @@ void FilePieces::rethrow() const {
   if (error_) std::rethrow_exception(error_);
 }
 
-void refuse_image(const ByteSource& file, const std::string& what) {
-  throw Error(ExitCode::kBadData,
-              "the image " + file.name() + " cannot be read: " + what + "; get or make it again, or remove it");
+void refuse_image(const ByteSource& file, const std::string& what, const char* advice) {
+  throw Error(ExitCode::kBadData, "the image " + file.name() + " cannot be read: " + what + "; " + advice);
 }
 
 void check_image_size(const ByteSource& file, std::int64_t width, std::int64_t height) {

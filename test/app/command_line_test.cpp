@@ -162,6 +162,12 @@ CommandLine with_two_defaults() {
   return line;
 }
 
+TEST(CommandLine, a_file_of_another_kind_is_named) {
+  EXPECT_NE(refusal({ConfigFile("{\"tau\": \"10\"}").option()}).find("it is a JSON document; expected text"),
+            std::string::npos);
+  EXPECT_NE(refusal({ConfigFile("<!DOCTYPE html>\n").option()}).find("it is an HTML page"), std::string::npos);
+}
+
 TEST(CommandLine, a_shared_option_has_the_default_of_the_chosen_member) {
   const CommandLine line = with_two_defaults();
   const char* const none[] = {nullptr};

@@ -58,6 +58,18 @@ TEST_F(Cifar10, files_of_another_length_are_refused) {
   }
 }
 
+TEST_F(Cifar10, files_of_another_kind_are_named) {
+  const auto expect = [&](const Bytes& bytes, const std::string& what, const std::string& advice) {
+    write_bytes(place() / "data_batch_1.bin", bytes);
+    const Refusal found = refusal();
+    EXPECT_EQ(found.code, ExitCode::kBadData) << found;
+    EXPECT_TRUE(found.names("data_batch_1.bin is " + what) && found.names(advice)) << found;
+  };
+  expect({0x80, 2, '}', 'q', 1}, "a pickle of Python, as in CIFAR-10's Python version", "get the binary version");
+  expect(gzip(Bytes(257, 'a') + Bytes{'u', 's', 't', 'a', 'r'}), "a gzip file that holds a tar archive", "tar -xzf");
+  expect({'<', 'h', 't', 'm', 'l', '>'}, "an HTML page", "get the file again");
+}
+
 TEST_F(Cifar10, a_label_out_of_range_is_refused_with_its_offset) {
   change_byte("data_batch_5.bin", 9999 * 3073, 10);
   const Refusal found = refusal();
@@ -100,6 +112,18 @@ TEST_F(Cifar10, is_found_in_the_folder_that_its_archive_makes) {
     if (entry.is_regular_file()) fs::rename(entry.path(), place() / "cifar-10-batches-bin" / entry.path().filename());
   }
   EXPECT_EQ(refusal().code, ExitCode::kDone) << refusal();
+}
+
+TEST(Cifar10Packed, in_another_version_is_named) {
+  const TemporaryDirectory directory;
+  const auto refusal = [&] {
+    return refusal_of([&] { open_dataset("cifar10", {{"data-dir", directory.path().string()}}); });
+  };
+  write_bytes(directory.path() / "cifar-10-binary.tar.gz", {1});
+  EXPECT_TRUE(refusal().names("unpack it there with tar -xzf")) << refusal();
+  write_bytes(directory.path() / "data_batch_1", {1});
+  EXPECT_EQ(refusal().code, ExitCode::kInputMissing);
+  EXPECT_TRUE(refusal().names("data_batch_1 is of CIFAR-10's Python version; get the binary version")) << refusal();
 }
 
 // The command in the message is run as it stands, in a directory whose name needs quotes.

@@ -209,7 +209,11 @@ TEST(Images, that_are_none_are_refused_by_their_header) {
   EXPECT_TRUE(refusal_of_header({}).names("the file is empty")) << refusal_of_header({});
   const Refusal words = refusal_of_header({'G', 'I', 'F', '8', '9', 'a', 0, 1, 2});
   EXPECT_EQ(words.code, ExitCode::kBadData);
-  EXPECT_TRUE(words.names("folder/some.image") && words.names("47 49 46 38")) << words;
+  EXPECT_TRUE(words.names("folder/some.image") && words.names("a GIF image; convert it to JPEG or PNG")) << words;
+  const std::string page = "<html><body>429 Too Many Requests";
+  EXPECT_TRUE(refusal_of_header({page.begin(), page.end()}).names("it is an HTML page: perhaps an error")) << page;
+  EXPECT_TRUE(refusal_of_header({1, 2, 3}).names("it begins with 01 02 03, as neither"))
+      << refusal_of_header({1, 2, 3});
   for (const Bytes& file : {jpeg_of(gradients(20, 20)), png_of(gradients(20, 20))}) {
     EXPECT_EQ(refusal_of_header(first(file, 20)).code, ExitCode::kBadData);
   }
