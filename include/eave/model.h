@@ -84,8 +84,12 @@ class Model {
   // memory grows where a larger one than in training needs it.
   Score evaluate(const Batch& batch, ConstSlice parameters, ConstSlice statistics);
 
+  // `statistics` lie in pairs of mean and variance, one for each batch norm: how many rows each takes its moments of
+  // per sample (height times width).
+  std::vector<std::int64_t> rows_per_sample() const;
   // Forward only, as in evaluation but for batch norm: it normalises by this batch's own mean and variance, which
-  // `statistics` is set to; the variance is the biased one. At least one sample, at most largest_batch.
+  // `statistics` is set to; the variance is the biased one (rows_per_sample() tells by how much). At least one sample,
+  // at most largest_batch.
   void measure_statistics(const Batch& batch, ConstSlice parameters, Slice statistics);
 
  private:

@@ -211,8 +211,9 @@ EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, 
 // Collective: the batch-norm statistics for `parameters`, which are the same on all ranks. Empty where the model has no
 // batch norm. Changes nothing of the replica. kRecompute: forward passes without dropout over the first batches of the
 // first epoch, as one rank would see them with this run's batch and augmentation, cut into parts for the ranks; each
-// batch is normalised by its own mean and variance, as in training. The result is the mean and the (biased) variance of
-// all their samples, and the same for every number of ranks but for rounding. At most one pass over the training set.
+// batch is normalised by its own mean and variance, as in training. The result is the mean and the unbiased variance of
+// all their samples (divided by N - 1, as running averages have it), and the same for every number of ranks but for
+// rounding. At most one pass over the training set.
 std::vector<float> statistics_for(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice parameters);
 // Collective: those for the communicator's consensus; where that is rank 0's worker, its own instead of an average.
 std::vector<float> statistics_for_consensus(const TrainingParts& parts, const TrainingPlan& plan);

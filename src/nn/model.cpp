@@ -151,6 +151,15 @@ std::int64_t Model::least_norm_positions() const {
   return least;
 }
 std::int64_t Model::statistics_size() const { return state_->graph.statistics_size; }
+std::vector<std::int64_t> Model::rows_per_sample() const {
+  std::vector<std::int64_t> rows;
+  for (const Node& node : state_->graph.nodes) {
+    const ImageShape shape = node.layer->output();
+    if (node.statistics_size > 0) rows.push_back(std::int64_t{shape.height} * shape.width);
+  }
+  return rows;
+}
+
 std::string Model::summary() const { return summarise(state_->graph); }
 
 std::int64_t Model::activation_bytes() const { return static_cast<std::int64_t>(state_->arena.size() * sizeof(float)); }

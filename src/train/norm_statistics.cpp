@@ -26,7 +26,7 @@ class Mixture {
     sums_.back() += weight;
   }
 
-  // Collective, once: of the parts of all ranks.
+  // Collective, once: of the parts of all ranks. Variances are as those of the parts: biased where these are.
   std::vector<float> merge(Transport& transport) {
     sums_ = sum_over_ranks(transport, sums_);
     const double whole = sums_.back();
@@ -39,6 +39,18 @@ class Mixture {
       }
     }
     return merged;
+  }
+
+  // After merge: variances divided by N - 1 instead of N, the rows that each is of. Weights are samples.
+  void unbias(std::vector<float>& merged, const std::vector<std::int64_t>& rows_per_sample) const {
+    for (std::size_t norm = 0; norm < rows_per_sample.size(); ++norm) {
+      const double rows = sums_.back() * static_cast<double>(rows_per_sample[norm]);
+      const double factor = rows / std::max(rows - 1, 1.0);
+      for (std::int64_t i = 0; i < tensors_[2 * norm + 1].size; ++i) {
+        float& variance = merged[place(2 * norm + 1, i)];
+        variance = static_cast<float>(variance * factor);
+      }
+    }
   }
 
  private:
@@ -73,7 +85,9 @@ std::vector<float> measure_anew(const TrainingParts& parts, std::int64_t batches
     parts.replica.device.read(parts.replica.other_statistics.slice(), measured);
     mixture.add(measured, static_cast<double>(batch.samples));
   }
-  return mixture.merge(parts.transport);
+  std::vector<float> statistics = mixture.merge(parts.transport);
+  mixture.unbias(statistics, parts.replica.model.rows_per_sample());
+  return statistics;
 }
 
 }  // namespace

@@ -82,7 +82,10 @@ void expect_moments(const std::vector<float>& statistics, const Model& model, st
   const std::vector<float> means = part(statistics, model.statistics()[2 * norm]);
   const std::vector<float> variances = part(statistics, model.statistics()[2 * norm + 1]);
   for (std::size_t channel = 0; channel < kChannels; ++channel) {
-    const Moments expected = moments_of(rows[channel]);
+    Moments expected = moments_of(rows[channel]);
+    // As PyTorch's running_var: divided by N - 1.
+    const auto size = static_cast<double>(rows[channel].size());
+    expected.variance *= size / (size - 1);
     // Floats of order 1; sums of a batch in float, of batches in double.
     EXPECT_NEAR(means[channel], expected.mean, 2e-6) << "batch norm " << norm;
     EXPECT_NEAR(variances[channel], expected.variance, 4e-6 * expected.variance) << "batch norm " << norm;
@@ -114,6 +117,25 @@ TEST(RecomputedStatistics, are_those_of_a_whole_pass_in_double) {
       EXPECT_TRUE(same_on_all_ranks(transport, statistics));
     });
   }
+}
+
+// On a dense layer 16 samples are 16 rows, and N / (N - 1) is 1.067. The running averages of a single step at momentum
+// 0.1 from variance 1 are told apart from it.
+TEST(RecomputedStatistics, of_one_batch_are_what_a_step_moves_running_averages_towards) {
+  on_ranks({"loopback", 1}, [](Transport& transport) {
+    TrainingSetting setting = measured("flatten; dense 3; batch_norm; relu; dense classes");
+    setting.plan.recompute_batches = 1;
+    setting.plan.steps = 1;
+    setting.rate = {{"lr", "1e-30"}};
+    Training training(transport, setting);
+    training.run();
+    const ConstSlice moved = training.replica().statistics.slice();
+    const std::vector<float> measured = statistics_for(training.parts(), training.plan(), training.parameters());
+    const TensorInfo& variance = training.model().statistics()[1];
+    for (auto i = static_cast<std::size_t>(variance.offset); i < static_cast<std::size_t>(variance.offset + 3); ++i) {
+      EXPECT_NEAR(moved[i], 1 + 0.1 * (measured[i] - 1), 1e-5 * measured[i]);  // 0.0067 of it if one were biased
+    }
+  });
 }
 
 // Of three batches, or of one: of 4 ranks one, or three, measure nothing.
