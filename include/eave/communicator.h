@@ -27,6 +27,19 @@ struct ReplicaView {
   // The optimizer's vectors (momentum first), each as large as parameters; none with plain SGD.
   std::vector<Slice> optimizer = {};
   Device* device = &cpu_device();  // in whose memory all of them lie; used by the thread that calls the communicator
+  // The optimizer's count of its updates, if its rule depends on it (bias correction). Whoever sets the vectors to 0
+  // sets it to 0 too: forget_optimizer().
+  std::int64_t* updates = nullptr;
+};
+
+// The optimizer begins anew: its vectors and its count of updates become 0.
+void forget_optimizer(const ReplicaView& replica);
+
+// How a run goes on with another number of ranks (--resume elastic).
+struct Joining {
+  // This rank was a worker before, and has its own parameters and optimizer state back. False: it holds the consensus.
+  bool goes_on = false;
+  int former_workers = 0;
 };
 
 // One optimizer step, the same on every rank except `samples` and `loss_sum`.
@@ -96,7 +109,7 @@ class Communicator {
   // Whether that is rank 0's worker and nobody else's: then its batch-norm statistics go with it.
   virtual bool consensus_is_first_worker() const { return false; }
   // Collective, between steps: every replica begins anew from the consensus and from rest. Parameters become
-  // consensus(), the optimizer's vectors 0, and what the method keeps of steps since the last exchange is forgotten.
+  // consensus(), the optimizer begins anew, and what the method keeps of steps since the last exchange is forgotten.
   // Only where the method's traits say so. An exchange in flight arrives first. An elastic method's sum of workers and
   // center is not kept here.
   virtual void reset_to_center(const ReplicaView& replica);
@@ -105,6 +118,15 @@ class Communicator {
   // Each lies in the device's memory or in the host's.
   // To save: call consensus() first, then read. To restore: call begin() first, then write.
   virtual std::vector<Slice> state() { return {}; }
+  // The slices of state() that are the same on all ranks by the method's rule (a center, its velocity). If a run goes
+  // on with another number of ranks, every rank gets them from rank 0's file.
+  virtual std::vector<Slice> common_state() { return {}; }
+  // The slices of state() that belong to one worker (what it has not sent yet, what it dropped). If a run goes on with
+  // another number of ranks, each worker that was there before gets its own.
+  virtual std::vector<Slice> own_state() { return {}; }
+  // Collective, after begin and after those were written, when a run goes on with another number of ranks. A worker
+  // that is new holds the consensus; a method whose workers begin elsewhere moves it there.
+  virtual void join(const Joining& /*joining*/) {}
   // After after_update: what is the same on all ranks now, bit by bit, whatever their data; empty: nothing is. On all
   // ranks alike. Read without waiting: what an exchange in flight will bring is not in it.
   virtual std::vector<Slice> replicated() { return {}; }

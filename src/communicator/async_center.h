@@ -49,6 +49,7 @@ class AsyncCenter : public Communicator {
   void before_gradients(const Step& step) override;
   ConstSlice consensus() override;
   std::vector<Slice> state() override;
+  std::vector<Slice> common_state() override { return AsyncCenter::state(); }  // the center's vectors
   void finish() override;
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
   ExchangeReport report() const override { return report_; }
@@ -76,6 +77,8 @@ class AsyncCenter : public Communicator {
   const ReplicaView& replica() const { return replica_; }
   const AsyncSettings& settings() const { return settings_; }
   int workers() const { return settings_.workers; }
+  // A vector of the center, whole, between begin and the first step.
+  ConstSlice vector_of_center(std::size_t i) const { return snapshots_[i].slice(); }
 
  private:
   bool is_worker() const { return transport_.rank() < settings_.workers; }

@@ -35,7 +35,12 @@ void require_equal_sizes(Transport& transport, const ReplicaView& replica) {
 void Communicator::reset_to_center(const ReplicaView& replica) {
   const ConstSlice center = consensus();
   if (center.data() != replica.parameters.data()) replica.device->copy(replica.parameters, center);
+  forget_optimizer(replica);
+}
+
+void forget_optimizer(const ReplicaView& replica) {
   for (const Slice vector : replica.optimizer) replica.device->fill(vector, 0);
+  if (replica.updates) *replica.updates = 0;
 }
 
 int count_workers(const CommunicatorKind& kind, const OptionValues& values, int ranks) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/number_text.h"
+#include "communicator/look_ahead.h"
 #include "communicator/periodic_options.h"
 #include "communicator/round_robin_limit.h"
 #include "kernels/cpu/center.h"
@@ -27,7 +28,8 @@ std::vector<OptionSpec> downpour_options() {
 DownpourWorker::DownpourWorker(const CommunicatorContext& context, const std::optional<MovingAverage>& average)
     : AsyncCenter(context.transport, resolve_downpour(context), rule(average),
                   average ? Vectors{.count = 3, .equal = 2, .shown = 1} : Vectors{}),
-      average_(average) {}
+      average_(average),
+      look_ahead_(describe_pushed_iterates(context)) {}
 
 CenterRule DownpourWorker::rule(const std::optional<MovingAverage>& average) {
   return [average](std::span<const Slice> vectors, Slice message, std::int64_t exchanges) {
@@ -51,6 +53,12 @@ void DownpourWorker::reset_to_center(const ReplicaView& replica) {
   begin_worker();
 }
 
+void DownpourWorker::join(const Joining& joining) {
+  if (joining.goes_on) return;
+  replica().device->write(replica().parameters, vector_of_center(0));
+  begin_worker();
+}
+
 std::vector<Slice> DownpourWorker::state() {
   std::vector<Slice> state = AsyncCenter::state();
   state.push_back(message());
@@ -70,7 +78,7 @@ std::string DownpourWorker::equation() const {
          "\nno elastic force: the pushes of all workers add up, so the effective rate grows with p tau, and above a "
          "limit c diverges;\nin round-robin order, without momentum, it is stable for lr h < " +
          number_text(largest_rate_times_curvature(workers(), tau)) + " on curvature h, where 1 - (1 - lr h)^tau < " +
-         number_text(round_robin_limit(workers(), 0)) + "; " + kLocalRate;
+         number_text(round_robin_limit(workers(), 0)) + "; " + kLocalRate + look_ahead_;
 }
 
 }  // namespace eave

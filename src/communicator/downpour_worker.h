@@ -26,6 +26,9 @@ class DownpourWorker final : public AsyncCenter {
   void reset_to_center(const ReplicaView& replica) override;
   // Between exchanges the message holds b_i, what this worker pulled last.
   std::vector<Slice> state() override;
+  std::vector<Slice> own_state() override { return {message()}; }
+  // New workers begin at c, as they would after an exchange, also where z is evaluated.
+  void join(const Joining& joining) override;
   std::string equation() const override;
 
  private:
@@ -34,6 +37,7 @@ class DownpourWorker final : public AsyncCenter {
   void before_gradients_of_worker(const Step&) override {}
 
   const std::optional<MovingAverage> average_;
+  const std::string look_ahead_;  // of the card
 };
 
 }  // namespace eave

@@ -51,12 +51,6 @@ std::string describe_rho(double rho, double learning_rate) {
   return "rho = alpha/lr = " + number_text(rho) + " at the first lr " + number_text(learning_rate);
 }
 
-std::string describe_look_ahead(const CommunicatorContext& context) {
-  const std::pair<std::string, std::string> nesterov{"nesterov", "on"};
-  if (std::ranges::find(context.settings, nesterov) == context.settings.end()) return "";
-  return "\nEAMSGD: x_i is the iterate, the gradient is taken ahead of it, and the pull does not enter the velocity";
-}
-
 ElasticForce resolve_elastic_force(const OptionValues& values, int workers, double rate, bool beta_is_free) {
   const std::optional<double> alpha = read_positive(values, "alpha"), beta = read_positive(values, "beta"),
                               rho = read_positive(values, "rho");

@@ -29,7 +29,4 @@ ElasticForce resolve_elastic_force(const OptionValues& values, int workers, doub
 // "rho = alpha/lr = 2 at the first lr 0.1"
 std::string describe_rho(double rho, double learning_rate);
 
-// A line of the card where the run's workers have Nesterov's momentum; else "".
-std::string describe_look_ahead(const CommunicatorContext& context);
-
 }  // namespace eave

@@ -30,6 +30,8 @@ class MeanExchange {
   void forget() { feedback_.forget(); }
   // For checkpoints.
   void append_state(std::vector<Slice>& state);
+  // The part of it that belongs to this rank: what was dropped.
+  void append_own_state(std::vector<Slice>& state) { feedback_.append_state(state); }
   // As ErrorFeedback::describe.
   std::string describe() const;
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/number_text.h"
+#include "communicator/look_ahead.h"
 #include "communicator/periodic_options.h"
 #include "communicator/weighted_mean.h"
 
@@ -25,7 +26,8 @@ std::string describe_equation(const OuterSettings& settings, int workers) {
          ", p = " + std::to_string(workers) + " workers; " + describe_worker_momentum(settings.momentum) +
          "; evaluated: c, as the last exchange left it\n" + describe_tau_warmup(settings.steps.warmup) +
          "stable on curvature h while " + settings.factor_symbol + " k < " + describe_limit(settings) +
-         ", k = 1 - (1 - lr h)^tau, at most 1 while lr h <= 1; without worker momentum\n" + kLocalRate;
+         ", k = 1 - (1 - lr h)^tau, at most 1 while lr h <= 1; without worker momentum\n" + kLocalRate +
+         settings.look_ahead;
 }
 
 class OuterAveraging final : public Communicator {
@@ -71,6 +73,31 @@ class OuterAveraging final : public Communicator {
   }
 
   std::vector<Slice> replicated() override { return {outer_.center(), outer_.velocity()}; }
+  std::vector<Slice> common_state() override { return replicated(); }
+  std::vector<Slice> own_state() override {
+    std::vector<Slice> state = {mean_.state()};
+    parameters_.append_own_state(state);
+    return state;
+  }
+
+  void join(const Joining& joining) override {
+    Device& device = *replica_.device;
+    Buffer begun = device.allocate(replica_.parameters.size());
+    if (joining.goes_on && settings_.ahead_of) {
+      outer_.write_beginning(begun.slice(), settings_.ahead_of(joining.former_workers));
+      device.add_scaled(replica_.parameters, -1, begun.slice());
+    }
+    outer_.write_beginning(begun.slice(), settings_.ahead);
+    if (!joining.goes_on) {
+      device.copy(replica_.parameters, begun.slice());
+    } else if (settings_.ahead_of) {
+      device.add_scaled(replica_.parameters, 1, begun.slice());
+    }
+    parameters_.agree_on(begun.slice());
+    momentum_.join();
+    mean_.count_anew();
+  }
+
   void finish() override {}
   std::string equation() const override {
     return describe_equation(settings_, transport_.size()) + parameters_.describe();
@@ -121,6 +148,7 @@ OuterSettings outer_settings_in(const CommunicatorContext& context) {
   settings.momentum = worker_momentum_in(values);
   settings.codec = codec_in(context);
   settings.optimizer_vectors = context.optimizer_vectors;
+  settings.look_ahead = describe_averaged_points(context);
   return settings;
 }
 

@@ -16,6 +16,10 @@
 // --compression: what travels is w_j (x_j - begun), with error feedback (MeanExchange); the outer step takes begun +
 // their sum as the mean.
 //
+// A run that goes on with other ranks (--resume elastic) has c and v, and the block that was under way goes on: workers
+// that were there keep their parameters and n_j, new ones begin where those began their block, with n_j = 0. If the
+// look-ahead depends on p, workers that go on are moved by what it has changed, so x_j - begun stays.
+//
 // Under Nesterov momentum of the workers their parameters are averaged as they are held, at the point ahead where the
 // next gradient is taken, as in local-sgd.
 #pragma once
@@ -35,7 +39,9 @@ struct OuterSettings {
   WorkerMomentum momentum = WorkerMomentum::kLocal;
   std::shared_ptr<const Codec> codec = nullptr;  // that what is exchanged goes through
   int optimizer_vectors = -1;                    // as in CommunicatorContext
+  std::string look_ahead = {};                   // of the card, under Nesterov momentum of the workers
   double ahead = 0;
+  std::function<double(int workers)> ahead_of = {};     // with so many; not set: `ahead`, whatever their number
   std::function<OuterStep(double learning_rate)> step;  // of an exchange, by the rate of the step that it follows
   std::string formula;                                  // "v <- …;  c <- …"
   std::string numbers;                                  // "eta_b = 0.5, …"

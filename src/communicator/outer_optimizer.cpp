@@ -24,6 +24,11 @@ void OuterOptimizer::step(Slice mean, const OuterStep& step) {
   device_->step_outer(center_.slice(), velocity_.slice(), mean, numbers);
 }
 
+void OuterOptimizer::write_beginning(Slice into, double ahead) const {
+  device_->copy(into, center_.slice());
+  if (ahead > 0) device_->add_scaled(into, static_cast<float>(-ahead), velocity_.slice());
+}
+
 double stable_factor_limit(double momentum, bool nesterov) {
   return 2 * (1 + momentum) / (nesterov ? 1 + 2 * momentum : 1);
 }

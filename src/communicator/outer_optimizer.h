@@ -27,6 +27,8 @@ class OuterOptimizer {
   void begin(Device& device, ConstSlice parameters);
   // `mean` of the workers comes in, where they begin next goes out. One pass.
   void step(Slice mean, const OuterStep& step);
+  // Where workers begin: c - ahead v.
+  void write_beginning(Slice into, double ahead) const;
   Slice center() { return center_.slice(); }
   Slice velocity() { return velocity_.slice(); }
 

@@ -16,6 +16,11 @@ void WeightedMean::reset() {
   counts_.set(1, std::int64_t{0});
 }
 
+void WeightedMean::count_anew() {
+  const auto mine = static_cast<double>(counts_.integer(0));
+  counts_.set(1, static_cast<std::int64_t>(sum_over_ranks(transport_, {mine})[0]));
+}
+
 float WeightedMean::weight() const {
   const auto mine = static_cast<double>(counts_.integer(0)), all = static_cast<double>(counts_.integer(1));
   return static_cast<float>(all > 0 ? mine / all : 1.0 / transport_.size());

@@ -17,6 +17,8 @@ class WeightedMean {
 
   void count(const Step& step);
   void reset();
+  // Collective: the ranks are other ones than before, and each has its own n_i; n becomes their sum.
+  void count_anew();
   std::int64_t samples_everywhere() const { return counts_.integer(1); }
   // Collective: every rank's `values` become their mean, the same bits on all ranks. Returns the seconds it blocked.
   double average(Device& device, Slice values) const;

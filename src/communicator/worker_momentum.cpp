@@ -1,5 +1,8 @@
 #include "communicator/worker_momentum.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/option_checks.h"
 #include "eave/check.h"
 
@@ -9,7 +12,8 @@ OptionSpec worker_momentum_option() {
   return {"worker-momentum",
           OptionType::kText,
           "local",
-          "at an exchange, the optimizer's vectors are kept (local), averaged too (average) or set to 0 (reset)",
+          "at an exchange, the optimizer's vectors are kept (local), averaged too (average) or set to 0 with its count "
+          "of updates (reset)",
           {"local", "average", "reset"}};
 }
 
@@ -26,7 +30,7 @@ std::string describe_worker_momentum(WorkerMomentum momentum) {
     case WorkerMomentum::kAverage:
       return "worker momentum is averaged with the same weights";
     case WorkerMomentum::kReset:
-      return "worker momentum is reset to 0 at each exchange";
+      return "the worker's optimizer begins anew at each exchange: its vectors and its count of updates are set to 0";
   }
   return "";
 }
@@ -68,9 +72,8 @@ double MomentumExchange::exchange(const WeightedMean& mean) {
     seconds += means_[i].average(mean, replica_.optimizer[i]);
     means_[i].agree_on(replica_.optimizer[i]);
   }
-  if (momentum_ == WorkerMomentum::kReset) {
-    for (const Slice vector : replica_.optimizer) replica_.device->fill(vector, 0);
-  }
+  if (replica_.updates) *replica_.updates += std::exchange(updates_behind_, 0);
+  if (momentum_ == WorkerMomentum::kReset) forget_optimizer(replica_);
   return seconds;
 }
 
@@ -79,6 +82,15 @@ void MomentumExchange::reset() {
     means_[i].agree_on(replica_.optimizer[i]);
     means_[i].forget();
   }
+}
+
+void MomentumExchange::join() {
+  if (momentum_ != WorkerMomentum::kAverage || !replica_.updates) return;
+  std::int64_t most = 0;
+  for (const std::string& each : transport_.all_gather(std::to_string(*replica_.updates))) {
+    most = std::max<std::int64_t>(most, std::stoll(each));
+  }
+  updates_behind_ = most - *replica_.updates;
 }
 
 void MomentumExchange::append_state(std::vector<Slice>& state) {

@@ -27,12 +27,15 @@ class MomentumExchange {
 
   // The vectors are 0 on all ranks. Throws AgreedError(kUsage) where there are none to do anything with.
   void begin(const ReplicaView& replica);
-  // At an exchange, before the mean's counts are reset. kAverage: collective, one allreduce per vector. An optimizer's
-  // count of its updates stays: AdamW with vectors set to 0 goes on without correction of their bias. Returns the
+  // At an exchange, before the mean's counts are reset. kAverage: collective, one allreduce per vector. kReset: the
+  // vectors and the optimizer's count of updates become 0, so AdamW corrects the bias of the new vectors. Returns the
   // seconds it blocked.
   double exchange(const WeightedMean& mean);
   // The vectors have been set to 0 on all ranks.
   void reset();
+  // A run goes on with other ranks. Collective with kAverage: a new worker's count of updates begins at 0, and from the
+  // next exchange on, when it takes the mean of the vectors, is that of the others.
+  void join();
   // For checkpoints.
   void append_state(std::vector<Slice>& state);
 
@@ -44,6 +47,7 @@ class MomentumExchange {
   const std::shared_ptr<const Codec> codec_;
   ReplicaView replica_;
   std::vector<MeanExchange> means_;  // kAverage: of each vector
+  std::int64_t updates_behind_ = 0;  // of this worker's optimizer, until the next exchange
 };
 
 }  // namespace eave

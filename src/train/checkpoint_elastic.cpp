@@ -36,6 +36,15 @@ bool have_same_names(const std::vector<CheckpointVector>& saved, const std::vect
          std::ranges::equal(std::span(saved).first(mine.size()), mine, {}, &CheckpointVector::name, &NamedSlice::name);
 }
 
+bool is_among(const std::vector<Slice>& slices, Slice slice) {
+  return std::ranges::any_of(slices, [&](Slice each) { return each.data() == slice.data(); });
+}
+
+bool fits(const CheckpointHeader& header, const NamedSlice& part) {
+  const auto saved = std::ranges::find(header.vectors, part.name, &CheckpointVector::name);
+  return saved != header.vectors.end() && saved->size == part.values.size();
+}
+
 std::int64_t samples_before(const Sampler& sampler, std::int64_t step) {
   const std::int64_t in_epoch = sampler.steps_per_epoch();
   const auto first = [&](std::int64_t steps) {
@@ -89,11 +98,15 @@ TrainingProgress ElasticResumption::load() {
   const std::vector<CheckpointHeader> headers = files_.headers();
   const FormerRank first = read_former(0);
   agree(parts_.transport, [&] { restore_common(first, headers); });
-  const bool was_there = keeps_workers_ && parts_.transport.rank() < count_in(manifest_, kWorkers);
-  const FormerRank mine = read_former(was_there ? parts_.transport.rank() : -1);
+  const int former_workers = static_cast<int>(count_in(manifest_, kWorkers));
+  const bool was_there = parts_.transport.rank() < former_workers, goes_on = was_there && keeps_workers_;
+  const bool has_own = goes_on || (was_there && !parts_.communicator.own_state().empty());
+  const FormerRank mine = read_former(has_own ? parts_.transport.rank() : -1);
   agree(parts_.transport, [&] {
-    if (was_there) restore_own(mine);
+    if (goes_on) restore_worker(mine);
+    if (has_own) restore_own_state(mine);
   });
+  parts_.communicator.join({goes_on, former_workers});
   return progress_after(headers);
 }
 
@@ -112,27 +125,42 @@ TrainingProgress ElasticResumption::progress_after(const std::vector<CheckpointH
   return progress;
 }
 
-void ElasticResumption::restore_own(const FormerRank& mine) {
+void ElasticResumption::restore_worker(const FormerRank& mine) {
   Replica& replica = parts_.replica;
-  write_values(replica.device, replica.parameters.slice(), mine.values("parameters"));
-  write_values(replica.device, replica.statistics.slice(), mine.values("statistics"));
+  for (const NamedSlice& part : state_of(parts_)) {
+    if (part.name.starts_with("communicator.")) continue;
+    require_size(part.name, mine.values(part.name), part.values);
+    write_values(replica.device, part.values, mine.values(part.name));
+  }
+  if (std::int64_t* count = replica.optimizer.update_count()) *count = mine.header.updates;
+}
+
+void ElasticResumption::restore_own_state(const FormerRank& mine) {
+  const std::vector<Slice> own = parts_.communicator.own_state();
+  for (const NamedSlice& part : state_of(parts_)) {
+    if (is_among(own, part.values) && fits(mine.header, part))
+      write_values(parts_.replica.device, part.values, mine.values(part.name));
+  }
 }
 
 void ElasticResumption::restore_common(const FormerRank& first, const std::vector<CheckpointHeader>& headers) {
-  std::vector<CheckpointVector> common = first.header.vectors;
+  std::vector<CheckpointVector> equal = first.header.vectors;
   for (const CheckpointHeader& header : headers) {
-    std::erase_if(common,
+    std::erase_if(equal,
                   [&](const auto& each) { return std::ranges::find(header.vectors, each) == header.vectors.end(); });
   }
   // What one rank had cannot be told from what all had, nor what a method of other groups keeps under a name.
-  const bool has_method = std::ssize(manifest_.files) > 1 && have_same_names(first.header.vectors, state_of(parts_));
+  const bool is_one = std::ssize(manifest_.files) == 1;
+  const bool has_method = !is_one && have_same_names(first.header.vectors, state_of(parts_));
+  const std::vector<Slice> common = parts_.communicator.common_state();
   for (const NamedSlice& part : state_of(parts_)) {
-    if (part.name.starts_with("communicator.") && !has_method) continue;
-    const bool is_common = std::ranges::find(common, part.name, &CheckpointVector::name) != common.end();
-    if (!is_common || part.name == "parameters" || part.values.size() != parts_.replica.parameters.size()) continue;
-    const ConstSlice saved = first.values(part.name);
-    if (saved.size() != part.values.size()) continue;
-    write_values(parts_.replica.device, part.values, saved);
+    const bool is_of_method = part.name.starts_with("communicator.");
+    const bool may_be_equal = is_of_method ? has_method : !is_one || !keeps_workers_;
+    const bool is_equal = may_be_equal && part.name != "parameters" &&
+                          part.values.size() == parts_.replica.parameters.size() &&
+                          std::ranges::find(equal, part.name, &CheckpointVector::name) != equal.end();
+    if (!(is_equal || is_among(common, part.values)) || !fits(first.header, part)) continue;
+    write_values(parts_.replica.device, part.values, first.values(part.name));
     if (part.name != "optimizer.0") continue;
     if (std::int64_t* count = parts_.replica.optimizer.update_count()) *count = first.header.updates;
   }

@@ -42,9 +42,11 @@ std::int64_t step_after_samples(const Sampler& sampler, std::int64_t samples);
 
 // Collective, in two parts. Before Communicator::begin: the replica becomes the consensus, so that the method begins
 // from it. After: where the consensus is a variable of the method's own, such as a center, or one worker's, a worker
-// that was there before has its own parameters back; where it is the workers' mean, they met in it. What is as large as
-// the parameters and was the same on all ranks (momentum of averaged gradients, the outer optimizer's) is restored on
-// all; the rest begins anew. Throws as load_checkpoint.
+// that was there before has its own parameters and optimizer state back; where it is the workers' mean, they met in it.
+// Every rank gets what the method says is common to all (Communicator::common_state), and what is as large as the
+// parameters and was the same on several former ranks (momentum of averaged gradients). A rank that was there gets what
+// the method says is its own (own_state). The rest begins anew, and the method joins the ranks (Communicator::join).
+// Throws as load_checkpoint.
 class ElasticResumption {
  public:
   ElasticResumption(const TrainingParts& parts, const TrainingPlan& plan);
@@ -56,7 +58,8 @@ class ElasticResumption {
   FormerRank read_former(int rank);  // collective: on each rank that of another; -1: of none
   void begin_from_consensus(const FormerRank& first);
   void restore_common(const FormerRank& first, const std::vector<CheckpointHeader>& headers);
-  void restore_own(const FormerRank& mine);
+  void restore_worker(const FormerRank& mine);
+  void restore_own_state(const FormerRank& mine);
   TrainingProgress progress_after(const std::vector<CheckpointHeader>& headers) const;
 
   const TrainingParts& parts_;

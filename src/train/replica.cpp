@@ -20,7 +20,8 @@ Replica::Replica(Model& a_model, Optimizer& an_optimizer, std::uint64_t a_seed, 
 }
 
 ReplicaView Replica::view() {
-  return {parameters.slice(), gradients.slice(), statistics.slice(), optimizer.state(), &device};
+  return {parameters.slice(), gradients.slice(), statistics.slice(),
+          optimizer.state(),  &device,           optimizer.update_count()};
 }
 
 }  // namespace eave

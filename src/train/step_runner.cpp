@@ -50,7 +50,7 @@ void StepRunner::begin(const TrainingProgress& progress) {
 
 void StepRunner::run(std::int64_t index, bool meets_after) {
   const std::int64_t in_epoch = index % parts_.sampler.steps_per_epoch();
-  if (plan_.reset_on_drop && is_first_after_drop(index)) reset_to_center();
+  if (plan_.reset_on_drop && is_first_after_drop(index)) parts_.communicator.reset_to_center(parts_.replica.view());
   const Batch& batch = load(index);
   const auto start = Clock::now();
   const double waited = parts_.communicator.costs().seconds_waiting;
@@ -151,11 +151,6 @@ bool StepRunner::is_first_after_drop(std::int64_t index) const {
   const std::int64_t seen = samples_, steps = parts_.sampler.steps_per_epoch();
   const std::int64_t before = seen - parts_.sampler.samples_of_all_ranks((index - 1) % steps);
   return parts_.schedule.drops(seen) > parts_.schedule.drops(before);
-}
-
-void StepRunner::reset_to_center() {
-  parts_.communicator.reset_to_center(parts_.replica.view());
-  if (std::int64_t* count = parts_.replica.optimizer.update_count()) *count = 0;  // it corrects for beginning at 0
 }
 
 void StepRunner::before_gradients(const Step& step) {

@@ -55,7 +55,6 @@ class StepRunner {
   void diverge(const std::string& what);
   void account(const Step& step, const Score& score, bool whole, bool meets_after);
   bool is_first_after_drop(std::int64_t index) const;
-  void reset_to_center();
   void before_gradients(const Step& step);
   void compute_gradients(const Batch& batch, Started& started);
   std::optional<Pull> before_update(const Step& step);

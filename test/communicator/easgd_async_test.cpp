@@ -18,6 +18,7 @@ struct Course {
   bool uneven = false;
   bool network = false;
   std::int64_t delay = 0;
+  std::int64_t drop_at = 0;
 };
 
 const std::vector<Course> kCourses = {{1, 0},
@@ -29,7 +30,8 @@ const std::vector<Course> kCourses = {{1, 0},
                                       {3, 0.5, false, true, true},
                                       {2, 0, false, false, false, 1},
                                       {10, 0.9, false, true, false, 9},
-                                      {4, 0.99, true, true, true, 2}};
+                                      {4, 0.99, true, true, true, 2},
+                                      {3, 0.9, true, false, false, 0, 30}};
 
 Given in_turns(std::int64_t tau, const char* overlap = "on", std::int64_t delay = 0) {
   return {{"tau", std::to_string(tau)}, {"alpha", "0.2"},           {"async-order", "round-robin"},
@@ -41,7 +43,8 @@ Problem problem_of(const Course& course) {
           .momentum = course.momentum,
           .nesterov = course.nesterov,
           .uneven = course.uneven,
-          .network = course.network};
+          .network = course.network,
+          .drop_at = course.drop_at};
 }
 
 class EasgdAsync : public testing::TestWithParam<Ranks> {};

@@ -18,6 +18,7 @@ struct Course {
   bool nesterov = false;
   double alpha = 0.2;
   bool network = false;
+  std::int64_t drop_at = 0;
 };
 
 std::vector<Course> courses() {
@@ -31,6 +32,9 @@ std::vector<Course> courses() {
       all.push_back({order, tau, 0.99, false, true});
       all.push_back({.order = order, .tau = tau, .momentum = 0.5, .uneven = true, .network = true});
     }
+    // The rate drops at a step with an exchange: the iterate that is pulled is that of the new rate.
+    all.push_back({.order = order, .tau = 3, .momentum = 0.9, .nesterov = true, .drop_at = 30});
+    all.push_back({.order = order, .tau = 3, .momentum = 0.9, .nesterov = true, .drop_at = 32});
   }
   return all;
 }
@@ -38,7 +42,8 @@ std::vector<Course> courses() {
 std::string describe(const Course& course) {
   return course.order + ", tau " + std::to_string(course.tau) + ", momentum " + std::to_string(course.momentum) +
          (course.uneven ? ", uneven" : "") + (course.nesterov ? ", nesterov" : "") +
-         (course.network ? ", network" : "");
+         (course.network ? ", network" : "") +
+         (course.drop_at > 0 ? ", drop at " + std::to_string(course.drop_at) : "");
 }
 
 class EasgdSimulator : public testing::TestWithParam<Ranks> {};
@@ -51,7 +56,8 @@ TEST_P(EasgdSimulator, is_followed_for_100_steps_in_every_order) {
                             .momentum = course.momentum,
                             .nesterov = course.nesterov,
                             .uneven = course.uneven,
-                            .network = course.network};
+                            .network = course.network,
+                            .drop_at = course.drop_at};
       Simulator simulator(problem, transport.size());
       Worker worker(transport, "easgd",
                     {{"order", course.order}, {"tau", std::to_string(course.tau)}, {"alpha", "0.2"}}, problem);

@@ -22,7 +22,9 @@ struct Problem {
   bool uneven = false;     // samples per step differ between ranks, and ranks other than 0 have none now and then
   bool network = false;
   std::int64_t first_step = 0;  // above 0: of a run that is resumed
+  std::int64_t drop_at = 0;     // above 0: from this step on the rate is a tenth
 
+  double rate(std::int64_t step) const { return drop_at > 0 && step >= drop_at ? learning_rate / 10 : learning_rate; }
   double curvature(std::size_t k) const { return 0.2 + 0.2 * static_cast<double>(k % 7); }
   std::vector<float> target(int rank) const { return random_floats(10 + static_cast<std::uint64_t>(rank)); }
   std::vector<float> start() const { return random_floats(1); }

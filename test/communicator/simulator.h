@@ -21,20 +21,30 @@ struct Simulator {
   // By how much worker i steps on its own: not at all without samples.
   Doubles local_step(std::size_t i, std::int64_t t) {
     Doubles step(c.size());
+    if (t > 0 && problem.rate(t) != problem.rate(t - 1)) change_rate(i, problem.rate(t) / problem.rate(t - 1));
     if (problem.samples(static_cast<int>(i), t) == 0) return step;
     Doubles at = x[i];
     for (std::size_t k = 0; k < at.size(); ++k) at[k] += problem.nesterov ? problem.momentum * v[i][k] : 0;
     const Doubles g = losses[i].gradient(at);
     for (std::size_t k = 0; k < g.size(); ++k) {
       if (problem.nesterov) {  // v <- delta v - eta g(x + delta v), x <- x + v
-        v[i][k] = problem.momentum * v[i][k] - problem.learning_rate * g[k];
+        v[i][k] = problem.momentum * v[i][k] - problem.rate(t) * g[k];
         step[k] = -v[i][k];
       } else {
         v[i][k] = problem.momentum * v[i][k] + g[k];
-        step[k] = problem.learning_rate * v[i][k];
+        step[k] = problem.rate(t) * v[i][k];
       }
     }
     return step;
+  }
+
+  // Momentum correction: a displacement per step has the new rate; the point x + delta v stays where it was.
+  void change_rate(std::size_t i, double factor) {
+    for (std::size_t k = 0; problem.nesterov && k < c.size(); ++k) {
+      const double ahead = x[i][k] + problem.momentum * v[i][k];
+      v[i][k] *= factor;
+      x[i][k] = ahead - problem.momentum * v[i][k];
+    }
   }
 
   void elastic_step(std::int64_t t, const std::string& order, double alpha, double beta, std::int64_t tau) {

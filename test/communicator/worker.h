@@ -88,7 +88,7 @@ class Worker {
   void step() {
     const std::int64_t t = next_step_++;
     Step step{t, rank_ < workers_ ? problem_.samples(rank_, t) : 0, problem_.samples_everywhere(workers_, t),
-              problem_.learning_rate, optimizer_->ahead(problem_.learning_rate)};
+              problem_.rate(t), optimizer_->ahead(problem_.rate(t))};
     communicator_->before_gradients(step);
     if (rank_ >= workers_) return;
     compute_gradients(step);
@@ -116,7 +116,7 @@ class Worker {
 
   // What x is ahead of with Nesterov's momentum; x itself otherwise.
   std::vector<float> iterate() {
-    const Ahead ahead = optimizer_->ahead(problem_.learning_rate);
+    const Ahead ahead = optimizer_->ahead(problem_.rate(std::max<std::int64_t>(next_step_ - 1, 0)));
     std::vector<float> iterate = x;
     for (std::size_t k = 0; k < ahead.velocity.size(); ++k) iterate[k] += ahead.factor * ahead.velocity[k];
     return iterate;

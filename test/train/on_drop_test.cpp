@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "test/train/training.h"
@@ -133,6 +134,34 @@ TEST(OnDropWithAdamw, the_first_step_after_is_as_a_runs_first) {
     training.run();
     EXPECT_EQ(*training.replica().optimizer.update_count(), 3);
   });
+}
+
+// The 11th step follows a reset: its size is the learning rate, as that of AdamW's first. (With the count of updates
+// kept it would be 0.48 of it here, and 3.2 of it late in a run.)
+TEST(ResetWorkerMomentum, lets_the_count_of_updates_begin_anew_with_the_vectors) {
+  for (const std::string method : {"local-sgd", "bmuf"}) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      TrainingSetting setting;
+      setting.communicator = method;
+      setting.averaging = {{"tau", "5"}, {"worker-momentum", "reset"}};
+      setting.model = "flatten; dense classes";
+      setting.rule = "adamw";
+      setting.optimizer = {{"adam-epsilon", "1e-12"}};
+      setting.rate = {{"lr", "0.001"}};
+      setting.samples = 960;
+      setting.plan.steps = 10;
+      Training before(transport, setting);
+      before.run();
+      EXPECT_EQ(*before.replica().optimizer.update_count(), 0);
+      setting.plan.steps = 11;
+      Training after(transport, setting);
+      after.run();
+      const std::vector<float> from = before.parameters(), to = after.parameters();
+      double largest = 0;
+      for (std::size_t i = 0; i < from.size(); ++i) largest = std::max(largest, std::abs(double{to[i]} - from[i]));
+      EXPECT_NEAR(largest, 0.001, 1e-6) << method;
+    });
+  }
 }
 
 }  // namespace

@@ -145,6 +145,8 @@ class AllReduce final : public Communicator {
     return state;
   }
 
+  std::vector<Slice> own_state() override { return state(); }
+
   std::vector<Slice> replicated() override {
     std::vector<Slice> all = {replica_.parameters};
     all.insert(all.end(), replica_.optimizer.begin(), replica_.optimizer.end());

@@ -14,8 +14,10 @@
 namespace eave {
 namespace {
 
+double usual_momentum(int workers) { return 1 - 1.0 / workers; }
+
 double block_momentum_in(const OptionValues& values, int workers) {
-  return values.has("block-momentum") ? real_in(values, "block-momentum", 0, 1) : 1 - 1.0 / workers;
+  return values.has("block-momentum") ? real_in(values, "block-momentum", 0, 1) : usual_momentum(workers);
 }
 
 OuterSettings resolve_bmuf(const CommunicatorContext& context) {
@@ -29,6 +31,7 @@ OuterSettings resolve_bmuf(const CommunicatorContext& context) {
   }
   settings.step = [momentum, rate](double) { return OuterStep{.momentum = momentum, .scale = rate}; };
   settings.ahead = settings.nesterov ? momentum : 0;
+  if (settings.nesterov && !values.has("block-momentum")) settings.ahead_of = usual_momentum;
   settings.formula =
       std::string("v <- eta_b v + zeta G;  c <- c - v;  x_i <- c") + (settings.nesterov ? " - eta_b v" : "");
   settings.numbers = "eta_b = " + number_text(momentum) + (values.has("block-momentum") ? "" : " (1 - 1/p)") +

@@ -6,6 +6,10 @@
 // b_i being the center as worker i pulled it last. With plain SGD x_i - b_i is what the publication accumulates, the
 // sum of -eta g_i; with momentum or AdamW it is what these have moved x_i by, which is an extension of it.
 //
+// Under Nesterov momentum x_i is the iterate, y_i + lr mu v_i at the rate of the step before, and not the point y_i
+// that is held: what it has moved by is pushed, and the worker goes on with x_i = c and its velocity, so at y_i = c -
+// lr mu v_i. (local-sgd and the outer methods average the points that are held.)
+//
 // An exchange is atomic for each shard. It stands between two steps: a worker needs the reply before it can go on, and
 // waits for it, but for no other worker. What a worker has not pushed at the end of a run (steps that are no multiple
 // of tau) is not in c.

@@ -14,7 +14,10 @@
 // behind the following steps, is exact, and is waited for only when c is next read. center-first must wait.
 //
 // With Nesterov workers this is EAMSGD (section 4 there): x_i is the iterate, not the look-ahead point at which the
-// gradient is taken and which the parameters are (Ahead in slice.h), and the pull does not enter the velocity.
+// gradient is taken and which the parameters y_i are (Ahead in slice.h), and the pull does not enter the velocity. With
+// --momentum-correction x_i = y_i + lr mu v_i, lr being that of step t, to which the exchange belongs: if lr drops
+// there, y_i stays and x_i is that of the new rate. So the step is one of Nesterov's method at the new rate,
+// x_i <- x_i - lr v_i. Without the correction x_i = y_i + mu v_i, whatever lr.
 //
 // --compression: the sum of d goes with error feedback (Compression in transport.h), e_i on rank i. A worker moves by
 // all of its d_i, the center by what has arrived.
@@ -27,6 +30,7 @@
 #include "communicator/compression.h"
 #include "communicator/easgd_settings.h"
 #include "communicator/elastic_force.h"
+#include "communicator/look_ahead.h"
 #include "communicator/periodic_options.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
@@ -86,6 +90,12 @@ class Easgd final : public Communicator {
 
   std::vector<Slice> state() override {
     std::vector<Slice> state = {center_.slice()};
+    feedback_.append_state(state);
+    return state;
+  }
+
+  std::vector<Slice> own_state() override {
+    std::vector<Slice> state;
     feedback_.append_state(state);
     return state;
   }
@@ -164,7 +174,7 @@ std::unique_ptr<Communicator> make_easgd(const CommunicatorContext& context) {
   // In order `paper` step 0 has none, and an exchange falls to the step after tau local ones.
   warn_without_exchange(context, settings.tau + (settings.order == ElasticOrder::kPaper ? 1 : 0),
                         "the center stays where it began, untrained");
-  return std::make_unique<Easgd>(context.transport, settings, codec_in(context), describe_look_ahead(context));
+  return std::make_unique<Easgd>(context.transport, settings, codec_in(context), describe_pulled_iterates(context));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 //   d = alpha (x_i - c);   c <- c + d;   x_i <- x_i - step_i - d.
 // An exchange is atomic for each shard: both sides use the same c. The gradient is that at x_i before the pull, so the
 // exchange hides behind its computation and stays exact (--async-overlap). With Nesterov workers this is EAMSGD: x_i is
-// the iterate, and the pull does not enter the velocity.
+// the iterate at the rate of step t, as in easgd.cpp, and the pull does not enter the velocity.
 //
 // --pull-delay D, below tau: x_i <- x_i - d goes with step t + D instead, so the exchange hides behind D more steps.
 // The center and d are as before; the worker is pulled before it meets the center again, so no pull is missed or
@@ -25,6 +25,7 @@
 #include "base/number_text.h"
 #include "communicator/async_center.h"
 #include "communicator/elastic_force.h"
+#include "communicator/look_ahead.h"
 #include "communicator/periodic_options.h"
 #include "eave/check.h"
 #include "kernels/cpu/center.h"
@@ -38,7 +39,7 @@ class EasgdAsync final : public AsyncCenter {
       : AsyncCenter(context.transport, settings, rule(static_cast<float>(force.alpha), settings.codec), {}),
         force_(force),
         rho_(describe_rho(force.rho, context.learning_rate)),
-        look_ahead_(describe_look_ahead(context)),
+        look_ahead_(describe_pulled_iterates(context)),
         overlap_(context.values.flag("async-overlap")),
         delay_(delay_in(context.values, settings.tau)) {}
 
@@ -65,6 +66,18 @@ class EasgdAsync final : public AsyncCenter {
     std::vector<Slice> state = AsyncCenter::state();
     if (delay_ > 0) state.push_back(message());
     return state;
+  }
+
+  std::vector<Slice> own_state() override {
+    if (delay_ == 0) return {};
+    return {message()};
+  }
+
+  // With other ranks the steps are counted anew, and the next exchange may come before the pull was due.
+  void join(const Joining& joining) override {
+    if (delay_ == 0) return;
+    if (joining.goes_on) replica().device->subtract(replica().parameters, message());
+    forget_pull();
   }
 
   std::string equation() const override {

@@ -25,13 +25,15 @@
 // --compression: both sums go with error feedback (Compression in transport.h), each with residuals of its own: e_i of
 // rank i in its group, f_g of a first rank among first ranks. The broadcast to evaluate is not compressed.
 //
-// consensus() is the global center. As in easgd, x_i is Nesterov's iterate, and pulls do not enter velocities. The sum
-// of all x_i, all c_g, c and the residuals is not changed by an exchange. Same run, same bits.
+// consensus() is the global center. As in easgd, x_i is Nesterov's iterate at the rate of step t, and pulls do not
+// enter velocities. The sum of all x_i, all c_g, c and the residuals is not changed by an exchange. Same run, same
+// bits.
 #include <algorithm>
 #include <utility>
 
 #include "communicator/compression.h"
 #include "communicator/kept_numbers.h"
+#include "communicator/look_ahead.h"
 #include "communicator/tree_settings.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
@@ -55,9 +57,11 @@ std::vector<int> first_ranks_of(const RankGroups& groups) {
 
 class EasgdTree final : public Communicator {
  public:
-  EasgdTree(Transport& transport, const TreeSettings& settings, const std::shared_ptr<const Codec>& codec)
+  EasgdTree(Transport& transport, const TreeSettings& settings, const std::shared_ptr<const Codec>& codec,
+            std::string look_ahead)
       : transport_(transport),
         settings_(settings),
+        look_ahead_(std::move(look_ahead)),
         group_(group_of(settings.groups, transport.rank())),
         first_ranks_(first_ranks_of(settings.groups)),
         feedback_(codec),
@@ -130,7 +134,7 @@ class EasgdTree final : public Communicator {
   }
 
   void finish() override { consensus(); }
-  std::string equation() const override { return describe_tree(settings_) + feedback_.describe("d_i"); }
+  std::string equation() const override { return describe_tree(settings_) + feedback_.describe("d_i") + look_ahead_; }
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
@@ -168,6 +172,7 @@ class EasgdTree final : public Communicator {
 
   Transport& transport_;
   TreeSettings settings_;
+  std::string look_ahead_;        // of the card
   std::vector<int> group_;        // with this rank
   std::vector<int> first_ranks_;  // of all groups
   bool is_first_ = false;
@@ -199,7 +204,8 @@ std::unique_ptr<Communicator> make_easgd_tree(const CommunicatorContext& context
   warn(context, settings);
   RankGroups sums = settings.groups;
   sums.push_back(first_ranks_of(settings.groups));
-  return std::make_unique<EasgdTree>(context.transport, settings, codec_in(context, sums));
+  return std::make_unique<EasgdTree>(context.transport, settings, codec_in(context, sums),
+                                     describe_pulled_iterates(context));
 }
 
 }  // namespace

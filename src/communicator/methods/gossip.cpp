@@ -18,14 +18,15 @@
 // from. (CHOCO-SGD, Koloskova et al. 2019, has, for neighbours that stay: each keeps a copy of every neighbour, which
 // hears all that changes it. Pairs drawn at random would need copies of all ranks, and to hear from all.)
 //
-// With Nesterov's momentum x_i is the iterate, as in easgd; momentum stays local. The sum of all x_i (with compression,
-// of all x_i + 4 alpha e_i) is not changed by an exchange. consensus() is the mean of the workers as they are held, in
-// a buffer of its own: one allreduce among all. Same seed and ranks, same bits.
+// With Nesterov's momentum x_i is the iterate at the rate of step t, as in easgd; momentum stays local. The sum of all
+// x_i (with compression, of all x_i + 4 alpha e_i) is not changed by an exchange. consensus() is the mean of the
+// workers as they are held, in a buffer of its own: one allreduce among all. Same seed and ranks, same bits.
 #include "communicator/compression.h"
 #include "communicator/elastic_force.h"
 #include "communicator/gossip_pairs.h"
 #include "communicator/gossip_settings.h"
 #include "communicator/kept_numbers.h"
+#include "communicator/look_ahead.h"
 #include "communicator/periodic_options.h"
 #include "communicator/weighted_mean.h"
 #include "eave/communicator.h"
@@ -36,8 +37,13 @@ namespace {
 
 class Gossip final : public Communicator {
  public:
-  Gossip(Transport& transport, const GossipSettings& settings, std::shared_ptr<const Codec> codec)
-      : transport_(transport), settings_(settings), feedback_(std::move(codec)), equal_mean_(transport) {}
+  Gossip(Transport& transport, const GossipSettings& settings, std::shared_ptr<const Codec> codec,
+         std::string look_ahead)
+      : transport_(transport),
+        settings_(settings),
+        look_ahead_(std::move(look_ahead)),
+        feedback_(std::move(codec)),
+        equal_mean_(transport) {}
 
   void begin(const ReplicaView& replica) override {
     replica_ = replica;
@@ -89,7 +95,9 @@ class Gossip final : public Communicator {
   }
 
   void finish() override { consensus(); }
-  std::string equation() const override { return describe_gossip(settings_) + feedback_.describe("x_i / 2"); }
+  std::string equation() const override {
+    return describe_gossip(settings_) + feedback_.describe("x_i / 2") + look_ahead_;
+  }
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
@@ -105,6 +113,7 @@ class Gossip final : public Communicator {
 
   Transport& transport_;
   GossipSettings settings_;
+  std::string look_ahead_;  // of the card
   ErrorFeedback feedback_;
   WeightedMean equal_mean_;  // counts no samples
   ReplicaView replica_;
@@ -127,7 +136,8 @@ std::unique_ptr<Communicator> make_gossip(const CommunicatorContext& context) {
   }
   return std::make_unique<Gossip>(
       context.transport, settings,
-      rounding_codec_in(context, "a pair of workers sends its parameters, which only rounding leaves usable"));
+      rounding_codec_in(context, "a pair of workers sends its parameters, which only rounding leaves usable"),
+      describe_gossiped_iterates(context));
 }
 
 }  // namespace

@@ -14,8 +14,9 @@
 // follows step T + tau (counted from 1). --tau-warmup T: an exchange after each of the first T steps.
 //
 // Under Nesterov momentum the parameters are averaged as they are held, at the point ahead where the next gradient is
-// taken; the velocities are left to --worker-momentum. With --worker-momentum average the mean of the iterates is then
-// taken all the same, for the way from one point to the other is linear.
+// taken (downpour and the elastic methods exchange the iterates); the velocities are left to --worker-momentum. With
+// --worker-momentum average the mean of the iterates is then taken all the same, for the way from one point to the
+// other is linear.
 //
 // consensus() is what an exchange now would give: the workers' mean with the weights of the samples since the last
 // exchange. It is computed in a buffer of its own.
@@ -28,6 +29,7 @@
 
 #include "communicator/allreduce.h"
 #include "communicator/local_steps.h"
+#include "communicator/look_ahead.h"
 #include "communicator/mean_exchange.h"
 #include "communicator/periodic_options.h"
 #include "communicator/weighted_mean.h"
@@ -45,6 +47,7 @@ struct LocalSgdSettings {
   std::int64_t bucket_bytes = 0;
   std::shared_ptr<const Codec> codec;
   int optimizer_vectors = -1;  // as in CommunicatorContext
+  std::string look_ahead;      // of the card
 };
 
 std::string describe_equation(const LocalSgdSettings& settings, int workers) {
@@ -61,7 +64,7 @@ std::string describe_equation(const LocalSgdSettings& settings, int workers) {
     text += "the first " + std::to_string(settings.steps.post_local_at) +
             " steps average gradients instead, g <- sum_i (n_i / n) g_i, at the same lr\n";
   }
-  return text + describe_tau_warmup(settings.steps.warmup) + kLocalRate;
+  return text + describe_tau_warmup(settings.steps.warmup) + kLocalRate + settings.look_ahead;
 }
 
 class LocalSgd final : public Communicator {
@@ -146,6 +149,13 @@ class LocalSgd final : public Communicator {
     return state;
   }
 
+  std::vector<Slice> common_state() override { return {steps_.state()}; }
+  // All workers have met in their mean.
+  void join(const Joining&) override {
+    parameters_.agree_on(replica_.parameters);
+    steps_.restart();
+  }
+
   // Where an exchange has just been.
   std::vector<Slice> replicated() override {
     if (mean_.samples_everywhere() == 0) return {replica_.parameters};
@@ -206,6 +216,7 @@ LocalSgdSettings resolve_local_sgd(const CommunicatorContext& context) {
   settings.bucket_bytes = bucket_bytes_in(values);
   settings.codec = codec_in(context);
   settings.optimizer_vectors = context.optimizer_vectors;
+  settings.look_ahead = describe_averaged_points(context);
   return settings;
 }
 

@@ -55,6 +55,16 @@ class Mdownpour final : public AsyncCenter {
     replica().device->copy(replica().parameters, message());
   }
 
+  // New workers begin where a reply of the center would put them.
+  void join(const Joining& joining) override {
+    if (joining.goes_on) return;
+    std::vector<float> ahead(replica().parameters.size());
+    for (std::size_t i = 0; i < ahead.size(); ++i) {
+      ahead[i] = vector_of_center(0)[i] + static_cast<float>(momentum_) * vector_of_center(1)[i];
+    }
+    replica().device->write(replica().parameters, ahead);
+  }
+
   std::string equation() const override {
     const std::string delta = number_text(momentum_);
     const std::string gradient = weight_decay_ > 0 ? "(g_i + " + number_text(weight_decay_) + " x_i)" : "g_i";
