@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,6 +65,10 @@ class Schedule {
 
   // Of the step that begins after `samples_seen` samples. Warm-up first, then the shape; after total_samples it stays.
   double learning_rate(std::int64_t samples_seen) const;
+  // Whether rates depend on total_samples: cosine.
+  bool depends_on_length() const { return shape_ == "cosine"; }
+  // From now on a step that begins after more samples than that has the rate of one that begins there.
+  void hold_after(std::int64_t samples) { held_from_ = samples; }
   // How many of the schedule's steps down a step that begins after `samples_seen` samples has behind it: 0 for rates
   // that fall smoothly, or not at all, and in a warm-up.
   int drops(std::int64_t samples_seen) const;
@@ -78,6 +83,7 @@ class Schedule {
   double warmup_epochs_ = 0, warmup_rate_ = 0, warmup_samples_ = 0;
   double final_ = 0, factor_ = 1;
   double samples_per_epoch_ = 0, total_samples_ = 0;
+  std::int64_t held_from_ = std::numeric_limits<std::int64_t>::max();
   std::vector<double> step_epochs_;
   std::string shape_, scaling_;
 };

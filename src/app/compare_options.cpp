@@ -20,7 +20,8 @@ std::vector<std::string> method_names() {
 
 // Set by the grid itself, for each run.
 const std::set<std::string>& grid_options() {
-  static const std::set<std::string> kOptions = {"communicator", "seed", "run-dir", "overwrite", "resume"};
+  static const std::set<std::string> kOptions = {"communicator", "seed",   "run-dir",
+                                                 "overwrite",    "resume", "extend-schedule"};
   return kOptions;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -59,6 +60,26 @@ std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, cons
   return find_checkpoint(transport, run / "checkpoint", blind);
 }
 
+namespace {
+
+// Collective; rank 0 reads it.
+std::map<std::string, std::string> length_in_config(Transport& transport, const fs::path& run) {
+  std::string mine;
+  agree(transport, [&] {
+    if (transport.rank() != 0) return;
+    const std::map<std::string, std::string> config = read_config(run / "config.json");
+    for (const char* name : {"epochs", "max-steps", "max-samples", "extend-schedule"}) {
+      if (config.contains(name)) mine += std::string(name) + "\n" + config.at(name) + "\n";
+    }
+  });
+  std::istringstream lines(transport.broadcast_text(mine));
+  std::map<std::string, std::string> config;
+  for (std::string name, text; std::getline(lines, name) && std::getline(lines, text);) config[name] = text;
+  return config;
+}
+
+}  // namespace
+
 std::optional<Resumption> find_resumption(Transport& transport, const OptionValues& values) {
   if (!may_resume(values)) return std::nullopt;
   const fs::path run = values.text("run-dir"), directory = run / "checkpoint";
@@ -76,7 +97,8 @@ std::optional<Resumption> find_resumption(Transport& transport, const OptionValu
   const bool is_other = std::ssize(found->manifest.files) != transport.size();
   const std::string mine = has_ended_whole(run) ? "ended" : "";
   const bool has_ended = !transport.broadcast_text(mine).empty();
-  return Resumption{std::move(*found), is_other && values.text("resume") == "elastic", has_ended, std::move(blind)};
+  const bool is_elastic = is_other && values.text("resume") == "elastic";
+  return Resumption{std::move(*found), is_elastic, has_ended, std::move(blind), length_in_config(transport, run)};
 }
 
 bool has_nothing_to_do(Transport& transport, const CommandLine& line, const OptionValues& values) {

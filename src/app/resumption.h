@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "app/command_line.h"
@@ -15,9 +17,10 @@ namespace eave {
 
 struct Resumption {
   FoundCheckpoint found;
-  bool is_elastic = false;            // it is of another number of ranks
-  bool has_ended = false;             // the run's summary is there
-  std::vector<int> blind_ranks = {};  // as CheckpointPlan's
+  bool is_elastic = false;                         // it is of another number of ranks
+  bool has_ended = false;                          // the run's summary is there
+  std::vector<int> blind_ranks = {};               // as CheckpointPlan's
+  std::map<std::string, std::string> config = {};  // of its config.json, what says how long the run was to be
 };
 
 inline bool may_resume(const OptionValues& values) { return values.text("resume") != "off"; }

@@ -9,6 +9,7 @@
 #include "app/network_options.h"
 #include "app/plugins.h"
 #include "app/rank_guard.h"
+#include "app/schedule_length.h"
 #include "communicator/compression.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
@@ -180,6 +181,7 @@ CommandLine train_command_line() {
        "none",
        "step: where the rate drops, workers may begin anew from the center, at rest; with " + methods_that_reset(),
        {"none", "reset-to-center"}});
+  rate.push_back(extend_schedule_option());
   line.add_group("Learning rate, a function of samples seen", rate);
   line.add_group("Faults", fault_options());
   add_ranks(line);

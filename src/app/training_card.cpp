@@ -26,8 +26,9 @@ std::string without_counting(const std::string& name) {
 }
 
 constexpr const char* kAtDrop =
-    "before the step, x_i <- the center (what is evaluated), and every velocity <- 0: workers begin anew, at rest;\n"
-    "what they were away from it is lost (of elastic methods: the sum of all x_i and c is not kept there)";
+    "before the step, x_i <- the center (what is evaluated), and the optimizer's vectors and count of updates <- 0:\n"
+    "workers begin anew, at rest; what they were away from it is lost (of elastic methods: the sum of all x_i and c is "
+    "not kept there)";
 
 }  // namespace
 
@@ -55,7 +56,7 @@ std::string TrainingJob::describe_rate() const {
                ? "not multiplied by the number of ranks, " + ranks + "; --lr-scaling linear or sqrt does"
                : "a step works on the batches of all ranks, " + ranks;
   }
-  return schedule_->describe() + "\n" + note;
+  return schedule_->describe() + (schedule_note_.empty() ? "" : "\n" + schedule_note_) + "\n" + note;
 }
 
 std::string TrainingJob::describe_held_out() const {

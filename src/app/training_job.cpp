@@ -110,18 +110,8 @@ void TrainingJob::build_model() {
 
 void TrainingJob::plan_steps() {
   traits_ = find_kind(communicator_kinds(), values_.text("communicator")).traits;
-  const double epochs = values_.real("epochs");
-  if (!(epochs > 0 && epochs <= 1e6)) {
-    throw Error(ExitCode::kUsage,
-                "--epochs " + values_.text("epochs") + ": expected a number above 0, at most a million");
-  }
   const auto steps_per_epoch = static_cast<double>(sampler_->steps_per_epoch());
-  plan_.steps = std::max<std::int64_t>(1, std::llround(epochs * steps_per_epoch));
-  if (values_.has("max-samples")) {
-    const std::int64_t samples = values_.integer("max-samples", 1), of_step = sampler_->samples_of_all_ranks(0);
-    plan_.steps = std::min(plan_.steps, (samples + of_step - 1) / of_step);
-  }
-  if (values_.has("max-steps")) plan_.steps = std::min(plan_.steps, values_.integer("max-steps", 1));
+  plan_.steps = steps_in(values_, epoch_steps());
   plan_.checkpoints = plan_checkpoints(values_);
   plan_.checkpoints.notes = metadata_of(model_description());
   const double evaluate_every = values_.real("evaluate-every");
@@ -192,17 +182,14 @@ void TrainingJob::build_optimizer() {
   optimizer_ = traits_.uses_optimizer ? find_kind(optimizer_kinds(), values_.text("optimizer"))
                                             .make(values_, model_->parameter_size(), device_.compute->device())
                                       : make_idle_optimizer();
-  const std::int64_t per_epoch = data_.train->size();
-  const double epochs_run = static_cast<double>(plan_.steps) / static_cast<double>(sampler_->steps_per_epoch());
-  schedule_ = std::make_unique<Schedule>(values_, per_epoch, std::llround(epochs_run * static_cast<double>(per_epoch)),
-                                         learning_rate_scale());
+  build_schedule();
   replica_ = std::make_unique<Replica>(*model_, *optimizer_, static_cast<std::uint64_t>(values_.integer("seed", 0)),
                                        device_.compute->device());
 }
 
 ModelDescription TrainingJob::model_description() const {
   return {model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),
-          data_.train->classes(), text_of_names(data_.class_names)};
+          data_.train->classes(), text_of_names(data_.class_names), text_of_input(data_.mean, data_.deviation)};
 }
 
 void TrainingJob::plan_drops() {
@@ -219,9 +206,7 @@ void TrainingJob::plan_drops() {
     throw Error(ExitCode::kUsage, "--on-drop reset-to-center has no effect: the learning rate never drops by a step (" +
                                       schedule_->describe() + "); give --lr-schedule step, with --lr-step-epochs");
   }
-  const std::int64_t steps = plan_.steps - 1, per_epoch = sampler_->steps_per_epoch();
-  std::int64_t seen = steps / per_epoch * data_.train->size();
-  for (std::int64_t step = 0; step < steps % per_epoch; ++step) seen += sampler_->samples_of_all_ranks(step);
+  const std::int64_t seen = epoch_steps().samples_before(plan_.steps - 1);
   if (schedule_->drops(seen) > 0 || transport_.rank() != 0) return;
   warnings_.push_back("--on-drop reset-to-center: the run ends before the learning rate drops");
 }

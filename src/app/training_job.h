@@ -9,6 +9,7 @@
 #include "app/devices.h"
 #include "app/model_file.h"
 #include "app/resumption.h"
+#include "app/schedule_length.h"
 #include "eave/options.h"
 #include "eave/trainer.h"
 #include "eave/transport.h"
@@ -55,6 +56,9 @@ class TrainingJob {
   void plan_resumption();
   void check_resumption();
   void build_optimizer();
+  EpochSteps epoch_steps() const;
+  void build_schedule();
+  void note_schedule(const ScheduleLength& length);
   void read_initial_parameters();
   ModelDescription model_description() const;
   void plan_drops();
@@ -79,6 +83,7 @@ class TrainingJob {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Schedule> schedule_;
+  std::string schedule_note_;  // of the card
   std::unique_ptr<Replica> replica_;
   CommunicatorTraits traits_;
   std::optional<Attachment> attachment_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "app/training_job.h"
+#include "base/option_checks.h"
 #include "train/budget.h"
 
 namespace eave {
@@ -42,7 +43,48 @@ void TrainingJob::plan_resumption() {
                                       "--stop-after-bytes asks; ask for more to go on");
   }
   throw Error(ExitCode::kUsage,
-              has_done + "and " + std::to_string(plan_.steps) + " are asked for; give more --epochs or --max-steps");
+              has_done + "and " + std::to_string(plan_.steps) + " are asked for; give more --epochs or --max-steps" +
+                  (values_.text("lr-schedule") == "cosine" ? ", and --extend-schedule stretch or hold" : ""));
+}
+
+EpochSteps TrainingJob::epoch_steps() const { return {data_.train->size(), batch_per_rank_ * sampler_->ranks()}; }
+
+void TrainingJob::build_schedule() {
+  const EpochSteps now = epoch_steps();
+  const auto make = [&](const ScheduleLength& length) {
+    auto schedule = std::make_unique<Schedule>(values_, now.samples, length.samples, learning_rate_scale());
+    if (schedule->depends_on_length()) schedule->hold_after(length.last_step);
+    return schedule;
+  };
+  ScheduleInForce schedule{length_of(plan_.steps, now)};
+  schedule_ = make(schedule.length);
+  if (!schedule_->depends_on_length() || !resumption_) {
+    if (!values_.has("extend-schedule")) return note_schedule(schedule.length);
+    refuse_option(values_, "extend-schedule",
+                  resumption_ ? "has no effect: the learning rate does not depend on the length of the run (" +
+                                    schedule_->describe() + ")"
+                              : "has no effect: there is no run to go on with");
+  }
+  const Manifest& saved = resumption_->found.manifest;
+  const bool is_total = values_.text("batch-means") == "total";
+  const std::int64_t former_step = is_total ? now.of_step : batch_per_rank_ * count_in(saved, kWorkers);
+  schedule = decide_schedule(
+      {values_,
+       saved,
+       resumption_->config,
+       {now.samples, former_step},
+       now,
+       plan_.first_step,
+       plan_.has_ended ? plan_.first_step : plan_.steps,
+       [&](const ScheduleLength& length, std::int64_t samples) { return make(length)->learning_rate(samples); }});
+  schedule_ = make(schedule.length);
+  schedule_note_ = schedule.note;
+  note_schedule(schedule.length);
+}
+
+// What goes on from this run's checkpoints has to know it.
+void TrainingJob::note_schedule(const ScheduleLength& length) {
+  if (schedule_->depends_on_length()) plan_.checkpoints.notes[kSchedule] = to_text(length);
 }
 
 void TrainingJob::check_resumption() {

@@ -118,7 +118,7 @@ void Schedule::read_warmup(const OptionValues& values) {
 }
 
 double Schedule::learning_rate(std::int64_t samples_seen) const {
-  const auto samples = static_cast<double>(samples_seen);
+  const auto samples = static_cast<double>(std::min(samples_seen, held_from_));
   if (samples < warmup_samples_) return warmup_rate_ + (peak_ - warmup_rate_) * (samples / warmup_samples_);
   return shaped(samples);
 }

@@ -164,6 +164,39 @@ TEST(Resumption, with_another_number_of_ranks_needs_the_word_for_it) {
   EXPECT_EQ(samples, 2 * 97);
 }
 
+std::vector<double> rates_in(const Place& place, const std::string& file) {
+  std::vector<double> rates;
+  std::istringstream text(place.read(file));
+  for (std::string line; std::getline(text, line);) {
+    const Json object = Json::parse(line);
+    if (object.at("type") == "step" && object.at("rank") == 0) rates.push_back(object.at("learning_rate"));
+  }
+  return rates;
+}
+
+TEST(ExtendSchedule, says_what_becomes_of_a_cosine_in_a_run_that_is_made_longer) {
+  const Place place;
+  const std::string words = quick(std::string(kTwo) + "--lr-schedule cosine --resume auto ");
+  expect_code(place.eave(words + "--extend-schedule hold"), 64, {"there is no run to go on with"});
+  expect_code(place.eave(words), 0);
+  const std::vector<double> first = rates_in(place, "run/metrics.jsonl");
+  const std::string longer = words + "--epochs 2 ";
+  expect_code(place.eave(longer), 78, {"over 1 epoch,", "run for 2 epochs", "stretch", "hold"});
+  std::filesystem::copy(place.path() / "run", place.path() / "other", std::filesystem::copy_options::recursive);
+  expect_code(place.eave(longer + "--extend-schedule hold"), 0, {"from step 8 the rate stays at"});
+  const std::vector<double> held = rates_in(place, "run/metrics.jsonl");
+  ASSERT_EQ(held.size(), 14U);
+  for (std::size_t step = 0; step < 14; ++step) EXPECT_EQ(held[step], first[std::min<std::size_t>(step, 6)]) << step;
+  // As if it had been killed: the same command goes on in the same way, and one without the option does not.
+  std::filesystem::remove(place.path() / "run/summary.json");
+  std::filesystem::remove(place.path() / "run/model.safetensors");
+  expect_code(place.eave(longer + "--epochs 3"), 78, {"over 1 epoch,", "run for 3 epochs"});
+  expect_code(place.eave(longer + "--epochs 3 --extend-schedule hold"), 0, {"from step 15 the rate stays at"});
+  EXPECT_EQ(rates_in(place, "run/metrics.jsonl").back(), first.back());
+  EXPECT_NE(place.read("run/config.json").find(R"("extend-schedule": "hold")"), std::string::npos);
+  expect_code(place.eave(longer + "--run-dir other --extend-schedule stretch"), 0, {"from step 8 the rate is 0.025"});
+}
+
 TEST(Checkpoints, are_not_saved_of_replicas_that_differ) {
   const Place place;
   const std::string words = "train" + std::string(kQuick) + kTwo +

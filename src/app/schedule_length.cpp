@@ -1,0 +1,156 @@
+#include "app/schedule_length.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+
+#include "base/number_text.h"
+#include "base/option_checks.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+constexpr const char* kOption = "extend-schedule";
+
+std::optional<ScheduleLength> length_in(const std::string& text) {
+  ScheduleLength length;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, length.samples);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != ' ') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, length.last_step);
+  if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
+  if (length.last_step < 0 || length.samples <= length.last_step) return std::nullopt;
+  return length;
+}
+
+// Checkpoints from before 2026-11-25 do not tell it: then it is that of the options in config.json, if these are not
+// yet those of a run that goes on.
+ScheduleLength length_by_options(const ResumedSchedule& run) {
+  OptionValues values;
+  for (const char* name : {"epochs", "max-steps", "max-samples"}) {
+    values.declare(run.values.entry(name).spec);
+    if (const auto found = run.config.find(name); found != run.config.end()) {
+      values.set(name, found->second, "config.json");
+    }
+  }
+  if (run.config.contains(kOption) && run.values.text(kOption) != "stretch") {
+    throw Error(ExitCode::kConfiguration,
+                "--resume: neither the checkpoint nor config.json tells how long the learning-rate schedule was; give "
+                "--extend-schedule stretch for the schedule of all steps that are asked for now");
+  }
+  return length_of(steps_in(values, run.former), run.former);
+}
+
+ScheduleLength former_length(const ResumedSchedule& run) {
+  const auto note = run.saved.notes.find(kSchedule);
+  const auto told = note == run.saved.notes.end() ? std::nullopt : length_in(note->second);
+  return told ? *told : length_by_options(run);
+}
+
+// Other ranks cut the same epochs into other steps, which end up to half a step elsewhere.
+bool is_same(const ResumedSchedule& run, const ScheduleLength& former, const ScheduleLength& asked) {
+  const bool is_elastic = run.former.of_step != run.now.of_step;
+  return std::abs(asked.samples - former.samples) <= (is_elastic ? std::max(run.former.of_step, run.now.of_step) : 0);
+}
+
+std::string epochs_text(const ResumedSchedule& run, const ScheduleLength& length) {
+  const std::string epochs = number_text(static_cast<double>(length.samples) / static_cast<double>(run.now.samples));
+  return epochs + (epochs == "1" ? " epoch" : " epochs");
+}
+
+std::string number_of_step(std::int64_t index) { return std::to_string(index + 1); }
+
+[[noreturn]] void refuse_other_length(const ResumedSchedule& run, const ScheduleLength& former,
+                                      const ScheduleLength& asked) {
+  const std::int64_t next = run.now.samples_before(run.first_step);
+  const std::string of_former = epochs_text(run, former), of_asked = epochs_text(run, asked);
+  throw Error(
+      ExitCode::kConfiguration,
+      "--resume: the learning-rate schedule of this run is over " + of_former + ", and it is now to run for " +
+          of_asked + ": a schedule of that length would make the rate of step " + number_of_step(run.first_step) + " " +
+          number_text(run.rate(asked, next)) + " instead of " + number_text(run.rate(former, next)) +
+          ". Give --extend-schedule stretch for that one, or " + "--extend-schedule hold to keep the one of " +
+          of_former +
+          (asked.samples > former.samples
+               ? ", whose last rate, " + number_text(run.rate(former, former.last_step)) + ", stays from its end on"
+               : ""));
+}
+
+std::string describe_stretched(const ResumedSchedule& run, const ScheduleLength& former, const ScheduleLength& asked) {
+  const std::int64_t next = run.now.samples_before(run.first_step);
+  return "--extend-schedule stretch: the schedule is that of " + epochs_text(run, asked) + ", it was of " +
+         epochs_text(run, former) + ": from step " + number_of_step(run.first_step) + " the rate is " +
+         number_text(run.rate(asked, next)) + ", it would have been " + number_text(run.rate(former, next));
+}
+
+std::string describe_held(const ResumedSchedule& run, const ScheduleLength& former, const ScheduleLength& asked) {
+  const std::string kept = "--extend-schedule hold: the schedule stays that of " + epochs_text(run, former);
+  if (asked.samples < former.samples) {
+    return kept + ", and ends with step " + std::to_string(run.steps) + ", at the rate " +
+           number_text(run.rate(former, asked.last_step));
+  }
+  std::int64_t step = run.now.steps() * (former.last_step / run.now.samples);
+  while (run.now.samples_before(step) < former.last_step) ++step;
+  return kept + ": from step " + number_of_step(std::max(step, run.first_step)) + " the rate stays at " +
+         number_text(run.rate(former, former.last_step));
+}
+
+}  // namespace
+
+std::int64_t EpochSteps::samples_before(std::int64_t step) const {
+  return step / steps() * samples + step % steps() * of_step;
+}
+
+std::string to_text(const ScheduleLength& length) {
+  return std::to_string(length.samples) + " " + std::to_string(length.last_step);
+}
+
+ScheduleLength length_of(std::int64_t steps, const EpochSteps& epoch) {
+  const double epochs = static_cast<double>(steps) / static_cast<double>(epoch.steps());
+  return {std::llround(epochs * static_cast<double>(epoch.samples)), epoch.samples_before(steps - 1)};
+}
+
+OptionSpec extend_schedule_option() {
+  return {kOption,
+          OptionType::kText,
+          "",
+          "cosine, in a run that is resumed and is to be longer or shorter than before: the schedule of the new length "
+          "(stretch), or the former one, whose last rate stays from its end on (hold)",
+          {"stretch", "hold"}};
+}
+
+std::int64_t steps_in(const OptionValues& values, const EpochSteps& epoch) {
+  const double epochs = values.real("epochs");
+  if (!(epochs > 0 && epochs <= 1e6)) {
+    throw Error(ExitCode::kUsage,
+                "--epochs " + values.text("epochs") + ": expected a number above 0, at most a million");
+  }
+  std::int64_t steps = std::max<std::int64_t>(1, std::llround(epochs * static_cast<double>(epoch.steps())));
+  if (values.has("max-samples")) {
+    const std::int64_t of_step = std::min(epoch.of_step, epoch.samples);
+    steps = std::min(steps, (values.integer("max-samples", 1) + of_step - 1) / of_step);
+  }
+  return values.has("max-steps") ? std::min(steps, values.integer("max-steps", 1)) : steps;
+}
+
+ScheduleInForce decide_schedule(const ResumedSchedule& run) {
+  const ScheduleLength asked = length_of(run.steps, run.now);
+  if (run.first_step >= run.steps) return {asked};  // no step is left
+  const ScheduleLength former = former_length(run);
+  const bool is_given = run.values.has(kOption);
+  if (is_same(run, former, asked)) {
+    const auto before = run.config.find(kOption);
+    const bool is_repeated = before != run.config.end() && before->second == run.values.text(kOption);
+    const bool is_inside = asked.last_step < former.samples;
+    if (!is_given || is_repeated) return {{former.samples, is_inside ? asked.last_step : former.last_step}};
+    refuse_option(run.values, kOption, "has no effect: the run is as long as before, " + epochs_text(run, former));
+  }
+  if (!is_given) refuse_other_length(run, former, asked);
+  if (run.values.text(kOption) == "stretch") return {asked, describe_stretched(run, former, asked)};
+  return {former, describe_held(run, former, asked)};
+}
+
+}  // namespace eave

@@ -1,0 +1,127 @@
+// What becomes of a learning rate that depends on the length of the run, if the run goes on and that changes.
+#include "app/schedule_length.h"
+
+#include <gtest/gtest.h>
+
+#include "eave/check.h"
+#include "eave/optimizer.h"
+
+namespace eave {
+namespace {
+
+constexpr EpochSteps kOnTwo{1000, 64}, kOnFour{1000, 128};  // 16 and 8 steps an epoch
+
+struct Resumed {
+  std::string option = {};  // --extend-schedule
+  double epochs = 5;
+  std::string note = "5000 4960";
+  std::map<std::string, std::string> config = {{"epochs", "5"}};
+  EpochSteps former = kOnTwo, now = kOnTwo;
+  std::string max_steps = {};
+  std::int64_t done = 40;  // steps, of `now`
+};
+
+OptionValues values_of(const Resumed& resumed) {
+  OptionValues values;
+  std::vector<OptionSpec> options = Schedule::options();
+  options.push_back(extend_schedule_option());
+  options.push_back({"epochs", OptionType::kReal, "5", ""});
+  options.push_back({"max-steps", OptionType::kInteger, "", ""});
+  options.push_back({"max-samples", OptionType::kInteger, "", ""});
+  for (const OptionSpec& option : options) values.declare(option);
+  values.set("lr-schedule", "cosine", "test");
+  values.set("epochs", std::to_string(resumed.epochs), "test");
+  if (!resumed.max_steps.empty()) values.set("max-steps", resumed.max_steps, "test");
+  if (!resumed.option.empty()) values.set("extend-schedule", resumed.option, "test");
+  return values;
+}
+
+ScheduleInForce decide(const Resumed& resumed) {
+  const OptionValues values = values_of(resumed);
+  Manifest saved;
+  if (!resumed.note.empty()) saved.notes[kSchedule] = resumed.note;
+  return decide_schedule({values, saved, resumed.config, resumed.former, resumed.now, resumed.done,
+                          steps_in(values, resumed.now), [&](const ScheduleLength& length, std::int64_t samples) {
+                            Schedule schedule(values, 1000, length.samples, 1);
+                            schedule.hold_after(length.last_step);
+                            return schedule.learning_rate(samples);
+                          }});
+}
+
+void expect_length(const Resumed& resumed, std::int64_t samples, std::int64_t last_step, const std::string& says = "") {
+  const ScheduleInForce schedule = decide(resumed);
+  EXPECT_EQ(schedule.length.samples, samples);
+  EXPECT_EQ(schedule.length.last_step, last_step);
+  EXPECT_EQ(schedule.note.empty(), says.empty()) << schedule.note;
+  EXPECT_NE(schedule.note.find(says), std::string::npos) << schedule.note;
+}
+
+void expect_refused(const Resumed& resumed, ExitCode code, const std::string& says) {
+  try {
+    decide(resumed);
+    ADD_FAILURE() << "nothing was refused: " << says;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+  }
+}
+
+TEST(ScheduleLength, is_that_of_the_run_while_its_length_does_not_change) {
+  expect_length({}, 5000, 4960);
+  expect_length({.note = ""}, 5000, 4960);  // checkpoints from before it was noted: by config.json
+  expect_refused({.option = "hold"}, ExitCode::kUsage, "has no effect");
+  expect_refused({.option = "stretch"}, ExitCode::kUsage, "has no effect");
+}
+
+TEST(ScheduleLength, of_a_longer_or_shorter_run_has_to_be_said) {
+  for (const std::string note : {"5000 4960", ""}) {
+    expect_refused({.epochs = 10, .note = note}, ExitCode::kConfiguration, "over 5 epochs");
+    expect_refused({.epochs = 3, .note = note}, ExitCode::kConfiguration, "run for 3 epochs");
+    expect_refused({.note = note, .max_steps = "60"}, ExitCode::kConfiguration, "over 5 epochs");
+    expect_length({.option = "stretch", .epochs = 10, .note = note}, 10000, 9960, "from step 41 the rate is 0.0426");
+    expect_length({.option = "hold", .epochs = 10, .note = note}, 5000, 4960, "from step 80 the rate stays at 7.89");
+    expect_length({.option = "hold", .epochs = 3, .note = note}, 5000, 4960, "ends with step 48, at the rate");
+    expect_length({.option = "stretch", .epochs = 3, .note = note}, 3000, 2960, "of 3 epochs");
+  }
+}
+
+// What an extended run saves says how long its schedule is, whatever config.json says by then.
+TEST(ScheduleLength, survives_a_second_resumption) {
+  const std::map<std::string, std::string> held = {{"epochs", "10"}, {"extend-schedule", "hold"}};
+  const std::map<std::string, std::string> stretched = {{"epochs", "10"}, {"extend-schedule", "stretch"}};
+  expect_length({.option = "hold", .epochs = 10, .config = held, .done = 120}, 5000, 4960, "from step 121 the rate");
+  expect_refused({.epochs = 10, .config = held, .done = 120}, ExitCode::kConfiguration, "over 5 epochs");
+  expect_length({.option = "stretch", .epochs = 10, .note = "10000 9960", .config = stretched}, 10000, 9960);
+  expect_length({.epochs = 10, .note = "10000 9960", .config = stretched}, 10000, 9960);
+  expect_length({.option = "hold", .epochs = 15, .note = "10000 9960", .config = stretched}, 10000, 9960,
+                "of 10 epochs");
+  // It was killed before it saved, and went on from a checkpoint without a note: the former length is nowhere.
+  expect_refused({.option = "hold", .epochs = 10, .note = "", .config = held}, ExitCode::kConfiguration, "neither");
+  expect_length({.option = "stretch", .epochs = 10, .note = "", .config = stretched}, 10000, 9960);
+}
+
+TEST(ScheduleLength, is_the_same_on_other_ranks_but_for_whole_steps) {
+  // 1.6 epochs: 26 steps of 16 an epoch, 13 of 8 an epoch; 1.7: 27 and 14.
+  expect_length({.epochs = 1.6, .note = "1625 1576", .now = kOnFour, .done = 10}, 1625, 1512);
+  expect_length({.epochs = 1.7, .note = "1688 1640", .now = kOnFour, .done = 10}, 1688, 1640);
+  expect_length({.epochs = 1.7, .note = "", .config = {{"epochs", "1.7"}}, .now = kOnFour, .done = 10}, 1688, 1640);
+  // As many steps of twice as many samples are another schedule.
+  expect_refused({.epochs = 10, .now = kOnFour, .max_steps = "80", .done = 20}, ExitCode::kConfiguration,
+                 "run for 10 epochs");
+  expect_length({.option = "hold", .epochs = 10, .now = kOnFour, .done = 20}, 5000, 4960,
+                "from step 41 the rate stays");
+}
+
+TEST(ScheduleLength, does_not_matter_when_no_step_is_left) {
+  expect_length({.epochs = 3, .done = 48}, 3000, 2960);
+  expect_length({.option = "hold", .epochs = 3, .done = 48}, 3000, 2960);
+}
+
+TEST(ScheduleLength, of_a_note_that_is_none_is_that_of_the_options) {
+  for (const std::string note : {"", "5000", "5000 ", "x 4960", "5000 4960 1", "4960 5000", "5000 -1"}) {
+    expect_length({.note = note}, 5000, 4960);
+  }
+}
+
+}  // namespace
+}  // namespace eave
