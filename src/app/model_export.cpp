@@ -1,7 +1,9 @@
 #include "app/model_export.h"
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "base/npy.h"
 #include "eave/check.h"
 
@@ -28,14 +30,16 @@ void write_arrays(const fs::path& directory, const std::vector<NamedArray>& arra
 }  // namespace
 
 std::vector<OptionSpec> export_options() {
-  return {{"npy", OptionType::kPath, "", "a new directory with a file for each array, for numpy.load"},
-          {"safetensors", OptionType::kPath, "", "a new file with all arrays"},
-          {"layout",
-           OptionType::kText,
-           "pytorch",
-           "pytorch: names, shapes and order of inputs as PyTorch's modules have them, for images NCHW; eave: as in "
-           "model.safetensors, for images NHWC",
-           {"pytorch", "eave"}}};
+  return {
+      {"npy", OptionType::kPath, "",
+       "a new directory with a file for each array, for numpy.load, and metadata.json, which says how to read them"},
+      {"safetensors", OptionType::kPath, "", "a new file with all arrays"},
+      {"layout",
+       OptionType::kText,
+       "pytorch",
+       "pytorch: names, shapes and order of inputs as PyTorch's modules have them, for images NCHW; eave: as in "
+       "model.safetensors, for images NHWC",
+       {"pytorch", "eave"}}};
 }
 
 void check_export(const OptionValues& values) {
@@ -60,6 +64,7 @@ void export_model(const ModelDescription& model, const Graph& graph, const Model
   const ModelArrays model_in_layout = model_arrays(graph, layout, arenas.parameters, arenas.statistics);
   if (as_npy) {
     write_arrays(target, model_in_layout.arrays);
+    write_file_atomically(target / "metadata.json", nlohmann::json(metadata_of(model, graph, layout)).dump(2) + "\n");
   } else {
     write_model(target, model, layout, arenas.parameters, arenas.statistics);
   }

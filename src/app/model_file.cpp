@@ -1,6 +1,8 @@
 #include "app/model_file.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -9,6 +11,7 @@
 #include <set>
 
 #include "eave/check.h"
+#include "nn/conventions.h"
 
 namespace eave {
 namespace {
@@ -99,22 +102,42 @@ std::string text_of_names(const std::vector<std::string>& class_names) {
   return text.size() <= kMostBytesOfNames ? text : "";
 }
 
+std::string text_of_input(std::span<const float> mean, std::span<const float> deviation) {
+  const auto listed = [](std::span<const float> values) {
+    std::string text;
+    for (const float value : values) {
+      std::array<char, 32> number{};
+      text += " " + std::string(number.data(), std::to_chars(number.data(), number.data() + number.size(), value).ptr);
+    }
+    return text;
+  };
+  return "(pixel / 255 - mean) / deviation; mean" + listed(mean) + "; deviation" + listed(deviation);
+}
+
 std::map<std::string, std::string> metadata_of(const ModelDescription& model) {
   std::map<std::string, std::string> metadata = {
       {"model", model.specification}, {"image", text_of(model.image)}, {"classes", std::to_string(model.classes)}};
   if (!model.class_names.empty()) metadata["class_names"] = model.class_names;
+  if (!model.input.empty()) metadata["input"] = model.input;
+  return metadata;
+}
+
+std::map<std::string, std::string> metadata_of(const ModelDescription& model, const Graph& graph, TensorLayout layout) {
+  const bool is_pytorch = layout == TensorLayout::kPytorch;
+  std::map<std::string, std::string> metadata = metadata_of(model);
+  metadata["format"] = is_pytorch ? kPytorchFormat : "eave";
+  metadata["layout"] = is_pytorch ? "images NCHW; conv weights [out, in, height, width]; dense weights [out, in]"
+                                  : "images NHWC; conv weights [height, width, in, out]; dense weights [in, out]";
+  const std::string conventions = conventions_of(model.specification, graph, layout);
+  if (!conventions.empty()) metadata["conventions"] = conventions;
   return metadata;
 }
 
 void write_model(const std::filesystem::path& path, const ModelDescription& model, TensorLayout layout,
                  ConstSlice parameters, ConstSlice statistics) {
-  const bool is_pytorch = layout == TensorLayout::kPytorch;
   const Graph graph = build_graph(model.specification, model.image, model.classes);
-  std::map<std::string, std::string> metadata = metadata_of(model);
-  metadata["format"] = is_pytorch ? kPytorchFormat : "eave";
-  metadata["layout"] = is_pytorch ? "images NCHW; conv weights [out, in, height, width]; dense weights [out, in]"
-                                  : "images NHWC; conv weights [height, width, in, out]; dense weights [in, out]";
-  write_safetensors(path, model_arrays(graph, layout, parameters, statistics).arrays, metadata);
+  write_safetensors(path, model_arrays(graph, layout, parameters, statistics).arrays,
+                    metadata_of(model, graph, layout));
 }
 
 ModelDescription description_in(const SafetensorsFile& file) { return description_in(file.metadata, file.path); }
@@ -125,7 +148,7 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
     if (found != metadata.end()) return found->second;
     throw Error(ExitCode::kBadData, path.string() + ": says nothing of '" + key + "'");
   };
-  ModelDescription model{text("model"), {}, 0, ""};
+  ModelDescription model{text("model"), {}, 0};
   const std::string image = text("image"), classes = text("classes");
   ImageShape& shape = model.image;
   char rest = 0;
@@ -136,6 +159,7 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
                 path.string() + ": is for images of '" + image + "' and '" + classes + "' classes, which is no model");
   }
   if (const auto names = metadata.find("class_names"); names != metadata.end()) model.class_names = names->second;
+  if (const auto input = metadata.find("input"); input != metadata.end()) model.input = input->second;
   return model;
 }
 

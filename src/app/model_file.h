@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct ModelDescription {
   ImageShape image;
   int classes = 0;
   std::string class_names = {};  // a JSON list of texts, in ASCII; "": not known
+  std::string input = {};        // what pixels become before the first layer; "": not known
 };
 
 struct ModelArenas {
@@ -34,8 +36,13 @@ ModelArrays model_arrays(const Graph& graph, TensorLayout layout, ConstSlice par
 // "" where there are none, or more than a file's header should hold.
 std::string text_of_names(const std::vector<std::string>& class_names);
 
-// As it stands in files beside the arrays.
+// What pixels become, of bytes: "(pixel / 255 - mean) / deviation; mean 0.286; deviation 0.353", for each channel.
+std::string text_of_input(std::span<const float> mean, std::span<const float> deviation);
+
+// As it stands in files beside the arrays, in every layout.
 std::map<std::string, std::string> metadata_of(const ModelDescription& model);
+// All that stands in a file of this layout.
+std::map<std::string, std::string> metadata_of(const ModelDescription& model, const Graph& graph, TensorLayout layout);
 
 // Atomic. Throws Error: kCannotCreate, kInputOutput.
 void write_model(const std::filesystem::path& path, const ModelDescription& model, TensorLayout layout,

@@ -12,7 +12,8 @@ struct NamedModel {
   int crop = 0;  // the image side it is made for; 0: any
 };
 
-// He et al. 2016, section 4.2, n = 3: three stages of three blocks with 16, 32 and 64 channels; shortcuts of option A.
+// He et al. 2016, section 4.2, n = 3: three stages of three blocks with 16, 32 and 64 channels; shortcuts of option A,
+// zeros on both sides of the channels.
 std::string resnet20() {
   std::string text = "conv2d 16 3x3 pad 1 no_bias; batch_norm; relu; ";
   for (const int channels : {16, 32, 64}) {

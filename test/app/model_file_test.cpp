@@ -68,6 +68,50 @@ TEST_F(ModelFile, is_read_back_from_either_layout) {
   }
 }
 
+TEST_F(ModelFile, says_what_pixels_become_and_keeps_it) {
+  const std::vector<float> mean = {0.25F, 0.1F}, deviation = {0.3F, 1};
+  const std::string input = text_of_input(mean, deviation);
+  EXPECT_EQ(input, "(pixel / 255 - mean) / deviation; mean 0.25 0.1; deviation 0.3 1");
+  write_model(path, {kText, kImage, 2, "", input}, TensorLayout::kPytorch, parameters, statistics);
+  EXPECT_EQ(description_in(read_safetensors(path)).input, input);
+}
+
+std::string conventions(const std::string& text, ImageShape image, TensorLayout layout) {
+  const Graph graph = build_graph(text, image, 2);
+  const auto all = metadata_of({text, image, 2}, graph, layout);
+  const auto found = all.find("conventions");
+  return found == all.end() ? "" : found->second;
+}
+
+TEST(Conventions, stand_in_the_metadata_of_models_whose_layers_have_them) {
+  const std::string shrinking = "conv2d 4 3x3 pad 1; residual(conv2d 8 3x3 pad 1 stride 2; batch_norm); dense classes";
+  const std::string own = conventions(shrinking, {4, 4, 1}, TensorLayout::kEave);
+  const std::string pytorch = conventions(shrinking, {4, 4, 1}, TensorLayout::kPytorch);
+  for (const std::string& text : {own, pytorch}) {
+    EXPECT_NE(text.find("F.pad(x[:, :, ::S, ::S], (0, 0, 0, 0, n, n))"), std::string::npos) << text;
+    EXPECT_NE(text.find("cross-correlation"), std::string::npos) << text;
+    EXPECT_NE(text.find("1e-05"), std::string::npos) << text;
+    EXPECT_EQ(text.find("dropout"), std::string::npos) << text;
+  }
+  EXPECT_NE(own.find("* scale + shift"), std::string::npos) << own;
+  EXPECT_NE(own.find("height, width, channel"), std::string::npos) << own;
+  EXPECT_NE(pytorch.find("running_var + 1e-05) * weight + bias"), std::string::npos) << pytorch;
+  EXPECT_NE(pytorch.find("channel, height, width"), std::string::npos) << pytorch;
+}
+
+TEST(Conventions, are_only_those_that_the_model_has) {
+  EXPECT_EQ(conventions("dense 4; relu; dense classes", {1, 1, 3}, TensorLayout::kEave), "");
+  const std::string text = conventions(
+      "max_pool 3 stride 2 pad 1; average_pool 2; local_response_norm; dropout 0.5; "
+      "residual(conv2d 3 3x3 pad 1); global_pool; dense classes",
+      {8, 8, 3}, TensorLayout::kEave);
+  for (const std::string line : {"max_pool: ", "\naverage_pool: ", "\nlocal_response_norm: ", "\ndropout P: "}) {
+    EXPECT_NE(text.find(line), std::string::npos) << text;
+  }
+  for (const std::string line : {"F.pad", "batch_norm", "flattened"})
+    EXPECT_EQ(text.find(line), std::string::npos) << text;
+}
+
 TEST_F(ModelFile, keeps_the_names_of_classes_where_there_are_any) {
   const std::string names = text_of_names({"cat", "\xc3\xa4 \"dog\""});
   EXPECT_EQ(names, R"(["cat","\u00e4 \"dog\""])");

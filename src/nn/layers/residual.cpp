@@ -1,5 +1,6 @@
 // y = layers(x) + x, or layers(x) + shortcut(x). When the layers shrink the image and widen it, and the shortcut has no
-// layers, x is subsampled and gets zero channels (option A of He et al. 2016). This is the sum alone; the layers in the
+// layers, x is subsampled and gets zero channels, half of them before its own and half behind
+// (option A of He et al. 2016, which does not say where). This is the sum alone; the layers in the
 // parentheses are the model's own, and a batch_norm at their end absorbs it.
 #include "nn/layer.h"
 
