@@ -59,6 +59,9 @@ class Watchdog final : public GuardTask {
   void leave() noexcept { is_leaving_ = true; }
   bool has_left() const noexcept { return has_left_; }  // all ranks are leaving
 
+  // In the guard's thread: the job ends with this code. A rank says the message, and all end.
+  void end(ExitCode code, const std::string& message);
+
   void look(double seconds) override;
   bool take(int from, const ControlMessage& message) override;
 
@@ -81,7 +84,6 @@ class Watchdog final : public GuardTask {
   void judge();
   void warn();
   bool must_end() const;
-  void end(ExitCode code, const std::string& message);
   void go_on_ending(double seconds);
   void post(int to, const ControlMessage& message) noexcept;
   void tell(std::int64_t kind, std::int64_t number);

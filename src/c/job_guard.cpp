@@ -1,0 +1,80 @@
+#include "c/job_guard.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/host.h"
+#include "eave/options.h"
+
+namespace eave {
+namespace {
+
+constexpr double kMostPatience = 1;  // seconds of a call before other ranks are asked what they called
+
+// In one write, for other ranks may speak at the same time.
+void say(const std::string& text) {
+  const std::string line = text + "\n";
+  if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
+// MPI_Abort may wait for a network that is gone, and ending in good order for the thread that is stuck.
+void leave_process(ExitCode code) { _exit(static_cast<int>(code)); }
+
+Section section_of(InterfaceCall::Function function) {
+  switch (function) {
+    case InterfaceCall::Function::kStep:
+      return Section::kStep;
+    case InterfaceCall::Function::kOpen:
+      return Section::kSetup;
+    default:
+      return Section::kEvaluation;
+  }
+}
+
+}  // namespace
+
+WatchdogLimit limit_from(const std::string& text, const std::string& source) {
+  OptionValues values;
+  values.declare({"limit-step", OptionType::kSeconds, "10min", "how long a rank waits for another"});
+  values.set("limit-step", text, source);
+  const double seconds = values.seconds("limit-step");
+  if (seconds != 0 && seconds < 1)
+    throw Error(ExitCode::kUsage,
+                "limit-step=" + text + " (" + source + "): expected a time from 1s up, or 0s for no limit");
+  return {seconds, "limit-step=" + text};
+}
+
+JobGuard::JobGuard(Transport& transport, const WatchdogLimit& limit) {
+  ControlChannel* const channel = transport.control();
+  const CallRecord* const calls = transport.calls();
+  if (!channel || !calls) return;
+  const std::vector<std::string> hosts = transport.all_gather(host_name());
+  WatchdogSettings settings{{limit, limit, limit}, hosts, "", say, leave_process};
+  watchdog_.emplace(*channel, *calls, whereabouts_, transport.rank(), std::move(settings));
+  const double patience = limit.seconds > 0 ? std::min(kMostPatience, limit.seconds / 16) : kMostPatience;
+  calls_.emplace(*channel, transport.rank(), hosts, patience,
+                 [this](ExitCode code, const std::string& message) { watchdog_->end(code, message); });
+  agree(transport, [&] { guard_.emplace(channel, std::vector<GuardTask*>{&*calls_, &*watchdog_}); });
+}
+
+void JobGuard::enter(const InterfaceCall& call) {
+  whereabouts_.enter(section_of(call.function), call.step);
+  if (calls_) calls_->enter(call);
+}
+
+void JobGuard::leave(bool counts) {
+  whereabouts_.move();
+  if (calls_) calls_->leave(counts);
+}
+
+void JobGuard::explain() {
+  if (!calls_) return;
+  calls_->doubt();
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+}
+
+}  // namespace eave
