@@ -1,161 +1,106 @@
 #include "c/averager.h"
 
 #include <algorithm>
-#include <sstream>
-#include <utility>
+#include <cmath>
+#include <limits>
 
 #include "base/host.h"
-#include "communicator/compression.h"
-#include "communicator/plugin.h"
+#include "c/job_guard.h"
+#include "c/say.h"
 #include "eave/check.h"
-#include "eave/optimizer.h"
 
 namespace eave {
 namespace {
 
-using Given = std::vector<std::pair<std::string, std::string>>;
-
-constexpr const char* kSource = "the options";
-
 // Of the rank whose transport this thread calls: a transport has one device at a time.
 thread_local const void* gpu_in_use = nullptr;
 
-Given parse(const std::string& options) {
-  Given given;
-  std::istringstream words(options);
-  for (std::string word; words >> word;) {
-    const std::size_t equals = word.find('=');
-    if (equals == 0 || equals == std::string::npos)
-      throw Error(ExitCode::kUsage, "option '" + word + "': expected name=value, such as communicator=easgd");
-    given.emplace_back(word.substr(0, equals), word.substr(equals + 1));
-  }
-  return given;
-}
-
-const CommunicatorKind& kind_in(const Given& given) {
-  const auto found = std::ranges::find(given, std::string("communicator"), &Given::value_type::first);
-  return find_kind(communicator_kinds(), found == given.end() ? "allreduce" : found->second);
-}
-
-// Those of the method, of its compression, and what a method asks of the run's optimizer.
-OptionValues values_of(const CommunicatorKind& kind, const Given& given) {
-  OptionValues values;
-  values.declare({"communicator", OptionType::kText, kind.name, "the method"});
-  values.declare({"plugin", OptionType::kPath, "", "a shared object with a method of one's own"});
-  values.declare({"lr", OptionType::kReal, "0.1", "the first step's learning rate"});
-  values.declare({"device", OptionType::kText, "cpu", "where the vectors lie", {"cpu", "cuda"}});
-  values.declare({"gpu", OptionType::kInteger, "0", "which, as this process counts them"});
-  values.declare({"steps", OptionType::kInteger, "0", "of the run; 0: not known"});
-  values.declare({"seed", OptionType::kInteger, "1", "of what is drawn by chance"});
-  for (const OptionSpec& option : kind.options) values.declare(option);
-  for (const OptionSpec& option : find_kind(optimizer_kinds(), "sgd").options) values.declare(option);
-  if (kind.traits.compresses) {
-    OptionSpec compression = compression_option();
-    for (const CodecKind& codec : codec_kinds()) {
-      compression.choices.push_back(codec.name);
-      for (const OptionSpec& option : codec.options) values.declare(option);
-    }
-    values.declare(compression);
-  }
-  for (const auto& [name, text] : given) {
-    if (name == "center-ranks") throw Error(ExitCode::kUsage, "center-ranks has no effect here: every rank trains");
-    values.set(name, text, kSource);
-  }
-  return values;
-}
-
-Given settings_of(const OptionValues& values) {
-  Given settings;
-  for (const auto& [name, entry] : values.entries()) {
-    if (entry.is_set && name != "device" && name != "gpu") settings.emplace_back(name, entry.text);
-  }
+ReplicaComparisonSettings comparison_settings(const Transport& transport, const AveragerOptions& options) {
+  ReplicaComparisonSettings settings;
+  if (transport.size() > 1 && options.kind->traits.exchanges_together)
+    settings.every = options.values.integer("replica-hash-every", 0);
+  settings.repairs = options.values.text("on-replica-fault") == "repair";
+  settings.causes =
+      "its parameters were changed there alone, as by a checkpoint that one rank has loaded, or its ranks compute "
+      "differently, or memory has failed";
+  settings.advice = settings.advice_with_majority =
+      "load on all ranks, or before the averager is opened: then rank 0's values go to all; replica-hash-every=0 "
+      "compares nothing";
   return settings;
 }
 
-// The options that are the same on all ranks.
-std::string shared_part(const std::string& options) {
-  std::string shared;
-  std::istringstream words(options);
-  for (std::string word; words >> word;)
-    if (!word.starts_with("gpu=")) shared += (shared.empty() ? "" : " ") + word;
-  return shared;
-}
-
-void require_same(Transport& transport, const std::string& own) {
-  const std::vector<std::string> of_ranks = transport.gather(own);
-  let_first_judge(transport, [&] {
-    for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
-      if (of_ranks[rank] != of_ranks[0])
-        throw Error(ExitCode::kConfiguration, "rank 0 was given " + of_ranks[0] + ", rank " + std::to_string(rank) +
-                                                  " " + of_ranks[rank] + "; give all ranks the same");
-    }
-  });
-}
-
-void load_plugins(Transport& transport, const std::string& options) {
-  std::string loaded;
-  agree(transport, [&] {
-    for (const auto& [name, text] : parse(options)) {
-      if (name != "plugin") continue;
-      loaded += text + " (" + load_plugin(text).file_hash + ") ";
-    }
-  });
-  if (!loaded.empty()) require_same(transport, "plug-in " + loaded);
+// None of them says so in its traits: the only method whose end differs from what comes before.
+bool has_other_end(const AveragerOptions& options) {
+  return options.values.entries().contains("average-at-end") && options.values.flag("average-at-end");
 }
 
 }  // namespace
 
 Averager::Averager(Transport& transport, const std::string& options, Slice parameters, Slice gradients) {
-  require_same(transport,
-               "the options '" + shared_part(options) + "' for " + std::to_string(parameters.size()) + " parameters");
-  load_plugins(transport, options);
+  agree_on_options(transport, options, parameters.size());
   const std::vector<std::string> hosts = transport.all_gather(host_name());
-  const CommunicatorKind* kind = nullptr;
   agree(transport, [&] {
-    const Given given = parse(options);
-    kind = &kind_in(given);
-    values_ = values_of(*kind, given);
-    if (kind->traits.only_one_rank && transport.size() > 1)
-      throw Error(ExitCode::kUsage, "communicator=" + kind->name + " is for one rank");
+    options_ = parse_averager_options(options);
+    if (options_.kind->traits.only_one_rank && transport.size() > 1)
+      throw Error(ExitCode::kUsage, "communicator=" + options_.kind->name + " is for one rank");
+    gate_.emplace(transport, options_.values);
+    if (const auto text = limit()) limit_from(*text, "the options");
     open_gpu(parameters, gradients);
   });
   attach_gpu(transport);
   replica_ = {.parameters = parameters, .gradients = gradients, .statistics = {}};
   if (gpu_) replica_.device = gpu_.get();
   workers_ = transport.size();
-  std::vector<std::string> warnings;
-  agree(transport, [&] {
-    communicator_ = kind->make({.transport = *counting_,
-                                .values = values_,
-                                .learning_rate = values_.real("lr"),
-                                .warnings = warnings,
-                                .steps = values_.integer("steps", 0),
-                                .seed = static_cast<std::uint64_t>(values_.integer("seed", 0)),
-                                .settings = settings_of(values_),
-                                .hosts = hosts,
-                                .optimizer_vectors = 0});
-    if (communicator_->micro_batches() > 0)
-      throw Error(ExitCode::kUsage, "reproducible=on is about the micro-batches of eave train: leave it out");
-    if (communicator_->moments() != nullptr)
-      throw Error(ExitCode::kUsage, "batch-norm=sync is about the layers of eave train: leave it out");
-  });
-  description_ = communicator_->equation();
-  for (const std::string& warning : warnings) description_ += "\nwarning: " + warning;
+  notes_.emplace(*counting_);
+  make_communicator(hosts);
+  watch_replicas();
   communicator_->begin(replica_);
   replica_.device->wait();
+  first_ = hash_of(parameters);
 }
 
 Averager::~Averager() {
   if (gpu_in_use == this) gpu_in_use = nullptr;
 }
 
+void Averager::make_communicator(const std::vector<std::string>& hosts) {
+  std::vector<std::string> warnings;
+  const OptionValues& values = options_.values;
+  agree(*counting_, [&] {
+    communicator_ = options_.kind->make({.transport = *counting_,
+                                         .values = values,
+                                         .learning_rate = values.real("lr"),
+                                         .warnings = warnings,
+                                         .steps = values.integer("steps", 0),
+                                         .seed = static_cast<std::uint64_t>(values.integer("seed", 0)),
+                                         .settings = options_.settings(),
+                                         .hosts = hosts,
+                                         .optimizer_vectors = 0});
+    refuse_demands(*communicator_);
+  });
+  description_ = communicator_->equation();
+  if (has_other_end(options_)) description_ += "\nhere each consensus may be the last, and is that mean";
+  for (const std::string& warning : warnings) {
+    description_ += "\nwarning: " + warning;
+    warn(warning);
+  }
+}
+
+void Averager::watch_replicas() {
+  replicas_.emplace(*counting_, *replica_.device,
+                    ReplicatedVectors{[this] { return communicator_->replicated(); },
+                                      [this] { return communicator_->exchange_under_way(); }},
+                    comparison_settings(*counting_, options_), warn);
+}
+
 void Averager::open_gpu(Slice parameters, Slice gradients) {
-  if (values_.text("device") == "cpu") {
-    if (values_.given("gpu")) throw Error(ExitCode::kUsage, "gpu=N has no effect without device=cuda");
+  const OptionValues& values = options_.values;
+  if (values.text("device") == "cpu") {
+    if (values.given("gpu")) throw Error(ExitCode::kUsage, "gpu=N has no effect without device=cuda");
     return;
   }
   if (gpu_in_use) throw Error(ExitCode::kUsage, "device=cuda: another averager is open; close it first");
-  gpu_ = gpu_device(values_.integer("gpu", 0));
+  gpu_ = gpu_device(values.integer("gpu", 0));
   if (!gpu_->holds(parameters) || !gpu_->holds(gradients))
     throw Error(ExitCode::kUsage, "parameters and gradients do not lie in the memory of " + gpu_->name());
 }
@@ -167,6 +112,16 @@ void Averager::attach_gpu(Transport& transport) {
   if (!gpu_) return;
   attachment_.emplace(*counting_, *gpu_);
   gpu_in_use = this;
+}
+
+std::optional<std::string> Averager::limit() const {
+  if (!options_.values.given("limit-step")) return std::nullopt;
+  return options_.values.text("limit-step");
+}
+
+bool Averager::is_compressed() const {
+  const OptionValues& values = options_.values;
+  return values.entries().contains("compression") && values.text("compression") != "none";
 }
 
 void Averager::enter(Stage from, Stage to, const char* call) {
@@ -181,31 +136,99 @@ void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere,
   if (!is_even && (samples < 0 || samples_everywhere < std::max<std::int64_t>(samples, 1)))
     throw Error(ExitCode::kUsage, "begin_step: " + std::to_string(samples) + " samples of " +
                                       std::to_string(samples_everywhere) + " on all ranks");
+  if (!std::isfinite(learning_rate) || learning_rate < 0)
+    throw Error(ExitCode::kUsage, "begin_step: the learning rate is " + std::to_string(learning_rate) +
+                                      "; expected a finite number from 0 up");
+  if (options_.values.flag("nesterov") && !traits().averages_gradients && step_.ahead.velocity.empty())
+    throw Error(ExitCode::kUsage,
+                "nesterov=on: the parameters are ahead of the iterate, and it is not known by how much; tell it by "
+                "eave_look_ahead before the first step, or leave nesterov out if they are the iterate");
   enter(Stage::kBetweenSteps, Stage::kComputing, "begin_step");
   step_.samples = is_even ? 1 : samples;
   step_.samples_everywhere = is_even ? workers_ : samples_everywhere;
   step_.learning_rate = learning_rate;
+  is_gone_on_ = true;
   communicator_->before_gradients(step_);
   replica_.device->wait();
 }
 
-bool Averager::before_update(double loss_sum) {
+bool Averager::before_update(double loss_sum, TensorFlags has_gradient) {
   enter(Stage::kComputing, Stage::kUpdating, "before_update");
-  step_.loss_sum = loss_sum;
-  const float weight = communicator_->gradient_weight(step_);
-  if (weight != 1) replica_.device->scale(replica_.gradients, weight);
+  averages_ = communicator_->wants_gradients();
+  const bool tells = averages_ && workers_ > 1 && (!has_gradient.empty() || is_compressed());
+  bool is_whole =
+      std::isfinite(loss_sum) && (step_.samples == 0 || (averages_ && !tells) || is_finite(replica_.gradients));
+  step_.loss_sum = is_whole ? loss_sum : 0;
+  if (tells) notes_->start(is_whole, step_.samples > 0, has_gradient);
+  weigh_gradients(is_whole, averages_ && !tells);
   // Before the optimizer's step, so from the values that the gradients belong to.
   if (const std::optional<Pull> pull = communicator_->before_update(step_))
-    replica_.device->pull_parameters(replica_.parameters, *pull);
+    replica_.device->pull_parameters(replica_.parameters, *pull, step_.ahead);
   replica_.device->wait();
-  return communicator_->updates(step_);
+  const std::string where = tells ? notes_->finish(has_gradient) : "";
+  // A sum of finite gradients may not be finite. Every rank finds the same.
+  if (averages_) is_whole = where.empty() && is_finite(replica_.gradients);
+  judge_gradients(is_whole, where);
+  return !is_left_out_ && communicator_->updates(step_);
+}
+
+// What is not finite on one rank must not reach the others, unless there is no other way to tell them.
+void Averager::weigh_gradients(bool is_finite, bool tells_by_values) {
+  Device& device = *replica_.device;
+  if (!is_finite || step_.samples == 0)
+    return device.fill(replica_.gradients,
+                       !is_finite && tells_by_values ? std::numeric_limits<float>::quiet_NaN() : 0.0f);
+  const float weight = communicator_->gradient_weight(step_);
+  if (weight != 1) device.scale(replica_.gradients, weight);
+}
+
+void Averager::judge_gradients(bool is_finite, const std::string& where) {
+  is_left_out_ = !is_finite;
+  const std::string place =
+      !where.empty() || averages_ || workers_ == 1 ? where : " on rank " + std::to_string(counting_->rank());
+  gate_->pass(is_finite, averages_, step_.index + 1, step_.learning_rate, place);
 }
 
 void Averager::after_update() {
   enter(Stage::kUpdating, Stage::kBetweenSteps, "after_update");
+  if (!is_left_out_ && !is_finite(replica_.parameters)) {
+    const std::string text = "training diverged: the optimizer has made parameters that are not finite in step " +
+                             std::to_string(step_.index + 1) + "; try a smaller learning rate, or warm-up";
+    if (averages_) throw AgreedError(ExitCode::kDiverged, text);
+    throw Error(ExitCode::kDiverged, text);
+  }
   communicator_->after_update(step_);
   replica_.device->wait();
   ++step_.index;
+  replicas_->after_step(step_.index - 1);
+}
+
+Hash128 Averager::hash_of(ConstSlice values) {
+  std::vector<float> copy;
+  if (gpu_ && gpu_->holds(values)) {
+    copy.resize(values.size());
+    gpu_->read(values, copy);
+    values = copy;
+  }
+  return eave::hash_of({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+}
+
+// Ranks that have taken other numbers of steps may meet here all the same, if no exchange lay between.
+void Averager::require_equal_steps() {
+  if (!traits().exchanges_together || workers_ == 1) return;
+  const std::vector<std::string> steps = counting_->gather(std::to_string(step_.index));
+  let_first_judge(*counting_, [&] {
+    for (std::size_t rank = 1; rank < steps.size(); ++rank)
+      if (steps[rank] != steps[0])
+        throw Error(ExitCode::kPeerLost, "the ranks are out of step: rank 0 has taken " + steps[0] + " steps, rank " +
+                                             std::to_string(rank) + " " + steps[rank] +
+                                             "; all ranks take equally many: give each as many batches");
+  });
+}
+
+ConstSlice Averager::consensus() {
+  if (has_other_end(options_)) communicator_->finish();
+  return communicator_->consensus();
 }
 
 void Averager::write_consensus(Slice into) {
@@ -214,16 +237,43 @@ void Averager::write_consensus(Slice into) {
     if (gpu_ && !gpu_->holds(into))
       throw Error(ExitCode::kUsage, "consensus: what is to be written does not lie in the memory of " + gpu_->name());
   });
-  const ConstSlice values = communicator_->consensus();
+  require_equal_steps();
+  const ConstSlice values = consensus();
   if (gpu_ && !gpu_->holds(values)) {
     gpu_->write(into, values);
   } else {
     replica_.device->copy(into, values);
   }
   replica_.device->wait();
+  replicas_->settle();
+  replicas_->compare();
+  warn_if_untrained(into);
+  is_gone_on_ = false;
+}
+
+// What is saved after all steps would be what they began with.
+void Averager::warn_if_untrained(ConstSlice values) {
+  if (is_judged_ || step_.index == 0) return;
+  if (hash_of(values) != first_) {
+    is_judged_ = true;
+    return;
+  }
+  if (counting_->rank() != 0) return;
+  warn("after " + std::to_string(step_.index) + (step_.index == 1 ? " step" : " steps") +
+       " the consensus is still, bit by bit, where it began: it is untrained. " +
+       (traits().has_center ? "The method has exchanged nothing so far that reaches the center: take more steps, or a "
+                              "smaller tau"
+                            : "The optimizer has not moved the parameters that were given to eave"));
 }
 
 void Averager::finish() {
+  if (is_gone_on_) require_equal_steps();
+  replicas_->settle();
+  if (is_gone_on_) replicas_->compare();
+  if (is_gone_on_ && !is_judged_ && traits().has_center && step_.index > 0) {
+    warn_if_untrained(communicator_->consensus());
+    replica_.device->wait();
+  }
   communicator_->finish();
   replica_.device->wait();
 }

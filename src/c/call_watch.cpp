@@ -36,8 +36,13 @@ std::string describe(const InterfaceCall& call) {
 }  // namespace
 
 CallWatch::CallWatch(ControlChannel& channel, int rank, std::vector<std::string> hosts, double patience,
-                     std::function<void(ExitCode, const std::string&)> end)
-    : channel_(channel), rank_(rank), hosts_(std::move(hosts)), patience_(patience), end_(std::move(end)) {}
+                     std::int64_t generation, std::function<void(ExitCode, const std::string&)> end)
+    : channel_(channel),
+      rank_(rank),
+      hosts_(std::move(hosts)),
+      patience_(patience),
+      generation_(generation),
+      end_(std::move(end)) {}
 
 void CallWatch::enter(const InterfaceCall& call) {
   const std::lock_guard lock(mutex_);
@@ -85,7 +90,7 @@ void CallWatch::look(double seconds) {
 
 bool CallWatch::take(int from, const ControlMessage& message) {
   if (message.kind != kAsk && message.kind != kDiffers) return false;
-  if (!has_ended_) compare(from, message);
+  if (!has_ended_ && message.numbers[3] == generation_) compare(from, message);
   return true;
 }
 
@@ -106,7 +111,7 @@ std::string CallWatch::place(int rank, const InterfaceCall& call) const {
 
 // A channel fails because the network does: the Watchdog tells who does not answer.
 void CallWatch::tell(int to, std::int64_t kind, const Numbered& call) noexcept try {
-  channel_.post(to, {kind, {call.number, static_cast<std::int64_t>(call.call.function), call.call.step}});
+  channel_.post(to, {kind, {call.number, static_cast<std::int64_t>(call.call.function), call.call.step, generation_}});
 } catch (const Error&) {
 }
 

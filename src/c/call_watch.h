@@ -27,8 +27,9 @@ struct InterfaceCall {
 class CallWatch final : public GuardTask {
  public:
   // `channel` outlives it. `end` ends the job; called by the guard's thread. A call may last for `patience` seconds
-  // before anybody is asked.
-  CallWatch(ControlChannel& channel, int rank, std::vector<std::string> hosts, double patience,
+  // before anybody is asked. `generation`: of this watch in its process, the same on all ranks; messages of another
+  // are dropped.
+  CallWatch(ControlChannel& channel, int rank, std::vector<std::string> hosts, double patience, std::int64_t generation,
             std::function<void(ExitCode, const std::string&)> end);
 
   // The thread that calls. `leave(false)`: the call did nothing, and does not count.
@@ -47,7 +48,7 @@ class CallWatch final : public GuardTask {
     InterfaceCall call;
   };
 
-  std::optional<Numbered> last() const;                     // the one under way, or the last one
+  std::optional<Numbered> last() const;  // the one under way, or the last one
   std::optional<Numbered> numbered(std::int64_t number) const;
   void tell(int to, std::int64_t kind, const Numbered& call) noexcept;
   void compare(int from, const ControlMessage& message);
@@ -57,6 +58,7 @@ class CallWatch final : public GuardTask {
   const int rank_;
   const std::vector<std::string> hosts_;
   const double patience_;
+  const std::int64_t generation_;
   const std::function<void(ExitCode, const std::string&)> end_;
 
   mutable std::mutex mutex_;

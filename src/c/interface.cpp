@@ -1,9 +1,11 @@
 // eave.h: each function's work is done by the session's thread, and what escapes becomes a code and a message.
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "c/averager.h"
+#include "c/broadcast.h"
 #include "c/session.h"
 #include "eave.h"
 #include "transport/failure.h"
@@ -22,18 +24,41 @@ using eave::Transport;
 eave::Session* session = nullptr;
 bool was_started = false;
 thread_local std::string last_error;
+thread_local bool is_last_error_shared = false;
 
 int code_of(const std::function<void()>& call) {
   const std::optional<eave::Failure> failure = eave::failure_of(call);
   if (!failure) return 0;
   last_error = failure->message;
+  is_last_error_shared = failure->agreed;
   return static_cast<int>(failure->code);
 }
 
-int in_session(const std::function<void(Transport&)>& work) {
+using Function = eave::InterfaceCall::Function;
+
+// `call`: of what all ranks do in the same order.
+int in_session(const std::optional<eave::InterfaceCall>& call, const std::function<void(Transport&)>& work) {
   return code_of([&] {
     if (!session) throw Error(ExitCode::kUsage, "eave_start has not been called, or eave_stop has");
-    session->run(work);
+    session->run(call, work);
+  });
+}
+
+int in_session(Function function, const std::function<void(Transport&)>& work) {
+  return in_session(eave::InterfaceCall{function, 0}, work);
+}
+
+// With methods whose ranks do not exchange together, ranks may be in other steps.
+int in_session(Function function, eave_averager* averager, const std::function<void(eave::Averager&)>& work) {
+  std::optional<eave::InterfaceCall> call;
+  if (averager) {
+    const eave::Averager& own = averager->averager;
+    const bool is_step = function == Function::kStep;
+    if (!is_step || own.traits().exchanges_together) call = {function, own.steps() + (is_step ? 1 : 0)};
+  }
+  return in_session(call, [&](Transport&) {
+    if (!averager) throw Error(ExitCode::kUsage, "averager is a null pointer");
+    work(averager->averager);
   });
 }
 
@@ -68,7 +93,7 @@ int eave_stop() {
 }
 
 int eave_open(const char* options, float* parameters, float* gradients, size_t count, eave_averager** averager) {
-  return in_session([&](Transport& transport) {
+  return in_session(Function::kOpen, [&](Transport& transport) {
     eave::agree(transport, [&] {
       require(options, "options");
       require(parameters, "parameters");
@@ -77,6 +102,7 @@ int eave_open(const char* options, float* parameters, float* gradients, size_t c
       if (count == 0) throw Error(ExitCode::kUsage, "a model without parameters");
     });
     *averager = new eave_averager{{transport, options, {parameters, count}, {gradients, count}}};
+    if (const auto limit = (*averager)->averager.limit()) session->set_limit(eave::limit_from(*limit, "the options"));
   });
 }
 
@@ -84,46 +110,81 @@ const char* eave_description(const eave_averager* averager) {
   return averager ? averager->averager.description().c_str() : "";
 }
 
-int eave_begin_step(eave_averager* averager, int64_t samples, int64_t samples_everywhere, double learning_rate) {
-  return in_session([&](Transport&) {
+unsigned eave_traits(const eave_averager* averager) {
+  if (!averager) return 0;
+  const eave::CommunicatorTraits& traits = averager->averager.traits();
+  unsigned facts = 0;
+  if (traits.averages_gradients) facts |= EAVE_AVERAGES_GRADIENTS;
+  if (traits.has_center) facts |= EAVE_HAS_CENTER;
+  if (!traits.uses_optimizer) facts |= EAVE_MOVES_PARAMETERS;
+  return facts;
+}
+
+int64_t eave_steps_left_out(const eave_averager* averager) {
+  return averager ? averager->averager.steps_left_out() : 0;
+}
+
+int eave_look_ahead(eave_averager* averager, const float* velocity, double factor) {
+  return in_session(std::nullopt, [&](Transport&) {
     require(averager, "averager");
-    averager->averager.begin_step(samples, samples_everywhere, learning_rate);
+    require(velocity, "velocity");
+    averager->averager.look_ahead({{velocity, averager->averager.size()}, static_cast<float>(factor)});
   });
 }
 
+int eave_begin_step(eave_averager* averager, int64_t samples, int64_t samples_everywhere, double learning_rate) {
+  return in_session(Function::kStep, averager,
+                    [&](eave::Averager& own) { own.begin_step(samples, samples_everywhere, learning_rate); });
+}
+
 int eave_before_update(eave_averager* averager, double loss_sum, int* updates) {
-  return in_session([&](Transport&) {
-    require(averager, "averager");
+  return eave_before_update_of(averager, loss_sum, nullptr, 0, updates);
+}
+
+int eave_before_update_of(eave_averager* averager, double loss_sum, unsigned char* has_gradient, size_t tensors,
+                          int* updates) {
+  return in_session(Function::kStep, averager, [&](eave::Averager& own) {
     require(updates, "updates");
-    *updates = averager->averager.before_update(loss_sum) ? 1 : 0;
+    if (tensors > 0) require(has_gradient, "has_gradient");
+    *updates = own.before_update(loss_sum, {has_gradient, tensors}) ? 1 : 0;
   });
 }
 
 int eave_after_update(eave_averager* averager) {
-  return in_session([&](Transport&) {
-    require(averager, "averager");
-    averager->averager.after_update();
-  });
+  return in_session(Function::kStep, averager, [](eave::Averager& own) { own.after_update(); });
 }
 
 int eave_consensus(eave_averager* averager, float* into) {
-  return in_session([&](Transport&) {
-    require(averager, "averager");
+  return in_session(Function::kConsensus, averager, [&](eave::Averager& own) {
     require(into, "into");
-    averager->averager.write_consensus({into, averager->averager.size()});
+    own.write_consensus({into, own.size()});
   });
 }
 
 int eave_sum(double* values, size_t count) {
-  return in_session([&](Transport& transport) {
+  return in_session(Function::kSum, [&](Transport& transport) {
     if (count > 0) require(values, "values");
     const std::vector<double> sums = eave::sum_over_ranks(transport, {values, values + count});
     std::copy(sums.begin(), sums.end(), values);
   });
 }
 
+int eave_broadcast(void* values, size_t bytes) {
+  return in_session(Function::kBroadcast, [&](Transport& transport) {
+    if (bytes > 0) require(values, "values");
+    eave::broadcast_bytes(transport, static_cast<char*>(values), bytes);
+  });
+}
+
+int eave_require_same(const char* text) {
+  return in_session(Function::kCompare, [&](Transport& transport) {
+    require(text, "text");
+    eave::require_same(transport, text);
+  });
+}
+
 int eave_spent_by(eave_averager* averager, eave_spent* spent) {
-  return in_session([&](Transport&) {
+  return in_session(std::nullopt, [&](Transport&) {
     require(averager, "averager");
     require(spent, "spent");
     const eave::TransportCounters counters = averager->averager.counters();
@@ -133,8 +194,14 @@ int eave_spent_by(eave_averager* averager, eave_spent* spent) {
 
 int eave_close(eave_averager* averager) {
   if (!averager) return 0;
-  return in_session([&](Transport&) {
+  return in_session(Function::kClose, averager, [averager](eave::Averager& own) {
     const std::unique_ptr<eave_averager> owned(averager);
-    averager->averager.finish();
+    own.finish();
   });
 }
+
+void eave_abort(int code) {
+  if (session) session->abort(static_cast<ExitCode>(code));
+}
+
+int eave_error_is_shared() { return is_last_error_shared ? 1 : 0; }

@@ -8,18 +8,15 @@
 #include <utility>
 
 #include "base/host.h"
+#include "c/say.h"
 #include "eave/options.h"
 
 namespace eave {
 namespace {
 
+// Here a rank that has taken leave waits for those that still evaluate and save.
+constexpr Section kWithoutLimit = Section::kCheckpoint;
 constexpr double kMostPatience = 1;  // seconds of a call before other ranks are asked what they called
-
-// In one write, for other ranks may speak at the same time.
-void say(const std::string& text) {
-  const std::string line = text + "\n";
-  if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
-}
 
 // MPI_Abort may wait for a network that is gone, and ending in good order for the thread that is stuck.
 void leave_process(ExitCode code) { _exit(static_cast<int>(code)); }
@@ -30,6 +27,8 @@ Section section_of(InterfaceCall::Function function) {
       return Section::kStep;
     case InterfaceCall::Function::kOpen:
       return Section::kSetup;
+    case InterfaceCall::Function::kStop:
+      return kWithoutLimit;
     default:
       return Section::kEvaluation;
   }
@@ -48,15 +47,19 @@ WatchdogLimit limit_from(const std::string& text, const std::string& source) {
   return {seconds, "limit-step=" + text};
 }
 
-JobGuard::JobGuard(Transport& transport, const WatchdogLimit& limit) {
+JobGuard::JobGuard(Transport& transport, const WatchdogLimit& limit, std::int64_t generation) {
   ControlChannel* const channel = transport.control();
   const CallRecord* const calls = transport.calls();
   if (!channel || !calls) return;
   const std::vector<std::string> hosts = transport.all_gather(host_name());
-  WatchdogSettings settings{{limit, limit, limit}, hosts, "", say, leave_process};
+  WatchdogSettings settings;
+  settings.limits.setup = settings.limits.step = limit;
+  settings.hosts = hosts;
+  settings.say = say;
+  settings.leave = leave_process;
   watchdog_.emplace(*channel, *calls, whereabouts_, transport.rank(), std::move(settings));
   const double patience = limit.seconds > 0 ? std::min(kMostPatience, limit.seconds / 16) : kMostPatience;
-  calls_.emplace(*channel, transport.rank(), hosts, patience,
+  calls_.emplace(*channel, transport.rank(), hosts, patience, generation,
                  [this](ExitCode code, const std::string& message) { watchdog_->end(code, message); });
   agree(transport, [&] { guard_.emplace(channel, std::vector<GuardTask*>{&*calls_, &*watchdog_}); });
 }

@@ -16,7 +16,8 @@ namespace eave {
 class JobGuard {
  public:
   // Collective, with the bare transport, which outlives it. Without a control channel nobody is watched.
-  JobGuard(Transport& transport, const WatchdogLimit& limit);
+  // `generation`: how many guards this process had before.
+  JobGuard(Transport& transport, const WatchdogLimit& limit, std::int64_t generation);
 
   // The thread that calls the transport.
   void enter(const InterfaceCall& call);

@@ -1,6 +1,7 @@
 #include "c/session.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "base/start_thread.h"
@@ -20,9 +21,41 @@ const TransportKind& find_transport(const std::string& name) {
   throw Error(ExitCode::kUsage, "no transport '" + wanted + "' for ranks that are processes; there are: " + names);
 }
 
+// As `eave train` takes --limit-step.
+WatchdogLimit limit_of_environment() {
+  const char* const text = std::getenv("EAVE_LIMIT_STEP");
+  return limit_from(text ? text : "10min", text ? "environment EAVE_LIMIT_STEP" : "default");
+}
+
+// Nothing has been done, and no other rank knows of it.
+bool is_refusal(std::exception_ptr failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const AgreedError&) {
+    return false;
+  } catch (const Error& error) {
+    return error.code() == ExitCode::kUsage || error.code() == ExitCode::kConfiguration;
+  } catch (...) {
+    return false;
+  }
+}
+
+// Another rank may have called something else.
+bool is_doubtful(std::exception_ptr failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const AgreedError&) {
+    return false;
+  } catch (const Error& error) {
+    return error.code() == ExitCode::kInternal || error.code() == ExitCode::kPeerLost;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace
 
-Session::Session(const std::string& transport) {
+Session::Session(const std::string& transport) : limit_(limit_of_environment()) {
   const TransportKind& kind = find_transport(transport);
   thread_ = start_thread("for communication", [this, &kind] {
     kind.run(0, [this](Transport& ranks) { attend(ranks); });
@@ -41,6 +74,8 @@ Session::Session(const std::string& transport) {
 Session::~Session() { close(); }
 
 void Session::attend(Transport& transport) {
+  guard_ = std::make_unique<JobGuard>(transport, limit_, guards_++);
+  transport_ = &transport;
   std::unique_lock lock(mutex_);
   rank_ = transport.rank();
   size_ = transport.size();
@@ -50,16 +85,8 @@ void Session::attend(Transport& transport) {
     changed_.wait(lock, [this] { return work_ || is_closing_; });
     const bool is_end = !work_;
     lock.unlock();
-    if (is_end) {
-      transport.all_gather("");  // what comes after has a limit of time; until here ranks may take as long as they like
-      return;
-    }
-    std::exception_ptr failure;
-    try {
-      (*work_)(transport);
-    } catch (...) {
-      failure = std::current_exception();
-    }
+    if (is_end) return take_leave(transport);
+    const std::exception_ptr failure = carry_out(transport);
     lock.lock();
     failure_ = failure;
     work_ = nullptr;
@@ -67,13 +94,46 @@ void Session::attend(Transport& transport) {
   }
 }
 
-void Session::run(const std::function<void(Transport&)>& work) {
+std::exception_ptr Session::carry_out(Transport& transport) {
+  std::exception_ptr failure;
+  if (call_) guard_->enter(*call_);
+  try {
+    (*work_)(transport);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure && is_doubtful(failure)) guard_->explain();
+  if (call_) guard_->leave(!failure || !is_refusal(failure));
+  return failure;
+}
+
+// What comes after has a limit of time. Until all have come, a rank waits as in any other call.
+void Session::take_leave(Transport& transport) {
+  guard_->enter({InterfaceCall::Function::kStop, 0});
+  transport.all_gather("");
+  guard_.reset();
+}
+
+void Session::run(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work) {
   std::unique_lock lock(mutex_);
   EAVE_CHECK(is_open_ && !is_closing_, "work belongs between the beginning and the end of a session");
+  call_ = call;
   work_ = &work;
   changed_.notify_all();
   changed_.wait(lock, [this] { return !work_; });
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Session::set_limit(const WatchdogLimit& limit) {
+  if (limit.seconds == limit_.seconds) return;
+  limit_ = limit;
+  guard_.reset();
+  guard_ = std::make_unique<JobGuard>(*transport_, limit_, guards_++);
+  if (call_) guard_->enter(*call_);
+}
+
+void Session::abort(ExitCode code) noexcept {
+  if (transport_ && size_ > 1) transport_->abort(code);
 }
 
 void Session::close() {

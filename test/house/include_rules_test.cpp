@@ -25,7 +25,7 @@ const std::map<std::string, Rooms> kFriends = {
     {"optim", {"device"}},
     {"data", {"device"}},
     {"communicator", {"transport", "device"}},
-    {"c", {"communicator", "optim"}},
+    {"c", {"communicator", "optim", "guard"}},
     {"report", {"base"}},
     {"train", {"nn", "optim", "data", "communicator", "guard"}},
     {"app", {"train", "report"}},

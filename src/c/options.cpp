@@ -1,0 +1,182 @@
+#include "c/options.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/option_checks.h"
+#include "communicator/compression.h"
+#include "communicator/plugin.h"
+#include "eave/check.h"
+#include "eave/optimizer.h"
+
+namespace eave {
+namespace {
+
+using Given = std::vector<std::pair<std::string, std::string>>;
+
+constexpr const char* kSource = "the options";
+
+Given parse(const std::string& options) {
+  Given given;
+  std::istringstream words(options);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      throw Error(ExitCode::kUsage, "option '" + word + "': expected name=value, such as communicator=easgd");
+    given.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+  }
+  return given;
+}
+
+const CommunicatorKind& kind_in(const Given& given) {
+  const auto found = std::ranges::find(given, std::string("communicator"), &Given::value_type::first);
+  return find_kind(communicator_kinds(), found == given.end() ? "allreduce" : found->second);
+}
+
+std::vector<OptionSpec> options_of_loop(const CommunicatorKind& kind) {
+  return {{"communicator", OptionType::kText, kind.name, "the method"},
+          {"plugin", OptionType::kPath, "", "a shared object with a method of one's own"},
+          {"lr", OptionType::kReal, "0.1", "the first step's learning rate"},
+          {"device", OptionType::kText, "cpu", "where the vectors lie", {"cpu", "cuda"}},
+          {"gpu", OptionType::kInteger, "0", "which, as this process counts them"},
+          {"steps", OptionType::kInteger, "0", "of the run; 0: not known"},
+          {"seed", OptionType::kInteger, "1", "of what is drawn by chance"},
+          {"momentum", OptionType::kReal, "0", "of the optimizer: for the log of exchanges"},
+          {"nesterov", OptionType::kFlag, "off", "the parameters are ahead of the iterate, by eave_look_ahead"},
+          {"weight-decay", OptionType::kReal, "0", "for methods that move the parameters themselves"},
+          {"limit-step", OptionType::kSeconds, "10min", "how long a rank waits for another; 0s: for ever"},
+          {"replica-hash-every", OptionType::kInteger, "100", "steps from one comparison to the next; 0: never"},
+          {"on-replica-fault", OptionType::kText, "stop", "a rank that differs", {"stop", "repair"}},
+          {"on-nonfinite", OptionType::kText, "skip", "a step that is not finite", {"skip", "abort"}},
+          {"nonfinite-limit", OptionType::kInteger, "10", "so many in a row end the job"}};
+}
+
+// With the options of the codec that is asked for alone: those of another would do nothing.
+void declare_compression(const Given& given, OptionValues& values) {
+  OptionSpec compression = compression_option();
+  const auto asked = std::ranges::find(given, compression.name, &Given::value_type::first);
+  for (const CodecKind& codec : codec_kinds()) {
+    compression.choices.push_back(codec.name);
+    if (asked == given.end() || asked->second != codec.name) continue;
+    for (const OptionSpec& option : codec.options) values.declare(option);
+  }
+  values.declare(compression);
+}
+
+OptionValues values_of(const CommunicatorKind& kind, const Given& given) {
+  OptionValues values;
+  for (const OptionSpec& option : options_of_loop(kind)) values.declare(option);
+  for (const OptionSpec& option : kind.options) values.declare(option);
+  if (kind.traits.compresses) declare_compression(given, values);
+  for (const auto& [name, text] : given) values.set(name, text, kSource);
+  return values;
+}
+
+// Those of the loop that would do nothing with this method.
+void refuse_without_effect(const CommunicatorKind& kind, const OptionValues& values) {
+  const CommunicatorTraits& traits = kind.traits;
+  if (traits.uses_optimizer && values.given("weight-decay"))
+    refuse_option(values, "weight-decay", "has no effect: weight decay is the optimizer's, which is yours");
+  if (!traits.uses_optimizer && values.real("momentum") != 0)
+    refuse_option(values, "momentum",
+                  "has no effect: " + kind.name +
+                      " moves the parameters itself, without an "
+                      "optimizer; give it one without momentum, and center-momentum here");
+  if (values.text("on-nonfinite") == "abort" && values.given("nonfinite-limit"))
+    refuse_option(values, "nonfinite-limit", "has no effect with on-nonfinite=abort, which acts on the first");
+  for (const char* name : {"replica-hash-every", "on-replica-fault"})
+    if (!traits.exchanges_together && values.given(name))
+      refuse_option(values, name, "has no effect: with this communicator nothing is the same bits on all ranks");
+  if (values.given("on-replica-fault") && values.integer("replica-hash-every", 0) == 0)
+    refuse_option(values, "on-replica-fault", "has no effect: replica-hash-every is 0");
+}
+
+// Those of a method that ask for what only `eave train` has.
+void refuse_of_trainer(const OptionValues& values) {
+  const auto is_given = [&](const char* name) { return values.entries().contains(name) && values.given(name); };
+  if (is_given("center-ranks")) throw Error(ExitCode::kUsage, "center-ranks has no effect here: every rank trains");
+  if (is_given("worker-momentum") && values.text("worker-momentum") != "local")
+    refuse_option(values, "worker-momentum",
+                  "has no effect here: the optimizer's vectors are yours, and eave does not reach them; leave it out");
+}
+
+// The options that are the same on all ranks.
+std::string shared_part(const std::string& options) {
+  std::string shared;
+  std::istringstream words(options);
+  for (std::string word; words >> word;)
+    if (!word.starts_with("gpu=")) shared += (shared.empty() ? "" : " ") + word;
+  return shared;
+}
+
+void load_plugins(Transport& transport, const std::string& options) {
+  std::string loaded;
+  agree(transport, [&] {
+    for (const auto& [name, text] : parse(options)) {
+      if (name != "plugin") continue;
+      loaded += text + " (" + load_plugin(text).file_hash + ") ";
+    }
+  });
+  if (!loaded.empty()) require_same(transport, "plug-in " + loaded);
+}
+
+// The first lines in which two texts differ.
+std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
+  std::istringstream lines_of_a(a), lines_of_b(b);
+  while (lines_of_a || lines_of_b) {
+    std::string line_of_a, line_of_b;
+    const bool has_a = static_cast<bool>(std::getline(lines_of_a, line_of_a));
+    const bool has_b = static_cast<bool>(std::getline(lines_of_b, line_of_b));
+    if (has_a != has_b || line_of_a != line_of_b)
+      return {has_a ? line_of_a : "nothing more", has_b ? line_of_b : "nothing more"};
+  }
+  return {a, b};
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> AveragerOptions::settings() const {
+  Given settings;
+  for (const auto& [name, entry] : values.entries()) {
+    const bool is_of_place = name == "device" || name == "gpu" || name == "limit-step";
+    if (entry.is_set && !is_of_place) settings.emplace_back(name, entry.text);
+  }
+  return settings;
+}
+
+AveragerOptions parse_averager_options(const std::string& options) {
+  const Given given = parse(options);
+  AveragerOptions parsed;
+  parsed.kind = &kind_in(given);
+  parsed.values = values_of(*parsed.kind, given);
+  refuse_without_effect(*parsed.kind, parsed.values);
+  refuse_of_trainer(parsed.values);
+  return parsed;
+}
+
+void refuse_demands(Communicator& communicator) {
+  if (communicator.micro_batches() > 0)
+    throw Error(ExitCode::kUsage, "reproducible=on is about the micro-batches of eave train: leave it out");
+  if (communicator.moments() != nullptr)
+    throw Error(ExitCode::kUsage, "batch-norm=sync is about the layers of eave train: leave it out");
+}
+
+void agree_on_options(Transport& transport, const std::string& options, std::size_t parameters) {
+  require_same(transport,
+               "the options '" + shared_part(options) + "' for " + std::to_string(parameters) + " parameters");
+  load_plugins(transport, options);
+}
+
+void require_same(Transport& transport, const std::string& own) {
+  const std::vector<std::string> of_ranks = transport.gather(own);
+  let_first_judge(transport, [&] {
+    for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
+      if (of_ranks[rank] == of_ranks[0]) continue;
+      const auto [first, other] = first_difference(of_ranks[0], of_ranks[rank]);
+      throw Error(ExitCode::kConfiguration, "rank 0 was given " + first + ", rank " + std::to_string(rank) + " " +
+                                                other + "; give all ranks the same");
+    }
+  });
+}
+
+}  // namespace eave

@@ -1,0 +1,14 @@
+#include "c/say.h"
+
+#include <unistd.h>
+
+namespace eave {
+
+void say(const std::string& line) {
+  const std::string whole = line + "\n";
+  if (write(STDERR_FILENO, whole.data(), whole.size()) < 0) return;
+}
+
+void warn(const std::string& text) { say("eave: warning: " + text); }
+
+}  // namespace eave

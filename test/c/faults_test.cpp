@@ -1,0 +1,218 @@
+// What an Averager makes of values that are not finite, of replicas that have parted, and of a center that nobody
+// moved.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "test/c/own_loop.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+void be_nan(std::vector<float>& g) { g[7] = kNan; }
+
+bool are_finite(const std::vector<float>& values) {
+  for (const float value : values)
+    if (!std::isfinite(value)) return false;
+  return true;
+}
+
+// Of several options: gradients that are not finite are told in other ways.
+class AveragedGradients : public testing::TestWithParam<std::string> {};
+
+TEST_P(AveragedGradients, with_a_nan_on_one_rank_leave_the_step_out_on_all) {
+  on_ranks({"threads", 3}, [](Transport& transport) {
+    OwnLoop undisturbed(transport, GetParam()), loop(transport, GetParam());
+    for (int t = 0; t < 20; ++t) {
+      const bool is_bad = t == 5 || t == 9;
+      const std::vector<float> before = loop.x;
+      EXPECT_EQ(loop.step(is_bad && transport.rank() == 1 ? be_nan : std::function<void(std::vector<float>&)>()),
+                !is_bad);
+      if (is_bad) {
+        EXPECT_EQ(loop.x, before);
+      } else {
+        undisturbed.step();
+      }
+    }
+    EXPECT_TRUE(are_finite(loop.x));
+    if (GetParam().find("compression") == std::string::npos) {
+      EXPECT_EQ(loop.x, undisturbed.x);
+    }
+    EXPECT_EQ(loop.averager.steps_left_out(), 2);
+    loop.averager.finish();
+    undisturbed.averager.finish();
+  });
+}
+
+TEST_P(AveragedGradients, that_stay_not_finite_end_the_job_with_76_on_all_ranks) {
+  on_ranks({"threads", 2}, [](Transport& transport) {
+    OwnLoop loop(transport, GetParam() + " nonfinite-limit=4");
+    try {
+      for (int t = 0; t < 10; ++t) loop.step(transport.rank() == 1 && t >= 3 ? be_nan : nullptr);
+      ADD_FAILURE() << "went on with gradients that are not finite";
+    } catch (const AgreedError& error) {
+      EXPECT_EQ(error.code(), ExitCode::kDiverged);
+      EXPECT_NE(std::string(error.what()).find("step 7 is not finite"), std::string::npos) << error.what();
+    }
+    EXPECT_TRUE(are_finite(loop.x));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, AveragedGradients,
+                         testing::Values("communicator=allreduce", "communicator=allreduce compression=int8",
+                                         "communicator=local-sgd post-local-at=100"),
+                         [](const auto& test) { return "way_" + std::to_string(test.index); });
+
+TEST(LossThatIsNotFinite, leaves_the_step_out_on_all_ranks_though_gradients_are_finite) {
+  on_ranks({"threads", 2}, [](Transport& transport) {
+    std::vector<float> x(3), g(3, 1);
+    Averager averager(transport, "communicator=allreduce", x, g);
+    averager.begin_step(0, 0, 0.1);
+    EXPECT_FALSE(averager.before_update(transport.rank() == 1 ? std::nan("") : 1.0));
+    averager.after_update();
+    averager.finish();
+  });
+}
+
+TEST(LocalGradients, that_are_not_finite_leave_out_the_step_of_that_rank_alone) {
+  for (const char* options : {"communicator=easgd tau=2", "communicator=local-sgd tau=2", "communicator=mdownpour",
+                              "communicator=easgd-async tau=2", "communicator=gossip tau=2"}) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      OwnLoop loop(transport, options);
+      for (int t = 0; t < 12; ++t) loop.step(transport.rank() == 1 && t % 3 == 0 ? be_nan : nullptr);
+      EXPECT_EQ(loop.averager.steps_left_out(), transport.rank() == 1 ? 4 : 0) << options;
+      EXPECT_TRUE(are_finite(loop.x)) << options;
+      EXPECT_TRUE(are_finite(loop.consensus())) << options;
+      loop.averager.finish();
+    });
+  }
+}
+
+TEST(LocalGradients, end_the_job_at_once_if_that_is_asked_for) {
+  on_ranks({"loopback", 1}, [&](Transport& transport) {
+    OwnLoop loop(transport, "communicator=easgd tau=2 on-nonfinite=abort");
+    loop.step();
+    try {
+      loop.step(be_nan);
+      ADD_FAILURE() << "went on";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kDiverged);
+    }
+  });
+}
+
+TEST(Optimizer, that_makes_parameters_that_are_not_finite_ends_the_job_with_76) {
+  on_ranks({"loopback", 1}, [&](Transport& transport) {
+    std::vector<float> x(3), g(3);
+    Averager averager(transport, "communicator=local-sgd tau=4", x, g);
+    averager.begin_step(0, 0, 0.1);
+    EXPECT_TRUE(averager.before_update(0));
+    x[1] = std::numeric_limits<float>::infinity();
+    try {
+      averager.after_update();
+      ADD_FAILURE() << "went on";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kDiverged);
+    }
+  });
+}
+
+// A checkpoint, say, that one rank has loaded.
+void expect_named(const std::string& options, int rank, const std::function<void(OwnLoop&)>& go_on) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    OwnLoop loop(transport, options);
+    for (int t = 0; t < 3; ++t) loop.step();
+    if (transport.rank() == rank) loop.x[3] += 1;
+    try {
+      go_on(loop);
+      ADD_FAILURE() << "replicas differ, and nobody says so";
+    } catch (const AgreedError& error) {
+      EXPECT_EQ(error.code(), ExitCode::kInternal);
+      EXPECT_NE(std::string(error.what()).find("rank " + std::to_string(rank) + " on "), std::string::npos)
+          << error.what();
+    }
+  });
+}
+
+TEST(Replicas, that_differ_are_named_by_the_consensus_and_on_closing) {
+  expect_named("communicator=allreduce", 0, [](OwnLoop& loop) { loop.consensus(); });
+  expect_named("communicator=allreduce", 2, [](OwnLoop& loop) { loop.averager.finish(); });
+}
+
+TEST(Replicas, are_compared_after_so_many_steps) {
+  expect_named("communicator=allreduce replica-hash-every=5", 1, [](OwnLoop& loop) {
+    for (int t = 0; t < 20; ++t) loop.step();
+  });
+}
+
+TEST(Replicas, are_mended_if_that_is_asked_for) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    OwnLoop loop(transport, "communicator=allreduce replica-hash-every=5 on-replica-fault=repair");
+    loop.step();
+    if (transport.rank() == 2) loop.x[3] += 1;
+    for (int t = 0; t < 9; ++t) loop.step();
+    loop.consensus();
+    loop.averager.finish();
+  });
+}
+
+std::string warnings_of(const std::string& options, int steps, bool asks) {
+  testing::internal::CaptureStderr();
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    OwnLoop loop(transport, options);
+    for (int t = 0; t < steps; ++t) loop.step();
+    if (asks) loop.consensus();
+    loop.averager.finish();
+  });
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Center, that_nothing_has_reached_is_warned_of_once) {
+  for (const bool asks : {true, false}) {
+    for (const char* options : {"communicator=diloco tau=500", "communicator=easgd", "communicator=downpour tau=100",
+                                "communicator=easgd-tree tau=2 groups=2 global-tau=100"}) {
+      const std::string told = warnings_of(options, 9, asks);
+      EXPECT_NE(told.find("untrained"), std::string::npos) << options << told;
+      EXPECT_EQ(told.find("untrained"), told.rfind("untrained")) << options << told;
+    }
+    EXPECT_EQ(warnings_of("communicator=easgd tau=2", 9, asks), "");
+    EXPECT_EQ(warnings_of("communicator=allreduce", 9, asks), "");
+    EXPECT_EQ(warnings_of("communicator=none", 9, asks), "");
+    EXPECT_EQ(warnings_of("communicator=diloco tau=500", 0, asks), "");
+  }
+}
+
+TEST(TensorsWithoutGradient, are_those_that_no_rank_has_one_for) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    std::vector<float> x(4), g(4, 1);
+    Averager averager(transport, "communicator=allreduce", x, g);
+    averager.begin_step(transport.rank() == 2 ? 0 : 1, 2, 0.1);
+    // Of rank 2, which has no samples, nothing counts.
+    std::vector<std::uint8_t> has = {1, static_cast<std::uint8_t>(transport.rank() == 1 ? 1 : 0), 0,
+                                     static_cast<std::uint8_t>(transport.rank() == 2 ? 1 : 0)};
+    averager.before_update(0, has);
+    EXPECT_EQ(has, (std::vector<std::uint8_t>{1, 1, 0, 0}));
+    averager.after_update();
+    averager.finish();
+  });
+}
+
+TEST(TensorsWithoutGradient, are_each_ranks_own_where_replicas_train_alone) {
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    std::vector<float> x(2), g(2, 1);
+    Averager averager(transport, "communicator=local-sgd tau=5", x, g);
+    averager.begin_step(0, 0, 0.1);
+    std::vector<std::uint8_t> has = {1, static_cast<std::uint8_t>(transport.rank())};
+    averager.before_update(0, has);
+    EXPECT_EQ(has[1], transport.rank());
+    averager.after_update();
+    averager.finish();
+  });
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,142 @@
+// An Averager takes no option and ignores it: each changes what a loop leaves, or is refused.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "test/c/own_loop.h"
+#include "test/communicator/brisk.h"
+#include "test/transport/ranks.h"
+#include "transport/codec.h"
+
+namespace eave {
+namespace {
+
+constexpr int kRanks = 4;
+
+// All that can be seen of a loop but for its card, which would show an option that does nothing.
+struct Seen {
+  std::vector<float> x, consensus;
+  std::int64_t calls = 0, bytes = 0;
+  bool operator==(const Seen&) const = default;
+};
+
+// Nothing if it is refused.
+std::optional<Seen> run(const std::string& options) {
+  std::optional<Seen> seen;
+  on_ranks({"threads", kRanks}, [&](Transport& transport) {
+    try {
+      OwnLoop loop(transport, options);
+      loop.samples = transport.rank() + 1;
+      loop.samples_everywhere = kRanks * (kRanks + 1) / 2;
+      for (int t = 0; t < 25; ++t) loop.step();
+      Seen own{loop.x, loop.consensus()};
+      loop.averager.finish();
+      own.calls = loop.averager.counters().calls;
+      own.bytes = loop.averager.counters().bytes;
+      if (transport.rank() == 1) seen = own;
+    } catch (const AgreedError& error) {
+      EXPECT_EQ(error.code(), ExitCode::kUsage) << error.what();
+    }
+  });
+  return seen;
+}
+
+// Another value than the default and brisk(). "": the option is not tried; the reason stands beside it.
+std::string other_value(const OptionSpec& option) {
+  static const std::map<std::string, std::string> values = {
+      {"tau", "2"},
+      {"global-tau", "4"},
+      {"post-local-at", "5"},
+      {"tau-warmup", "5"},
+      {"alpha", "0.15"},
+      {"global-alpha", "0.11"},
+      {"beta", "0.3"},
+      {"rho", "1.3"},
+      {"block-momentum", "0.4"},
+      {"block-rate", "0.8"},
+      {"slowmo-momentum", "0.3"},
+      {"slowmo-rate", "0.8"},
+      {"outer-rate", "0.3"},
+      {"outer-momentum", "0.5"},
+      {"center-momentum", "0.5"},
+      {"center-ranks", "1"},
+      {"average-rate", "0.1"},
+      {"micro-batches", "4"},
+      {"groups", "4"},
+      {"pull-delay", "1"},
+      {"allow-unstable", ""},  // silences a warning
+      {"overlap", ""},         // the same numbers at another time
+      {"async-overlap", ""},   // likewise, in order round-robin
+      {"bucket-bytes", ""},    // the same numbers: all in one bucket here
+      {"shard-bytes", ""},     // the same numbers in other pieces
+      {"async-order", ""},     // free: whatever comes; replay: of a recorded run
+      {"replay", ""},          // needs a recorded run
+  };
+  const auto found = values.find(option.name);
+  if (found != values.end()) return found->second;
+  if (option.type == OptionType::kFlag) return option.default_text == "on" ? "off" : "on";
+  for (const std::string& choice : option.choices)
+    if (choice != option.default_text) return choice;
+  ADD_FAILURE() << option.name << ": give it another value in this test";
+  return "";
+}
+
+std::string words(const std::vector<std::pair<std::string, std::string>>& given, const std::string& without) {
+  std::string text;
+  for (const auto& [name, value] : given)
+    if (name != without) text += " " + name + "=" + value;
+  return text;
+}
+
+TEST(AveragerOptions, of_each_method_change_something_or_are_refused) {
+  for (const CommunicatorKind& kind : communicator_kinds()) {
+    if (kind.traits.only_one_rank) continue;
+    const std::string method = "communicator=" + kind.name + " lr=0.1";
+    const std::optional<Seen> usual = run(method + words(brisk(kind.name, kRanks), ""));
+    ASSERT_TRUE(usual) << kind.name;
+    for (const OptionSpec& option : kind.options) {
+      const std::string value = other_value(option);
+      if (value.empty()) continue;
+      const std::string options =
+          method + words(brisk(kind.name, kRanks), option.name) + " " + option.name + "=" + value;
+      const std::optional<Seen> seen = run(options);
+      if (seen) {
+        EXPECT_FALSE(*seen == *usual) << options << " does nothing";
+      }
+    }
+  }
+}
+
+TEST(AveragerOptions, of_a_codec_change_something_or_are_refused) {
+  for (const CommunicatorKind& kind : communicator_kinds()) {
+    if (kind.traits.only_one_rank) continue;
+    const std::string method = "communicator=" + kind.name + " lr=0.1" + words(brisk(kind.name, kRanks), "");
+    const std::optional<Seen> usual = run(method);
+    for (const CodecKind& codec : codec_kinds()) {
+      const std::optional<Seen> seen = run(method + " compression=" + codec.name);
+      if (seen) {
+        EXPECT_FALSE(*seen == *usual) << kind.name << " with " << codec.name << " is as without";
+      }
+      for (const OptionSpec& option : codec.options)
+        EXPECT_FALSE(run(method + " " + option.name + "=" + option.default_text))
+            << kind.name << " takes " << option.name << " without compression=" << codec.name;
+    }
+  }
+}
+
+// Of the loop and the optimizer: with a method for which they mean nothing.
+TEST(AveragerOptions, of_the_loop_are_refused_where_they_mean_nothing) {
+  for (const char* options :
+       {"communicator=allreduce weight-decay=0.1", "communicator=mdownpour momentum=0.9",
+        "communicator=gossip replica-hash-every=10", "communicator=easgd-async on-replica-fault=repair",
+        "communicator=allreduce on-nonfinite=abort nonfinite-limit=3", "communicator=allreduce on-nonfinite=rollback",
+        "communicator=allreduce on-replica-fault=repair replica-hash-every=0", "communicator=allreduce limit-step=0.1s",
+        "communicator=bmuf worker-momentum=average momentum=0.9"})
+    EXPECT_FALSE(run(options)) << options;
+  EXPECT_TRUE(run("communicator=mdownpour weight-decay=0.1"));
+}
+
+}  // namespace
+}  // namespace eave
