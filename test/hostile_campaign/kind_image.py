@@ -1,0 +1,202 @@
+"""Folders of images: damaged, foreign, oddly named, of every form that a JPEG or a PNG has."""
+import os
+import pathlib
+import shutil
+import struct
+import zlib
+
+import numpy
+from PIL import Image
+
+import bases as good
+import kind_data
+import linear
+import mutations
+from calls import Call
+from plan import Plan
+
+IMAGE_SIDE = 8
+MEAN, DEVIATION = numpy.array([0.485, 0.456, 0.406]), numpy.array([0.229, 0.224, 0.225])
+TOLERANCE = 0.02  # other roundings of the decoder and of the resizing: a value of 255 or two
+CLASSES = ["ants", "bees", "cats"]
+
+
+def _forms(rng):
+    """A whole image, its ending, and whether Pillow's colours are those that README promises."""
+    width, height = rng.choice([1, 2, 7, 8, 31, 200]), rng.choice([1, 3, 8, 17, 120])
+    image = good.picture(rng, width, height)
+    kind = rng.randrange(9)
+    if kind == 0:
+        return good.encoded(image.convert("L"), "JPEG", quality=95), "jpg", "a grey JPEG"
+    if kind == 1:
+        return good.encoded(image, "JPEG", quality=95, subsampling=rng.choice([0, 1, 2]), progressive=True), "jpg", "a progressive JPEG"
+    if kind == 2:
+        return good.encoded(image.convert("L"), "PNG"), "png", "a grey PNG"
+    if kind == 3:
+        return good.encoded(image.convert("P", palette=Image.Palette.ADAPTIVE), "PNG"), "png", "a PNG with a palette"
+    if kind == 4:
+        return good.encoded(image.convert("1"), "PNG"), "png", "a PNG of one bit"
+    if kind == 5:
+        return good.encoded(image, "PNG", optimize=True), "PNG", "a PNG"
+    if kind == 6:
+        return good.encoded(image, "JPEG", quality=95, exif=b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"), "JPG", "a turned JPEG"
+    if kind == 7:
+        return good.encoded(image, "JPEG", quality=95, comment=b"\x1b[2J\x1b]0;x\x07"), "jpeg", "a JPEG with a comment"
+    return good.encoded(image, "JPEG", quality=95, restart_marker_blocks=1), "jpg", "a JPEG with restarts"
+
+
+def _png_chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def _large(rng):
+    """A small file that declares many pixels."""
+    side = rng.choice([8192, 20000, 65535, 2**31 - 1])
+    header = _png_chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
+    data = _png_chunk(b"IDAT", zlib.compress(bytes(100_000)))
+    return b"\x89PNG\r\n\x1a\n" + header + data + _png_chunk(b"IEND", b""), "png", f"{side} x {side} pixels declared", False
+
+
+def _damaged_png(rng, data):
+    """A chunk changed whose checksum is right: what libpng itself has to find."""
+    chunks, place = [], 8
+    while place < len(data):
+        length, = struct.unpack(">I", data[place:place + 4])
+        chunks.append((data[place + 4:place + 8], data[place + 8:place + 8 + length]))
+        place += 12 + length
+    at = rng.randrange(len(chunks))
+    name, content = chunks[at]
+    content, what = mutations.damage_bytes(rng, content)
+    chunks[at] = (name, content)
+    return data[:8] + b"".join(_png_chunk(*each) for each in chunks), f"{name.decode()}: {what}"
+
+
+def _new_content(rng, data, ending):
+    """Bytes, ending, words, whole."""
+    kind = rng.random()
+    if kind < 0.25:
+        data, ending, what = _forms(rng)
+        return data, ending, what, True
+    if kind < 0.30:
+        return _large(rng)
+    if kind < 0.40 and ending == "png":
+        return *(lambda pair: (pair[0], ending, pair[1]))(_damaged_png(rng, data)), False
+    data, what = mutations.damage_bytes(rng, data)
+    return data, ending, what, False
+
+
+def _odd_neighbour(rng, folder):
+    """A file beside images that is none, or an odd name: named and passed."""
+    name = rng.choice(["notes.txt", "Thumbs.db", "desktop.ini", "README", ".DS_Store", "labels.csv", "x.jpg.bak"])
+    (folder / name).write_bytes(rng.choice([b"", b"hello\n", bytes(100)]))
+    return f"{name} beside images", True
+
+
+def _odd_name(rng, folder):
+    path = sorted(folder.iterdir())[0]
+    name = rng.choice(["\x1b[2Jred", "a\u202egpj", "line\nbreak", "é", "-rf", "a b", "x" * 200, "%s%n", "<script>", "'q'"])
+    os.rename(path, folder / (name + path.suffix))
+    return f"an image named {name[:20]!a}", True
+
+
+def _odd_class(rng, directory):
+    name = rng.choice(["\x1b[31mred", "a\u202eb", "b\nc", "zé", "z z", "x" * 200, "z\"", "-z"])
+    for part in ("train", "test"):
+        os.rename(directory / part / "cats", directory / part / name)
+    return f"a class named {name[:20]!a}", True
+
+
+def _odd_entry(rng, folder):
+    path, kind = folder / ("odd." + rng.choice(["jpg", "png"])), rng.randrange(4)
+    if kind == 0:
+        os.mkfifo(path)
+    elif kind == 1:
+        path.symlink_to("nowhere")
+    elif kind == 2:
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
+    return ["a FIFO", "a dangling link", "a folder", "a link to /dev/zero"][kind] + " among images", False
+
+
+def _damage(rng, directory):
+    folder = directory / rng.choice(["train", "train", "test"]) / rng.choice(CLASSES)
+    kind = rng.random()
+    if kind < 0.08:
+        return _odd_neighbour(rng, folder)
+    if kind < 0.16:
+        return _odd_name(rng, folder)
+    if kind < 0.22:
+        return _odd_class(rng, directory)
+    if kind < 0.28:
+        return _odd_entry(rng, folder)
+    path = rng.choice(sorted(folder.iterdir()))
+    data, ending, what, whole = _new_content(rng, path.read_bytes(), path.suffix[1:])
+    path.unlink()
+    (folder / f"{path.stem}.{ending}").write_bytes(data)
+    return f"{path.parent.parent.name}/{path.parent.name}/{path.name}: {what}", whole
+
+
+def _pixels(path):
+    """By Pillow: the centred square, resized with a triangle of weights."""
+    with Image.open(path) as image:
+        if image.format not in ("JPEG", "PNG"):
+            raise ValueError(f"{path.name} is {image.format}")
+        image.load()
+        if image.mode.startswith("I"):
+            image = Image.fromarray((numpy.asarray(image) >> 8).astype(numpy.uint8))
+        if image.mode in ("RGBA", "LA", "PA"):
+            image = image.convert("RGBA")
+            image = Image.merge("RGB", image.split()[:3])
+        image = image.convert("RGB")
+    side = min(image.size)
+    left, upper = (image.size[0] - side) / 2, (image.size[1] - side) / 2
+    small = image.resize((IMAGE_SIDE, IMAGE_SIDE), Image.Resampling.BILINEAR, (left, upper, left + side, upper + side))
+    return numpy.asarray(small)
+
+
+def _is_image(path):
+    return path.suffix.lower() in (".jpg", ".jpeg", ".png") and not path.name.startswith(".")
+
+
+def _read_part(directory, skipped=()):
+    classes = sorted(os.listdir(os.fsencode(directory)))
+    images, labels = [], []
+    for label, name in enumerate(classes):
+        for path in sorted(pathlib.Path(os.fsdecode(os.path.join(os.fsencode(directory), name))).iterdir()):
+            if _is_image(path):
+                images.append(_pixels(path))
+                labels.append(label)
+    return numpy.array(images), numpy.array(labels)
+
+
+def _check(run, directory, arrays):
+    def check(outcomes):
+        if outcomes[0].code != 0:
+            return []
+        scores = {}
+        for part in ("train", "test"):
+            try:
+                images, labels = _read_part(directory / part)
+            except Exception as why:
+                return [f"SILENT: trained on what Pillow refuses: {why}"]
+            scores[part] = linear.score(images, labels, arrays, MEAN, DEVIATION)
+        header, told = kind_data.header_of(run), []
+        if header["train_samples"] != len(_read_part(directory / "train")[0]):
+            told.append(f"SILENT: train_samples is {header['train_samples']}")
+        return told + kind_data.compare_scores(run, scores, TOLERANCE)
+    return check
+
+
+def make_image(rng, place, base):
+    directory = place.inputs / "photographs"
+    shutil.copytree(base.images, directory)
+    what, whole = _damage(rng, directory)
+    arrays = linear.parameters(rng, IMAGE_SIDE * IMAGE_SIDE * 3, len(CLASSES))
+    linear.write_model(place.inputs / "model.safetensors", arrays, (IMAGE_SIDE, IMAGE_SIDE, 3), len(CLASSES))
+    run = place.out / "run"
+    words = ["train", "--data", "image-folder", "--data-dir", directory, "--image-size", IMAGE_SIDE, *good.MODEL, "--decode-threads", 1,
+             "--initial-parameters", place.inputs / "model.safetensors", "--batch", 100, "--max-steps", 1, "--lr", "1e-30",
+             "--momentum", 0, "--run-dir", run, "--checkpoint", "off"]
+    return Plan([Call(words, promised=whole)], what, ["photographs"], ["out/run"], _check(run, directory, arrays),
+                bounds={"memory_mib": 400}, input_bytes=100_000)

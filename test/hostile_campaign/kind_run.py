@@ -1,0 +1,222 @@
+"""Run directories with a damaged file, read by each command that reads them."""
+import json
+import re
+import shutil
+
+import mutations
+import read_model
+import read_run
+from calls import Call
+from plan import Plan
+
+TEXT_FILES = ["config.json", "summary.json", "metrics.jsonl", "metrics.jsonl", "summary.json"]
+
+
+def _damage_lines(rng, data):
+    """One JSON line of metrics, or the lines themselves."""
+    if rng.random() < 0.3:
+        return mutations.damage_text(rng, data.decode())
+    lines = data.split(b"\n")
+    place = rng.choice([0, rng.randrange(len(lines) - 1), rng.randrange(len(lines) - 1), len(lines) - 2])
+    lines[place], what = mutations.damage_json(rng, lines[place].decode())
+    return b"\n".join(lines), f"line {place}: {what}"
+
+
+def damage_file(rng, path):
+    data = path.read_bytes()
+    if path.name == "metrics.jsonl":
+        new, what = _damage_lines(rng, data)
+    elif path.suffix == ".json":
+        new, what = mutations.damage_json(rng, data.decode())
+    else:
+        new, what = mutations.damage_bytes(rng, data)
+    path.write_bytes(new)
+    return f"{path.name}: {what}"
+
+
+def _copy(rng, place, base, name=None):
+    run = place.inputs / "run"
+    shutil.copytree(base.run(name or rng.choice(["allreduce", "easgd", "async"])), run, symlinks=True)
+    return run
+
+
+def _reported(run):
+    """What a report is made of: the run's last line. Raises read_run.Refused if a file of it is not as the documents say."""
+    read_run.read_json(run / "config.json")
+    metrics = read_run.read_metrics(run / "metrics.jsonl")
+    if metrics[-1]["type"] != "end":
+        raise read_run.Refused("no end")
+    return metrics[-1]
+
+
+def _check_summary(run, table):
+    def check(outcomes):
+        if outcomes[0].code != 0:
+            return []
+        try:
+            summary = read_run.read_json(run / "summary.json")
+        except read_run.Refused as why:
+            return [f"SILENT: summary.json is taken, an independent reader refuses it: {why}"]
+        told = []
+        if table.exists():
+            rows = read_run.parse(table.read_bytes())
+            told += [f"SILENT: --json has {key} = {rows[0].get(key)!r:.60}, summary.json {summary[key]!r:.60}"
+                     for key in summary if key in rows[0] and rows[0][key] != summary[key] and summary[key] == summary[key]]
+        accuracy = f"{100 * summary['test_accuracy']:.2f} %"
+        text = outcomes[0].out.decode("utf-8", "replace")
+        if not re.search(rf"(?<![\d.]){re.escape(accuracy)}", text):
+            told.append(f"SILENT: accuracy {accuracy} does not stand in the table")
+        return told + _long_numbers(text)
+    return check
+
+
+def _long_numbers(text):
+    found = re.search(r"\d{21,}", text)
+    return [f"prints a number of {len(found.group())} digits"] if found else []
+
+
+def _summary(rng, place, run):
+    table = place.out / "rows.json"
+    return Plan([Call(["summary", run, "--json", table])], "", ["summary.json", str(run)], ["out/rows.json"], _check_summary(run, table))
+
+
+def _check_report(run, table):
+    def check(outcomes):
+        if outcomes[0].code != 0:
+            return _long_numbers(outcomes[0].out.decode("utf-8", "replace"))
+        try:
+            summary = _reported(run)
+        except (read_run.Refused, OSError, KeyError) as why:
+            return _is_left_out(table, str(why))
+        told = []
+        with open(table, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        row = dict(zip(lines[0].split(","), lines[1].split(","))) if len(lines) == 2 else {}
+        for key in ("test_accuracy", "steps", "samples", "bytes_per_rank", "seconds"):
+            if row.get("state") == "finished" and abs(float(row[key]) - float(summary[key])) > 1e-6 * max(1, abs(summary[key])):
+                told.append(f"SILENT: {key} is {row[key]} in the report, {summary[key]} in the run's last line")
+        return told + _long_numbers(outcomes[0].out.decode("utf-8", "replace"))
+    return check
+
+
+def _is_left_out(table, why):
+    """A run that is not as it should be may be told as interrupted or failed, never as finished."""
+    rows = table.read_text(encoding="utf-8").splitlines()[1:] if table.exists() else []
+    taken = [row for row in rows if ",finished," in row]
+    return [f"SILENT: reported as finished, an independent reader refuses it: {why}"] if taken else []
+
+
+def _report(rng, place, run):
+    table = place.out / "runs.csv"
+    words = ["report", run, "--html", rng.choice(["none", place.out / "page.html"]), "--runs-csv", table]
+    return Plan([Call(words)], "", [str(run)], ["out"], _check_report(run, table))
+
+
+def _check_plan(run, table):
+    def check(outcomes):
+        if outcomes[0].code != 0:
+            return []
+        try:
+            read_run.read_metrics(run / "metrics.jsonl")
+            value = read_run.parse(table.read_bytes())
+        except read_run.Refused as why:
+            return [f"SILENT: planned with what an independent reader refuses: {why}"]
+        text = json.dumps(value) + outcomes[0].out.decode("utf-8", "replace")
+        return [f"SILENT: {odd.group()} in a plan" for odd in [re.search(r"\b-?(nan|inf|NaN|Infinity)\b", text)] if odd]
+    return check
+
+
+def _plan(rng, place, run):
+    table = place.out / "plan.json"
+    words = ["plan", run, "--ranks", "2,8", "--json", table]
+    return Plan([Call(words)], "", ["metrics.jsonl", str(run)], ["out/plan.json"], _check_plan(run, table))
+
+
+def _watch(rng, place, run):
+    """Shows what there is; a line that is no line is passed over."""
+    plan = Plan([Call(["watch", run, "--once"])], "", [str(run)], [],
+                lambda outcomes: [f"prints {odd.group()!r}" for odd in [re.search(rb"\b-?(nan|inf)\b", outcomes[0].out)] if odd] +
+                _long_numbers(outcomes[0].out.decode("utf-8", "replace")))
+    plan.codes |= {70, 75} if b'"failure"' in (run / "metrics.jsonl").read_bytes() else set()
+    return plan
+
+
+READERS = [_summary, _summary, _report, _report, _plan, _watch]
+
+
+def make_run(rng, place, base):
+    run = _copy(rng, place, base)
+    what = damage_file(rng, run / rng.choice(TEXT_FILES))
+    plan = rng.choice(READERS)(rng, place, run)
+    plan.what, plan.input_bytes = what, 100_000
+    return plan
+
+
+def _final_arrays(run):
+    return {name: array.tobytes() for name, array in read_model.read_model(run / "model.safetensors")[1].items()}
+
+
+def _check_resumed(base, run):
+    """A run that was interrupted and went on ends with the bytes and losses of one that never was."""
+    def check(outcomes):
+        if outcomes[-1].code != 0:
+            return []
+        told = []
+        if _final_arrays(run) != _final_arrays(base.run("whole")):
+            told.append("SILENT: the model differs from that of a run that was never interrupted")
+        try:
+            found, wanted = _losses(run), _losses(base.run("whole"))
+        except read_run.Refused as why:
+            return told + [f"SILENT: a resumed run has metrics that an independent reader refuses: {why}"]
+        return told + ([] if found == wanted else [f"SILENT: the losses in metrics.jsonl differ: {found} {wanted}"[:300]])
+    return check
+
+
+def _losses(run):
+    return [(line["rank"], line["step"], line["loss"]) for line in read_run.read_metrics(run / "metrics.jsonl") if line["type"] == "step"]
+
+
+def resume_words(base, run):
+    import bases as good
+    return ["train", *good.SYNTHETIC, *good.MODEL, *good.RESUMED, "--run-dir", run, "--resume", "auto"]
+
+
+def make_resume(rng, place, base):
+    run = _copy(rng, place, base, "interrupted")
+    files = sorted(path for path in run.rglob("*") if path.is_file())
+    states = [path for path in files if path.suffix in (".state", ".json") and "checkpoint" in path.parts]
+    path = rng.choice(states if rng.random() < 0.6 else files)
+    what = damage_file(rng, path) if path.stat().st_size else "nothing"
+    names = [str(run), path.name]
+    return Plan([Call(resume_words(base, run))], f"{path.relative_to(run)}: {what}", names, ["in/run"], _check_resumed(base, run),
+                input_bytes=200_000)
+
+
+def make_checkpoint(rng, place, base):
+    """ls, verify and export of damaged checkpoints."""
+    run = _copy(rng, place, base, "interrupted")
+    path = rng.choice(sorted(path for path in (run / "checkpoint").rglob("*") if path.is_file()))
+    what = damage_file(rng, path)
+    changed = path.read_bytes() != (base.run("interrupted") / path.relative_to(run)).read_bytes()
+    action, target = rng.choice(["ls", "verify", "export"]), place.out / "model.safetensors"
+    words = ["checkpoint", action, run] + (["--safetensors", target, "--layout", "eave"] if action == "export" else [])
+
+    def check(outcomes):
+        if outcomes[0].code != 0:
+            return []
+        if action == "verify" and changed:
+            return [f"SILENT: verify finds nothing wrong with {path.name}"]
+        if action == "export":
+            arrays = {name: array.tobytes() for name, array in read_model.read_model(target)[1].items()}
+            if arrays not in _models(base):
+                return ["SILENT: exports arrays that no whole checkpoint holds"]
+        return []
+    return Plan([Call(words)], f"{path.relative_to(run)}: {what}", [str(run), path.parent.name], ["out/model.safetensors"], check,
+                input_bytes=200_000)
+
+
+def _models(base):
+    """Of both checkpoints of the interrupted run, by a reader of CHECKPOINTS.md's own words."""
+    import read_checkpoint
+    return [read_checkpoint.named_arrays(base.run("interrupted") / "checkpoint" / f"step-{step:06}" / "rank-0.state",
+                                         base.run("whole") / "model.safetensors") for step in (4, 8)]

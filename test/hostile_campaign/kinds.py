@@ -1,0 +1,32 @@
+"""All kinds of trials: name to weight and what draws one."""
+import kind_data
+import kind_image
+import kind_model
+import kind_option
+import kind_place
+import kind_run
+import kind_start
+
+KINDS = {
+    "idx": (12, kind_data.make_idx),
+    "cifar": (1, kind_data.make_cifar),
+    "image": (10, kind_image.make_image),
+    "model": (10, kind_model.make_model),
+    "run": (14, kind_run.make_run),
+    "resume": (8, kind_run.make_resume),
+    "checkpoint": (6, kind_run.make_checkpoint),
+    "option": (8, kind_option.make_option),
+    "quantity": (6, kind_option.make_quantity),
+    "list": (3, kind_option.make_list),
+    "config": (6, kind_option.make_config),
+    "number": (8, kind_option.make_number),
+    "environment": (4, kind_option.make_environment),
+    "tilde": (2, kind_option.make_tilde),
+    "link": (8, kind_place.make_link),
+    "output": (4, kind_place.make_output),
+    "disk": (3, kind_place.make_disk),
+    "limit": (6, kind_place.make_limit),
+    "signal": (4, kind_start.make_signal),
+    "launcher": (4, kind_start.make_launcher),
+    "mpirun": (1, kind_start.make_mpirun),
+}

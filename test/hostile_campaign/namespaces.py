@@ -1,0 +1,85 @@
+"""A mount namespace of each worker: its own /dev and /dev/shm, and small disks. Needs root.
+
+eave runs as the user of the campaign, and root may replace every file and device of the machine. So all is read-only there but the
+campaign's own directory. Without root none of this is needed but the small disks, which are left out.
+"""
+import ctypes
+import os
+import stat
+import subprocess
+
+CLONE_NEWNS = 0x00020000
+SHARED_MEMORY = "/dev/shm"
+NODES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
+LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
+
+is_inside = False  # of this process: it has mounts of its own
+
+
+def enter(directory):
+    """True if this process now has mounts of its own, on which it may write below `directory` only."""
+    global is_inside
+    is_inside = _enter(str(directory))
+    return is_inside
+
+
+def _enter(directory):
+    if os.geteuid() != 0:
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS) != 0:
+        return False
+    return (_mount("--make-rprivate", "/") and _mount("--bind", directory, directory) and make_devices() and
+            _mount("-o", "remount,bind,ro", "/"))
+
+
+def make_devices():
+    """A /dev of what programs need. The one before stays mounted below it."""
+    if not _mount("-t", "tmpfs", "-o", "size=1g,mode=755", "tmpfs", "/dev"):
+        return False
+    mask = os.umask(0)
+    for name, number in NODES.items():
+        os.mknod(f"/dev/{name}", stat.S_IFCHR | 0o666, os.makedev(*number))
+    for name, target in LINKS.items():
+        os.symlink(target, f"/dev/{name}")
+    os.mkdir(SHARED_MEMORY, 0o1777)
+    os.mkdir("/dev/pts")
+    os.umask(mask)
+    return _mount("-t", "devpts", "-o", "newinstance,ptmxmode=0666", "devpts", "/dev/pts") and _link_terminals()
+
+
+def _link_terminals():
+    os.symlink("pts/ptmx", "/dev/ptmx")
+    return True
+
+
+def devices():
+    """What is in /dev, but for shared memory: name to kind and number."""
+    found = {}
+    for name in os.listdir("/dev"):
+        status = os.lstat(f"/dev/{name}")
+        found[name] = (stat.S_IFMT(status.st_mode), status.st_rdev)
+    return found
+
+
+def _mount(*words):
+    with open(os.devnull, "wb") as nothing:
+        return subprocess.run(["mount", *words], stdout=nothing, stderr=nothing).returncode == 0
+
+
+def mount_small_disk(directory, kibibytes):
+    return _mount("-t", "tmpfs", "-o", f"size={kibibytes}k", "tmpfs", str(directory))
+
+
+def unmount(directory):
+    with open(os.devnull, "wb") as nothing:
+        subprocess.run(["umount", "-l", str(directory)], stdout=nothing, stderr=nothing)
+
+
+def take_shared_memory():
+    """Names in /dev/shm, which are removed."""
+    names = os.listdir(SHARED_MEMORY)
+    for name in names:
+        path = os.path.join(SHARED_MEMORY, name)
+        subprocess.run(["rm", "-rf", path], check=False)
+    return names

@@ -1,0 +1,81 @@
+"""A run directory by Python's json, strictly, and by the ranges that FORMATS.md states."""
+import json
+import math
+import pathlib
+
+SHARES = {"accuracy", "test_accuracy", "waiting_share", "overlap"}
+NOT_NEGATIVE = {"seconds", "samples_per_second", "bytes_per_rank", "ranks", "workers", "steps", "step", "epochs", "epoch", "samples",
+                "peak_memory_bytes", "exchanges", "checkpoints", "checkpoint_seconds", "computing", "loading", "exchanging",
+                "waiting", "bytes", "nonfinite", "evaluation_seconds", "rank", "parameters", "train_samples", "test_samples",
+                "classes", "rollbacks", "repaired", "lines", "min", "mean", "max", "loss", "test_loss", "seconds_waited_for",
+                "times_waited_for", "waiting_for_ranks"}
+WHOLE = {"bytes_per_rank", "ranks", "workers", "steps", "step", "samples", "bytes", "rank", "checkpoints", "exchanges",
+         "parameters", "train_samples", "test_samples", "classes", "lines", "nonfinite", "rollbacks", "repaired", "peak_memory_bytes"}
+
+
+class Refused(Exception):
+    """It is not as the documents say."""
+
+
+def _pairs(pairs):
+    keys = [key for key, _ in pairs]
+    if len(keys) != len(set(keys)):
+        raise Refused(f"a key twice: {max(set(keys), key=keys.count)}")
+    return dict(pairs)
+
+
+def _constant(text):
+    raise Refused(f"{text} is no JSON")
+
+
+def parse(data):
+    try:
+        return json.loads(data.decode("utf-8"), object_pairs_hook=_pairs, parse_constant=_constant)
+    except (ValueError, RecursionError) as error:
+        raise Refused(str(error)[:200]) from error
+
+
+def check_ranges(value, name=""):
+    """Every number in it that FORMATS.md gives a range."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in ("config", "class_names"):
+                check_ranges(inner, key)
+    elif isinstance(value, list):
+        for inner in value:
+            check_ranges(inner, name)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        _check_number(value, name)
+
+
+def _check_number(value, name):
+    if not math.isfinite(value):
+        raise Refused(f"{name} is {value}")
+    if name in SHARES and not 0 <= value <= 1:
+        raise Refused(f"{name} is {value}, no share")
+    if name in NOT_NEGATIVE and value < 0:
+        raise Refused(f"{name} is {value}")
+    if name in WHOLE and value != int(value):
+        raise Refused(f"{name} is {value}, not whole")
+
+
+def read_json(path):
+    value = parse(pathlib.Path(path).read_bytes())
+    check_ranges(value)
+    return value
+
+
+def read_metrics(path):
+    """Lines that end; the last one may lack its end (FORMATS.md)."""
+    data = pathlib.Path(path).read_bytes()
+    lines = data.split(b"\n")
+    values = []
+    for line in lines[:-1]:
+        value = parse(line)
+        if not isinstance(value, dict):
+            raise Refused("a line that is no object")
+        check_ranges(value)
+        values.append(value)
+    if not values or values[0].get("type") != "header":
+        raise Refused("no header")
+    return values
