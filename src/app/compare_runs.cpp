@@ -17,6 +17,7 @@
 #include "eave/communicator.h"
 #include "eave/optimizer.h"
 #include "report/config.h"
+#include "report/metrics_reader.h"
 #include "report/run_directory.h"
 #include "report/summary.h"
 #include "report/terminal.h"
@@ -155,6 +156,7 @@ bool CompareRuns::was_run(const Cell& cell) const {
   std::map<std::string, std::string> config;
   try {
     config = read_config(directory / "config.json");
+    if (state == RunState::kFinished) read_metrics(directory / "metrics.jsonl");  // as the report will
   } catch (const Error& error) {
     std::fprintf(stderr, "eave: warning: %s; the run is made anew\n", error.what());
     return false;

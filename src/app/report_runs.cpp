@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <ctime>
 #include <string>
+#include <utility>
 
 #include "base/files.h"
 #include "eave/check.h"
@@ -41,9 +42,14 @@ void write(const fs::path& path, const std::string& content) {
 }  // namespace
 
 void report_runs(const std::vector<fs::path>& directories, const ReportFiles& files, std::optional<double> target) {
-  const Comparison comparison = compare_runs(read_runs(directories), target);
+  RunList list = read_runs(directories);
+  const bool none_was_there = list.none_was_there;
+  const Comparison comparison = compare_runs(std::move(list), target);
   std::fputs(report_text(comparison).c_str(), stdout);
-  if (comparison.runs.empty()) throw Error(ExitCode::kBadData, "there is no run to report; see what was left out");
+  if (comparison.runs.empty()) {
+    throw Error(none_was_there ? ExitCode::kInputMissing : ExitCode::kBadData,
+                "there is no run to report; see what was left out");
+  }
   std::puts("");
   write(files.variants_csv, variants_csv(comparison));
   write(files.runs_csv, runs_csv(comparison));

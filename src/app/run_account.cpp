@@ -81,7 +81,7 @@ RunSummary summarise(const OptionValues& values, Transport& transport, int count
   summary.bytes_per_rank = static_cast<std::int64_t>(costs[1]);
   summary.peak_memory_bytes = static_cast<std::int64_t>(costs[2]);
   summary.nonfinite = static_cast<std::int64_t>(costs[3]);
-  summary.waiting_share = costs[4];
+  summary.waiting_share = std::min(costs[4], 1.0);
   summary.samples_per_second = static_cast<double>(result.progress.samples) / summary.seconds;
   summary.evaluation = result.evaluation;
   summary.checkpoints = result.checkpoints;

@@ -30,15 +30,28 @@ SummaryRequest read_summary_request(const CommandLine& line, const std::vector<s
   return request;
 }
 
+// Those that can be read; the others are named.
+std::vector<RunSummary> read_summaries(const std::vector<std::string>& directories) {
+  std::vector<RunSummary> rows;
+  for (const std::filesystem::path directory : directories) {
+    try {
+      rows.push_back(read_summary(directory / "summary.json"));
+    } catch (const Error& error) {
+      if (directories.size() == 1) throw;
+      std::fprintf(stderr, "eave: warning: left out: %s\n", error.what());
+    }
+  }
+  if (rows.empty()) throw Error(ExitCode::kBadData, "there is no run to sum up; see what was left out");
+  return rows;
+}
+
 }  // namespace
 
 int summary_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = summary_command_line();
   SummaryRequest request;
   const auto summarise = [&] {
-    std::vector<RunSummary> rows;
-    for (const std::filesystem::path directory : request.directories)
-      rows.push_back(read_summary(directory / "summary.json"));
+    const std::vector<RunSummary> rows = read_summaries(request.directories);
     std::fputs(summary_table(rows).c_str(), stdout);
     if (request.values.has("json")) write_summaries(request.values.text("json"), rows);
   };

@@ -145,8 +145,9 @@ class Watch {
     if (!runs_.poll()) throw Error(ExitCode::kInputMissing, "no run in " + request_.directory.string() + " yet");
     const TerminalSize size = request_.terminal.columns > 0 ? request_.terminal : TerminalSize{80, 40};
     for (const std::string& line : lines(size)) std::printf("%s\n", line.c_str());
-    const std::string quiet = quiet_line();
-    if (!quiet.empty()) std::printf("%s\n", quiet.c_str());
+    for (const std::string& note : {shown_text(newest().damage(), is_utf8_), quiet_line()}) {
+      if (!note.empty()) std::printf("%s\n", note.c_str());
+    }
     if (newest().failure()) std::printf("%s\n", describe_failure().c_str());
   }
 
@@ -166,7 +167,9 @@ class Watch {
     } else {
       const std::string quiet = quiet_line();
       const bool waits = !runs_.is_one() && newest().has_ended();
-      all = lines({size.columns, size.rows - 2});
+      const std::string damage = shown_text(newest().damage(), is_utf8_);
+      all = lines({size.columns, size.rows - (damage.empty() ? 2 : 3)});
+      if (!damage.empty()) all.push_back(damage);
       all.push_back(waits ? "waits for the next run; Ctrl-C ends" : quiet);
       if (all.back().empty()) all.pop_back();
     }
@@ -208,6 +211,10 @@ class Watch {
     beginnings_ = runs_.follower().beginnings();
     for (; told_ < run.evaluations().size(); ++told_)
       std::printf("%s\n", evaluation_line(run.evaluations()[told_]).c_str());
+    if (told_damage_ != run.damage()) {
+      told_damage_ = run.damage();
+      if (!told_damage_.empty()) std::printf("%s\n", shown_text(told_damage_, is_utf8_).c_str());
+    }
     shown_end_ = run.has_ended();
     if (had_ended || !shown_end_ || runs_.is_one()) return;
     std::printf("%s\n", run.failure() ? describe_failure().c_str() : "finished; waits for the next run");
@@ -239,6 +246,7 @@ class Watch {
   WatchedRuns runs_;
   Screen screen_;
   std::string shown_;
+  std::string told_damage_;
   bool shown_end_ = false;
   int beginnings_ = 0;
   std::size_t told_ = 0;

@@ -8,8 +8,8 @@
 #include "base/content_kind.h"
 #include "base/files.h"
 #include "base/json_integer.h"
-#include "base/json_nesting.h"
 #include "base/number_text.h"
+#include "base/strict_json.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -122,9 +122,8 @@ ExchangeLog read_exchange_log(const std::filesystem::path& path) {
   ExchangeLog log;
   std::uint32_t checksum = 0;
   const std::string text = content.substr(kFirstLine.size(), end - kFirstLine.size());
-  if (is_too_nested(text)) fail(path, "its header is damaged");
   try {
-    const Json header = Json::parse(text);
+    const Json header = parse_json(text);
     log = header_from(header);
     checksum = integer_in<std::uint32_t>(header.at("checksum"));
   } catch (const Json::exception&) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/files.h"
-#include "base/json_nesting.h"
+#include "base/strict_json.h"
 #include "eave/check.h"
 #include "report/json.h"
 
@@ -11,9 +11,11 @@ namespace eave {
 
 std::map<std::string, std::string> read_config(const std::filesystem::path& path) {
   const std::string text = read_file(path, std::size_t{1} << 24);
-  std::string where = "it nests too deep";
+  std::string where;
   try {
-    if (!is_too_nested(text)) return Json::parse(text).get<std::map<std::string, std::string>>();
+    return parse_json(text).get<std::map<std::string, std::string>>();
+  } catch (const UnclearJson& error) {
+    where = error.what();
   } catch (const Json::parse_error& error) {
     const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
     where =

@@ -6,6 +6,11 @@
 #include <vector>
 
 namespace eave {
+namespace {
+
+constexpr std::size_t kLongest = std::size_t{1} << 26;
+
+}  // namespace
 
 bool LineTail::is_another() const {
   struct stat mine {
@@ -18,7 +23,20 @@ bool LineTail::open() {
   file_.reset(std::fopen(path_.c_str(), "rbe"));
   offset_ = 0;
   torn_.clear();
+  is_too_long_ = false;
   return file_ != nullptr;
+}
+
+void LineTail::add(std::string_view piece, const std::function<void(const std::string&)>& take) {
+  for (std::size_t end = 0; (end = piece.find('\n')) != std::string_view::npos; piece.remove_prefix(end + 1)) {
+    if (!is_too_long_) torn_ += piece.substr(0, end);
+    take(is_too_long_ ? std::string(kTooLong) : torn_);
+    torn_.clear();
+    is_too_long_ = false;
+  }
+  is_too_long_ = is_too_long_ || torn_.size() + piece.size() > kLongest;
+  if (!is_too_long_) torn_ += piece;
+  if (is_too_long_) std::string().swap(torn_);
 }
 
 bool LineTail::read(const std::function<void()>& begin_anew, const std::function<void(const std::string&)>& take) {
@@ -31,11 +49,7 @@ bool LineTail::read(const std::function<void()>& begin_anew, const std::function
     const ssize_t count = ::pread(::fileno(file_.get()), piece.data(), piece.size(), offset_);
     if (count <= 0) return true;
     offset_ += count;
-    torn_.append(piece.data(), static_cast<std::size_t>(count));
-    std::size_t start = 0;
-    for (std::size_t end = 0; (end = torn_.find('\n', start)) != std::string::npos; start = end + 1)
-      take(torn_.substr(start, end - start));
-    torn_.erase(0, start);
+    add({piece.data(), static_cast<std::size_t>(count)}, take);
   }
 }
 

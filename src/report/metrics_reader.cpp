@@ -4,8 +4,9 @@
 #include <cmath>
 
 #include "base/json_integer.h"
-#include "base/json_nesting.h"
+#include "base/strict_json.h"
 #include "eave/check.h"
+#include "report/field_ranges.h"
 #include "report/lines.h"
 #include "report/loss_curve.h"
 #include "report/step_line.h"
@@ -19,6 +20,7 @@ constexpr std::size_t kMostEvaluations = 20000;
 
 // Sums over one rank's steps.
 struct RankTotals {
+  double step = 0;  // the last one
   double seconds = 0, computing = 0, exchanging = 0, waiting = 0, loading = 0, bytes = 0;
 };
 
@@ -42,15 +44,11 @@ class MetricsReading {
   }
 
   void read_line(std::string_view line) {
-    if (!totals_.empty()) {
-      if (const std::optional<StepLine> step = step_line(line)) return read_step(*step);
-    }
-    if (is_too_nested(line)) {
-      if (lines_.is_whole()) refuse("is damaged: it nests too deep");
-      return;
-    }
     try {
-      const Json object = Json::parse(line);
+      if (!totals_.empty()) {
+        if (const std::optional<StepLine> step = step_line(line)) return read_step(*step);
+      }
+      const Json object = parse_json(line);
       if (!object.is_object()) refuse("is no JSON object");
       read_object(object);
     } catch (const Json::parse_error&) {
@@ -72,10 +70,11 @@ class MetricsReading {
 
   // A run that was resumed has another header for each time.
   void read_header(const Json& object) {
-    const int format = integer_in<int>(object.at("format"));
+    const auto format = integer_in<std::int64_t>(object.at("format"));
     if (format != kFormat) {
       refuse("says format " + std::to_string(format) + "; this eave reads format " + std::to_string(kFormat));
     }
+    check_ranges(object, "header");
     object.at("config").get_to(run_.settings);
     run_.train_samples = integer_in<std::int64_t>(object.at("train_samples"));
     run_.test_samples = integer_in<std::int64_t>(object.at("test_samples"));
@@ -87,12 +86,16 @@ class MetricsReading {
     run_.device = ranks.front().value("device", "");
     run_.end = RunEnd::kInterrupted;
     totals_.resize(ranks.size());
+    for (RankTotals& totals : totals_) totals.step = 0;  // it may have gone back to a checkpoint
   }
 
   void read_step(const StepLine& line) {
     const double rank = line[StepLine::kRank];
     if (!(rank >= 0 && rank < static_cast<double>(totals_.size()))) refuse("is of a rank that the run does not have");
+    check_ranges(line);
     RankTotals& totals = totals_[static_cast<std::size_t>(rank)];
+    if (line[StepLine::kStep] <= totals.step) refuse("is of a step that stands there before");
+    totals.step = line[StepLine::kStep];
     totals.seconds = line[StepLine::kSeconds];
     totals.computing += line[StepLine::kComputing];
     totals.exchanging += line[StepLine::kExchanging];
@@ -123,6 +126,7 @@ class MetricsReading {
   }
 
   void read_failure(const Json& object) {
+    check_ranges(object, "failure");
     const int code = object.contains("code") ? integer_in<int>(object.at("code")) : 0;
     const bool diverged = code == static_cast<int>(ExitCode::kDiverged);
     run_.end = diverged ? RunEnd::kDiverged : RunEnd::kFailed;

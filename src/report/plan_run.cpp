@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "base/json_nesting.h"
+#include "base/strict_json.h"
 #include "eave/check.h"
 #include "report/config.h"
 #include "report/lines.h"
@@ -44,7 +44,7 @@ class RawReading {
         add(*step);
         continue;
       }
-      const Json object = is_too_nested(line) ? Json() : Json::parse(line, nullptr, false);
+      const Json object = parse_json_or_discard(line);
       const std::string type = object.is_object() ? object.value("type", "") : "";
       if (type == "header") begin(object);
       if (type == "step" && lines_.is_whole()) add(step_line(object));

@@ -7,16 +7,21 @@
 #include <array>
 #include <cerrno>
 #include <fstream>
-#include <sstream>
+#include <map>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "base/files.h"
-#include "base/json_nesting.h"
+#include "base/json_integer.h"
+#include "base/strict_json.h"
 #include "eave/check.h"
 #include "report/event_file.h"
+#include "report/field_ranges.h"
 #include "report/json.h"
+#include "report/lines.h"
+#include "report/step_line.h"
 
 namespace eave {
 namespace {
@@ -108,22 +113,83 @@ std::string last_line(const fs::path& path) {
 // In metrics.jsonl; no object where its last line is none.
 Json last_object(const fs::path& path) {
   const std::string line = last_line(path / "metrics.jsonl");
-  return is_too_nested(line) ? Json() : Json::parse(line, nullptr, false);
+  return parse_json_or_discard(line);
 }
 
-std::int64_t number_in(const Json& line, const char* name, std::int64_t other) {
+std::int64_t number_in(const Json& line, const char* name) {
   const auto found = line.find(name);
-  if (found == line.end()) return other;
-  return found->is_number_integer() ? found->get<std::int64_t>() : INT64_MAX;
+  return found == line.end() ? 0 : integer_in<std::int64_t>(*found);
 }
 
-bool is_kept(const Json& line, const KeptLines& kept) {
-  const auto found = line.find("type");
-  const std::string type = found != line.end() && found->is_string() ? found->get<std::string>() : "";
+bool is_kept(const Json& line, const std::string& type, const KeptLines& kept) {
   if (type == "end" || type == "failure") return false;
-  if (type == "evaluation" && kept.is_evaluated_again && number_in(line, "step", 0) == kept.step) return false;
-  return kept.samples < 0 ? number_in(line, "step", 0) <= kept.step : number_in(line, "samples", 0) <= kept.samples;
+  if (type == "evaluation" && kept.is_evaluated_again && number_in(line, "step") == kept.step) return false;
+  return kept.samples < 0 ? number_in(line, "step") <= kept.step : number_in(line, "samples") <= kept.samples;
 }
+
+bool is_kept(const StepLine& line, const KeptLines& kept) {
+  return kept.samples < 0 ? !(line[StepLine::kStep] > static_cast<double>(kept.step))
+                          : !(line[StepLine::kSamples] > static_cast<double>(kept.samples));
+}
+
+// The lines that a run goes on from, each held to what it can say: what is added to them is read together with them.
+class KeptReading {
+ public:
+  KeptReading(const fs::path& path, const KeptLines& kept) : path_(path), lines_(path), kept_(kept) {}
+
+  std::string read() {
+    for (std::string_view line; lines_.next(line);) {
+      try {
+        take(line);
+      } catch (const OutOfRange& error) {
+        note(error.what());
+        refuse_damaged();
+      } catch (const Json::exception& error) {
+        note(error.what());  // behind the last whole line it was being written when the run ended
+      }
+    }
+    return std::move(text_);
+  }
+
+ private:
+  void take(std::string_view line) {
+    std::optional<StepLine> step = step_line(line);
+    Json object;
+    if (!step) object = parse_json(line);
+    const std::string type = step ? "step" : object.at("type").get<std::string>();
+    if (!lines_.is_whole()) return;
+    if (!damage_.empty()) refuse_damaged();
+    if (type == "step" && !step) step = step_line(object);
+    step ? check_ranges(*step) : check_ranges(object, type);
+    if (step ? !is_kept(*step, kept_) : !is_kept(object, type, kept_)) return;
+    if (step) check_order(*step);
+    if (type == "header") steps_.clear();
+    if (type == "evaluation") evaluation_from(object);
+    text_.append(line).push_back('\n');
+  }
+
+  void check_order(const StepLine& line) {
+    double& last = steps_[line[StepLine::kRank]];
+    if (line[StepLine::kStep] <= last) throw OutOfRange("it is of a step that stands there before");
+    last = line[StepLine::kStep];
+  }
+
+  void note(const char* what) {
+    if (damage_.empty()) damage_ = "line " + std::to_string(lines_.number()) + " is damaged: " + what;
+  }
+
+  [[noreturn]] void refuse_damaged() const {
+    throw Error(ExitCode::kBadData, path_.string() + ": " + damage_ +
+                                        ", and the run cannot go on from it: put back a copy of the file, or remove "
+                                        "that line and lose what it says");
+  }
+
+  const fs::path& path_;
+  LineReader lines_;
+  const KeptLines& kept_;
+  std::string text_, damage_;
+  std::map<double, double> steps_;  // the last one of each rank
+};
 
 }  // namespace
 
@@ -159,13 +225,7 @@ void prepare_run_directory(const fs::path& path, bool overwrite) {
 
 void reopen_run_directory(const fs::path& path, const KeptLines& kept_lines) {
   const fs::path file = path / "metrics.jsonl";
-  std::istringstream lines(read_file(file, std::size_t{1} << 36));
-  std::string kept;
-  for (std::string line; std::getline(lines, line);) {
-    if (is_too_nested(line)) continue;
-    const Json object = Json::parse(line, nullptr, false);
-    if (object.is_object() && is_kept(object, kept_lines)) kept += line + "\n";
-  }
+  const std::string kept = KeptReading(file, kept_lines).read();
   // Of a shorter run; a summary says that the run has ended. What goes on from here has none of its own yet.
   std::error_code error;
   for (const char* name : {"summary.json", "exchanges.order", "trace.json"}) fs::remove(path / name, error);

@@ -34,7 +34,8 @@ struct KeptLines {
 
 // Makes the run in `path` ready to go on: cuts what metrics.jsonl says of later steps and of an end, and a last line
 // that was torn, so that each step is there once. Rank 0 alone calls.
-// Throws Error: kInputMissing (no metrics.jsonl), kInputOutput.
+// Throws Error: kInputMissing (no metrics.jsonl), kInputOutput, kBadData (a line before the last whole one is damaged,
+// or says what cannot be; nothing was changed then).
 void reopen_run_directory(const std::filesystem::path& path, const KeptLines& kept);
 
 // Finished: its summary is there. Diverged: its last line tells so. Begun: neither, as after a kill, or after a failure

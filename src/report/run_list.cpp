@@ -29,13 +29,15 @@ std::vector<NamedDirectory> runs_in(const fs::path& directory, bool is_only_one)
   return found;
 }
 
-std::vector<NamedDirectory> candidates(const std::vector<fs::path>& directories) {
+std::vector<NamedDirectory> candidates(const std::vector<fs::path>& directories, std::vector<LeftOut>& left_out) {
   std::vector<NamedDirectory> found;
   for (const fs::path& directory : directories) {
     std::error_code error;
     if (!fs::is_directory(directory, error)) {
-      throw Error(ExitCode::kInputMissing, "no directory " + directory.string() +
-                                               "; expected a run's (--run-dir of eave train), or one that holds such");
+      left_out.push_back({directory.string(),
+                          "there is no such directory; expected a run's (--run-dir of eave train), "
+                          "or one that holds such"});
+      continue;
     }
     if (is_run_directory(directory)) {
       found.push_back({directory, directory.string()});
@@ -58,7 +60,7 @@ bool is_run_directory(const fs::path& directory) {
 RunList read_runs(const std::vector<fs::path>& directories) {
   RunList list;
   std::set<fs::path> seen;
-  for (const NamedDirectory& candidate : candidates(directories)) {
+  for (const NamedDirectory& candidate : candidates(directories, list.left_out)) {
     std::error_code error;
     if (!seen.insert(fs::weakly_canonical(candidate.path, error)).second) continue;
     try {
@@ -69,6 +71,11 @@ RunList read_runs(const std::vector<fs::path>& directories) {
       list.left_out.push_back({candidate.name, unusable.what()});
     }
   }
+  list.none_was_there = list.runs.empty() && list.left_out.size() == directories.size() &&
+                        std::ranges::none_of(directories, [](const fs::path& directory) {
+                          std::error_code error;
+                          return fs::is_directory(directory, error);
+                        });
   return list;
 }
 

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <limits>
 
+#include "report/field_ranges.h"
+
 namespace eave {
 namespace {
 
@@ -41,7 +43,13 @@ std::optional<StepLine> step_line(std::string_view text) {
   return text == "}" ? std::optional(line) : std::nullopt;
 }
 
+void check_ranges(const StepLine& line) {
+  static const std::span<const FieldRange> kRanges = ranges_of("step");
+  for (std::size_t field = 0; field < kNames.size(); ++field) check_range(kRanges[field], line.values[field]);
+}
+
 StepLine step_line(const Json& object) {
+  check_ranges(object, "step");
   StepLine line;
   for (std::size_t field = 0; field < kNames.size(); ++field) {
     const Json& value = object.at(std::string(kNames[field]));

@@ -36,4 +36,7 @@ std::optional<StepLine> step_line(std::string_view text);
 // Throws Json::exception where a field is missing or no number.
 StepLine step_line(const Json& object);
 
+// Throws OutOfRange (report/field_ranges.h) for a number that cannot be.
+void check_ranges(const StepLine& line);
+
 }  // namespace eave

@@ -6,8 +6,9 @@
 
 #include "base/files.h"
 #include "base/json_integer.h"
-#include "base/json_nesting.h"
+#include "base/strict_json.h"
 #include "eave/check.h"
+#include "report/field_ranges.h"
 #include "report/json.h"
 #include "report/terminal.h"
 
@@ -40,6 +41,7 @@ void take_if_there(const Json& object, const char* name, Value& value) {
 }  // namespace
 
 EvaluationRecord evaluation_from(const Json& object) {
+  check_ranges(object, "evaluation");
   EvaluationRecord record;
   take(object, "step", record.step);
   take(object, "samples", record.samples);
@@ -89,7 +91,22 @@ RankTimes times_from(const Json& object) {
   return times;
 }
 
+// Numbers that stand in two places, or bound each other.
+void check_agreement(const Json& object, const RunSummary& summary) {
+  const auto require = [](bool holds, const char* why) {
+    if (!holds) throw OutOfRange(why);
+  };
+  double accuracy = summary.evaluation.center.accuracy;
+  take_if_there(object, "test_accuracy", accuracy);
+  require(accuracy == summary.evaluation.center.accuracy, "test_accuracy is not evaluation.center.accuracy");
+  require(summary.workers <= summary.ranks, "workers is more than ranks");
+  require(!summary.evaluation.workers || summary.evaluation.workers->best_rank < summary.ranks,
+          "evaluation.best_worker.rank is not one of the ranks");
+  require(std::ssize(summary.times_of_ranks) <= summary.ranks, "times_of_ranks has more rows than there are ranks");
+}
+
 RunSummary summary_from(const Json& object) {
+  check_ranges(object, "summary.json");
   RunSummary summary;
   take(object, "communicator", summary.communicator);
   take(object, "model", summary.model);
@@ -117,6 +134,7 @@ RunSummary summary_from(const Json& object) {
     for (const Json& times : object.at("times_of_ranks")) summary.times_of_ranks.push_back(times_from(times));
   }
   summary.evaluation = evaluation_from(object.at("evaluation"));
+  check_agreement(object, summary);
   return summary;
 }
 
@@ -180,9 +198,8 @@ void write_summaries(const std::filesystem::path& path, const std::vector<RunSum
 std::string summary_text(const RunSummary& summary) { return to_line(to_json(summary)); }
 
 RunSummary summary_of(const std::string& text, const std::string& place) {
-  if (is_too_nested(text)) throw Error(ExitCode::kBadData, place + " is no summary of an eave run: it nests too deep");
   try {
-    return summary_from(Json::parse(text));
+    return summary_from(parse_json(text));
   } catch (const Json::exception& error) {
     throw Error(ExitCode::kBadData, place + " is no summary of an eave run: " + error.what());
   }

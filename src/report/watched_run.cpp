@@ -6,9 +6,12 @@
 #include <string_view>
 
 #include "base/json_integer.h"
-#include "base/json_nesting.h"
+#include "base/strict_json.h"
+#include "eave/check.h"
 #include "report/config.h"
+#include "report/field_ranges.h"
 #include "report/json.h"
+#include "report/line_tail.h"
 #include "report/step_line.h"
 
 namespace eave {
@@ -37,32 +40,61 @@ StepRecord record_of(const StepLine& line) {
 }  // namespace
 
 void WatchedRun::take(const std::string& line) {
-  if (const std::optional<StepLine> step = step_line(std::string_view(line))) {
+  ++lines_;
+  try {
+    take_line(line);
+  } catch (const Json::exception& error) {
+    if (++damaged_ == 1) first_damage_ = "line " + std::to_string(lines_) + ": " + error.what();
+  }
+}
+
+void WatchedRun::take_line(const std::string& line) {
+  if (line == LineTail::kTooLong) throw UnclearJson("it is longer than 64 MiB");
+  std::optional<StepLine> step = step_line(std::string_view(line));
+  Json object;
+  if (!step) object = parse_json(line);
+  const std::string type = step ? "step" : object.at("type").get<std::string>();
+  if (type == "step") {
+    if (!step) step = step_line(object);
+    check_ranges(*step);
     // Those of other ranks come late.
     if ((*step)[StepLine::kRank] == 0) take_step(record_of(*step));
-    return;
+  } else if (type == "evaluation") {
+    evaluations_.push_back(evaluation_from(object));
+  } else if (type == "end") {
+    take_end(object);
+  } else if (type == "failure") {
+    check_ranges(object, type);
+    failure_ = {integer_in<int>(object.at("code")), object.at("message").get<std::string>()};
+  } else if (type == "header") {
+    take_header(object);
   }
-  if (is_too_nested(line)) return;
-  const Json object = Json::parse(line, nullptr, false);
-  if (!object.is_object()) return;
+}
+
+void WatchedRun::take_header(const Json& header) {
+  check_ranges(header, "header");
+  config_ = header.at("config").get<std::map<std::string, std::string>>();
+  communicator_ = header.at("communicator").get<std::string>();
+  model_ = header.at("model").get<std::string>();
+  ranks_ = static_cast<int>(header.at("ranks").size());
+  ++headers_;
+}
+
+// A run whose end cannot be read has ended all the same.
+void WatchedRun::take_end(const Json& end) {
   try {
-    const std::string type = object.at("type");
-    if (type == "evaluation") {
-      evaluations_.push_back(evaluation_from(object));
-    } else if (type == "end") {
-      end_ = summary_from(object);
-    } else if (type == "failure") {
-      failure_ = {integer_in<int>(object.at("code")), object.at("message").get<std::string>()};
-    } else if (type == "header") {
-      config_ = object.at("config").get<std::map<std::string, std::string>>();
-      communicator_ = object.at("communicator").get<std::string>();
-      model_ = object.at("model").get<std::string>();
-      ranks_ = static_cast<int>(object.at("ranks").size());
-      ++headers_;
-    }
-  } catch (const Json::exception&) {
-    return;  // the rest of the run can be shown all the same
+    end_ = summary_from(end);
+  } catch (const Json::exception& error) {
+    failure_ = {static_cast<int>(ExitCode::kBadData),
+                "line " + std::to_string(lines_) + " of its metrics.jsonl, the end, is damaged: " + error.what()};
   }
+}
+
+std::string WatchedRun::damage() const {
+  if (damaged_ == 0) return "";
+  return (damaged_ == 1 ? "1 damaged line of metrics.jsonl is"
+                        : std::to_string(damaged_) + " damaged lines of metrics.jsonl are") +
+         " left out; " + (damaged_ == 1 ? "" : "the first, ") + first_damage_;
 }
 
 void WatchedRun::take_step(const StepRecord& record) {

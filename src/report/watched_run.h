@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "eave/recorder.h"
+#include "report/json.h"
 #include "report/loss_curve.h"
 #include "report/text_plot.h"
 
@@ -28,8 +29,11 @@ struct RecentSteps {
 
 class WatchedRun {
  public:
-  // A line of the file; one that is damaged, or of a kind that is not known, says nothing.
+  // A line of the file. One that is damaged, or says a number that cannot be, is counted and left out; one of a kind
+  // that is not known says nothing.
   void take(const std::string& line);
+  // "2 lines are left out; the first, line 7: ..."; "" if there are none.
+  std::string damage() const;
 
   bool has_begun() const { return ranks_ > 0; }  // its header is there
   bool has_ended() const { return end_ || failure_; }
@@ -52,6 +56,9 @@ class WatchedRun {
   double seconds_left() const;  // at the speed so far; NaN before the first step
 
  private:
+  void take_line(const std::string& line);
+  void take_header(const Json& header);
+  void take_end(const Json& end);
   void take_step(const StepRecord& record);
   double limit(const std::string& name) const;
   std::map<std::string, std::string> config_;
@@ -63,6 +70,8 @@ class WatchedRun {
   std::vector<EvaluationRecord> evaluations_;
   std::optional<RunSummary> end_;
   std::optional<RunFailure> failure_;
+  std::int64_t lines_ = 0, damaged_ = 0;
+  std::string first_damage_;
 };
 
 }  // namespace eave

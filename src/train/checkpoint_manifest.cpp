@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/json_integer.h"
-#include "base/json_nesting.h"
+#include "base/strict_json.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -91,10 +91,9 @@ std::string encode_manifest(const Manifest& manifest) {
 
 Manifest parse_manifest(std::string_view text) {
   hashed_part(text);
-  if (is_too_nested(text)) refuse_manifest("it nests too deep");
   Manifest manifest;
   try {
-    const Json all = Json::parse(text);
+    const Json all = parse_json(text);
     if (all.at("format") != kFormat) refuse_manifest("its format is another than this eave reads");
     manifest.step = integer_in<std::int64_t>(all.at("step"));
     manifest.samples = integer_in<std::int64_t>(all.at("samples"));

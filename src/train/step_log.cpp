@@ -91,7 +91,7 @@ void StepLog::record() {
   record.loading = now.loading - last_.loading;
   record.waiting = now.waiting - last_.waiting + std::exchange(seconds_meeting_, 0);
   record.exchanging = now.exchanging - last_.exchanging;
-  record.computing = progress_.seconds - logged_seconds_ - record.loading - record.waiting;
+  record.computing = std::max(0.0, progress_.seconds - logged_seconds_ - record.loading - record.waiting);
   record.bytes = now.bytes - last_.bytes + now.bytes_replied - last_.bytes_replied;
   record.nonfinite = progress_.nonfinite - std::exchange(nonfinite_recorded_, progress_.nonfinite);
   last_ = now;

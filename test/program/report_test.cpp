@@ -74,6 +74,17 @@ TEST_F(Report, goes_on_without_runs_that_it_cannot_read_and_fails_where_none_is_
   EXPECT_EQ(mixed.code, 0) << mixed.errors;
   EXPECT_NE(mixed.output.find("left out: bad/torn: metrics.jsonl has no whole line"), std::string::npos)
       << mixed.output;
+  // One flipped bit of an accuracy.
+  std::string metrics = place_->read("runs/easgd-2/metrics.jsonl");
+  const std::string before = R"("center":{"loss":)";
+  const std::size_t number = metrics.find(R"("accuracy":0.)", metrics.find(before)) + 11;
+  place_->write("flipped/metrics.jsonl", metrics.replace(number, 1, "8"));
+  const Ended flipped = place_->eave("report runs/easgd-1 flipped missing --html none");
+  EXPECT_EQ(flipped.code, 0) << flipped.errors;
+  EXPECT_NE(flipped.output.find("left out: flipped: metrics.jsonl line "), std::string::npos) << flipped.output;
+  EXPECT_NE(flipped.output.find("is damaged: center.accuracy is 8"), std::string::npos) << flipped.output;
+  EXPECT_NE(flipped.output.find("left out: missing: there is no such directory"), std::string::npos);
+  EXPECT_EQ(place_->eave("report flipped missing --html none").code, 65);
   const Ended none = place_->eave("report bad");
   EXPECT_EQ(none.code, 65);
   EXPECT_TRUE(none.says("no run to report")) << none.errors;

@@ -212,7 +212,18 @@ TEST(RunList, names_what_it_leaves_out_and_reads_each_run_once) {
   EXPECT_EQ(list.left_out[0].name, "damaged");
   EXPECT_EQ(list.left_out[1].why, "no metrics.jsonl");
   EXPECT_EQ(read_runs({place.path(), place.path() / "a"}).runs.size(), 2u);
-  EXPECT_THROW(read_runs({place.path() / "missing"}), Error);
+}
+
+TEST(RunList, names_a_directory_that_is_missing_and_leaves_it_out) {
+  const MadeRuns place;
+  make_run(place, "a", {.accuracies = {0.5}});
+  const RunList list = read_runs({place.path() / "missing", place.path() / "a"});
+  EXPECT_EQ(list.runs.size(), 1u);
+  ASSERT_EQ(list.left_out.size(), 1u);
+  EXPECT_EQ(list.left_out[0].name, (place.path() / "missing").string());
+  EXPECT_TRUE(list.left_out[0].why.starts_with("there is no such directory")) << list.left_out[0].why;
+  EXPECT_FALSE(list.none_was_there);
+  EXPECT_TRUE(read_runs({place.path() / "missing"}).none_was_there);
 }
 
 }  // namespace

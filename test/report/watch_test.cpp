@@ -214,6 +214,7 @@ TEST_F(Watching, of_several_runs_has_a_line_for_each_and_follows_the_newest) {
   begin("done", {});
   step("done", 0, 1, 2);
   RunSummary summary;
+  summary.ranks = summary.workers = 1;
   summary.evaluation = evaluation(1, 0.75);
   summary.seconds = 12;
   MetricsWriter(file("done")).write_end(summary);
