@@ -54,7 +54,7 @@ if(TARGET eave_cuda)
 endif()
 install(DIRECTORY include/eave TYPE INCLUDE)
 install(FILES include/eave.h TYPE INCLUDE)
-install(FILES include/python/eave.py DESTINATION ${CMAKE_INSTALL_DATADIR}/eave/python)
+install(DIRECTORY include/python/eave DESTINATION ${CMAKE_INSTALL_DATADIR}/eave/python FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
 install(FILES LICENSE TYPE DOC)
 install(DIRECTORY include/examples TYPE DOC)
 

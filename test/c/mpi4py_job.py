@@ -1,4 +1,4 @@
-"""A rank that averages by eave.py while it exchanges by mpi4py: mpi4py_job.py mpi4py-first|eave-first|single"""
+"""A rank that averages by eave while it exchanges by mpi4py: mpi4py_job.py mpi4py-first|eave-first|single"""
 import array
 import sys
 

@@ -1,4 +1,4 @@
-"""As average_job.c, over eave.py: vector_job.py OPTIONS STEPS"""
+"""As average_job.c, over the Python package: vector_job.py OPTIONS STEPS"""
 import array
 import sys
 

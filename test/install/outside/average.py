@@ -1,4 +1,4 @@
-"""One of two ranks that average by the eave.py that is installed: average.py python|numpy PREFIX"""
+"""One of two ranks that average by the Python package that is installed: average.py python|numpy PREFIX"""
 import array
 import ctypes
 import pathlib

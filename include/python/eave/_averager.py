@@ -1,0 +1,237 @@
+"""PyTorch's models."""
+import contextlib
+import ctypes
+
+from ._library import AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS, USAGE, Error, call, start
+from ._look_ahead import LookAhead, is_nesterov
+from ._method import Method
+from ._tensors import flatten, list_trained, parts_of, require_fit, require_same_model, share_others
+
+
+class Averager(Method):
+    """For a PyTorch model: over its trainable parameters and what else the optimizer moves; float32, in the host's memory
+    or on this rank's GPU.
+
+    `communicator` and `options` are those of `eave train --communicator`, with "_" for "-": tau=10, beta=0.9. The
+    learning rate, the momentum and whether it is Nesterov's are the optimizer's. Also, as there: on_nonfinite="skip" or
+    "abort" and nonfinite_limit=10, replica_hash_every=100 and on_replica_fault="stop" or "repair", limit_step="10min".
+
+    All ranks begin with rank 0's parameters, frozen ones and buffers too. After that each rank keeps its own buffers
+    (batch norm's statistics): they are not averaged. The parameters become views of one vector and have to stay there:
+    model.to() and the like come before. If a parameter is unfrozen, replaced or added to the optimizer later, step()
+    refuses it by name: close() then, and make a new Averager, on all ranks.
+
+    A gradient that is None stays None if it is None on all ranks whose gradients are averaged, so the optimizer leaves
+    that parameter alone. On some ranks only, it counts as 0 there, and the optimizer moves the parameter on all.
+
+    With a GradScaler: scaler.unscale_(optimizer), averager.step(), scaler.update().
+    """
+
+    def __init__(self, model, optimizer, communicator="allreduce", **options):
+        import torch
+        start()
+        self._torch, self._model, self._optimizer = torch, model, optimizer
+        _refuse_optimizer(torch, optimizer)
+        trained = list_trained(model, optimizer)
+        require_fit(model, trained)
+        require_same_model(model, optimizer, trained)
+        self._names, self._parameters = [name for name, _ in trained], [each for _, each in trained]
+        self._known = {id(each) for each in self._parameters}
+        self._flat = flatten(self._parameters)
+        self._gradients = torch.zeros_like(self._flat)
+        self._gradient_parts = parts_of(self._gradients, self._parameters)
+        self._places = [(each.data_ptr(), each.shape, each.stride()) for each in self._parameters]
+        self._settle()
+        super().__init__(self._flat.data_ptr(), self._gradients.data_ptr(), self._flat.numel(), communicator,
+                         self._complete(options))
+        self._is_in_step = self._is_evaluating = self._is_updating = self._is_loaded = False
+        self._name = communicator
+        self._refuse_unmoved_optimizer(options)
+        share_others(model, trained)
+        self._look_ahead = None
+        if is_nesterov(torch, optimizer) and not self._has(AVERAGES_GRADIENTS):
+            self._look_ahead = LookAhead(self._flat, self._parameters, optimizer)
+            self._settle()
+            call("look_ahead", self._handle, self._look_ahead.address, 1.0)
+        self._hooks = self._hook_in()
+
+    def _complete(self, options):
+        """With what the optimizer and the tensors say."""
+        options, group = dict(options), self._optimizer.param_groups[0]
+        if self._flat.is_cuda:
+            options.update(device="cuda", gpu=self._flat.device.index)
+        options.setdefault("lr", float(group["lr"]))
+        if group.get("momentum"):
+            options.setdefault("momentum", float(group["momentum"]))
+        nesterov = is_nesterov(self._torch, self._optimizer)
+        if options.setdefault("nesterov", nesterov) not in (nesterov, "on" if nesterov else "off"):
+            raise Error(USAGE, f"nesterov={options['nesterov']}, but the optimizer's is {nesterov}: leave it out")
+        return options
+
+    def _refuse_unmoved_optimizer(self, options):
+        """Where the method moves the parameters, by plain steps of one rate, an optimizer of another kind is ignored."""
+        if not self._has(MOVES_PARAMETERS):
+            return
+        groups = self._optimizer.param_groups
+        decay = float(options.get("weight_decay", 0))
+        is_plain = type(self._optimizer) is self._torch.optim.SGD and all(
+            not group["momentum"] and float(group["weight_decay"]) == decay and group["lr"] == groups[0]["lr"]
+            for group in groups)
+        if not is_plain:
+            self.close()
+            raise Error(USAGE, f"{self._name} moves the parameters itself and never asks the optimizer: give it "
+                               "torch.optim.SGD without momentum, with one learning rate, and weight_decay= to both")
+
+    def _hook_in(self):
+        hooks = [self._model.register_forward_pre_hook(self._before_forward)]
+        hooks += [module.register_load_state_dict_post_hook(self._after_loading) for module in self._model.modules()]
+        if hasattr(self._optimizer, "register_step_pre_hook"):
+            hooks.append(self._optimizer.register_step_pre_hook(self._before_optimizer))
+        return hooks
+
+    def _before_forward(self, model, _):
+        if model.training and self._torch.is_grad_enabled() and not self._is_in_step and not self._is_evaluating:
+            self.begin_step()
+
+    def _before_optimizer(self, *_):
+        if not self._is_updating:
+            raise Error(USAGE, "optimizer.step() by itself would move this rank's model alone: call averager.step() in "
+                               "its place, after scaler.unscale_(optimizer) if there is a GradScaler")
+
+    def _after_loading(self, *_):
+        if self._is_evaluating:
+            raise Error(USAGE, "load_state_dict within consensus(): what is loaded would be lost when that ends")
+        self._is_loaded = True
+
+    def _refuse_loaded(self):
+        """A center that holds other values would draw the model back, and be saved in its place."""
+        if self._is_loaded and self._has(HAS_CENTER):
+            raise Error(USAGE, f"load_state_dict has changed the model, and {self._name} keeps values of its own that do "
+                               "not know of it: load before the Averager is made, or close() it and make a new one, on "
+                               "all ranks. Rank 0's values go to all")
+
+    def _refuse_unknown(self):
+        """What is trained and not averaged would part the ranks."""
+        for each in self._model.parameters():
+            if each.requires_grad and id(each) not in self._known:
+                name = next(name for name, other in self._model.named_parameters() if other is each)
+                self._refuse_new(f"parameter '{name}'")
+        for number, group in enumerate(self._optimizer.param_groups):
+            for place, each in enumerate(group["params"]):
+                if id(each) not in self._known and each.requires_grad:
+                    self._refuse_new(f"parameter {place} of the optimizer's group {number}")
+
+    def _refuse_new(self, what):
+        raise Error(USAGE, f"step: {what} is trained, but was not when the Averager was made. It was unfrozen, put in the "
+                           "place of another (as load_state_dict(assign=True) does with all) or added to the optimizer: "
+                           "close() this Averager and make a new one, on all ranks")
+
+    def _settle(self):
+        """eave works in a queue of its own: what PyTorch has been asked to compute comes first."""
+        if self._flat.is_cuda:
+            self._torch.cuda.current_stream(self._flat.device).synchronize()
+
+    @property
+    def param_groups(self):
+        """A GradScaler asks for them."""
+        raise Error(USAGE, "an Averager is no optimizer. With a GradScaler: scaler.unscale_(optimizer), averager.step(), "
+                           "scaler.update(); learning rates belong to the optimizer")
+
+    def begin_step(self, samples=0, samples_everywhere=0):
+        """Called by the model's forward when it trains. By hand, before it: for batches that differ in size."""
+        self._refuse_loaded()
+        self._settle()
+        self._begin_step(self._optimizer.param_groups[0]["lr"], samples, samples_everywhere)
+        self._is_in_step = True
+
+    def step(self, loss_sum=0.0):
+        """In place of optimizer.step(): that, with what the method does before and after it. Takes no closure.
+
+        `loss_sum`: over this rank's samples, for methods that weigh replicas by it. A step whose gradient or loss_sum is
+        not finite is left out, on all ranks if gradients are averaged; ten in a row are an Error with code 76."""
+        if callable(loss_sum):
+            raise Error(USAGE, "step takes no closure: an optimizer that evaluates the model several times in a step "
+                               "would need an exchange for each")
+        if self._is_evaluating:
+            raise Error(USAGE, "step within consensus(): the model's values are put back when that ends")
+        if not self._is_in_step:
+            raise Error(USAGE, "step: the model has computed nothing in train mode since the last one")
+        self._refuse_unknown()
+        has_gradient = self._collect_gradients()
+        self._settle()
+        if self._before_update_of(has_gradient, float(loss_sum)):
+            self._spread_gradients(has_gradient)
+            self._update()
+        self._settle()
+        self._after_update()
+        self._is_in_step = False
+
+    def _update(self):
+        self._is_updating = True
+        try:
+            self._optimizer.step()
+        finally:
+            self._is_updating = False
+        if self._look_ahead:
+            self._look_ahead.update()
+
+    def _before_update_of(self, has_gradient, loss_sum):
+        updates = ctypes.c_int()
+        call("before_update_of", self._handle, loss_sum, has_gradient, len(has_gradient), ctypes.byref(updates))
+        return updates.value != 0
+
+    def _collect_gradients(self):
+        """Into one vector too: zero_grad may have dropped the views of it. Returns whether each parameter has one."""
+        has_gradient = (ctypes.c_uint8 * len(self._parameters))()
+        for number, (each, part, place) in enumerate(zip(self._parameters, self._gradient_parts, self._places)):
+            if (each.data_ptr(), each.shape, each.stride()) != place and each.numel():
+                raise Error(USAGE, f"step: parameter '{self._names[number]}' lies elsewhere than when the Averager was "
+                                   "made; make it after model.to() and whatever else moves the model's parameters")
+            gradient = each.grad
+            if gradient is None:
+                part.zero_()
+                continue
+            if gradient.layout != self._torch.strided:
+                raise Error(USAGE, f"step: the gradient of '{self._names[number]}' is sparse; expected a dense one "
+                                   "(sparse=False)")
+            if gradient.data_ptr() != part.data_ptr():
+                part.copy_(gradient)
+            has_gradient[number] = 1
+        return has_gradient
+
+    def _spread_gradients(self, has_gradient):
+        for each, part, has in zip(self._parameters, self._gradient_parts, has_gradient):
+            each.grad = part if has else None
+
+    @contextlib.contextmanager
+    def consensus(self):
+        """Between steps: with the center or the mean in the model, the same on all ranks. Buffers stay each rank's own.
+
+        Warns if it is still what all began with. An Error with code 70 names ranks whose parameters differ though the
+        method keeps them equal, as after a checkpoint that one rank has loaded alone."""
+        self._refuse_loaded()
+        values = self._torch.empty_like(self._flat)
+        self._settle()
+        call("consensus", self._handle, values.data_ptr())
+        mine = self._flat.clone()
+        self._flat.copy_(values)
+        self._is_evaluating = True
+        try:
+            yield self._model
+        finally:
+            self._is_evaluating = False
+            self._flat.copy_(mine)
+
+    def close(self):
+        for hook in getattr(self, "_hooks", ()):
+            hook.remove()
+        self._settle()
+        super().close()
+
+
+def _refuse_optimizer(torch, optimizer):
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise Error(USAGE, "LBFGS evaluates the model several times in a step, which would need an exchange for each: take "
+                           "an optimizer whose step() takes no closure")
+    if isinstance(optimizer, torch.optim.SparseAdam):
+        raise Error(USAGE, "SparseAdam takes sparse gradients, which are not averaged: take Adam and sparse=False")

@@ -1,0 +1,143 @@
+"""libeave.so by ctypes: found, declared and called; and the job that this process is a rank of."""
+import ctypes
+import os
+import pathlib
+import sys
+
+INTERFACE = 1
+USAGE, CONFIGURATION = 64, 78
+AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS = 1, 2, 4  # of eave_traits
+
+
+class Error(RuntimeError):
+    """`code` is the exit code that the program should end with; it does so if nobody catches the error.
+
+    `is_shared`: all ranks have this error, so rank 0 alone tells it."""
+
+    def __init__(self, code, message, is_shared=False):
+        super().__init__(message)
+        self.code = code
+        self.is_shared = is_shared
+
+
+Error.__module__ = "eave"  # as it is called, in tracebacks too
+
+
+class Spent(ctypes.Structure):
+    _fields_ = [("seconds_waiting", ctypes.c_double), ("bytes", ctypes.c_int64), ("calls", ctypes.c_int64)]
+
+
+def _places():
+    if "LIBEAVE" in os.environ:
+        yield os.environ["LIBEAVE"]
+        return
+    parents = pathlib.Path(__file__).resolve().parents
+    prefix = parents[min(4, len(parents) - 1)]  # of share/eave/python/eave
+    for directory in sorted(prefix.glob("lib*")) + sorted(prefix.glob("lib/*-linux-*")):
+        yield from map(str, sorted(directory.glob("libeave.so*")))
+    yield "libeave.so"
+
+
+def _load():
+    failures = []
+    for place in _places():
+        try:
+            # Open MPI's components look for its symbols among all of the process.
+            library = ctypes.CDLL(place, mode=ctypes.RTLD_GLOBAL)
+        except OSError as failure:
+            failures.append(f"{place}: {failure}")
+            continue
+        found = library.eave_interface()
+        if found != INTERFACE:
+            raise Error(USAGE, f"{place} has version {found} of the interface, this module needs {INTERFACE}")
+        return _declare(library, place)
+    if "LIBEAVE" in os.environ:
+        raise Error(USAGE, f"what LIBEAVE names cannot be loaded; set it to the path of a libeave.so ({failures[0]})")
+    raise Error(USAGE, "libeave.so is not found; set LIBEAVE to its path (" + "; ".join(failures) + ")")
+
+
+def _declare(library, place):
+    pointer, floats, size = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t
+    flag, number, text = ctypes.POINTER(ctypes.c_int), ctypes.c_double, ctypes.c_char_p
+    arguments = {
+        "start": [text], "rank": [], "size": [], "stop": [], "abort": [ctypes.c_int],
+        "open": [text, floats, floats, size, ctypes.POINTER(pointer)],
+        "look_ahead": [pointer, floats, number],
+        "begin_step": [pointer, ctypes.c_int64, ctypes.c_int64, number],
+        "before_update": [pointer, number, flag],
+        "before_update_of": [pointer, number, ctypes.c_void_p, size, flag],
+        "after_update": [pointer], "consensus": [pointer, floats],
+        "sum": [ctypes.POINTER(number), size], "broadcast": [ctypes.c_void_p, size], "require_same": [text],
+        "spent_by": [pointer, ctypes.POINTER(Spent)], "close": [pointer],
+        "description": [pointer], "traits": [pointer], "steps_left_out": [pointer], "error": [], "error_is_shared": [],
+    }
+    results = {"description": text, "error": text, "traits": ctypes.c_uint, "steps_left_out": ctypes.c_int64,
+               "abort": None}
+    for name, types in arguments.items():
+        try:
+            function = getattr(library, "eave_" + name)
+        except AttributeError:
+            raise Error(USAGE, f"{place} is older than this module: it has no eave_{name}; install both anew") from None
+        function.argtypes, function.restype = types, results.get(name, ctypes.c_int)
+    return library
+
+
+class _Job:
+    """This process's part in the job."""
+    library = None
+    place = None       # (rank, size)
+    open = 0           # averagers
+    is_broken = False  # it cannot go on
+
+
+job = _Job()
+
+
+def call(name, *arguments):
+    code = getattr(job.library, "eave_" + name)(*arguments)
+    if code != 0:
+        job.is_broken = job.is_broken or code not in (USAGE, CONFIGURATION)
+        raise Error(code, job.library.eave_error().decode(), job.library.eave_error_is_shared() != 0)
+
+
+def start(transport="auto"):
+    """Joins the ranks that the launcher started. Done by the first Averager if it has not been done."""
+    if job.library is None:
+        job.library = _load()
+    if job.place is None:
+        call("start", transport.encode())
+        job.place = job.library.eave_rank(), job.library.eave_size()
+
+
+def stop():
+    """Takes leave of the other ranks; at the process's end it is done by itself."""
+    if job.library is not None:
+        call("stop")
+
+
+def rank():
+    start()
+    return job.place[0]
+
+
+def size():
+    start()
+    return job.place[1]
+
+
+def sum_over_ranks(values):
+    """For numbers that each rank has, such as its losses and counts: a list of their sums. All ranks, as many numbers each."""
+    start()
+    numbers = (ctypes.c_double * len(values))(*values)
+    call("sum", numbers, len(values))
+    return list(numbers)
+
+
+def require_same(text):
+    """All ranks, each with its text: an Error with code 78 and the first lines that differ, unless all are rank 0's."""
+    call("require_same", text.encode())
+
+
+def broadcast(address, count):
+    """All ranks: so many bytes at this address become rank 0's."""
+    call("broadcast", address, count)

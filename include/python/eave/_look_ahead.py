@@ -1,0 +1,35 @@
+"""Nesterov's momentum as PyTorch's SGD has it: its parameters are ahead of the iterate, on which exchanges work."""
+from ._library import USAGE, Error
+from ._tensors import parts_of
+
+
+def is_nesterov(torch, optimizer):
+    """Only SGD's is that of EAMSGD: w <- m w - lr g(x + m w); x <- x + w, with parameters x + m w."""
+    return isinstance(optimizer, torch.optim.SGD) and any(group["nesterov"] for group in optimizer.param_groups)
+
+
+class LookAhead:
+    """What the parameters lack of the iterate: lr * momentum * buffer, by the rates of the step that made them."""
+
+    def __init__(self, flat, parameters, optimizer):
+        import torch
+        self._torch, self._optimizer = torch, optimizer
+        self._flat = torch.zeros_like(flat)
+        self._parts = {id(each): part for each, part in zip(parameters, parts_of(self._flat, parameters))}
+        self.update()
+
+    @property
+    def address(self):
+        return self._flat.data_ptr()
+
+    def update(self):
+        """After each step of the optimizer."""
+        for group in self._optimizer.param_groups:
+            factor = float(group["lr"]) * group["momentum"] if group["nesterov"] else 0.0
+            for each in group["params"]:
+                buffer = self._optimizer.state.get(each, {}).get("momentum_buffer")
+                if buffer is None or id(each) not in self._parts:
+                    continue
+                if buffer.shape != each.shape:
+                    raise Error(USAGE, "the optimizer's momentum does not have the parameters' shapes")
+                self._torch.mul(buffer, factor, out=self._parts[id(each)])

@@ -1,0 +1,120 @@
+"""A communicator over two vectors."""
+import ctypes
+import sys
+
+from . import _ending  # noqa: F401  how a rank ends
+from ._library import USAGE, Error, Spent, call, job, start
+
+_FLOAT32 = "f", "<f" if sys.byteorder == "little" else ">f"  # ctypes' arrays name their byte order
+
+
+class Method:
+    """A communicator over two vectors."""
+
+    def __init__(self, parameters, gradients, count, communicator, options):
+        start()
+        words = [f"{name.replace('_', '-')}={_word(value)}" for name, value in sorted(options.items())]
+        words.insert(0, f"communicator={communicator}")
+        self._handle = ctypes.c_void_p()
+        call("open", " ".join(words).encode(), parameters, gradients, count, ctypes.byref(self._handle))
+        job.open += 1
+
+    @property
+    def description(self):
+        """The equation in force with its numbers, and what is to be warned of."""
+        return job.library.eave_description(self._handle).decode()
+
+    @property
+    def spent(self):
+        """(seconds waited, bytes sent, operations) of this rank so far."""
+        spent = Spent()
+        call("spent_by", self._handle, ctypes.byref(spent))
+        return spent.seconds_waiting, spent.bytes, spent.calls
+
+    @property
+    def steps_left_out(self):
+        """Steps of this rank so far whose gradient or loss was not finite: the optimizer did not take them."""
+        return job.library.eave_steps_left_out(self._handle)
+
+    def _has(self, trait):
+        return bool(job.library.eave_traits(self._handle) & trait)
+
+    def _begin_step(self, learning_rate, samples=0, samples_everywhere=0):
+        """Before gradients are computed: the parameters may change."""
+        call("begin_step", self._handle, int(samples), int(samples_everywhere), float(learning_rate))
+
+    def _before_update(self, loss_sum=0.0):
+        """The gradients are complete. Whether the optimizer is to take its step: not where the method moves the
+        parameters itself, and not where a gradient or the loss is not finite."""
+        updates = ctypes.c_int()
+        call("before_update", self._handle, float(loss_sum), ctypes.byref(updates))
+        return updates.value != 0
+
+    def _after_update(self):
+        """The parameters have moved."""
+        call("after_update", self._handle)
+
+    def close(self):
+        """Ends the method on all ranks. Each keeps its own parameters; see consensus."""
+        if self._handle:
+            handle, self._handle = self._handle, None
+            call("close", handle)
+            job.open -= 1
+
+
+def _word(value):
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+
+
+def _address(vector, what):
+    try:
+        view = memoryview(vector)
+        fits = view.format in _FLOAT32 and view.ndim == 1 and not view.readonly and view.contiguous and len(view) > 0
+    except TypeError:  # it has no memory to lend, as a list has none
+        fits = False
+    if not fits:
+        raise Error(USAGE, f"{what}: expected a vector of float32 that can be written, array.array('f', ...) or "
+                           f"numpy.zeros(n, 'float32'); this is {type(vector).__name__}")
+    return ctypes.addressof(ctypes.c_char.from_buffer(vector))
+
+
+class VectorAverager(Method):
+    """For a loop over vectors. `parameters` and `gradients` stay where they are until close().
+
+        averager = eave.VectorAverager(x, g, "easgd", tau=10, lr=0.1)
+        for step in range(steps):
+            averager.begin_step(0.1)          # the learning rate; x may change here
+            g[:] = gradient_of(x)
+            if averager.before_update():      # g may have become the mean over all ranks
+                x -= 0.1 * g                  # in place
+            averager.after_update()
+        averager.consensus(model)             # into a third vector
+        averager.close()
+
+    `options` are those of Averager. With nesterov=True, x is ahead of the iterate: see look_ahead.
+    """
+
+    def __init__(self, parameters, gradients, communicator="allreduce", **options):
+        self._vectors = [parameters, gradients]
+        if len(parameters) != len(gradients):
+            raise Error(USAGE, f"{len(parameters)} parameters, but {len(gradients)} gradients")
+        super().__init__(_address(parameters, "parameters"), _address(gradients, "gradients"), len(parameters),
+                         communicator, options)
+
+    begin_step, before_update, after_update = Method._begin_step, Method._before_update, Method._after_update
+
+    def look_ahead(self, velocity, factor):
+        """The iterate, on which exchanges work, is parameters + factor * velocity, read when an exchange needs it. Before
+        the first step, with zeros; and after each update whose factor is another."""
+        if len(velocity) != len(self._vectors[0]):
+            raise Error(USAGE, f"velocity: {len(velocity)} values for {len(self._vectors[0])} parameters")
+        self._vectors[2:] = [velocity]
+        call("look_ahead", self._handle, _address(velocity, "velocity"), float(factor))
+
+    def consensus(self, into):
+        """Between steps: what is to be evaluated and saved, the same on all ranks, goes into another vector. Warns if it is
+        still what all began with. An Error with code 70 names ranks whose vectors differ though the method keeps them
+        equal."""
+        if len(into) != len(self._vectors[0]):
+            raise Error(USAGE, f"into: {len(into)} values for {len(self._vectors[0])} parameters")
+        call("consensus", self._handle, _address(into, "into"))

@@ -1,0 +1,131 @@
+"""The tensors of a PyTorch model as eave needs them: in one vector, and the same on all ranks."""
+from ._library import USAGE, Error, broadcast, require_same
+
+
+def list_trained(model, optimizer):
+    """[(name, parameter)]: the model's that are trained, and what else the optimizer moves."""
+    trained = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
+    known = {id(each) for _, each in trained}
+    for number, group in enumerate(optimizer.param_groups):
+        for place, each in enumerate(group["params"]):
+            if each.requires_grad and id(each) not in known:
+                known.add(id(each))
+                trained.append((f"the optimizer's group {number}, parameter {place}", each))
+    return trained
+
+
+def _others(model, trained):
+    """[(name, tensor)]: frozen parameters and buffers."""
+    known = {id(each) for _, each in trained}
+    frozen = [(name, each) for name, each in model.named_parameters() if id(each) not in known]
+    return frozen + list(model.named_buffers())
+
+
+def _refuse(name, tensor, why):
+    raise Error(USAGE, f"parameter '{name}' ({str(tensor.dtype).removeprefix('torch.')} on {tensor.device}): {why}")
+
+
+def require_fit(model, trained):
+    """What cannot become a part of one vector is refused by name."""
+    import torch
+    if not trained:
+        raise Error(USAGE, "a model without parameters that are trained")
+    for name, each in trained:
+        if torch.nn.parameter.is_lazy(each):
+            raise Error(USAGE, f"parameter '{name}' has no shape yet: run a batch through the model before")
+        if each.layout != torch.strided:
+            _refuse(name, each, f"expected a dense tensor, not {each.layout}")
+        if each.dtype != torch.float32:
+            _refuse(name, each, "expected float32: for mixed precision keep float32 parameters and use torch.autocast")
+        if each.device.type not in ("cpu", "cuda") or each.device != trained[0][1].device:
+            _refuse(name, each, "expected all in the host's memory, or all on one GPU")
+    _refuse_shared_memory(trained, _others(model, trained))
+
+
+def _span(tensor):
+    """The bytes from the first to the last of its elements."""
+    last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride()))
+    return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.element_size()
+
+
+def _refuse_shared_memory(trained, others):
+    """A parameter becomes a view of another vector: what shared its memory would be left behind."""
+    import torch
+    spans = []
+    for is_trained, group in ((True, trained), (False, others)):
+        for name, each in group:
+            if each.layout != torch.strided or each.is_meta or each.numel() == 0:
+                continue
+            begin, end = _span(each)
+            if is_trained and (end - begin) < each.numel() * each.element_size():
+                _refuse(name, each, "its elements share memory (expand)")
+            spans.append((str(each.device), begin, end, name, is_trained))
+    spans.sort(key=lambda span: span[:3])
+    furthest = None
+    for span in spans:
+        if furthest and span[0] == furthest[0] and span[1] < furthest[2] and (span[4] or furthest[4]):
+            first, second = sorted((furthest, span), key=lambda each: (not each[4], each[3]))
+            raise Error(USAGE, f"'{first[3]}' and '{second[3]}' share memory, and would no longer do so: to tie them, "
+                               "assign the same Parameter to both modules")
+        if furthest is None or span[0] != furthest[0] or span[2] > furthest[2]:
+            furthest = span
+
+
+def place_in(flat, at, parameter):
+    """The view of `flat` from `at` on that is laid out as the parameter is. An optimizer may already hold momentum in that
+    order, and fused ones take values as they come in memory."""
+    import torch
+    part = flat[at:at + parameter.numel()]
+    for layout, dimensions in ((torch.channels_last, 4), (torch.channels_last_3d, 5)):
+        if parameter.dim() == dimensions and parameter.is_contiguous(memory_format=layout):
+            return part.as_strided(parameter.shape, parameter.stride())
+    return part.view(parameter.shape)
+
+
+def parts_of(flat, parameters):
+    """A view of `flat` for each parameter, one after the other."""
+    parts, at = [], 0
+    for each in parameters:
+        parts.append(place_in(flat, at, each))
+        at += each.numel()
+    return parts
+
+
+def flatten(parameters):
+    """Makes all parameters views of one vector, each in its own layout, and returns it."""
+    import torch
+    flat = torch.empty(sum(each.numel() for each in parameters), dtype=torch.float32, device=parameters[0].device)
+    for part, each in zip(parts_of(flat, parameters), parameters):
+        part.copy_(each.data)
+        each.data = part
+    return flat
+
+
+def _describe_optimizer(optimizer):
+    lines = [f"optimizer {type(optimizer).__name__}, with a state of {len(optimizer.state)} parameters"]
+    for number, group in enumerate(optimizer.param_groups):
+        values = {name: float(value) if name == "lr" else value for name, value in sorted(group.items())
+                  if name == "lr" or isinstance(value, (bool, int, float, str, tuple))}
+        lines.append(f"group {number} of {len(group['params'])} parameters, {values}")
+    return lines
+
+
+def require_same_model(model, optimizer, trained):
+    """Collective: an Error with code 78 names the first of what is not the same on all ranks."""
+    lines = [f"parameter '{name}' of shape {tuple(each.shape)}, trained" for name, each in trained]
+    lines += [f"'{name}' of shape {tuple(each.shape)}, {each.dtype}, not trained" for name, each in _others(model, trained)]
+    require_same("\n".join(lines + _describe_optimizer(optimizer)))
+
+
+def share_others(model, trained):
+    """Collective: frozen parameters and buffers become rank 0's."""
+    import torch
+    for name, each in _others(model, trained):
+        if each.layout != torch.strided or each.is_meta:
+            raise Error(USAGE, f"'{name}' is neither trained nor a dense tensor with values: it cannot be made equal on "
+                               "all ranks; give the model its values before")
+        with torch.no_grad():
+            host = each.detach().to("cpu", copy=True).contiguous()
+            broadcast(host.data_ptr(), host.numel() * host.element_size())
+            if not torch.equal(each.detach().cpu(), host):
+                each.copy_(host)

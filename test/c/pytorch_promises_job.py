@@ -1,0 +1,354 @@
+"""A rank that holds, case by case, what eave.Averager promises of a model that changes, stands still or goes wrong.
+
+    pytorch_promises_job.py        each function hold_... is a case, on any number of ranks
+"""
+import copy
+import math
+import sys
+import warnings
+
+warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
+import eave
+import torch
+
+ADAM = (torch.optim.AdamW, {"lr": 0.05, "weight_decay": 0.1})
+MOMENTUM = (torch.optim.SGD, {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.1})
+
+
+class TwoHeads(torch.nn.Module):
+    """A trunk, a frozen layer, and two heads of which a step may use any."""
+
+    def __init__(self, seed):
+        super().__init__()
+        torch.manual_seed(seed)
+        self.trunk = torch.nn.Linear(4, 6)
+        self.frozen = torch.nn.Linear(6, 6).requires_grad_(False)
+        self.norm = torch.nn.BatchNorm1d(6)
+        self.left, self.right = torch.nn.Linear(6, 3), torch.nn.Linear(6, 3)
+
+    def forward(self, x, heads):
+        inner = self.norm(self.frozen(torch.tanh(self.trunk(x))))
+        return sum(getattr(self, head)(inner) for head in heads)
+
+
+def batch(step, seed=0):
+    generator = torch.Generator().manual_seed(1000 * seed + step)
+    return torch.randn(8, 4, generator=generator), torch.randint(3, (8,), generator=generator)
+
+
+def backward(model, step, heads=("left", "right"), seed=0):
+    x, y = batch(step, seed)
+    loss = torch.nn.functional.cross_entropy(model(x, heads), y)
+    loss.backward()
+    return loss
+
+
+def make(kind=MOMENTUM, communicator="allreduce", seed=None, **options):
+    model = TwoHeads(eave.rank() if seed is None else seed)
+    optimizer = kind[0](model.parameters(), **kind[1])
+    return model, optimizer, eave.Averager(model, optimizer, communicator, **options)
+
+
+def take_step(model, optimizer, averager, step, **how):
+    optimizer.zero_grad()
+    backward(model, step, **how)
+    averager.step()
+
+
+def refused(code, words, call):
+    """Whether a call is refused with this code and these words."""
+    try:
+        call()
+    except eave.Error as error:
+        assert error.code == code, (error.code, str(error))
+        assert words in str(error), error
+    else:
+        raise AssertionError(f"not refused: {words}")
+
+
+def is_same_everywhere(tensors):
+    values = torch.cat([each.detach().double().flatten() for each in tensors])
+    sums = torch.tensor(eave.sum_over_ranks(values.tolist()), dtype=torch.float64)
+    return torch.equal(sums / eave.size(), values) or torch.allclose(sums / eave.size(), values, rtol=0, atol=1e-14)
+
+
+def hold_parameters_without_a_gradient_are_left_alone():
+    """As by PyTorch alone, bit by bit: all ranks have the same batches, and the sum of two equal halves is exact."""
+    for kind in (ADAM, MOMENTUM):
+        alone = TwoHeads(0)
+        optimizer_alone = kind[0](alone.parameters(), **kind[1])
+        model, optimizer, averager = make(kind)
+        for step in range(12):
+            heads = ("left",) if step < 6 else ("right",)
+            optimizer_alone.zero_grad()
+            backward(alone, step, heads)
+            optimizer_alone.step()
+            take_step(model, optimizer, averager, step, heads=heads)
+        averager.close()
+        for (name, mine), theirs in zip(model.named_parameters(), alone.parameters()):
+            if eave.size() <= 2:
+                assert torch.equal(mine, theirs), f"{kind[0].__name__}: {name} differs from PyTorch alone"
+        if eave.size() <= 2:
+            assert model.trunk.weight.grad is not None and model.left.weight.grad is None
+
+
+def hold_a_gradient_that_some_ranks_lack_counts_as_0():
+    model, optimizer, averager = make((torch.optim.SGD, {"lr": 1.0}))
+    heads = ("left",) if eave.rank() == 0 and eave.size() > 1 else ("left", "right")
+    before = model.right.bias.detach().clone()
+    take_step(model, optimizer, averager, 0, heads=heads)
+    assert is_same_everywhere(model.parameters())
+    assert not torch.equal(model.right.bias, before)
+    averager.close()
+
+
+def hold_a_gradient_of_none_stays_local_where_replicas_train_alone():
+    model, optimizer, averager = make(ADAM, "local-sgd", tau=100)
+    before = model.right.weight.detach().clone()
+    for step in range(5):
+        take_step(model, optimizer, averager, step, heads=("left",) if eave.rank() == 0 else ("left", "right"))
+    assert torch.equal(model.right.weight, before) == (eave.rank() == 0)
+    averager.close()
+
+
+def hold_all_ranks_begin_with_frozen_parameters_and_buffers_of_rank_0():
+    model = TwoHeads(eave.rank())
+    model.norm.running_mean += eave.rank()
+    model.norm.num_batches_tracked += 7 * eave.rank()
+    model.register_buffer("mask", torch.tensor([True, False, eave.rank() > 0]))
+    averager = eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    assert is_same_everywhere(model.state_dict().values())
+    assert int(model.norm.num_batches_tracked) == 0 and model.norm.num_batches_tracked.dtype == torch.int64
+    averager.close()
+
+
+def hold_what_else_the_optimizer_moves_is_averaged_too():
+    model, scale = TwoHeads(0), torch.nn.Linear(1, 1)
+    torch.nn.init.constant_(scale.weight, eave.rank())
+    optimizer = torch.optim.SGD([*model.parameters(), *scale.parameters()], lr=0.1)
+    averager = eave.Averager(model, optimizer)
+    for step in range(3):
+        optimizer.zero_grad()
+        (backward(model, step) + 0).detach()
+        scale(torch.full((1, 1), 1.0 + eave.rank())).sum().backward()
+        averager.step()
+    assert is_same_everywhere(scale.parameters())
+    averager.close()
+
+
+def hold_parameters_that_come_later_are_refused_by_name():
+    def unfreeze(model, _):
+        model.frozen.requires_grad_(True)
+
+    def replace_head(model, _):
+        model.left = torch.nn.Linear(6, 3)
+
+    def assign(model, _):
+        model.load_state_dict(copy.deepcopy(model.state_dict()), assign=True)
+
+    def extend(_, optimizer):
+        optimizer.add_param_group({"params": torch.nn.Linear(2, 2).parameters()})
+
+    for change, name in ((unfreeze, "'frozen.weight'"), (replace_head, "'left.weight'"), (assign, "'trunk.weight'"),
+                         (extend, "parameter 0 of the optimizer's group 1")):
+        model, optimizer, averager = make()
+        take_step(model, optimizer, averager, 0)
+        change(model, optimizer)
+        refused(64, name, lambda: take_step(model, optimizer, averager, 1))
+        averager.close()
+
+
+def hold_parameters_that_move_are_refused_by_name():
+    def point_elsewhere(model):
+        model.left.bias.data = model.left.bias.data.clone()
+
+    def change_shape(model):
+        model.left.weight.data = model.left.weight.data.view(6, 3)
+
+    for change, name in ((lambda model: model.double().float(), "'trunk.weight'"), (point_elsewhere, "'left.bias'"),
+                         (change_shape, "'left.weight'")):
+        model, optimizer, averager = make()
+        backward(model, 0)
+        change(model)
+        refused(64, name, averager.step)
+        averager.close()
+
+
+def hold_models_that_do_not_fit_are_refused_by_name():
+    def tied_by_memory(model):
+        model.right.weight.data = model.left.weight.data
+
+    def buffer_on_parameter(model):
+        model.register_buffer("view", model.left.weight.detach()[0])
+
+    for change, words in ((lambda model: model.left.half(), "'left.weight' (float16"),
+                          (lambda model: model.right.bfloat16(), "'right.weight' (bfloat16"),
+                          (lambda model: model.left.to(torch.complex64), "'left.weight' (complex64"),
+                          (lambda model: model.to("meta"), "'trunk.weight' (float32 on meta"),
+                          (tied_by_memory, "'left.weight' and 'right.weight' share memory"),
+                          (buffer_on_parameter, "'left.weight' and 'view' share memory"),
+                          (lambda model: model.requires_grad_(False), "without parameters that are trained")):
+        model = TwoHeads(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            change(model)
+        refused(64, words, lambda: eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1)))
+
+
+def hold_tied_parameters_count_once():
+    model = TwoHeads(eave.rank())
+    model.right.weight = model.left.weight
+    averager = eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    backward(model, 0)
+    averager.step()
+    assert model.right.weight is model.left.weight and is_same_everywhere(model.parameters())
+    averager.close()
+
+
+def hold_models_that_differ_between_ranks_are_refused():
+    if eave.size() == 1:
+        return
+    model = TwoHeads(0)
+    if eave.rank() == 1:
+        model.left.requires_grad_(False)
+    refused(78, "left.weight", lambda: eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1)))
+    model = TwoHeads(0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9 if eave.rank() == 1 else 0.5)
+    refused(78, "'momentum': 0.9", lambda: eave.Averager(model, optimizer))
+
+
+def hold_optimizers_that_do_not_fit_are_refused():
+    model = TwoHeads(0)
+    refused(64, "LBFGS", lambda: eave.Averager(model, torch.optim.LBFGS(model.parameters())))
+    refused(64, "moves the parameters itself",
+            lambda: eave.Averager(model, torch.optim.Adam(model.parameters()), "mdownpour"))
+    refused(64, "leave it out",
+            lambda: eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1), "easgd", nesterov=True))
+    eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=0.1), "mdownpour", weight_decay=0.1).close()
+
+
+def hold_steps_by_other_ways_are_refused():
+    model, optimizer, averager = make()
+    backward(model, 0)
+    refused(64, "averager.step()", optimizer.step)
+    refused(64, "closure", lambda: averager.step(lambda: 0.0))
+    refused(64, "unscale_", lambda: averager.param_groups)
+    averager.step()
+    with averager.consensus():
+        refused(64, "consensus()", averager.step)
+        refused(64, "consensus()", lambda: model.load_state_dict(model.state_dict()))
+    averager.close()
+    optimizer.step()  # the model is the caller's again
+
+
+def hold_sparse_gradients_are_refused_by_name():
+    model = torch.nn.Sequential(torch.nn.Embedding(5, 3, sparse=True))
+    averager = eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    model(torch.tensor([1, 2])).sum().backward()
+    refused(64, "'0.weight' is sparse", averager.step)
+    averager.close()
+
+
+def hold_a_state_loaded_later_is_refused_where_a_center_would_not_know_of_it():
+    for communicator in ("easgd", "local-sgd", "diloco", "gossip"):
+        model, optimizer, averager = make(communicator=communicator)
+        model.load_state_dict(TwoHeads(3).state_dict())
+        refused(64, "load_state_dict", lambda: backward(model, 0))
+        averager.close()
+    model, optimizer, averager = make()
+    model.load_state_dict(TwoHeads(3).state_dict())  # all ranks
+    take_step(model, optimizer, averager, 0)
+    with averager.consensus():
+        assert is_same_everywhere(model.parameters())
+    averager.close()
+
+
+def hold_a_checkpoint_that_one_rank_loads_is_told_by_the_consensus():
+    if eave.size() == 1:
+        return
+    model, optimizer, averager = make()
+    take_step(model, optimizer, averager, 0)
+    if eave.rank() == 0:
+        model.load_state_dict(TwoHeads(3).state_dict())
+    try:
+        with averager.consensus():
+            raise AssertionError("replicas differ, and nobody says so")
+    except eave.Error as error:
+        assert error.code == 70 and error.is_shared and "rank 0 on" in str(error), error
+    eave._library.job.is_broken = False  # here nothing is in flight
+    model.load_state_dict(TwoHeads(3).state_dict())
+    averager.close()
+
+
+def hold_a_step_that_is_not_finite_is_left_out():
+    for communicator, options in (("allreduce", {}), ("easgd", {"tau": 2})):
+        model, optimizer, averager = make(ADAM, communicator, **options)
+        is_here = eave.rank() == eave.size() - 1
+        for step in range(6):
+            optimizer.zero_grad()
+            backward(model, step)
+            before = model.trunk.weight.detach().clone()
+            if step == 3 and is_here:
+                model.left.weight.grad[0, 0] = math.nan
+            averager.step()
+            is_left_out = step == 3 and (is_here or communicator == "allreduce")
+            assert is_left_out <= torch.equal(model.trunk.weight, before)
+        assert averager.steps_left_out == (1 if is_here or communicator == "allreduce" else 0)
+        assert all(torch.isfinite(each).all() for each in model.parameters())
+        averager.close()
+
+
+def hold_a_grad_scaler_works_beside_it():
+    model, optimizer, averager = make((torch.optim.SGD, {"lr": 0.1}))
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    for step in range(4):
+        optimizer.zero_grad()
+        x, y = batch(step)
+        loss = torch.nn.functional.cross_entropy(model(x, ("left",)), y)
+        scaler.scale(loss * (math.inf if step == 2 and eave.rank() == 0 else 1)).backward()
+        scaler.unscale_(optimizer)
+        averager.step()
+        scaler.update()
+    assert averager.steps_left_out == 1 and is_same_everywhere(model.parameters())
+    assert scaler.get_scale() == (2.0 if eave.rank() == 0 else 4.0)
+    averager.close()
+
+
+def hold_eamsgd_is_that_of_the_publication():
+    """PyTorch's SGD with Nesterov's momentum against equations 5 and 6 in double; every rank simulates all."""
+    ranks, tau, alpha, rate, momentum = eave.size(), 3, 0.2, 0.1, 0.9
+    curvature = torch.linspace(0.2, 1.0, 5, dtype=torch.float64)
+    x = torch.ones(ranks, 5, dtype=torch.float64)
+    w, center = torch.zeros_like(x), torch.ones(5, dtype=torch.float64)
+    minimum = torch.arange(ranks, dtype=torch.float64)[:, None] + torch.zeros(5, dtype=torch.float64)
+    model = torch.nn.Module()
+    model.x = torch.nn.Parameter(torch.ones(5))
+    model.forward = lambda: (curvature.float() / 2 * (model.x - eave.rank()) ** 2).sum()
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum, nesterov=True)
+    averager = eave.Averager(model, optimizer, "easgd", tau=tau, alpha=alpha)
+    assert "EAMSGD" in averager.description, averager.description
+    for step in range(30):
+        pull = alpha * (x - center) if step > 0 and step % tau == 0 else torch.zeros_like(x)
+        w = momentum * w - rate * curvature * (x + momentum * w - minimum)
+        x, center = x + w - pull, center + pull.sum(0)
+        optimizer.zero_grad()
+        model().backward()
+        averager.step()
+    with averager.consensus():
+        assert torch.allclose(model.x.double(), center, rtol=0, atol=2e-5), (model.x, center)
+    averager.close()
+
+
+def main():
+    for name, hold in sorted(globals().items()):
+        if name.startswith("hold_"):
+            try:
+                hold()
+            except Exception:
+                print(f"rank {eave.rank()} of {eave.size()}: {name} failed", file=sys.stderr)
+                raise
+            if eave.rank() == 0:
+                print(f"{eave.size()} ranks: {name[5:].replace('_', ' ')}", flush=True)
+
+
+main()
