@@ -1,9 +1,14 @@
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <csignal>
 #include <cstdio>
+#include <mutex>
+#include <thread>
 
 #include "app/command_line.h"
 #include "app/commands.h"
@@ -21,23 +26,56 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kQuietSeconds = 15;
 
-// Ctrl-C and its like end the watch between two looks, whatever thread they would have come to.
+// Ctrl-C and its like end the watch, whatever thread they would have come to: between two looks, or in the midst of one
+// that takes longer than a moment.
 class EndingSignals {
  public:
-  EndingSignals() {
+  explicit EndingSignals(bool is_once) : is_once_(is_once) {
     sigemptyset(&set_);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set_, signal);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    thread_ = std::thread([this] { wait(); });
   }
+  EndingSignals(const EndingSignals&) = delete;
+  EndingSignals& operator=(const EndingSignals&) = delete;
+  ~EndingSignals() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    changed_.notify_all();
+    pthread_kill(thread_.native_handle(), SIGTERM);  // for its own wait
+    thread_.join();
+  }
+
   // True as soon as one came, else false after so long.
   bool come_within(double seconds) const {
-    const auto whole = static_cast<time_t>(seconds);
-    const timespec time{whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)};
-    return sigtimedwait(&set_, nullptr, &time) > 0;
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return signal_ != 0; });
   }
 
  private:
+  void wait() {
+    constexpr std::chrono::milliseconds kMoment{100};
+    int signal = 0;
+    sigwait(&set_, &signal);
+    std::unique_lock lock(mutex_);
+    signal_ = signal;
+    changed_.notify_all();
+    if (changed_.wait_for(lock, kMoment, [this] { return is_over_; })) return;
+    if (!is_once_) _exit(0);  // nothing is written but to the terminal
+    std::signal(signal, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
+    raise(signal);
+  }
+
+  const bool is_once_;
   sigset_t set_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  int signal_ = 0;
+  bool is_over_ = false;
+  std::thread thread_;  // last: it uses all of these
 };
 
 }  // namespace
@@ -261,7 +299,7 @@ int watch_command(const std::vector<std::string>& words, const char* const*) {
   return run_command(
       "watch", words, line.help(), [&] { request = read_watch_request(line, words); },
       [&] {
-        const EndingSignals signals;  // before there are other threads
+        const EndingSignals signals(request.is_once);  // before there are other threads
         return run_once("watch", [&] { Watch(request).run(signals); });
       });
 }

@@ -95,6 +95,20 @@ TEST(Watch, draws_in_place_on_a_terminal_and_leaves_by_ctrl_c) {
   EXPECT_TRUE(holds(whole.output, "allreduce          1")) << whole.output;
 }
 
+// As large as 20 GB is, its blocks are not there.
+TEST(Watch, leaves_by_ctrl_c_while_it_reads) {
+  const Place place;
+  place.write("run/metrics.jsonl", "");
+  std::filesystem::resize_file(place.path() / "run/metrics.jsonl", std::uintmax_t{20} << 30);
+  for (const auto& [words, code] : {std::pair("watch run", "0"), std::pair("watch run --once", "130")}) {
+    const Ended ended = place.run("'" + program() + "' " + words +
+                                  " & sleep 0.3; kill -INT $!; s=$(date +%s%N); wait $!; echo code $? after $(( "
+                                  "($(date +%s%N) - s) / 1000000 )) ms");
+    EXPECT_TRUE(holds(ended.output, "code " + std::string(code) + " after ")) << ended.output << ended.errors;
+    EXPECT_LT(std::stoi(ended.output.substr(ended.output.find("after ") + 6)), 1000) << ended.output;
+  }
+}
+
 TEST(Watch, refuses_what_would_have_no_effect) {
   const Place place;
   EXPECT_EQ(place.eave("watch").code, 64);

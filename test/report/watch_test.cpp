@@ -1,5 +1,6 @@
 // What is seen of a run while it goes on.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <fstream>
@@ -75,6 +76,27 @@ TEST_F(Watching, hands_over_lines_once_and_only_whole_ones) {
   tailed.read();
   EXPECT_EQ(tailed.lines, (Lines{"one", "two", "three", std::string(200000, 'x')}));
   EXPECT_EQ(tailed.beginnings, 1);
+}
+
+TEST_F(Watching, passes_over_a_line_of_300_mb_without_keeping_it) {
+  append("lines", "one\n");
+  fs::resize_file(place / "lines", std::uintmax_t{300} << 20);
+  append("lines", "\ntwo\n");
+  rusage before{}, after{};
+  ::getrusage(RUSAGE_SELF, &before);
+  Tailed tailed(place / "lines");
+  tailed.read();
+  ::getrusage(RUSAGE_SELF, &after);
+  EXPECT_EQ(tailed.lines, (Lines{"one", std::string(LineTail::kTooLong), "two"}));
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 200 << 10)
+      << "kB; a line of 64 MiB may be kept, in a string that grows";
+  const double seconds = static_cast<double>(after.ru_utime.tv_sec - before.ru_utime.tv_sec) +
+                         1e-6 * static_cast<double>(after.ru_utime.tv_usec - before.ru_utime.tv_usec);
+  EXPECT_LT(seconds, 10) << "250 s when each piece searched the whole line anew";
+  WatchedRun run;
+  for (const std::string& line : tailed.lines) run.take(line);
+  EXPECT_TRUE(run.damage().starts_with("3 damaged lines of metrics.jsonl are left out; the first, line 1: "))
+      << run.damage();
 }
 
 TEST_F(Watching, begins_anew_with_a_file_that_was_replaced_or_cut) {
