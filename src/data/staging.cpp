@@ -6,8 +6,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "base/hash.h"
+#include "data/byte_source.h"
+#include "data/staged_folder.h"
+#include "data/staging_record.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -42,13 +46,6 @@ class StagingLock {
   int file_ = -1;
 };
 
-bool is_copied(const fs::path& original, const fs::path& copy) {
-  std::error_code error;
-  return fs::is_regular_file(fs::symlink_status(copy, error)) &&
-         fs::file_size(copy, error) == fs::file_size(original) &&
-         fs::last_write_time(copy, error) == fs::last_write_time(original);
-}
-
 // A copy that finds no room ends with what the system's way of copying makes of that, often "Input/output error".
 void require_room(const fs::path& original, const fs::path& to) {
   const std::uintmax_t needed = fs::file_size(original), free = fs::space(to).available;
@@ -57,15 +54,74 @@ void require_room(const fs::path& original, const fs::path& to) {
                    std::to_string(free) + " are free");
 }
 
+constexpr std::size_t kAtOnce = std::size_t{1} << 20;
+
+std::int64_t now_s() { return static_cast<std::int64_t>(std::time(nullptr)); }
+
+std::string hash_of_file(const OpenedFile& file, const fs::path& path) {
+  Hasher hasher;
+  std::vector<char> piece(kAtOnce);
+  while (true) {
+    const ssize_t count = ::read(file.number(), piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw Error(ExitCode::kInputOutput, "cannot read " + path.string() + ": " + std::strerror(errno));
+    if (count == 0) return hasher.hash().text();
+    hasher.add({piece.data(), static_cast<std::size_t>(count)});
+  }
+}
+
+// Whether the copy has what the original had when it was copied, and that has not changed since. The ranks of a host
+// come here one after another: a copy that one of them has just read is not read again, unless it has changed.
+bool is_copied(const FileSource& original, const std::string& name, const StagedFolder& folder, StagingRecord& record) {
+  constexpr std::int64_t kFresh = 600;
+  const StagedCopy* const known = record.find(name);
+  if (known == nullptr || known->original != state_of_file(original.descriptor())) return false;
+  const OpenedFile file = folder.open(name);
+  if (!file) return false;
+  StagedCopy found = *known;
+  found.copy = state_of_file(file.number());
+  const std::int64_t age = now_s() - known->looked_at_s;
+  if (found.copy == known->copy && age >= 0 && age < kFresh) return true;
+  if (found.copy.size != known->original.size || hash_of_file(file, folder.path() / name) != known->hash) return false;
+  found.looked_at_s = now_s();
+  record.add(name, found);
+  return true;
+}
+
+std::string copy_bytes(const FileSource& original, const OpenedFile& file, const fs::path& path) {
+  Hasher hasher;
+  std::vector<std::uint8_t> piece(kAtOnce);
+  for (std::uint64_t offset = 0;;) {
+    const std::size_t count = original.read_at(offset, piece);
+    if (count == 0) return hasher.hash().text();
+    const std::string_view bytes(reinterpret_cast<const char*>(piece.data()), count);
+    hasher.add(bytes);
+    write_all(file, bytes, path);
+    offset += count;
+  }
+}
+
 // Under its name only when it is whole.
-void copy_whole(const fs::path& original, const fs::path& copy, const fs::path& to) {
-  fs::path partial = copy;
-  partial += ".partial";
-  fs::remove(partial);
-  require_room(original, to);
-  fs::copy_file(original, partial);
-  fs::last_write_time(partial, fs::last_write_time(original));
-  fs::rename(partial, copy);
+void copy_whole(const FileSource& original, const std::string& name, StagedFolder& folder, StagingRecord& record) {
+  const std::string partial = name + ".partial";
+  const OpenedFile file = folder.create(partial);
+  StagedCopy copy;
+  try {
+    copy.original = state_of_file(original.descriptor());
+    copy.hash = copy_bytes(original, file, folder.path() / partial);
+    if (copy.original != state_of_file(original.descriptor()))
+      throw Error(ExitCode::kInputOutput, original.name() + " was changed while it was copied");
+  } catch (...) {
+    folder.remove(partial);
+    throw;
+  }
+  const timespec time{copy.original.modified_ns / 1'000'000'000, copy.original.modified_ns % 1'000'000'000};
+  const timespec times[2] = {time, time};
+  ::futimens(file.number(), times);  // for people: nothing depends on it
+  folder.rename(partial, name);
+  copy.copy = state_of_file(file.number());
+  copy.looked_at_s = now_s();
+  record.add(name, copy);
 }
 
 }  // namespace
@@ -74,13 +130,16 @@ fs::path stage_files(const fs::path& from, const std::vector<std::string>& names
   try {
     fs::create_directories(to);
     const fs::path original = fs::canonical(from);
-    const fs::path folder = to / (original.filename().string() + "-" + hash_of(original.string()).text().substr(0, 8));
     const StagingLock lock(to);
+    StagedFolder folder(to, original.filename().string() + "-" + hash_of(original.string()).text().substr(0, 8));
+    StagingRecord record(folder);
     for (const std::string& name : names) {
-      fs::create_directories((folder / name).parent_path());
-      if (!is_copied(original / name, folder / name)) copy_whole(original / name, folder / name, to);
+      const FileSource file(original / name);
+      if (is_copied(file, name, folder, record)) continue;
+      require_room(original / name, to);
+      copy_whole(file, name, folder, record);
     }
-    return folder;
+    return folder.path();
   } catch (const fs::filesystem_error& error) {
     refuse(to, error.what());
   }

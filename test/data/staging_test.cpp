@@ -61,6 +61,56 @@ TEST_F(Staging, leaves_a_copy_that_is_there_and_replaces_one_of_another_time_or_
   EXPECT_EQ(read_file(copy), read_file(from_ / names_[0]));
 }
 
+// Whatever the times say.
+TEST_F(Staging, replaces_a_copy_of_equal_size_and_time_and_other_bytes) {
+  const fs::path copy = stage() / names_[0], original = from_ / names_[0];
+  const auto spoil = [](const fs::path& path) {
+    const auto time = fs::last_write_time(path);
+    const auto size = fs::file_size(path);
+    write_bytes(path, Bytes(size, 7));
+    fs::last_write_time(path, time);
+  };
+  const std::string content = read_file(original);
+  spoil(copy);
+  stage();
+  EXPECT_EQ(read_file(copy), content) << "of the copy";
+  spoil(original);
+  stage();
+  EXPECT_EQ(read_file(copy), read_file(original)) << "of the original";
+  EXPECT_NE(read_file(copy), content);
+}
+
+TEST_F(Staging, replaces_a_copy_of_which_nothing_is_known) {
+  const fs::path copy = stage() / names_[0];
+  fs::remove(copy.parent_path() / "eave-staged");
+  const ino_t first = inode_of(copy);
+  stage();
+  EXPECT_NE(inode_of(copy), first);
+  write_bytes(copy.parent_path() / "eave-staged",
+              {'e', 'a', 'v', 'e', ' ', 's', 't', 'a', 'g', 'e', 'd', ' ', '1', 10, 'x'});
+  stage();
+  EXPECT_EQ(read_file(copy), read_file(from_ / names_[0]));
+}
+
+TEST_F(Staging, follows_no_link_that_stands_among_the_copies) {
+  const fs::path folder = stage(), precious = place_.path() / "precious";
+  write_bytes(precious, {1, 2, 3});
+  for (const std::string& name : {names_[0] + ".partial", names_[0], std::string("eave-staged.partial")}) {
+    fs::remove(folder / names_[0]);
+    fs::remove(folder / name);
+    fs::create_symlink(precious, folder / name);
+    stage();
+    EXPECT_EQ(read_file(precious), std::string("\1\2\3")) << name;
+    EXPECT_EQ(read_file(folder / names_[0]), read_file(from_ / names_[0])) << name;
+    EXPECT_FALSE(fs::is_symlink(folder / names_[0])) << name;
+  }
+  fs::rename(folder, place_.path() / "aside");
+  fs::create_directory_symlink(place_.path() / "aside", folder);
+  const Refusal found = refusal_of([&] { stage(); });
+  EXPECT_EQ(found.code, ExitCode::kCannotCreate);
+  EXPECT_TRUE(found.names(folder.string()) && found.names("is a link, or no directory")) << found;
+}
+
 TEST_F(Staging, keeps_sets_of_one_name_apart) {
   const fs::path first = stage();
   fs::create_directories(place_.path() / "elsewhere" / "set");
