@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,7 +37,8 @@ struct DataSplit {
   std::vector<std::string> class_names = {};  // of labels 0, 1 and so on; empty where the set has none
   std::string identity = {};  // tells the data from other data of the same size: a run that goes on must find it again
   std::string note = {};      // a line for the card: where the test set is from; "": nothing to say
-  int reading_threads = 1;    // with which loaders read: more where a sample takes long, as files to decode do
+  std::vector<std::string> warnings = {};
+  int reading_threads = 1;  // with which loaders read: more where a sample takes long, as files to decode do
   // Where a device holds the images too: then batches of them come without inputs.
   const DeviceImages* train_images = nullptr;
   const DeviceImages* test_images = nullptr;
@@ -51,6 +53,30 @@ void hold_out(DataSplit& split, double share);
 // files) into `identity`, the same on all ranks and hosts that have the same data.
 void identify(DataSplit& split);
 
+// A sample that cannot be used.
+struct BadSample {
+  std::string name;     // of its file, from --data-dir on
+  std::string message;  // names its path and what is wrong with it
+};
+
+// What looking at samples has found.
+struct SampleCheck {
+  std::int64_t looked_at = 0;
+  std::vector<BadSample> bad;  // in the order of the set
+};
+
+// Of a set with a file for each sample, each of which may be damaged by itself.
+struct SampleFiles {
+  // Decodes every `parts`-th sample from `part` on, with as many threads as loaders have, and copies nothing to
+  // --stage-to. `moved` is called after each, by any of these threads. Throws as DatasetKind::open, but not for samples
+  // that are bad.
+  SampleCheck (*check)(const OptionValues& values, int part, int parts, const std::function<void()>& moved);
+  // Tells all files at once: names, sizes and times of change. The same twice: nobody has written to any of them.
+  std::string (*fingerprint)(const OptionValues& values);
+  // As DatasetKind::open, without these samples: the set is the one that is left when their files are removed.
+  DataSplit (*open_without)(const OptionValues& values, const std::vector<BadSample>& left_out);
+};
+
 // A member of the dataset family: one file in src/data and one word in its CMake list.
 struct DatasetKind {
   std::string name;                 // as typed: "fashion-mnist"
@@ -58,6 +84,7 @@ struct DatasetKind {
   std::vector<OptionSpec> options;  // those that read files share --data-dir
   // Throws Error: kInputMissing (with the places looked at and the package or files to get), kBadData (file, offset).
   DataSplit (*open)(const OptionValues& values);
+  const SampleFiles* files = nullptr;  // nullptr: `open` looks at all there is
 };
 
 const std::vector<DatasetKind>& dataset_kinds();

@@ -86,6 +86,7 @@ struct TrainingPlan {
   std::int64_t steps = 0;         // of the whole run
   std::int64_t first_step = 0;    // above 0: go on from a checkpoint, after so many steps
   std::int64_t elastic_step = 0;  // above 0: that checkpoint is of another number of ranks, after so many steps
+  bool has_other_files = false;   // with elastic_step: samples may be others than those of the checkpoint
   bool has_ended = false;         // the run has ended at the first step already, and is only to end again
   CheckpointPlan checkpoints;
   std::int64_t evaluate_every_steps = 0;  // 0: only at the end

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/compare_grid.h"
+#include "app/sample_check.h"
 #include "eave/options.h"
 #include "eave/recorder.h"
 #include "eave/transport.h"
@@ -73,6 +74,7 @@ class CompareRuns {
   const std::vector<std::string> hosts_;
   const std::string budget_;  // "": none is given
   bool side_by_side_;
+  CheckedSamples checked_;  // by the run before
   std::set<std::string> warned_;
   std::size_t told_ = 0, of_all_ = 0;
   double seconds_running_ = 0;

@@ -24,7 +24,10 @@ CommandLine doctor_command_line() {
   std::vector<CommandLine::Member> datasets;
   for (const DatasetKind& kind : dataset_kinds()) datasets.push_back({kind.name, kind.summary, kind.options});
   line.add_group("What is looked at beside them",
-                 {{"run-dir", OptionType::kPath, ".", "the directory that the job is to write to"}});
+                 {{"run-dir", OptionType::kPath, ".", "the directory that the job is to write to"},
+                  {"check-images", OptionType::kFlag, "off",
+                   "with --data image-folder: decode all images, ranks of a host share them, and name those that are "
+                   "damaged"}});
   line.add_family("Data", {"data", OptionType::kText, "", "dataset that every host must have; not set: none"},
                   datasets);
   add_transport(line);
@@ -45,17 +48,40 @@ void plan_job_devices(const OptionValues& values, JobFacts& job) {
   }
 }
 
+const SampleFiles* files_of(const OptionValues& values) {
+  const auto& kinds = dataset_kinds();
+  const auto kind = std::ranges::find(kinds, values.text("data"), &DatasetKind::name);
+  return kind == kinds.end() ? nullptr : kind->files;
+}
+
+void check_options(const OptionValues& values) {
+  if (values.flag("check-images") && files_of(values) == nullptr)
+    throw Error(ExitCode::kUsage, "--check-images has no effect without --data image-folder");
+}
+
+// Collective. What cannot be listed at all is told when it is opened.
+CheckedSamples check_images(Transport& transport, const std::vector<std::string>& hosts, const OptionValues& values) {
+  if (!values.flag("check-images")) return {};
+  try {
+    return look_at_samples(transport, hosts, *files_of(values), values, [] {});
+  } catch (const AgreedError&) {
+    return {};
+  }
+}
+
 // Collective: the same on all ranks.
 JobFacts examine(Transport& transport, const OptionValues& values) {
   const std::vector<std::string> names = transport.all_gather(host_name());
   const std::vector<std::vector<int>> hosts = ranks_by_host(names);
   const bool is_lowest =
       std::ranges::any_of(hosts, [&](const std::vector<int>& ranks) { return ranks.front() == transport.rank(); });
+  JobFacts job;
+  job.checked = check_images(transport, names, values);
+  job.has_files = files_of(values) != nullptr;
   DoctorFacts mine;
-  agree(transport, [&] { mine = find_facts(values, is_lowest && values.has("data")); });
+  agree(transport, [&] { mine = find_facts(values, is_lowest && values.has("data"), job.checked.bad); });
   mine.run_directory = probe_run_directory(transport, values.text("run-dir"));
   mine.clock_ahead_s = measure_clock(transport, is_lowest && transport.rank() != 0);
-  JobFacts job;
   job.links = measure_links(transport, plan_links(hosts));
   for (const std::string& text : transport.all_gather(pack(mine))) job.ranks.push_back(unpack_facts(text));
   plan_job_devices(values, job);
@@ -102,6 +128,7 @@ int doctor_command(const std::vector<std::string>& words, const char* const*) {
   int ranks = 0;
   const auto read = [&] {
     values = line.parse(words);
+    check_options(values);
     ranks = ranks_in_process(values);
   };
   return run_command("doctor", words, line.help(), read, [&] {

@@ -85,14 +85,16 @@ std::uint32_t checksum_of_labels(const Dataset& dataset) {
   return sum;
 }
 
-std::string describe_data(const OptionValues& values) {
+std::string describe_data(const OptionValues& values, const std::vector<BadSample>& bad) {
   const auto& kinds = dataset_kinds();
   const auto kind = std::ranges::find(kinds, values.text("data"), &DatasetKind::name);
   EAVE_CHECK(kind != kinds.end(), "--data is one of its choices");
-  const DataSplit data = kind->open(values);
-  return kind->name + format(": %lld training and %lld test samples, %d classes, labels %08x-%08x",
-                             static_cast<long long>(data.train->size()), static_cast<long long>(data.test->size()),
-                             data.train->classes(), checksum_of_labels(*data.train), checksum_of_labels(*data.test));
+  const DataSplit data = bad.empty() ? kind->open(values) : kind->files->open_without(values, bad);
+  return kind->name +
+         format(": %lld training and %lld test samples, %d classes, labels %08x-%08x",
+                static_cast<long long>(data.train->size()), static_cast<long long>(data.test->size()),
+                data.train->classes(), checksum_of_labels(*data.train), checksum_of_labels(*data.test)) +
+         (data.note.empty() ? "" : "; " + data.note);
 }
 
 template <class Facts, class Visit>
@@ -102,7 +104,7 @@ void visit_fields(Facts& facts, Visit& visit) {
         facts.address_space_limit_bytes, facts.locked_memory_limit_bytes, facts.open_files_limit, facts.has_rdma,
         facts.network_settings, facts.run_directory.place, facts.run_directory.why_not_written,
         facts.run_directory.sees_first_rank, facts.run_directory.free_bytes, facts.data, facts.why_no_data,
-        facts.clock_ahead_s);
+        facts.code_without_data, facts.clock_ahead_s);
 }
 
 constexpr char kEnd = '\0';  // of a field
@@ -160,7 +162,7 @@ class Unpacker {
 
 }  // namespace
 
-DoctorFacts find_facts(const OptionValues& values, bool opens_data) {
+DoctorFacts find_facts(const OptionValues& values, bool opens_data, const std::vector<BadSample>& bad) {
   DoctorFacts facts;
   facts.host = host_name();
   facts.eave_version = EAVE_VERSION;
@@ -183,9 +185,10 @@ DoctorFacts find_facts(const OptionValues& values, bool opens_data) {
   facts.network_settings = find_network_settings();
   if (!opens_data) return facts;
   try {
-    facts.data = describe_data(values);
+    facts.data = describe_data(values, bad);
   } catch (const Error& error) {
     facts.why_no_data = error.what();
+    facts.code_without_data = error.code();
   }
   return facts;
 }

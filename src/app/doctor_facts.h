@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/devices.h"
+#include "app/sample_check.h"
 #include "eave/options.h"
 #include "eave/transport.h"
 
@@ -43,12 +44,13 @@ struct DoctorFacts {
   std::vector<std::string> network_settings;  // of MPI, in the environment: "btl_tcp_if_include=eth0"
   RunDirectoryFacts run_directory;
   std::string data, why_no_data;  // what --data holds, on the lowest rank of a host; both "": not looked at
-  double clock_ahead_s = 0;       // of that of rank 0, on the lowest rank of a host
+  ExitCode code_without_data = ExitCode::kInputMissing;
+  double clock_ahead_s = 0;  // of that of rank 0, on the lowest rank of a host
 };
 
 // Without what it takes other ranks to know: run directory and clock. `values` have the placement options, and --data
-// where that is to be opened.
-DoctorFacts find_facts(const OptionValues& values, bool opens_data);
+// where that is to be opened, without what is known to be bad.
+DoctorFacts find_facts(const OptionValues& values, bool opens_data, const std::vector<BadSample>& bad = {});
 
 // Between two ranks.
 struct LinkTime {
@@ -64,6 +66,8 @@ struct JobFacts {
   std::string why_no_devices;
   ExitCode code_without_devices = ExitCode::kDone;
   bool wants_nccl = false;  // --transport nccl
+  bool has_files = false;   // --data has a file for each sample
+  CheckedSamples checked;   // with --check-images
 };
 
 // In the order of their lowest ranks, by name.

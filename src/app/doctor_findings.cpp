@@ -9,6 +9,7 @@
 #include "app/doctor_network.h"
 #include "app/machine.h"
 #include "base/number_text.h"
+#include "data/bad_samples.h"
 #include "report/terminal.h"
 
 namespace eave {
@@ -197,7 +198,7 @@ class Judgement {
     for (const HostFacts& host : hosts_) {
       const DoctorFacts& facts = *host.facts;
       if (!facts.why_no_data.empty()) {
-        problem("data", "host " + facts.host + ": " + facts.why_no_data, ExitCode::kInputMissing);
+        problem("data", "host " + facts.host + ": " + facts.why_no_data, facts.code_without_data);
       } else if (!facts.data.empty()) {
         std::string& names = hosts[facts.data];
         names += (names.empty() ? "" : ", ") + facts.host;
@@ -208,8 +209,13 @@ class Judgement {
       for (const auto& [data, names] : hosts) text += (text.back() == ' ' ? "" : "; ") + data + " on " + names;
       problem("data", text + "; copy the same files to all");
     }
-    if (hosts.size() == 1 && is_well("data"))
-      ok("data", hosts.begin()->first + (hosts_.size() > 1 ? ", on all hosts" : ""));
+    if (!job_.checked.bad.empty())
+      problem("data", list_bad_samples(job_.checked.bad, job_.checked.looked_at), ExitCode::kBadData);
+    if (hosts.size() != 1 || !is_well("data")) return;
+    const std::string text = hosts.begin()->first + (hosts_.size() > 1 ? ", on all hosts" : "");
+    if (job_.checked.looked_at > 0) return ok("data", text + "; " + describe_check(job_.checked));
+    if (job_.has_files) return note("data", text + "; images were not decoded: --check-images looks at all");
+    ok("data", text);
   }
 
   void judge_clocks() {

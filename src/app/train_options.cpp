@@ -124,7 +124,7 @@ void add_output(CommandLine& line) {
         OptionType::kText,
         "off",
         "go on from the newest whole checkpoint in --run-dir; auto: where there is one, else begin, and where the run "
-        "has ended do nothing; elastic: as auto, also with another number of ranks",
+        "has ended do nothing; elastic: as auto, also with another number of ranks, or with images that came or went",
         {"off", "on", "auto", "elastic"}},
        {"checkpoint", OptionType::kFlag, "on", "save checkpoints in --run-dir; off: the run cannot be resumed"},
        {"checkpoint-every", OptionType::kText, "10m",

@@ -12,6 +12,7 @@
 #include "app/train_options.h"
 #include "base/host.h"
 #include "base/option_checks.h"
+#include "data/bad_samples.h"
 #include "eave/compute.h"
 #include "report/terminal.h"
 
@@ -35,11 +36,13 @@ Sampling sampling_of(const std::string& word) {
 }  // namespace
 
 TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting,
-                         const std::vector<std::string>& hosts, const DevicePlan& device, const Resumption* resumption)
+                         const std::vector<std::string>& hosts, const DevicePlan& device, const Resumption* resumption,
+                         CheckedSamples checked)
     : values_(values),
       transport_(transport),
       counting_(counting),
       resumption_(resumption),
+      checked_(std::move(checked)),
       device_plan_(device),
       device_(open_device(device, values)) {
   open_data();
@@ -57,7 +60,14 @@ TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const
 TrainingJob::~TrainingJob() = default;
 
 void TrainingJob::open_data() {
-  data_ = find_kind(dataset_kinds(), values_.text("data")).open(values_);
+  const DatasetKind& kind = find_kind(dataset_kinds(), values_.text("data"));
+  data_ = checked_.bad.empty() ? kind.open(values_) : kind.files->open_without(values_, checked_.bad);
+  if (const std::string looked_at = describe_check(checked_); !looked_at.empty()) data_.note += "; " + looked_at;
+  if (transport_.rank() == 0) warnings_ = data_.warnings;
+  if (transport_.rank() == 0 && !checked_.bad.empty()) {
+    warnings_.push_back(list_bad_samples(checked_.bad, checked_.looked_at) +
+                        "\nThey are left out (--on-bad-image skip). Their files may be removed: the run is the same");
+  }
   if (values_.has("validation-share")) hold_out(data_, values_.real("validation-share"));
   identify(data_);
   const auto crop = static_cast<int>(values_.integer("crop", 0, 65536));
@@ -114,6 +124,7 @@ void TrainingJob::plan_steps() {
   plan_.steps = steps_in(values_, epoch_steps());
   plan_.checkpoints = plan_checkpoints(values_);
   plan_.checkpoints.notes = metadata_of(model_description());
+  plan_.checkpoints.notes.merge(notes_of(checked_));
   const double evaluate_every = values_.real("evaluate-every");
   if (evaluate_every < 0) throw Error(ExitCode::kUsage, "--evaluate-every: expected epochs, or 0 for only at the end");
   if (evaluate_every > 0) {

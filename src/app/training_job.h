@@ -9,6 +9,7 @@
 #include "app/devices.h"
 #include "app/model_file.h"
 #include "app/resumption.h"
+#include "app/sample_check.h"
 #include "app/schedule_length.h"
 #include "eave/options.h"
 #include "eave/trainer.h"
@@ -21,8 +22,10 @@ namespace eave {
 class TrainingJob {
  public:
   // `hosts`: of every rank, in rank order. `device`: of this rank. `resumption`: nullptr for a run that begins.
+  // `checked`: the same on all ranks; its bad samples are left out.
   TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting,
-              const std::vector<std::string>& hosts, const DevicePlan& device, const Resumption* resumption);
+              const std::vector<std::string>& hosts, const DevicePlan& device, const Resumption* resumption,
+              CheckedSamples checked);
   ~TrainingJob();
 
   // Collective, once, before training: the transport reaches the device.
@@ -33,6 +36,7 @@ class TrainingJob {
   void forget_fault() { plan_.fault = {}; }  // it was injected before the run went back to a checkpoint
 
   TrainingParts parts();
+  bool is_elastic() const { return is_elastic_; }  // ranks or files are others than those of the checkpoint
   const TrainingPlan& plan() const { return plan_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
   RankFacts facts();             // of this rank
@@ -53,6 +57,7 @@ class TrainingJob {
   void plan_steps();
   void plan_stop();
   void refuse_useless_stop() const;
+  bool has_other_files() const;
   void plan_resumption();
   void check_resumption();
   void build_optimizer();
@@ -72,6 +77,8 @@ class TrainingJob {
   Transport& transport_;
   const CountingTransport& counting_;
   const Resumption* const resumption_;
+  bool is_elastic_ = false;
+  const CheckedSamples checked_;
   std::vector<std::string> warnings_;
   const DevicePlan device_plan_;
   OpenDevice device_;

@@ -69,9 +69,10 @@ class TrainingRun {
       if (is_first() && values_.has("run-dir") && holds_run(values_.text("run-dir"))) lock();
     });
     resumption_ = find_resumption(transport, values);
+    CheckedSamples checked = check_data();
     agree(transport, [&] {
       job_ = std::make_unique<TrainingJob>(values, transport, transport, guard_.hosts(), device,
-                                           resumption_ ? &*resumption_ : nullptr);
+                                           resumption_ ? &*resumption_ : nullptr, std::move(checked));
     });
     if (place.is_part) job_->diverge_together();
     if (place.rollbacks > 0) job_->forget_fault();
@@ -158,6 +159,15 @@ class TrainingRun {
     std::fprintf(stderr, "eave: warning: %s\n", text.c_str());
   }
 
+  // Collective. A run that goes on, and the next one of a comparison, remember it.
+  CheckedSamples check_data() {
+    CheckedSamples checked = place_.checked ? *place_.checked : CheckedSamples();
+    if (resumption_) checked = checked_in(resumption_->found.manifest.notes);
+    checked = check_samples(transport_, guard_.hosts(), values_, checked, [&] { guard_.whereabouts().move(); });
+    if (place_.checked) *place_.checked = checked;
+    return checked;
+  }
+
   bool is_first() const { return transport_.rank() == 0; }
   std::string file(const std::string& name) const { return std::filesystem::path(values_.text("run-dir")) / name; }
 
@@ -219,7 +229,7 @@ class TrainingRun {
   KeptLines what_is_kept() const {
     const TrainingPlan& plan = job_->plan();
     const Manifest& saved = resumption_->found.manifest;
-    return {saved.step, resumption_->is_elastic ? saved.samples : -1, plan.has_ended || plan.first_step == plan.steps};
+    return {saved.step, job_->is_elastic() ? saved.samples : -1, plan.has_ended || plan.first_step == plan.steps};
   }
 
   void announce() {

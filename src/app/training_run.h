@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/command_line.h"
+#include "app/sample_check.h"
 #include "eave/options.h"
 #include "eave/recorder.h"
 #include "eave/transport.h"
@@ -17,6 +18,7 @@ struct TrainingPlace {
   // It does not speak, and where it diverges it ends on all ranks by AgreedError, so that they can go on to another.
   bool is_part = false;
   std::vector<std::string>* warnings = nullptr;  // of a part, where rank 0's go
+  CheckedSamples* checked = nullptr;             // of a part: what the one before has found, and what this one finds
   std::int64_t rollbacks = 0;                    // so often it went back to a checkpoint, which it begins from
 };
 

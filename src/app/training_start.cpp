@@ -17,11 +17,27 @@ void TrainingJob::read_initial_parameters() {
   replica_->device.write(replica_->statistics.slice(), first.statistics);
 }
 
+// With --resume elastic images may come and go. Their classes may not: the model knows them by number.
+bool TrainingJob::has_other_files() const {
+  const Manifest& saved = resumption_->found.manifest;
+  const auto identity = saved.identity.find("data"), classes = saved.notes.find("class_names");
+  return values_.text("resume") == "elastic" && identity != saved.identity.end() && !data_.class_names.empty() &&
+         identity->second != data_.identity && classes != saved.notes.end() &&
+         classes->second == text_of_names(data_.class_names);
+}
+
 // One that was ended behind its last checkpoint may end again.
 void TrainingJob::plan_resumption() {
   const Manifest& saved = resumption_->found.manifest;
   plan_.first_step = saved.step;
-  if (resumption_->is_elastic) {
+  plan_.has_other_files = has_other_files();
+  is_elastic_ = resumption_->is_elastic || plan_.has_other_files;
+  if (plan_.has_other_files && transport_.rank() == 0) {
+    warnings_.push_back("--resume elastic: the run goes on with other files than it began with; it has now " +
+                        std::to_string(data_.train->size()) + " training images, and had " +
+                        saved.identity.at("training samples"));
+  }
+  if (is_elastic_) {
     plan_.elastic_step = saved.step;
     plan_.first_step = step_after_samples(*sampler_, saved.samples);
   }
@@ -32,7 +48,7 @@ void TrainingJob::plan_resumption() {
   const std::optional<Reached> reached = note == saved.notes.end() ? std::nullopt : reached_in(note->second);
   plan_.has_ended = reached && is_enough(plan_, *reached);
   // Fewer ranks take more steps for the same samples: it has done what --max-steps asked of more.
-  if (resumption_->is_elastic && !resumption_->has_ended) plan_.steps = std::max(plan_.steps, plan_.first_step);
+  if (is_elastic_ && !resumption_->has_ended) plan_.steps = std::max(plan_.steps, plan_.first_step);
   if (plan_.first_step < plan_.steps && !plan_.has_ended) return;
   if (!resumption_->has_ended && (plan_.has_ended || plan_.first_step == plan_.steps)) return;
   const std::string has_done =
@@ -89,7 +105,7 @@ void TrainingJob::note_schedule(const ScheduleLength& length) {
 
 void TrainingJob::check_resumption() {
   const Manifest& saved = resumption_->found.manifest;
-  if (resumption_->is_elastic) return check_same_model(plan_.checkpoints.directory, saved, parts());
+  if (is_elastic_) return check_same_model(plan_.checkpoints.directory, saved, parts(), plan_.has_other_files);
   check_same_run(plan_.checkpoints.directory, saved, parts(), resumption_->blind_ranks);
 }
 

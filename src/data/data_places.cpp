@@ -1,5 +1,6 @@
 #include "data/data_places.h"
 
+#include "base/content_kind.h"
 #include "data/staging.h"
 #include "eave/check.h"
 
@@ -11,6 +12,11 @@ std::vector<OptionSpec> data_file_options() {
   return {{"data-dir", OptionType::kPath, "", "directory with the dataset's files (otherwise: the usual places)"},
           {"stage-to", OptionType::kPath, "",
            "first copy the dataset's files into this directory, once on each host, and read them there; copies stay"}};
+}
+
+std::string describe_no_directory(const fs::path& place) {
+  const std::string what = describe_content(content_kind_of(place));
+  return "no directory " + place.string() + (what.empty() ? "" : " (" + what + ")");
 }
 
 fs::path find_data(const DataPlaces& places, const OptionValues& values, const FilesIn& files_in) {
@@ -28,9 +34,8 @@ fs::path find_data(const DataPlaces& places, const OptionValues& values, const F
   }
   std::error_code error;
   const bool is_there = !named || fs::is_directory(all.front(), error);
-  throw Error(ExitCode::kInputMissing, (is_there ? "" : "no directory " + all.front().string() + ": ") +
-                                           "no files of " + places.what + " in " + looked_at + "; " +
-                                           places.how_to_get);
+  throw Error(ExitCode::kInputMissing, (is_there ? "" : describe_no_directory(all.front()) + ": ") + "no files of " +
+                                           places.what + " in " + looked_at + "; " + places.how_to_get);
 }
 
 }  // namespace eave

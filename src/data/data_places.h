@@ -20,6 +20,9 @@ struct DataPlaces {
   std::string how_to_get;                    // ends the message when nothing is found
 };
 
+// "no directory set.zip (it is a ZIP archive: unpack it with unzip)".
+std::string describe_no_directory(const std::filesystem::path& place);
+
 // The names of the files of a set that stand in a directory; none: they are not there.
 using FilesIn = std::function<std::vector<std::string>(const std::filesystem::path&)>;
 

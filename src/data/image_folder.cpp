@@ -1,5 +1,4 @@
 // Photographs of one's own: JPEG and PNG files in a folder for each class.
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,11 +7,13 @@
 
 #include "base/hash.h"
 #include "base/number_text.h"
+#include "data/bad_samples.h"
 #include "data/byte_source.h"
 #include "data/crew.h"
-#include "data/data_places.h"
+#include "data/image_check.h"
 #include "data/image_file.h"
 #include "data/image_listing.h"
+#include "data/image_options.h"
 #include "data/staging.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
@@ -21,8 +22,6 @@ namespace eave {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kMostThreadsUnasked = 8;
 
 // Decoded images, the first ones of a set, as many as there is room for: memory is taken as they come.
 class DecodedImages {
@@ -90,34 +89,33 @@ class ImageFolder final : public Dataset {
   const std::unique_ptr<DecodedImages> decoded_;
 };
 
-int threads_of(const OptionValues& values) {
-  if (values.has("decode-threads")) return static_cast<int>(values.integer("decode-threads", 1, 256));
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
-  return std::clamp(CPU_COUNT(&cores), 1, kMostThreadsUnasked);
+void refuse_useless_test(const fs::path& place, const ImageListing& listing) {
+  if (!listing.unlabelled.empty()) {
+    throw Error(ExitCode::kUsage, (place / listing.unlabelled).string() +
+                                      " has images, but none in a folder of a class, so nothing can be tested with "
+                                      "it, and there is no val with class folders: sort its images into class "
+                                      "folders, or give --image-test-share 0.2 to test with a part of train");
+  }
+  if (listing.unused.empty()) return;
+  throw Error(ExitCode::kUsage, (place / listing.unused.front()).string() +
+                                    " stands beside train and is neither test nor val: rename it if test images "
+                                    "are in it, or give --image-test-share 0.2 to test with a part of train");
 }
 
 // Both parts are there afterwards.
-ImageListing list_parts(const fs::path& place, const OptionValues& values) {
-  ImageListing listing = list_images(place);
+void complete_parts(const fs::path& place, const OptionValues& values, ImageListing& listing) {
   const double share = values.real("image-test-share");
   if (!(share > 0 && share < 1)) {
     throw Error(ExitCode::kUsage,
                 "--image-test-share " + number_text(share) + ": expected a share above 0 and below 1, such as 0.2");
   }
   if (listing.test_folder.empty()) {
-    if (!listing.unused.empty() && !values.given("image-test-share")) {
-      throw Error(ExitCode::kUsage, (place / listing.unused.front()).string() +
-                                        " stands beside train and is neither test nor val: rename it if test images "
-                                        "are in it, or give --image-test-share 0.2 to test with a part of train");
-    }
+    if (!values.given("image-test-share")) refuse_useless_test(place, listing);
     hold_out_images(listing, share);
   } else if (values.given("image-test-share")) {
     throw Error(ExitCode::kUsage, "--image-test-share has no effect: the test set is in " +
                                       (place / listing.test_folder).string() + "; leave out one of the two");
   }
-  return listing;
 }
 
 std::string identity_of_names(const ImageListing& listing) {
@@ -128,6 +126,16 @@ std::string identity_of_names(const ImageListing& listing) {
   return hasher.hash().text();
 }
 
+// Nobody is to miss images that have names of their own kind.
+std::string describe_passed_over(const PassedOver& passed) {
+  if (passed.count == 0) return "";
+  std::string text = "; passed over: " + std::to_string(passed.count) +
+                     (passed.count == 1 ? " entry that is no JPEG or PNG (" : " entries that are no JPEG or PNG (");
+  for (std::size_t i = 0; i < passed.first.size(); ++i) text += (i == 0 ? "" : ", ") + passed.first[i];
+  const std::int64_t more = passed.count - static_cast<std::int64_t>(passed.first.size());
+  return text + (more > 0 ? " and " + std::to_string(more) + " more)" : ")");
+}
+
 std::string describe_test(const ImageListing& listing, const OptionValues& values) {
   std::string text = "test images ";
   text += listing.test_folder.empty()
@@ -135,7 +143,9 @@ std::string describe_test(const ImageListing& listing, const OptionValues& value
               : "from " + listing.test_folder + "/";
   for (std::size_t i = 0; i < listing.unused.size(); ++i)
     text += (i == 0 ? "; not used: " : ", ") + listing.unused[i] + "/";
-  return text;
+  if (!listing.unlabelled.empty())
+    text += "; not used: " + listing.unlabelled + "/, whose images stand in no class folder";
+  return text + describe_passed_over(listing.passed_over);
 }
 
 fs::path stage(const fs::path& place, const ImageListing& listing, const OptionValues& values) {
@@ -145,17 +155,14 @@ fs::path stage(const fs::path& place, const ImageListing& listing, const OptionV
   return stage_files(place, names, values.text("stage-to"));
 }
 
-DataSplit open_image_folder(const OptionValues& values) {
-  if (!values.has("data-dir")) {
-    throw Error(ExitCode::kInputMissing,
-                "--data image-folder has no usual place; name the directory of its images with --data-dir");
-  }
-  const fs::path original = values.text("data-dir");
-  const auto side = static_cast<int>(values.integer("image-size", 1, 1024));
-  ImageListing listing = list_parts(original, values);
+DataSplit open_listing(const OptionValues& values, ImageListing listing) {
+  const fs::path original = image_place(values);
+  const int side = image_side(values);
+  complete_parts(original, values, listing);
   DataSplit split;
   split.class_names = listing.classes;
   split.note = describe_test(listing, values);
+  split.warnings = listing.warnings;
   split.identity = identity_of_names(listing);
   const fs::path place = stage(original, listing, values);
   const auto classes = static_cast<int>(listing.classes.size());
@@ -163,7 +170,7 @@ DataSplit open_image_folder(const OptionValues& values) {
   auto train = std::make_unique<ImageFolder>(place, std::move(listing.train), classes, side, room);
   auto test =
       std::make_unique<ImageFolder>(place, std::move(listing.test), classes, side, room - train->most_bytes_kept());
-  split.reading_threads = threads_of(values);
+  split.reading_threads = image_threads(values);
   Crew crew(split.reading_threads);
   for (const ImageFolder* part : {train.get(), test.get()}) {
     crew.share(part->size(), [&](std::int64_t index, int) { check_image_header(part->file(index)); });
@@ -176,22 +183,25 @@ DataSplit open_image_folder(const OptionValues& values) {
   return split;
 }
 
+DataSplit open_image_folder(const OptionValues& values) {
+  ImageListing listing = list_images(image_place(values));
+  refuse_bad_samples(listing.bad, count_images(listing));
+  return open_listing(values, std::move(listing));
+}
+
+DataSplit open_without(const OptionValues& values, const std::vector<BadSample>& left_out) {
+  ImageListing listing = list_images(image_place(values));
+  leave_out(listing, left_out);
+  return open_listing(values, std::move(listing));
+}
+
+constexpr SampleFiles kFiles = {check_images, image_fingerprint, open_without};
+
 }  // namespace
 
 DatasetKind describe_dataset_image_folder() {
-  std::vector<OptionSpec> options = data_file_options();
-  options.push_back({"image-size", OptionType::kInteger, "32",
-                     "height and width in pixels to which images are resized, the centre of what is longer than wide"});
-  options.push_back(
-      {"image-test-share", OptionType::kReal, "0.2",
-       "share of each class to test with, about, where there is no folder test or val; the same for all seeds"});
-  options.push_back({"image-cache", OptionType::kBytes, "256MiB",
-                     "memory of a rank for decoded images, so that they are not decoded again; 0: none are kept"});
-  options.push_back({"decode-threads", OptionType::kInteger, "",
-                     "threads of each rank that decode images (otherwise: as many as it may use cores, at most 8, not "
-                     "divided among ranks that share them)"});
   return {"image-folder", "JPEG and PNG files of your own in --data-dir: train/CLASS/*, test/CLASS/*, or CLASS/*",
-          std::move(options), open_image_folder};
+          image_folder_options(), open_image_folder, &kFiles};
 }
 
 }  // namespace eave

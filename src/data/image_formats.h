@@ -29,8 +29,8 @@ class FilePieces {
   std::exception_ptr error_;
 };
 
-[[noreturn]] void refuse_image(const ByteSource& file, const std::string& what,
-                               const char* advice = "get or make it again, or remove it");
+inline constexpr const char* kImageAdvice = "get or make it again, or remove it";
+[[noreturn]] void refuse_image(const ByteSource& file, const std::string& what, const char* advice = kImageAdvice);
 // Throws Error(kBadData) where these are more pixels than an image may have.
 void check_image_size(const ByteSource& file, std::int64_t width, std::int64_t height);
 

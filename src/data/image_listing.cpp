@@ -4,10 +4,13 @@
 #include <cctype>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <ranges>
+#include <set>
 #include <utility>
 
 #include "base/hash.h"
+#include "data/data_places.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -19,119 +22,227 @@ constexpr const char* kExpected =
     "expected a folder for each class with .jpg, .jpeg or .png files, in train and test (or val), or without those two "
     "in the directory itself";
 
-bool is_image_name(const std::string& name) {
+bool ends_as(const std::string& name, std::initializer_list<const char*> endings) {
   std::string ending = fs::path(name).extension().string();
   std::ranges::transform(ending, ending.begin(), [](unsigned char letter) { return std::tolower(letter); });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+  return std::ranges::find(endings, ending) != endings.end();
+}
+
+bool is_image_name(const std::string& name) { return ends_as(name, {".jpg", ".jpeg", ".jpe", ".jfif", ".png"}); }
+
+// Whoever has such files beside others wants to train on them, too.
+bool is_name_of_other_format(const std::string& name) {
+  return ends_as(name, {".webp", ".gif", ".bmp", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2", ".jxl",
+                        ".svg",  ".ppm", ".pgm", ".pbm", ".pnm",  ".psd",  ".xcf",  ".ico",  ".tga", ".exr",
+                        ".hdr",  ".dcm", ".cr2", ".cr3", ".nef",  ".arw",  ".dng",  ".raw",  ".orf", ".rw2"});
 }
 
 struct Entries {
-  std::vector<std::string> folders, files;  // ordered
-  std::string broken_link;                  // one of the files; ""
+  std::vector<std::string> folders, files;  // ordered; of files those that are named as images
+  std::vector<std::string> others;          // of another format, ordered
+  std::vector<std::string> broken_links;    // among the files
+  std::vector<std::string> foreign;         // what is passed over, ordered
 };
+
+void add_entry(Entries& entries, const fs::directory_entry& entry) {
+  const std::string name = entry.path().filename().string();
+  if (name.starts_with('.')) {
+    entries.foreign.push_back(name);
+  } else if (entry.is_directory()) {
+    entries.folders.push_back(name);
+  } else if (is_image_name(name)) {
+    entries.files.push_back(name);
+    if (entry.is_symlink() && !entry.exists()) entries.broken_links.push_back(name);
+  } else {
+    (is_name_of_other_format(name) ? entries.others : entries.foreign).push_back(name);
+  }
+}
 
 // What stands in a folder; links count as what they point to.
 Entries entries_of(const fs::path& folder) {
   Entries entries;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with('.')) continue;
-    (entry.is_directory() ? entries.folders : entries.files).push_back(name);
-    if (entry.is_symlink() && !entry.exists()) entries.broken_link = name;
-  }
-  std::ranges::sort(entries.folders);
-  std::ranges::sort(entries.files);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) add_entry(entries, entry);
+  for (auto* names : {&entries.folders, &entries.files, &entries.others, &entries.broken_links, &entries.foreign})
+    std::ranges::sort(*names);
   return entries;
 }
 
-// Class folders stand in a folder beside whatever else, but no image stands there without a class.
-std::vector<std::string> classes_in(const fs::path& folder) {
-  Entries entries = entries_of(folder);
-  const auto stray = std::ranges::find_if(entries.files, is_image_name);
-  if (stray != entries.files.end()) {
-    throw Error(ExitCode::kBadData, (folder / *stray).string() + " stands in no class folder; " + kExpected);
+void pass_over(const std::string& part, const std::vector<std::string>& names, PassedOver& passed) {
+  passed.count += static_cast<std::int64_t>(names.size());
+  for (const std::string& name : names) {
+    if (passed.first.size() < PassedOver::kMostNamed) passed.first.push_back(part + name);
   }
+}
+
+// Class folders stand in a folder beside whatever else, but no image stands there without a class.
+std::vector<std::string> classes_in(const fs::path& place, const std::string& part, ImageListing& listing) {
+  Entries entries = entries_of(place / part);
+  if (!entries.files.empty()) {
+    throw Error(ExitCode::kBadData,
+                (place / part / entries.files.front()).string() + " stands in no class folder; " + kExpected);
+  }
+  pass_over(part, entries.foreign, listing.passed_over);
+  pass_over(part, entries.others, listing.passed_over);
   return std::move(entries.folders);
 }
 
-void append_class(const fs::path& place, const std::string& folder, std::int32_t label, ImageFiles& images) {
+void note_bad(const fs::path& place, const std::string& part, const Entries& entries, ImageListing& listing) {
+  for (const std::string& name : entries.broken_links)
+    listing.bad.push_back({part + name, (place / (part + name)).string() + " is a link to a file that is not there"});
+  for (const std::string& name : entries.others) {
+    listing.bad.push_back({part + name, (place / (part + name)).string() + " is no .jpg, .jpeg or .png file but, by " +
+                                            "its name, an image of another format: convert it to JPEG or PNG"});
+  }
+}
+
+void append_class(const fs::path& place, const std::string& folder, std::int32_t label, ImageFiles& images,
+                  ImageListing& listing) {
   const Entries entries = entries_of(place / folder);
-  const auto refuse = [&](const std::string& name, const std::string& why) {
-    throw Error(ExitCode::kBadData, (place / folder / name).string() + why);
-  };
   if (!entries.folders.empty()) {
-    refuse(
-        entries.folders.front(),
-        " is a folder inside a class folder; eave looks for class folders in train and test (or val), spelled so, or "
-        "in --data-dir itself: rename or move what stands around it");
-  }
-  const auto foreign = std::ranges::find_if_not(entries.files, is_image_name);
-  if (foreign != entries.files.end()) {
-    refuse(*foreign,
-           " is no .jpg, .jpeg or .png file and stands in a class folder; remove it, or let its name begin with a dot");
-  }
-  if (!entries.broken_link.empty()) {
-    refuse(entries.broken_link, " is a link to a file that is not there; remove it, or bring the file back");
-  }
-  if (entries.files.empty()) {
     throw Error(ExitCode::kBadData,
-                (place / folder).string() + " holds no images; remove the folder of a class that has none");
+                (place / folder / entries.folders.front()).string() +
+                    " is a folder inside a class folder; eave looks for class folders in train and test (or val), "
+                    "spelled so, or in --data-dir itself: rename or move what stands around it");
   }
+  if (entries.files.empty() && entries.others.empty()) {
+    throw Error(ExitCode::kBadData,
+                (place / folder).string() + " holds no images" +
+                    (entries.foreign.empty() ? "" : ", but " + entries.foreign.front() + " and the like") +
+                    "; remove the folder of a class that has none");
+  }
+  note_bad(place, folder + "/", entries, listing);
+  pass_over(folder + "/", entries.foreign, listing.passed_over);
   for (const std::string& name : entries.files) {
+    if (std::ranges::binary_search(entries.broken_links, name)) continue;
     images.names.push_back(folder + "/" + name);
     images.labels.push_back(label);
   }
 }
 
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  return text;
+}
+
+[[noreturn]] void refuse_class(const fs::path& place, const std::string& part, const std::string& folder,
+                               const std::vector<std::string>& classes) {
+  const auto alike =
+      std::ranges::find_if(classes, [&](const std::string& name) { return lower(name) == lower(folder); });
+  throw Error(ExitCode::kBadData,
+              (place / (part + folder)).string() + " is of a class that is not in " + (place / "train").string() +
+                  (alike == classes.end()
+                       ? "; add its images there, or remove it"
+                       : ", which has " + *alike + ": spell both alike; add its images there, or remove it"));
+}
+
 // `part` is "train/" or "", and so on.
 ImageFiles images_of(const fs::path& place, const std::string& part, const std::vector<std::string>& folders,
-                     const std::vector<std::string>& classes) {
+                     ImageListing& listing) {
   ImageFiles images;
   for (const std::string& folder : folders) {
-    const auto found = std::ranges::lower_bound(classes, folder);
-    if (found == classes.end() || *found != folder) {
-      throw Error(ExitCode::kBadData, (place / (part + folder)).string() + " is of a class that is not in " +
-                                          (place / "train").string() + "; add its images there, or remove it");
-    }
-    append_class(place, part + folder, static_cast<std::int32_t>(found - classes.begin()), images);
+    const auto found = std::ranges::lower_bound(listing.classes, folder);
+    if (found == listing.classes.end() || *found != folder) refuse_class(place, part, folder, listing.classes);
+    append_class(place, part + folder, static_cast<std::int32_t>(found - listing.classes.begin()), images, listing);
   }
   return images;
 }
 
 // Of a set that has a folder train: names that neither part is read from.
-std::vector<std::string> folders_beside_train(const fs::path& place, const std::string& test_folder) {
+std::vector<std::string> folders_beside_train(const fs::path& place, const ImageListing& listing) {
   std::vector<std::string> folders = entries_of(place).folders;
   std::erase_if(folders, [&](const std::string& name) {
-    return name == "train" || name == test_folder || (test_folder.empty() && (name == "test" || name == "val"));
+    return name == "train" || name == listing.test_folder || name == listing.unlabelled ||
+           (listing.test_folder.empty() && (name == "test" || name == "val"));
   });
   return folders;
+}
+
+enum class Part { kAbsent, kEmpty, kUnlabelled, kLabelled };
+
+Part state_of(const fs::path& folder, const std::vector<std::string>& classes) {
+  if (!fs::is_directory(folder)) return Part::kAbsent;
+  const Entries entries = entries_of(folder);
+  const auto is_class = [&](const std::string& name) { return std::ranges::binary_search(classes, name); };
+  if (std::ranges::any_of(entries.folders, is_class)) return Part::kLabelled;
+  return entries.folders.empty() && entries.files.empty() ? Part::kEmpty : Part::kUnlabelled;
+}
+
+// "test", or "val" where nothing in test has a label; "": neither has class folders.
+std::string find_test_folder(const fs::path& place, ImageListing& listing) {
+  const Part test = state_of(place / "test", listing.classes), val = state_of(place / "val", listing.classes);
+  if (test == Part::kLabelled) return "test";
+  if (val != Part::kLabelled) {
+    // Folders with other names are misspelt, which is told by their names.
+    if (test == Part::kUnlabelled && !entries_of(place / "test").folders.empty()) return "test";
+    if (val == Part::kUnlabelled) return "val";
+  }
+  if (test == Part::kUnlabelled) listing.unlabelled = "test";
+  return val == Part::kLabelled ? "val" : "";
+}
+
+std::string list_of_classes(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return text + (names.size() > kMost ? " and " + std::to_string(names.size() - kMost) + " more" : "");
+}
+
+void warn_of_classes(ImageListing& listing) {
+  std::vector<std::string> untested;
+  for (std::size_t i = 0; i < listing.classes.size() && !listing.test_folder.empty(); ++i) {
+    if (!std::ranges::binary_search(listing.test.labels, static_cast<std::int32_t>(i)))
+      untested.push_back(listing.classes[i]);
+  }
+  if (!untested.empty()) {
+    listing.warnings.push_back(listing.test_folder + "/ has no images of " + std::to_string(untested.size()) + " of " +
+                               std::to_string(listing.classes.size()) + " classes: " + list_of_classes(untested));
+  }
+  std::map<std::string, std::string> seen;
+  for (const std::string& name : listing.classes) {
+    const auto [first, is_new] = seen.try_emplace(lower(name), name);
+    if (!is_new) listing.warnings.push_back("the classes " + first->second + " and " + name + " differ in case only");
+  }
+}
+
+void require_train(const fs::path& place) {
+  for (const char* folder : {"test", "val"}) {
+    if (!fs::is_directory(place / folder)) continue;
+    throw Error(ExitCode::kInputMissing, "no files of image-folder in " + (place / "train").string() +
+                                             ", but there is " + (place / folder).string() + "; " + kExpected);
+  }
 }
 
 ImageListing list(const fs::path& place) {
   const bool has_train = fs::is_directory(place / "train");
   const std::string part = has_train ? "train/" : "";
   ImageListing listing;
-  listing.classes = classes_in(place / part);
-  for (const std::string folder : {"test", "val"}) {
-    if (!fs::is_directory(place / folder)) continue;
-    if (!has_train) {
-      throw Error(ExitCode::kInputMissing, "no files of image-folder in " + (place / "train").string() +
-                                               ", but there is " + (place / folder).string() + "; " + kExpected);
-    }
-    const std::vector<std::string> folders = classes_in(place / folder);
-    if (folders.empty()) continue;
-    listing.test = images_of(place, folder + "/", folders, listing.classes);
-    listing.test_folder = folder;
-    break;
+  listing.classes = classes_in(place, part, listing);
+  if (!has_train) require_train(place);
+  if (has_train && !listing.classes.empty()) listing.test_folder = find_test_folder(place, listing);
+  if (!listing.test_folder.empty()) {
+    const std::string test = listing.test_folder + "/";
+    listing.test = images_of(place, test, classes_in(place, test, listing), listing);
   }
   if (listing.classes.size() < 2) {
     throw Error(ExitCode::kInputMissing, "no files of image-folder in " + (place / part).string() + ": it holds " +
-                                             std::to_string(listing.classes.size()) +
-                                             " class folders, expected at least 2; " + kExpected);
+                                             std::to_string(listing.classes.size()) + " class folder" +
+                                             (listing.classes.size() == 1 ? "" : "s") + ", expected at least 2; " +
+                                             kExpected);
   }
-  if (has_train) listing.unused = folders_beside_train(place, listing.test_folder);
-  listing.train = images_of(place, part, listing.classes, listing.classes);
+  if (has_train) listing.unused = folders_beside_train(place, listing);
+  listing.train = images_of(place, part, listing.classes, listing);
+  warn_of_classes(listing);
   return listing;
+}
+
+void erase_from(ImageFiles& part, const std::set<std::string>& names) {
+  ImageFiles kept;
+  for (std::size_t i = 0; i < part.names.size(); ++i) {
+    if (names.contains(part.names[i])) continue;
+    kept.names.push_back(std::move(part.names[i]));
+    kept.labels.push_back(part.labels[i]);
+  }
+  part = std::move(kept);
 }
 
 }  // namespace
@@ -143,7 +254,30 @@ ImageListing list_images(const fs::path& folder) {
     throw Error(ExitCode::kInputMissing, std::string("--data-dir cannot be looked through: ") + error.what());
   }
   throw Error(ExitCode::kInputMissing,
-              "no directory " + folder.string() + " for image-folder; " + kExpected + ", and its name as --data-dir");
+              describe_no_directory(folder) + " for image-folder; " + kExpected + ", and its name as --data-dir");
+}
+
+std::int64_t count_images(const ImageListing& listing) {
+  return static_cast<std::int64_t>(listing.train.names.size() + listing.test.names.size() + listing.bad.size());
+}
+
+void leave_out(ImageListing& listing, const std::vector<BadSample>& files) {
+  std::set<std::string> names;
+  for (const BadSample& bad : files) names.insert(bad.name);
+  for (const BadSample& bad : listing.bad) names.insert(bad.name);
+  listing.bad.clear();
+  if (names.empty()) return;
+  erase_from(listing.train, names);
+  erase_from(listing.test, names);
+  for (std::size_t i = 0; i < listing.classes.size(); ++i) {
+    if (std::ranges::binary_search(listing.train.labels, static_cast<std::int32_t>(i))) continue;
+    throw Error(ExitCode::kBadData, "no image of class " + listing.classes[i] +
+                                        " is left to train on when those that cannot be used are left out; get or "
+                                        "make them again, or remove the class");
+  }
+  if (listing.test_folder.empty() || !listing.test.names.empty()) return;
+  throw Error(ExitCode::kBadData, "no image of " + listing.test_folder +
+                                      "/ is left when those that cannot be used are left out; get or make them again");
 }
 
 void hold_out_images(ImageListing& listing, double share) {

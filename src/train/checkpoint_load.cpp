@@ -51,7 +51,8 @@ void require_same(const fs::path& place, const std::string& key, const std::stri
     throw Error(ExitCode::kConfiguration,
                 place.string() +
                     " was saved with other data: names of classes or files, or labels, have changed; give "
-                    "the data that the run began with, or begin anew in another directory");
+                    "the data that the run began with, or begin anew in another directory. If images were added or "
+                    "removed, and classes were not, --resume elastic goes on with them");
   }
   throw Error(ExitCode::kConfiguration, place.string() + " was saved with " + key + " " + saved + ", this run has " +
                                             mine + "; resume with the settings in config.json" +
@@ -143,8 +144,11 @@ void check_same_run(const fs::path& directory, const Manifest& manifest, const T
   require_same_vectors(directory, manifest, parts, read_rank(directory, manifest, parts.transport.rank(), nullptr));
 }
 
-void check_same_model(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts) {
-  require_same_identity(directory, manifest, parts, {"ranks", "steps per epoch"});
+void check_same_model(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
+                      bool has_other_files) {
+  std::set<std::string> free = {"ranks", "steps per epoch"};
+  if (has_other_files) free.insert({"data", "training samples"});
+  require_same_identity(directory, manifest, parts, free);
 }
 
 TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, const TrainingParts& parts) {

@@ -29,8 +29,9 @@ std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const std::
 // than in the one that saved; of this rank's own file only where it sees it. Changes nothing.
 void check_same_run(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts,
                     const std::vector<int>& blind = {});
-// The same, where the number of ranks may be another.
-void check_same_model(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts);
+// The same, where the number of ranks may be another, and, with other files, the samples.
+void check_same_model(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts,
+                      bool has_other_files = false);
 
 // Collective, after Communicator::begin. Checks the whole file of each rank before it touches the replica. Throws on
 // all ranks alike: kBadData (missing, damaged), kConfiguration (another run).

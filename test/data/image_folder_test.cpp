@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iterator>
 #include <set>
 
@@ -93,6 +94,7 @@ TEST_F(ImageFolders, that_hold_something_else_are_refused_by_its_name) {
   for (const char* name : {"train/a/1.png", "train/b/2.png", "test/a/3.png", "train/a/.hidden", ".trash/b/1.png"})
     add(name);
   write_bytes(place() / "LICENSE.txt", {'x'});
+  write_bytes(place() / "train/a/notes.txt", {'x'});
   EXPECT_EQ(refusal().code, ExitCode::kDone) << refusal();
   const auto refuses = [&](const std::string& name, const std::string& why) {
     add(name);
@@ -101,8 +103,8 @@ TEST_F(ImageFolders, that_hold_something_else_are_refused_by_its_name) {
     EXPECT_TRUE(found.names((place() / name).string()) && found.names(why)) << found;
     fs::remove(place() / name);
   };
-  refuses("train/a/notes.txt", "no .jpg, .jpeg or .png");
   refuses("test/a/scan.tiff", "no .jpg, .jpeg or .png");
+  refuses("train/b/photo.HEIC", "convert it to JPEG or PNG");
   refuses("train/loose.jpeg", "stands in no class folder");
   fs::create_directories(place() / "train/b/more");
   EXPECT_TRUE(refusal().names("train/b/more is a folder inside a class folder")) << refusal();
@@ -116,6 +118,146 @@ TEST_F(ImageFolders, that_hold_something_else_are_refused_by_its_name) {
   fs::create_symlink(place() / "gone.png", place() / "train/b/4.png");
   EXPECT_EQ(refusal().code, ExitCode::kBadData);
   EXPECT_TRUE(refusal().names("train/b/4.png is a link to a file that is not there")) << refusal();
+}
+
+TEST_F(ImageFolders, name_what_they_pass_over) {
+  for (const char* name : {"train/a/1.png", "train/b/2.JPE", "train/b/3.jfif", "test/a/4.PNG", "test/b/5.JPEG"})
+    add(name);
+  EXPECT_EQ(open().note, "test images from test/");
+  EXPECT_EQ(open().train->size() + open().test->size(), 5);
+  for (const char* name : {"train/a/Thumbs.db", "train/a/.DS_Store", "train/b/desktop.ini", "test/a/notes.txt",
+                           "train/README", "train/.ipynb_checkpoints/1.png"})
+    add(name);
+  EXPECT_EQ(open().train->size() + open().test->size(), 5);
+  EXPECT_EQ(open().note,
+            "test images from test/; passed over: 6 entries that are no JPEG or PNG (train/.ipynb_checkpoints, "
+            "train/README, test/a/notes.txt, train/a/.DS_Store and 2 more)");
+}
+
+TEST_F(ImageFolders, take_names_with_blanks_and_of_any_alphabet_and_links) {
+  for (const char* name : {"train/Hund \xc3\xa4/1.png", "train/it's/2.png", "test/it's/3 4.png", "kept/a/5.png"})
+    add(name);
+  fs::create_directory_symlink(place() / "kept/a", place() / "train/linked");
+  fs::create_symlink(place() / "kept/a/5.png", place() / "train/it's/6.png");
+  const DataSplit split = open();
+  EXPECT_EQ(split.class_names, (std::vector<std::string>{"Hund \xc3\xa4", "it's", "linked"}));
+  EXPECT_EQ(split.train->size(), 4);
+}
+
+TEST_F(ImageFolders, take_val_where_nothing_in_test_has_a_label) {
+  for (const char* name : {"train/a/1.png", "train/b/2.png", "val/a/3.png", "val/b/4.png", "test/5.png"}) add(name);
+  EXPECT_EQ(images_in(*open().test), (std::multiset<std::pair<int, int>>{{0, 31}, {1, 41}}));
+  EXPECT_EQ(open().note, "test images from val/; not used: test/, whose images stand in no class folder");
+  fs::remove(place() / "test/5.png");
+  add("test/unknown/5.png");  // as for torchvision
+  EXPECT_EQ(open().note, "test images from val/; not used: test/, whose images stand in no class folder");
+  fs::remove_all(place() / "test");
+  fs::remove_all(place() / "val");
+  add("test/5.png");
+  EXPECT_EQ(refusal().code, ExitCode::kUsage);
+  EXPECT_TRUE(refusal().names("test has images, but none in a folder of a class") &&
+              refusal().names("--image-test-share 0.2"))
+      << refusal();
+  add("train/a/6.png");
+  add("train/b/7.png");
+  EXPECT_EQ(open({{"image-test-share", "0.5"}}).test->size(), 2);
+}
+
+TEST_F(ImageFolders, tell_how_classes_of_their_parts_differ) {
+  for (const char* name : {"train/a/1.png", "train/b/2.png", "train/c/3.png", "test/a/4.png"}) add(name);
+  EXPECT_EQ(open().warnings, (std::vector<std::string>{"test/ has no images of 2 of 3 classes: b, c"}));
+  add("test/B/5.png");
+  EXPECT_TRUE(refusal().names("test/B is of a class that is not in") &&
+              refusal().names("which has b: spell both alike"))
+      << refusal();
+  add("train/B/6.png");
+  add("test/b/7.png");
+  add("test/c/8.png");
+  EXPECT_EQ(open().warnings, (std::vector<std::string>{"the classes B and b differ in case only"}));
+}
+
+SampleCheck check_of(const fs::path& place, int part, int parts) {
+  const DatasetKind& kind = dataset_kind("image-folder");
+  return kind.files->check(options_of(kind, {{"data-dir", place.string()}}), part, parts, [] {});
+}
+
+// Cut in half, one bit turned over, no image, a dangling link, another format by its name.
+std::set<std::string> spoil(const fs::path& place) {
+  const fs::path cut = place / "train/ship/image2.jpg", turned = place / "test/cat/image1.PNG";
+  fs::resize_file(cut, fs::file_size(cut) / 2);
+  Bytes bytes;
+  std::ifstream file(turned, std::ios::binary);
+  for (int letter = file.get(); letter >= 0; letter = file.get()) bytes.push_back(static_cast<std::uint8_t>(letter));
+  write_bytes(turned, with(bytes, bytes.size() / 2, bytes[bytes.size() / 2] ^ 1));
+  write_bytes(place / "train/cat/image0.jpg", {'<', 'h', 't', 'm', 'l', '>'});
+  fs::create_symlink(place / "gone.png", place / "train/cat/link.png");
+  write_bytes(place / "train/bird/new.webp", {'R'});
+  return {"train/ship/image2.jpg", "test/cat/image1.PNG", "train/cat/image0.jpg", "train/cat/link.png",
+          "train/bird/new.webp"};
+}
+
+TEST_F(ImageFolders, name_every_image_that_cannot_be_used_however_the_work_is_shared) {
+  write_image_folder(place());
+  EXPECT_EQ(check_of(place(), 0, 1).bad.size(), 0u);
+  const std::set<std::string> expected = spoil(place());
+  for (const int parts : {1, 2, 7}) {
+    std::set<std::string> found;
+    for (int part = 0; part < parts; ++part) {
+      const SampleCheck check = check_of(place(), part, parts);
+      EXPECT_EQ(check.looked_at, 50);
+      for (const BadSample& bad : check.bad) {
+        found.insert(bad.name);
+        EXPECT_NE(bad.message.find((place() / bad.name).string()), std::string::npos) << bad.message;
+      }
+    }
+    EXPECT_EQ(found, expected) << parts;
+  }
+}
+
+// By its identity, its numbers and its parts: also where a share is held out.
+TEST_F(ImageFolders, without_bad_images_are_those_that_are_left_when_the_files_are_removed) {
+  write_image_folder(place());
+  spoil(place());
+  const DatasetKind& kind = dataset_kind("image-folder");
+  for (const bool holds_out : {false, true}) {
+    if (holds_out) fs::remove_all(place() / "test");
+    const OptionValues values = options_of(kind, {{"data-dir", place().string()}});
+    const SampleCheck check = check_of(place(), 0, 1);
+    DataSplit skipped = kind.files->open_without(values, check.bad);
+    const auto train = images_in(*skipped.train), test = images_in(*skipped.test);
+    identify(skipped);
+    if (!holds_out) continue;
+    for (const BadSample& bad : check.bad) fs::remove(place() / bad.name);
+    DataSplit removed = open();
+    EXPECT_EQ(images_in(*removed.train), train);
+    EXPECT_EQ(images_in(*removed.test), test);
+    identify(removed);
+    EXPECT_EQ(removed.identity, skipped.identity);
+  }
+}
+
+TEST_F(ImageFolders, of_which_a_class_has_no_whole_image_are_refused) {
+  for (const char* name : {"train/a/1.png", "train/b/2.png", "test/a/3.png"}) add(name);
+  write_bytes(place() / "train/b/2.png", {'x'});
+  const DatasetKind& kind = dataset_kind("image-folder");
+  const OptionValues values = options_of(kind, {{"data-dir", place().string()}});
+  const Refusal found = refusal_of([&] { kind.files->open_without(values, check_of(place(), 0, 1).bad); });
+  EXPECT_EQ(found.code, ExitCode::kBadData);
+  EXPECT_TRUE(found.names("no image of class b is left to train on")) << found;
+}
+
+TEST_F(ImageFolders, have_another_fingerprint_after_any_change_of_a_file) {
+  write_image_folder(place());
+  const DatasetKind& kind = dataset_kind("image-folder");
+  const OptionValues values = options_of(kind, {{"data-dir", place().string()}});
+  const std::string before = kind.files->fingerprint(values);
+  EXPECT_EQ(kind.files->fingerprint(values), before);
+  const fs::path file = place() / "train/cat/image0.jpg";
+  const auto time = fs::last_write_time(file);
+  const auto size = fs::file_size(file);
+  write_bytes(file, Bytes(size, 7));
+  fs::last_write_time(file, time);
+  EXPECT_NE(kind.files->fingerprint(values), before) << "the size and the time of modification are the same";
 }
 
 TEST_F(ImageFolders, whose_parts_are_spelled_otherwise_are_refused_with_what_is_looked_for) {
@@ -160,12 +302,19 @@ TEST_F(ImageFolders, are_known_again_by_the_names_of_files_and_classes) {
 TEST_F(ImageFolders, without_images_are_missed_with_what_is_expected) {
   EXPECT_TRUE(refusal().code == ExitCode::kInputMissing && refusal().names("a folder for each class")) << refusal();
   add("one/1.png");
-  EXPECT_TRUE(refusal().code == ExitCode::kInputMissing && refusal().names("1 class folders")) << refusal();
+  EXPECT_TRUE(refusal().code == ExitCode::kInputMissing && refusal().names("1 class folder, expected at least 2"))
+      << refusal();
   add("two/2.png");
   EXPECT_TRUE(refusal().code == ExitCode::kBadData && refusal().names("class one has one image (one/1.png)"))
       << refusal();
   add("test/two/2.png");
   EXPECT_TRUE(refusal().code == ExitCode::kInputMissing && refusal().names("but there is")) << refusal();
+  write_bytes(place() / "images.zip", {'P', 'K', 3, 4});
+  for (const char* set : {"image-folder", "mnist"}) {
+    const Refusal packed = refusal_of([&] { open_dataset(set, {{"data-dir", (place() / "images.zip").string()}}); });
+    EXPECT_EQ(packed.code, ExitCode::kInputMissing);
+    EXPECT_TRUE(packed.names("images.zip (it is a ZIP archive: unpack it with unzip)")) << packed;
+  }
   const Refusal unnamed = refusal_of([] { open_dataset("image-folder", {}); });
   EXPECT_TRUE(unnamed.code == ExitCode::kInputMissing && unnamed.names("--data-dir")) << unnamed;
 }

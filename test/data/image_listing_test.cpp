@@ -11,7 +11,7 @@ namespace eave {
 namespace {
 
 ImageListing numbered_files(int first, int count) {
-  ImageListing listing{{"a", "b"}, {}, {}, "", {}};
+  ImageListing listing{.classes = {"a", "b"}};
   for (const std::string name : {"a", "b"}) {
     for (int i = first; i < first + count; ++i) {
       listing.train.names.push_back(name + "/" + std::to_string(i) + ".png");

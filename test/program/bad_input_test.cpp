@@ -144,12 +144,12 @@ TEST(BadInput, of_image_folders_is_refused) {
     if (name == "train/b/2.png") bytes.resize(bytes.size() - 20);
   });
   write_image_folder(place, "foreign", [](const std::string&, std::string&) {});
-  place.write("foreign/test/a/notes.txt", "blurred");
+  place.write("foreign/test/a/photo.webp", "RIFF");
   expect_refused(place, {{train, 66, {"image-folder", "--data-dir"}},
                          {train + "--data-dir nowhere", 66, {"no directory nowhere", "a folder for each class"}},
                          {train + "--data-dir header", 65, {"header/train/b/1.png", "truncated"}},
                          {train + "--data-dir body", 65, {"body/train/b/2.png", "truncated"}},
-                         {train + "--data-dir foreign", 65, {"foreign/test/a/notes.txt", "remove it"}},
+                         {train + "--data-dir foreign", 65, {"foreign/test/a/photo.webp", "convert it to JPEG or PNG"}},
                          {train + "--data-dir good --image-test-share 0.5", 64, {"--image-test-share", "good/test"}},
                          {quick("--image-size 8"), 64, {"--image-size (command line) has no effect", "image-folder"}}});
 }

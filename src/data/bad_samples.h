@@ -1,0 +1,18 @@
+// Words about samples that cannot be used.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "eave/dataset.h"
+
+namespace eave {
+
+// "3 of 500 images cannot be used:", then a line for each of the first 20, and how many more there are.
+std::string list_bad_samples(const std::vector<BadSample>& bad, std::int64_t of);
+
+// Throws Error(kBadData) with that list and what can be done, unless there is none.
+void refuse_bad_samples(const std::vector<BadSample>& bad, std::int64_t of);
+
+}  // namespace eave
