@@ -20,8 +20,7 @@ std::vector<std::string> method_names() {
 
 // Set by the grid itself, for each run.
 const std::set<std::string>& grid_options() {
-  static const std::set<std::string> kOptions = {"communicator", "seed",   "run-dir",
-                                                 "overwrite",    "resume", "extend-schedule"};
+  static const std::set<std::string> kOptions = {"communicator", "seed", "run-dir", "overwrite", "resume"};
   return kOptions;
 }
 
@@ -202,6 +201,9 @@ int most_ranks(const OptionValues& own) {
 
 Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_job) {
   for (const auto& [name, unused] : of_train) {
+    if (name == "extend-schedule") {
+      throw Error(ExitCode::kUsage, "--extend-schedule has no effect: a comparison begins each of its runs anew");
+    }
     if (grid_options().contains(name)) {
       throw Error(ExitCode::kUsage, "--" + name + ": a comparison sets it for each of its runs");
     }

@@ -63,6 +63,7 @@ class TrainingJob {
   void build_optimizer();
   EpochSteps epoch_steps() const;
   void build_schedule();
+  void warn_of_other_scale();
   void note_schedule(const ScheduleLength& length);
   void read_initial_parameters();
   ModelDescription model_description() const;

@@ -1,7 +1,9 @@
 // Where a training job begins: with a model of somebody's, or from a checkpoint.
 #include <algorithm>
+#include <cmath>
 
 #include "app/training_job.h"
+#include "base/number_text.h"
 #include "base/option_checks.h"
 #include "train/budget.h"
 
@@ -72,6 +74,7 @@ void TrainingJob::build_schedule() {
     if (schedule->depends_on_length()) schedule->hold_after(length.last_step);
     return schedule;
   };
+  if (resumption_ && resumption_->is_elastic) warn_of_other_scale();
   ScheduleInForce schedule{length_of(plan_.steps, now)};
   schedule_ = make(schedule.length);
   if (!schedule_->depends_on_length() || !resumption_) {
@@ -96,6 +99,18 @@ void TrainingJob::build_schedule() {
   schedule_ = make(schedule.length);
   schedule_note_ = schedule.note;
   note_schedule(schedule.length);
+}
+
+// --lr-scaling means it so, but a run that goes on should not change its rate without a word.
+void TrainingJob::warn_of_other_scale() {
+  const int former = count_in(resumption_->found.manifest, kWorkers), now = sampler_->ranks();
+  const bool is_scaled = learning_rate_scale() == now && values_.text("lr-scaling") != "none";
+  if (!is_scaled || former == now || transport_.rank() != 0) return;
+  const double factor = values_.text("lr-scaling") == "linear" ? static_cast<double>(now) / former
+                                                               : std::sqrt(static_cast<double>(now) / former);
+  warnings_.push_back("--lr-scaling " + values_.text("lr-scaling") + ": " + std::to_string(now) +
+                      " ranks train now and " + std::to_string(former) +
+                      " did before, so after the warm-up the rate is " + number_text(factor) + " times what it was");
 }
 
 // What goes on from this run's checkpoints has to know it.

@@ -94,6 +94,7 @@ class OuterAveraging final : public Communicator {
       device.add_scaled(replica_.parameters, 1, begun.slice());
     }
     parameters_.agree_on(begun.slice());
+    device.wait();  // until nothing reads `begun` any more
     momentum_.join();
     mean_.count_anew();
   }

@@ -28,7 +28,7 @@ std::string describe_worker_momentum(WorkerMomentum momentum) {
     case WorkerMomentum::kLocal:
       return "worker momentum stays local";
     case WorkerMomentum::kAverage:
-      return "worker momentum is averaged with the same weights";
+      return "worker momentum is averaged with the same weights; each optimizer counts its own updates";
     case WorkerMomentum::kReset:
       return "the worker's optimizer begins anew at each exchange: its vectors and its count of updates are set to 0";
   }

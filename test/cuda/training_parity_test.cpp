@@ -1,5 +1,6 @@
 // Whole runs on a GPU against the same runs on the CPU: every communicator, its transport staged through the host.
 #include "test/cuda/gpu.h"
+#include "test/temporary_directory.h"
 #include "test/train/training.h"
 
 namespace eave {
@@ -44,6 +45,39 @@ TEST_P(TrainingOnGpu, ends_where_the_cpu_ends) {
 
 TEST_P(TrainingOnGpu, gives_the_same_bits_again) {
   EXPECT_EQ(train_on(module_, GetParam()).center, train_on(module_, GetParam()).center);
+}
+
+// Two ranks save after 5 steps, three go on.
+std::vector<float> go_on_with_three(const CudaModule* module, const std::string& communicator) {
+  const TemporaryDirectory directory;
+  std::vector<float> center;
+  std::mutex mutex;
+  for (const int ranks : {2, 3}) {
+    find_kind(transport_kinds(), "threads").run(ranks, [&](Transport& transport) {
+      TrainingSetting setting;
+      setting.communicator = communicator;
+      setting.averaging = brisk(communicator, ranks);
+      if (communicator == "bmuf") setting.averaging.emplace_back("block-nesterov", "on");
+      setting.module = module;
+      setting.plan.checkpoints.directory = directory.path();
+      setting.plan.steps = 5;
+      if (ranks == 3) {
+        setting.plan.elastic_step = 5;
+        setting.plan.first_step = 3;
+        setting.plan.steps = 9;
+      }
+      Training training(transport, setting);
+      training.run();
+      const std::lock_guard lock(mutex);
+      if (transport.rank() == 0) center = training.center();
+    });
+  }
+  return center;
+}
+
+TEST_P(TrainingOnGpu, goes_on_with_other_ranks_as_the_cpu_does) {
+  if (find_kind(communicator_kinds(), GetParam()).traits.only_one_rank) return;
+  EXPECT_LT(relative_distance(go_on_with_three(module_, GetParam()), go_on_with_three(nullptr, GetParam())), 1e-4);
 }
 
 std::vector<std::string> names() {

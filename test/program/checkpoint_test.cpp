@@ -197,6 +197,14 @@ TEST(ExtendSchedule, says_what_becomes_of_a_cosine_in_a_run_that_is_made_longer)
   expect_code(place.eave(longer + "--run-dir other --extend-schedule stretch"), 0, {"from step 8 the rate is 0.025"});
 }
 
+TEST(Resumption, on_other_ranks_says_that_a_scaled_rate_changes) {
+  const Place place;
+  train_one_epoch(place, "--lr-scaling linear");
+  const Ended ended =
+      place.eave(quick("--lr-scaling linear --run-dir run --transport threads --ranks 3 --epochs 2 --resume elastic"));
+  expect_code(ended, 0, {"--lr-scaling linear: 3 ranks train now and 2 did before", "1.5 times"});
+}
+
 TEST(Checkpoints, are_not_saved_of_replicas_that_differ) {
   const Place place;
   const std::string words = "train" + std::string(kQuick) + kTwo +

@@ -58,6 +58,7 @@ class Mdownpour final : public AsyncCenter {
   // New workers begin where a reply of the center would put them.
   void join(const Joining& joining) override {
     if (joining.goes_on) return;
+    replica().device->wait();  // the center was written in its queue
     std::vector<float> ahead(replica().parameters.size());
     for (std::size_t i = 0; i < ahead.size(); ++i) {
       ahead[i] = vector_of_center(0)[i] + static_cast<float>(momentum_) * vector_of_center(1)[i];
