@@ -85,8 +85,6 @@ ElasticResumption::FormerRank ElasticResumption::read_former(int rank) {
 
 void ElasticResumption::begin_from_consensus(const FormerRank& first) {
   Replica& replica = parts_.replica;
-  keeps_workers_ =
-      first.header.consensus.starts_with("communicator.") || parts_.communicator.consensus_is_first_worker();
   const ConstSlice consensus = first.values(first.header.consensus), statistics = first.values("statistics");
   require_size("consensus", consensus, replica.parameters.slice());
   require_size("statistics", statistics, replica.statistics.slice());
@@ -97,6 +95,8 @@ void ElasticResumption::begin_from_consensus(const FormerRank& first) {
 TrainingProgress ElasticResumption::load() {
   const std::vector<CheckpointHeader> headers = files_.headers();
   const FormerRank first = read_former(0);
+  keeps_workers_ = first.header.consensus.starts_with("communicator.") ||
+                   parts_.communicator.consensus_is_first_worker() || has_center();
   agree(parts_.transport, [&] { restore_common(first, headers); });
   const int former_workers = static_cast<int>(count_in(manifest_, kWorkers));
   const bool was_there = parts_.transport.rank() < former_workers, goes_on = was_there && keeps_workers_;
@@ -108,6 +108,12 @@ TrainingProgress ElasticResumption::load() {
   });
   parts_.communicator.join({goes_on, former_workers});
   return progress_after(headers);
+}
+
+// A center on a GPU's host is shown by a copy of it, so what is saved as the consensus does not tell.
+bool ElasticResumption::has_center() const {
+  return std::ranges::any_of(parts_.communicator.common_state(),
+                             [this](Slice each) { return each.size() == parts_.replica.parameters.size(); });
 }
 
 TrainingProgress ElasticResumption::progress_after(const std::vector<CheckpointHeader>& headers) const {

@@ -58,6 +58,7 @@ class ElasticResumption {
 
   FormerRank read_former(int rank);  // collective: on each rank that of another; -1: of none
   void begin_from_consensus(const FormerRank& first);
+  bool has_center() const;
   void restore_common(const FormerRank& first, const std::vector<CheckpointHeader>& headers);
   void restore_worker(const FormerRank& mine);
   void restore_own_state(const FormerRank& mine);
