@@ -1,6 +1,8 @@
 // The named models.
+#include "base/near_words.h"
 #include "eave/check.h"
 #include "eave/model.h"
+#include "nn/layer.h"
 #include "nn/specification.h"
 
 namespace eave {
@@ -93,6 +95,20 @@ const std::vector<NamedModel>& zoo() {
   return models;
 }
 
+// One word that names no layer is taken for the name of a model.
+void refuse_misspelt_name(const std::string& word) {
+  if (word.empty() || word.find_first_of(" \t\n\r;()|") != std::string::npos) return;
+  std::vector<std::string> names = model_names();
+  for (const LayerKind& kind : layer_kinds()) {
+    if (word == kind.name) return;
+    names.push_back(kind.name);
+  }
+  throw Error(ExitCode::kUsage, "--model " + word + ": there is no such model" + did_you_mean(word, names) +
+                                    "\nNamed models are: " + comma_list(model_names()) +
+                                    "; others are given by their layers, such as \"flatten; dense 100; relu; dense "
+                                    "classes\"");
+}
+
 }  // namespace
 
 std::vector<std::string> model_names() {
@@ -112,12 +128,11 @@ std::string model_specification(const std::string& name_or_text) {
   for (const NamedModel& model : zoo()) {
     if (name_or_text == model.name) return model.text;
   }
+  refuse_misspelt_name(name_or_text);
   try {
     parse_specification(name_or_text);
   } catch (const Error& error) {
-    std::string names;
-    for (const std::string& name : model_names()) names += (names.empty() ? "" : ", ") + name;
-    throw Error(error.code(), std::string(error.what()) + "\nNamed models are: " + names);
+    throw Error(error.code(), std::string(error.what()) + "\nNamed models are: " + comma_list(model_names()));
   }
   return name_or_text;
 }
