@@ -7,6 +7,7 @@
 
 #include "base/content_kind.h"
 #include "base/files.h"
+#include "base/quantities.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -47,8 +48,9 @@ bool may_stand_alone(const OptionValues& values, const std::string& name) {
 
 void require_value(const OptionValues& values, const Assignment& assignment) {
   const auto found = values.entries().find(assignment.name);
-  if (found == values.entries().end() || found->second.spec.type == OptionType::kFlag || !assignment.text.empty())
-    return;
+  if (found == values.entries().end()) return;
+  const bool is_free = found->second.spec.type == OptionType::kText && found->second.spec.choices.empty();
+  if (!(is_free ? assignment.text : trimmed(assignment.text)).empty()) return;
   throw Error(ExitCode::kUsage,
               "--" + assignment.name + " (" + assignment.source + ") needs a value: " + found->second.spec.help);
 }
@@ -64,10 +66,48 @@ void refuse_code(const OptionValues& values, const std::string& name, const std:
                                     variable);
 }
 
-void refuse_other_content(const std::string& path) {
-  const ContentKind kind = content_kind_of(path);
+void refuse_other_content(const std::string& content, const std::string& path) {
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(content.data());
+  const ContentKind kind = content_kind({bytes, std::min(content.size(), kContentBytes)});
   if (kind.what.empty() || kind.group == ContentGroup::kText || kind.group == ContentGroup::kEmpty) return;
   throw Error(ExitCode::kUsage, path + ": it is " + kind.what + "; expected text with lines such as 'tau = 10'");
+}
+
+// What some editors put first is no part of the first name. A # that ends a value unseen is refused: run-dir = runs/a#1
+std::string settings_text(const std::string& content, const std::string& path) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (content.starts_with("\xFF\xFE") || content.starts_with("\xFE\xFF"))
+    throw Error(ExitCode::kUsage, path + ": it is UTF-16 text; save it as UTF-8");
+  std::string text = content.starts_with(kMark) ? content.substr(kMark.size()) : content;
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    const std::size_t remark = line.find('#'), equals = line.find('=');
+    if (remark == std::string::npos || equals > remark || remark == equals + 1) continue;
+    if (std::isspace(static_cast<unsigned char>(line[remark - 1]))) continue;
+    throw Error(ExitCode::kUsage, path + ", line " + std::to_string(number) + ": '" + std::string(trimmed(line)) +
+                                      "': a # begins a remark, and no value has one; put a blank before a remark");
+  }
+  return text;
+}
+
+// A file has no quotes: they would be a part of the name.
+void refuse_quotes(const OptionValues& values, const std::string& name, const std::string& text,
+                   const std::string& path) {
+  const auto entry = values.entries().find(name);
+  if (entry == values.entries().end() || text.empty() || (text.front() != '"' && text.front() != '\'')) return;
+  const OptionType type = entry->second.spec.type;
+  if (type != OptionType::kPath && type != OptionType::kPaths) return;
+  throw Error(ExitCode::kUsage,
+              path + ": --" + name + " " + text + ": leave out the quotes; a value is the whole line");
+}
+
+void refuse_twin(const std::vector<Assignment>& assignments, const std::string& name, const std::string& text,
+                 const std::string& path) {
+  const auto twin = std::ranges::find(assignments, name, &Assignment::name);
+  if (twin == assignments.end()) return;
+  throw Error(ExitCode::kUsage,
+              path + ": --" + name + " is given twice, as " + twin->text + " and as " + text + "; keep one");
 }
 
 }  // namespace
@@ -89,7 +129,8 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
                     "unexpected word '" + joined_value(option) + "'; options begin with --, see --help");
       }
       std::string text = joined_value(option);
-      if (text.empty() && may_stand_alone(values, option.string_key)) text = "on";
+      const bool is_bare = option.original_tokens.size() < 2;  // not --flip ''
+      if (text.empty() && is_bare && may_stand_alone(values, option.string_key)) text = "on";
       assignments.push_back({option.string_key, text, "command line"});
     }
   } catch (const po::error& error) {
@@ -101,8 +142,9 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
 }
 
 std::vector<Assignment> from_file(const std::string& path, const OptionValues& values) {
-  refuse_other_content(path);
-  const std::string content = read_file(path, kConfigLimitBytes);
+  const std::string whole = read_file(path, kConfigLimitBytes);
+  refuse_other_content(whole, path);
+  const std::string content = settings_text(whole, path);
   std::istringstream text(content);
   std::vector<Assignment> assignments;
   try {
@@ -111,6 +153,8 @@ std::vector<Assignment> from_file(const std::string& path, const OptionValues& v
         throw Error(ExitCode::kUsage, path + ": a configuration file cannot name another one");
       }
       refuse_code(values, option.string_key, path);
+      refuse_quotes(values, option.string_key, joined_value(option), path);
+      refuse_twin(assignments, option.string_key, joined_value(option), path);
       assignments.push_back({option.string_key, joined_value(option), "file " + path});
     }
   } catch (const po::invalid_config_file_syntax& error) {

@@ -6,6 +6,8 @@
 #include "app/commands.h"
 #include "app/launch.h"
 #include "app/model_export.h"
+#include "base/near_words.h"
+#include "base/user_path.h"
 #include "eave/check.h"
 #include "report/terminal.h"
 #include "train/checkpoint_directory.h"
@@ -54,13 +56,14 @@ CheckpointRequest read_checkpoint_request(const CommandLine& line, const std::ve
     if (first != words.end() && !is_option(line, *first)) line.parse({*first});  // which names it
     throw Error(ExitCode::kUsage, std::string(kActions) + (first == words.end() ? "" : ", before options"));
   }
-  CheckpointRequest request{words[0], words[1], line.parse({words.begin() + 2, words.end()})};
+  CheckpointRequest request{words[0], path_of_word(words[1], "RUN"), line.parse({words.begin() + 2, words.end()})};
   if (request.action == "export") {
     check_export(request.values);
     return request;
   }
   if (request.action != "ls" && request.action != "verify") {
-    throw Error(ExitCode::kUsage, "no action '" + request.action + "'; " + kActions);
+    throw Error(ExitCode::kUsage, "no action '" + request.action + "'; " + kActions +
+                                      did_you_mean(request.action, {"ls", "verify", "export"}));
   }
   for (const std::string option : {"step", "npy", "safetensors", "layout"}) {
     if (!request.values.given(option) || (option == "step" && request.action == "verify")) continue;

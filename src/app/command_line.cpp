@@ -1,9 +1,13 @@
 #include "app/command_line.h"
 
 #include <algorithm>
+#include <array>
 
 #include "app/assignments.h"
+#include "app/environment.h"
 #include "app/plugins.h"
+#include "base/quantities.h"
+#include "base/user_path.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -14,11 +18,40 @@ void require_writable(const OptionValues::Entry& entry) {
   const std::string& text = entry.text;
   const auto is_blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   const bool is_framed = !text.empty() && (is_blank(text.front()) || is_blank(text.back()));
-  if (!is_framed && text.find_first_of("#\n\r") == std::string::npos) return;
+  const bool is_path = entry.spec.type == OptionType::kPath || entry.spec.type == OptionType::kPaths;
+  const bool is_quoted = is_path && !text.empty() && (text.front() == '"' || text.front() == '\'');
+  if (!is_framed && !is_quoted && text.find_first_of("#\n\r") == std::string::npos) return;
   throw Error(ExitCode::kUsage, "--print-config: a configuration file cannot hold --" + entry.spec.name + " '" + text +
                                     "' (" + entry.source +
-                                    "): no value in it has a #, a line break, or blanks at its ends; give this one on "
+                                    "): no value in it has a #, a line break, or blanks at its ends, and no path "
+                                    "begins with a quote; give this one on "
                                     "the command line");
+}
+
+constexpr std::array kForms = {
+    ValueForm{OptionType::kInteger, "N", "a whole number in decimal digits"},
+    ValueForm{OptionType::kReal, "X", "a number such as 0.1 or 1e-3, with a decimal point"},
+    ValueForm{OptionType::kFlag, "on|off", "the bare option means on"},
+    ValueForm{OptionType::kPath, "PATH", "a leading ~ or ~user is a home directory; ./~ is what is called so"},
+    ValueForm{OptionType::kPaths, "PATHS", "several of them, with commas between"},
+    ValueForm{OptionType::kBytes, "SIZE", kSizeForms},
+    ValueForm{OptionType::kSeconds, "TIME", kTimeForms},
+    ValueForm{OptionType::kRate, "RATE", kRateForms},
+};
+
+// Of the types that the options have, the few that need words in a terminal.
+std::string forms_of(const std::vector<CommandLine::Group>& groups) {
+  std::string text;
+  for (const ValueForm& form : kForms) {
+    const auto has_type = [&](const CommandLine::Group& group) {
+      return std::ranges::find(group.options, form.type, &OptionSpec::type) != group.options.end();
+    };
+    const bool is_plain =
+        form.type == OptionType::kInteger || form.type == OptionType::kReal || form.type == OptionType::kFlag;
+    if (is_plain || std::ranges::none_of(groups, has_type)) continue;
+    text += (text.empty() ? "\n" : "") + std::string(form.hint) + ": " + form.text + "\n";
+  }
+  return text;
 }
 
 std::string help_line(const CommandLine& line, const OptionSpec& spec) {
@@ -38,6 +71,8 @@ std::string CommandLine::value_hint(const OptionSpec& spec) {
   switch (spec.type) {
     case OptionType::kPath:
       return "PATH";
+    case OptionType::kPaths:
+      return "PATHS";
     case OptionType::kInteger:
       return "N";
     case OptionType::kReal:
@@ -55,6 +90,8 @@ std::string CommandLine::value_hint(const OptionSpec& spec) {
   }
   return "TEXT";
 }
+
+std::span<const ValueForm> value_forms() { return kForms; }
 
 void CommandLine::add_group(const std::string& title, const std::vector<OptionSpec>& options) {
   groups_.push_back({title, options, {}});
@@ -90,15 +127,23 @@ OptionValues CommandLine::parse(const std::vector<std::string>& words, const cha
     for (const OptionSpec& option : group.options) values.declare(option);
   }
   const std::vector<Assignment> typed = from_command_line(words, values);
-  const std::vector<Assignment> exported = from_environment(environment);
+  const std::vector<Assignment> exported = read_environment(environment, values).settings;
   std::string config = text_of(typed, "config");
   if (config.empty()) config = text_of(exported, "config");
-  if (!config.empty()) assign(values, from_file(config, values));
+  if (!config.empty()) assign(values, from_file(path_of_word(config, "--config"), values));
   assign(values, exported);
   assign(values, typed);
   set_defaults_of_chosen_members(values);
   refuse_options_without_effect(values);
   return values;
+}
+
+std::string CommandLine::warn_of_variables(const char* const* environment) const {
+  OptionValues values;
+  for (const Group& group : groups_) {
+    for (const OptionSpec& option : group.options) values.declare(option);
+  }
+  return describe_unknown_variables(read_environment(environment, values).unknown);
 }
 
 const CommandLine::Disabler* CommandLine::disabler_of(const OptionValues& values, const std::string& name) const {
@@ -205,6 +250,7 @@ std::string CommandLine::help() const {
       }
     }
   }
+  text += forms_of(groups_);
   const auto has_config = [](const Group& group) {
     return std::ranges::find(group.options, "config", &OptionSpec::name) != group.options.end();
   };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,9 @@ class CommandLine {
   // effect with the chosen member of their family. `environment` is main's, null-terminated; nullptr where EAVE_*,
   // which are settings of a training, mean nothing.
   OptionValues parse(const std::vector<std::string>& words, const char* const* environment = nullptr) const;
+
+  // One line that names variables EAVE_… which are neither options nor known to be somebody else's; "": there are none.
+  std::string warn_of_variables(const char* const* environment) const;
 
   std::string help() const;
 
@@ -83,6 +87,14 @@ class CommandLine {
   std::map<std::string, Owner> owners_;
   std::map<std::string, std::vector<Disabler>> disablers_;  // by option
 };
+
+// How the values of a type are written: one place for help and for the documents.
+struct ValueForm {
+  OptionType type;
+  const char* hint;  // as value_hint() has it
+  const char* text;
+};
+std::span<const ValueForm> value_forms();
 
 // The words of a command line whose options all have a value: options with those, and all others, which are names of
 // files or directories.

@@ -21,6 +21,7 @@
 #include "app/train_options.h"
 #include "base/directory_lock.h"
 #include "base/option_checks.h"
+#include "base/option_lists.h"
 #include "eave/check.h"
 #include "guard/leave_notice.h"
 #include "report/config.h"
@@ -74,14 +75,22 @@ Intent intent_of(const Comparison& comparison) {
   return intent;
 }
 
+struct Part {
+  std::size_t number = 0, of = 0;
+};
+
+Part part_of(const OptionValues& own) {
+  constexpr std::int64_t kMostParts = 1'000'000;
+  const std::vector<std::string> numbers = parts_of(own.text("part"), '/', own, "part");
+  if (numbers.size() != 2) refuse_option(own, "part", "expected a part and the number of parts, such as 2/10");
+  const std::int64_t of = integer_item(numbers[1], own, "part", 1, kMostParts);
+  return {static_cast<std::size_t>(integer_item(numbers[0], own, "part", 1, of)), static_cast<std::size_t>(of)};
+}
+
 // The groups that --part names.
 void keep_part(Grid& grid, const OptionValues& own) {
   if (!own.has("part")) return;
-  unsigned number = 0, of = 0;
-  char rest = 0;
-  if (std::sscanf(own.text("part").c_str(), "%u/%u%c", &number, &of, &rest) != 2 || number < 1 || number > of) {
-    refuse_option(own, "part", "expected a part and the number of parts, such as 2/10");
-  }
+  const auto [number, of] = part_of(own);
   if (number > grid.groups.size()) {
     refuse_option(own, "part", "has no run: there are " + std::to_string(grid.groups.size()) + " groups of runs");
   }
@@ -130,9 +139,9 @@ void prepare_output(const std::filesystem::path& path, const Settings& common) {
 
 // Parts of a comparison share a directory: each has a lock of its own there, and each run has one.
 std::string lock_name(const OptionValues& own) {
-  std::string part = own.has("part") ? "-" + own.text("part") : "";
-  std::ranges::replace(part, '/', '-');
-  return "compare" + part + ".lock";
+  if (!own.has("part")) return "compare.lock";
+  const auto [number, of] = part_of(own);
+  return "compare-" + std::to_string(number) + "-" + std::to_string(of) + ".lock";
 }
 
 std::unique_ptr<DirectoryLock> lock_output(const std::filesystem::path& path, const OptionValues& own) {
@@ -183,12 +192,16 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
   const OptionValues& own = comparison.own;
   const std::filesystem::path output = own.text("output");
   const CommandLine train_line = train_command_line();
+  agree(job, [&] {
+    const std::string unknown = train_line.warn_of_variables(environment);
+    if (job.rank() == 0 && !unknown.empty()) std::fprintf(stderr, "eave: warning: %s\n", unknown.c_str());
+  });
   Grid grid;
   agree(job, [&] {
     grid = read_grid(own, comparison.of_train, job.size());
     keep_part(grid, own);
   });
-  CompareRuns runs(job, train_line, grid, environment, output, own.text("budget"), own.text("side-by-side") == "auto");
+  CompareRuns runs(job, train_line, grid, environment, output, budget_of(own), own.text("side-by-side") == "auto");
   runs.check();
   if (own.flag("dry-run")) return runs.estimate();
   std::unique_ptr<DirectoryLock> lock;  // of rank 0

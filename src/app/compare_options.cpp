@@ -1,11 +1,12 @@
 #include "app/compare_options.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
-#include "app/option_lists.h"
+#include "base/near_words.h"
 #include "base/option_checks.h"
+#include "base/option_lists.h"
+#include "base/quantities.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 
@@ -27,33 +28,35 @@ const std::set<std::string>& grid_options() {
 Method read_method(const std::string& text, const OptionValues& values) {
   const std::vector<std::string> parts = parts_of(text, ':', values, "communicators");
   Method method{parts.front(), {}};
+  const std::vector<std::string> known = method_names();
+  if (std::ranges::find(known, method.communicator) == known.end()) {
+    refuse_option(values, "communicators",
+                  "there is no '" + method.communicator + "'; expected some of " + comma_list(known) +
+                      did_you_mean(method.communicator, known));
+  }
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const std::size_t equals = parts[i].find('=');
-    const std::string name = parts[i].substr(0, equals);
-    if (equals == std::string::npos || equals == 0 || equals + 1 == parts[i].size()) {
+    const std::string name(trimmed(parts[i].substr(0, equals)));
+    const std::string value(equals == std::string::npos ? "" : trimmed(parts[i].substr(equals + 1)));
+    if (name.empty() || value.empty()) {
       refuse_option(values, "communicators", "'" + parts[i] + "': expected option=value, as in easgd:tau=10:alpha=0.1");
     }
     if (grid_options().contains(name) || name == "ranks" || name == "batch") {
       refuse_option(values, "communicators", "'" + parts[i] + "': --" + name + " is the same for all methods");
     }
-    method.options.emplace_back(name, parts[i].substr(equals + 1));
+    if (std::ranges::find(method.options, name, &Settings::value_type::first) != method.options.end())
+      refuse_option(values, "communicators", "'" + text + "': " + name + " is given twice");
+    method.options.emplace_back(name, value);
   }
   return method;
 }
 
-int count_in(const std::string& text, const OptionValues& values, const std::string& option) {
-  char* end = nullptr;
-  const long count = std::strtol(text.c_str(), &end, 10);
-  if (end == text.c_str() || *end != '\0' || count < 1 || count > 1 << 20) {
-    refuse_option(values, option, "expected numbers above 0 such as 1,2,4");
-  }
-  return static_cast<int>(count);
-}
+constexpr int kMostRanks = 1 << 20, kLargestBatch = 1 << 24;
 
 std::vector<int> ranks_in(const OptionValues& own, int ranks_of_job) {
   std::vector<int> counts;
   if (own.has("ranks")) {
-    for (const std::string& each : list_of(own, "ranks")) counts.push_back(count_in(each, own, "ranks"));
+    counts = integers_of(own, "ranks", 1, kMostRanks);
   } else {
     counts.push_back(ranks_of_job);
   }
@@ -85,18 +88,38 @@ std::string take_rate(Method& method) {
   return rate;
 }
 
+struct Budget {
+  std::string kind, value;  // both "": none is given
+};
+
+void require_value_of_budget(const Budget& budget, const OptionValues& own) {
+  const auto require = [&](const auto& reading) {
+    if (!reading.value) refuse_option(own, "budget", "expected " + budget.kind + "= and " + reading.expected);
+    if (*reading.value <= 0) refuse_option(own, "budget", "expected more than 0");
+  };
+  if (budget.kind == "epochs") return require(read_real(budget.value));
+  if (budget.kind == "samples") return require(read_integer(budget.value));
+  if (budget.kind == "time") return require(read_seconds(budget.value));
+  require(read_bytes(budget.value));
+}
+
+Budget read_budget(const OptionValues& own) {
+  if (!own.has("budget")) return {};
+  const std::vector<std::string> kinds = {"epochs", "samples", "time", "bytes"};
+  const std::vector<std::string> parts = parts_of(own.text("budget"), '=', own, "budget");
+  if (parts.size() != 2 || std::ranges::find(kinds, parts[0]) == kinds.end()) {
+    refuse_option(own, "budget",
+                  "expected epochs=5, samples=300000, time=60s or bytes=10GB" + did_you_mean(parts[0], kinds));
+  }
+  require_value_of_budget({parts[0], parts[1]}, own);
+  return {parts[0], parts[1]};
+}
+
 Settings budget_settings(const OptionValues& own, const Settings& of_train) {
   if (!own.has("budget")) return {};
-  const std::string& text = own.text("budget");
-  const std::size_t equals = text.find('=');
-  const std::string kind = text.substr(0, equals), value = equals == std::string::npos ? "" : text.substr(equals + 1);
-  const auto with = [&](const char* option) -> Settings { return {{"epochs", "1000000"}, {option, value}}; };
-  Settings settings;
-  if (!value.empty() && kind == "epochs") settings = {{"epochs", value}};
-  if (!value.empty() && kind == "samples") settings = with("max-samples");
-  if (!value.empty() && kind == "time") settings = with("stop-after-time");
-  if (!value.empty() && kind == "bytes") settings = with("stop-after-bytes");
-  if (settings.empty()) refuse_option(own, "budget", "expected epochs=5, samples=300000, time=60s or bytes=10GB");
+  const auto [kind, value] = read_budget(own);
+  Settings settings = {{"epochs", kind == "epochs" ? value : "1000000"}};
+  if (kind != "epochs") settings.emplace_back(kind == "samples" ? "max-samples" : "stop-after-" + kind, value);
   for (const auto& [name, unused] : of_train) {
     if (std::ranges::find(settings, name, &Settings::value_type::first) != settings.end())
       refuse_option(own, "budget", "contradicts --" + name + "; give one");
@@ -117,14 +140,16 @@ void refuse_same_names(const Grid& grid, const OptionValues& own) {
 void refuse_same_rates(const OptionValues& own) {
   std::set<double> seen;
   for (const std::string& rate : list_of(own, "lr")) {
-    char* end = nullptr;
-    const double value = std::strtod(rate.c_str(), &end);
-    if (end == rate.c_str() || *end != '\0') refuse_option(own, "lr", "'" + rate + "' is no number");
-    if (!seen.insert(value).second) refuse_option(own, "lr", "names " + rate + " twice");
+    if (!seen.insert(real_item(rate, own, "lr")).second) refuse_option(own, "lr", "names " + rate + " twice");
   }
 }
 
 }  // namespace
+
+std::string budget_of(const OptionValues& own) {
+  const Budget budget = read_budget(own);
+  return budget.kind.empty() ? "" : budget.kind + "=" + budget.value;
+}
 
 void require_budget_alone(const std::string& budget, const OptionValues& of_run) {
   if (budget.empty()) return;
@@ -193,10 +218,7 @@ ComparedWords part_words(const std::vector<std::string>& words) {
 }
 
 int most_ranks(const OptionValues& own) {
-  int most = 0;
-  if (!own.has("ranks")) return most;
-  for (const std::string& each : list_of(own, "ranks")) most = std::max(most, count_in(each, own, "ranks"));
-  return most;
+  return own.has("ranks") ? std::ranges::max(integers_of(own, "ranks", 1, kMostRanks)) : 0;
 }
 
 Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_job) {
@@ -213,7 +235,7 @@ Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_j
   grid.settings = of_train;
   if (own.has("lr")) refuse_same_rates(own);
   std::vector<std::string> rates = own.has("lr") ? list_of(own, "lr") : std::vector<std::string>{""};
-  const bool is_by_bytes = own.has("budget") && own.text("budget").starts_with("bytes");
+  const bool is_by_bytes = read_budget(own).kind == "bytes";
   const std::vector<int> counts = ranks_in(own, ranks_of_job);
   if (own.given("communicators") && counts.back() == 1) {
     refuse_option(own, "communicators",
@@ -222,7 +244,8 @@ Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_j
   }
   for (const int ranks : counts) {
     if (ranks == 1 && is_by_bytes) continue;  // it sends none
-    for (const std::string& batch : list_of(own, "batch")) {
+    for (const int samples : integers_of(own, "batch", 1, kLargestBatch)) {
+      const std::string batch = std::to_string(samples);
       if (ranks == 1) {
         grid.groups.push_back({{"none", {}}, 1, batch, rates});
         continue;

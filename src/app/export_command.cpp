@@ -2,6 +2,7 @@
 #include "app/commands.h"
 #include "app/launch.h"
 #include "app/model_export.h"
+#include "base/user_path.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -32,7 +33,7 @@ int export_command(const std::vector<std::string>& words, const char* const*) {
   const auto read = [&] {
     if (words.empty() || words[0].starts_with("-"))
       throw Error(ExitCode::kUsage, "no model given; expected MODEL --npy DIR or MODEL --safetensors FILE");
-    from = words[0];
+    from = path_of_word(words[0], "MODEL");
     values = line.parse({words.begin() + 1, words.end()});
     check_export(values);
   };

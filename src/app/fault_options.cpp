@@ -1,9 +1,13 @@
 #include "app/fault_options.h"
 
-#include <cstdio>
+#include <array>
 #include <map>
+#include <optional>
 
+#include "base/near_words.h"
 #include "base/option_checks.h"
+#include "base/option_lists.h"
+#include "base/quantities.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -14,31 +18,45 @@ struct FaultOfRank {
   InjectedFault fault;
 };
 
-FaultOfRank parse_fault(const std::string& text, int ranks) {
-  const std::map<std::string, InjectedFault::Kind> kinds = {{"nan-loss", InjectedFault::Kind::kNanLoss},
-                                                            {"nan-gradient", InjectedFault::Kind::kNanGradient},
-                                                            {"inf-gradient", InjectedFault::Kind::kInfGradient},
-                                                            {"flip-bit", InjectedFault::Kind::kFlippedBit}};
-  FaultOfRank of_rank;
-  InjectedFault& fault = of_rank.fault;
-  char name[16] = {}, rest = 0;
-  long long step = 0, element = 0;
-  const int read =
-      std::sscanf(text.c_str(), "%d:%lld:%15[a-z-]:%lld:%d%c", &of_rank.rank, &step, name, &element, &fault.bit, &rest);
-  const auto kind = kinds.find(name);
-  const bool fits =
-      of_rank.rank >= 0 && of_rank.rank < ranks && step >= 1 && element >= 0 && fault.bit >= 0 && fault.bit < 32;
-  if (read < 3 || read > 5 || kind == kinds.end() || !fits) {
-    throw Error(ExitCode::kUsage, "--inject-fault " + text +
-                                      ": expected RANK:STEP:FAULT or RANK:STEP:FAULT:ELEMENT:BIT such as "
-                                      "1:20:nan-gradient, with a rank below " +
-                                      std::to_string(ranks) +
-                                      ", steps from 1, and nan-loss, nan-gradient, inf-gradient or flip-bit");
+// The parts of RANK:STEP:FAULT:ELEMENT:BIT; nothing if one is missing, or is no number where one belongs.
+std::optional<FaultOfRank> read_fault(const std::vector<std::string>& parts, InjectedFault::Kind kind) {
+  std::array<std::int64_t, 5> numbers{};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i == 2) continue;
+    const auto number = read_integer(parts[i]).value;
+    if (!number) return std::nullopt;
+    numbers[i] = *number;
   }
-  fault.kind = kind->second;
-  fault.step = step - 1;
-  fault.element = element;
+  const auto [rank, step, unused, element, bit] = numbers;
+  if (rank < 0 || rank > INT32_MAX || step < 1 || element < 0 || bit < 0 || bit > 31) return std::nullopt;
+  FaultOfRank of_rank;
+  of_rank.rank = static_cast<int>(rank);
+  of_rank.fault.kind = kind;
+  of_rank.fault.step = step - 1;
+  of_rank.fault.element = element;
+  of_rank.fault.bit = static_cast<int>(bit);
   return of_rank;
+}
+
+FaultOfRank parse_fault(const std::string& text, int ranks) {
+  const std::map<std::string, InjectedFault::Kind, std::less<>> kinds = {
+      {"nan-loss", InjectedFault::Kind::kNanLoss},
+      {"nan-gradient", InjectedFault::Kind::kNanGradient},
+      {"inf-gradient", InjectedFault::Kind::kInfGradient},
+      {"flip-bit", InjectedFault::Kind::kFlippedBit}};
+  const std::vector<std::string> parts = split_text(text, ':');
+  const auto kind = parts.size() < 3 ? kinds.end() : kinds.find(parts[2]);
+  const auto fault = parts.size() > 5 || kind == kinds.end() ? std::nullopt : read_fault(parts, kind->second);
+  if (fault && fault->rank < ranks) return *fault;
+  std::vector<std::string> words;
+  for (const auto& [word, unused] : kinds) words.push_back(word);
+  const bool is_unknown = parts.size() >= 3 && kind == kinds.end();
+  throw Error(ExitCode::kUsage, "--inject-fault " + text +
+                                    ": expected RANK:STEP:FAULT or RANK:STEP:FAULT:ELEMENT:BIT such as "
+                                    "1:20:nan-gradient, with a rank below " +
+                                    std::to_string(ranks) +
+                                    ", steps from 1, and nan-loss, nan-gradient, inf-gradient or flip-bit" +
+                                    (is_unknown ? did_you_mean(parts[2], words) : ""));
 }
 
 // Where it would never be.

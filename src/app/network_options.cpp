@@ -3,6 +3,7 @@
 #include <random>
 
 #include "app/launch.h"
+#include "base/quantities.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -48,6 +49,16 @@ std::unique_ptr<Transport> make_shaped_link(Transport& bare, const OptionValues&
                        values.seconds("shape-jitter"), std::random_device()()};
   if (link.delay_seconds == 0 && link.bytes_per_second == 0 && link.jitter_seconds == 0) return nullptr;
   return make_shaped_transport(bare, link);
+}
+
+std::string describe_shape(const OptionValues& values) {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
+  if (values.given("shape-rate")) add("at most " + bit_rate_text(values.bytes_per_second("shape-rate")));
+  if (values.given("shape-delay")) add("each exchange " + duration_text(values.seconds("shape-delay")) + " later");
+  if (values.given("shape-jitter"))
+    add("begun up to " + duration_text(values.seconds("shape-jitter")) + " later by chance");
+  return text;
 }
 
 std::string describe_useless_link(const Transport& transport) {

@@ -24,7 +24,9 @@ std::unique_ptr<Transport> make_nccl_link(Transport& bare, const OptionValues& v
 // The decorator that the link options ask for, or nullptr. `bare` must outlive it.
 std::unique_ptr<Transport> make_shaped_link(Transport& bare, const OptionValues& values);
 
-// A sentence where a job of one rank has a shaped link, else "".
+// --shape-rate and its like in words, with units; "" when none is given.
+std::string describe_shape(const OptionValues& values);
+// A sentence if a job of one rank has a shaped link, else "".
 std::string describe_useless_link(const Transport& transport);
 
 }  // namespace eave

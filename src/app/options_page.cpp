@@ -16,12 +16,17 @@ constexpr const char* kPageTop = R"(# Every option of every command
 build/eave help --format markdown > src/app/OPTIONS.md
 ```
 
-An option is given as `--name value` or `--name=value`. `N` is a whole number, `X` any number, `SIZE` such as 64k, 4MiB or 1GB, `TIME`
-such as 5ms, 2s or 10min, `RATE` such as 100mbit, 1gbit or 12.5MB/s; `on|off` is on where nothing is given behind the name. Where nothing
+An option is given as `--name value` or `--name=value`; of an option that is given twice, the last value holds. If nothing
 stands as default, what happens without the option stands beside it. `--help` prints a command's options and ends it.
 
+| value | how it is written |
+|---|---|
+)";
+
+constexpr const char* kPageSources = R"(
 For `train`, and for the runs of `compare`, values come from defaults, then a file (`--config`), then the environment (`EAVE_BATCH=64` for
-`--batch`), then the command line. Where the column "with" names methods, data sets or others, the option belongs to
+`--batch`), then the command line. Variables `EAVE_…` that Kubernetes or environment modules set are passed over, a
+probable misspelling of an option is refused, and all others are named in one warning. Where the column "with" names methods, data sets or others, the option belongs to
 those, and is refused with the rest of them; where it is empty or missing, to all.
 
 | command | what it does |
@@ -87,6 +92,8 @@ std::string command_section(const NamedCommand& command) {
 
 std::string options_page() {
   std::string text = kPageTop;
+  for (const ValueForm& form : value_forms()) text += "| " + as_code(form.hint) + " | " + as_prose(form.text) + " |\n";
+  text += kPageSources;
   for (const NamedCommand& command : commands())
     text += "| [" + as_code(command.name) + "](#eave-" + command.name + ") | " + as_prose(command.summary) + " |\n";
   for (const NamedCommand& command : commands()) text += command_section(command);

@@ -9,9 +9,11 @@
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
-#include "app/option_lists.h"
 #include "base/files.h"
+#include "base/near_words.h"
 #include "base/option_checks.h"
+#include "base/option_lists.h"
+#include "base/user_path.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "report/config.h"
@@ -65,25 +67,16 @@ struct PlanRequest {
   std::vector<PlanMethod> methods;  // tau 0: the run's, or the default
 };
 
-std::vector<int> ranks_in(const OptionValues& values) {
-  constexpr int kMost = 1 << 16;
-  std::vector<int> counts;
-  for (const std::string& text : list_of(values, "ranks")) {
-    int count = 0;
-    const auto result = std::from_chars(text.data(), text.data() + text.size(), count);
-    if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || count < 1 || count > kMost)
-      refuse_option(values, "ranks", "expected numbers from 1 to 65536 such as 2,64,4096");
-    counts.push_back(count);
-  }
-  return counts;
-}
+std::vector<int> ranks_in(const OptionValues& values) { return integers_of(values, "ranks", 1, 1 << 16); }
 
 PlanMethod method_of(const std::string& name, const OptionValues& values) {
   const auto found = planned_kinds().find(name);
   if (found == planned_kinds().end()) {
-    std::string known;
-    for (const auto& [each, unused] : planned_kinds()) known += (known.empty() ? "" : ", ") + each;
-    refuse_option(values, "communicators", "'" + name + "' cannot be planned; expected some of " + known);
+    std::vector<std::string> known;
+    for (const auto& [each, unused] : planned_kinds()) known.push_back(each);
+    refuse_option(
+        values, "communicators",
+        "'" + name + "' cannot be planned; expected some of " + comma_list(known) + did_you_mean(name, known));
   }
   PlanMethod method{.name = name, .kind = found->second};
   if (method.kind == PlanKind::kAsynchronous)
@@ -117,7 +110,7 @@ PlanRequest read_plan_request(const CommandLine& line, const std::vector<std::st
     throw Error(ExitCode::kUsage,
                 (apart.names.empty() ? "no run directory given" : "more than one run directory given") +
                     std::string("; expected eave plan RUN_DIR [options]"));
-  request.directory = apart.names.front();
+  request.directory = path_of_word(apart.names.front(), "RUN_DIR");
   request.ranks = ranks_in(request.values);
   for (const std::string& name : list_of(request.values, "communicators"))
     request.methods.push_back(method_of(name, request.values));

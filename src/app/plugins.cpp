@@ -4,9 +4,9 @@
 
 #include "app/assignments.h"
 #include "app/launch.h"
-#include "app/option_lists.h"
 #include "app/train_options.h"
 #include "base/option_checks.h"
+#include "base/option_lists.h"
 #include "communicator/plugin.h"
 #include "eave/check.h"
 
@@ -42,6 +42,7 @@ void load_all(const std::string& named) {
   OptionValues values;
   values.declare(plugin_option());
   values.set("plugin", named, "command line");
+  loaded_text() = values.text("plugin");
   for (const std::string& path : list_of(values, "plugin")) load_plugin(path);
   require_options_that_agree();
 }
@@ -49,15 +50,15 @@ void load_all(const std::string& named) {
 }  // namespace
 
 OptionSpec plugin_option() {
-  OptionSpec option = {"plugin", OptionType::kPath, "", "shared objects with communicators of your own: a.so,b.so"};
+  OptionSpec option = {"plugin", OptionType::kPaths, "", "shared objects with communicators of your own: a.so,b.so"};
   option.never_from_file = true;
   return option;
 }
 
 int load_plugins(const std::vector<std::string>& words, const char* const* environment) {
   try {
-    loaded_text() = named_plugins(words, environment);
-    if (!loaded_text().empty()) load_all(loaded_text());
+    const std::string named = named_plugins(words, environment);
+    if (!named.empty()) load_all(named);
     return 0;
   } catch (...) {
     return refuse_to_run(std::current_exception());

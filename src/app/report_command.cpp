@@ -7,6 +7,7 @@
 #include "app/launch.h"
 #include "app/report_runs.h"
 #include "base/option_checks.h"
+#include "base/user_path.h"
 #include "eave/check.h"
 #include "report/run_list.h"
 
@@ -40,7 +41,8 @@ struct ReportRequest {
 
 ReportRequest read_report_request(const CommandLine& line, const std::vector<std::string>& words) {
   const WordsApart apart = part_names(words);
-  ReportRequest request{{apart.names.begin(), apart.names.end()}, line.parse(apart.options)};
+  ReportRequest request{{}, line.parse(apart.options)};
+  for (const std::string& name : apart.names) request.directories.emplace_back(path_of_word(name, "DIR"));
   if (request.directories.empty()) throw Error(ExitCode::kUsage, "no directory given; expected DIR..., see --help");
   if (request.values.has("target")) real_in(request.values, "target", 0, 1);
   return request;

@@ -8,7 +8,8 @@ namespace {
 ShellOption shell_option(const OptionSpec& spec) {
   using Value = ShellOption::Value;
   if (spec.type == OptionType::kFlag) return {spec.name, spec.help, Value::kWords, {"on", "off"}, true};
-  if (spec.type == OptionType::kPath) return {spec.name, spec.help, Value::kPath, {}};
+  if (spec.type == OptionType::kPath || spec.type == OptionType::kPaths)
+    return {spec.name, spec.help, Value::kPath, {}};
   const std::vector<std::string>& words = spec.choices.empty() ? spec.examples : spec.choices;
   const bool has_on = std::ranges::find(words, "on") != words.end();
   return {spec.name, spec.help, words.empty() ? Value::kFree : Value::kWords, words, has_on};

@@ -4,6 +4,7 @@
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
+#include "base/user_path.h"
 #include "eave/check.h"
 #include "report/summary.h"
 
@@ -24,7 +25,8 @@ struct SummaryRequest {
 
 SummaryRequest read_summary_request(const CommandLine& line, const std::vector<std::string>& words) {
   const WordsApart apart = part_names(words);
-  SummaryRequest request{apart.names, line.parse(apart.options)};
+  SummaryRequest request{{}, line.parse(apart.options)};
+  for (const std::string& name : apart.names) request.directories.push_back(path_of_word(name, "RUN_DIR"));
   if (request.directories.empty())
     throw Error(ExitCode::kUsage, "no run directory given; expected RUN_DIR... [--json FILE]");
   return request;

@@ -23,6 +23,10 @@ Intent intent_of(const CommandLine& line, const OptionValues& values) {
   return intent;
 }
 
+void warn(const std::string& text) {
+  if (!text.empty()) std::fprintf(stderr, "eave: warning: %s\n", text.c_str());
+}
+
 }  // namespace
 
 int train_command(const std::vector<std::string>& words, const char* const* environment) {
@@ -38,10 +42,14 @@ int train_command(const std::vector<std::string>& words, const char* const* envi
   };
   return run_command("train", words, line.help(), read, [&] {
     if (values.flag("print-config")) {
-      return run_once("train --print-config", [&] { std::fputs(line.describe(values).c_str(), stdout); });
+      return run_once("train --print-config", [&] {
+        warn(line.warn_of_variables(environment));
+        std::fputs(line.describe(values).c_str(), stdout);
+      });
     }
     return run_ranks(values.text("transport"), ranks, [&](Transport& transport) {
       require_same_intent(transport, intent_of(line, values));
+      if (transport.rank() == 0) warn(line.warn_of_variables(environment));
       if (has_nothing_to_do(transport, line, values)) return;
       run_training(transport, line, values);
     });

@@ -1,7 +1,5 @@
 #include "app/train_options.h"
 
-#include <cmath>
-#include <cstdio>
 #include <filesystem>
 
 #include "app/devices.h"
@@ -10,6 +8,10 @@
 #include "app/plugins.h"
 #include "app/rank_guard.h"
 #include "app/schedule_length.h"
+#include "base/near_words.h"
+#include "base/option_checks.h"
+#include "base/option_lists.h"
+#include "base/quantities.h"
 #include "communicator/compression.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
@@ -20,12 +22,6 @@
 
 namespace eave {
 namespace {
-
-std::string listed(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
 
 template <typename Kind>
 std::vector<CommandLine::Member> members(const std::vector<Kind>& kinds) {
@@ -45,7 +41,7 @@ void add_training(CommandLine& line) {
                  {{"model",
                    OptionType::kText,
                    "mlp",
-                   listed(model_names()) + ", or layers: \"conv2d 32 5x5; relu; max_pool 2; dense 10\"",
+                   comma_list(model_names()) + ", or layers: \"conv2d 32 5x5; relu; max_pool 2; dense 10\"",
                    {},
                    model_names()},
                   {"batch", OptionType::kInteger, "32", "samples per step"},
@@ -128,7 +124,7 @@ void add_output(CommandLine& line) {
         {"off", "on", "auto", "elastic"}},
        {"checkpoint", OptionType::kFlag, "on", "save checkpoints in --run-dir; off: the run cannot be resumed"},
        {"checkpoint-every", OptionType::kText, "10m",
-        "beside those after each evaluation, one every so many steps (500) or so long (90s, 10m, 1h)"},
+        "beside those after each evaluation, one every so many steps (500) or so long (90s, 10min, 1h)"},
        {"keep", OptionType::kInteger, "3", "checkpoints that stay, the newest so many"},
        {"keep-every", OptionType::kInteger, "", "and those whose step is a multiple of this, for ever"},
        {"require-checkpoint", OptionType::kFlag, "off",
@@ -203,18 +199,13 @@ CheckpointPlan plan_checkpoints(const OptionValues& values) {
   if (!values.has("run-dir") || !values.flag("checkpoint")) return plan;
   plan.directory = std::filesystem::path(values.text("run-dir")) / "checkpoint";
   const std::string& every = values.text("checkpoint-every");
-  double count = 0;
-  char unit = 0, rest = 0;
-  const int read = std::sscanf(every.c_str(), "%lf%c%c", &count, &unit, &rest);
-  const std::string units = "smh";
-  const bool is_steps = read == 1 && count >= 1 && count <= 1e15 && count == std::floor(count);
-  const bool is_time = read == 2 && units.find(unit) != std::string::npos && count > 0 && count <= 1e9;
-  if (!is_steps && !is_time) {
-    throw Error(ExitCode::kUsage, "--checkpoint-every " + every +
-                                      ": expected a number of steps such as 500, or a time such as 90s, 10m or 1h");
-  }
-  if (is_steps) plan.every_steps = static_cast<std::int64_t>(count);
-  if (is_time) plan.every_seconds = count * (unit == 's' ? 1 : unit == 'm' ? 60 : 3600);
+  const auto steps = read_integer(trimmed(every)).value;
+  const auto seconds = read_seconds(trimmed(every)).value;
+  if (steps.value_or(0) < 1 && (steps || !(seconds.value_or(0) > 0)))
+    refuse_option(values, "checkpoint-every",
+                  "expected a number of steps such as 500, or a time such as 90s, 10m or 1h");
+  plan.every_steps = steps.value_or(0);
+  plan.every_seconds = steps ? 0 : *seconds;
   plan.kept = values.integer("keep", 1, 1'000'000);
   if (values.has("keep-every")) plan.keep_every = values.integer("keep-every", 1);
   plan.is_required = values.flag("require-checkpoint");
@@ -222,14 +213,15 @@ CheckpointPlan plan_checkpoints(const OptionValues& values) {
 }
 
 SlowRank parse_slow_rank(const std::string& text, int ranks) {
-  SlowRank slow;
-  char unit = 0, rest = 0;
-  if (std::sscanf(text.c_str(), "%d:%lf%c%c", &slow.rank, &slow.factor, &unit, &rest) != 3 || unit != 'x' ||
-      slow.rank < 0 || slow.rank >= ranks || !(slow.factor >= 1 && slow.factor <= 1000)) {
+  const std::vector<std::string> parts = split_text(text, ':');
+  const bool has_form = parts.size() == 2 && parts[1].ends_with('x');
+  const std::int64_t rank = has_form ? read_integer(parts[0]).value.value_or(-1) : -1;
+  const double factor = has_form ? read_real(parts[1].substr(0, parts[1].size() - 1)).value.value_or(0) : 0;
+  if (rank < 0 || rank >= ranks || !(factor >= 1 && factor <= 1000)) {
     throw Error(ExitCode::kUsage, "--slow-rank " + text + ": expected RANK:FACTORx such as 1:4x, with a rank below " +
                                       std::to_string(ranks) + " and a factor from 1 to 1000");
   }
-  return slow;
+  return {static_cast<int>(rank), factor};
 }
 
 }  // namespace eave

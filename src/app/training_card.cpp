@@ -1,4 +1,5 @@
 // What a training job says of itself before it begins, and of why it ended.
+#include "app/network_options.h"
 #include "app/norm_options.h"
 #include "app/training_job.h"
 #include "base/number_text.h"
@@ -96,6 +97,7 @@ std::string TrainingJob::describe() const {
               ? card_line("batch norm", describe_norm_statistics(plan_, communicator_->moments() != nullptr))
               : "") +
          card_line("optimizer", optimizer_->equation()) + card_line("learning rate", describe_rate()) +
+         (describe_shape(values_).empty() ? "" : card_line("slow network", describe_shape(values_))) +
          (plan_.reset_on_drop ? card_line("at a drop", kAtDrop) : "") +
          card_line("communicator", values_.text("communicator") + " over " + without_counting(transport_.name()) +
                                        "\n" + communicator_->equation());

@@ -13,6 +13,7 @@
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
+#include "base/user_path.h"
 #include "eave/check.h"
 #include "report/summary.h"
 #include "report/terminal.h"
@@ -107,9 +108,9 @@ WatchRequest read_watch_request(const CommandLine& line, const std::vector<std::
     throw Error(ExitCode::kUsage, "no run directory given; expected eave watch RUN_DIR [options]");
   const OptionValues values = line.parse({words.begin() + 1, words.end()});
   WatchRequest request;
-  request.directory = words[0];
+  request.directory = path_of_word(words[0], "RUN_DIR");
   std::error_code error;
-  if (std::filesystem::exists(words[0], error) && !std::filesystem::is_directory(words[0], error))
+  if (std::filesystem::exists(request.directory, error) && !std::filesystem::is_directory(request.directory, error))
     throw Error(ExitCode::kInputMissing, words[0] + " is no directory; expected that of a run");
   request.is_once = values.flag("once");
   request.terminal = output_terminal();

@@ -1,66 +1,23 @@
 #include "eave/options.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <numeric>
 #include <optional>
 #include <utility>
 
+#include "base/near_words.h"
+#include "base/option_lists.h"
+#include "base/quantities.h"
+#include "base/user_path.h"
 #include "eave/check.h"
 
 namespace eave {
 namespace {
 
-using Scale = std::pair<std::string_view, double>;
-
-constexpr double kKibi = 1024.0, kKilo = 1000.0;
-const std::vector<Scale> kByteScales = {{"", 1},
-                                        {"b", 1},
-                                        {"k", kKibi},
-                                        {"kib", kKibi},
-                                        {"kb", kKilo},
-                                        {"m", kKibi* kKibi},
-                                        {"mib", kKibi* kKibi},
-                                        {"mb", kKilo* kKilo},
-                                        {"g", kKibi* kKibi* kKibi},
-                                        {"gib", kKibi* kKibi* kKibi},
-                                        {"gb", kKilo* kKilo* kKilo}};
-const std::vector<Scale> kSecondScales = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"min", 60}, {"h", 3600}};
-const std::vector<Scale> kRateScales = {{"bit", 0.125}, {"kbit", 125}, {"mbit", 125e3}, {"gbit", 125e6},
-                                        {"b/s", 1},     {"kb/s", 1e3}, {"mb/s", 1e6},   {"gb/s", 1e9}};
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
-std::optional<double> parse_scaled(std::string_view text, const std::vector<Scale>& scales) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || !std::isfinite(number) || number < 0) return std::nullopt;
-  const std::string unit = lower(std::string_view(end, static_cast<std::size_t>(text.data() + text.size() - end)));
-  for (const auto& [name, scale] : scales) {
-    if (unit == name || (number == 0 && unit.empty())) return number * scale;
-  }
-  return std::nullopt;
-}
-
 std::optional<bool> parse_flag(std::string_view text) {
-  const std::string word = lower(text);
+  const std::string word = lower_case(text);
   if (word == "on" || word == "true" || word == "1" || word == "yes" || word.empty()) return true;
   if (word == "off" || word == "false" || word == "0" || word == "no") return false;
   return std::nullopt;
-}
-
-template <typename Number>
-std::optional<Number> parse_number(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 [[noreturn]] void refuse(const OptionValues::Entry& entry, const std::string& expected) {
@@ -68,10 +25,11 @@ std::optional<Number> parse_number(std::string_view text) {
               "--" + entry.spec.name + " " + entry.text + " (" + entry.source + "): expected " + expected);
 }
 
-std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
+template <typename Value>
+Value value_of(const OptionValues::Entry& entry, Reading<Value> read(std::string_view)) {
+  const Reading<Value> reading = read(entry.text);
+  if (!reading.value) refuse(entry, reading.expected);
+  return *reading.value;
 }
 
 bool same_meaning(const OptionSpec& a, const OptionSpec& b) {
@@ -85,11 +43,11 @@ void check_value(const OptionValues& values, const OptionValues::Entry& entry) {
     case OptionType::kText:
       if (!entry.spec.choices.empty() &&
           std::find(entry.spec.choices.begin(), entry.spec.choices.end(), entry.text) == entry.spec.choices.end()) {
-        const std::string near = nearest_word(entry.text, entry.spec.choices);
-        refuse(entry, "one of " + join(entry.spec.choices) + (near.empty() ? "" : "; did you mean " + near + "?"));
+        refuse(entry, "one of " + comma_list(entry.spec.choices) + did_you_mean(entry.text, entry.spec.choices));
       }
       break;
     case OptionType::kPath:
+    case OptionType::kPaths:
       break;
     case OptionType::kInteger:
       values.integer(name, INT64_MIN);
@@ -112,50 +70,19 @@ void check_value(const OptionValues& values, const OptionValues::Entry& entry) {
   }
 }
 
-// Options that contain the word, or are contained in it: the shortest way from one to the other first.
-std::vector<std::string> related_options(const std::string& word, const std::vector<std::string>& names) {
-  constexpr std::size_t kShortest = 3, kMost = 4;
-  const auto contains = [](const std::string& text, const std::string& part) {
-    return part.size() >= kShortest && text.find(part) != std::string::npos;
+// As it is kept: a path without ~, anything but free text without the blanks around it.
+std::string kept_text(const OptionValues::Entry& entry) {
+  const auto path = [&](const std::string& text) {
+    const Reading<std::string> reading = read_path(text);
+    if (!reading.value) refuse(entry, reading.expected);
+    return *reading.value;
   };
-  std::vector<std::pair<std::size_t, std::string>> related;
-  for (const std::string& name : names) {
-    if (contains(name, word)) related.emplace_back(name.size() - word.size(), name);
-    if (contains(word, name)) related.emplace_back(word.size() - name.size(), name);
-  }
-  std::sort(related.begin(), related.end());
-  if (related.size() > kMost) related.resize(kMost);
-  std::vector<std::string> result;
-  for (const auto& [distance, name] : related) result.push_back(name);
-  return result;
-}
-
-std::string suggest_options(const std::string& word, const std::vector<std::string>& names) {
-  std::vector<std::string> suggestions = related_options(word, names);
-  const std::string near = nearest_word(word, names);
-  if (!near.empty() && std::ranges::find(suggestions, near) == suggestions.end()) suggestions.push_back(near);
-  if (suggestions.empty()) return "see --help";
-  std::string text = "did you mean --" + suggestions.front();
-  for (std::size_t i = 1; i < suggestions.size(); ++i) {
-    text += (i + 1 < suggestions.size() ? ", --" : " or --") + suggestions[i];
-  }
-  return text + "?";
-}
-
-// How many letters to add, drop or change; `row` is room for it.
-std::size_t edits_between(std::string_view word, std::string_view other, std::vector<std::size_t>& row) {
-  row.resize(other.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (const char letter : word) {
-    std::size_t* here = row.data();
-    std::size_t diagonal = (*here)++;
-    for (const char beside : other) {
-      const std::size_t substituted = diagonal + (letter == beside ? 0 : 1), inserted = *here++ + 1;
-      diagonal = *here;
-      *here = std::min(std::min(inserted, diagonal + 1), substituted);
-    }
-  }
-  return row.back();
+  if (entry.spec.type == OptionType::kPath) return path(entry.text);
+  if (entry.spec.type == OptionType::kText && entry.spec.choices.empty()) return entry.text;
+  if (entry.spec.type != OptionType::kPaths) return std::string(trimmed(entry.text));
+  std::string paths;
+  for (const std::string& item : split_text(entry.text, ',')) paths += (paths.empty() ? "" : ",") + path(item);
+  return paths;
 }
 
 }  // namespace
@@ -190,6 +117,7 @@ void OptionValues::set(std::string_view name, std::string text, std::string sour
   entry.text = std::move(text);
   entry.source = std::move(source);
   entry.is_set = true;
+  entry.text = kept_text(entry);
   check_value(*this, entry);
 }
 
@@ -209,20 +137,13 @@ bool OptionValues::given(std::string_view name) const { return entry(name).is_se
 const std::string& OptionValues::text(std::string_view name) const { return entry(name).text; }
 
 std::int64_t OptionValues::integer(std::string_view name, std::int64_t minimum, std::int64_t maximum) const {
-  const Entry& found = entry(name);
-  const auto number = parse_number<std::int64_t>(found.text);
-  if (!number) refuse(found, "a whole number");
-  if (*number < minimum) refuse(found, "at least " + std::to_string(minimum));
-  if (*number > maximum) refuse(found, "at most " + std::to_string(maximum));
-  return *number;
+  const std::int64_t number = value_of(entry(name), read_integer);
+  if (number < minimum) refuse(entry(name), "at least " + std::to_string(minimum));
+  if (number > maximum) refuse(entry(name), "at most " + std::to_string(maximum));
+  return number;
 }
 
-double OptionValues::real(std::string_view name) const {
-  const Entry& found = entry(name);
-  const auto number = parse_number<double>(found.text);
-  if (!number || !std::isfinite(*number)) refuse(found, "a finite number, such as 0.1 or 1e-3");
-  return *number;
-}
+double OptionValues::real(std::string_view name) const { return value_of(entry(name), read_real); }
 
 bool OptionValues::flag(std::string_view name) const {
   const Entry& found = entry(name);
@@ -231,46 +152,10 @@ bool OptionValues::flag(std::string_view name) const {
   return *value;
 }
 
-std::int64_t OptionValues::bytes(std::string_view name) const {
-  const Entry& found = entry(name);
-  const auto value = parse_scaled(found.text, kByteScales);
-  if (!value || *value > 9e18) refuse(found, "a size, such as 64k, 4MiB or 1GB");
-  return static_cast<std::int64_t>(*value);
-}
+std::int64_t OptionValues::bytes(std::string_view name) const { return value_of(entry(name), read_bytes); }
 
-double OptionValues::seconds(std::string_view name) const {
-  const Entry& found = entry(name);
-  const auto value = parse_scaled(found.text, kSecondScales);
-  if (!value) refuse(found, "a time with its unit, such as 5ms, 2s or 10min");
-  return *value;
-}
+double OptionValues::seconds(std::string_view name) const { return value_of(entry(name), read_seconds); }
 
-double OptionValues::bytes_per_second(std::string_view name) const {
-  const Entry& found = entry(name);
-  const auto value = parse_scaled(found.text, kRateScales);
-  if (!value) refuse(found, "a rate with its unit, such as 100mbit, 1gbit or 12.5MB/s");
-  return *value;
-}
-
-std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
-  std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
-  std::vector<std::size_t> row;
-  for (const std::string& candidate : candidates) {
-    if (std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size()) >= best_distance) continue;
-    const std::size_t distance = edits_between(word, candidate, row);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = candidate;
-    }
-  }
-  return best;
-}
-
-void refuse_name(std::string_view name, const std::vector<std::string>& known) {
-  const std::string near = nearest_word(name, known);
-  throw Error(ExitCode::kUsage, "there is no '" + std::string(name) + "'; " +
-                                    (near.empty() ? "expected one of " + join(known) : "did you mean " + near + "?"));
-}
+double OptionValues::bytes_per_second(std::string_view name) const { return value_of(entry(name), read_rate); }
 
 }  // namespace eave

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "base/option_checks.h"
+#include "base/user_path.h"
 #include "communicator/compression.h"
 #include "communicator/plugin.h"
 #include "eave/check.h"
@@ -16,14 +17,26 @@ using Given = std::vector<std::pair<std::string, std::string>>;
 
 constexpr const char* kSource = "the options";
 
+// Blanks may stand beside the commas of a list: groups=0-1, 2-3
+bool continues_list(const Given& given, const std::string& word) {
+  return !given.empty() && (given.back().second.ends_with(',') || word.starts_with(','));
+}
+
 Given parse(const std::string& options) {
   Given given;
   std::istringstream words(options);
   for (std::string word; words >> word;) {
     const std::size_t equals = word.find('=');
+    if (equals == std::string::npos && continues_list(given, word)) {
+      given.back().second += word;
+      continue;
+    }
     if (equals == 0 || equals == std::string::npos)
       throw Error(ExitCode::kUsage, "option '" + word + "': expected name=value, such as communicator=easgd");
-    given.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+    const std::string name = word.substr(0, equals);
+    if (std::ranges::find(given, name, &Given::value_type::first) != given.end())
+      throw Error(ExitCode::kUsage, "option '" + name + "' is given twice; give it once");
+    given.emplace_back(name, word.substr(equals + 1));
   }
   return given;
 }
@@ -114,7 +127,7 @@ void load_plugins(Transport& transport, const std::string& options) {
   agree(transport, [&] {
     for (const auto& [name, text] : parse(options)) {
       if (name != "plugin") continue;
-      loaded += text + " (" + load_plugin(text).file_hash + ") ";
+      loaded += text + " (" + load_plugin(path_of_word(text, "plugin")).file_hash + ") ";
     }
   });
   if (!loaded.empty()) require_same(transport, "plug-in " + loaded);

@@ -1,11 +1,13 @@
 #include "communicator/rank_groups.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 
+#include "base/near_words.h"
 #include "base/option_checks.h"
+#include "base/option_lists.h"
+#include "base/quantities.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -15,23 +17,10 @@ constexpr const char* kForms = "expected hosts, a number of groups, or a list su
 
 std::string last_of(int ranks) { return "ranks are 0 to " + std::to_string(ranks - 1); }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char each : text) {
-    if (each == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += each;
-    }
-  }
-  return parts;
-}
-
 std::optional<int> whole_number(const std::string& text) {
-  int value = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (result.ec != std::errc() || result.ptr != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  const std::optional<std::int64_t> value = read_integer(text).value;
+  if (!value || *value < 0 || *value > INT32_MAX) return std::nullopt;
+  return static_cast<int>(*value);
 }
 
 RankGroups groups_by_host(int ranks, const std::vector<std::string>& hosts) {
@@ -60,9 +49,11 @@ RankGroups equal_groups(int count, int ranks) {
 
 // "3" or "1-3"; a range is cut at the first rank that does not exist, so that 0-2000000000 takes no time.
 void add_ranks(const OptionValues& values, const std::string& text, int ranks, std::vector<int>& group) {
-  const std::vector<std::string> ends = split(text, '-');
+  const std::vector<std::string> ends = split_text(text, '-');
   const std::optional<int> first = whole_number(ends.front()), last = whole_number(ends.back());
-  if (!first || !last || ends.size() > 2) refuse_option(values, "groups", "\"" + text + "\" is no rank; " + kForms);
+  if (!first || !last || ends.size() > 2) {
+    refuse_option(values, "groups", "\"" + text + "\" is no rank; " + kForms + did_you_mean(text, {"hosts"}));
+  }
   if (*first > *last) {
     refuse_option(
         values, "groups",
@@ -78,10 +69,9 @@ void add_ranks(const OptionValues& values, const std::string& text, int ranks, s
 
 RankGroups listed_groups(const OptionValues& values, int ranks) {
   RankGroups groups;
-  for (const std::string& text : split(values.text("groups"), ',')) {
+  for (const std::string& text : parts_of(values.text("groups"), ',', values, "groups", "group")) {
     groups.emplace_back();
-    if (text.empty()) refuse_option(values, "groups", "group " + std::to_string(groups.size()) + " is empty");
-    for (const std::string& part : split(text, '+')) add_ranks(values, part, ranks, groups.back());
+    for (const std::string& part : split_text(text, '+')) add_ranks(values, part, ranks, groups.back());
     std::ranges::sort(groups.back());
   }
   std::ranges::sort(groups);
@@ -121,7 +111,7 @@ OptionSpec groups_option() {
 }
 
 RankGroups resolve_groups(const OptionValues& values, int ranks, const std::vector<std::string>& hosts) {
-  const std::string& text = values.text("groups");
+  const std::string text(trimmed(values.text("groups")));
   if (text == "hosts") return groups_by_host(ranks, hosts);
   if (const std::optional<int> count = whole_number(text)) {
     if (*count >= 1 && *count <= ranks) return equal_groups(*count, ranks);

@@ -1,9 +1,10 @@
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numbers>
 
 #include "base/number_text.h"
+#include "base/option_lists.h"
+#include "base/quantities.h"
 #include "eave/check.h"
 #include "eave/optimizer.h"
 #include "optim/option_checks.h"
@@ -12,20 +13,16 @@ namespace eave {
 namespace {
 
 std::vector<double> read_epochs(const OptionValues& values) {
-  const std::string& text = values.text("lr-step-epochs");
   std::vector<double> epochs;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end) {
-    double epoch = 0;
-    const auto result = std::from_chars(at, end, epoch);
-    const bool is_later = epoch > (epochs.empty() ? 0 : epochs.back()) && std::isfinite(epoch);
-    const bool is_separated = result.ptr == end || (*result.ptr == ',' && result.ptr + 1 != end);
-    if (result.ec != std::errc() || !is_later || !is_separated) {
-      refuse_option(values, "lr-step-epochs", "expected rising epochs with commas between, such as 30,60,80");
+  if (!values.has("lr-step-epochs")) return epochs;
+  for (const std::string& item : split_text(values.text("lr-step-epochs"), ',')) {
+    const double epoch = read_real(item).value.value_or(0);
+    if (epoch <= (epochs.empty() ? 0 : epochs.back())) {
+      refuse_option(values, "lr-step-epochs",
+                    "expected rising epochs with commas between, such as 30,60,80; item " +
+                        std::to_string(epochs.size() + 1) + " is '" + item + "'");
     }
     epochs.push_back(epoch);
-    at = result.ptr == end ? end : result.ptr + 1;
   }
   return epochs;
 }

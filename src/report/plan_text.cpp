@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/quantities.h"
 #include "report/json.h"
 #include "report/plan_times.h"
 #include "report/summary.h"
@@ -50,9 +51,10 @@ std::string rate_text(double bytes_per_second) { return human_bytes(bytes_per_se
 std::string describe_network(const PlanReport& report) {
   const PlanNetwork& network = report.network;
   const PlanSources& sources = report.sources;
-  return format("network: %s each way per host (%s), delay %.0f us (%s); within a host %s per rank (%s);",
-                rate_text(network.bytes_per_second).c_str(), sources.rate.c_str(), 1e6 * network.delay_seconds,
-                sources.delay.c_str(), rate_text(network.host_bytes_per_second).c_str(), sources.host_rate.c_str()) +
+  return format("network: %s, %s each way per host (%s), delay %.0f us (%s); within a host %s per rank (%s);",
+                bits_per_second_text(network.bytes_per_second).c_str(), rate_text(network.bytes_per_second).c_str(),
+                sources.rate.c_str(), 1e6 * network.delay_seconds, sources.delay.c_str(),
+                rate_text(network.host_bytes_per_second).c_str(), sources.host_rate.c_str()) +
          format(" %.1f us for each message (%s); ranks per host: %d (%s)", 1e6 * network.message_seconds,
                 sources.messages.c_str(), network.ranks_per_host, sources.ranks_per_host.c_str());
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -17,6 +18,7 @@ CommandLine sample() {
   line.add_group("General", {{"batch", OptionType::kInteger, "32", "samples", {}},
                              {"name", OptionType::kText, "", "any text", {}},
                              {"config", OptionType::kText, "", "file", {}},
+                             {"place", OptionType::kPath, "", "directory", {}},
                              {"flip", OptionType::kFlag, "off", "flip", {}}});
   line.add_family("Averaging", {"communicator", OptionType::kText, "allreduce", "which", {}},
                   {{"allreduce", "all", {{"bucket-bytes", OptionType::kBytes, "1MiB", "bucket", {}}}},
@@ -118,6 +120,79 @@ TEST(CommandLine, a_value_it_prints_as_configuration_comes_back_whole_or_is_refu
       EXPECT_NE(std::string(error.what()).find("--name"), std::string::npos) << error.what();
     }
   }
+}
+
+TEST(CommandLine, a_file_of_other_systems_editors_reads_the_same) {
+  for (const char* text : {"\xEF\xBB\xBF"
+                           "batch = 7\n",
+                           "batch = 7\r\n", "batch=7", "\n  batch =\t7  # a remark\r\n", "batch = 7 #"}) {
+    const ConfigFile file(text);
+    EXPECT_EQ(parse({file.option()}).text("batch"), "7") << text;
+  }
+  const ConfigFile wide(
+      std::string("\xFF\xFE"
+                  "b\0a\0",
+                  6));
+  EXPECT_NE(refusal({wide.option()}).find("save it as UTF-8"), std::string::npos);
+}
+
+TEST(CommandLine, what_a_file_would_lose_or_take_literally_is_refused) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"batch = 7\nflip = on\nbatch = 8\n", "--batch is given twice, as 7 and as 8"},
+      {"config-dir = x\n", "unknown option --config-dir"},
+      {"batch = 7\nplace = runs/a#1\n", "line 2: 'place = runs/a#1': a # begins a remark"},
+      {"place = \"runs/a\"\n", "leave out the quotes"},
+      {"place = 'runs/a'\n", "leave out the quotes"},
+      {"flip =\n", "--flip (file "},
+      {"batch =\n", "--batch (file "},
+      {"[general]\nbatch = 7\n", "general.batch"}};
+  for (const auto& [text, says] : cases) {
+    const ConfigFile file(text);
+    const std::string refused = refusal({file.option()});
+    EXPECT_EQ(refused.substr(0, 3), "64 ") << text;
+    EXPECT_NE(refused.find(says), std::string::npos) << refused;
+  }
+}
+
+TEST(CommandLine, an_empty_value_is_no_value_of_a_flag_either) {
+  EXPECT_TRUE(parse({"--flip"}).flag("flip"));
+  for (const std::string& refused :
+       {refusal({"--flip", ""}), refusal({"--flip="}), refusal({}, {"EAVE_FLIP="}), refusal({}, {"EAVE_FLIP= "}),
+        refusal({}, {"EAVE_PLACE= "}), refusal({"--place", "  "}), refusal({"--name", ""})})
+    EXPECT_EQ(refused.substr(0, 3), "64 ") << refused;
+}
+
+TEST(CommandLine, blanks_around_a_value_are_no_part_of_it_but_in_free_text) {
+  const OptionValues values = parse({"--batch", " 7 ", "--communicator", "easgd\n"}, {"EAVE_NAME= a ", "EAVE_TAU=3\r"});
+  EXPECT_EQ(values.text("batch"), "7");
+  EXPECT_EQ(values.text("communicator"), "easgd");
+  EXPECT_EQ(values.text("tau"), "3");
+  EXPECT_EQ(values.text("name"), " a ");
+}
+
+TEST(CommandLine, a_home_directory_is_expanded_wherever_a_path_comes_from) {
+  const char* const home = std::getenv("HOME");
+  const std::string before = home ? home : "";
+  ::setenv("HOME", std::filesystem::temp_directory_path().c_str(), 1);
+  const std::string at_home = std::filesystem::temp_directory_path() / "x";
+  const ConfigFile file("place = ~/x\n");
+  EXPECT_EQ(parse({"--place=~/x"}).text("place"), at_home);
+  EXPECT_EQ(parse({}, {"EAVE_PLACE=~/x"}).text("place"), at_home);
+  EXPECT_EQ(parse({file.option()}).text("place"), at_home);
+  EXPECT_EQ(parse({"--config=~/" + std::filesystem::path(file.path()).filename().string()}).text("place"), at_home);
+  EXPECT_EQ(parse({"--place=./~/x"}).text("place"), "./~/x");
+  EXPECT_NE(refusal({"--place=~nobody-is-called-so/x"}).find("64 --place ~nobody-is-called-so/x (command line)"),
+            std::string::npos);
+  home ? ::setenv("HOME", before.c_str(), 1) : ::unsetenv("HOME");
+}
+
+TEST(CommandLine, help_says_how_sizes_times_and_rates_are_written) {
+  CommandLine line("usage: sample");
+  line.add_group("General", {{"most", OptionType::kBytes, "", "size"}, {"delay", OptionType::kSeconds, "", "time"}});
+  const std::string help = line.help();
+  EXPECT_NE(help.find("\nSIZE: such as 4096, 64k"), std::string::npos) << help;
+  EXPECT_NE(help.find("\nTIME: such as 50us"), std::string::npos) << help;
+  EXPECT_EQ(help.find("RATE:"), std::string::npos) << help;
 }
 
 TEST(CommandLine, an_option_of_another_member_is_refused_wherever_it_was_given) {

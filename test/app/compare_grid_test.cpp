@@ -117,6 +117,52 @@ TEST(Grid, refuses_what_makes_no_comparison) {
   for (const auto& words : wrong) EXPECT_THROW(grid_of(words, 2), Error) << words.front() << " " << words.back();
 }
 
+TEST(Grid, of_lists_with_blanks_is_that_of_lists_without) {
+  const Grid plain = grid_of({"--communicators", "easgd:tau=2:alpha=0.1,allreduce", "--ranks", "2,4", "--batch", "8,16",
+                              "--lr", "0.1,0.2", "--budget", "time=10min"},
+                             4);
+  const Grid blank = grid_of({"--communicators", " easgd : tau=2 :alpha = 0.1, allreduce ", "--ranks", "2, 4",
+                              "--batch", "8 ,16", "--lr", "0.1, 0.2", "--budget", "time = 10min"},
+                             4);
+  EXPECT_EQ(labels_of(blank), labels_of(plain));
+  const std::vector<Cell> cells = plain.first_cells(), others = blank.first_cells();
+  ASSERT_EQ(cells.size(), others.size());
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    EXPECT_EQ(others[i].name, cells[i].name);
+    EXPECT_EQ(blank.words_of(others[i]), plain.words_of(cells[i]));
+  }
+}
+
+std::string refusal(const std::vector<std::string>& words) {
+  try {
+    grid_of(words, 2);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Grid, names_the_item_that_is_wrong_and_the_word_that_is_near) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--communicators", "esagd,allreduce"}, "there is no 'esagd'; expected some of"},
+      {{"--communicators", "esagd,allreduce"}, "; did you mean easgd?"},
+      {{"--communicators", "easgd:tau=1:tau=2"}, "tau is given twice"},
+      {{"--communicators", "easgd::tau=1,allreduce"}, "item 2 of 'easgd::tau=1' is empty"},
+      {{"--ranks", "1,,2"}, "item 2 is empty"},
+      {{"--ranks", "1,2,"}, "item 3 is empty"},
+      {{"--ranks", "1;2"}, "'1;2': expected a whole number"},
+      {{"--ranks", "1,+2"}, "leave out the +"},
+      {{"--batch", "8,08"}, "names 08 twice"},
+      {{"--batch", "8,many"}, "'many': expected a whole number"},
+      {{"--lr", "0.1,0x1p-3"}, "'0x1p-3': expected a finite number"},
+      {{"--lr", "0.1,inf"}, "'inf': expected a finite number"},
+      {{"--budget", "tiem=60s"}, "; did you mean time?"},
+      {{"--budget", "time=60"}, "expected time= and a time with its unit"},
+      {{"--budget", "bytes=10Gb"}, "such as 10GB: B is bytes"},
+      {{"--budget", "time=0s"}, "expected more than 0"}};
+  for (const auto& [words, says] : cases) EXPECT_NE(refusal(words).find(says), std::string::npos) << refusal(words);
+}
+
 TEST(Grid, of_equal_bytes_has_no_rank_by_itself) {
   const Grid grid = grid_of({"--budget", "bytes=1GB", "--ranks", "1,2"}, 2);
   EXPECT_EQ(labels_of(grid), (std::vector<std::string>{"allreduce, 2 ranks, batch 32", "easgd, 2 ranks, batch 32"}));

@@ -78,6 +78,17 @@ TEST_F(PlanProgram, hides_an_asynchronous_exchange_behind_the_steps_before_its_p
   EXPECT_LT(step_seconds("3"), step_seconds("0"));
 }
 
+TEST_F(PlanProgram, prints_the_rate_that_it_understood) {
+  for (const auto& [given, text] :
+       std::vector<std::pair<std::string, std::string>>{{"10Gb/s", "10 Gbit/s, 1.2 GB/s"},
+                                                        {"10GB/s", "80 Gbit/s, 10.0 GB/s"},
+                                                        {"100mbit", "100 Mbit/s, 12.5 MB/s"}}) {
+    const Ended ended = place_->eave("plan run --ranks '2, 4' --network-rate " + given);
+    EXPECT_NE(ended.output.find("network: " + text + " each way per host (as given)"), std::string::npos)
+        << ended.output;
+  }
+}
+
 TEST_F(PlanProgram, takes_the_bytes_from_what_was_sent) {
   ASSERT_EQ(place_->eave("plan run --json plan.json --ranks 2 --communicators easgd").code, 0);
   const auto plan = nlohmann::json::parse(place_->read("plan.json"));
@@ -109,6 +120,10 @@ TEST_F(PlanProgram, refuses_what_it_does_not_understand) {
   expect("run --center-ranks 2 --ranks 2,4", 64, "leaves no rank to train");
   expect("run --tau 4 --global-tau 6", 64, "expected a multiple of tau");
   expect("run --network-rate 0", 64, "--network-rate");
+  expect("run --network-rate 10gb/s", 64, "expected 10Gb/s for bits, or 10GB/s for bytes");
+  expect("run --communicators esagd", 64, "did you mean easgd?");
+  expect("run --ranks 2,,4", 64, "item 2 is empty");
+  expect("'~nobody-is-called-so/run'", 64, "no user 'nobody-is-called-so'");
   expect("run --json missing/plan.json --ranks 2", 73, "missing");
   place_->write("torn/metrics.jsonl", "{\"type\":\"hea");
   expect("torn", 65, "torn: metrics.jsonl has no whole line");

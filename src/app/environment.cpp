@@ -1,0 +1,105 @@
+#include "app/environment.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <span>
+
+#include "base/near_words.h"
+#include "base/option_lists.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+using Words = std::span<const std::string>;
+
+bool is_one_of(const std::string& word, std::initializer_list<const char*> words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+bool is_number(const std::string& word) {
+  return !word.empty() && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// The end of such a name behind that of the service: service-host, service-port…, port-80-tcp, port-80-tcp-addr.
+bool ends_as_of_a_service(Words words) {
+  if (words.size() < 2) return false;
+  if (words[0] == "service") return (words[1] == "host" && words.size() == 2) || words[1] == "port";
+  if (words[0] != "port" || !is_number(words[1]) || words.size() < 3 || words.size() > 4) return false;
+  return is_one_of(words[2], {"tcp", "udp", "sctp"}) &&
+         (words.size() == 3 || is_one_of(words[3], {"addr", "port", "proto"}));
+}
+
+// What Kubernetes sets in each pod of a namespace for every service in it, here one called eave or eave-…; a port's
+// value is an address such as tcp://10.0.0.1:80.
+bool is_of_a_service(const Assignment& variable) {
+  const std::vector<std::string> words = split_text(variable.name, '-');
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (ends_as_of_a_service(Words(words).subspan(i))) return true;
+  }
+  const auto is_address = [&](const char* begin) { return variable.text.starts_with(begin); };
+  return words.back() == "port" && (is_address("tcp://") || is_address("udp://") || is_address("sctp://"));
+}
+
+// What environment modules and package managers set for a package that is called eave.
+constexpr std::array kOfModules = {"root",    "home",    "version", "dir",    "base",        "prefix",    "path",
+                                   "bin",     "lib",     "lib64",   "inc",    "include",     "man",       "doc",
+                                   "docs",    "share",   "src",     "bindir", "libdir",      "incdir",    "include-dir",
+                                   "lib-dir", "bin-dir", "port",    "module", "install-dir", "modulefile"};
+
+// What the scripts of eave's own tests and benchmarks take from the environment.
+constexpr std::array kOfTests = {"lab",         "program", "source",  "mpirun", "mpi-environment",
+                                 "cuda-module", "flips",   "gpu-pack"};
+
+bool is_known_to_be_foreign(const Assignment& variable) {
+  const auto is_called = [&](const char* name) { return variable.name == name; };
+  return std::ranges::any_of(kOfModules, is_called) || std::ranges::any_of(kOfTests, is_called);
+}
+
+void add_setting(std::vector<Assignment>& settings, const Assignment& variable) {
+  const auto twin = std::ranges::find(settings, variable.name, &Assignment::name);
+  if (twin != settings.end() && twin->text != variable.text) {
+    throw Error(ExitCode::kUsage, "--" + variable.name + " is set twice: " + twin->source + " is " + twin->text +
+                                      ", and " + variable.source + " is " + variable.text + "; unset one");
+  }
+  settings.push_back(variable);
+}
+
+}  // namespace
+
+Environment read_environment(const char* const* environment, const OptionValues& values) {
+  Environment found;
+  std::vector<std::string> options;
+  for (const auto& [name, unused] : values.entries()) options.push_back(name);
+  for (const Assignment& variable : from_environment(environment)) {
+    if (is_of_a_service(variable)) continue;
+    if (values.entries().contains(variable.name)) {
+      add_setting(found.settings, variable);
+      continue;
+    }
+    if (is_known_to_be_foreign(variable)) continue;
+    if (const std::string meant = misspelt_option(variable.name, options); !meant.empty()) {
+      throw Error(ExitCode::kUsage, "unknown option --" + variable.name + " (" + variable.source +
+                                        "); did you mean --" + meant + "? If it is not for eave, unset it here");
+    }
+    found.unknown.push_back(variable.source.substr(variable.source.find("EAVE_")));
+  }
+  return found;
+}
+
+std::string describe_unknown_variables(const std::vector<std::string>& unknown) {
+  constexpr std::size_t kMost = 8;
+  if (unknown.empty()) return "";
+  const std::size_t shown = std::min(unknown.size(), kMost);
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const bool is_last = i + 1 == unknown.size() && i > 0;
+    text += (i == 0 ? "" : is_last ? " and " : ", ") + unknown[i];
+  }
+  if (unknown.size() > shown) text += " and " + std::to_string(unknown.size() - shown) + " more";
+  return text + (unknown.size() == 1 ? " is no option of eave, and has no effect"
+                                     : " are no options of eave, and have no effect");
+}
+
+}  // namespace eave

@@ -1,0 +1,257 @@
+#include "base/quantities.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "base/near_words.h"
+#include "base/number_text.h"
+
+namespace eave {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n\v\f";
+
+// The first character that is not ASCII, as "U+00A0": many of them look like a blank, a comma or a minus.
+std::string first_foreign_character(std::string_view text) {
+  const auto first = std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  if (first == text.end()) return "";
+  const auto lead = static_cast<unsigned char>(*first);
+  const int following = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
+  unsigned code = lead & (0x3Fu >> following);
+  for (auto at = first + 1; at != text.end() && at - first <= following; ++at) {
+    code = code << 6 | (static_cast<unsigned char>(*at) & 0x3Fu);
+  }
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), code, 16).ptr;
+  std::string hexadecimal(digits.data(), end);
+  std::ranges::transform(hexadecimal, hexadecimal.begin(),
+                         [](char c) { return c >= 'a' && c <= 'f' ? char(c - 'a' + 'A') : c; });
+  return "U+" + std::string(4 - std::min<std::size_t>(hexadecimal.size(), 4), '0') + hexadecimal;
+}
+
+// What is wrong with a number, where that is easily overlooked: "; …", or "".
+std::string advice_on(std::string_view text) {
+  if (text.empty()) return "; nothing was given";
+  if (const std::string foreign = first_foreign_character(text); !foreign.empty())
+    return "; it contains the character " + foreign;
+  if (text.find_first_of(kBlanks) != std::string_view::npos) return "; leave out the blank";
+  if (text.find(',') != std::string_view::npos) return "; the decimal sign is a point, and thousands are not set apart";
+  if (text.front() == '+') return "; leave out the +";
+  if (lower_case(text).find("0x") != std::string::npos) return "; the digits are decimal";
+  return "";
+}
+
+// All of `text`.
+template <typename Number>
+std::optional<Number> whole_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+struct Quantity {
+  double number = 0;
+  std::string_view digits, unit;
+};
+
+std::optional<Quantity> split_unit(std::string_view text) {
+  if (text.starts_with('-')) return std::nullopt;
+  Quantity quantity;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quantity.number);
+  if (error != std::errc() || !std::isfinite(quantity.number)) return std::nullopt;
+  const auto length = static_cast<std::size_t>(end - text.data());
+  quantity.digits = text.substr(0, length);
+  quantity.unit = text.substr(length);
+  return quantity;
+}
+
+struct Prefix {
+  std::string_view text;
+  double scale;
+};
+
+constexpr double kKibi = 1024, kKilo = 1000;
+constexpr std::array<Prefix, 10> kPrefixes = {{{"Ki", kKibi},
+                                               {"Mi", kKibi* kKibi},
+                                               {"Gi", kKibi* kKibi* kKibi},
+                                               {"Ti", kKibi* kKibi* kKibi* kKibi},
+                                               {"k", kKilo},
+                                               {"K", kKilo},
+                                               {"M", kKilo* kKilo},
+                                               {"G", kKilo* kKilo* kKilo},
+                                               {"T", kKilo* kKilo* kKilo* kKilo},
+                                               {"", 1}}};
+
+template <std::size_t count>
+bool is_one_of(std::string_view word, const std::array<std::string_view, count>& words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+constexpr std::array<std::string_view, 2> kBits = {"b/s", "bps"}, kBytes = {"B/s", "Bps"};
+constexpr std::array<std::string_view, 4> kWordsOfBits = {"bit", "bits", "bit/s", "bits/s"};
+constexpr std::array<std::string_view, 2> kWordsOfBytes = {"byte/s", "bytes/s"};
+
+// Of one unit, in bytes per second. Letter case tells b from B; words say which it is in any case.
+std::optional<double> rate_of_unit(std::string_view unit) {
+  const std::string word = lower_case(unit);
+  for (const auto& [prefix, scale] : kPrefixes) {
+    if (unit.starts_with(prefix)) {
+      if (is_one_of(unit.substr(prefix.size()), kBits)) return scale / 8;
+      if (is_one_of(unit.substr(prefix.size()), kBytes)) return scale;
+    }
+    const std::string small = lower_case(prefix);
+    if (!word.starts_with(small)) continue;
+    const std::string_view rest = std::string_view(word).substr(small.size());
+    if (is_one_of(rest, kWordsOfBits)) return scale / 8;
+    if (is_one_of(rest, kWordsOfBytes)) return scale;
+  }
+  return std::nullopt;
+}
+
+// "10Gb/s for gigabits …": of a unit that would be one in other letters, or with a unit of time. "": it would not.
+std::string both_spellings(const Quantity& quantity) {
+  const std::string word = lower_case(quantity.unit);
+  for (const auto& [prefix, scale] : kPrefixes) {
+    const std::string small = lower_case(prefix);
+    if (prefix == "K" || !word.starts_with(small)) continue;
+    const std::string rest = word.substr(small.size());
+    const bool is_unit = rest == "b" || rest == "b/s" || rest == "bps" || (rest.empty() && !prefix.empty());
+    if (!is_unit) continue;
+    const std::string number = std::string(quantity.digits) + std::string(prefix);
+    return number + "b/s for bits, or " + number + "B/s for bytes: b is bits, B is bytes";
+  }
+  return "";
+}
+
+// Of one unit, in bytes.
+std::optional<double> size_of_unit(std::string_view unit) {
+  constexpr std::string_view kLetters = "kmgt";
+  const std::string word = lower_case(unit);
+  if (unit.empty() || unit == "B" || word == "byte" || word == "bytes") return 1;
+  const std::size_t power = kLetters.find(word[0]);
+  if (power == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = unit.substr(1);
+  const bool is_decimal = rest == "B" || word.substr(1) == "byte" || word.substr(1) == "bytes";
+  if (!is_decimal && !rest.empty() && rest != "i" && rest != "iB") return std::nullopt;
+  return std::pow(is_decimal ? kKilo : kKibi, static_cast<double>(power + 1));
+}
+
+bool is_size_in_bits(std::string_view unit) {
+  std::string as_bytes(unit);
+  if (!as_bytes.ends_with('b')) return false;
+  as_bytes.back() = 'B';
+  return size_of_unit(as_bytes).has_value();
+}
+
+std::optional<double> seconds_of_unit(std::string_view unit) {
+  constexpr std::array<Prefix, 10> kUnits = {{{"ns", 1e-9},
+                                              {"us", 1e-6},
+                                              {"\u00b5s", 1e-6},
+                                              {"\u03bcs", 1e-6},
+                                              {"ms", 1e-3},
+                                              {"s", 1},
+                                              {"sec", 1},
+                                              {"m", 60},
+                                              {"min", 60},
+                                              {"h", 3600}}};
+  const auto found = std::ranges::find(kUnits, unit, &Prefix::text);
+  return found == kUnits.end() ? std::nullopt : std::optional(found->scale);
+}
+
+std::string with_prefix(double value, const char* unit) {
+  constexpr std::array<const char*, 5> kBefore = {"", "k", "M", "G", "T"};
+  std::size_t power = 0;
+  for (; value >= kKilo && power + 1 < kBefore.size(); ++power) value /= kKilo;
+  return number_text(value) + " " + kBefore[power] + unit;
+}
+
+}  // namespace
+
+Reading<std::int64_t> read_integer(std::string_view text) {
+  const auto number = whole_number<std::int64_t>(text);
+  if (number) return {number};
+  return {std::nullopt, "a whole number" + advice_on(text)};
+}
+
+Reading<double> read_real(std::string_view text) {
+  constexpr double kLeast = std::numeric_limits<float>::min(), kMost = std::numeric_limits<float>::max();
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = end == text.data() + text.size();
+  const double size = std::abs(number);
+  if (is_whole && error == std::errc() && (size == 0 || (size >= kLeast && size <= kMost))) return {number};
+  const bool is_beyond = is_whole && (error == std::errc::result_out_of_range || std::isfinite(number));
+  return {std::nullopt, "a finite number, such as 0.1 or 1e-3" +
+                            (is_beyond && error != std::errc::invalid_argument
+                                 ? "; of 32-bit numbers, 1.2e-38 is the smallest and 3.4e38 the largest"
+                                 : advice_on(text))};
+}
+
+Reading<std::int64_t> read_bytes(std::string_view text) {
+  constexpr double kMost = 1152921504606846976.0;  // 2^60
+  const auto quantity = split_unit(text);
+  const auto unit = quantity ? size_of_unit(quantity->unit) : std::nullopt;
+  if (unit) {
+    const double bytes = quantity->number * *unit;
+    const bool is_whole = *unit > 1 || bytes == std::floor(bytes);
+    if (bytes <= kMost && is_whole && (bytes == 0 || bytes >= 1)) return {std::llround(bytes)};
+    return {std::nullopt, bytes > kMost ? "a size of at most 1048576T" : "a whole number of bytes"};
+  }
+  const std::string digits(quantity ? quantity->digits : "");
+  if (quantity && is_size_in_bits(quantity->unit)) {
+    const std::string prefix(quantity->unit.substr(0, quantity->unit.size() - 1));
+    return {std::nullopt, "a size in bytes, such as " + digits + prefix + "B: B is bytes, b would be bits"};
+  }
+  return {std::nullopt, "a size, such as 64k, 4MiB or 1GB" + advice_on(text)};
+}
+
+Reading<double> read_seconds(std::string_view text) {
+  constexpr double kLeast = 1e-9, kMost = 1e9;
+  const auto quantity = split_unit(text);
+  if (quantity && quantity->number == 0 && quantity->unit.empty()) return {0.0};
+  const auto unit = quantity ? seconds_of_unit(quantity->unit) : std::nullopt;
+  if (unit) {
+    const double seconds = quantity->number * *unit;
+    if (seconds == 0 || (seconds >= kLeast * (1 - 1e-9) && seconds <= kMost)) return {seconds};
+    return {std::nullopt, "a time from 1ns to 1000000000s"};
+  }
+  return {std::nullopt, "a time with its unit, such as 5ms, 2s, 10m or 1h" + advice_on(text)};
+}
+
+Reading<double> read_rate(std::string_view text) {
+  constexpr double kLeast = 0.125, kMost = 1e15;
+  const auto quantity = split_unit(text);
+  if (quantity && quantity->number == 0 && quantity->unit.empty()) return {0.0};
+  const auto unit = quantity ? rate_of_unit(quantity->unit) : std::nullopt;
+  if (unit) {
+    const double rate = quantity->number * *unit;
+    if (rate == 0 || (rate >= kLeast && rate <= kMost)) return {rate};
+    return {std::nullopt, "a rate from 1bit/s to 1000TB/s"};
+  }
+  const std::string both = quantity ? both_spellings(*quantity) : "";
+  if (!both.empty()) return {std::nullopt, both};
+  return {std::nullopt, "a rate with its unit, such as 100mbit, 10Gb/s or 1.25GB/s" + advice_on(text)};
+}
+
+std::string bits_per_second_text(double bytes_per_second) { return with_prefix(8 * bytes_per_second, "bit/s"); }
+
+std::string bit_rate_text(double bytes_per_second) {
+  return bits_per_second_text(bytes_per_second) + " (" + with_prefix(bytes_per_second, "B/s") + ")";
+}
+
+std::string duration_text(double seconds) {
+  if (seconds >= 1 || seconds == 0) return number_text(seconds) + " s";
+  return seconds >= 1e-3 ? number_text(1e3 * seconds) + " ms" : number_text(1e6 * seconds) + " us";
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+}  // namespace eave

@@ -1,0 +1,47 @@
+// Numbers, sizes, times and rates as people type them. Each kind has one grammar, which all options, lists and files
+// use.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace eave {
+
+// The value of a text, or what would have been right.
+template <typename Value>
+struct Reading {
+  std::optional<Value> value = std::nullopt;
+  std::string expected = "";  // when there is no value: completes "expected …"
+};
+
+// The spellings of each kind, for help.
+inline constexpr const char* kSizeForms =
+    "such as 4096, 64k, 4MiB or 1GB: k, M, G, T and KiB, MiB, GiB, TiB count by 1024, kB, MB, GB, TB by 1000; a number "
+    "alone "
+    "is "
+    "bytes";
+inline constexpr const char* kTimeForms = "such as 50us, 5ms, 2s, 10m, 10min or 1h: ns, us, ms, s, m or min, h";
+inline constexpr const char* kRateForms =
+    "such as 100mbit, 10Gb/s, 10Gbps or 1.25GB/s: b and bit are bits, B is bytes; k, M, G, T count by 1000, Ki, Mi, "
+    "Gi, Ti by "
+    "1024";
+
+// Each reads the whole of `text`, which has no blanks: decimal digits, with a point and an exponent where the kind has
+// fractions. No sign but -, no comma, no hexadecimal digits, whatever the locale.
+Reading<std::int64_t> read_integer(std::string_view text);
+// Finite, and as a 32-bit number neither infinite nor 0 unless it is 0: 1e-400, 1e-50 and 1e39 are refused.
+Reading<double> read_real(std::string_view text);
+Reading<std::int64_t> read_bytes(std::string_view text);  // 0 to 2^60
+Reading<double> read_seconds(std::string_view text);      // 0, or 1 ns to 1e9 s
+Reading<double> read_rate(std::string_view text);         // bytes per second: 0, or 1 bit/s to 1e15 B/s
+
+std::string bits_per_second_text(double bytes_per_second);  // "10 Gbit/s"
+std::string bit_rate_text(double bytes_per_second);         // "10 Gbit/s (1.25 GB/s)"
+std::string duration_text(double seconds);                  // "50 us", "5 ms", "90 s"
+
+// Without the blanks around it.
+std::string_view trimmed(std::string_view text);
+
+}  // namespace eave

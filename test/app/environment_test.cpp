@@ -1,0 +1,110 @@
+#include "app/environment.h"
+
+#include <gtest/gtest.h>
+
+#include "app/train_options.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+OptionValues options_of_train() {
+  const CommandLine line = train_command_line();
+  OptionValues values;
+  for (const CommandLine::Group& group : line.groups()) {
+    for (const OptionSpec& option : group.options) values.declare(option);
+  }
+  return values;
+}
+
+Environment read(const std::vector<std::string>& variables) {
+  std::vector<const char*> environment;
+  for (const std::string& variable : variables) environment.push_back(variable.c_str());
+  environment.push_back(nullptr);
+  return read_environment(environment.data(), options_of_train());
+}
+
+std::string refusal(const std::vector<std::string>& variables) {
+  try {
+    read(variables);
+  } catch (const Error& error) {
+    return std::to_string(static_cast<int>(error.code())) + " " + error.what();
+  }
+  return "accepted";
+}
+
+TEST(Environment, what_kubernetes_sets_for_a_service_called_eave_is_passed_over) {
+  for (const std::string service : {"EAVE", "EAVE_TRAIN", "EAVE_BATCH", "EAVE_LR", "EAVE_RUN_DIR"}) {
+    const Environment found =
+        read({service + "_SERVICE_HOST=10.0.0.1", service + "_SERVICE_PORT=80", service + "_SERVICE_PORT_HTTP=80",
+              service + "_SERVICE_PORT_GRPC_WEB=81", service + "_PORT=tcp://10.0.0.1:80",
+              service + "_PORT_80_TCP=tcp://10.0.0.1:80", service + "_PORT_80_TCP_PROTO=tcp",
+              service + "_PORT_80_TCP_PORT=80", service + "_PORT_80_TCP_ADDR=10.0.0.1",
+              service + "_PORT_53_UDP=udp://10.0.0.1:53", service + "_PORT_9_SCTP_ADDR=10.0.0.1"});
+    EXPECT_TRUE(found.settings.empty()) << service << " " << found.settings.front().source;
+    EXPECT_TRUE(found.unknown.empty()) << service << " " << found.unknown.front();
+  }
+}
+
+TEST(Environment, what_environment_modules_set_is_passed_over) {
+  const Environment found =
+      read({"EAVE_ROOT=/opt/eave", "EAVE_HOME=/opt/eave", "EAVE_VERSION=1.0", "EAVE_DIR=/opt", "EAVE_BASE=/opt",
+            "EAVE_LIB=/opt/lib", "EAVE_INC=/opt/include", "EBROOTEAVE=/opt", "EAVE_LAB=/lab", "EAVE_PORT=8080"});
+  EXPECT_TRUE(found.settings.empty());
+  EXPECT_TRUE(found.unknown.empty());
+}
+
+TEST(Environment, a_probable_misspelling_of_an_option_is_refused) {
+  for (const auto& [variable, option] :
+       std::vector<std::pair<std::string, std::string>>{{"EAVE_BACTH", "batch"},
+                                                        {"EAVE_LERANING_RATE", "lr"},
+                                                        {"EAVE_LEARNING_RATE", "lr"},
+                                                        {"EAVE_LEARNIG_RAET", "lr"},
+                                                        {"EAVE_BATCH_SIZE", "batch"},
+                                                        {"EAVE_EPOCH", "epochs"},
+                                                        {"EAVE_COMUNICATOR", "communicator"},
+                                                        {"EAVE_RUNDIR", "run-dir"},
+                                                        {"EAVE_TUA", "tau"},
+                                                        {"EAVE_CHECKPIONT_EVERY", "checkpoint-every"},
+                                                        {"EAVE_MODLE", "model"},
+                                                        {"EAVE_SED", "seed"}}) {
+    EXPECT_EQ(refusal({variable + "=1"}).find("64 unknown option --"), 0u)
+        << variable << ": " << refusal({variable + "=1"});
+    EXPECT_NE(refusal({variable + "=1"}).find("(environment " + variable + "); did you mean --" + option + "?"),
+              std::string::npos)
+        << refusal({variable + "=1"});
+  }
+}
+
+TEST(Environment, other_variables_are_listed_and_change_nothing) {
+  const Environment found = read({"EAVE_TAG=v1", "EAVE_URL=https://a.org", "EAVE_DEPLOYMENT=blue",
+                                  "EAVE_DATA_VERSION=3", "EAVE_=1", "EAVE_LOG_LEVEL=debug", "EAVE_BATCH=7", "OTHER=1"});
+  EXPECT_EQ(found.unknown, (std::vector<std::string>{"EAVE_TAG", "EAVE_URL", "EAVE_DEPLOYMENT", "EAVE_DATA_VERSION",
+                                                     "EAVE_", "EAVE_LOG_LEVEL"}));
+  ASSERT_EQ(found.settings.size(), 1u);
+  EXPECT_EQ(found.settings.front().name, "batch");
+  EXPECT_EQ(found.settings.front().text, "7");
+}
+
+TEST(Environment, one_sentence_names_all_that_are_unknown) {
+  EXPECT_EQ(describe_unknown_variables({}), "");
+  EXPECT_EQ(describe_unknown_variables({"EAVE_A"}), "EAVE_A is no option of eave, and has no effect");
+  EXPECT_EQ(describe_unknown_variables({"EAVE_A", "EAVE_B", "EAVE_C"}),
+            "EAVE_A, EAVE_B and EAVE_C are no options of eave, and have no effect");
+  EXPECT_EQ(describe_unknown_variables(std::vector<std::string>(10, "EAVE_A")).substr(48),
+            "EAVE_A, EAVE_A and 2 more are no options of eave, and have no effect");
+}
+
+TEST(Environment, two_variables_of_one_option_that_differ_are_refused) {
+  EXPECT_NE(refusal({"EAVE_BATCH=7", "EAVE_batch=8"}).find("64 --batch is set twice"), std::string::npos);
+  EXPECT_EQ(refusal({"EAVE_BATCH=7", "EAVE_batch=7"}), "accepted");
+}
+
+// However long a name or a value is.
+TEST(Environment, long_variables_are_read_in_little_time_and_memory) {
+  const std::string much(1 << 20, 'A');
+  EXPECT_EQ(read({"EAVE_" + much + "=1", "EAVE_X_PORT=tcp://" + much}).unknown.size(), 1u);
+}
+
+}  // namespace
+}  // namespace eave

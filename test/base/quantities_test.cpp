@@ -1,0 +1,176 @@
+#include "base/quantities.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace eave {
+namespace {
+
+const std::vector<std::string> kNeverNumbers = {
+    "",   "-",       "x",       "nan",     "inf",   "-inf", "infinity", "0x10",   "+5",  "0,1", "1.000,5", " 5",
+    "5 ", "5\u00a0", "\u00a05", "\u22125", "1_000", "5\n",  "1e400",    "1e-400", "--5", "5e",  "1.2.3",   "\uff15"};
+
+TEST(Quantities, whole_numbers_are_decimal_digits_alone) {
+  EXPECT_EQ(read_integer("0").value, 0);
+  EXPECT_EQ(read_integer("-7").value, -7);
+  EXPECT_EQ(read_integer("9223372036854775807").value, INT64_MAX);
+  for (const std::string& text : kNeverNumbers) EXPECT_FALSE(read_integer(text).value) << "'" << text << "'";
+  for (const char* text : {"1.5", "1e3", "9223372036854775808", "5k"}) EXPECT_FALSE(read_integer(text).value) << text;
+}
+
+TEST(Quantities, numbers_that_32_bits_would_make_0_or_infinite_are_refused) {
+  EXPECT_EQ(read_real("0.1").value, 0.1);
+  EXPECT_EQ(read_real("-1e-3").value, -1e-3);
+  EXPECT_EQ(read_real("0e9").value, 0);
+  for (const std::string& text : kNeverNumbers) EXPECT_FALSE(read_real(text).value) << "'" << text << "'";
+  for (const char* text : {"1e-50", "-1e-50", "1e39", "-1e39"}) {
+    EXPECT_FALSE(read_real(text).value) << text;
+    EXPECT_NE(read_real(text).expected.find("of 32-bit numbers"), std::string::npos) << read_real(text).expected;
+  }
+}
+
+TEST(Quantities, what_is_easily_overlooked_in_a_number_is_named) {
+  const std::map<std::string, std::string> cases = {{"0,1", "the decimal sign is a point"},
+                                                    {"5\u00a0", "U+00A0"},
+                                                    {"\u22125", "U+2212"},
+                                                    {"\uff15", "U+FF15"},
+                                                    {"\U0001D7D5", "U+1D7D5"},
+                                                    {"+5", "leave out the +"},
+                                                    {"0x10", "the digits are decimal"},
+                                                    {"5 k", "leave out the blank"},
+                                                    {"", "nothing was given"}};
+  for (const auto& [text, says] : cases) {
+    for (const std::string& expected :
+         {read_integer(text).expected, read_real(text).expected, read_bytes(text).expected, read_seconds(text).expected,
+          read_rate(text).expected})
+      EXPECT_NE(expected.find(says), std::string::npos) << "'" << text << "': " << expected;
+  }
+}
+
+TEST(Quantities, b_is_bits_and_B_is_bytes_in_a_rate) {
+  const std::map<std::string, double> cases = {{"8bit/s", 1},
+                                               {"8bps", 1},
+                                               {"8b/s", 1},
+                                               {"8B/s", 8},
+                                               {"8bit", 1},
+                                               {"8bits", 1},
+                                               {"8bits/s", 1},
+                                               {"8bytes/s", 8},
+                                               {"10Gb/s", 1.25e9},
+                                               {"10Gbps", 1.25e9},
+                                               {"10Gbit/s", 1.25e9},
+                                               {"10gbit", 1.25e9},
+                                               {"10GBIT", 1.25e9},
+                                               {"10GB/s", 1e10},
+                                               {"10GBps", 1e10},
+                                               {"100mbit", 12.5e6},
+                                               {"100Mb/s", 12.5e6},
+                                               {"100Mbps", 12.5e6},
+                                               {"12.5MB/s", 12.5e6},
+                                               {"8kb/s", 1e3},
+                                               {"8kbps", 1e3},
+                                               {"8kB/s", 8e3},
+                                               {"8KB/s", 8e3},
+                                               {"1Tb/s", 125e9},
+                                               {"1TB/s", 1e12},
+                                               {"8Kib/s", 1024},
+                                               {"8KiB/s", 8192},
+                                               {"8Mibit/s", 1048576},
+                                               {"1MiB/s", 1048576},
+                                               {"8Gib/s", 1073741824},
+                                               {"1GiB/s", 1073741824.},
+                                               {"8Tib/s", std::pow(2, 40)},
+                                               {"1TiBps", std::pow(2, 40)},
+                                               {"0", 0},
+                                               {"1e3Mb/s", 125e6}};
+  for (const auto& [text, rate] : cases) {
+    const Reading<double> reading = read_rate(text);
+    ASSERT_TRUE(reading.value) << text << ": " << reading.expected;
+    EXPECT_DOUBLE_EQ(*reading.value, rate) << text;
+  }
+}
+
+TEST(Quantities, a_rate_whose_letter_case_hides_bits_or_bytes_is_refused_with_both_spellings) {
+  for (const char* unit : {"gb/s", "GBPS", "gbps", "GB/S", "gB/s", "Gb/S", "GB", "Gb", "G", "g"}) {
+    const Reading<double> reading = read_rate(std::string("10") + unit);
+    EXPECT_FALSE(reading.value) << unit;
+    EXPECT_EQ(reading.expected, "10Gb/s for bits, or 10GB/s for bytes: b is bits, B is bytes") << unit;
+  }
+  EXPECT_EQ(read_rate("100mb/s").expected, "100Mb/s for bits, or 100MB/s for bytes: b is bits, B is bytes");
+  EXPECT_EQ(read_rate("1.5mbps").expected, "1.5Mb/s for bits, or 1.5MB/s for bytes: b is bits, B is bytes");
+  EXPECT_EQ(read_rate("4gib/s").expected, "4Gib/s for bits, or 4GiB/s for bytes: b is bits, B is bytes");
+  EXPECT_EQ(read_rate("8BPS").expected, "8b/s for bits, or 8B/s for bytes: b is bits, B is bytes");
+}
+
+TEST(Quantities, sizes_are_bytes) {
+  const std::map<std::string, std::int64_t> cases = {{"0", 0},
+                                                     {"4096", 4096},
+                                                     {"512B", 512},
+                                                     {"64k", 65536},
+                                                     {"64K", 65536},
+                                                     {"64KiB", 65536},
+                                                     {"64Ki", 65536},
+                                                     {"64kB", 64000},
+                                                     {"64KB", 64000},
+                                                     {"25MB", 25'000'000},
+                                                     {"4MiB", 4194304},
+                                                     {"4m", 4194304},
+                                                     {"1G", 1073741824},
+                                                     {"1GB", 1'000'000'000},
+                                                     {"1.1GB", 1'100'000'000},
+                                                     {"0.5k", 512},
+                                                     {"2T", 2199023255552},
+                                                     {"1TB", 1'000'000'000'000},
+                                                     {"7 bytes", -1},
+                                                     {"7bytes", 7},
+                                                     {"1048576T", std::int64_t{1} << 60}};
+  for (const auto& [text, bytes] : cases) {
+    EXPECT_EQ(read_bytes(text).value.value_or(-1), bytes) << text << ": " << read_bytes(text).expected;
+  }
+  for (const char* text : {"64kb", "1gb", "512b", "10Gb", "4Mib"}) {
+    EXPECT_FALSE(read_bytes(text).value) << text;
+    EXPECT_NE(read_bytes(text).expected.find("b would be bits"), std::string::npos) << read_bytes(text).expected;
+  }
+  EXPECT_NE(read_bytes("10Gb").expected.find("such as 10GB"), std::string::npos) << read_bytes("10Gb").expected;
+}
+
+TEST(Quantities, times_have_a_unit_and_a_minute_is_m_or_min) {
+  const std::map<std::string, double> cases = {
+      {"0", 0},     {"0s", 0},     {"10m", 600},    {"10min", 600},       {"90s", 90},          {"90sec", 90},
+      {"1h", 3600}, {"5ms", 5e-3}, {"50us", 50e-6}, {"50\u00b5s", 50e-6}, {"50\u03bcs", 50e-6}, {"7ns", 7e-9},
+      {"0.5m", 30}};
+  for (const auto& [text, seconds] : cases) {
+    ASSERT_TRUE(read_seconds(text).value) << text << ": " << read_seconds(text).expected;
+    EXPECT_DOUBLE_EQ(*read_seconds(text).value, seconds) << text;
+  }
+  for (const char* text : {"5", "10M", "10d", "1:30", "1h30m", "2e9s", "1e300h", "0.1ns", "5 m", "S", "s"})
+    EXPECT_FALSE(read_seconds(text).value) << text;
+}
+
+TEST(Quantities, what_cannot_be_an_amount_is_refused) {
+  for (const std::string& text : kNeverNumbers) {
+    for (const char* unit : {"", "GB", "GB/s", "Gb/s", "s"}) {
+      const std::string all = text + unit;
+      EXPECT_FALSE(read_rate(all).value) << "'" << all << "'";
+      EXPECT_FALSE(read_seconds(all).value) << "'" << all << "'";
+      EXPECT_FALSE(read_bytes(all).value) << "'" << all << "'";
+    }
+  }
+  for (const char* text : {"-1", "-0", "-1GB", "1e300GB", "2e9GB", "0.3", "1.5B", "3 parsecs", "1e-9k", "4MiBx"})
+    EXPECT_FALSE(read_bytes(text).value) << text;
+  for (const char* text : {"-1GB/s", "1e300GB/s", "1e16B/s", "0.1bit/s", "10", "fast", "1GB/min", "1Gb/s/s", "10GB/sx"})
+    EXPECT_FALSE(read_rate(text).value) << text;
+}
+
+TEST(Quantities, a_rate_is_printed_in_bits_and_in_bytes) {
+  EXPECT_EQ(bit_rate_text(1.25e9), "10 Gbit/s (1.25 GB/s)");
+  EXPECT_EQ(bit_rate_text(12.5e6), "100 Mbit/s (12.5 MB/s)");
+  EXPECT_EQ(bit_rate_text(1), "8 bit/s (1 B/s)");
+}
+
+}  // namespace
+}  // namespace eave
