@@ -84,6 +84,11 @@ TEST(AveragerOptions, that_mean_nothing_are_refused_on_all_ranks) {
   expect_refused("communicator=easgd tua=3", ExitCode::kUsage, "tau");
   expect_refused("communicator=easgd tau", ExitCode::kUsage, "expected name=value");
   expect_refused("communicator=easgd tau=none", ExitCode::kUsage, "tau");
+  expect_refused("communicator=easgd communicator=allreduce", ExitCode::kUsage, "'communicator' is given twice");
+  expect_refused("communicator=easgd tau=3 tau=3", ExitCode::kUsage, "'tau' is given twice");
+  expect_refused("communicator=easgd-tree groups=0, 1 , tau=3", ExitCode::kUsage, "group 3 is empty");
+  expect_refused("plugin=~nobody-is-called-so/a.so", ExitCode::kUsage, "no user 'nobody-is-called-so'");
+  expect_refused("limit-step=10", ExitCode::kUsage, "a time with its unit, such as 5ms, 2s, 10m or 1h");
   expect_refused("communicator=easgd-async center-ranks=1", ExitCode::kUsage, "center-ranks");
   expect_refused("communicator=asgd", ExitCode::kUsage, "one rank");
 }
