@@ -69,6 +69,7 @@ class JpegDecoder {
       if (info_.out_color_space == JCS_CMYK) convert_inks();
       resizer.add_row(std::span(row_).first(std::size_t{3} * info_.output_width));
     }
+    if (!try_finish()) refuse();
   }
 
  private:
@@ -133,6 +134,12 @@ class JpegDecoder {
     if (setjmp(jump_) != 0) return false;
     JSAMPROW row = row_.data();
     return jpeg_read_scanlines(&info_, &row, 1) == 1;
+  }
+
+  // Markers within the data of the image are damage that rows need not show: libjpeg looks for the mark at the end here.
+  bool try_finish() {
+    if (setjmp(jump_) != 0) return false;
+    return jpeg_finish_decompress(&info_) == TRUE;
   }
 
   // Adobe's programs write inks inverted, which libjpeg leaves as it is.

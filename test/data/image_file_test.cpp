@@ -179,6 +179,16 @@ TEST(JpegImage, without_the_mark_at_its_end_is_taken) {
   EXPECT_EQ(square_of(first(file, file.size() - 2), 16), square_of(file, 16));
 }
 
+// All rows can be made of what stands before the second header.
+TEST(JpegImage, with_another_header_within_its_data_is_damaged) {
+  Bytes file = jpeg_of(gradients(16, 16));
+  const std::size_t middle = file.size() - 2;
+  const Bytes doubled(file.begin() + 2, file.begin() + static_cast<std::ptrdiff_t>(middle));
+  file.insert(file.begin() + static_cast<std::ptrdiff_t>(middle), doubled.begin(), doubled.end());
+  const Refusal found = refusal_of_image(file);
+  EXPECT_TRUE(found.names("damaged")) << found;
+}
+
 TEST(Images, truncated_anywhere_are_refused_by_name) {
   const Picture picture = noise(50, 40);
   for (const Bytes& file : {jpeg_of(picture), jpeg_of(picture, JpegKind::kProgressive), png_of(picture),

@@ -22,6 +22,8 @@ RUNS = {  # name to options; all are deterministic
     "easgd": ["--communicator", "easgd", "--tau", "2", "--transport", "threads", "--ranks", "2", "--batch", "2", "--epochs", "2"],
     "async": ["--communicator", "easgd-async", "--tau", "2", "--transport", "threads", "--ranks", "2", "--batch", "2", "--epochs", "2"]}
 RESUMED = ["--batch", "8", "--max-steps", "12", "--evaluate-every", "0", "--checkpoint-every", "4", "--keep", "9", "--epochs", "1"]
+COMPARISON = [*SYNTHETIC, *MODEL, "--communicators", "easgd:tau=2", "--transport", "threads", "--ranks", "2", "--seeds", "1",
+              "--budget", "epochs=1", "--batch", "16"]
 SIDE = 8
 
 
@@ -104,6 +106,7 @@ class Bases:
         for name, options in RUNS.items():
             _run(self.eave, place, ["train", *SYNTHETIC, *MODEL, *options, "--run-dir", self.run(name)])
         _run(self.eave, place, ["train", *SYNTHETIC, *MODEL, *RESUMED, "--run-dir", self.run("whole")])
+        _run(self.eave, place, ["compare", *COMPARISON, "--output", self.directory / "comparison"])
         self._interrupt()
         linear.write_model(self.model(), linear.parameters(random.Random(4), SIDE * SIDE, 10), (SIDE, SIDE, 1), 10)
         help_text = _run(self.eave, place, ["help", "--format", "markdown"]).out.decode()

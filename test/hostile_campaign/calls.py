@@ -35,6 +35,7 @@ class Outcome:
     memory_mib: float
     left: list                                   # processes that outlived it
     is_late: bool = False
+    stuck: str = ""                              # what was there when it took too long
 
 
 def environment_of(place, call):
@@ -81,6 +82,16 @@ def processes_of(place):
 def _state(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
         return file.read().rsplit(")", 1)[1].split()[0]
+
+
+def _describe(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")[0].decode(errors="replace")
+        with open(f"/proc/{pid}/wchan", encoding="ascii", errors="replace") as file:
+            return f"{words} {_state(pid)} in {file.read()}"
+    except OSError:
+        return f"{pid} gone"
 
 
 def _send(number, to, process, place):
@@ -135,6 +146,7 @@ def run(eave, call, place):
                                stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, start_new_session=True,
                                preexec_fn=lambda: _prepare(call))
     output, is_late = _collect(process, call, place, started)
+    stuck = "; ".join(map(_describe, processes_of(place))) if is_late else ""
     if is_late:
         process.kill()
     _, status, usage = os.wait4(process.pid, 0)
@@ -148,4 +160,4 @@ def run(eave, call, place):
         target.close()
     code = process.returncode if process.returncode >= 0 else 128 - process.returncode
     return Outcome(call, code, output["out"], output["err"], usage.ru_utime + usage.ru_stime, wall,
-                   usage.ru_maxrss / 1024, left, is_late)
+                   usage.ru_maxrss / 1024, left, is_late, stuck)

@@ -33,7 +33,7 @@ def messages(err):
 
 def judge_code(outcome, codes):
     if outcome.is_late:
-        return [f"has not ended after {outcome.call.wall_s:.0f} s"]
+        return [f"has not ended after {outcome.call.wall_s:.0f} s ({outcome.stuck})"]
     if outcome.code == 0 or outcome.code in codes:
         return []
     if outcome.code == 127 and outcome.call.limits and LOADER in outcome.err:
@@ -62,7 +62,7 @@ def judge_words(outcome, names, may_be_silent=False):
     printed = (outcome.err + outcome.out).decode("utf-8", "replace")
     if names and not any(name in printed for name in names):
         told.append(f"its message names none of {names}")
-    if not REMEDIES.search(said[0]):
+    if not REMEDIES.search(printed if "lines above" in said[0] else said[0]):
         told.append("its message does not tell what to do")
     return told
 

@@ -5,6 +5,7 @@ import kind_model
 import kind_option
 import kind_place
 import kind_run
+import kind_stage
 import kind_start
 
 KINDS = {
@@ -28,5 +29,9 @@ KINDS = {
     "limit": (6, kind_place.make_limit),
     "signal": (4, kind_start.make_signal),
     "launcher": (4, kind_start.make_launcher),
+    "stage": (3, kind_stage.make_stage),
+    "doctor": (3, kind_stage.make_doctor),
+    "compare": (3, kind_stage.make_compare),
+    "watch": (4, kind_stage.make_watch),
     "mpirun": (1, kind_start.make_mpirun),
 }

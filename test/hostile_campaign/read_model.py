@@ -1,10 +1,13 @@
 """safetensors: by the official package where it is installed, else by a reader of our own that refuses what it refuses."""
 import math
+import sys
 
 import numpy
 
+import install_safetensors
 from read_run import Refused, parse
 
+sys.path.append(str(install_safetensors.directory()))
 try:
     import safetensors
     import safetensors.numpy

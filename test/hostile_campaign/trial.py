@@ -38,6 +38,8 @@ def perform(plan, place, base, has_own_mounts):
         outcome = calls.run(base.eave, call, place)
         outcomes.append(outcome)
         told += judge.judge_call(outcome, plan)
+        if plan.between and len(outcomes) == 1:
+            plan.between()
     told += [f"outside of the run directory: {each}" for each in places.changes(before, places.snapshot(place.root), plan.may_change)]
     if has_own_mounts and namespaces.devices() != devices:
         told.append("files in /dev have changed")
