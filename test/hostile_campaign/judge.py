@@ -27,8 +27,14 @@ LOADER = b"error while loading shared libraries"  # ld.so's, under a limit of me
 
 
 def messages(err):
-    lines = err.decode("utf-8", "replace").splitlines()
-    return [line for line in lines if line.startswith("eave: ") and not line.startswith(NOT_A_FAILURE)]
+    """Each with the lines that follow it."""
+    blocks = []
+    for line in err.decode("utf-8", "replace").splitlines():
+        if line.startswith("eave: ") or line.startswith("-----"):
+            blocks.append(line)
+        elif blocks:
+            blocks[-1] += "\n" + line
+    return [each for each in blocks if each.startswith("eave: ") and not each.startswith(NOT_A_FAILURE)]
 
 
 def judge_code(outcome, codes):
@@ -50,7 +56,8 @@ def judge_words(outcome, names, may_be_silent=False):
             told += [f"its {stream} hold {raw.group()!a} as it is"] if raw else []
         except UnicodeDecodeError as error:
             told.append(f"its {stream} are not UTF-8: {text[max(0, error.start - 20):error.start + 20]!r}")
-    if outcome.code == 0 or outcome.code > 128 or outcome.is_late or LOADER in outcome.err:
+    by_launcher = outcome.call.ranks and outcome.call.signal  # which then has words and codes of its own
+    if outcome.code == 0 or outcome.code > 128 or outcome.is_late or by_launcher or LOADER in outcome.err:
         return told
     said = messages(outcome.err)
     if not said and may_be_silent:

@@ -24,13 +24,21 @@ def _pairs(pairs):
     return dict(pairs)
 
 
+def same_pairs(pairs):
+    """A key may stand twice if both say the same."""
+    for key, value in pairs:
+        if any(key == other and value != differing for other, differing in pairs):
+            raise Refused(f"a key twice, differently: {key}")
+    return dict(pairs)
+
+
 def _constant(text):
     raise Refused(f"{text} is no JSON")
 
 
-def parse(data):
+def parse(data, pairs=_pairs):
     try:
-        return json.loads(data.decode("utf-8"), object_pairs_hook=_pairs, parse_constant=_constant)
+        return json.loads(data.decode("utf-8"), object_pairs_hook=pairs, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         raise Refused(str(error)[:200]) from error
 
