@@ -136,7 +136,7 @@ class JpegDecoder {
     return jpeg_read_scanlines(&info_, &row, 1) == 1;
   }
 
-  // Markers within the data of the image are damage that rows need not show: libjpeg looks for the mark at the end here.
+  // A marker in the midst of the data is damage that rows need not show: libjpeg looks for the mark at the end here.
   bool try_finish() {
     if (setjmp(jump_) != 0) return false;
     return jpeg_finish_decompress(&info_) == TRUE;

@@ -11,6 +11,7 @@ NOT_NEGATIVE = {"seconds", "samples_per_second", "bytes_per_rank", "ranks", "wor
                 "times_waited_for", "waiting_for_ranks"}
 WHOLE = {"bytes_per_rank", "ranks", "workers", "steps", "step", "samples", "bytes", "rank", "checkpoints", "exchanges",
          "parameters", "train_samples", "test_samples", "classes", "lines", "nonfinite", "rollbacks", "repaired", "peak_memory_bytes"}
+SAFETENSORS_FIELDS = {"__metadata__", "dtype", "shape", "data_offsets"}
 
 
 class Refused(Exception):
@@ -25,10 +26,11 @@ def _pairs(pairs):
 
 
 def same_pairs(pairs):
-    """A key may stand twice if both say the same."""
+    """A name may stand twice if both say the same; what has a meaning in safetensors may not."""
     for key, value in pairs:
-        if any(key == other and value != differing for other, differing in pairs):
-            raise Refused(f"a key twice, differently: {key}")
+        of_key = [other for name, other in pairs if name == key]
+        if len(of_key) > 1 and (key in SAFETENSORS_FIELDS or any(other != value for other in of_key)):
+            raise Refused(f"a key twice: {key}")
     return dict(pairs)
 
 
