@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/durable.h"
@@ -135,12 +136,32 @@ std::uint64_t header_length(const std::string& prelude) {
   return decoder.number<std::uint64_t>();
 }
 
+// Momentum and the like may be anything; a model that is not finite is none to go on from, or to give away.
+bool is_of_model(const CheckpointVector& vector, const CheckpointHeader& header) {
+  return vector.name == "parameters" || vector.name == "statistics" || vector.name == "consensus" ||
+         vector.name == header.consensus;
+}
+
+// Of the values that begin at `first`, unless an earlier one was found.
+void find_not_finite(ConstSlice part, std::uint64_t first, std::optional<std::uint64_t>& index) {
+  if (index) return;
+  const auto found = std::ranges::find_if(part, [](float value) { return !std::isfinite(value); });
+  if (found != part.end()) index = first + static_cast<std::uint64_t>(found - part.begin());
+}
+
+[[noreturn]] void refuse_not_finite(const CheckpointVector& vector, const CheckpointHeader& header,
+                                    std::uint64_t index) {
+  refuse_file("its '" + vector.name + "'" + (vector.name == header.consensus ? ", the consensus," : "") +
+              " is not finite: the first such value is at index " + std::to_string(index));
+}
+
 // The hash of the vectors together, and each by itself.
 void read_body(ByteSource& file, const CheckpointHeader& header, Hasher& whole, std::vector<float>* body) {
   std::vector<float> chunk;
   std::size_t place = 0;
   for (const CheckpointVector& vector : header.vectors) {
     Hasher own;
+    std::optional<std::uint64_t> not_finite;
     for (std::uint64_t left = vector.size; left > 0;) {
       const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left, std::size_t{1} << 18));
       if (body == nullptr) chunk.resize(count);
@@ -148,10 +169,12 @@ void read_body(ByteSource& file, const CheckpointHeader& header, Hasher& whole, 
       file.read(reinterpret_cast<char*>(part.data()), part.size_bytes());
       own.add(bytes_of(part));
       whole.add(bytes_of(part));
+      if (body == nullptr && is_of_model(vector, header)) find_not_finite(part, vector.size - left, not_finite);
       left -= count;
       place += count;
     }
     if (own.hash() != vector.hash) refuse_file("its '" + vector.name + "' is not what was written");
+    if (not_finite) refuse_not_finite(vector, header, *not_finite);
   }
 }
 
@@ -236,8 +259,13 @@ CheckpointHeader parse_checkpoint_header(std::string_view bytes, std::uint64_t f
               header.progress);
   const TrainingProgress& progress = header.progress;
   const bool has_counts = progress.nonfinite >= 0 && progress.nonfinite_in_a_row >= 0 && progress.repaired >= 0;
-  if (progress.steps < 1 || progress.samples < 0 || progress.bytes < 0 || !has_counts ||
-      !std::isfinite(progress.seconds) || !std::isfinite(progress.waiting)) {
+  constexpr double kMostSeconds = 1e12;  // as in metrics.jsonl
+  const auto may_be_time = [](double seconds) { return seconds >= -1e-6 && seconds <= kMostSeconds; };
+  const UnrecordedSteps& rest = progress.unrecorded;
+  const bool has_times = std::ranges::all_of(
+      std::to_array({progress.seconds, progress.waiting, rest.seconds, rest.loading, rest.waiting, rest.exchanging}),
+      may_be_time);
+  if (progress.steps < 1 || progress.samples < 0 || progress.bytes < 0 || !has_counts || !has_times) {
     refuse_file("it says of no step that could have been");
   }
   header.updates = decoder.count();

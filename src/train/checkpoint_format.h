@@ -57,8 +57,8 @@ StoredFile write_checkpoint_file(const std::filesystem::path& path, CheckpointHe
                                  const std::vector<ConstSlice>& values, FileCalls& calls);
 
 // Reads the whole file and holds it against what the manifest says. `body`: where its values go; nullptr: they are
-// only checked. `source`: what brings its bytes; nullptr: they are read there. Throws Error(kBadData) naming the file
-// and what is wrong with it, kInputMissing.
+// only checked, also that the model in it is finite. `source`: what brings its bytes; nullptr: they are read there.
+// Throws Error(kBadData) naming the file and what is wrong with it, kInputMissing.
 CheckpointHeader read_checkpoint_file(const std::filesystem::path& directory, const StoredFile& expected,
                                       std::vector<float>* body, ByteSource* source = nullptr);
 

@@ -57,6 +57,14 @@ TEST_F(Damage, is_none_in_what_was_written) {
   });
 }
 
+TEST_F(Damage, is_what_a_model_that_is_not_finite_has) {
+  std::filesystem::remove_all(newest_);
+  write_crafted(directory_, 9, system_file_calls(), 17);
+  expect_passed_over(
+      "rank-1.state: its 'parameters', the consensus, is not finite: the first such value is at index 17",
+      "NaN in the parameters");
+}
+
 TEST_F(Damage, of_a_file_cut_at_any_length_is_found) {
   for (const std::string name : {"rank-0.state", "rank-1.state", "manifest.json"}) {
     const std::string whole = bytes_in(newest_ / name);

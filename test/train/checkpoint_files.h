@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -32,14 +33,17 @@ inline CheckpointHeader crafted_header(int rank, int ranks, std::int64_t step) {
   return header;
 }
 
-// Of two ranks.
+// Of two ranks. `spoiled`: the value there of rank 1's parameters is not finite; -1: all are.
 inline Manifest write_crafted(const std::filesystem::path& directory, std::int64_t step,
-                              FileCalls& calls = system_file_calls()) {
+                              FileCalls& calls = system_file_calls(), int spoiled = -1) {
   Manifest manifest{step, 16 * step, {{"seed", "1"}}};
   make_directory(directory, calls);
   make_directory(partial_place(directory, step), calls);
   for (int rank = 0; rank < 2; ++rank) {
-    const std::vector<float> parameters = crafted_values(37, step), momentum = crafted_values(37, -step);
+    std::vector<float> parameters = crafted_values(37, step);
+    const std::vector<float> momentum = crafted_values(37, -step);
+    if (rank == 1 && spoiled >= 0)
+      parameters[static_cast<std::size_t>(spoiled)] = std::numeric_limits<float>::quiet_NaN();
     manifest.files.push_back(write_checkpoint_file(partial_place(directory, step) / rank_file_name(rank),
                                                    crafted_header(rank, 2, step), {parameters, {}, momentum}, calls));
   }
