@@ -210,7 +210,12 @@ class Judgement {
       problem("data", text + "; copy the same files to all");
     }
     if (!job_.checked.bad.empty())
-      problem("data", list_bad_samples(job_.checked.bad, job_.checked.looked_at), ExitCode::kBadData);
+      problem("data",
+              list_bad_samples(
+                  job_.checked.bad, job_.checked.looked_at,
+                  "get or make them again, remove them, or train with --on-bad-image skip, which leaves them out",
+                  job_.checked.bad.size()),
+              ExitCode::kBadData);
     if (hosts.size() != 1 || !is_well("data")) return;
     const std::string text = hosts.begin()->first + (hosts_.size() > 1 ? ", on all hosts" : "");
     if (job_.checked.looked_at > 0) return ok("data", text + "; " + describe_check(job_.checked));

@@ -11,7 +11,9 @@ namespace fs = std::filesystem;
 std::vector<OptionSpec> data_file_options() {
   return {{"data-dir", OptionType::kPath, "", "directory with the dataset's files (otherwise: the usual places)"},
           {"stage-to", OptionType::kPath, "",
-           "first copy the dataset's files into this directory, once on each host, and read them there; copies stay"}};
+           "first copy the dataset's files into this directory, once on each host, and read them there; copies stay, "
+           "and the "
+           "next run compares their hashes"}};
 }
 
 std::string describe_no_directory(const fs::path& place) {

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "data/data_places.h"
+#include "data/image_entries.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -21,51 +22,6 @@ namespace fs = std::filesystem;
 constexpr const char* kExpected =
     "expected a folder for each class with .jpg, .jpeg or .png files, in train and test (or val), or without those two "
     "in the directory itself";
-
-bool ends_as(const std::string& name, std::initializer_list<const char*> endings) {
-  std::string ending = fs::path(name).extension().string();
-  std::ranges::transform(ending, ending.begin(), [](unsigned char letter) { return std::tolower(letter); });
-  return std::ranges::find(endings, ending) != endings.end();
-}
-
-bool is_image_name(const std::string& name) { return ends_as(name, {".jpg", ".jpeg", ".jpe", ".jfif", ".png"}); }
-
-// Whoever has such files beside others wants to train on them, too.
-bool is_name_of_other_format(const std::string& name) {
-  return ends_as(name, {".webp", ".gif", ".bmp", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2", ".jxl",
-                        ".svg",  ".ppm", ".pgm", ".pbm", ".pnm",  ".psd",  ".xcf",  ".ico",  ".tga", ".exr",
-                        ".hdr",  ".dcm", ".cr2", ".cr3", ".nef",  ".arw",  ".dng",  ".raw",  ".orf", ".rw2"});
-}
-
-struct Entries {
-  std::vector<std::string> folders, files;  // ordered; of files those that are named as images
-  std::vector<std::string> others;          // of another format, ordered
-  std::vector<std::string> broken_links;    // among the files
-  std::vector<std::string> foreign;         // what is passed over, ordered
-};
-
-void add_entry(Entries& entries, const fs::directory_entry& entry) {
-  const std::string name = entry.path().filename().string();
-  if (name.starts_with('.')) {
-    entries.foreign.push_back(name);
-  } else if (entry.is_directory()) {
-    entries.folders.push_back(name);
-  } else if (is_image_name(name)) {
-    entries.files.push_back(name);
-    if (entry.is_symlink() && !entry.exists()) entries.broken_links.push_back(name);
-  } else {
-    (is_name_of_other_format(name) ? entries.others : entries.foreign).push_back(name);
-  }
-}
-
-// What stands in a folder; links count as what they point to.
-Entries entries_of(const fs::path& folder) {
-  Entries entries;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) add_entry(entries, entry);
-  for (auto* names : {&entries.folders, &entries.files, &entries.others, &entries.broken_links, &entries.foreign})
-    std::ranges::sort(*names);
-  return entries;
-}
 
 void pass_over(const std::string& part, const std::vector<std::string>& names, PassedOver& passed) {
   passed.count += static_cast<std::int64_t>(names.size());
