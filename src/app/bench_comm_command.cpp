@@ -41,6 +41,7 @@ struct BenchCommRequest {
   int iterations = 1;
   int warmup = 0;
   const CommOperation* operation = nullptr;
+  std::string slow_network;  // "" if links are as they are
 };
 
 BenchCommRequest read_bench_comm_request(const OptionValues& values) {
@@ -58,6 +59,7 @@ BenchCommRequest read_bench_comm_request(const OptionValues& values) {
   }
   request.iterations = static_cast<int>(values.integer("iterations", 1, 1 << 20));
   request.warmup = static_cast<int>(values.integer("warmup", 0, 1 << 20));
+  request.slow_network = describe_shape(values);
   request.operation =
       &*std::ranges::find(comm_operations(), values.text("operation"), [](const auto& each) { return each.name; });
   return request;
@@ -74,6 +76,7 @@ void print_header(const BenchCommRequest& request, Transport& transport, const D
   std::printf("# %s over %s, %d rank%s on %zu host%s, values in the memory of %s\n", request.operation->name.c_str(),
               transport.name().c_str(), ranks, ranks == 1 ? "" : "s", hosts, hosts == 1 ? "" : "s",
               device.name().c_str());
+  if (!request.slow_network.empty()) std::printf("# slow network: %s\n", request.slow_network.c_str());
   std::printf(
       "# in-place columns only: no operation here is out of place\n"
       "# time: median of %d iterations after %d, each from a common start until its slowest rank is done\n"

@@ -211,6 +211,8 @@ ComparedWords part_words(const std::vector<std::string>& words) {
       parted.own.push_back(words[i]);
       if (has_next) parted.own.push_back(words[++i]);
     } else {
+      // The last of two holds, as in train; comparison.json keeps that one, too.
+      std::erase_if(parted.of_train, [&](const auto& setting) { return setting.first == name; });
       parted.of_train.emplace_back(name, !is_bare ? words[i].substr(equals + 1) : has_next ? words[++i] : "on");
     }
   }

@@ -34,6 +34,8 @@ For
 .BR train ,
 a value for an option that the command line does not give: EAVE_BATCH=64 is \-\-batch 64. So too for the runs of
 .BR compare .
+Variables that Kubernetes or environment modules set for what is called eave are passed over, a probable misspelling of
+an option is refused, and all others are named in one warning.
 .TP
 .B LIBEAVE_CUDA
 The module for GPUs, where it is not beside the program.

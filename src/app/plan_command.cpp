@@ -13,6 +13,7 @@
 #include "base/near_words.h"
 #include "base/option_checks.h"
 #include "base/option_lists.h"
+#include "base/quantities.h"
 #include "base/user_path.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
@@ -158,10 +159,9 @@ void set_periods(PlanMethod& method, const OptionValues& values, const PlanRun& 
 double shaped(const PlanRun& run, const std::string& option, OptionType type) {
   const std::string text = setting_in(run.settings, option);
   if (text.empty()) return 0;
-  OptionValues values;
-  values.declare({option, type, "", ""});
-  values.set(option, text, "the run's settings");
-  return type == OptionType::kRate ? values.bytes_per_second(option) : values.seconds(option);
+  const Reading<double> reading = type == OptionType::kRate ? read_rate(text) : read_seconds(text);
+  if (reading.value) return *reading.value;
+  throw Error(ExitCode::kBadData, "the run's --" + option + " is " + text + ": expected " + reading.expected);
 }
 
 double positive(const OptionValues& values, const std::string& option, double value) {

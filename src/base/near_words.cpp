@@ -109,6 +109,7 @@ std::size_t edits_between(std::string_view word, std::string_view other) {
 }
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kShortest = 3;  // beginning of a word
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
@@ -119,7 +120,11 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
       best = candidate;
     }
   }
-  return best;
+  if (!best.empty() || word.size() < kShortest) return best;
+  const std::string begin = lower_case(word);
+  const auto longer =
+      std::ranges::find_if(candidates, [&](const auto& each) { return lower_case(each).starts_with(begin); });
+  return longer == candidates.end() ? "" : *longer;
 }
 
 std::string suggest_options(const std::string& word, const std::vector<std::string>& names) {

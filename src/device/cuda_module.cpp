@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/user_path.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -26,7 +27,7 @@ fs::path library_directory() {
 
 // Beside the program, as it is built; as it is installed; beside libeave.so.
 std::vector<fs::path> places() {
-  if (named_module() != nullptr) return {named_module()};
+  if (const char* const named = named_module()) return {read_path(named).value.value_or(named)};
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
   std::vector<fs::path> directories = {program, program.parent_path() / EAVE_LIBRARY_DIRECTORY};

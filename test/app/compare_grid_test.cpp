@@ -142,6 +142,12 @@ std::string refusal(const std::vector<std::string>& words) {
   return "accepted";
 }
 
+TEST(Grid, of_an_option_given_twice_keeps_the_last_value_alone) {
+  const Grid grid = grid_of({"--model", "mlp", "--flip", "--model=lenet"}, 2);
+  EXPECT_EQ(std::ranges::count(grid.settings, Settings::value_type("model", "lenet")), 1);
+  EXPECT_EQ(std::ranges::count(grid.settings, "model", &Settings::value_type::first), 1);
+}
+
 TEST(Grid, names_the_item_that_is_wrong_and_the_word_that_is_near) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--communicators", "esagd,allreduce"}, "there is no 'esagd'; expected some of"},

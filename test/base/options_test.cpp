@@ -83,6 +83,10 @@ TEST(Options, a_misspelt_name_or_choice_gets_the_likely_one) {
   OptionValues values = sample();
   EXPECT_NE(message_of([&] { values.set("bacth", "1", "x"); }).find("did you mean --batch?"), std::string::npos);
   EXPECT_NE(message_of([&] { values.set("order", "papr", "x"); }).find("did you mean paper?"), std::string::npos);
+  EXPECT_NE(message_of([&] { values.set("order", "AFTRE-STEP", "x"); }).find("did you mean after-step?"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] { values.set("order", "aft", "x"); }).find("did you mean after-step?"), std::string::npos);
+  EXPECT_NE(message_of([&] { values.set("learning-rate", "1", "x"); }).find("did you mean --lr?"), std::string::npos);
   EXPECT_EQ(message_of([&] { values.set("zzzzzz", "1", "x"); }).find("did you mean"), std::string::npos);
 }
 

@@ -29,7 +29,7 @@ class Spent(ctypes.Structure):
 
 def _places():
     if "LIBEAVE" in os.environ:
-        yield os.environ["LIBEAVE"]
+        yield os.path.expanduser(os.environ["LIBEAVE"])
         return
     parents = pathlib.Path(__file__).resolve().parents
     prefix = parents[min(4, len(parents) - 1)]  # of share/eave/python/eave
