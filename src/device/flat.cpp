@@ -1,7 +1,10 @@
 #include "device/flat.h"
 
 #include <Eigen/Core>
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <string>
 
 #include "eave/check.h"
@@ -42,6 +45,17 @@ double distance(ConstSlice a, ConstSlice b) {
   return std::sqrt((view(a).cast<double>() - view(b).cast<double>()).square().sum());
 }
 
-bool all_finite(ConstSlice values) { return view(values).isFinite().all(); }
+// A part at a time, each without a branch: four or eight values in one instruction.
+bool all_finite(ConstSlice values) {
+  constexpr std::size_t kPart = 4096;
+  constexpr std::int32_t kLargest = 0x7f7fffff;  // the magnitude of the largest finite number
+  for (std::size_t at = 0; at < values.size(); at += kPart) {
+    std::int32_t sign = 0;
+    for (const float value : values.subspan(at, std::min(kPart, values.size() - at)))
+      sign |= kLargest - (std::bit_cast<std::int32_t>(value) & 0x7fffffff);
+    if (sign < 0) return false;
+  }
+  return true;
+}
 
 }  // namespace eave::flat

@@ -102,6 +102,19 @@ def hold_a_gradient_that_some_ranks_lack_counts_as_0():
     averager.close()
 
 
+def hold_a_rank_without_samples_takes_the_same_step():
+    model, optimizer, averager = make()
+    is_idle = eave.rank() > 0
+    for step in range(3):
+        optimizer.zero_grad()
+        averager.begin_step(0 if is_idle else 8, 8)
+        if not is_idle:
+            backward(model, step, ("left",))
+        averager.step()
+    assert is_same_everywhere(model.parameters())
+    averager.close()
+
+
 def hold_a_gradient_of_none_stays_local_where_replicas_train_alone():
     model, optimizer, averager = make(ADAM, "local-sgd", tau=100)
     before = model.right.weight.detach().clone()
@@ -154,6 +167,7 @@ def hold_parameters_that_come_later_are_refused_by_name():
         model, optimizer, averager = make()
         take_step(model, optimizer, averager, 0)
         change(model, optimizer)
+        refused(64, "consensus: p", averager.consensus().__enter__)
         refused(64, name, lambda: take_step(model, optimizer, averager, 1))
         averager.close()
 

@@ -110,19 +110,25 @@ class Averager(Method):
                                "not know of it: load before the Averager is made, or close() it and make a new one, on "
                                "all ranks. Rank 0's values go to all")
 
-    def _refuse_unknown(self):
+    def _refuse_unknown(self, call):
         """What is trained and not averaged would part the ranks."""
         for each in self._model.parameters():
             if each.requires_grad and id(each) not in self._known:
                 name = next(name for name, other in self._model.named_parameters() if other is each)
-                self._refuse_new(f"parameter '{name}'")
+                self._refuse_new(call, f"parameter '{name}'")
         for number, group in enumerate(self._optimizer.param_groups):
             for place, each in enumerate(group["params"]):
                 if id(each) not in self._known and each.requires_grad:
-                    self._refuse_new(f"parameter {place} of the optimizer's group {number}")
+                    self._refuse_new(call, f"parameter {place} of the optimizer's group {number}")
 
-    def _refuse_new(self, what):
-        raise Error(USAGE, f"step: {what} is trained, but was not when the Averager was made. It was unfrozen, put in the "
+    def _refuse_moved(self, call):
+        for name, each, place in zip(self._names, self._parameters, self._places):
+            if (each.data_ptr(), each.shape, each.stride()) != place and each.numel():
+                raise Error(USAGE, f"{call}: parameter '{name}' lies elsewhere than when the Averager was made; make it "
+                                   "after model.to() and whatever else moves the model's parameters")
+
+    def _refuse_new(self, call, what):
+        raise Error(USAGE, f"{call}: {what} is trained, but was not when the Averager was made. It was unfrozen, put in the "
                            "place of another (as load_state_dict(assign=True) does with all) or added to the optimizer: "
                            "close() this Averager and make a new one, on all ranks")
 
@@ -156,7 +162,8 @@ class Averager(Method):
             raise Error(USAGE, "step within consensus(): the model's values are put back when that ends")
         if not self._is_in_step:
             raise Error(USAGE, "step: the model has computed nothing in train mode since the last one")
-        self._refuse_unknown()
+        self._refuse_unknown("step")
+        self._refuse_moved("step")
         has_gradient = self._collect_gradients()
         self._settle()
         if self._before_update_of(has_gradient, float(loss_sum)):
@@ -183,10 +190,7 @@ class Averager(Method):
     def _collect_gradients(self):
         """Into one vector too: zero_grad may have dropped the views of it. Returns whether each parameter has one."""
         has_gradient = (ctypes.c_uint8 * len(self._parameters))()
-        for number, (each, part, place) in enumerate(zip(self._parameters, self._gradient_parts, self._places)):
-            if (each.data_ptr(), each.shape, each.stride()) != place and each.numel():
-                raise Error(USAGE, f"step: parameter '{self._names[number]}' lies elsewhere than when the Averager was "
-                                   "made; make it after model.to() and whatever else moves the model's parameters")
+        for number, (each, part) in enumerate(zip(self._parameters, self._gradient_parts)):
             gradient = each.grad
             if gradient is None:
                 part.zero_()
@@ -210,6 +214,8 @@ class Averager(Method):
         Warns if it is still what all began with. An Error with code 70 names ranks whose parameters differ though the
         method keeps them equal, as after a checkpoint that one rank has loaded alone."""
         self._refuse_loaded()
+        self._refuse_unknown("consensus")
+        self._refuse_moved("consensus")
         values = self._torch.empty_like(self._flat)
         self._settle()
         call("consensus", self._handle, values.data_ptr())

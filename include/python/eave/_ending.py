@@ -1,5 +1,6 @@
 """How a rank ends: in good order with the others, or by an exception that ends all of them."""
 import atexit
+import os
 import sys
 import threading
 import time
@@ -18,7 +19,7 @@ def _rank():
 
 
 def _is_alone():
-    return job.place is None or job.place[1] == 1
+    return job.place is None or job.place[1] == 1 or job.process != os.getpid()
 
 
 def _end_all(code):
@@ -58,7 +59,7 @@ def _hook(kind, exception, trace, former=sys.excepthook):
 
 def _at_exit():
     """Not in good order if others may still be at work: they would be waited for."""
-    if job.place is None:
+    if job.place is None or job.process != os.getpid():
         return
     if _code is not None and not _is_alone():
         _end_all(_code)

@@ -86,6 +86,7 @@ class _Job:
     """This process's part in the job."""
     library = None
     place = None       # (rank, size)
+    process = None     # its number: a fork of it is no part of the job
     open = 0           # averagers
     is_broken = False  # it cannot go on
 
@@ -106,7 +107,7 @@ def start(transport="auto"):
         job.library = _load()
     if job.place is None:
         call("start", transport.encode())
-        job.place = job.library.eave_rank(), job.library.eave_size()
+        job.place, job.process = (job.library.eave_rank(), job.library.eave_size()), os.getpid()
 
 
 def stop():
