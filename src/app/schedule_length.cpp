@@ -44,16 +44,22 @@ ScheduleLength length_by_options(const ResumedSchedule& run) {
   return length_of(steps_in(values, run.former), run.former);
 }
 
+// In samples of the epochs that the run has now: with --resume elastic images may have come or gone.
 ScheduleLength former_length(const ResumedSchedule& run) {
   const auto note = run.saved.notes.find(kSchedule);
   const auto told = note == run.saved.notes.end() ? std::nullopt : length_in(note->second);
-  return told ? *told : length_by_options(run);
+  const ScheduleLength length = told ? *told : length_by_options(run);
+  if (run.former.samples == run.now.samples) return length;
+  const double share = static_cast<double>(run.now.samples) / static_cast<double>(run.former.samples);
+  return {std::llround(static_cast<double>(length.samples) * share),
+          std::llround(static_cast<double>(length.last_step) * share)};
 }
 
-// Other ranks cut the same epochs into other steps, which end up to half a step elsewhere.
+// Other ranks or other images make other steps of the same epochs, which end up to half a step elsewhere.
 bool is_same(const ResumedSchedule& run, const ScheduleLength& former, const ScheduleLength& asked) {
-  const bool is_elastic = run.former.of_step != run.now.of_step;
-  return std::abs(asked.samples - former.samples) <= (is_elastic ? std::max(run.former.of_step, run.now.of_step) : 0);
+  const bool has_other_steps = run.former.of_step != run.now.of_step || run.former.samples != run.now.samples;
+  const std::int64_t rounding = has_other_steps ? std::max(run.former.of_step, run.now.of_step) : 0;
+  return std::abs(asked.samples - former.samples) <= rounding;
 }
 
 std::string epochs_text(const ResumedSchedule& run, const ScheduleLength& length) {

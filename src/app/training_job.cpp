@@ -201,7 +201,7 @@ void TrainingJob::build_optimizer() {
 
 ModelDescription TrainingJob::model_description() const {
   return {model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),
-          data_.train->classes(), text_of_names(data_.class_names), text_of_input(data_.mean, data_.deviation)};
+          data_.train->classes(), text_of_names(data_.class_names), describe_input()};
 }
 
 void TrainingJob::plan_drops() {

@@ -67,6 +67,7 @@ class TrainingJob {
   void note_schedule(const ScheduleLength& length);
   void read_initial_parameters();
   ModelDescription model_description() const;
+  std::string describe_input() const;
   void plan_drops();
   void build_communicator(const std::vector<std::string>& hosts);
   void check_batches_of_norms();

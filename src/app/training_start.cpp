@@ -1,5 +1,6 @@
 // Where a training job begins: with a model of somebody's, or from a checkpoint.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "app/training_job.h"
@@ -17,6 +18,19 @@ void TrainingJob::read_initial_parameters() {
                                        build_graph(model.specification, model.image, model.classes));
   replica_->device.write(replica_->parameters.slice(), first.parameters);
   replica_->device.write(replica_->statistics.slice(), first.statistics);
+}
+
+// Of an image of the data to the values that the first layer reads in an evaluation.
+std::string TrainingJob::describe_input() const {
+  const ImageShape image = data_.train->shape(), seen = augmentation_.output(image);
+  const auto size = [](ImageShape shape) { return std::to_string(shape.height) + "x" + std::to_string(shape.width); };
+  std::string text;
+  if (values_.text("data") == "image-folder") {
+    text = "red, green, blue; the largest centred square of a picture, resized to " + size(image) +
+           " by a triangle filter that averages when it shrinks; ";
+  }
+  if (!(seen == image)) text += "the centre of " + size(seen) + " of " + size(image) + " pixels; ";
+  return text + text_of_input(data_.mean, data_.deviation);
 }
 
 // With --resume elastic images may come and go. Their classes may not: the model knows them by number.
@@ -65,6 +79,18 @@ void TrainingJob::plan_resumption() {
                   (values_.text("lr-schedule") == "cosine" ? ", and --extend-schedule stretch or hold" : ""));
 }
 
+namespace {
+
+std::int64_t training_samples_in(const Manifest& saved, std::int64_t otherwise) {
+  const auto found = saved.identity.find("training samples");
+  if (found == saved.identity.end()) return otherwise;
+  std::int64_t samples = 0;
+  std::from_chars(found->second.data(), found->second.data() + found->second.size(), samples);
+  return samples > 0 ? samples : otherwise;
+}
+
+}  // namespace
+
 EpochSteps TrainingJob::epoch_steps() const { return {data_.train->size(), batch_per_rank_ * sampler_->ranks()}; }
 
 void TrainingJob::build_schedule() {
@@ -91,7 +117,7 @@ void TrainingJob::build_schedule() {
       {values_,
        saved,
        resumption_->config,
-       {now.samples, former_step},
+       {training_samples_in(saved, now.samples), former_step},
        now,
        plan_.first_step,
        plan_.has_ended ? plan_.first_step : plan_.steps,

@@ -112,6 +112,16 @@ TEST(ScheduleLength, is_the_same_on_other_ranks_but_for_whole_steps) {
                 "from step 41 the rate stays");
 }
 
+TEST(ScheduleLength, is_as_many_epochs_as_before_when_images_have_come_or_gone) {
+  for (const std::string note : {"5000 4960", ""}) {
+    expect_length({.note = note, .now = {900, 64}, .done = 20}, 4500, 4496);
+    expect_refused({.epochs = 10, .note = note, .now = {900, 64}, .done = 20}, ExitCode::kConfiguration,
+                   "over 5 epochs");
+    expect_length({.option = "hold", .epochs = 10, .note = note, .now = {900, 64}, .done = 20}, 4500, 4464,
+                  "of 5 epochs");
+  }
+}
+
 TEST(ScheduleLength, does_not_matter_when_no_step_is_left) {
   expect_length({.epochs = 3, .done = 48}, 3000, 2960);
   expect_length({.option = "hold", .epochs = 3, .done = 48}, 3000, 2960);

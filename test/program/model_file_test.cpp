@@ -119,5 +119,26 @@ TEST(ModelFile, is_the_consensus_that_was_evaluated) {
   }
 }
 
+// What no array tells: a cut of the images, their normalisation, and where a shortcut puts its zero channels.
+TEST(ModelFile, says_what_pixels_become_and_what_its_layers_compute) {
+  const Place place;
+  const Ended ended = place.eave(
+      "train --data synthetic --synthetic-samples 16 --synthetic-test-samples 8 --synthetic-size 10 --crop 8 --batch 8 "
+      "--epochs 1 --progress off --run-dir run --model 'conv2d 2 3x3 pad 1; residual(conv2d 4 3x3 pad 1 stride 2; "
+      "batch_norm); global_pool; dense classes'");
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  const Json metadata = ModelFile(place.read("run/model.safetensors")).metadata;
+  const std::string input = metadata.at("input"), conventions = metadata.at("conventions");
+  EXPECT_TRUE(input.starts_with("the centre of 8x8 of 10x10 pixels; (pixel / 255 - mean) / deviation; mean 0."))
+      << input;
+  EXPECT_NE(conventions.find("F.pad(x[:, :, ::S, ::S], (0, 0, 0, 0, n, n))"), std::string::npos) << conventions;
+  const Json manifest = Json::parse(place.read("run/checkpoint/step-000002/manifest.json"));
+  EXPECT_EQ(manifest.at("notes").at("input"), input);
+  ASSERT_EQ(place.eave("export run --npy arrays").code, 0);
+  const Json exported = Json::parse(place.read("arrays/metadata.json"));
+  EXPECT_EQ(exported.at("input"), input);
+  EXPECT_EQ(exported.at("format"), "pt");
+}
+
 }  // namespace
 }  // namespace eave
