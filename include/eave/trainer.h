@@ -48,6 +48,7 @@ enum class NormStatistics {
 // One is saved after each evaluation, and between them. A copy is made, and a thread writes it while training goes on.
 struct CheckpointPlan {
   std::string directory;  // "": none are saved
+  bool is_named = false;  // a person named the directory, so it may be a symbolic link; else a link is refused
   // Ascending, those that do not see what rank 0 has there: it writes and reads their files.
   std::vector<int> blind_ranks = {};
   std::int64_t every_steps = 0;  // 0: not after so many steps
@@ -192,9 +193,10 @@ struct TrainingProgress {
 
 struct TrainingResult {
   TrainingProgress progress;
-  EvaluationRecord evaluation;    // the last one, of what the run ended with
-  std::int64_t checkpoints = 0;   // that were saved
-  double checkpoint_seconds = 0;  // for which they kept this rank from training
+  EvaluationRecord evaluation;        // the last one, of what the run ended with
+  std::int64_t checkpoints = 0;       // that were saved
+  std::int64_t lost_checkpoints = 0;  // that could not be written
+  double checkpoint_seconds = 0;      // for which they kept this rank from training
 };
 
 // Collective: runs the plan's steps, or as many as it takes until an evaluation stops it, and evaluates at the end. A

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "app/checkpoint_home.h"
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
@@ -24,7 +25,7 @@ struct CheckpointRequest {
   std::string action;
   fs::path run;
   OptionValues values;
-  fs::path directory() const { return run / "checkpoint"; }
+  fs::path directory() const { return checkpoint_directory_of(run, values.text("checkpoint-dir")); }
 };
 
 }  // namespace
@@ -38,7 +39,10 @@ CommandLine checkpoint_command_line() {
       "reads\n"
       "all of each and names what is damaged; export writes the model of the newest that is whole, as eave export "
       "does.");
-  line.add_group("Which checkpoint", {{"step", OptionType::kInteger, "", "that of this step alone"}});
+  line.add_group("Which checkpoint",
+                 {{"step", OptionType::kInteger, "", "that of this step alone"},
+                  {"checkpoint-dir", OptionType::kPath, "",
+                   "where the run's checkpoints lie (default: as its config.json says, else RUN/checkpoint)"}});
   line.add_group("What export writes", export_options());
   return line;
 }

@@ -20,6 +20,7 @@
 #include "app/run_settings.h"
 #include "app/train_options.h"
 #include "base/directory_lock.h"
+#include "base/file_errors.h"
 #include "base/option_checks.h"
 #include "base/option_lists.h"
 #include "eave/check.h"
@@ -134,7 +135,7 @@ void prepare_output(const std::filesystem::path& path, const Settings& common) {
   if (std::filesystem::exists(file, error)) {
     return require_same_comparison(read_config(file), mine, path.string());
   }
-  write_config(file, mine);
+  write_config(OutputFolder(path) / kSettingsFile, mine);
 }
 
 // Parts of a comparison share a directory: each has a lock of its own there, and each run has one.
@@ -147,9 +148,7 @@ std::string lock_name(const OptionValues& own) {
 std::unique_ptr<DirectoryLock> lock_output(const std::filesystem::path& path, const OptionValues& own) {
   const std::string what = "--output " + path.string();
   refuse_foreign(path);
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) throw Error(ExitCode::kCannotCreate, what + ": " + error.message());
+  make_named_directory(path, what);
   auto lock = std::make_unique<DirectoryLock>(path, lock_name(own), what);
   if (lock->former()) {
     std::fprintf(stderr, "eave: warning: %s: took over the lock of a comparison that ended without freeing it (%s)\n",
@@ -164,7 +163,8 @@ void tell_results(const OptionValues& own, const std::filesystem::path& output) 
     return;
   }
   std::puts("");
-  report_runs({output}, {.page = output / kPage, .variants_csv = output / "variants.csv"});
+  const OutputFolder folder(output);
+  report_runs({output}, {.page = folder / kPage, .variants_csv = folder / "variants.csv"});
 }
 
 // Asked to leave, by SIGUSR1 or SIGTERM to any rank, the whole job does, at once: what is finished is kept.
@@ -209,7 +209,7 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
     if (job.rank() != 0) return;
     lock = lock_output(output, own);
     prepare_output(output, grid.settings);
-    if (!own.has("part")) std::filesystem::remove(output / kPage);  // where it is, all runs are done
+    if (!own.has("part")) remove_output(OutputFolder(output) / kPage);  // where it is, all runs are done
   });
   runs.look_at_output();
   std::optional<Leaving> leaving;

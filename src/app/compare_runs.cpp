@@ -189,8 +189,8 @@ std::vector<CellOutcome> CompareRuns::run_together(const std::vector<Cell>& cell
     const Cell& cell = cells[static_cast<std::size_t>(block)];
     const OptionValues values = parse(cell, more(cell));
     try {
-      const RunSummary summary =
-          run_training(*part, line_, values, {.is_part = true, .warnings = &warnings, .checked = &checked_});
+      const RunSummary summary = run_training(
+          *part, line_, values, {.is_part = true, .output = output_, .warnings = &warnings, .checked = &checked_});
       if (part->rank() == 0) outcome = summary_text(summary);
     } catch (const AgreedError& error) {
       if (error.code() != ExitCode::kDiverged) failure.emplace(error.code(), cell.label + ": " + error.what());

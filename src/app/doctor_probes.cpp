@@ -39,13 +39,11 @@ int count_missing(fs::path directory) {
   return missing;
 }
 
-std::string why_not_written(const fs::path& file, const std::string& token) {
+std::string why_unwritten(const OutputPath& file, const std::string& token) {
   try {
     write_file_atomically(file, token);
     return "";
   } catch (const Error& failure) {
-    std::error_code error;
-    fs::remove(file.string() + ".partial", error);
     return failure.what();
   }
 }
@@ -140,19 +138,20 @@ RunDirectoryFacts probe_run_directory(Transport& transport, const std::string& p
   first >> missing >> token;
   fs::path place = directory;
   for (int i = 0; i < missing; ++i) place = place.parent_path();
-  const auto file_of = [&](int rank) { return place / (".eave-doctor-" + token + "-" + std::to_string(rank)); };
+  const auto file_of = [&](int rank) {
+    return (place / (".eave-doctor-" + token + "-" + std::to_string(rank))).string();
+  };
 
   RunDirectoryFacts facts;
   facts.place = place.string();
-  facts.why_not_written = why_not_written(file_of(transport.rank()), token);
+  facts.why_not_written = why_unwritten(file_of(transport.rank()), token);
   const bool is_written = transport.all_gather(facts.why_not_written)[0].empty();
   facts.sees_first_rank = !is_written || appears(file_of(0));
   struct statvfs system {};
   if (::statvfs(place.c_str(), &system) == 0)
     facts.free_bytes = static_cast<std::int64_t>(system.f_bavail) * static_cast<std::int64_t>(system.f_frsize);
   transport.all_gather("");  // all have looked
-  std::error_code error;
-  if (facts.why_not_written.empty()) fs::remove(file_of(transport.rank()), error);
+  if (facts.why_not_written.empty()) remove_output(file_of(transport.rank()));
   return facts;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/file_errors.h"
 #include "base/files.h"
 #include "base/npy.h"
 #include "eave/check.h"
@@ -14,17 +15,15 @@ namespace fs = std::filesystem;
 
 void refuse_existing(const fs::path& path, const std::string& option) {
   std::error_code error;
-  if (!fs::exists(path, error)) return;
+  const bool is_free = option == "--npy" ? !fs::exists(path, error) : may_be_new(path);
+  if (is_free) return;
   throw Error(ExitCode::kCannotCreate, option + " " + path.string() + " is there already; name another one");
 }
 
 void write_arrays(const fs::path& directory, const std::vector<NamedArray>& arrays) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) {
-    throw Error(ExitCode::kCannotCreate, "--npy " + directory.string() + " cannot be created: " + error.message());
-  }
-  for (const NamedArray& array : arrays) write_npy(directory / (array.name + ".npy"), array);
+  make_named_directory(directory, "--npy " + directory.string());
+  const OutputFolder folder(directory);
+  for (const NamedArray& array : arrays) write_npy(folder / (array.name + ".npy"), array);
 }
 
 }  // namespace
@@ -64,12 +63,14 @@ void export_model(const ModelDescription& model, const Graph& graph, const Model
   const ModelArrays model_in_layout = model_arrays(graph, layout, arenas.parameters, arenas.statistics);
   if (as_npy) {
     write_arrays(target, model_in_layout.arrays);
-    write_file_atomically(target / "metadata.json", nlohmann::json(metadata_of(model, graph, layout)).dump(2) + "\n");
+    write_file_atomically(OutputFolder(target) / "metadata.json",
+                          nlohmann::json(metadata_of(model, graph, layout)).dump(2) + "\n");
   } else {
-    write_model(target, model, layout, arenas.parameters, arenas.statistics);
+    write_model(OutputPath::of_person(target), model, layout, arenas.parameters, arenas.statistics);
   }
-  std::printf("%swrote %s, %zu arrays, layout %s\n", before.c_str(), target.c_str(), model_in_layout.arrays.size(),
-              values.text("layout").c_str());
+  std::FILE* const stream = !as_npy && is_standard_output(target) ? stderr : stdout;  // not behind the model
+  std::fprintf(stream, "%swrote %s, %zu arrays, layout %s\n", before.c_str(), target.c_str(),
+               model_in_layout.arrays.size(), values.text("layout").c_str());
 }
 
 }  // namespace eave

@@ -133,8 +133,8 @@ std::map<std::string, std::string> metadata_of(const ModelDescription& model, co
   return metadata;
 }
 
-void write_model(const std::filesystem::path& path, const ModelDescription& model, TensorLayout layout,
-                 ConstSlice parameters, ConstSlice statistics) {
+void write_model(const OutputPath& path, const ModelDescription& model, TensorLayout layout, ConstSlice parameters,
+                 ConstSlice statistics) {
   const Graph graph = build_graph(model.specification, model.image, model.classes);
   write_safetensors(path, model_arrays(graph, layout, parameters, statistics).arrays,
                     metadata_of(model, graph, layout));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/output_path.h"
 #include "base/safetensors.h"
 #include "nn/tensor_layout.h"
 
@@ -45,8 +46,8 @@ std::map<std::string, std::string> metadata_of(const ModelDescription& model);
 std::map<std::string, std::string> metadata_of(const ModelDescription& model, const Graph& graph, TensorLayout layout);
 
 // Atomic. Throws Error: kCannotCreate, kInputOutput.
-void write_model(const std::filesystem::path& path, const ModelDescription& model, TensorLayout layout,
-                 ConstSlice parameters, ConstSlice statistics);
+void write_model(const OutputPath& path, const ModelDescription& model, TensorLayout layout, ConstSlice parameters,
+                 ConstSlice statistics);
 
 // The model of a run directory; else what is named is the file.
 std::filesystem::path find_model(const std::filesystem::path& place);

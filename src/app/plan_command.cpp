@@ -249,7 +249,8 @@ int plan_command(const std::vector<std::string>& words, const char* const*) {
   const auto plan = [&] {
     const PlanReport report = make_report(request);
     std::fputs(plan_text(report).c_str(), stdout);
-    if (request.values.has("json")) write_file_atomically(request.values.text("json"), plan_json(report));
+    if (request.values.has("json"))
+      write_file_atomically(OutputPath::of_person(request.values.text("json")), plan_json(report));
   };
   return run_command(
       "plan", words, line.help(), [&] { request = read_plan_request(line, words); },

@@ -48,16 +48,22 @@ ReportRequest read_report_request(const CommandLine& line, const std::vector<std
   return request;
 }
 
-fs::path page_path(const ReportRequest& request) {
-  if (request.values.has("html")) return request.values.text("html");
+std::optional<OutputPath> named_file(const ReportRequest& request, const char* option) {
+  if (!request.values.has(option)) return std::nullopt;
+  return OutputPath::of_person(request.values.text(option));
+}
+
+std::optional<OutputPath> page_path(const ReportRequest& request) {
+  constexpr const char* kPage = "report.html";
+  if (request.values.has("html") && request.values.text("html") == "none") return std::nullopt;
+  if (request.values.has("html")) return named_file(request, "html");
   const fs::path& first = request.directories.front();
-  return is_run_directory(first) ? fs::path("report.html") : first / "report.html";
+  return OutputFolder(is_run_directory(first) ? fs::path(".") : first) / kPage;
 }
 
 ReportFiles files_of(const ReportRequest& request) {
-  const auto file = [&](const char* option) { return fs::path(request.values.text(option)); };
-  const fs::path page = page_path(request);
-  return {page == "none" ? fs::path() : page, file("csv"), file("runs-csv"), file("metrics-csv")};
+  const auto file = [&](const char* option) { return named_file(request, option); };
+  return {page_path(request), file("csv"), file("runs-csv"), file("metrics-csv")};
 }
 
 }  // namespace

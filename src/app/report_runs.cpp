@@ -33,10 +33,11 @@ std::string time_text() {
   return text.data();
 }
 
-void write(const fs::path& path, const std::string& content) {
-  if (path.empty()) return;
-  write_file_atomically(path, content);
-  std::printf("wrote %s\n", path.c_str());
+void write(const std::optional<OutputPath>& path, const std::string& content) {
+  if (!path) return;
+  write_file_atomically(*path, content);
+  if (path->is_of_person() && is_standard_output(path->path())) return;  // not behind it
+  std::printf("wrote %s\n", path->string().c_str());
 }
 
 }  // namespace

@@ -5,11 +5,13 @@
 #include <optional>
 #include <vector>
 
+#include "base/output_path.h"
+
 namespace eave {
 
-// Where a report goes; empty: nowhere.
+// Where a report goes; nothing: nowhere.
 struct ReportFiles {
-  std::filesystem::path page = {}, variants_csv = {}, runs_csv = {}, metrics_csv = {};
+  std::optional<OutputPath> page = {}, variants_csv = {}, runs_csv = {}, metrics_csv = {};
 };
 
 // Prints the tables and what won, and writes the files. `target`: see compare_runs. Throws Error: kBadData where no run

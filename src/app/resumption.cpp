@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "app/checkpoint_home.h"
 #include "app/sight.h"
 #include "eave/check.h"
 #include "report/config.h"
@@ -29,12 +30,6 @@ bool has_same_end(const std::map<std::string, std::string>& before, const std::m
   return true;
 }
 
-// One whose model could not be written ends again.
-bool has_ended_whole(const fs::path& run) {
-  std::error_code error;
-  return state_of_run(run) == RunState::kFinished && fs::exists(run / "model.safetensors", error);
-}
-
 // What ended before its first checkpoint is not begun anew by itself: it has results, or would end so again.
 void refuse_what_is_over(const fs::path& run) {
   const RunState state = state_of_run(run);
@@ -54,10 +49,10 @@ void refuse_what_is_over(const fs::path& run) {
 
 }  // namespace
 
-std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, const fs::path& run,
+std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, const OptionValues& values,
                                                       std::vector<int>& blind) {
-  blind = find_blind_ranks(transport, run);
-  return find_checkpoint(transport, run / "checkpoint", blind);
+  blind = find_blind_ranks(transport, directory_to_see(values));
+  return find_checkpoint(transport, checkpoint_directory(values), blind);
 }
 
 namespace {
@@ -82,9 +77,9 @@ std::map<std::string, std::string> length_in_config(Transport& transport, const 
 
 std::optional<Resumption> find_resumption(Transport& transport, const OptionValues& values) {
   if (!may_resume(values)) return std::nullopt;
-  const fs::path run = values.text("run-dir"), directory = run / "checkpoint";
+  const fs::path run = values.text("run-dir"), directory = checkpoint_directory(values);
   std::vector<int> blind;
-  auto found = find_checkpoint_of_run(transport, run, blind);
+  auto found = find_checkpoint_of_run(transport, values, blind);
   if (!found) {
     if (may_begin_anew(values)) {
       agree(transport, [&] {
@@ -95,7 +90,7 @@ std::optional<Resumption> find_resumption(Transport& transport, const OptionValu
     throw AgreedError(ExitCode::kInputMissing, "no checkpoint in " + directory.string() + "; start without --resume");
   }
   const bool is_other = std::ssize(found->manifest.files) != transport.size();
-  const std::string mine = has_ended_whole(run) ? "ended" : "";
+  const std::string mine = state_of_run(run) == RunState::kFinished ? "ended" : "";
   const bool has_ended = !transport.broadcast_text(mine).empty();
   const bool is_elastic = is_other && values.text("resume") == "elastic";
   return Resumption{std::move(*found), is_elastic, has_ended, std::move(blind), length_in_config(transport, run)};
@@ -106,7 +101,7 @@ bool has_nothing_to_do(Transport& transport, const CommandLine& line, const Opti
   bool is_over = false;
   agree(transport, [&] {
     const fs::path run = values.text("run-dir");
-    is_over = transport.rank() == 0 && has_ended_whole(run) &&
+    is_over = transport.rank() == 0 && state_of_run(run) == RunState::kFinished &&
               has_same_end(read_config(run / "config.json"), line.config_in_force(values));
   });
   if (is_over) std::printf("the run in %s has ended; nothing is left to do\n", values.text("run-dir").c_str());

@@ -18,7 +18,7 @@ namespace eave {
 struct Resumption {
   FoundCheckpoint found;
   bool is_elastic = false;                         // it is of another number of ranks
-  bool has_ended = false;                          // the run's summary is there
+  bool has_ended = false;                          // the run's results are there
   std::vector<int> blind_ranks = {};               // as CheckpointPlan's
   std::map<std::string, std::string> config = {};  // of its config.json, what says how long the run was to be
 };
@@ -30,7 +30,7 @@ inline bool may_begin_anew(const OptionValues& values) {
 }
 
 // Collective: find_checkpoint for the run in a directory that some ranks may not see; these are put into `blind`.
-std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, const std::filesystem::path& run,
+std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, const OptionValues& values,
                                                       std::vector<int>& blind);
 
 // Collective. Nothing: the training begins anew. Throws AgreedError where there is no checkpoint: kInputMissing where

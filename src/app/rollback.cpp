@@ -26,7 +26,7 @@ Rollback::Rollback(Transport& transport, const OptionValues& values)
 bool Rollback::goes_back(const AgreedError& error) {
   if (!is_asked_ || error.code() != ExitCode::kDiverged) return false;
   std::vector<int> blind;
-  const auto found = find_checkpoint_of_run(transport_, values_.text("run-dir"), blind);
+  const auto found = find_checkpoint_of_run(transport_, values_, blind);
   if (!found)
     throw AgreedError(ExitCode::kDiverged, std::string(error.what()) + "; there is no checkpoint to go back to");
   const std::string where = "the checkpoint of step " + std::to_string(found->manifest.step);

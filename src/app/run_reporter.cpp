@@ -23,7 +23,7 @@ RunReporter::RunReporter(const OptionValues& values, const CommunicatorTraits& t
       stragglers_(workers, traits.exchanges_together),
       writes_tensorboard_(values.flag("tensorboard")) {}
 
-void RunReporter::open(const std::filesystem::path& directory) {
+void RunReporter::open(const OutputFolder& directory) {
   const Warn warn = [this](const std::string& text) { progress_.warn(text); };
   metrics_.emplace(directory / "metrics.jsonl", warn);
   if (writes_tensorboard_) tensorboard_.emplace(directory, warn);

@@ -22,7 +22,7 @@ class RunReporter {
   RunReporter(const OptionValues& values, const CommunicatorTraits& traits, int workers, std::int64_t steps,
               double epochs);
 
-  void open(const std::filesystem::path& directory);  // from here on it writes there, too
+  void open(const OutputFolder& directory);  // from here on it writes there, too
   void header(const RunHeader& header);
   TrainingEvents events();  // which refer to this
   void warn(const std::string& text);

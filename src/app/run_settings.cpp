@@ -15,7 +15,8 @@ std::set<std::string> words_in(const std::string& text) {
 }
 
 constexpr const char* kWatching =
-    "batch-norm-statistics checkpoint checkpoint-every decode-threads evaluate-every evaluate-workers evaluation-batch "
+    "batch-norm-statistics checkpoint checkpoint-dir checkpoint-every decode-threads evaluate-every evaluate-workers "
+    "evaluation-batch "
     "image-cache limit-checkpoint limit-setup limit-step keep keep-every "
     "log-every nonfinite-limit on-bad-image on-nonfinite on-replica-fault overwrite replica-hash-every "
     "print-config "

@@ -134,6 +134,6 @@ std::optional<double> RunTrace::end(Transport& transport, const std::vector<std:
   return overlap_of(ranks_).share();
 }
 
-void RunTrace::write(const std::filesystem::path& path) const { write_trace(path, ranks_, gap_); }
+void RunTrace::write(const OutputPath& path) const { write_trace(path, ranks_, gap_); }
 
 }  // namespace eave

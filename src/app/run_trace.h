@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/output_path.h"
 #include "base/trace_buffer.h"
 #include "eave/transport.h"
 #include "report/trace_file.h"
@@ -27,7 +28,7 @@ class RunTrace {
   void begin(Transport& transport);
   std::optional<double> end(Transport& transport, const std::vector<std::string>& hosts);
   // After the end, on rank 0. Throws Error as write_trace.
-  void write(const std::filesystem::path& path) const;
+  void write(const OutputPath& path) const;
 
  private:
   TraceBuffer computing_, communication_;

@@ -20,10 +20,9 @@ constexpr const char* kBlind = "blind";
 
 // Its name says it all: an empty file may be made on a disk that is full. One that is left behind is nobody's lock.
 // What cannot be made nobody sees: then all goes through rank 0.
-void make_mark(const fs::path& path) {
+void make_mark(const OutputPath& path) {
   FileCalls& calls = system_file_calls();
-  const int file = calls.create(path.string(), FileCalls::Existing::kRefuse);
-  if (file >= 0) calls.close(file);
+  const Descriptor file(calls.create(path, FileCalls::Existing::kRefuse));
 }
 
 }  // namespace
@@ -51,7 +50,7 @@ std::vector<int> find_blind_ranks(Transport& transport, const fs::path& director
   std::string name;
   if (is_first && fs::is_directory(directory, error)) {
     name = std::string(kRunLock) + "." + make_token();
-    make_mark(directory / name);
+    make_mark(OutputFolder(directory) / name);
   }
   name = transport.broadcast_text(name);
   if (name.empty()) return {};
@@ -61,7 +60,7 @@ std::vector<int> find_blind_ranks(Transport& transport, const fs::path& director
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] == kBlind) blind += std::to_string(rank) + ' ';
   }
-  if (is_first) fs::remove(directory / name, error);
+  if (is_first) remove_output(OutputFolder(directory) / name);
   std::istringstream ranks(transport.broadcast_text(blind));
   return {std::istream_iterator<int>(ranks), std::istream_iterator<int>()};
 }

@@ -55,7 +55,7 @@ int summary_command(const std::vector<std::string>& words, const char* const*) {
   const auto summarise = [&] {
     const std::vector<RunSummary> rows = read_summaries(request.directories);
     std::fputs(summary_table(rows).c_str(), stdout);
-    if (request.values.has("json")) write_summaries(request.values.text("json"), rows);
+    if (request.values.has("json")) write_summaries(OutputPath::of_person(request.values.text("json")), rows);
   };
   return run_command(
       "summary", words, line.help(), [&] { request = read_summary_request(line, words); },

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "app/checkpoint_home.h"
 #include "app/devices.h"
 #include "app/fault_options.h"
 #include "app/network_options.h"
@@ -123,6 +124,9 @@ void add_output(CommandLine& line) {
         "has ended do nothing; elastic: as auto, also with another number of ranks, or with images that came or went",
         {"off", "on", "auto", "elastic"}},
        {"checkpoint", OptionType::kFlag, "on", "save checkpoints in --run-dir; off: the run cannot be resumed"},
+       {"checkpoint-dir", OptionType::kPath, "",
+        "directory for this run's checkpoints alone, such as one on a larger disk; config.json remembers it (default: "
+        "'checkpoint' in --run-dir)"},
        {"checkpoint-every", OptionType::kText, "10m",
         "beside those after each evaluation, one every so many steps (500) or so long (90s, 10min, 1h)"},
        {"keep", OptionType::kInteger, "3", "checkpoints that stay, the newest so many"},
@@ -197,7 +201,8 @@ std::string methods_that_reset() {
 CheckpointPlan plan_checkpoints(const OptionValues& values) {
   CheckpointPlan plan;
   if (!values.has("run-dir") || !values.flag("checkpoint")) return plan;
-  plan.directory = std::filesystem::path(values.text("run-dir")) / "checkpoint";
+  plan.directory = checkpoint_directory(values).string();
+  plan.is_named = values.has("checkpoint-dir");
   const std::string& every = values.text("checkpoint-every");
   const auto steps = read_integer(trimmed(every)).value;
   const auto seconds = read_seconds(trimmed(every)).value;

@@ -272,7 +272,7 @@ RankFacts TrainingJob::facts() {
           limiting_group()};
 }
 
-void TrainingJob::save_model(const std::string& path) {
+void TrainingJob::save_model(const OutputPath& path) {
   const ConstSlice of_device = communicator_->consensus();
   const std::vector<float> statistics = statistics_for_consensus(parts(), plan_);
   if (transport_.rank() != 0) return;

@@ -46,7 +46,7 @@ class TrainingJob {
   // Why the run ended where it did; "" where it was to go on to the end.
   std::string describe_stop(const RunSummary& summary) const;
   // Writes the consensus, parameters named by layer. Collective up to the file, which rank 0 writes.
-  void save_model(const std::string& path);
+  void save_model(const OutputPath& path);
 
  private:
   void open_data();

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "app/agreement.h"
+#include "app/checkpoint_home.h"
 #include "app/machine.h"
 #include "app/network_options.h"
 #include "app/rank_facts.h"
@@ -42,7 +43,8 @@ void check_outputs(const OptionValues& values) {
   if (values.flag("trace") && !values.has("run-dir")) {
     throw Error(ExitCode::kUsage, "--trace needs --run-dir, where trace.json is to be written");
   }
-  for (const std::string option : {"checkpoint", "checkpoint-every", "keep", "keep-every", "require-checkpoint"}) {
+  for (const std::string option :
+       {"checkpoint", "checkpoint-dir", "checkpoint-every", "keep", "keep-every", "require-checkpoint"}) {
     if (values.given(option) && !values.has("run-dir")) {
       throw Error(ExitCode::kUsage, "--" + option + " has no effect without --run-dir");
     }
@@ -63,10 +65,17 @@ class TrainingRun {
  public:
   TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport,
               const DevicePlan& device, const TrainingPlace& place, RunTrace* trace, RankGuard& guard)
-      : line_(line), values_(values), transport_(transport), place_(place), trace_(trace), guard_(guard) {
+      : line_(line),
+        values_(values),
+        transport_(transport),
+        place_(place),
+        trace_(trace),
+        guard_(guard),
+        home_(values) {
     // First: what an earlier run left is not to be read while another run still writes there.
     agree(transport, [&] {
       if (is_first() && values_.has("run-dir") && holds_run(values_.text("run-dir"))) lock();
+      if (is_first()) home_.enter();
     });
     resumption_ = find_resumption(transport, values);
     CheckedSamples checked = check_data();
@@ -101,10 +110,10 @@ class TrainingRun {
     const TrainingResult result = train_or_tell(parts);
     std::optional<double> overlap;
     if (trace_) overlap = trace_->end(transport_, guard_.hosts());
-    if (values_.has("run-dir")) keep([&] { job_->save_model(file("model.safetensors")); });
+    if (values_.has("run-dir")) is_whole_ = keep([&] { job_->save_model(folder() / "model.safetensors"); });
     const ExchangeReport report = job_->parts().communicator.report();
     if (values_.has("run-dir") && !report.order.empty()) {
-      keep([&] { write_file_atomically(file("exchanges.order"), report.order); });
+      keep([&] { write_file_atomically(folder() / "exchanges.order", report.order); });
     }
     RunSummary summary = summarise(values_, transport_, job_->parts().sampler.ranks(), result);
     summary.overlap = overlap;
@@ -114,6 +123,11 @@ class TrainingRun {
     while (!summary.staleness.empty() && summary.staleness.back() == 0) summary.staleness.pop_back();
     if (reporter_) summary.times_of_ranks = reporter_->stragglers().times();
     if (is_first()) finish(summary);
+    if (is_first() && result.checkpoints == 0 && result.lost_checkpoints > 0) {
+      unkept_.emplace(ExitCode::kInputOutput,
+                      (unkept_ ? unkept_->what() + std::string("; ") : "") + "no checkpoint of this run could be " +
+                          "written (" + std::to_string(result.lost_checkpoints) + " tried, see the warnings)");
+    }
     if (is_first() && !place_.is_part && report.order_is_too_long) {
       std::puts("the order of exchanges was not kept, for it has more than 64 MiB: this run cannot be replayed");
     }
@@ -124,13 +138,15 @@ class TrainingRun {
   }
 
  private:
-  // Writes a result. One that cannot be written leaves the others their chance.
-  void keep(const std::function<void()>& write) {
+  // Writes a result, and returns whether it could. One that cannot be written leaves the others their chance.
+  bool keep(const std::function<void()>& write) {
     try {
       write();
+      return true;
     } catch (const Error& error) {
       if (error.code() != ExitCode::kInputOutput && error.code() != ExitCode::kCannotCreate) throw;
       unkept_.emplace(ExitCode::kInputOutput, (unkept_ ? unkept_->what() + std::string("; ") : "") + error.what());
+      return false;
     }
   }
 
@@ -171,10 +187,14 @@ class TrainingRun {
   bool is_first() const { return transport_.rank() == 0; }
   std::string file(const std::string& name) const { return std::filesystem::path(values_.text("run-dir")) / name; }
 
-  void lock() {
-    const std::string directory = values_.text("run-dir");
-    lock_.emplace(directory, kRunLock, "--run-dir " + directory);
+  // Links are followed in the part of its path that a person named.
+  OutputFolder folder() const {
+    const std::filesystem::path directory = values_.text("run-dir");
+    if (place_.output.empty()) return directory;
+    return OutputFolder(place_.output).below(directory.lexically_relative(place_.output));
   }
+
+  void lock() { lock_.emplace(folder(), kRunLock, "--run-dir " + values_.text("run-dir")); }
 
   // Another run may have begun there, and even ended, since this one saw none: nothing of it was read, so nothing of it
   // may be replaced.
@@ -193,18 +213,19 @@ class TrainingRun {
   }
 
   void prepare_directory() {
-    if (values_.has("run-dir") && !resumption_) create_run_directory(values_.text("run-dir"), replaces());
+    if (values_.has("run-dir") && !resumption_) create_run_directory(folder(), replaces());
+    home_.make(!resumption_, replaces());
   }
 
   bool keeps_checkpoints() const { return values_.has("run-dir") && values_.flag("checkpoint"); }
 
   // Collective, once it is there. Each rank that sees it writes its part of a checkpoint.
   void look_at_directory() {
-    const std::string& directory = values_.text("run-dir");
+    const std::filesystem::path directory = directory_to_see(values_);
     blind_ranks_ = resumption_ ? resumption_->blind_ranks : find_blind_ranks(transport_, directory);
     job_->be_blind(blind_ranks_);
     agree(transport_, [&] {
-      if (!is_blind(blind_ranks_, transport_.rank())) require_writable(directory);
+      if (!is_blind(blind_ranks_, transport_.rank())) require_writable(directory, option_to_see(values_));
     });
   }
 
@@ -212,17 +233,18 @@ class TrainingRun {
     reporter_ = std::make_unique<RunReporter>(values_, job_->parts().traits, job_->parts().sampler.ranks(),
                                               job_->plan().steps, job_->epochs());
     if (!values_.has("run-dir")) return;
-    const std::string& directory = values_.text("run-dir");
     const bool is_replaced = replaces();
     if (!lock_) lock_what_had_no_run();
     if (resumption_) {
       require_same_settings(read_config(file("config.json")), line_.config_in_force(values_));
-      reopen_run_directory(directory, what_is_kept());
+      reopen_run_directory(folder(), what_is_kept());
     } else {
-      prepare_run_directory(directory, is_replaced);
+      if (is_replaced) home_.clear();
+      prepare_run_directory(folder(), is_replaced);
     }
-    reporter_->open(values_.text("run-dir"));
-    write_config(file("config.json"), line_.config_in_force(values_));
+    home_.sign();
+    reporter_->open(folder());
+    write_config(folder() / "config.json", line_.config_in_force(values_));
   }
 
   // With another number of ranks, steps are counted anew: samples tell.
@@ -241,7 +263,7 @@ class TrainingRun {
                          "freeing it (" + lock_->former()->describe() + ")");
     }
     if (!blind_ranks_.empty()) {
-      warnings.push_back(describe_blind_ranks(blind_ranks_, guard_.hosts(), "--run-dir " + values_.text("run-dir")) +
+      warnings.push_back(describe_blind_ranks(blind_ranks_, guard_.hosts(), option_to_see(values_)) +
                          ": their checkpoints go through rank 0, and training waits meanwhile");
     }
     for (const std::string& warning : describe_ranks(ranks, static_cast<int>(values_.integer("threads", 1)))) {
@@ -262,9 +284,11 @@ class TrainingRun {
   }
 
   void finish(const RunSummary& summary) {
-    if (trace_) keep([&] { trace_->write(file("trace.json")); });
-    keep([&] { reporter_->end(summary); });
-    if (values_.has("run-dir")) keep([&] { write_summary(file("summary.json"), summary); });
+    if (trace_) keep([&] { trace_->write(folder() / "trace.json"); });
+    // Without its model a run has not ended: what goes on from here must be able to tell.
+    if (!is_whole_) reporter_->failure(*unkept_);
+    if (is_whole_) keep([&] { reporter_->end(summary); });
+    if (is_whole_ && values_.has("run-dir")) keep([&] { write_summary(folder() / "summary.json", summary); });
     if (place_.is_part) return;
     std::printf("\n%s%s%s%s", summary_table({summary}).c_str(), job_->describe_stop(summary).c_str(),
                 describe_account(summary).c_str(),
@@ -281,10 +305,12 @@ class TrainingRun {
   RunTrace* const trace_;  // nullptr without --trace
   RankGuard& guard_;
   std::optional<DirectoryLock> lock_;  // of rank 0; freed after all else
+  CheckpointHome home_;                // of rank 0
   std::optional<Resumption> resumption_;
   std::vector<int> blind_ranks_;
   std::unique_ptr<TrainingJob> job_;
   std::unique_ptr<RunReporter> reporter_;
+  bool is_whole_ = true;         // the model, if there is to be one, is written
   std::optional<Error> unkept_;  // results that could not be written
 };
 
@@ -302,10 +328,12 @@ RunSummary train_with_rollback(
 
 }  // namespace
 
-RunSummary run_training(Transport& bare, const CommandLine& line, const OptionValues& values,
+RunSummary run_training(Transport& bare, const CommandLine& line, const OptionValues& given,
                         const TrainingPlace& place) {
   // First of all, as in refuse_to_run.
-  agree(bare, [&] { check_outputs(values); });
+  agree(bare, [&] { check_outputs(given); });
+  OptionValues values = given;
+  settle_checkpoint_directory(bare, values);
   RankGuard guard(bare, values, place.is_part);
   const DevicePlan device = choose_device(bare, values);
   const std::unique_ptr<Transport> nccl = make_nccl_link(bare, values, device);

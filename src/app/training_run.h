@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace eave {
 struct TrainingPlace {
   // It does not speak, and where it diverges it ends on all ranks by AgreedError, so that they can go on to another.
   bool is_part = false;
+  std::filesystem::path output = {};             // of a part: the comparison's directory, in which eave chose --run-dir
   std::vector<std::string>* warnings = nullptr;  // of a part, where rank 0's go
   CheckedSamples* checked = nullptr;             // of a part: what the one before has found, and what this one finds
   std::int64_t rollbacks = 0;                    // so often it went back to a checkpoint, which it begins from

@@ -18,14 +18,13 @@
 #include <thread>
 #include <utility>
 
+#include "base/file_errors.h"
 #include "base/host.h"
 #include "base/start_thread.h"
 #include "eave/check.h"
 
 namespace eave {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kBetweenTouches{10};
 constexpr double kDeadAfterSeconds = 60;
@@ -56,30 +55,20 @@ std::string content_of(int descriptor) {
 }
 
 // By the clock of the file system, which another host may have set: a file that is made now shows it.
-double seconds_since_touched(const fs::path& path, int descriptor) {
-  const std::string beside = path.string() + "." + host_name() + "." + std::to_string(::getpid());
-  const int now = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+double seconds_since_touched(const OutputPath& path, int descriptor) {
+  const OutputPath beside = path.with("." + host_name() + "." + std::to_string(::getpid()));
+  const Descriptor now = open_output(beside, O_WRONLY | O_CREAT | O_EXCL, 0600);
   struct stat theirs {
   }, ours{};
-  const bool is_known = now >= 0 && ::fstat(now, &ours) == 0 && ::fstat(descriptor, &theirs) == 0;
-  if (now >= 0) {
-    ::close(now);
-    ::unlink(beside.c_str());
-  }
+  const bool is_known = now.is_open() && ::fstat(now.number(), &ours) == 0 && ::fstat(descriptor, &theirs) == 0;
+  if (now.is_open()) remove_output(beside);
   return is_known ? std::difftime(ours.st_mtime, theirs.st_mtime) : 0;
 }
 
 // Of an owner whose flock is not held, or not to be seen from here.
-bool is_alive(const LockOwner& owner, const fs::path& path, int descriptor) {
+bool is_alive(const LockOwner& owner, const OutputPath& path, int descriptor) {
   if (owner.machine != machine_name()) return seconds_since_touched(path, descriptor) < kDeadAfterSeconds;
   return start_of_process(owner.pid) == owner.started;
-}
-
-bool is_at(const fs::path& path, int descriptor) {
-  struct stat opened {
-  }, named{};
-  return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
-         opened.st_dev == named.st_dev;
 }
 
 void write_owner(int descriptor, const std::string& text, const std::string& what) {
@@ -147,20 +136,20 @@ class DirectoryLock::Touching {
 
 class DirectoryLock::File {
  public:
-  File(const fs::path& path, const std::string& what)
-      : number_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644)) {
-    if (number_ < 0) refuse(what, "cannot create " + path.filename().string() + ": " + std::strerror(errno));
+  File(const OutputPath& path, const std::string& what) : file_(open_own(path, O_RDWR)) {
+    struct stat status {};
+    if (!file_.is_open()) refuse(what, "cannot create " + path.name() + ": " + why_not_written(errno, path));
+    if (::fstat(number(), &status) == 0 && status.st_size > kMostBytes)
+      refuse(what, path.name() + " is there, and is no lock of eave's; remove it");
   }
-  ~File() { ::close(number_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int number() const { return number_; }
+  int number() const { return file_.number(); }
 
  private:
-  int number_;
+  static constexpr off_t kMostBytes = 1024;
+  Descriptor file_;
 };
 
-DirectoryLock::DirectoryLock(const fs::path& directory, const std::string& name, const std::string& what,
+DirectoryLock::DirectoryLock(const OutputFolder& directory, const std::string& name, const std::string& what,
                              std::chrono::seconds patience)
     : path_(directory / name), text_(text_of(this_process())) {
   const auto end = std::chrono::steady_clock::now() + patience;
@@ -185,7 +174,7 @@ bool DirectoryLock::take(const std::string& what) {
 
 DirectoryLock::~DirectoryLock() {
   touching_.reset();
-  if (is_at(path_, file_->number()) && content_of(file_->number()) == text_) ::unlink(path_.c_str());
+  if (is_at(path_, file_->number()) && content_of(file_->number()) == text_) remove_output(path_);
 }
 
 }  // namespace eave

@@ -8,10 +8,11 @@
 #pragma once
 
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+
+#include "base/output_path.h"
 
 namespace eave {
 
@@ -32,10 +33,11 @@ std::optional<LockOwner> read_lock_owner(const std::string& text);
 class DirectoryLock {
  public:
   // Takes DIR/<name>; the directory exists. Throws Error: kCannotCreate naming the owner (host, pid, how long) when
-  // another has it for `patience` from now, or when the file cannot be created; kInputOutput when it cannot be written.
+  // another has it for `patience` from now, or when the file cannot be created or is another's (a link, a pipe, a file
+  // with a second name); kInputOutput when it cannot be written.
   // `what` begins the message, such as "--run-dir runs/a". The patience unless given: a job that a launcher has
   // reported as failed may have a rank that is not quite gone.
-  DirectoryLock(const std::filesystem::path& directory, const std::string& name, const std::string& what,
+  DirectoryLock(const OutputFolder& directory, const std::string& name, const std::string& what,
                 std::chrono::seconds patience = std::chrono::seconds(1));
   // Removes the file.
   ~DirectoryLock();
@@ -50,7 +52,7 @@ class DirectoryLock {
   class Touching;
   bool take(const std::string& what);  // once; false: former() has it
 
-  std::filesystem::path path_;
+  const OutputPath path_;
   std::string text_;  // of the file: who has it
   std::unique_ptr<File> file_;
   std::optional<LockOwner> former_;

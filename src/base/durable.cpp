@@ -1,20 +1,21 @@
 #include "base/durable.h"
 
+#include <fcntl.h>
+
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <utility>
-#include <vector>
+
+#include "base/file_errors.h"
 
 namespace eave {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int kMostInterruptions = 1000;  // in a row; more is no signal but a file system that does not work
 
-[[noreturn]] void fail(ExitCode code, const std::string& what, const fs::path& path) {
-  throw Error(code, what + " " + path.string() + ": " + std::strerror(errno));
+[[noreturn]] void fail(ExitCode code, const std::string& what, const OutputPath& path) {
+  const int reason = errno;
+  throw Error(code, what + " " + path.string() + ": " + why_not_written(reason, path));
 }
 
 template <class Call>
@@ -26,9 +27,9 @@ auto uninterrupted(Call call) {
 
 }  // namespace
 
-OutputFile::OutputFile(const fs::path& path, FileCalls::Existing existing, FileCalls& calls)
+OutputFile::OutputFile(const OutputPath& path, FileCalls::Existing existing, FileCalls& calls)
     : path_(path), calls_(calls) {
-  file_ = uninterrupted([&] { return calls_.create(path_.string(), existing); });
+  file_ = uninterrupted([&] { return calls_.create(path_, existing); });
   if (file_ < 0) fail(ExitCode::kCannotCreate, "cannot create", path_);
 }
 
@@ -54,41 +55,38 @@ void OutputFile::finish() {
   }
 }
 
-void flush_directory(const fs::path& path, FileCalls& calls) {
-  const int directory = uninterrupted([&] { return calls.open_directory(path.string()); });
-  if (directory < 0) fail(ExitCode::kInputOutput, "cannot open", path);
+void flush_directory(const OutputFolder& folder, FileCalls& calls) {
+  const int directory = uninterrupted([&] { return calls.open_directory(folder); });
+  if (directory < 0) fail(ExitCode::kInputOutput, "cannot open", folder.entry());
   const bool is_flushed = uninterrupted([&] { return calls.flush(directory); }) == 0 || errno == EINVAL;
   const int reason = errno;
   calls.close(directory);
   errno = reason;
-  if (!is_flushed) fail(ExitCode::kInputOutput, "cannot flush", path);
+  if (!is_flushed) fail(ExitCode::kInputOutput, "cannot flush", folder.entry());
 }
 
-void make_directory(const fs::path& path, FileCalls& calls) {
-  if (uninterrupted([&] { return calls.make_directory(path.string()); }) == 0) return;
+void make_directory(const OutputFolder& folder, FileCalls& calls) {
+  const OutputPath path = folder.entry();
+  if (uninterrupted([&] { return calls.make_directory(path); }) == 0) return;
   const int reason = errno;
-  std::error_code error;
-  if (reason == EEXIST && fs::is_directory(fs::symlink_status(path, error))) return;
+  if (reason == EEXIST && open_folder(folder, O_PATH).is_open()) return;
   errno = reason;
   fail(ExitCode::kCannotCreate, "cannot create", path);
 }
 
-void rename_file(const fs::path& from, const fs::path& to, FileCalls& calls) {
-  if (uninterrupted([&] { return calls.rename(from.string(), to.string()); }) == 0) return;
+void rename_file(const OutputPath& from, const OutputPath& to, FileCalls& calls) {
+  if (uninterrupted([&] { return calls.rename(from, to); }) == 0) return;
   fail(ExitCode::kCannotCreate, "cannot create", to);
 }
 
-bool remove_tree(const fs::path& path, FileCalls& calls) noexcept {
+bool remove_tree(const OutputPath& path, FileCalls& calls) noexcept {
   try {
-    std::error_code error;
-    if (fs::is_directory(fs::symlink_status(path, error))) {
-      std::vector<fs::path> inside;
-      for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) inside.push_back(entry.path());
-      for (const fs::path& each : inside) {
-        if (!remove_tree(each, calls)) return false;
-      }
+    const OutputFolder inside = path.folder().below(path.name());
+    int error = 0;
+    for (const std::string& name : names_in(inside, error)) {
+      if (!remove_tree(inside / name, calls)) return false;
     }
-    return uninterrupted([&] { return calls.remove(path.string()); }) == 0 || errno == ENOENT;
+    return uninterrupted([&] { return calls.remove(path); }) == 0 || errno == ENOENT;
   } catch (...) {
     return false;
   }

@@ -1,29 +1,30 @@
 #include "base/file_calls.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <cerrno>
 
 namespace eave {
 namespace {
 
 class SystemFileCalls final : public FileCalls {
  public:
-  int create(const std::string& path, Existing existing) override {
-    const int how = existing == Existing::kRefuse ? O_EXCL : O_TRUNC;
-    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0644);
+  int create(const OutputPath& path, Existing existing) override {
+    constexpr int kTurns = 3;  // another process may make one just now
+    for (int turn = 1;; ++turn) {
+      Descriptor file = open_output(path, O_WRONLY | O_CREAT | O_EXCL);
+      if (file.is_open() || errno != EEXIST || existing == Existing::kRefuse || turn == kTurns) return file.release();
+      if (remove_output(path) != 0 && errno != ENOENT) return -1;
+    }
   }
   std::ptrdiff_t write(int file, std::string_view bytes) override { return ::write(file, bytes.data(), bytes.size()); }
   int flush(int file) override { return ::fsync(file); }
   int close(int file) override { return ::close(file); }
-  int open_directory(const std::string& path) override {
-    return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  }
-  int make_directory(const std::string& path) override { return ::mkdir(path.c_str(), 0755); }
-  int rename(const std::string& from, const std::string& to) override { return ::rename(from.c_str(), to.c_str()); }
-  int remove(const std::string& path) override { return ::remove(path.c_str()); }
+  int open_directory(const OutputFolder& folder) override { return open_folder(folder, O_RDONLY).release(); }
+  int make_directory(const OutputPath& path) override { return make_folder(path); }
+  int rename(const OutputPath& from, const OutputPath& to) override { return rename_output(from, to); }
+  int remove(const OutputPath& path) override { return remove_output(path); }
 };
 
 }  // namespace

@@ -3,25 +3,28 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <string_view>
+
+#include "base/output_path.h"
 
 namespace eave {
 
 // As the system's: -1 and errno where they fail; write may take less than it is given. Any thread may call.
 class FileCalls {
  public:
-  enum class Existing { kReplace, kRefuse };  // kRefuse: neither a file nor a symbolic link may be there
+  // Of what stands under the name already, a file, a link or a pipe: its name goes to a new file, and what else it is
+  // the name of stays as it is; or the call fails with EEXIST.
+  enum class Existing { kReplace, kRefuse };
 
   virtual ~FileCalls() = default;
-  virtual int create(const std::string& path, Existing existing) = 0;  // the descriptor of a file to be written
+  virtual int create(const OutputPath& path, Existing existing) = 0;  // the descriptor of a file to be written
   virtual std::ptrdiff_t write(int file, std::string_view bytes) = 0;
   virtual int flush(int file) = 0;  // to the disk; of a directory: its names
   virtual int close(int file) = 0;
-  virtual int open_directory(const std::string& path) = 0;  // its descriptor, for flush
-  virtual int make_directory(const std::string& path) = 0;
-  virtual int rename(const std::string& from, const std::string& to) = 0;
-  virtual int remove(const std::string& path) = 0;  // a file or an empty directory
+  virtual int open_directory(const OutputFolder& folder) = 0;  // its descriptor, for flush
+  virtual int make_directory(const OutputPath& path) = 0;
+  virtual int rename(const OutputPath& from, const OutputPath& to) = 0;
+  virtual int remove(const OutputPath& path) = 0;  // a file or an empty directory
 };
 
 FileCalls& system_file_calls();

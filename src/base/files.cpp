@@ -56,13 +56,13 @@ class ReadableFile {
 
 }  // namespace
 
-void write_file_atomically(const std::filesystem::path& path, const std::string& content, FileCalls& calls) {
+void write_file_atomically(const OutputPath& path, const std::string& content, FileCalls& calls) {
   write_file_atomically(path, std::vector<std::string_view>{content}, calls);
 }
 
-void write_file_atomically(const std::filesystem::path& path, const std::vector<std::string_view>& pieces,
-                           FileCalls& calls) {
-  const std::filesystem::path beside = path.string() + ".partial";
+void write_file_atomically(const OutputPath& path, const std::vector<std::string_view>& pieces, FileCalls& calls) {
+  if (path.is_of_person()) return write_named_file(path.path(), pieces);
+  const OutputPath beside = path.with(".partial");
   OutputFile file(beside, FileCalls::Existing::kReplace, calls);
   try {
     for (const std::string_view piece : pieces) file.write(piece);
@@ -72,7 +72,7 @@ void write_file_atomically(const std::filesystem::path& path, const std::vector<
     remove_tree(beside, calls);
     throw;
   }
-  flush_directory(path.has_parent_path() ? path.parent_path() : ".", calls);
+  flush_directory(path.folder(), calls);
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes) {

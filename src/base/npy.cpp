@@ -35,7 +35,7 @@ std::string header_of(const std::vector<std::int64_t>& shape) {
 
 }  // namespace
 
-void write_npy(const std::filesystem::path& path, const NamedArray& array) {
+void write_npy(const OutputPath& path, const NamedArray& array) {
   const std::string header = header_of(array.shape);
   write_file_atomically(path,
                         {header, {reinterpret_cast<const char*>(array.values.data()), array.values.size_bytes()}});

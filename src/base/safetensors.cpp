@@ -137,7 +137,7 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   return file;
 }
 
-void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
+void write_safetensors(const OutputPath& path, const std::vector<NamedArray>& arrays,
                        const std::map<std::string, std::string>& metadata) {
   const std::string header = header_text(arrays, metadata);
   std::string length_bytes;

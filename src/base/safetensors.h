@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/output_path.h"
 #include "eave/slice.h"
 
 namespace eave {
@@ -19,7 +20,7 @@ struct NamedArray {
 
 // Writes float32 arrays and text metadata, atomically. Layout: 8 bytes little-endian header length, a JSON header
 // padded to 8 bytes, the values one after another. Throws Error: kCannotCreate, kInputOutput.
-void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
+void write_safetensors(const OutputPath& path, const std::vector<NamedArray>& arrays,
                        const std::map<std::string, std::string>& metadata);
 
 // A file read back whole. `values` of the arrays are views of `content`, or of `moved` where their place is no multiple

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/file_errors.h"
 #include "base/hash.h"
 #include "data/byte_source.h"
 #include "data/staged_folder.h"
@@ -28,22 +29,16 @@ namespace fs = std::filesystem;
 class StagingLock {
  public:
   explicit StagingLock(const fs::path& to) {
-    const fs::path path = to / "eave-stage.lock";
-    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (file_ < 0) refuse(to, std::string("cannot write there: ") + std::strerror(errno));
-    while (::flock(file_, LOCK_EX) != 0) {
-      if (errno == EINTR) continue;
-      const std::string reason = std::strerror(errno);
-      ::close(file_);
-      refuse(to, "cannot lock " + path.string() + ": " + reason);
+    const OutputPath path = OutputFolder(to) / "eave-stage.lock";
+    file_ = open_own(path, O_RDWR);
+    if (!file_.is_open()) refuse(to, "cannot write there: " + why_not_written(errno, path));
+    while (::flock(file_.number(), LOCK_EX) != 0) {
+      if (errno != EINTR) refuse(to, "cannot lock " + path.string() + ": " + std::strerror(errno));
     }
   }
-  StagingLock(const StagingLock&) = delete;
-  StagingLock& operator=(const StagingLock&) = delete;
-  ~StagingLock() { ::close(file_); }
 
  private:
-  int file_ = -1;
+  Descriptor file_;
 };
 
 // A copy that finds no room ends with what the system's way of copying makes of that, often "Input/output error".
@@ -128,7 +123,7 @@ void copy_whole(const FileSource& original, const std::string& name, StagedFolde
 
 fs::path stage_files(const fs::path& from, const std::vector<std::string>& names, const fs::path& to) {
   try {
-    fs::create_directories(to);
+    make_named_directory(to, "--stage-to " + to.string());
     const fs::path original = fs::canonical(from);
     const StagingLock lock(to);
     StagedFolder folder(to, original.filename().string() + "-" + hash_of(original.string()).text().substr(0, 8));

@@ -1,9 +1,12 @@
 #include "guard/calls_file.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
-#include <fstream>
+#include <string_view>
 #include <vector>
+
+#include "base/file_calls.h"
 
 namespace eave {
 namespace {
@@ -47,10 +50,17 @@ std::string calls_as_json(const CallRecord& calls, int rank, const std::string& 
 }
 
 bool write_calls(const std::string& directory, int rank, const std::string& json) noexcept try {
-  std::ofstream file(directory + "/calls-rank-" + std::to_string(rank) + ".json");
-  file << json;
-  file.close();
-  return file.good();
+  FileCalls& calls = system_file_calls();
+  const OutputPath path = OutputFolder(directory) / ("calls-rank-" + std::to_string(rank) + ".json");
+  const Descriptor file(calls.create(path, FileCalls::Existing::kReplace));
+  std::string_view left = json;
+  while (file.is_open() && !left.empty()) {
+    const std::ptrdiff_t count = calls.write(file.number(), left);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    left.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return file.is_open();
 } catch (...) {
   return false;
 }

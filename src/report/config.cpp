@@ -27,7 +27,7 @@ std::map<std::string, std::string> read_config(const std::filesystem::path& path
                                       "; put back a copy of it, or train anew in another directory");
 }
 
-void write_config(const std::filesystem::path& path, const std::map<std::string, std::string>& config) {
+void write_config(const OutputPath& path, const std::map<std::string, std::string>& config) {
   write_file_atomically(path, Json(config).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 

@@ -5,12 +5,14 @@
 #include <map>
 #include <string>
 
+#include "base/output_path.h"
+
 namespace eave {
 
 // Throws Error(kBadData) when the file is no such thing, kInputMissing.
 std::map<std::string, std::string> read_config(const std::filesystem::path& path);
 
-void write_config(const std::filesystem::path& path, const std::map<std::string, std::string>& config);
+void write_config(const OutputPath& path, const std::map<std::string, std::string>& config);
 
 // The text of a setting; "" where it is not set.
 std::string setting_in(const std::map<std::string, std::string>& config, const std::string& name);

@@ -1,9 +1,11 @@
 #include "report/event_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
@@ -59,12 +61,13 @@ std::string summary_value(const Scalar& scalar) {
   return of_bytes(1, of_bytes(1, scalar.tag) + of_float(2, scalar.value));
 }
 
-std::filesystem::path unused_path(const std::filesystem::path& directory) {
-  const std::string stem = std::string(kEventFile) + format("%010lld.", static_cast<long long>(wall_time()));
-  const std::string rest = host_name() + "." + std::to_string(::getpid()) + std::string(kEventFileOfEave);
-  std::filesystem::path path = directory / (stem + rest);
-  for (int number = 1; std::filesystem::exists(path); ++number)
-    path = directory / (stem + rest + "." + std::to_string(number));
+// A new file. One that cannot be made is told of by who opens it.
+OutputPath make_file(const OutputFolder& directory) {
+  const std::string name = std::string(kEventFile) + format("%010lld.", static_cast<long long>(wall_time())) +
+                           host_name() + "." + std::to_string(::getpid()) + std::string(kEventFileOfEave);
+  OutputPath path = directory / name;
+  for (int number = 1; !open_output(path, O_WRONLY | O_CREAT | O_EXCL).is_open() && errno == EEXIST; ++number)
+    path = directory / (name + "." + std::to_string(number));
   return path;
 }
 
@@ -81,8 +84,7 @@ std::string event_record(std::string_view event) {
   return length + masked_crc(length) + std::string(event) + masked_crc(event);
 }
 
-EventFile::EventFile(const std::filesystem::path& directory, Warn warn)
-    : file_(unused_path(directory), std::move(warn)) {
+EventFile::EventFile(const OutputFolder& directory, Warn warn) : file_(make_file(directory), std::move(warn)) {
   append(of_double(1, wall_time()) + of_bytes(3, "brain.Event:2"));  // wall_time, file_version
 }
 

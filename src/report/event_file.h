@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,13 +33,13 @@ class EventFile {
   // Creates `directory`/events.out.tfevents.<time>.<host>.<process>.eave[.<number>], which is no other's: a run that is
   // resumed has one more, and TensorBoard reads them in the order of their names. Throws Error(kCannotCreate).
   // As LogFile.
-  explicit EventFile(const std::filesystem::path& directory, Warn warn = {});
+  explicit EventFile(const OutputFolder& directory, Warn warn = {});
 
   // Appends one event, or loses it where that cannot be.
   void write(std::int64_t step, const std::vector<Scalar>& scalars);
 
   std::int64_t lost() const { return file_.lost(); }  // events
-  const std::filesystem::path& path() const { return file_.path(); }
+  std::filesystem::path path() const { return file_.path(); }
 
  private:
   void append(const std::string& event);

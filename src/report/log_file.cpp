@@ -6,25 +6,20 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "base/file_errors.h"
 #include "eave/check.h"
 
 namespace eave {
 
-LogFile::LogFile(const std::filesystem::path& path, Warn warn) : path_(path), warn_(std::move(warn)) {
-  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+LogFile::LogFile(const OutputPath& path, Warn warn)
+    : path_(path), warn_(std::move(warn)), file_(open_own(path, O_WRONLY | O_APPEND, true)) {
   struct stat status {};
-  if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) {
-    const std::string why = std::strerror(errno);
-    if (descriptor_ >= 0) ::close(descriptor_);
-    throw Error(ExitCode::kCannotCreate, "cannot create " + path.string() + ": " + why);
-  }
+  if (!file_.is_open() || ::fstat(file_.number(), &status) != 0)
+    throw Error(ExitCode::kCannotCreate, "cannot create " + path.string() + ": " + why_not_written(errno, path));
   end_ = S_ISREG(status.st_mode) ? status.st_size : 0;
 }
-
-LogFile::~LogFile() { ::close(descriptor_); }
 
 bool LogFile::add(std::string_view record) {
   if (write(record, Unit::kAll) == record.size()) return true;
@@ -40,10 +35,10 @@ std::int64_t LogFile::add_lines(std::string_view lines) {
 }
 
 std::string LogFile::flush() const {
-  while (::fdatasync(descriptor_) != 0) {
+  while (::fdatasync(file_.number()) != 0) {
     if (errno == EINTR) continue;
     if (errno == EINVAL || errno == EROFS) break;  // no file of a disk
-    return "cannot flush " + path_.string() + ": " + std::strerror(errno);
+    return "cannot flush " + path_.string() + ": " + words_of_error(errno);
   }
   return "";
 }
@@ -54,7 +49,7 @@ std::size_t LogFile::write(std::string_view text, Unit unit) {
   if (is_torn_ && !cut()) return 0;
   std::size_t written = 0;
   while (written < text.size()) {
-    const ssize_t count = ::write(descriptor_, text.data() + written, text.size() - written);
+    const ssize_t count = ::write(file_.number(), text.data() + written, text.size() - written);
     if (count < 0 && errno == EINTR) continue;
     if (count == 0) errno = ENOSPC;
     if (count <= 0) break;
@@ -74,13 +69,13 @@ std::size_t LogFile::write(std::string_view text, Unit unit) {
 }
 
 bool LogFile::cut() {
-  is_torn_ = ::ftruncate(descriptor_, end_) != 0;
+  is_torn_ = ::ftruncate(file_.number(), end_) != 0;
   if (is_torn_) fail(errno);
   return !is_torn_;
 }
 
 void LogFile::fail(int error) {
-  problem_ = "cannot write " + path_.string() + ": " + std::strerror(error);
+  problem_ = "cannot write " + path_.string() + ": " + words_of_error(error);
   if (has_warned_ || !warn_) return;
   has_warned_ = true;
   warn_(problem_ + "; the run goes on without, and writes there again when it can");

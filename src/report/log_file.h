@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
+
+#include "base/output_path.h"
 
 namespace eave {
 
@@ -13,12 +14,10 @@ using Warn = std::function<void(const std::string&)>;  // shows one warning to t
 
 class LogFile {
  public:
-  // Adds to the file, which is made where it is not there. `warn` hears of the first failure, and no more of others.
+  // Adds to the file, which is made if it is not there; what is there must be a file of eave's own, as open_own has it,
+  // or a character device. `warn` hears of the first failure, and no more of others.
   // Throws Error(kCannotCreate).
-  explicit LogFile(const std::filesystem::path& path, Warn warn = {});
-  ~LogFile();
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
+  explicit LogFile(const OutputPath& path, Warn warn = {});
 
   // Adds a record whole, or not at all (a full disk): then it is lost and false. Each call tries again.
   bool add(std::string_view record);
@@ -30,16 +29,16 @@ class LogFile {
 
   std::int64_t lost() const { return lost_; }              // records and lines, so far
   const std::string& problem() const { return problem_; }  // of the last call; "" where it wrote all
-  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path path() const { return path_.path(); }
 
  private:
   enum class Unit { kAll, kLine };
   std::size_t write(std::string_view text, Unit unit);
   bool cut();
   void fail(int error);
-  std::filesystem::path path_;
+  OutputPath path_;
   Warn warn_;
-  int descriptor_ = -1;
+  Descriptor file_;
   std::int64_t end_ = 0;  // of what is whole
   bool is_torn_ = false;  // something stands behind the end that could not be removed yet
   bool has_warned_ = false;

@@ -37,7 +37,7 @@ Json to_json(int rank, const StepRecord& record) {
 
 }  // namespace
 
-MetricsWriter::MetricsWriter(const std::filesystem::path& path, Warn warn) : file_(path, std::move(warn)) {}
+MetricsWriter::MetricsWriter(const OutputPath& path, Warn warn) : file_(path, std::move(warn)) {}
 
 void MetricsWriter::write(const std::string& lines) {
   if (untold_ > 0 && file_.add(to_line({{"type", "lost"}, {"lines", untold_}}) + "\n")) untold_ = 0;

@@ -65,7 +65,7 @@ struct RunHeader {
 class MetricsWriter {
  public:
   // Throws Error(kCannotCreate).
-  explicit MetricsWriter(const std::filesystem::path& path, Warn warn = {});
+  explicit MetricsWriter(const OutputPath& path, Warn warn = {});
   // What all other lines are about: throws Error(kInputOutput) where it cannot be written.
   void write_header(const RunHeader& header);
   void write_steps(int rank, const std::vector<StepRecord>& records);

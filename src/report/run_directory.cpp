@@ -13,6 +13,8 @@
 #include <system_error>
 #include <vector>
 
+#include "base/durable.h"
+#include "base/file_errors.h"
 #include "base/files.h"
 #include "base/json_integer.h"
 #include "base/strict_json.h"
@@ -29,76 +31,73 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kCallsFile = "calls-rank-";  // by the watchdog, of a run that it has ended
-constexpr std::array kRunFiles = {"config.json", "summary.json", "model.safetensors", "exchanges.order", "trace.json"};
+constexpr const char *kMetrics = "metrics.jsonl", *kSummary = "summary.json", *kModel = "model.safetensors";
+constexpr std::array kRunFiles = {"config.json", kSummary, kModel, "exchanges.order", "trace.json"};
 
-[[noreturn]] void refuse(const fs::path& path, const std::string& why) {
-  throw Error(ExitCode::kCannotCreate, "--run-dir " + path.string() + ": " + why);
+[[noreturn]] void refuse(const OutputFolder& run, const std::string& why) {
+  throw Error(ExitCode::kCannotCreate, "--run-dir " + run.path().string() + ": " + why);
+}
+
+std::vector<std::string> names_of(const OutputFolder& folder) {
+  int error = 0;
+  return names_in(folder, error);
 }
 
 // What a run that ended while it began may leave: nothing of it is a result.
-bool is_remnant(const fs::path& path) {
-  const std::string name = path.filename();
-  std::error_code error;
-  if (name == "checkpoint") {
-    for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-      if (!entry.path().filename().string().ends_with(".partial")) return false;
-    }
-    return !error;
+bool is_remnant(const OutputFolder& run, const std::string& name) {
+  if (name == kCheckpoints) {
+    int error = 0;
+    const std::vector<std::string> inside = names_in(run.below(kCheckpoints), error);
+    return error == 0 && std::ranges::all_of(inside, [](const auto& each) { return each.ends_with(".partial"); });
   }
   return name.starts_with(kRunLock) || name == "metrics.jsonl.partial" || name == "config.json.partial" ||
          name.starts_with(kCallsFile);
 }
 
-bool has_nothing(const fs::path& path) {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-    if (!is_remnant(entry.path())) return false;
-  }
-  return !error;
+bool has_nothing(const OutputFolder& run) {
+  int error = 0;
+  const std::vector<std::string> names = names_in(run, error);
+  return (error == 0 || error == ENOENT) &&
+         std::ranges::all_of(names, [&](const auto& name) { return is_remnant(run, name); });
 }
 
-// What an earlier run left here; files of others, also inside its checkpoint directory, stay.
-std::vector<fs::path> files_of_run(const fs::path& path) {
-  std::vector<fs::path> files;
-  for (const char* name : kRunFiles) files.push_back(path / name);
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path / "checkpoint", error)) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("step-")) files.push_back(entry.path());
-  }
+// What an earlier run left here; files of others stay.
+std::vector<OutputPath> files_of_run(const OutputFolder& run) {
+  std::vector<OutputPath> files;
+  for (const char* name : kRunFiles) files.push_back(run / name);
   // An overwritten run's curves are not to be mixed with those of its successor.
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-    const std::string name = entry.path().filename();
+  for (const std::string& name : names_of(run)) {
     const bool is_curve = name.starts_with(kEventFile) && name.find(kEventFileOfEave) != std::string::npos;
-    if (is_curve || name.starts_with(kCallsFile)) files.push_back(entry.path());
+    if (is_curve || name.starts_with(kCallsFile)) files.push_back(run / name);
   }
-  files.push_back(path / "metrics.jsonl");  // last: by it a run is known, also one that is half removed
+  files.push_back(run / kMetrics);  // last: by it a run is known, also one that is half removed
   return files;
 }
 
-void require_free(const fs::path& path, bool overwrite) {
-  if (has_nothing(path)) return;
+void require_free(const OutputFolder& run, bool overwrite) {
+  if (has_nothing(run)) return;
   if (!overwrite) {
-    refuse(path,
+    refuse(run,
            "is not empty; choose another directory, or give --resume to go on with the run in it, --overwrite to "
            "replace it");
   }
-  if (!holds_run(path)) {
-    refuse(path, "holds files, but no run that --overwrite could replace; choose another directory");
+  if (!holds_run(run.path())) {
+    refuse(run, "holds files, but no run that --overwrite could replace; choose another directory");
   }
 }
 
-void remove_run(const fs::path& path) {
-  std::error_code error;
-  for (const fs::path& file : files_of_run(path)) {
-    fs::remove_all(file, error);
-    if (error) refuse(path, "cannot remove " + file.filename().string() + ": " + error.message());
+void remove_all(const std::vector<OutputPath>& files, const std::string& what) {
+  for (const OutputPath& file : files) {
+    if (remove_tree(file)) continue;
+    throw Error(ExitCode::kCannotCreate, what + ": cannot remove " + file.string() + ": " + words_of_error(errno));
   }
 }
 
 // Its last line, or the end of that; "" where there is none.
 std::string last_line(const fs::path& path) {
   constexpr std::streamoff kMost = 4096;
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return "";  // a pipe would wait for its writer
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = file.tellg();
   if (size <= 0) return "";
@@ -112,7 +111,7 @@ std::string last_line(const fs::path& path) {
 
 // In metrics.jsonl; no object where its last line is none.
 Json last_object(const fs::path& path) {
-  const std::string line = last_line(path / "metrics.jsonl");
+  const std::string line = last_line(path / kMetrics);
   return parse_json_or_discard(line);
 }
 
@@ -195,47 +194,64 @@ class KeptReading {
 
 bool holds_run(const fs::path& path) {
   std::error_code error;
-  return fs::exists(path / "metrics.jsonl", error);
+  return fs::exists(path / kMetrics, error);
 }
 
-void create_run_directory(const fs::path& path, bool overwrite) {
-  std::error_code error;
-  if (fs::exists(path, error) && !fs::is_directory(path, error)) refuse(path, "is there already and is no directory");
-  fs::create_directories(path, error);
-  if (error) refuse(path, "cannot be created: " + error.message());
+void create_run_directory(const OutputFolder& run, bool overwrite) {
+  const std::string what = "--run-dir " + run.path().string();
+  make_named_directory(run.named(), what);
+  if (!run.chosen().empty()) make_directory(run);
   // In this order: a run that begins there meanwhile makes its files before it is asked for, and its lock decides then.
-  if (has_nothing(path) || holds_run(path)) return;
-  require_free(path, overwrite);
+  if (has_nothing(run) || holds_run(run.path())) return;
+  require_free(run, overwrite);
 }
 
-void require_writable(const fs::path& path) {
+void refuse_link_of_checkpoints(const OutputFolder& run) {
+  if (!is_link(run / kCheckpoints)) return;
+  std::error_code error;
+  const fs::path link = run.path() / kCheckpoints;
+  refuse(run,
+         "its directory 'checkpoint' is a symbolic link, and checkpoints are not written through one; remove the "
+         "link and give --checkpoint-dir " +
+             fs::weakly_canonical(link, error).string() + ", which keeps this run's checkpoints there");
+}
+
+void require_writable(const fs::path& path, const std::string& what) {
   // Only what it says of itself: another host may see a directory that was just made some seconds later.
   if (::faccessat(AT_FDCWD, path.c_str(), W_OK | X_OK, AT_EACCESS) == 0 || errno == ENOENT) return;
-  const std::string why = std::generic_category().message(errno);
-  refuse(path, "cannot be written to: " + why +
-                   "; every rank writes its part of a checkpoint there (--checkpoint off: none)");
+  throw Error(ExitCode::kCannotCreate, what + ": cannot be written to: " + words_of_error(errno) +
+                                           "; every rank writes its part of a checkpoint there (--checkpoint off: "
+                                           "none)");
 }
 
-void prepare_run_directory(const fs::path& path, bool overwrite) {
-  require_free(path, overwrite);
-  remove_run(path);
-  const fs::path probe = path / "metrics.jsonl";
-  write_file_atomically(probe, "");
+void prepare_run_directory(const OutputFolder& run, bool overwrite) {
+  require_free(run, overwrite);
+  const std::string what = "--run-dir " + run.path().string();
+  if (!is_link(run / kCheckpoints)) remove_checkpoints(run.below(kCheckpoints), what);
+  remove_all(files_of_run(run), what);
+  write_file_atomically(run / kMetrics, "");
 }
 
-void reopen_run_directory(const fs::path& path, const KeptLines& kept_lines) {
-  const fs::path file = path / "metrics.jsonl";
+void remove_checkpoints(const OutputFolder& checkpoints, const std::string& what) {
+  std::vector<OutputPath> files;
+  for (const std::string& name : names_of(checkpoints)) {
+    if (name.starts_with("step-")) files.push_back(checkpoints / name);
+  }
+  remove_all(files, what);
+}
+
+void reopen_run_directory(const OutputFolder& run, const KeptLines& kept_lines) {
+  const fs::path file = run.path() / kMetrics;
   const std::string kept = KeptReading(file, kept_lines).read();
   // Of a shorter run; a summary says that the run has ended. What goes on from here has none of its own yet.
-  std::error_code error;
-  for (const char* name : {"summary.json", "exchanges.order", "trace.json"}) fs::remove(path / name, error);
-  write_file_atomically(file, kept);
+  for (const char* name : {kSummary, "exchanges.order", "trace.json"}) remove_output(run / name);
+  write_file_atomically(run / kMetrics, kept);
 }
 
 RunState state_of_run(const fs::path& path) {
   std::error_code error;
-  if (fs::exists(path / "summary.json", error)) return RunState::kFinished;
-  if (!fs::exists(path / "metrics.jsonl", error)) return RunState::kNone;
+  if (fs::exists(path / kSummary, error) && fs::exists(path / kModel, error)) return RunState::kFinished;
+  if (!fs::exists(path / kMetrics, error)) return RunState::kNone;
   const Json line = last_object(path);
   const bool has_failed = line.is_object() && line.contains("type") && line["type"] == "failure";
   const bool has_diverged =

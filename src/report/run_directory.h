@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/output_path.h"
+
 namespace eave {
 
 // The file in it that says which process writes there (base/directory_lock.h).
@@ -13,17 +15,27 @@ inline constexpr const char* kRunLock = "run.lock";
 // Whether a run has begun there.
 bool holds_run(const std::filesystem::path& path);
 
+// The directory in it that holds checkpoints, unless --checkpoint-dir names another.
+inline constexpr const char* kCheckpoints = "checkpoint";
+
 // What rank 0 does before it takes the lock. Throws Error(kCannotCreate): it is no directory, cannot be made, or holds
 // what is no run; where it holds one, that lock's owner decides first.
-void create_run_directory(const std::filesystem::path& path, bool overwrite);
+void create_run_directory(const OutputFolder& run, bool overwrite);
 
-// On every rank: throws Error(kCannotCreate) where this host sees `path` and may not write there.
-void require_writable(const std::filesystem::path& path);
+// Throws Error(kCannotCreate) if its directory of checkpoints is a symbolic link, which eave does not write through.
+void refuse_link_of_checkpoints(const OutputFolder& run);
 
-// Checks that files can be written in `path`. A directory that holds more than a lock is refused unless `overwrite`;
+// On every rank: throws Error(kCannotCreate) if this host sees the directory and may not write there. `what`, such as
+// "--run-dir runs/a", begins the message.
+void require_writable(const std::filesystem::path& path, const std::string& what);
+
+// Checks that files can be written in `run`. A directory that holds more than a lock is refused unless `overwrite`;
 // then the files of an earlier run are removed, and only those. Rank 0 alone calls, and holds the lock. Throws Error:
 // kCannotCreate (not writable, not empty).
-void prepare_run_directory(const std::filesystem::path& path, bool overwrite);
+void prepare_run_directory(const OutputFolder& run, bool overwrite);
+
+// Removes the checkpoints in a directory, and nothing else there. Throws Error(kCannotCreate), which `what` begins.
+void remove_checkpoints(const OutputFolder& checkpoints, const std::string& what);
 
 // Of metrics.jsonl when a run goes on: what it says of steps up to one.
 struct KeptLines {
@@ -36,10 +48,10 @@ struct KeptLines {
 // that was torn, so that each step is there once. Rank 0 alone calls.
 // Throws Error: kInputMissing (no metrics.jsonl), kInputOutput, kBadData (a line before the last whole one is damaged,
 // or says what cannot be; nothing was changed then).
-void reopen_run_directory(const std::filesystem::path& path, const KeptLines& kept);
+void reopen_run_directory(const OutputFolder& run, const KeptLines& kept);
 
-// Finished: its summary is there. Diverged: its last line tells so. Begun: neither, as after a kill, or after a failure
-// that need not come again.
+// Finished: its results are there, the model and the summary, which is written last. Diverged: its last line tells so.
+// Begun: neither, as after a kill, or after a failure that need not come again, such as a full disk.
 enum class RunState { kNone, kBegun, kFinished, kDiverged };
 RunState state_of_run(const std::filesystem::path& path);
 // The message that it ended with; "": none.

@@ -185,11 +185,11 @@ Json to_json(const RunSummary& summary) {
   return object;
 }
 
-void write_summary(const std::filesystem::path& path, const RunSummary& summary) {
+void write_summary(const OutputPath& path, const RunSummary& summary) {
   write_file_atomically(path, to_json(summary).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
-void write_summaries(const std::filesystem::path& path, const std::vector<RunSummary>& summaries) {
+void write_summaries(const OutputPath& path, const std::vector<RunSummary>& summaries) {
   Json rows = Json::array();
   for (const RunSummary& summary : summaries) rows.push_back(to_json(summary));
   write_file_atomically(path, rows.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");

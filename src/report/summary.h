@@ -16,13 +16,14 @@
 #include <string>
 #include <vector>
 
+#include "base/output_path.h"
 #include "eave/recorder.h"
 
 namespace eave {
 
-void write_summary(const std::filesystem::path& path, const RunSummary& summary);
+void write_summary(const OutputPath& path, const RunSummary& summary);
 // An array with one object per run, in the given order.
-void write_summaries(const std::filesystem::path& path, const std::vector<RunSummary>& summaries);
+void write_summaries(const OutputPath& path, const std::vector<RunSummary>& summaries);
 // Throws Error: kInputMissing, kBadData (not JSON, or a field is missing) naming the file.
 std::string summary_text(const RunSummary& summary);  // one line of JSON
 RunSummary summary_of(const std::string& text, const std::string& place);

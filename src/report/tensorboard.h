@@ -1,7 +1,6 @@
 // A run as TensorBoard shows it, beside metrics.jsonl: event files in the run directory, written by rank 0.
 #pragma once
 
-#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -16,7 +15,7 @@ namespace eave {
 // samples are held out; consensus_distance.
 class TensorBoard {
  public:
-  explicit TensorBoard(const std::filesystem::path& directory, Warn warn = {}) : file_(directory, std::move(warn)) {}
+  explicit TensorBoard(const OutputFolder& directory, Warn warn = {}) : file_(directory, std::move(warn)) {}
   std::int64_t lost() const { return file_.lost(); }  // events
 
   // Rank 0's records, in the order of its steps. The first one is an event by itself, without speed and shares: of a

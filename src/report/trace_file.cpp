@@ -144,7 +144,7 @@ void part_operations(std::vector<TraceSpan>& communication) {
   }
 }
 
-void write_trace(const std::filesystem::path& path, const std::vector<RankTrace>& ranks, const TraceGap& gap) {
+void write_trace(const OutputPath& path, const std::vector<RankTrace>& ranks, const TraceGap& gap) {
   const std::int64_t zero = earliest(ranks);
   std::string text =
       "{\"displayTimeUnit\":\"ms\",\n\"metadata\":" + to_line(metadata_of(ranks, gap, zero)) + ",\n\"traceEvents\":[\n";

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/output_path.h"
 #include "base/trace_buffer.h"
 
 namespace eave {
@@ -49,6 +50,6 @@ Overlap overlap_of(const std::vector<RankTrace>& ranks);
 void part_operations(std::vector<TraceSpan>& communication);
 
 // Throws Error(kCannotCreate / kInputOutput).
-void write_trace(const std::filesystem::path& path, const std::vector<RankTrace>& ranks, const TraceGap& gap);
+void write_trace(const OutputPath& path, const std::vector<RankTrace>& ranks, const TraceGap& gap);
 
 }  // namespace eave

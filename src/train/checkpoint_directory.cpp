@@ -47,34 +47,34 @@ std::vector<std::string> directories_in(const fs::path& directory) {
   return names;
 }
 
+OutputPath place_in(const OutputFolder& directory, std::int64_t step) { return directory / step_name(step); }
+OutputPath partial_in(const OutputFolder& directory, std::int64_t step) {
+  return place_in(directory, step).with(std::string(kPartial));
+}
+
 // In two steps: what is half removed has no name that is read.
-void remove_checkpoint(const fs::path& directory, std::int64_t step, FileCalls& calls) {
-  const fs::path aside = partial_place(directory, step);
+void remove_checkpoint(const OutputFolder& directory, std::int64_t step, FileCalls& calls) {
+  const OutputPath aside = partial_in(directory, step);
   remove_tree(aside, calls);
   try {
-    rename_file(checkpoint_place(directory, step), aside, calls);
+    rename_file(place_in(directory, step), aside, calls);
   } catch (const Error&) {
     return;
   }
   remove_tree(aside, calls);
 }
 
-fs::path aside_place(const fs::path& place) { return place.string() + std::string(kReplaced); }
-
-bool is_there(const fs::path& place) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(place, error));
-}
+OutputPath aside_place(const OutputPath& place) { return place.with(std::string(kReplaced)); }
 
 // One of the same step that is there already stands aside until the new one has its name.
-void give_name(const fs::path& partial, const fs::path& place, FileCalls& calls) {
+void give_name(const OutputPath& partial, const OutputPath& place, FileCalls& calls) {
   if (!is_there(place)) return rename_file(partial, place, calls);
   remove_tree(aside_place(place), calls);
   rename_file(place, aside_place(place), calls);
   try {
     rename_file(partial, place, calls);
   } catch (const Error&) {
-    calls.rename(aside_place(place).string(), place.string());
+    calls.rename(aside_place(place), place);
     throw;
   }
 }
@@ -91,6 +91,10 @@ fs::path partial_place(const fs::path& directory, std::int64_t step) {
   return directory / (step_name(step) + std::string(kPartial));
 }
 
+OutputFolder partial_folder(const OutputFolder& directory, std::int64_t step) {
+  return directory.below(step_name(step) + std::string(kPartial));
+}
+
 std::string rank_file_name(int rank) { return "rank-" + std::to_string(rank) + ".state"; }
 
 std::vector<std::int64_t> committed_steps(const fs::path& directory) {
@@ -102,21 +106,22 @@ std::vector<std::int64_t> committed_steps(const fs::path& directory) {
   return steps;
 }
 
-void commit_checkpoint(const fs::path& directory, const Manifest& manifest, FileCalls& calls) {
-  const fs::path partial = partial_place(directory, manifest.step), place = checkpoint_place(directory, manifest.step);
+void commit_checkpoint(const OutputFolder& directory, const Manifest& manifest, FileCalls& calls) {
+  const OutputFolder partial = partial_folder(directory, manifest.step);
+  const OutputPath place = place_in(directory, manifest.step);
   OutputFile file(partial / kManifest, FileCalls::Existing::kRefuse, calls);
   file.write(encode_manifest(manifest));
   file.finish();
   flush_directory(partial, calls);
-  give_name(partial, place, calls);
+  give_name(partial.entry(), place, calls);
   flush_directory(directory, calls);
   remove_tree(aside_place(place), calls);
 }
 
-void remove_old_checkpoints(const fs::path& directory, std::int64_t newest, std::int64_t kept, std::int64_t keep_every,
-                            FileCalls& calls) {
+void remove_old_checkpoints(const OutputFolder& directory, std::int64_t newest, std::int64_t kept,
+                            std::int64_t keep_every, FileCalls& calls) {
   std::int64_t seen = 0;
-  std::vector<std::int64_t> steps = committed_steps(directory);
+  std::vector<std::int64_t> steps = committed_steps(directory.path());
   std::ranges::reverse(steps);
   for (const std::int64_t step : steps) {
     const bool is_later = step > newest, is_multiple = keep_every > 0 && step % keep_every == 0;
@@ -125,17 +130,18 @@ void remove_old_checkpoints(const fs::path& directory, std::int64_t newest, std:
   }
 }
 
-void put_back_replaced_checkpoints(const fs::path& directory, FileCalls& calls) {
-  for (const std::string& name : directories_in(directory)) {
+void put_back_replaced_checkpoints(const OutputFolder& directory, FileCalls& calls) {
+  for (const std::string& name : directories_in(directory.path())) {
     if (!name.ends_with(kReplaced)) continue;
     const auto step = step_in(name.substr(0, name.size() - kReplaced.size()));
-    if (!step || is_there(checkpoint_place(directory, *step))) continue;
-    calls.rename((directory / name).string(), checkpoint_place(directory, *step).string());
+    if (!step || is_there(place_in(directory, *step))) continue;
+    calls.rename(directory / name, place_in(directory, *step));
   }
 }
 
-void remove_partial_checkpoints(const fs::path& directory, FileCalls& calls) {
-  for (const std::string& name : directories_in(directory)) {
+void remove_partial_checkpoints(const OutputFolder& directory, FileCalls& calls) {
+  int error = 0;
+  for (const std::string& name : names_in(directory, error)) {
     if (name.starts_with(kStep) && name.ends_with(kPartial)) remove_tree(directory / name, calls);
   }
 }

@@ -277,8 +277,8 @@ CheckpointHeader parse_checkpoint_header(std::string_view bytes, std::uint64_t f
   return header;
 }
 
-StoredFile write_checkpoint_file(const std::filesystem::path& path, CheckpointHeader header,
-                                 const std::vector<ConstSlice>& values, FileCalls& calls) {
+StoredFile write_checkpoint_file(const OutputPath& path, CheckpointHeader header, const std::vector<ConstSlice>& values,
+                                 FileCalls& calls) {
   EAVE_CHECK(values.size() == header.vectors.size(), "each vector has its values");
   for (std::size_t i = 0; i < values.size(); ++i) {
     EAVE_CHECK(values[i].size() == header.vectors[i].size, header.vectors[i].name + " has as many values as it says");
@@ -298,7 +298,7 @@ StoredFile write_checkpoint_file(const std::filesystem::path& path, CheckpointHe
   trailer.hash(hasher.hash());
   file.write(trailer.bytes());
   file.finish();
-  return {path.filename().string(), bytes, hasher.hash()};
+  return {path.name(), bytes, hasher.hash()};
 }
 
 CheckpointHeader read_checkpoint_file(const std::filesystem::path& directory, const StoredFile& expected,

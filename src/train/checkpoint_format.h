@@ -53,8 +53,8 @@ std::string encode_checkpoint_header(const CheckpointHeader& header);
 
 // Writes and flushes a new file. `values`: those of header.vectors, whose hashes are filled in. Throws Error:
 // kCannotCreate, kInputOutput.
-StoredFile write_checkpoint_file(const std::filesystem::path& path, CheckpointHeader header,
-                                 const std::vector<ConstSlice>& values, FileCalls& calls);
+StoredFile write_checkpoint_file(const OutputPath& path, CheckpointHeader header, const std::vector<ConstSlice>& values,
+                                 FileCalls& calls);
 
 // Reads the whole file and holds it against what the manifest says. `body`: where its values go; nullptr: they are
 // only checked, also that the model in it is finite. `source`: what brings its bytes; nullptr: they are read there.

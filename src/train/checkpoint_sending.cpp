@@ -39,7 +39,7 @@ class SentFile final : public FileCalls {
  public:
   SentFile(SendingRounds& rounds, std::size_t most) : rounds_(rounds), most_(most) {}
 
-  int create(const std::string&, Existing) override { return 0; }
+  int create(const OutputPath&, Existing) override { return 0; }
   std::ptrdiff_t write(int, std::string_view bytes) override {
     if (rounds_.are_over()) return static_cast<std::ptrdiff_t>(bytes.size());  // nobody wants them
     bytes = bytes.substr(0, most_ - waiting_.size());
@@ -52,10 +52,10 @@ class SentFile final : public FileCalls {
     return 0;
   }
   int close(int) override { return 0; }
-  int open_directory(const std::string&) override { return refuse(); }
-  int make_directory(const std::string&) override { return refuse(); }
-  int rename(const std::string&, const std::string&) override { return refuse(); }
-  int remove(const std::string&) override { return refuse(); }
+  int open_directory(const OutputFolder&) override { return refuse(); }
+  int make_directory(const OutputPath&) override { return refuse(); }
+  int rename(const OutputPath&, const OutputPath&) override { return refuse(); }
+  int remove(const OutputPath&) override { return refuse(); }
 
  private:
   static int refuse() {
@@ -78,7 +78,7 @@ void ReceivedFiles::add(int rank, std::string_view bytes) {
   if (failure_) return;
   try {
     if (!files_.contains(rank)) {
-      const std::filesystem::path partial = partial_place(directory_, step_);
+      const OutputFolder partial = partial_folder(directory_, step_);
       make_directory(directory_, calls_);
       make_directory(partial, calls_);
       files_.try_emplace(rank, partial / rank_file_name(rank), FileCalls::Existing::kRefuse, calls_);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -18,7 +17,7 @@ namespace eave {
 // On rank 0: the files of other ranks in the checkpoint that is being written.
 class ReceivedFiles {
  public:
-  ReceivedFiles(std::filesystem::path directory, std::int64_t step, FileCalls& calls)
+  ReceivedFiles(OutputFolder directory, std::int64_t step, FileCalls& calls)
       : directory_(std::move(directory)), step_(step), calls_(calls) {}
 
   // What follows in that rank's file. What cannot be written is kept for finish().
@@ -28,7 +27,7 @@ class ReceivedFiles {
   void finish();
 
  private:
-  const std::filesystem::path directory_;
+  const OutputFolder directory_;
   const std::int64_t step_;
   FileCalls& calls_;
   std::map<int, OutputFile> files_;

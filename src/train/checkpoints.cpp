@@ -30,13 +30,20 @@ class Stopwatch {
 
 }  // namespace
 
+OutputFolder checkpoint_folder(const CheckpointPlan& plan) {
+  if (plan.is_named) return plan.directory;
+  const OutputPath entry(plan.directory);
+  return entry.folder().below(entry.name());
+}
+
 Checkpoints::Checkpoints(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events)
     : parts_(parts),
       plan_(plan.checkpoints),
+      directory_(checkpoint_folder(plan.checkpoints)),
       statistics_(plan.statistics),
       events_(events),
       calls_(parts.files != nullptr ? *parts.files : system_file_calls()) {
-  if (is_on() && parts.transport.rank() == 0) remove_partial_checkpoints(plan_.directory, calls_);
+  if (is_on() && parts.transport.rank() == 0) remove_partial_checkpoints(directory_, calls_);
 }
 
 void Checkpoints::begin(const TrainingProgress& progress) {
@@ -95,7 +102,7 @@ std::string Checkpoints::who() const {
 
 // Of ranks that do not see the directory; all others wait.
 void Checkpoints::send() {
-  if (parts_.transport.rank() == 0) received_.emplace(plan_.directory, step_, calls_);
+  if (parts_.transport.rank() == 0) received_.emplace(directory_, step_, calls_);
   const auto write = [this](FileCalls& calls) {
     finished_ = {Status::kDone, write_checkpoint_file(rank_file_name(parts_.transport.rank()), state_.header(),
                                                       state_.values(), calls)};
@@ -105,8 +112,8 @@ void Checkpoints::send() {
 
 StoredFile Checkpoints::write() {
   if (received_) received_->finish();
-  make_directory(plan_.directory, calls_);
-  const std::filesystem::path partial = partial_place(plan_.directory, step_);
+  make_directory(directory_, calls_);
+  const OutputFolder partial = partial_folder(directory_, step_);
   make_directory(partial, calls_);
   return write_checkpoint_file(partial / rank_file_name(parts_.transport.rank()), state_.header(), state_.values(),
                                calls_);
@@ -208,16 +215,17 @@ void Checkpoints::begin_commit(const std::vector<Report>& all) {
 // Returns why what was told of the steps may not be on the disk; "": it is.
 std::string Checkpoints::commit(const Manifest& manifest) const {
   const std::string unflushed = events_.flush ? events_.flush() : "";
-  commit_checkpoint(plan_.directory, manifest, calls_);
+  commit_checkpoint(directory_, manifest, calls_);
   if (saved_ == 0) flush_directory(std::filesystem::path(plan_.directory) / "..", calls_);
-  remove_old_checkpoints(plan_.directory, manifest.step, plan_.kept, plan_.keep_every, calls_);
+  remove_old_checkpoints(directory_, manifest.step, plan_.kept, plan_.keep_every, calls_);
   return unflushed;
 }
 
 void Checkpoints::fail(const std::string& why) {
   phase_ = Phase::kIdle;
+  ++failed_;
   const std::string message = "the checkpoint of step " + std::to_string(step_) + " could not be written: " + why;
-  if (parts_.transport.rank() == 0) remove_tree(partial_place(plan_.directory, step_), calls_);
+  if (parts_.transport.rank() == 0) remove_tree(partial_folder(directory_, step_).entry(), calls_);
   if (plan_.is_required) throw AgreedError(ExitCode::kInputOutput, message);
   if (parts_.transport.rank() == 0 && events_.warning) {
     events_.warning(message + "; training goes on, and the next one is tried when it is due");

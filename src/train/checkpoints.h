@@ -19,6 +19,9 @@
 
 namespace eave {
 
+// Where a plan's checkpoints are written.
+OutputFolder checkpoint_folder(const CheckpointPlan& plan);
+
 class Checkpoints {
  public:
   // Before Communicator::begin. All outlive it.
@@ -42,6 +45,7 @@ class Checkpoints {
   bool save_now(const TrainingProgress& progress, const std::string& ended = "");
 
   std::int64_t saved() const { return saved_; }
+  std::int64_t failed() const { return failed_; }
   double seconds() const { return seconds_; }  // for which this rank did not train
 
  private:
@@ -77,6 +81,7 @@ class Checkpoints {
 
   const TrainingParts& parts_;
   const CheckpointPlan& plan_;
+  const OutputFolder directory_;  // of the plan
   const NormStatistics statistics_;
   const TrainingEvents& events_;
   FileCalls& calls_;
@@ -86,7 +91,7 @@ class Checkpoints {
   std::optional<ReceivedFiles> received_;       // on rank 0, where there are ranks that do not see the directory
   std::string ended_;                           // save_now's
   std::int64_t step_ = 0, committed_step_ = 0;  // that is being written, and the newest of this run
-  std::int64_t saved_ = 0;
+  std::int64_t saved_ = 0, failed_ = 0;
   double seconds_ = 0;
 
   std::int64_t first_step_ = 0, next_meeting_ = 0;

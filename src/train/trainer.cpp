@@ -53,7 +53,7 @@ class Loop {
     }
     TrainingProgress progress = log_.progress();
     progress.repaired = replicas_.repaired();
-    return {progress, evaluation_, checkpoints_.saved(), checkpoints_.seconds()};
+    return {progress, evaluation_, checkpoints_.saved(), checkpoints_.failed(), checkpoints_.seconds()};
   }
 
   void begin() {

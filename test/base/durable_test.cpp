@@ -37,7 +37,7 @@ TEST(WritingAFile, leaves_the_old_or_the_new_one_whatever_call_fails) {
   const auto path = directory.path() / "file";
   const int count = calls_without_fault(directory);
   EXPECT_GE(count, 8);
-  for (const Kind kind : {Kind::kNoSpace, Kind::kInputOutput}) {
+  for (const Kind kind : {Kind::kNoSpace, Kind::kInputOutput, Kind::kStale, Kind::kQuota}) {
     for (const bool persists : {false, true}) {
       for (int first = 1; first <= count; ++first) {
         write_file_atomically(path, "old");

@@ -11,7 +11,7 @@ namespace eave {
 // From the n-th call on (from 1), one or all fail. Short writes take half of what they are given.
 class FailingCalls final : public FileCalls {
  public:
-  enum class Kind { kNoSpace, kInputOutput, kInterrupted, kShortWrite };
+  enum class Kind { kNoSpace, kInputOutput, kStale, kQuota, kInterrupted, kShortWrite };
   struct Fault {
     int first = 0;  // 0: none
     Kind kind = Kind::kNoSpace;
@@ -33,7 +33,7 @@ class FailingCalls final : public FileCalls {
     return failures_ > 0;
   }
 
-  int create(const std::string& path, Existing existing) override {
+  int create(const OutputPath& path, Existing existing) override {
     return fails() ? -1 : system_file_calls().create(path, existing);
   }
   std::ptrdiff_t write(int file, std::string_view bytes) override {
@@ -48,16 +48,16 @@ class FailingCalls final : public FileCalls {
     const int result = system_file_calls().close(file);
     return fails() ? -1 : result;
   }
-  int open_directory(const std::string& path) override {
+  int open_directory(const OutputFolder& path) override {
     return fails() ? -1 : system_file_calls().open_directory(path);
   }
-  int make_directory(const std::string& path) override {
+  int make_directory(const OutputPath& path) override {
     return fails() ? -1 : system_file_calls().make_directory(path);
   }
-  int rename(const std::string& from, const std::string& to) override {
+  int rename(const OutputPath& from, const OutputPath& to) override {
     return fails() ? -1 : system_file_calls().rename(from, to);
   }
-  int remove(const std::string& path) override { return fails() ? -1 : system_file_calls().remove(path); }
+  int remove(const OutputPath& path) override { return fails() ? -1 : system_file_calls().remove(path); }
 
  private:
   bool fails(bool* is_short = nullptr) {
@@ -70,8 +70,23 @@ class FailingCalls final : public FileCalls {
       return false;
     }
     ++failures_;
-    errno = fault_.kind == Kind::kNoSpace ? ENOSPC : fault_.kind == Kind::kInterrupted ? EINTR : EIO;
+    errno = error_of(fault_.kind);
     return true;
+  }
+
+  static int error_of(Kind kind) {
+    switch (kind) {
+      case Kind::kNoSpace:
+        return ENOSPC;
+      case Kind::kStale:
+        return ESTALE;
+      case Kind::kQuota:
+        return EDQUOT;
+      case Kind::kInterrupted:
+        return EINTR;
+      default:
+        return EIO;
+    }
   }
 
   const Fault fault_;

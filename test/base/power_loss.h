@@ -21,9 +21,9 @@ class RecordedCalls final : public FileCalls {
   void mark(std::int64_t step) { calls_.push_back({Call::kMark, "", "", -1, "", step}); }
   std::size_t count() const { return calls_.size(); }
 
-  int create(const std::string& path, Existing existing) override {
+  int create(const OutputPath& path, Existing existing) override {
     const int file = system_file_calls().create(path, existing);
-    if (file >= 0) calls_.push_back({Call::kCreate, inside(path), "", file});
+    if (file >= 0) calls_.push_back({Call::kCreate, inside(path.path()), "", file});
     return file;
   }
   std::ptrdiff_t write(int file, std::string_view bytes) override {
@@ -38,24 +38,24 @@ class RecordedCalls final : public FileCalls {
     return system_file_calls().flush(file);
   }
   int close(int file) override { return system_file_calls().close(file); }
-  int open_directory(const std::string& path) override {
+  int open_directory(const OutputFolder& path) override {
     const int file = system_file_calls().open_directory(path);
-    if (file >= 0) calls_.push_back({Call::kOpenDirectory, inside(path), "", file});
+    if (file >= 0) calls_.push_back({Call::kOpenDirectory, inside(path.path()), "", file});
     return file;
   }
-  int make_directory(const std::string& path) override {
+  int make_directory(const OutputPath& path) override {
     const int result = system_file_calls().make_directory(path);
-    if (result == 0) calls_.push_back({Call::kMakeDirectory, inside(path)});
+    if (result == 0) calls_.push_back({Call::kMakeDirectory, inside(path.path())});
     return result;
   }
-  int rename(const std::string& from, const std::string& to) override {
+  int rename(const OutputPath& from, const OutputPath& to) override {
     const int result = system_file_calls().rename(from, to);
-    if (result == 0) calls_.push_back({Call::kRename, inside(from), inside(to)});
+    if (result == 0) calls_.push_back({Call::kRename, inside(from.path()), inside(to.path())});
     return result;
   }
-  int remove(const std::string& path) override {
+  int remove(const OutputPath& path) override {
     const int result = system_file_calls().remove(path);
-    if (result == 0) calls_.push_back({Call::kRemove, inside(path)});
+    if (result == 0) calls_.push_back({Call::kRemove, inside(path.path())});
     return result;
   }
 
@@ -99,8 +99,8 @@ class RecordedCalls final : public FileCalls {
     std::int64_t mark = 0;
   };
 
-  std::string inside(const std::string& path) const {
-    return std::filesystem::path(path).lexically_normal().lexically_relative(root_).string();
+  std::string inside(const std::filesystem::path& path) const {
+    return path.lexically_normal().lexically_relative(root_).string();
   }
   static std::pair<int, std::string> place_of(const Disk& disk, const std::string& path);
   static void apply(Disk& disk, const Call& call, std::size_t index);

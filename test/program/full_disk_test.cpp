@@ -51,7 +51,7 @@ TEST(FullDisk, ends_no_training_and_keeps_the_results_that_fit) {
   for (const std::string more : {"", "--transport threads --ranks 2 "}) {
     const std::string words =
         quick(more + "--run-dir run --overwrite --checkpoint off --epochs 20 --tensorboard --trace");
-    const Ended ended = place.run("sh -c 'ulimit -f 8; exec \"$@\"' sh " + program() + " " + words);
+    const Ended ended = place.run("sh -c 'ulimit -f 16; exec \"$@\"' sh " + program() + " " + words);
     EXPECT_EQ(ended.code, 74) << ended.errors;
     ASSERT_EQ(ended.messages().size(), 1u) << ended.errors;
     EXPECT_TRUE(ended.says("run/trace.json")) << ended.errors;

@@ -1,0 +1,185 @@
+#include "app/checkpoint_home.h"
+
+#include <algorithm>
+#include <map>
+#include <system_error>
+
+#include "app/resumption.h"
+#include "base/file_errors.h"
+#include "eave/check.h"
+#include "report/config.h"
+#include "report/run_directory.h"
+#include "train/checkpoint_directory.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kOption = "checkpoint-dir", *kOwner = "run.json", *kRun = "run_dir";
+
+fs::path whole_path(const fs::path& path) {
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  return whole.has_filename() ? whole : whole.parent_path();
+}
+
+bool is_same(const fs::path& one, const fs::path& other) {
+  std::error_code error;
+  return whole_path(one) == whole_path(other) || fs::equivalent(one, other, error);
+}
+
+bool is_inside(const fs::path& path, const fs::path& directory) {
+  std::error_code error;
+  const fs::path inner = fs::weakly_canonical(whole_path(path), error),
+                 outer = fs::weakly_canonical(whole_path(directory), error);
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+// What a run's config.json says; "": nothing, or there is none.
+std::string remembered_by(const fs::path& run) {
+  std::error_code error;
+  if (!fs::exists(run / "config.json", error)) return "";
+  return setting_in(read_config(run / "config.json"), kOption);
+}
+
+// The same for what is replaced or only looked at: a damaged config.json says nothing.
+std::string remembered_if_readable(const fs::path& run) {
+  try {
+    return remembered_by(run);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+bool has_checkpoints(const fs::path& directory) {
+  std::error_code error;
+  return fs::is_directory(directory, error) && !committed_steps(directory).empty();
+}
+
+// Of a run that goes on: its checkpoints are not to be left behind without a word.
+void refuse_another_place(const fs::path& run, const fs::path& given, const std::string& remembered) {
+  const fs::path before = remembered.empty() ? run / kCheckpoints : fs::path(remembered);
+  if (is_same(before, given) || has_checkpoints(given) || !has_checkpoints(before)) return;
+  throw Error(ExitCode::kConfiguration,
+              "--checkpoint-dir " + given.string() + ": the checkpoints of the run in " + run.string() + " lie in " +
+                  before.string() + "; move them there, or " +
+                  (remembered.empty() ? "leave --checkpoint-dir out" : "give that directory"));
+}
+
+std::string settled(const OptionValues& values) {
+  const fs::path run = values.text("run-dir");
+  const bool is_given = values.has(kOption);
+  const std::string remembered = may_resume(values) ? remembered_by(run) : "";
+  if (!is_given && remembered.empty()) {
+    refuse_link_of_checkpoints(run);
+    return "";
+  }
+  const fs::path directory = is_given ? whole_path(values.text(kOption)) : fs::path(remembered);
+  if (is_given && is_inside(directory, run)) {
+    throw Error(ExitCode::kUsage, "--checkpoint-dir " + values.text(kOption) + " lies in --run-dir " + run.string() +
+                                      "; name a directory outside of it, or leave it out: checkpoints lie in " +
+                                      (run / kCheckpoints).string() + " then");
+  }
+  std::error_code error;
+  if (!is_given && !fs::is_directory(directory, error)) {
+    throw Error(ExitCode::kInputMissing, "--resume: the checkpoints of the run in " + run.string() + " lie in " +
+                                             directory.string() +
+                                             " (its config.json), which is not there; mount that disk, or say by "
+                                             "--checkpoint-dir where they lie now");
+  }
+  if (is_given && may_resume(values) && holds_run(run)) refuse_another_place(run, directory, remembered);
+  return directory.string();
+}
+
+}  // namespace
+
+void settle_checkpoint_directory(Transport& transport, OptionValues& values) {
+  if (!values.has("run-dir") || !values.flag("checkpoint")) return;
+  std::string directory;
+  agree(transport, [&] {
+    if (transport.rank() == 0) directory = settled(values);
+  });
+  directory = transport.broadcast_text(directory);
+  if (!directory.empty()) values.set(kOption, directory, "config.json");
+}
+
+fs::path checkpoint_directory(const OptionValues& values) {
+  return values.has(kOption) ? fs::path(values.text(kOption)) : fs::path(values.text("run-dir")) / kCheckpoints;
+}
+
+fs::path checkpoint_directory_of(const fs::path& run, const std::string& given) {
+  if (!given.empty()) return given;
+  const std::string remembered = remembered_if_readable(run);
+  return remembered.empty() ? run / kCheckpoints : fs::path(remembered);
+}
+
+fs::path directory_to_see(const OptionValues& values) { return values.text(values.has(kOption) ? kOption : "run-dir"); }
+
+std::string option_to_see(const OptionValues& values) {
+  return std::string(values.has(kOption) ? "--checkpoint-dir " : "--run-dir ") + directory_to_see(values).string();
+}
+
+CheckpointHome::CheckpointHome(const OptionValues& values)
+    : is_on_(values.has("run-dir") && values.flag("checkpoint") && values.has(kOption)),
+      run_(values.has("run-dir") ? whole_path(values.text("run-dir")) : fs::path()),
+      directory_(is_on_ ? values.text(kOption) : "") {}
+
+void CheckpointHome::refuse(const std::string& why) const {
+  throw Error(ExitCode::kCannotCreate, "--checkpoint-dir " + directory_.string() + ": " + why);
+}
+
+std::optional<std::string> CheckpointHome::owner_in(const fs::path& directory) const {
+  std::error_code error;
+  if (!fs::exists(directory / kOwner, error)) return std::nullopt;
+  return setting_in(read_config(directory / kOwner), kRun);
+}
+
+bool CheckpointHome::is_mine(const std::string& owner) const { return is_same(owner, run_); }
+
+// A run that was moved takes its checkpoints with it: where it was is no run then.
+void CheckpointHome::refuse_other_run() const {
+  const auto owner = owner_in(directory_);
+  if (!owner || is_mine(*owner) || !holds_run(*owner)) return;
+  refuse("holds the checkpoints of the run in " + *owner + "; each run needs a directory of its own");
+}
+
+void CheckpointHome::enter() {
+  std::error_code error;
+  if (!is_on_ || lock_ || !fs::is_directory(directory_, error)) return;
+  lock_.emplace(directory_, kRunLock, "--checkpoint-dir " + directory_.string());
+  refuse_other_run();
+}
+
+void CheckpointHome::make(bool begins, bool overwrite) {
+  if (!is_on_) return;
+  make_named_directory(directory_, "--checkpoint-dir " + directory_.string());
+  enter();
+  if (!begins || !has_checkpoints(directory_)) return;
+  const auto owner = owner_in(directory_);
+  if (!owner || !is_mine(*owner))
+    refuse("holds checkpoints that are not of the run in " + run_.string() + "; choose another directory");
+  if (!overwrite)
+    refuse("holds checkpoints of an earlier run in " + run_.string() +
+           "; give --overwrite to replace them, or choose another directory");
+}
+
+void CheckpointHome::clear() const {
+  const fs::path former = remembered_if_readable(run_);
+  std::error_code error;
+  if (!former.empty() && !(is_on_ && is_same(former, directory_)) && fs::is_directory(former, error)) {
+    const auto owner = owner_in(former);
+    const std::string what = "--overwrite: " + former.string();
+    if (owner && is_mine(*owner)) {
+      const DirectoryLock lock(former, kRunLock, what);
+      remove_checkpoints(former, what);
+      remove_output(OutputFolder(former) / kOwner);
+    }
+  }
+  if (is_on_) remove_checkpoints(directory_, "--checkpoint-dir " + directory_.string());
+}
+
+void CheckpointHome::sign() const {
+  if (is_on_) write_config(OutputFolder(directory_) / kOwner, {{kRun, run_.string()}});
+}
+
+}  // namespace eave

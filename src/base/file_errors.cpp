@@ -1,0 +1,118 @@
+#include "base/file_errors.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Advice {
+  int error;
+  const char* text;
+};
+
+constexpr std::array kAdvice = {
+    Advice{ENOSPC, "make room there, or name a place on another disk"},
+    Advice{EDQUOT, "remove files of yours there, ask for a larger quota, or name a place on another disk"},
+    Advice{ESTALE, "the file server no longer knows this place: mount it again, or name another place"},
+    Advice{EIO, "the disk or the way to it fails: see the system's log, or name a place on another disk"},
+    Advice{EROFS, "name a place that can be written to"},
+    Advice{EFBIG, "a limit on the size of files is in force (ulimit -f, or the file system's): raise it"},
+    Advice{ENAMETOOLONG, "choose a shorter name"},
+    Advice{EACCES, "have its rights changed, or name a place of your own"},
+    Advice{EPERM, "have its rights changed, or name a place of your own"},
+    Advice{EISDIR, "remove that directory, or choose another name"},
+    Advice{EMFILE, "too many files are open in this process: raise ulimit -n"},
+};
+
+std::string target_of(const fs::path& link) {
+  std::error_code error;
+  return fs::read_symlink(link, error).string();
+}
+
+// Of one name on the way; "": it is a directory.
+std::string why_no_step(const fs::path& place) {
+  std::error_code error;
+  const bool is_link = fs::is_symlink(fs::symlink_status(place, error));
+  const fs::file_status status = fs::status(place, error);
+  if (status.type() == fs::file_type::directory) return "";
+  if (error == std::errc::too_many_symbolic_link_levels)
+    return place.string() + " is a loop of symbolic links; remove it, or name another directory";
+  if (is_link && status.type() == fs::file_type::not_found)
+    return place.string() + " is a symbolic link to " + target_of(place) +
+           ", which is not there; make that directory, or remove the link";
+  if (status.type() == fs::file_type::not_found || status.type() == fs::file_type::none) return "";
+  return place.string() + " is a file, no directory; remove it, or name another directory";
+}
+
+bool is_not_there(const fs::path& place) {
+  std::error_code error;
+  return fs::symlink_status(place, error).type() == fs::file_type::not_found;
+}
+
+// A link among the names that eave chose; "": there is none.
+std::string why_not_through(const OutputPath& path) {
+  OutputFolder place(path.folder().named());
+  for (const fs::path& name : path.folder().chosen()) {
+    place = place.below(name);
+    const fs::path here = place.path();
+    std::error_code error;
+    if (fs::is_symlink(fs::symlink_status(here, error)))
+      return here.string() + " is a symbolic link to " + target_of(here) + ", and eave writes through none: remove it";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string words_of_error(int error) {
+  std::string text = std::strerror(error);
+  for (const Advice& advice : kAdvice) {
+    if (advice.error == error) text += std::string("; ") + advice.text;
+  }
+  return text;
+}
+
+std::string why_not_written(int error, const OutputPath& path) {
+  if (error == ENOTDIR || error == ELOOP || error == ENOENT || error == EEXIST) {
+    if (const std::string why = why_not_through(path); !why.empty()) return why;
+    const fs::path folder = path.folder().path(), place = path.path();
+    if (const std::string why = why_no_directory(folder); !why.empty()) return why;
+    if (error == ENOENT && is_not_there(folder))
+      return "the directory " + folder.string() + " is not there; make it, or name another";
+    std::error_code unknown;
+    const fs::file_status status = fs::symlink_status(place, unknown);
+    if (fs::is_symlink(status))
+      return "it is a symbolic link to " + target_of(place) + ", and eave writes through none: remove it";
+    if (error == EEXIST && fs::exists(status))
+      return "what is there is not a file of eave's own (a pipe, a device, a directory, or a file with a second "
+             "name): remove it";
+  }
+  return words_of_error(error);
+}
+
+std::string why_no_directory(const fs::path& named) {
+  fs::path place;
+  for (const fs::path& name : named) {
+    place /= name;
+    if (const std::string why = why_no_step(place); !why.empty()) return why;
+  }
+  return "";
+}
+
+void make_named_directory(const fs::path& named, const std::string& what) {
+  std::error_code error;
+  fs::create_directories(named, error);
+  if (!error && fs::is_directory(named, error)) return;
+  const std::string why = why_no_directory(named);
+  throw Error(ExitCode::kCannotCreate,
+              what + " cannot be created: " + (why.empty() ? words_of_error(error.value()) : why));
+}
+
+}  // namespace eave

@@ -1,0 +1,96 @@
+// Files that a person named: links are followed, and it may be no file at all.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "base/file_errors.h"
+#include "base/files.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostLinks = 40;  // as Linux has it
+
+// /dev/stdout, /dev/fd/7, /proc/self/fd/7: opened anew, a file would be written from its begin.
+std::optional<int> stream_in(const fs::path& path) {
+  const std::string text = path.lexically_normal().string();
+  if (text == "/dev/stdin") return STDIN_FILENO;
+  if (text == "/dev/stdout") return STDOUT_FILENO;
+  if (text == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!text.starts_with(folder)) continue;
+    int number = -1;
+    const auto [end, error] = std::from_chars(text.data() + folder.size(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size()) return number;
+  }
+  return std::nullopt;
+}
+
+struct Target {
+  std::optional<int> stream;
+  fs::path path;
+  fs::file_type type = fs::file_type::not_found;  // of what is there
+};
+
+Target find_target(fs::path path) {
+  for (int links = 0; links < kMostLinks; ++links) {
+    if (const auto stream = stream_in(path)) return {stream, path};
+    std::error_code error;
+    const fs::file_status status = fs::symlink_status(path, error);
+    if (!fs::is_symlink(status)) return {std::nullopt, path, status.type()};
+    const fs::path next = fs::read_symlink(path, error);
+    path = next.is_absolute() ? next : path.parent_path() / next;
+  }
+  throw Error(ExitCode::kCannotCreate, "cannot create " + path.string() + ": it is a loop of symbolic links");
+}
+
+void write_all(int file, std::string_view bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 0) errno = ENOSPC;
+    if (count <= 0) throw Error(ExitCode::kInputOutput, "cannot write " + path.string() + ": " + words_of_error(errno));
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+Descriptor open_target(const Target& target) {
+  if (!target.stream) return open_named(target.path, O_WRONLY);
+  std::fflush(nullptr);  // what was printed before stands before
+  return Descriptor(::fcntl(*target.stream, F_DUPFD_CLOEXEC, 0));
+}
+
+}  // namespace
+
+void write_named_file(const fs::path& path, const std::vector<std::string_view>& pieces) {
+  const Target target = find_target(path);
+  const auto refuse = [&](const std::string& why) -> void {
+    throw Error(ExitCode::kCannotCreate, "cannot create " + path.string() + ": " + why);
+  };
+  if (target.type == fs::file_type::directory || !target.path.has_filename()) refuse("it is a directory; name a file");
+  const bool is_file = target.type == fs::file_type::regular || target.type == fs::file_type::not_found ||
+                       target.type == fs::file_type::none;
+  if (!target.stream && is_file) return write_file_atomically(target.path, pieces);
+  const Descriptor file = open_target(target);
+  if (!file.is_open()) refuse(words_of_error(errno));
+  for (const std::string_view piece : pieces) write_all(file.number(), piece, path);
+}
+
+bool may_be_new(const fs::path& path) {
+  const Target target = find_target(path);
+  return target.stream || (target.type != fs::file_type::regular && target.type != fs::file_type::directory);
+}
+
+bool is_standard_output(const fs::path& path) { return find_target(path).stream == STDOUT_FILENO; }
+
+}  // namespace eave
