@@ -9,6 +9,7 @@
 
 #include "app/checkpoint_home.h"
 #include "app/sight.h"
+#include "base/quantities.h"
 #include "eave/check.h"
 #include "report/config.h"
 #include "report/run_directory.h"
@@ -25,7 +26,7 @@ bool has_same_end(const std::map<std::string, std::string>& before, const std::m
   };
   for (const char* name :
        {"epochs", "max-steps", "max-samples", "stop-at-accuracy", "stop-after-time", "stop-after-bytes"}) {
-    if (text(before, name) != text(now, name)) return false;
+    if (!is_same_value(text(before, name), text(now, name))) return false;
   }
   return true;
 }

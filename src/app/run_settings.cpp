@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/quantities.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -55,7 +56,7 @@ std::optional<SettingDifference> find_difference(const std::map<std::string, std
   names.insert(mine.begin(), mine.end());
   for (const auto& [name, unused] : names) {
     const std::string before = text(saved, name), now = text(mine, name);
-    if (!free.contains(name) && before != now) return SettingDifference{name, before, now};
+    if (!free.contains(name) && !is_same_value(before, now)) return SettingDifference{name, before, now};
   }
   return std::nullopt;
 }

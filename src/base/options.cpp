@@ -1,7 +1,6 @@
 #include "eave/options.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "base/near_words.h"
@@ -12,13 +11,6 @@
 
 namespace eave {
 namespace {
-
-std::optional<bool> parse_flag(std::string_view text) {
-  const std::string word = lower_case(text);
-  if (word == "on" || word == "true" || word == "1" || word == "yes" || word.empty()) return true;
-  if (word == "off" || word == "false" || word == "0" || word == "no") return false;
-  return std::nullopt;
-}
 
 [[noreturn]] void refuse(const OptionValues::Entry& entry, const std::string& expected) {
   throw Error(ExitCode::kUsage,
@@ -147,9 +139,7 @@ double OptionValues::real(std::string_view name) const { return value_of(entry(n
 
 bool OptionValues::flag(std::string_view name) const {
   const Entry& found = entry(name);
-  const auto value = parse_flag(found.text);
-  if (!value) refuse(found, "on or off");
-  return *value;
+  return found.text.empty() || value_of(found, read_flag);
 }
 
 std::int64_t OptionValues::bytes(std::string_view name) const { return value_of(entry(name), read_bytes); }

@@ -171,6 +171,13 @@ std::string with_prefix(double value, const char* unit) {
 
 }  // namespace
 
+Reading<bool> read_flag(std::string_view text) {
+  const std::string word = lower_case(text);
+  if (word == "on" || word == "true" || word == "1" || word == "yes") return {true};
+  if (word == "off" || word == "false" || word == "0" || word == "no") return {false};
+  return {std::nullopt, "on or off"};
+}
+
 Reading<std::int64_t> read_integer(std::string_view text) {
   const auto number = whole_number<std::int64_t>(text);
   if (number) return {number};
@@ -246,6 +253,15 @@ std::string bit_rate_text(double bytes_per_second) {
 std::string duration_text(double seconds) {
   if (seconds >= 1 || seconds == 0) return number_text(seconds) + " s";
   return seconds >= 1e-3 ? number_text(1e3 * seconds) + " ms" : number_text(1e6 * seconds) + " us";
+}
+
+bool is_same_value(std::string_view a, std::string_view b) {
+  const auto agree = [&](const auto& read) {
+    const auto first = read(a), second = read(b);
+    return first.value && second.value && *first.value == *second.value;
+  };
+  if (read_integer(a).value && read_integer(b).value) return agree(read_integer);  // as reals, large ones fall together
+  return a == b || agree(read_flag) || agree(read_real) || agree(read_bytes) || agree(read_seconds) || agree(read_rate);
 }
 
 std::string_view trimmed(std::string_view text) {

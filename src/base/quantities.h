@@ -28,6 +28,8 @@ inline constexpr const char* kRateForms =
     "Gi, Ti by "
     "1024";
 
+Reading<bool> read_flag(std::string_view text);  // on, true, yes, 1; off, false, no, 0
+
 // Each reads the whole of `text`, which has no blanks: decimal digits, with a point and an exponent where the kind has
 // fractions. No sign but -, no comma, no hexadecimal digits, whatever the locale.
 Reading<std::int64_t> read_integer(std::string_view text);
@@ -40,6 +42,9 @@ Reading<double> read_rate(std::string_view text);         // bytes per second: 0
 std::string bits_per_second_text(double bytes_per_second);  // "10 Gbit/s"
 std::string bit_rate_text(double bytes_per_second);         // "10 Gbit/s (1.25 GB/s)"
 std::string duration_text(double seconds);                  // "50 us", "5 ms", "90 s"
+
+// Whether two texts of one option mean the same: 0.1 and 0.10, 10m and 10min, 64k and 64KiB, on and true.
+bool is_same_value(std::string_view a, std::string_view b);
 
 // Without the blanks around it.
 std::string_view trimmed(std::string_view text);

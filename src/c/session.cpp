@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/near_words.h"
 #include "base/start_thread.h"
 
 namespace eave {
@@ -12,13 +13,14 @@ namespace {
 const TransportKind& find_transport(const std::string& name) {
   if (const int tasks = tasks_without_mpi(); tasks > 1) throw refusal_of_tasks(tasks);
   const std::string wanted = name != "auto" ? name : started_by_launcher() ? "mpi" : "loopback";
-  std::string names = "auto";
+  std::vector<std::string> names = {"auto"};
   for (const TransportKind& kind : transport_kinds()) {
     if (!kind.is_launched && kind.name != "loopback") continue;
     if (kind.name == wanted) return kind;
-    names += ", " + kind.name;
+    names.push_back(kind.name);
   }
-  throw Error(ExitCode::kUsage, "no transport '" + wanted + "' for ranks that are processes; there are: " + names);
+  throw Error(ExitCode::kUsage, "no transport '" + wanted + "' for ranks that are processes; there are: " +
+                                    comma_list(names) + did_you_mean(wanted, names));
 }
 
 // As `eave train` takes --limit-step.

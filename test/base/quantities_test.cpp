@@ -166,6 +166,28 @@ TEST(Quantities, what_cannot_be_an_amount_is_refused) {
     EXPECT_FALSE(read_rate(text).value) << text;
 }
 
+TEST(Quantities, two_spellings_of_one_value_are_the_same) {
+  for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{{"0.1", "0.10"},
+                                                                             {"1e-3", "0.001"},
+                                                                             {"10m", "10min"},
+                                                                             {"64k", "64KiB"},
+                                                                             {"on", "true"},
+                                                                             {"10Gb/s", "10gbit"},
+                                                                             {"8", "08"},
+                                                                             {"", ""},
+                                                                             {"not set", "not set"}})
+    EXPECT_TRUE(is_same_value(a, b)) << a << " " << b;
+  for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{{"0.1", "0.11"},
+                                                                             {"10m", "10s"},
+                                                                             {"64k", "64kB"},
+                                                                             {"on", "off"},
+                                                                             {"10Gb/s", "10GB/s"},
+                                                                             {"", "0"},
+                                                                             {"sgd", "adamw"},
+                                                                             {"9007199254740993", "9007199254740994"}})
+    EXPECT_FALSE(is_same_value(a, b)) << a << " " << b;
+}
+
 TEST(Quantities, a_rate_is_printed_in_bits_and_in_bytes) {
   EXPECT_EQ(bit_rate_text(1.25e9), "10 Gbit/s (1.25 GB/s)");
   EXPECT_EQ(bit_rate_text(12.5e6), "100 Mbit/s (12.5 MB/s)");
