@@ -63,9 +63,9 @@ int eave_interface(void);
 /* Joins the ranks that the launcher started; once in a process. "auto": MPI where a launcher started this process, else
  * one rank by itself; or a name from `eave train --help`, --transport. Where the program has called MPI_Init itself, it
  * was with MPI_THREAD_MULTIPLE, and MPI_Finalize comes after eave_stop. Where MPI_Init fails in here, it ends the
- * process. */
+ * process. Ranks wait for each other as long as EAVE_LIMIT_STEP in the environment says (10min), until limit-step of
+ * eave_open says otherwise. */
 int eave_start(const char* transport);
-/* How long ranks wait for each other: EAVE_LIMIT_STEP in the environment, or limit-step of eave_open. */
 int eave_rank(void); /* from 0; -1 before eave_start */
 int eave_size(void); /* 0 before eave_start */
 /* Takes leave of the others, with no averager open. Waits for them without a limit: they may evaluate and save. */

@@ -87,6 +87,8 @@ class Averager(Method):
         hooks += [module.register_load_state_dict_post_hook(self._after_loading) for module in self._model.modules()]
         if hasattr(self._optimizer, "register_step_pre_hook"):
             hooks.append(self._optimizer.register_step_pre_hook(self._before_optimizer))
+        if self._look_ahead and hasattr(self._optimizer, "register_load_state_dict_post_hook"):
+            hooks.append(self._optimizer.register_load_state_dict_post_hook(lambda _: self._look_ahead.update()))
         return hooks
 
     def _before_forward(self, model, _):
@@ -210,6 +212,8 @@ class Averager(Method):
     @contextlib.contextmanager
     def consensus(self):
         """Between steps: with the center or the mean in the model, the same on all ranks. Buffers stay each rank's own.
+        Afterwards the parameters are this rank's again, also in a state_dict() that was taken within: save or copy it
+        there.
 
         Warns if it is still what all began with. An Error with code 70 names ranks whose parameters differ though the
         method keeps them equal, as after a checkpoint that one rank has loaded alone."""

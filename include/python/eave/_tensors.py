@@ -33,6 +33,8 @@ def require_fit(model, trained):
     for name, each in trained:
         if torch.nn.parameter.is_lazy(each):
             raise Error(USAGE, f"parameter '{name}' has no shape yet: run a batch through the model before")
+        if type(each.data) is not torch.Tensor:
+            _refuse(name, each, f"expected a plain tensor, not {type(each.data).__name__}")
         if each.layout != torch.strided:
             _refuse(name, each, f"expected a dense tensor, not {each.layout}")
         if each.dtype != torch.float32:
