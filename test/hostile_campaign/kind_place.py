@@ -68,6 +68,8 @@ def _check_result(outcomes, base, run):
         if kind_run._final_arrays(run) != kind_run._final_arrays(base.run("whole")):
             told.append("SILENT: the model differs from that of the same run elsewhere")
         read_run.read_json(run / "summary.json")
+        if not any((run / "checkpoint").glob("step-*[0-9]")):
+            told.append("SILENT: ends with 0 and has written none of its checkpoints")
         if read_run.read_metrics(run / "metrics.jsonl")[-1]["type"] != "end":
             told.append("SILENT: ends with 0, and its metrics have no end")
     except (read_run.Refused, OSError) as why:

@@ -58,7 +58,7 @@ def make_stage(rng, place, base):
 def _damage_between(rng, disk):
     seed = rng.getrandbits(32)
 
-    def damage():
+    def damage(_):
         draw = random.Random(seed)
         files = sorted(path for path in disk.rglob("*ubyte*") if path.is_file())
         path = draw.choice(files)

@@ -12,16 +12,24 @@ LONG = [*good.SYNTHETIC, *good.MODEL, *good.RESUMED, "--shape-compute", "20ms"]
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP]
 
 
-def _codes_of(number, after, ranks, to):
-    """README: SIGUSR1 and SIGTERM ask a run to leave (75); mpirun has codes of its own for what it does itself."""
-    codes = {75}
-    if number in (signal.SIGINT, signal.SIGHUP):
-        codes |= {128 + number}
-    if after < LOADING_S or ranks:
-        codes |= {128 + number}
-    if ranks:
-        codes |= {1, 15, 143, 130, 129, 69, 137} if to == "launcher" else {69}
-    return codes
+def _codes_of(number, ranks):
+    """README: a run that is asked leaves with 75; before it has begun and when it is over, a signal ends it as any program."""
+    codes = {75, 128 + number}
+    return codes | {1, 15, 143, 130, 129, 137} if ranks else codes  # mpirun has codes of its own
+
+
+def _was_heard(outcome, number, after, run):
+    """A signal ended the program though it could have left in order."""
+    if outcome.code != 128 + number or number == signal.SIGHUP or (run / "summary.json").exists():
+        return []
+    if number == signal.SIGUSR1 and after >= LOADING_S:
+        return [f"SIGUSR1 after {after:.3f} s has ended it"]
+    return [f"{signal.Signals(number).name} has ended it while it trained"] if _has_begun(run) else []
+
+
+def _has_begun(run):
+    metrics = run / "metrics.jsonl"
+    return metrics.exists() and b'"type":"step"' in metrics.read_bytes()
 
 
 def make_signal(rng, place, base):
@@ -35,6 +43,9 @@ def make_signal(rng, place, base):
     asked = Call(words, ranks=ranks, signal=(int(number), after, to))
     again = Call(words, ranks=ranks, promised=True)
 
+    def between(outcome):
+        return [] if ranks else _was_heard(outcome, number, after, run)
+
     def check(outcomes):
         told = []
         if outcomes[0].code == 75 and not any(run.glob("checkpoint/step-*")):
@@ -44,7 +55,8 @@ def make_signal(rng, place, base):
         return told
     plan = Plan([asked, again], f"{number.name} after {after:.3f} s to the {to}" + (f" of {ranks} ranks" if ranks else ""), [],
                 ["out/run", "tmp"] if ranks else ["out/run"], check, may_leave_memory=bool(ranks))
-    plan.codes |= _codes_of(number, after, ranks, to)
+    plan.between = between
+    plan.codes |= _codes_of(number, ranks)
     plan.bounds = {"cpu_s": 10}
     return plan
 

@@ -15,7 +15,7 @@ class Plan:
     codes: set = dataclasses.field(default_factory=lambda: set(DOCUMENTED))
     bounds: dict = dataclasses.field(default_factory=dict)      # added to those of the judge: "cpu_s", "memory_mib"
     input_bytes: int = 0
-    between: typing.Callable = None                      # done after the first call
+    between: typing.Callable = None                      # done after the first call, with its outcome: complaints
     clean_up: typing.Callable = None
     may_be_silent: bool = False                          # another rank has the word
     may_leave_memory: bool = False                       # names in /dev/shm: the launcher was killed

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 NUMBER = r"(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?"
 POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-TIMES = {"ns": Fraction(1, 10**9), "us": Fraction(1, 10**6), "ms": Fraction(1, 1000), "s": 1, "m": 60, "min": 60, "h": 3600}
+TIMES = {"ns": Fraction(1, 10**9), "us": Fraction(1, 10**6), "ms": Fraction(1, 1000), "µs": Fraction(1, 10**6), "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
 
 
 class Refused(Exception):

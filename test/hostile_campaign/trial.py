@@ -39,7 +39,7 @@ def perform(plan, place, base, has_own_mounts):
         outcomes.append(outcome)
         told += judge.judge_call(outcome, plan)
         if plan.between and len(outcomes) == 1:
-            plan.between()
+            told += plan.between(outcome) or []
     told += [f"outside of the run directory: {each}" for each in places.changes(before, places.snapshot(place.root), plan.may_change)]
     if has_own_mounts and namespaces.devices() != devices:
         told.append("files in /dev have changed")
