@@ -20,7 +20,7 @@ def _codes_of(number, ranks):
 
 def _was_heard(outcome, number, after, run):
     """A signal ended the program though it could have left in order."""
-    if outcome.code != 128 + number or number == signal.SIGHUP or (run / "summary.json").exists():
+    if outcome.code != 128 + number or (run / "summary.json").exists():
         return []
     if number == signal.SIGUSR1 and after >= LOADING_S:
         return [f"SIGUSR1 after {after:.3f} s has ended it"]
