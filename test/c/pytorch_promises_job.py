@@ -3,6 +3,7 @@
     pytorch_promises_job.py        each function hold_... is a case, on any number of ranks
 """
 import copy
+import io
 import math
 import sys
 import warnings
@@ -239,6 +240,20 @@ def hold_optimizers_that_do_not_fit_are_refused():
     refused(64, "leave it out",
             lambda: eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1), "easgd", nesterov=True))
     eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=0.1), "mdownpour", weight_decay=0.1).close()
+
+
+def hold_copies_of_the_model_are_free_of_it():
+    """Such as a moving average of the parameters."""
+    model, optimizer, averager = make()
+    saved = io.BytesIO()
+    torch.save(model, saved)
+    saved.seek(0)
+    for other in (copy.deepcopy(model), torch.load(saved, weights_only=False)):
+        other(batch(0)[0], ("left",)).sum().backward()
+        other.load_state_dict(TwoHeads(5).state_dict())
+        refused(64, "computed nothing", averager.step)
+    take_step(model, optimizer, averager, 0)
+    averager.close()
 
 
 def hold_steps_by_other_ways_are_refused():

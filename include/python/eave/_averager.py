@@ -83,13 +83,17 @@ class Averager(Method):
                                "torch.optim.SGD without momentum, with one learning rate, and weight_decay= to both")
 
     def _hook_in(self):
-        hooks = [self._model.register_forward_pre_hook(self._before_forward)]
-        hooks += [module.register_load_state_dict_post_hook(self._after_loading) for module in self._model.modules()]
+        hooks = [self._model.register_forward_pre_hook(_Hook(self._before_forward))]
+        hooks += [module.register_load_state_dict_post_hook(_Hook(self._after_loading))
+                  for module in self._model.modules()]
         if hasattr(self._optimizer, "register_step_pre_hook"):
-            hooks.append(self._optimizer.register_step_pre_hook(self._before_optimizer))
+            hooks.append(self._optimizer.register_step_pre_hook(_Hook(self._before_optimizer)))
         if self._look_ahead and hasattr(self._optimizer, "register_load_state_dict_post_hook"):
-            hooks.append(self._optimizer.register_load_state_dict_post_hook(lambda _: self._look_ahead.update()))
+            hooks.append(self._optimizer.register_load_state_dict_post_hook(_Hook(self._after_loading_optimizer)))
         return hooks
+
+    def _after_loading_optimizer(self, _):
+        self._look_ahead.update()
 
     def _before_forward(self, model, _):
         if model.training and self._torch.is_grad_enabled() and not self._is_in_step and not self._is_evaluating:
@@ -237,6 +241,30 @@ class Averager(Method):
             hook.remove()
         self._settle()
         super().close()
+
+
+def _do_nothing(*_):
+    pass
+
+
+def _make_nothing():
+    return _do_nothing
+
+
+class _Hook:
+    """Of the model and the optimizer that an Averager was made for. Copies of these, also saved ones, are free of it."""
+
+    def __init__(self, call):
+        self._call = call
+
+    def __call__(self, *arguments):
+        return self._call(*arguments)
+
+    def __deepcopy__(self, _):
+        return _do_nothing
+
+    def __reduce__(self):
+        return _make_nothing, ()
 
 
 def _refuse_optimizer(torch, optimizer):
