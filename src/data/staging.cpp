@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -53,7 +54,7 @@ constexpr std::size_t kAtOnce = std::size_t{1} << 20;
 
 std::int64_t now_s() { return static_cast<std::int64_t>(std::time(nullptr)); }
 
-std::string hash_of_file(const OpenedFile& file, const fs::path& path) {
+std::string hash_of_file(const Descriptor& file, const fs::path& path) {
   Hasher hasher;
   std::vector<char> piece(kAtOnce);
   while (true) {
@@ -71,8 +72,8 @@ bool is_copied(const FileSource& original, const std::string& name, const Staged
   constexpr std::int64_t kFresh = 600;
   const StagedCopy* const known = record.find(name);
   if (known == nullptr || known->original != state_of_file(original.descriptor())) return false;
-  const OpenedFile file = folder.open(name);
-  if (!file) return false;
+  const Descriptor file = folder.open(name);
+  if (!file.is_open()) return false;
   StagedCopy found = *known;
   found.copy = state_of_file(file.number());
   const std::int64_t age = now_s() - known->looked_at_s;
@@ -83,7 +84,7 @@ bool is_copied(const FileSource& original, const std::string& name, const Staged
   return true;
 }
 
-std::string copy_bytes(const FileSource& original, const OpenedFile& file, const fs::path& path) {
+std::string copy_bytes(const FileSource& original, const Descriptor& file, const fs::path& path) {
   Hasher hasher;
   std::vector<std::uint8_t> piece(kAtOnce);
   for (std::uint64_t offset = 0;;) {
@@ -99,7 +100,7 @@ std::string copy_bytes(const FileSource& original, const OpenedFile& file, const
 // Under its name only when it is whole.
 void copy_whole(const FileSource& original, const std::string& name, StagedFolder& folder, StagingRecord& record) {
   const std::string partial = name + ".partial";
-  const OpenedFile file = folder.create(partial);
+  const Descriptor file = folder.create(partial);
   StagedCopy copy;
   try {
     copy.original = state_of_file(original.descriptor());
@@ -113,7 +114,7 @@ void copy_whole(const FileSource& original, const std::string& name, StagedFolde
   const timespec time{copy.original.modified_ns / 1'000'000'000, copy.original.modified_ns % 1'000'000'000};
   const timespec times[2] = {time, time};
   ::futimens(file.number(), times);  // for people: nothing depends on it
-  folder.rename(partial, name);
+  folder.move(partial, name);
   copy.copy = state_of_file(file.number());
   copy.looked_at_s = now_s();
   record.add(name, copy);

@@ -26,10 +26,10 @@ std::string line_of(const std::string& key, const StagedCopy& copy) {
          " .\n";
 }
 
-std::string content_of(const OpenedFile& file) {
+std::string content_of(const Descriptor& file) {
   std::string content;
   std::array<char, 1 << 16> piece;
-  for (ssize_t count = 1; file && count > 0;) {
+  for (ssize_t count = 1; file.is_open() && count > 0;) {
     count = ::read(file.number(), piece.data(), piece.size());
     if (count > 0) content.append(piece.data(), static_cast<std::size_t>(count));
   }
@@ -75,7 +75,7 @@ StagingRecord::StagingRecord(StagedFolder& folder)
   for (const auto& [key, copy] : copies_) content += line_of(key, copy);
   file_ = folder_.create(partial);
   write_all(file_, content, folder_.path() / partial);
-  folder_.rename(partial, kName);
+  folder_.move(partial, kName);
 }
 
 const StagedCopy* StagingRecord::find(const std::string& name) const {

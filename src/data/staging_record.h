@@ -34,7 +34,7 @@ class StagingRecord {
  private:
   std::map<std::string, StagedCopy> copies_;  // by the hash of the name
   StagedFolder& folder_;
-  OpenedFile file_;
+  Descriptor file_;
 };
 
 }  // namespace eave

@@ -11,10 +11,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The door itself; what opens no file of a run: a stream in place of a closed one, a terminal, shared memory; and the
-// folder of staged copies, which holds one handle for as long as it copies.
+// The door itself; what opens no file of a run: a stream in place of a closed one, a terminal, shared memory.
 const std::set<std::string> kMayOpen = {"base/output_path.cpp", "app/main.cpp", "report/terminal.cpp",
-                                        "transport/shared_memory.cpp", "data/staged_folder.cpp"};
+                                        "transport/shared_memory.cpp"};
 // Directories that a person named.
 const std::set<std::string> kMayMakeDirectories = {"base/file_errors.cpp"};
 
