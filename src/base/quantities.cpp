@@ -93,7 +93,6 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, count>&
 
 constexpr std::array<std::string_view, 2> kBits = {"b/s", "bps"}, kBytes = {"B/s", "Bps"};
 constexpr std::array<std::string_view, 4> kWordsOfBits = {"bit", "bits", "bit/s", "bits/s"};
-constexpr std::array<std::string_view, 2> kWordsOfBytes = {"byte/s", "bytes/s"};
 
 // Of one unit, in bytes per second. Letter case tells b from B; words say which it is in any case.
 std::optional<double> rate_of_unit(std::string_view unit) {
@@ -107,7 +106,6 @@ std::optional<double> rate_of_unit(std::string_view unit) {
     if (!word.starts_with(small)) continue;
     const std::string_view rest = std::string_view(word).substr(small.size());
     if (is_one_of(rest, kWordsOfBits)) return scale / 8;
-    if (is_one_of(rest, kWordsOfBytes)) return scale;
   }
   return std::nullopt;
 }
@@ -131,11 +129,11 @@ std::string both_spellings(const Quantity& quantity) {
 std::optional<double> size_of_unit(std::string_view unit) {
   constexpr std::string_view kLetters = "kmgt";
   const std::string word = lower_case(unit);
-  if (unit.empty() || unit == "B" || word == "byte" || word == "bytes") return 1;
+  if (unit.empty() || unit == "B") return 1;
   const std::size_t power = kLetters.find(word[0]);
   if (power == std::string_view::npos) return std::nullopt;
   const std::string_view rest = unit.substr(1);
-  const bool is_decimal = rest == "B" || word.substr(1) == "byte" || word.substr(1) == "bytes";
+  const bool is_decimal = rest == "B";
   if (!is_decimal && !rest.empty() && rest != "i" && rest != "iB") return std::nullopt;
   return std::pow(is_decimal ? kKilo : kKibi, static_cast<double>(power + 1));
 }
@@ -148,16 +146,8 @@ bool is_size_in_bits(std::string_view unit) {
 }
 
 std::optional<double> seconds_of_unit(std::string_view unit) {
-  constexpr std::array<Prefix, 10> kUnits = {{{"ns", 1e-9},
-                                              {"us", 1e-6},
-                                              {"\u00b5s", 1e-6},
-                                              {"\u03bcs", 1e-6},
-                                              {"ms", 1e-3},
-                                              {"s", 1},
-                                              {"sec", 1},
-                                              {"m", 60},
-                                              {"min", 60},
-                                              {"h", 3600}}};
+  constexpr std::array<Prefix, 7> kUnits = {
+      {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}}};
   const auto found = std::ranges::find(kUnits, unit, &Prefix::text);
   return found == kUnits.end() ? std::nullopt : std::optional(found->scale);
 }

@@ -59,7 +59,7 @@ TEST(Quantities, b_is_bits_and_B_is_bytes_in_a_rate) {
                                                {"8bit", 1},
                                                {"8bits", 1},
                                                {"8bits/s", 1},
-                                               {"8bytes/s", 8},
+
                                                {"10Gb/s", 1.25e9},
                                                {"10Gbps", 1.25e9},
                                                {"10Gbit/s", 1.25e9},
@@ -126,7 +126,7 @@ TEST(Quantities, sizes_are_bytes) {
                                                      {"2T", 2199023255552},
                                                      {"1TB", 1'000'000'000'000},
                                                      {"7 bytes", -1},
-                                                     {"7bytes", 7},
+                                                     {"7bytes", -1},
                                                      {"1048576T", std::int64_t{1} << 60}};
   for (const auto& [text, bytes] : cases) {
     EXPECT_EQ(read_bytes(text).value.value_or(-1), bytes) << text << ": " << read_bytes(text).expected;
@@ -139,15 +139,15 @@ TEST(Quantities, sizes_are_bytes) {
 }
 
 TEST(Quantities, times_have_a_unit_and_a_minute_is_m_or_min) {
-  const std::map<std::string, double> cases = {
-      {"0", 0},     {"0s", 0},     {"10m", 600},    {"10min", 600},       {"90s", 90},          {"90sec", 90},
-      {"1h", 3600}, {"5ms", 5e-3}, {"50us", 50e-6}, {"50\u00b5s", 50e-6}, {"50\u03bcs", 50e-6}, {"7ns", 7e-9},
-      {"0.5m", 30}};
+  const std::map<std::string, double> cases = {{"0", 0},      {"0s", 0},    {"10m", 600},  {"10min", 600},
+                                               {"90s", 90},   {"1h", 3600}, {"5ms", 5e-3}, {"50us", 50e-6},
+                                               {"7ns", 7e-9}, {"0.5m", 30}};
   for (const auto& [text, seconds] : cases) {
     ASSERT_TRUE(read_seconds(text).value) << text << ": " << read_seconds(text).expected;
     EXPECT_DOUBLE_EQ(*read_seconds(text).value, seconds) << text;
   }
-  for (const char* text : {"5", "10M", "10d", "1:30", "1h30m", "2e9s", "1e300h", "0.1ns", "5 m", "S", "s"})
+  for (const char* text :
+       {"5", "10M", "10d", "1:30", "1h30m", "2e9s", "1e300h", "0.1ns", "5 m", "S", "s", "90sec", "10Min", "5\u00b5s"})
     EXPECT_FALSE(read_seconds(text).value) << text;
 }
 
