@@ -17,7 +17,8 @@ namespace eave {
 namespace {
 
 constexpr std::size_t kMostBytesOfNames = std::size_t{256} << 10;  // a header has at most 1 MiB
-constexpr const char* kPytorchFormat = "pt";                       // by custom in files for PyTorch
+constexpr const char* kVersion = "1";  // of the metadata, names and layouts; files of before 2026-11-26 have none
+constexpr const char* kPytorchFormat = "pt";  // by custom in files for PyTorch
 
 std::string text_of(ImageShape image) {
   return std::to_string(image.height) + "x" + std::to_string(image.width) + "x" + std::to_string(image.channels);
@@ -32,6 +33,13 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
 [[noreturn]] void refuse(const SafetensorsFile& file, const std::string& why,
                          ExitCode code = ExitCode::kConfiguration) {
   throw Error(code, file.path + ": " + why);
+}
+
+void require_known_version(const std::map<std::string, std::string>& metadata, const std::filesystem::path& path) {
+  const auto version = metadata.find("eave_format");
+  if (version == metadata.end() || version->second == kVersion) return;
+  throw Error(ExitCode::kBadData, path.string() + ": it says eave_format " + version->second + "; this eave reads " +
+                                      kVersion + ": use the eave that wrote it, or a newer one");
 }
 
 using Arrays = std::map<std::string, const NamedArray*>;  // by name
@@ -125,6 +133,7 @@ std::map<std::string, std::string> metadata_of(const ModelDescription& model) {
 std::map<std::string, std::string> metadata_of(const ModelDescription& model, const Graph& graph, TensorLayout layout) {
   const bool is_pytorch = layout == TensorLayout::kPytorch;
   std::map<std::string, std::string> metadata = metadata_of(model);
+  metadata["eave_format"] = kVersion;
   metadata["format"] = is_pytorch ? kPytorchFormat : "eave";
   metadata["layout"] = is_pytorch ? "images NCHW; conv weights [out, in, height, width]; dense weights [out, in]"
                                   : "images NHWC; conv weights [height, width, in, out]; dense weights [in, out]";
@@ -148,6 +157,7 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
     if (found != metadata.end()) return found->second;
     throw Error(ExitCode::kBadData, path.string() + ": says nothing of '" + key + "'");
   };
+  require_known_version(metadata, path);
   ModelDescription model{text("model"), {}, 0};
   const std::string image = text("image"), classes = text("classes");
   ImageShape& shape = model.image;
@@ -164,6 +174,7 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
 }
 
 ModelArenas read_model(const SafetensorsFile& file, const Graph& graph) {
+  require_known_version(file.metadata, file.path);
   const auto format = file.metadata.find("format");
   const bool is_pytorch = format != file.metadata.end() && format->second == kPytorchFormat;
   const std::vector<StoredTensor> tensors =

@@ -45,7 +45,16 @@ LockOwner this_process() {
 
 std::string text_of(const LockOwner& owner) {
   return "host " + owner.host + "\nmachine " + owner.machine + "\npid " + std::to_string(owner.pid) + "\nstarted " +
-         std::to_string(owner.started) + "\nsince " + std::to_string(owner.since) + "\n";
+         std::to_string(owner.started) + "\nsince " + std::to_string(owner.since) + "\nformat 1\n";
+}
+
+// Those of before 2026-11-26 have no such line.
+void require_known_format(const std::string& text, const fs::path& path) {
+  const std::size_t line = text.find("\nformat ");
+  if (line == std::string::npos || text.substr(line) == "\nformat 1\n") return;
+  throw Error(ExitCode::kBadData, path.string() +
+                                      ": it is a lock of another format than this eave reads; if no run is in the "
+                                      "directory any more, remove that file");
 }
 
 std::string content_of(int descriptor) {
@@ -166,7 +175,9 @@ bool DirectoryLock::take(const std::string& what) {
   do {
     file_ = std::make_unique<File>(path_, what);
     const bool is_taken = ::flock(file_->number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    former_ = read_lock_owner(content_of(file_->number()));
+    const std::string content = content_of(file_->number());
+    require_known_format(content, path_);
+    former_ = read_lock_owner(content);
     if (is_taken) return false;
   } while (!is_at(path_, file_->number()));
   return !former_ || !is_alive(*former_, path_, file_->number());

@@ -43,7 +43,7 @@ std::string calls_as_json(const CallRecord& calls, int rank, const std::string& 
   const std::int64_t begun = calls.begun();
   for (std::int64_t sequence = std::max<std::int64_t>(0, begun - CallRecord::kKept); sequence < begun; ++sequence)
     if (const std::optional<Call> call = calls.call(sequence)) kept.push_back(*call);
-  std::string text = "{\"rank\": " + std::to_string(rank) + ", \"host\": " + quoted(host) +
+  std::string text = "{\"format\": 1, \"rank\": " + std::to_string(rank) + ", \"host\": " + quoted(host) +
                      ", \"reason\": " + quoted(reason) + ", \"calls\": [";
   for (const Call& call : kept) text += (&call == kept.data() ? "\n" : ",\n") + line_of(call, kept.front().begin);
   return text + "\n]}\n";

@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/strict_json.h"
 #include "eave/check.h"
+#include "report/format_version.h"
 #include "report/json.h"
 
 namespace eave {
@@ -13,7 +14,13 @@ std::map<std::string, std::string> read_config(const std::filesystem::path& path
   const std::string text = read_file(path, std::size_t{1} << 24);
   std::string where;
   try {
-    return parse_json(text).get<std::map<std::string, std::string>>();
+    Json object = parse_json(text);
+    if (!object.is_object()) throw Json::type_error::create(302, "no object", &object);
+    require_known_format(object);
+    object.erase("format");
+    return object.get<std::map<std::string, std::string>>();
+  } catch (const UnknownFormat& error) {
+    throw Error(ExitCode::kBadData, path.string() + ": " + error.what());
   } catch (const UnclearJson& error) {
     where = error.what();
   } catch (const Json::parse_error& error) {
@@ -28,7 +35,9 @@ std::map<std::string, std::string> read_config(const std::filesystem::path& path
 }
 
 void write_config(const OutputPath& path, const std::map<std::string, std::string>& config) {
-  write_file_atomically(path, Json(config).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  Json object = {{"format", kFileFormat}};
+  object.update(Json(config));
+  write_file_atomically(path, object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 std::string setting_in(const std::map<std::string, std::string>& config, const std::string& name) {

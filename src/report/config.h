@@ -1,4 +1,4 @@
-// config.json: every resolved setting of a run, option name to text.
+// config.json: every resolved setting of a run, option name to text, and the number of its format.
 #pragma once
 
 #include <filesystem>

@@ -69,6 +69,7 @@ constexpr std::array kEvaluation = std::to_array<FieldRange>({
 
 // `evaluation` has its own.
 constexpr std::array kSummary = std::to_array<FieldRange>({
+    {"format", kWhole, 1, kMostWhole},
     {"test_accuracy", kReal, 0, 1},
     {"seconds", kReal, 0, kMostSeconds},
     {"samples_per_second", kReal, 0, kMostReal},

@@ -142,7 +142,8 @@ std::string plan_json(const PlanReport& report) {
   const PlanNetwork& network = report.network;
   Json plans = Json::array();
   for (const Plan& plan : report.plans) plans.push_back(to_json(plan));
-  const Json object = {{"run", report.directory},
+  const Json object = {{"format", 1},
+                       {"run", report.directory},
                        {"measured",
                         {{"communicator", run.communicator},
                          {"ranks", run.ranks},

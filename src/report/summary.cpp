@@ -9,6 +9,7 @@
 #include "base/strict_json.h"
 #include "eave/check.h"
 #include "report/field_ranges.h"
+#include "report/format_version.h"
 #include "report/json.h"
 #include "report/terminal.h"
 
@@ -106,6 +107,7 @@ void check_agreement(const Json& object, const RunSummary& summary) {
 }
 
 RunSummary summary_from(const Json& object) {
+  require_known_format(object);
   check_ranges(object, "summary.json");
   RunSummary summary;
   take(object, "communicator", summary.communicator);
@@ -158,7 +160,8 @@ Json to_json(const EvaluationRecord& record) {
 }
 
 Json to_json(const RunSummary& summary) {
-  Json object = {{"communicator", summary.communicator},
+  Json object = {{"format", kFileFormat},
+                 {"communicator", summary.communicator},
                  {"test_accuracy", summary.evaluation.center.accuracy},
                  {"seconds", summary.seconds},
                  {"samples_per_second", summary.samples_per_second},
@@ -200,6 +203,8 @@ std::string summary_text(const RunSummary& summary) { return to_line(to_json(sum
 RunSummary summary_of(const std::string& text, const std::string& place) {
   try {
     return summary_from(parse_json(text));
+  } catch (const UnknownFormat& error) {
+    throw Error(ExitCode::kBadData, place + ": " + error.what());
   } catch (const Json::exception& error) {
     throw Error(ExitCode::kBadData, place + " is no summary of an eave run: " + error.what());
   }

@@ -1,6 +1,7 @@
 // summary.json, and the table that sets runs side by side.
 //
-//   {"communicator", "test_accuracy", "seconds", "samples_per_second", "bytes_per_rank", "waiting_share", "model",
+//   {"format": 1, "communicator", "test_accuracy", "seconds", "samples_per_second", "bytes_per_rank", "waiting_share",
+//   "model",
 //    "data", "ranks", "workers", "steps", "epochs", "samples", "peak_memory_bytes",
 //    "exchanges": of each worker with an asynchronous center, since the run began or was resumed, else 0,
 //    "staleness": [k] how often k exchanges of others lay between two of a worker, entry 1000 "or more"; else [],

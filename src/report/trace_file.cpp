@@ -89,6 +89,7 @@ Json metadata_of(const std::vector<RankTrace>& ranks, const TraceGap& gap, std::
   const Overlap overlap = overlap_of(ranks);
   const std::optional<double> share = overlap.share();
   Json metadata = {{"program", "eave"},
+                   {"format", 1},
                    {"clock", "the steady clock of rank 0, from the first event on"},
                    {"ranks", list},
                    {"left_out", nullptr},

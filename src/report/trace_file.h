@@ -2,7 +2,8 @@
 // chrome://tracing.
 //
 //   {"displayTimeUnit": "ms",
-//    "metadata": {"program": "eave", "clock": …, "ranks": [{"rank", "host", "clock_offset_us", "clock_error_us"}, …],
+//    "metadata": {"program": "eave", "format": 1, "clock": …, "ranks": [{"rank", "host", "clock_offset_us",
+//    "clock_error_us"}, …],
 //      "left_out": {"events", "from_us", "to_us"}        where the run was too long to keep all of it; else null
 //      "overlap": {"seconds_behind_computing", "seconds_in_training", "share"}},  share is null without communication
 //    "traceEvents": [{"ph": "X", "pid": rank, "tid": track, "ts", "dur": microseconds, "name", "cat", "args"}, …]}

@@ -38,11 +38,27 @@ struct Metrics {
 };
 
 const std::set<std::string> kScores = {"center", "mean_of_workers", "first_worker", "best_worker"};
-const std::set<std::string> kSummary = {"communicator",   "test_accuracy", "seconds",        "samples_per_second",
-                                        "bytes_per_rank", "waiting_share", "checkpoints",    "checkpoint_seconds",
-                                        "model",          "data",          "ranks",          "workers",
-                                        "steps",          "epochs",        "samples",        "peak_memory_bytes",
-                                        "exchanges",      "staleness",     "times_of_ranks", "evaluation"};
+const std::set<std::string> kSummary = {"format",
+                                        "communicator",
+                                        "test_accuracy",
+                                        "seconds",
+                                        "samples_per_second",
+                                        "bytes_per_rank",
+                                        "waiting_share",
+                                        "checkpoints",
+                                        "checkpoint_seconds",
+                                        "model",
+                                        "data",
+                                        "ranks",
+                                        "workers",
+                                        "steps",
+                                        "epochs",
+                                        "samples",
+                                        "peak_memory_bytes",
+                                        "exchanges",
+                                        "staleness",
+                                        "times_of_ranks",
+                                        "evaluation"};
 
 void expect_scores(const Json& evaluation) {
   for (const std::string& which : kScores) {
@@ -97,7 +113,10 @@ TEST(RunDirectory, holds_settings_steps_evaluations_and_summary) {
   const std::string words = quick("--communicator easgd --tau 2 --epochs 3 --run-dir run");
   const Ended ended = has_mpirun() ? place.eave(words, {2}) : place.eave(words + " --transport threads --ranks 2");
   ASSERT_EQ(ended.code, 0) << ended.errors;
-  const Json config = Json::parse(place.read("run/config.json")), summary = Json::parse(place.read("run/summary.json"));
+  Json config = Json::parse(place.read("run/config.json"));
+  EXPECT_EQ(config.at("format"), 1);
+  config.erase("format");
+  const Json summary = Json::parse(place.read("run/summary.json"));
   EXPECT_EQ(config.at("tau"), "2");
   EXPECT_EQ(config.at("momentum"), "0.9");
   EXPECT_FALSE(config.contains("bucket-bytes")) << "of allreduce";
