@@ -15,7 +15,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-struct Rank {
+struct RankState {
   Numbers parameters, momentum;
   std::vector<Numbers> state;  // of the method
 };
@@ -29,7 +29,7 @@ struct Course {
   bool nesterov = false;  // of the workers
 };
 
-constexpr std::int64_t kBatch = 8, kTau = 6;
+constexpr std::int64_t kBatchOfRank = 8, kTau = 6;
 
 Numbers numbers_in(ConstSlice slice) { return {slice.begin(), slice.end()}; }
 
@@ -39,23 +39,23 @@ TrainingSetting setting_of(const Course& course, const std::filesystem::path& di
   setting.averaging = course.averaging;
   setting.model = "flatten; dense 4; relu; dense classes";
   setting.samples = 960;
-  setting.batch = kBatch;
+  setting.batch = kBatchOfRank;
   setting.optimizer = {{"momentum", "0.9"}, {"nesterov", course.nesterov ? "on" : "off"}};
   setting.plan.checkpoints.directory = directory;
   setting.plan.steps = course.saved;
   return setting;
 }
 
-Rank rank_of(Training& training) {
+RankState rank_of(Training& training) {
   training.center();
-  Rank rank{numbers_in(training.parameters()), {}, {}};
+  RankState rank{numbers_in(training.parameters()), {}, {}};
   for (const Slice vector : training.replica().optimizer.state()) rank.momentum = numbers_in(vector);
   for (const Slice slice : training.communicator().state()) rank.state.push_back(numbers_in(slice));
   return rank;
 }
 
-std::vector<Rank> run_on(int ranks, const TrainingSetting& setting) {
-  std::vector<Rank> all(static_cast<std::size_t>(ranks));
+std::vector<RankState> run_on(int ranks, const TrainingSetting& setting) {
+  std::vector<RankState> all(static_cast<std::size_t>(ranks));
   on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
     Training training(transport, setting);
     training.run();
@@ -65,7 +65,7 @@ std::vector<Rank> run_on(int ranks, const TrainingSetting& setting) {
 }
 
 struct Runs {
-  std::vector<Rank> before, after;
+  std::vector<RankState> before, after;
 };
 
 Runs resume(const Course& course) {
@@ -105,10 +105,10 @@ struct OuterCourse {
 double samples_of(const OuterCourse& outer, int rank) {
   const Course& course = outer.course;
   const std::int64_t in_block = rank < course.before ? course.saved % kTau : 0;
-  return static_cast<double>(kBatch * (in_block + course.more));
+  return static_cast<double>(kBatchOfRank * (in_block + course.more));
 }
 
-Outer simulate(const OuterCourse& outer, const std::vector<Rank>& before) {
+Outer simulate(const OuterCourse& outer, const std::vector<RankState>& before) {
   const Course& course = outer.course;
   Outer result{before[0].state[0], before[0].state[1]};
   double all = 0;
@@ -150,7 +150,7 @@ TEST(Joined, outer_methods_take_G_from_where_each_worker_began_its_block) {
                              std::to_string(course.after) + " ranks after step " + std::to_string(course.saved);
     const Runs runs = resume(course);
     const Outer expected = simulate(outer, runs.before);
-    for (const Rank& rank : runs.after) {
+    for (const RankState& rank : runs.after) {
       expect_near(rank.state[0], expected.c, what + ", c");
       expect_near(rank.state[1], expected.v, what + ", v");
       Numbers begun = expected.c;
@@ -163,7 +163,7 @@ TEST(Joined, outer_methods_take_G_from_where_each_worker_began_its_block) {
 TEST(Joined, slow_momentum_goes_on_from_the_velocity_that_was_saved) {
   // After step 12 with a rate of 1e-30, u = 0.7 u + G / 1e-30 would leave float32: only where nobody has moved is G 0.
   const Runs runs = resume({"slowmo", {{"tau", "6"}, {"slowmo-momentum", "0.5"}}, 2, 4, 2 * kTau, kTau});
-  for (const Rank& rank : runs.after) {
+  for (const RankState& rank : runs.after) {
     Numbers half = runs.before[0].state[1];
     for (double& value : half) value /= 2;
     expect_near(rank.state[1], half, "u");
@@ -177,7 +177,7 @@ TEST(Joined, downpour_pushes_what_workers_have_gone_since_their_last_pull) {
     const Course course{method, {{"tau", "4"}, {"async-order", "round-robin"}}, 2, 4, 6, 1};
     const Runs runs = resume(course);
     Numbers expected = runs.before[0].state[0];
-    for (const Rank& rank : runs.before) {
+    for (const RankState& rank : runs.before) {
       for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += rank.parameters[i] - rank.state.back()[i];
     }
     expect_near(runs.after[0].state[0], expected, method);
