@@ -49,7 +49,7 @@ std::string text_of(const LockOwner& owner) {
 }
 
 // Those of before 2026-11-26 have no such line.
-void require_known_format(const std::string& text, const fs::path& path) {
+void require_known_format(const std::string& text, const std::filesystem::path& path) {
   const std::size_t line = text.find("\nformat ");
   if (line == std::string::npos || text.substr(line) == "\nformat 1\n") return;
   throw Error(ExitCode::kBadData, path.string() +
@@ -176,7 +176,7 @@ bool DirectoryLock::take(const std::string& what) {
     file_ = std::make_unique<File>(path_, what);
     const bool is_taken = ::flock(file_->number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     const std::string content = content_of(file_->number());
-    require_known_format(content, path_);
+    require_known_format(content, path_.path());
     former_ = read_lock_owner(content);
     if (is_taken) return false;
   } while (!is_at(path_, file_->number()));
