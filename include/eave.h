@@ -63,8 +63,10 @@ int eave_interface(void);
 /* Joins the ranks that the launcher started; once in a process. "auto": MPI where a launcher started this process, else
  * one rank by itself; or a name from `eave train --help`, --transport. Where the program has called MPI_Init itself, it
  * was with MPI_THREAD_MULTIPLE, and MPI_Finalize comes after eave_stop. Where MPI_Init fails in here, it ends the
- * process. Ranks wait for each other as long as EAVE_LIMIT_STEP in the environment says (10min), until limit-step of
- * eave_open says otherwise. */
+ * process. If the launcher started more ranks than find each other (torchrun does), it returns 69 on all of them after
+ * a second: each would train alone. Where MPI has begun by then, it prints that once for the job, and ends the process.
+ * Ranks wait for each other as long as EAVE_LIMIT_STEP in the environment says (10min), until limit-step of eave_open
+ * says otherwise. */
 int eave_start(const char* transport);
 int eave_rank(void); /* from 0; -1 before eave_start */
 int eave_size(void); /* 0 before eave_start */
@@ -138,7 +140,8 @@ int eave_close(eave_averager* averager);
 
 /* What went wrong in the last call of this thread that did not return 0. */
 const char* eave_error(void);
-/* 1: it went wrong on all ranks alike, so one of them may speak for all. */
+/* 1: it went wrong on all ranks alike, so one of them may speak for all: rank 0. After eave_start, another has spoken.
+ */
 int eave_error_is_shared(void);
 
 #ifdef __cplusplus

@@ -314,13 +314,8 @@ struct TransportKind {
 
 const std::vector<TransportKind>& transport_kinds();
 
-// True when a launcher (mpirun, mpiexec, srun --mpi=pmix) started this process, also as the only rank.
+// True when a launcher whose ranks find each other by MPI (mpirun, mpiexec, srun --mpi=pmix) started this process, also
+// as the only rank. src/transport/launchers.h knows more of it.
 bool started_by_launcher();
-
-// How many tasks a bare srun started, without an MPI by which they would find each other; 0 where it was not that. What
-// more than one are told. Which of them this process is, for messages only: ranks come from MPI.
-int tasks_without_mpi();
-Error refusal_of_tasks(int tasks);
-int slurm_task();
 
 }  // namespace eave

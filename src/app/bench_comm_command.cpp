@@ -161,7 +161,7 @@ int bench_comm_command(const std::vector<std::string>& words, const char* const*
     request = read_bench_comm_request(values);
     ranks = ranks_in_process(values);
   };
-  return run_command("bench-comm", words, line.help(), read, [&] {
+  return run_command(words, line.help(), read, [&] {
     return run_ranks(values.text("transport"), ranks,
                      [&](Transport& transport) { bench_on(transport, line, values, request); });
   });

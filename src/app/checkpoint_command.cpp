@@ -208,9 +208,8 @@ int checkpoint_command(const std::vector<std::string>& words, const char* const*
     if (request.action == "verify") return verify(request);
     export_newest(request);
   };
-  return run_command(
-      "checkpoint", words, line.help(), [&] { request = read_checkpoint_request(line, words); },
-      [&] { return run_once("checkpoint " + request.action, run); });
+  return run_command_once(
+      words, line.help(), [&] { request = read_checkpoint_request(line, words); }, run);
 }
 
 }  // namespace eave

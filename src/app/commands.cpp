@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::array kCommands = {
     NamedCommand{"train", "trains one model replica per rank; run under mpirun for several ranks", train_command,
-                 train_command_line},
+                 train_command_line, "", false, "", true},
     NamedCommand{"compare", "trains with several methods, ranks, batches and rates, and says which is best",
-                 compare_command, compare_command_line, "", false, "train"},
+                 compare_command, compare_command_line, "", false, "train", true},
     NamedCommand{"summary", "sets finished runs side by side", summary_command, summary_command_line, "", true},
     NamedCommand{"report", "puts runs together: tables, one page, and what won", report_command, report_command_line,
                  "", true},

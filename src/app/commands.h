@@ -20,6 +20,7 @@ struct NamedCommand {
   const char* first_words = "";  // one of these comes before all others: "ls verify export"
   bool takes_paths = false;      // words of it that are no options name files or directories
   const char* also_takes = "";   // the command whose options it takes, too
+  bool may_leave = false;        // on request, by SIGUSR1
 };
 
 std::span<const NamedCommand> commands();

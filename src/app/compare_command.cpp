@@ -229,7 +229,7 @@ int compare_command(const std::vector<std::string>& words, const char* const* en
   const CommandLine line = compare_command_line();
   Comparison comparison;
   return run_command(
-      "compare", words, line.help(), [&] { comparison = read_comparison(line, words); },
+      words, line.help(), [&] { comparison = read_comparison(line, words); },
       [&] {
         return run_ranks(comparison.transport, comparison.threads,
                          [&](Transport& job) { compare_on(job, comparison, environment); });

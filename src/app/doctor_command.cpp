@@ -131,7 +131,7 @@ int doctor_command(const std::vector<std::string>& words, const char* const*) {
     check_options(values);
     ranks = ranks_in_process(values);
   };
-  return run_command("doctor", words, line.help(), read, [&] {
+  return run_command(words, line.help(), read, [&] {
     return run_ranks(values.text("transport"), ranks,
                      [&](Transport& transport) { doctor_on(transport, line, values); });
   });

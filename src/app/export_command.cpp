@@ -37,8 +37,7 @@ int export_command(const std::vector<std::string>& words, const char* const*) {
     values = line.parse({words.begin() + 1, words.end()});
     check_export(values);
   };
-  return run_command("export", words, line.help(), read,
-                     [&] { return run_once("export", [&] { export_from(from, values); }); });
+  return run_command_once(words, line.help(), read, [&] { export_from(from, values); });
 }
 
 }  // namespace eave

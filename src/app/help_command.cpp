@@ -31,9 +31,8 @@ int help_command(const std::vector<std::string>& words, const char* const*) {
                                                     : usage();
     std::fputs(text.c_str(), stdout);
   };
-  return run_command(
-      "help", words, line.help(), [&] { format = line.parse(words).text("format"); },
-      [&] { return run_once("help", print); });
+  return run_command_once(
+      words, line.help(), [&] { format = line.parse(words).text("format"); }, print);
 }
 
 }  // namespace eave

@@ -2,20 +2,25 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
+#include <mutex>
 #include <set>
 #include <thread>
 
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/host.h"
+#include "transport/failure.h"
+#include "transport/launchers.h"
 #include "transport/mpi_library.h"
 
 namespace eave {
 namespace {
 
-constexpr std::size_t kMostDifferences = 4;  // in one message
+constexpr std::size_t kMostDifferences = 4;             // in one message
+constexpr std::chrono::milliseconds kOthersNeed{1000};  // until they are as far as this rank
 constexpr std::size_t kLargestProgram = std::size_t{1} << 30;
 
 std::string pack(const Intent& intent) {
@@ -118,19 +123,52 @@ bool are_alike(const std::vector<std::string>& hashes) {
   return std::ranges::all_of(hashes, [&](const std::string& hash) { return hash == hashes.front(); });
 }
 
-// Each of these tasks would take itself for the only rank, and all would write the same files. The first one speaks.
-// srun may end all with SIGTERM once one has left: none leaves before the others are here, and have no other exit code
-// by that.
-int refuse_tasks(int tasks) {
-  constexpr std::chrono::milliseconds kOthersNeed{1000};
+// Each of these ranks would take itself for the only one, and all would write the same files. A launcher may end all
+// with SIGTERM once one has left: none leaves before the others are here, and have no other exit code by that.
+int refuse_lost_ranks(const PromisedRanks& lost) {
+  const auto end = std::chrono::steady_clock::now() + kOthersNeed;
   std::signal(SIGTERM, SIG_IGN);
-  if (slurm_task() == 0) {
-    std::ranges::find(transport_kinds(), std::string("loopback"), &TransportKind::name)->run(1, [&](Transport&) {
-      throw refusal_of_tasks(tasks);
-    });
-  }
-  std::this_thread::sleep_for(kOthersNeed);
+  if (speaks_for_host(lost)) print_failure({ExitCode::kPeerLost, describe_lost(lost, 1), true}, 0, 1);
+  std::this_thread::sleep_until(end);
   return static_cast<int>(ExitCode::kPeerLost);
+}
+
+// While ranks meet to end together. Where the others never come, as when a script calls eave on one rank alone, this
+// rank says by itself what is wrong, and ends.
+class MeetingLimit {
+ public:
+  explicit MeetingLimit(const std::exception_ptr& failure) {
+    if (started_by_launcher()) thread_ = std::thread([this, failure] { watch(describe_failure(failure)); });
+  }
+  MeetingLimit(const MeetingLimit&) = delete;
+  MeetingLimit& operator=(const MeetingLimit&) = delete;
+  ~MeetingLimit() {
+    have_met();
+    if (thread_.joinable()) thread_.join();
+  }
+  void have_met() {
+    const std::lock_guard lock(mutex_);
+    have_met_ = true;
+    changed_.notify_one();
+  }
+
+ private:
+  void watch(const Failure& failure) {
+    constexpr std::chrono::seconds kPatience{5};
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, kPatience, [this] { return have_met_; })) return;
+    print_failure(failure, rank_by_launcher(), 2);
+    std::_Exit(static_cast<int>(failure.code));
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool have_met_ = false;
+  std::thread thread_;
+};
+
+const TransportKind& loopback() {
+  return *std::ranges::find(transport_kinds(), std::string("loopback"), &TransportKind::name);
 }
 
 bool asks_for_help(const std::vector<std::string>& words) {
@@ -141,15 +179,14 @@ bool asks_for_help(const std::vector<std::string>& words) {
 }  // namespace
 
 int run_ranks(const std::string& transport, int ranks, const std::function<void(Transport&)>& body) {
-  if (const int tasks = tasks_without_mpi(); tasks > 1) return refuse_tasks(tasks);
+  if (const auto lost = lost_ranks(transport)) return refuse_lost_ranks(*lost);
   const std::vector<TransportKind>& kinds = transport_kinds();
   const auto find = [&](const std::string& name) {
     return std::find_if(kinds.begin(), kinds.end(), [&](const TransportKind& kind) { return kind.name == name; });
   };
   auto kind = find(transport == "auto" ? (started_by_launcher() ? "mpi" : "loopback") : transport);
   if (kind == kinds.end()) {
-    kind = find("loopback");
-    return kind->run(1, [](Transport&) {
+    return loopback().run(1, [](Transport&) {
       throw Error(ExitCode::kPeerLost,
                   "started by an MPI launcher, but this eave was built without MPI; install "
                   "libopenmpi-dev and build again, or run without a launcher");
@@ -166,17 +203,22 @@ void refuse_launcher(const std::string& transport) {
                                     "--transport, or start eave without the launcher");
 }
 
-int run_once(const std::string& command, const std::function<void()>& action) {
-  return run_ranks("auto", 0, [&](Transport& transport) {
-    require_same_intent(transport, {{"command", command}});
-    agree(transport, [&] {
-      if (transport.rank() == 0) action();
-    });
-  });
+int run_once(const std::function<void()>& action) {
+  if (rank_by_launcher() != 0) return 0;
+  return loopback().run(1, [&](Transport&) { action(); });
+}
+
+int refuse_once(const std::exception_ptr& failure) {
+  const auto rethrow = [&] { std::rethrow_exception(failure); };
+  if (rank_by_launcher() == 0) return run_once(rethrow);
+  std::this_thread::sleep_for(kOthersNeed);  // the first to end makes a launcher end all, also the one that speaks
+  return static_cast<int>(describe_failure(failure).code);
 }
 
 int refuse_to_run(const std::exception_ptr& failure) {
+  MeetingLimit limit(failure);
   return run_ranks("auto", 0, [&](Transport& transport) {
+    limit.have_met();
     require_same_intent(transport, {});
     agree(transport, [&] { std::rethrow_exception(failure); });
   });
@@ -216,15 +258,26 @@ void require_same(Transport& transport, const Intent& mine, const std::string& h
   });
 }
 
-int run_command(const std::string& name, const std::vector<std::string>& words, const std::string& help,
-                const std::function<void()>& read, const std::function<int()>& run) {
-  if (asks_for_help(words)) return run_once(name + " --help", [&] { std::fputs(help.c_str(), stdout); });
+int run_command(const std::vector<std::string>& words, const std::string& help, const std::function<void()>& read,
+                const std::function<int()>& run) {
+  if (asks_for_help(words)) return run_once([&] { std::fputs(help.c_str(), stdout); });
   try {
     read();
   } catch (const Error&) {
     return refuse_to_run(std::current_exception());
   }
   return run();
+}
+
+int run_command_once(const std::vector<std::string>& words, const std::string& help, const std::function<void()>& read,
+                     const std::function<void()>& action) {
+  if (asks_for_help(words)) return run_once([&] { std::fputs(help.c_str(), stdout); });
+  try {
+    read();
+  } catch (const Error&) {
+    return refuse_once(std::current_exception());
+  }
+  return run_once(action);
 }
 
 }  // namespace eave

@@ -19,10 +19,15 @@ int run_ranks(const std::string& transport, int ranks, const std::function<void(
 // Error(kUsage) where the named transport starts its ranks itself.
 void refuse_launcher(const std::string& transport);
 
-// Runs `action` on rank 0 of the job alone: for what is printed once. `command` says what is run, as it was typed.
-int run_once(const std::string& command, const std::function<void()>& action);
+// For what needs no ranks. Runs `action` in the process that its launcher calls rank 0, also without a launcher; the
+// others return 0 at once. Nobody starts MPI: a script may call this on one rank alone.
+int run_once(const std::function<void()>& action);
 
-// Ends the job with this failure, told once for all ranks that have it.
+// The same for a failure that all processes have found. All return its code.
+int refuse_once(const std::exception_ptr& failure);
+
+// Ends the job with this failure, told once for all ranks that have it. Where the other ranks do not come within five
+// seconds this one ends without them.
 int refuse_to_run(const std::exception_ptr& failure);
 
 // What a rank was started to do: names and values, the same on all ranks of a job. Empty: it could not be understood.
@@ -43,7 +48,11 @@ void require_same(Transport& transport, const Intent& mine, const std::string& h
 
 // What every subcommand has in common. `help` is printed where the words ask for it. Else `read` makes of them what it
 // needs: an Error there ends the job before anything is done, told once. Then `run`, whose exit code is returned.
-int run_command(const std::string& name, const std::vector<std::string>& words, const std::string& help,
-                const std::function<void()>& read, const std::function<int()>& run);
+int run_command(const std::vector<std::string>& words, const std::string& help, const std::function<void()>& read,
+                const std::function<int()>& run);
+
+// The same for a command that needs no ranks: see run_once.
+int run_command_once(const std::vector<std::string>& words, const std::string& help, const std::function<void()>& read,
+                     const std::function<void()>& action);
 
 }  // namespace eave

@@ -10,6 +10,7 @@
 
 #include "app/commands.h"
 #include "app/launch.h"
+#include "app/leave_signals.h"
 #include "eave/check.h"
 #include "eave/options.h"
 #include "transport/mpi_library.h"
@@ -24,7 +25,7 @@ int refuse(const std::string& word) {
     listed += (listed.empty() ? "" : &command == &eave::commands().back() ? " or " : ", ") + names.back();
   }
   const std::string near = eave::nearest_word(word, names);
-  return eave::refuse_to_run(std::make_exception_ptr(eave::Error(
+  return eave::refuse_once(std::make_exception_ptr(eave::Error(
       eave::ExitCode::kUsage,
       "no command '" + word + "'; " + (near.empty() ? "expected " + listed : "did you mean " + near + "?"))));
 }
@@ -63,13 +64,21 @@ std::string versions() {
   return "eave " EAVE_VERSION "\n" + (mpi.empty() ? "built without MPI" : "with " + mpi) + "\n";
 }
 
+// Before the libraries' constructors, as nearly the first thing of this process as can be.
+using Initialiser = void(int, char**, char**);
+[[gnu::used, gnu::section(".preinit_array")]] Initialiser* const hold_first = [](int, char**, char**) {
+  eave::hold_sigusr1();
+};
+
 int run(const std::vector<std::string>& words, const char* const* environment) {
-  if (words.empty() || words[0] == "--help" || words[0] == "-h") {
-    return eave::run_once("--help", [] { std::fputs(eave::usage().c_str(), stdout); });
-  }
-  if (words[0] == "--version") return eave::run_once("--version", [] { std::fputs(versions().c_str(), stdout); });
   const auto known = eave::commands();
-  const auto command = std::ranges::find_if(known, [&](const auto& each) { return words[0] == each.name; });
+  const auto command =
+      std::ranges::find_if(known, [&](const auto& each) { return !words.empty() && words[0] == each.name; });
+  if (command == known.end() || !command->may_leave) eave::release_sigusr1();
+  if (words.empty() || words[0] == "--help" || words[0] == "-h") {
+    return eave::run_once([] { std::fputs(eave::usage().c_str(), stdout); });
+  }
+  if (words[0] == "--version") return eave::run_once([] { std::fputs(versions().c_str(), stdout); });
   if (command == known.end()) return refuse(words[0]);
   return command->run({words.begin() + 1, words.end()}, environment);
 }

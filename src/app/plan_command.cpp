@@ -252,9 +252,8 @@ int plan_command(const std::vector<std::string>& words, const char* const*) {
     if (request.values.has("json"))
       write_file_atomically(OutputPath::of_person(request.values.text("json")), plan_json(report));
   };
-  return run_command(
-      "plan", words, line.help(), [&] { request = read_plan_request(line, words); },
-      [&] { return run_once("plan", plan); });
+  return run_command_once(
+      words, line.help(), [&] { request = read_plan_request(line, words); }, plan);
 }
 
 }  // namespace eave

@@ -77,6 +77,12 @@ RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_p
     });
     tasks.push_back(&*refusal_);
   }
+  if (keeps_checkpoints(values) && transport.rank() == 0) {
+    interruption_.emplace(nullptr, 0, was_interrupted(), [] {
+      say("eave: warning: Ctrl-C asks the run to leave: it saves a checkpoint; a second Ctrl-C ends it at once");
+    });
+    tasks.push_back(&*interruption_);
+  }
   agree(transport, [&] { guard_.emplace(channel, tasks); });
 }
 

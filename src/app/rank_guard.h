@@ -40,7 +40,7 @@ class RankGuard {
   double limit_ = 0;  // seconds
   std::optional<Watchdog> watchdog_;
   LeaveTask leave_;
-  std::optional<LeaveNotice> refusal_;
+  std::optional<LeaveNotice> refusal_, interruption_;
   std::optional<Guard> guard_;
 };
 

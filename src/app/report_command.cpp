@@ -76,9 +76,8 @@ int report_command(const std::vector<std::string>& words, const char* const*) {
     if (request.values.has("target")) target = request.values.real("target");
     report_runs(request.directories, files_of(request), target);
   };
-  return run_command(
-      "report", words, line.help(), [&] { request = read_report_request(line, words); },
-      [&] { return run_once("report", report); });
+  return run_command_once(
+      words, line.help(), [&] { request = read_report_request(line, words); }, report);
 }
 
 }  // namespace eave

@@ -57,9 +57,8 @@ int summary_command(const std::vector<std::string>& words, const char* const*) {
     std::fputs(summary_table(rows).c_str(), stdout);
     if (request.values.has("json")) write_summaries(OutputPath::of_person(request.values.text("json")), rows);
   };
-  return run_command(
-      "summary", words, line.help(), [&] { request = read_summary_request(line, words); },
-      [&] { return run_once("summary", summarise); });
+  return run_command_once(
+      words, line.help(), [&] { request = read_summary_request(line, words); }, summarise);
 }
 
 }  // namespace eave

@@ -40,9 +40,9 @@ int train_command(const std::vector<std::string>& words, const char* const* envi
     require_loaded(values);
     ranks = ranks_in_process(values);
   };
-  return run_command("train", words, line.help(), read, [&] {
+  return run_command(words, line.help(), read, [&] {
     if (values.flag("print-config")) {
-      return run_once("train --print-config", [&] {
+      return run_once([&] {
         warn(line.warn_of_variables(environment));
         std::fputs(line.describe(values).c_str(), stdout);
       });

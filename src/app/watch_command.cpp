@@ -297,12 +297,9 @@ class Watch {
 int watch_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = watch_command_line();
   WatchRequest request;
-  return run_command(
-      "watch", words, line.help(), [&] { request = read_watch_request(line, words); },
-      [&] {
-        const EndingSignals signals(request.is_once);  // before there are other threads
-        return run_once("watch", [&] { Watch(request).run(signals); });
-      });
+  return run_command_once(
+      words, line.help(), [&] { request = read_watch_request(line, words); },
+      [&] { Watch(request).run(EndingSignals(request.is_once)); });
 }
 
 }  // namespace eave

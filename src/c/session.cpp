@@ -1,18 +1,36 @@
 #include "c/session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <utility>
 
 #include "base/near_words.h"
 #include "base/start_thread.h"
+#include "transport/launchers.h"
+#include "transport/mpi_library.h"
 
 namespace eave {
 namespace {
 
+// All ranks fail alike. The one that is to say so throws Error, the others AgreedError; none leaves before it has
+// spoken.
+void refuse_lost_ranks(const std::string& transport) {
+  constexpr std::chrono::milliseconds kSpeakerNeeds{1000};
+  const auto end = std::chrono::steady_clock::now() + kSpeakerNeeds;
+  const std::optional<PromisedRanks> lost = lost_ranks(transport);
+  if (!lost) return;
+  const bool speaks = speaks_for_host(*lost);
+  std::this_thread::sleep_until(end);
+  if (speaks) throw Error(ExitCode::kPeerLost, describe_lost(*lost, 1));
+  throw AgreedError(ExitCode::kPeerLost, describe_lost(*lost, 1));
+}
+
+// A program that has called MPI_Init has its ranks, whatever started them.
 const TransportKind& find_transport(const std::string& name) {
-  if (const int tasks = tasks_without_mpi(); tasks > 1) throw refusal_of_tasks(tasks);
-  const std::string wanted = name != "auto" ? name : started_by_launcher() ? "mpi" : "loopback";
+  const bool has_mpi = started_by_launcher() || mpi_is_running();
+  if (!has_mpi) refuse_lost_ranks(name);
+  const std::string wanted = name != "auto" ? name : has_mpi ? "mpi" : "loopback";
   std::vector<std::string> names = {"auto"};
   for (const TransportKind& kind : transport_kinds()) {
     if (!kind.is_launched && kind.name != "loopback") continue;

@@ -18,6 +18,7 @@
 #include "transport/background.h"
 #include "transport/end_limit.h"
 #include "transport/failure.h"
+#include "transport/launchers.h"
 #include "transport/mpi_check.h"
 #include "transport/mpi_control.h"
 #include "transport/mpi_library.h"
@@ -29,32 +30,27 @@ namespace {
 constexpr std::chrono::milliseconds kTurn{250};  // ending all ranks takes some 50 ms
 constexpr int kMostTurns = 6;
 
-int rank_by_launcher() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
-    if (const char* rank = std::getenv(name)) return std::atoi(rank);
-  return 0;
-}
-
-// Among those that the launcher started on this host; of a launcher that does not tell, the first of all.
-bool is_first_of_host() {
-  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
-    if (const char* rank = std::getenv(name)) return std::atoi(rank) == 0;
-  return rank_by_launcher() == 0;
+// Ranks often fail alike at the same moment, without knowing of each other: the lowest speaks, and the others are ended
+// before it is their turn. That is done by SIGTERM, which may have been taken for a request to leave.
+void wait_for_turn(int rank) {
+  std::signal(SIGTERM, SIG_DFL);
+  std::this_thread::sleep_for(kTurn * std::min(rank, kMostTurns));
 }
 
 // Under another MPI's launcher a process takes itself for the only rank of a job of its own. Often all do; where one
-// host has another MPI, only the ranks there, and the others wait for them. So one of each host says it.
-void check_launcher(int size) {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-    const char* launched = std::getenv(name);
-    if (!launched || std::atoi(launched) == size) continue;
-    const std::string text = std::string("the launcher started ") + launched + " ranks (" + name + "), but MPI finds " +
-                             std::to_string(size) +
-                             ": start eave with the mpirun of the MPI that it was built with, the same on all hosts, "
-                             "or in Slurm with srun --mpi=pmix";
-    if (is_first_of_host()) throw Error(ExitCode::kPeerLost, text);
-    throw AgreedError(ExitCode::kPeerLost, text);
+// host has another MPI, only the ranks there, and the others wait for them. So one of each host says it. All stay for a
+// while: the first to end makes the launcher end all.
+void check_size(int size, const std::optional<PromisedRanks>& promised) {
+  constexpr std::chrono::seconds kSpeakerNeeds{2}, kOthersNeed{1};
+  if (!promised || promised->ranks <= size) return;
+  const std::string text = describe_lost(*promised, size);
+  const bool speaks = speaks_for_host(*promised);
+  if (speaks) {
+    wait_for_turn(promised->rank);
+    print_failure({ExitCode::kPeerLost, text, false}, promised->rank, promised->ranks);
   }
+  std::this_thread::sleep_for(speaks ? kOthersNeed : kSpeakerNeeds);
+  throw AgreedError(ExitCode::kPeerLost, text);
 }
 
 // A job whose launcher is gone can be neither ended nor finished. Where it went before this, MPI_Init does not find it.
@@ -82,6 +78,7 @@ class MpiSession {
  public:
   void start() {
     end_with_launcher();
+    const std::optional<PromisedRanks> promised = promised_ranks();
     int provided = MPI_THREAD_SINGLE, size = 0, is_of_others = 0;
     EAVE_MPI(MPI_Initialized(&is_of_others));
     is_own_ = !is_of_others;
@@ -99,7 +96,7 @@ class MpiSession {
     EAVE_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &communicator_));
     EAVE_MPI(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN));
     EAVE_MPI(MPI_Comm_size(communicator_, &size));
-    check_launcher(size);
+    check_size(size, promised);
     if (size > 1) control_.emplace(communicator_, in_mpi_);
   }
   // Collective. `code`: the job's.
@@ -121,13 +118,6 @@ class MpiSession {
   const std::shared_ptr<std::timed_mutex> in_mpi_ = std::make_shared<std::timed_mutex>();
   std::optional<MpiControl> control_;
 };
-
-// Ranks often fail alike at the same moment, without knowing of each other: the lowest speaks, and the others are ended
-// before it is their turn. That is done by SIGTERM, which may have been taken for a request to leave.
-void wait_for_turn(int rank) {
-  std::signal(SIGTERM, SIG_DFL);
-  std::this_thread::sleep_for(kTurn * std::min(rank, kMostTurns));
-}
 
 // Prints what escaped `body` and returns the exit code. When only this rank knows of it, ends all others and does not
 // return.
@@ -158,6 +148,7 @@ std::vector<int> hosts_of(MPI_Comm communicator) {
 
 int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) {
   int code = 0;
+  const int rank = rank_by_launcher();
   const std::optional<Failure> failure = failure_of([&] {
     MpiSession session;
     session.start();
@@ -174,8 +165,10 @@ int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) 
     session.finish(code);
   });
   if (!failure) return code;
-  if (!failure->agreed) wait_for_turn(rank_by_launcher());
-  if (!failure->agreed || rank_by_launcher() == 0) print_failure(*failure, rank_by_launcher(), 2);
+  if (!failure->agreed) {  // else it has been said
+    wait_for_turn(rank);
+    print_failure(*failure, rank, 2);
+  }
   // Not by return: ending in good order would wait for the others in MPI, which wait for this rank.
   std::_Exit(static_cast<int>(failure->code));
 }

@@ -18,6 +18,12 @@ std::string mpi_library() {
   return name.substr(0, name.find_first_of(",\n"));
 }
 
+bool mpi_is_running() {
+  int is_initialised = 0, is_finalised = 0;
+  return MPI_Initialized(&is_initialised) == MPI_SUCCESS && MPI_Finalized(&is_finalised) == MPI_SUCCESS &&
+         is_initialised && !is_finalised;
+}
+
 bool mpi_takes_gpu_memory() {
 #if defined(MPIX_CUDA_AWARE_SUPPORT) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 40000000)
   return MPIX_Query_cuda_support() == 1;

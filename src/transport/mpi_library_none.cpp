@@ -3,6 +3,7 @@
 namespace eave {
 
 std::string mpi_library() { return ""; }
+bool mpi_is_running() { return false; }
 bool mpi_takes_gpu_memory() { return false; }
 
 }  // namespace eave

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "eave.h"
+extern char** environ;
 #ifdef WITH_MPI
 #include <mpi.h>
 #endif
@@ -16,7 +17,7 @@
 
 static void must(int code) {
   if (code == 0) return;
-  if (eave_rank() <= 0) fprintf(stderr, "average_job: %s\n", eave_error());
+  if (eave_rank() == 0 || !eave_error_is_shared()) fprintf(stderr, "average_job: %s\n", eave_error());
   exit(code);
 }
 
@@ -51,7 +52,11 @@ int main(int argc, char** argv) {
   int provided = 0;
   const int own = argc > 3;
   if (own)
-    MPI_Init_thread(NULL, NULL, strcmp(argv[3], "own-mpi") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    MPI_Init_thread(NULL, NULL, strcmp(argv[3], "own-mpi-single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
+  if (own && strcmp(argv[3], "own-mpi-of-unknown-launcher") == 0) {
+    static char* nothing[] = {NULL};
+    environ = nothing;
+  }
 #endif
   if (eave_interface() != EAVE_INTERFACE) return 1;
   must(eave_start("auto"));

@@ -114,7 +114,7 @@ def without_mpi(place):
     """Tasks that Slurm starts without MPI would each take themselves for the only rank. In the batch script itself eave is
     one process, however many tasks the job has."""
     words = ["train", *hosts.TRAINING, "--epochs", "1", "--run-dir", place.run_dir()]
-    ended(place, 69, "Slurm started 2 tasks", launcher=["srun", "--mpi=none"], words=words)
+    ended(place, 69, "Slurm's srun started 2 ranks", launcher=["srun", "--mpi=none"], words=words)
     lab.require(not place.run_dir().exists(), "a run was begun")
     alone = place.directory / "alone"
     alone.write_text(f"#!/bin/sh\nexec {place.eave} doctor --device cpu\n")

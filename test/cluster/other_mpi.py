@@ -99,7 +99,7 @@ def other_program(name, place):
         return
     lab.require_code(job, 69)
     told = job.messages()
-    what = "eave: rank 2 on node2: the launcher started 4 ranks (OMPI_COMM_WORLD_SIZE), but MPI finds 1: "
+    what = "eave: rank 2 on node2: Open MPI's mpirun started 4 ranks (OMPI_COMM_WORLD_SIZE), but MPI finds 1: "
     lab.require(len(told) == 1 and told[0].startswith(what), f"it says {told}: {job.tail()}")
 
 

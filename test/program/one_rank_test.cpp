@@ -33,8 +33,7 @@ TEST(BadInput, on_one_rank_ends_all) {
        {"", 78, {"--transport is mpi-flat on rank 0, mpi on rank 1"}}},
       {good + " --transport mpi", good + " --transport mpi-flat", {"", 78, {"mpi on rank 0, mpi-flat on rank 1"}}},
       {good + " --transport mpi-flat", good + " --bacth 3", {"", 64, {"rank 1 on ", "--bacth"}}},
-      {good + " --bacth 3", good + " --transport mpi-flat", {"", 64, {"rank 0 on ", "--bacth"}}},
-      {good, program() + " train --help", {"", 78, {"train on rank 0, train --help on rank 1"}}}};
+      {good + " --bacth 3", good + " --transport mpi-flat", {"", 64, {"rank 0 on ", "--bacth"}}}};
   Runs runs;
   for (const auto& [first, second, wrong] : jobs) {
     const std::string command = "timeout -k 5 60 " + mpirun(1) + " " + first + " : -np 1 " + second;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <new>
 #include <thread>
 
@@ -150,17 +149,6 @@ TEST(Threads, refuse_operations_out_of_step) {
   });
   EXPECT_EQ(ended.code, 70);
   EXPECT_NE(ended.printed.find("out of step"), std::string::npos) << ended.printed;
-}
-
-TEST(Launcher, is_recognised_by_what_it_leaves_in_the_environment) {
-  const std::vector<const char*> names = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_SIZE", "PMI_RANK"};
-  for (const char* name : names) unsetenv(name);
-  EXPECT_FALSE(started_by_launcher());
-  for (const char* name : names) {
-    setenv(name, "1", 1);
-    EXPECT_TRUE(started_by_launcher()) << name;
-    unsetenv(name);
-  }
 }
 
 }  // namespace

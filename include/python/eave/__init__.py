@@ -14,7 +14,8 @@ VectorAverager does the same for two vectors of float32 (array.array, NumPy, cty
 
 A method of one's own comes from a shared object: eave.Averager(model, optimizer, "sign-vote", plugin="./sign_vote.so").
 
-Without a launcher there is one rank, and nothing is exchanged. mpi4py is not needed; where it is used, import mpi4py.MPI
+Without a launcher there is one rank, and nothing is exchanged. torchrun starts no ranks of MPI: an Error with code 69 says
+so on each of them. mpi4py is not needed; where it is used, import mpi4py.MPI
 before anything of eave is called: it begins MPI so that both may use it at once.
 The library is found beside this package's installation, by the loader, or where the environment's LIBEAVE says.
 

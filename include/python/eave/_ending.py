@@ -22,6 +22,11 @@ def _is_alone():
     return job.place is None or job.place[1] == 1 or job.process != os.getpid()
 
 
+def _is_told_elsewhere(error):
+    """All ranks have it, and rank 0 tells it; where they have not come together, one that does not share it."""
+    return error.is_shared and (job.place is None or _rank() > 0)
+
+
 def _end_all(code):
     """Returns only if there is no other rank."""
     for stream in (sys.stdout, sys.stderr):
@@ -48,7 +53,7 @@ def _hook(kind, exception, trace, former=sys.excepthook):
     is_of_eave = issubclass(kind, Error)
     if not _is_alone():
         time.sleep(TURN * min(_rank(), MOST_TURNS))
-    if not (is_of_eave and exception.is_shared and _rank() > 0):
+    if not (is_of_eave and _is_told_elsewhere(exception)):
         former(kind, exception, trace)
     _code = exception.code if is_of_eave else 130 if issubclass(kind, KeyboardInterrupt) else 1
     if not _is_alone():

@@ -1,0 +1,147 @@
+// Under launchers: commands that only read never start MPI, and ranks that do not find each other are refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+
+#include "test/program/program.h"
+
+namespace eave {
+namespace {
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// Each with a part of what it prints.
+const std::vector<std::pair<std::string, std::string>> kReading = {{"summary run", "test accuracy"},
+                                                                   {"report run --html none", "allreduce"},
+                                                                   {"plan run --ranks 2", "ranks"},
+                                                                   {"watch run", "test accuracy"},
+                                                                   {"watch run --once", "allreduce"},
+                                                                   {"checkpoint ls run", "step"},
+                                                                   {"checkpoint verify run", "whole"},
+                                                                   {"checkpoint export run --npy exported-state", ""},
+                                                                   {"export run --npy exported", ""},
+                                                                   {"help", "usage: eave"},
+                                                                   {"help --format bash", "complete"},
+                                                                   {"--help", "usage: eave"},
+                                                                   {"--version", "eave "},
+                                                                   {"train --help", "--batch"},
+                                                                   {"compare --help", "--output"},
+                                                                   {"train --print-config", "batch"}};
+
+class Reading : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(place.eave(quick("--run-dir run --log-every 1")).code, 0); }
+  const Place place;
+};
+
+// MPI_Init would wait for ever there: nobody answers at that place.
+TEST_F(Reading, starts_no_mpi_and_is_done_by_rank_0_alone) {
+  for (const auto& [words, prints] : kReading) {
+    const std::string mpi = "PMIX_NAMESPACE=of-nobody OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=";
+    const Ended first = place.eave(words, {0, mpi + "0"}), second = place.eave(words, {0, mpi + "1"});
+    EXPECT_EQ(first.code, 0) << words << first.errors;
+    EXPECT_NE(first.output.find(prints), std::string::npos) << words << first.output;
+    EXPECT_EQ(second.code, 0) << words << second.errors;
+    EXPECT_EQ(second.output + second.errors, "") << words;
+  }
+}
+
+TEST_F(Reading, inside_a_job_is_possible_on_one_rank_alone) {
+  if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
+  const std::string rank = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}";
+  const Ended alone = place.run("timeout -k 5 30 " + mpirun(2) + " sh -c 'if [ \"" + rank +
+                                "\" = 0 ]; then \"$0\" summary run; fi' " + program());
+  EXPECT_EQ(alone.code, 0) << alone.errors;
+  EXPECT_EQ(count_of(alone.output, "test accuracy"), 1u) << alone.output;
+  const Ended both = place.eave("summary run", {2});
+  EXPECT_EQ(both.code, 0) << both.errors;
+  EXPECT_EQ(count_of(both.output, "test accuracy"), 1u) << both.output;
+}
+
+TEST_F(Reading, that_fails_is_told_once_with_the_code_of_rank_0) {
+  if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
+  for (const auto& [words, code] : std::vector<std::pair<std::string, int>>{
+           {"summary", 64}, {"summary nowhere", 66}, {"summry run", 64}, {"help --format what", 64}}) {
+    const Ended ended = place.eave(words, {3});
+    EXPECT_EQ(ended.code, code) << words << ended.errors;
+    EXPECT_EQ(ended.messages().size(), 1u) << words << ended.errors;
+  }
+}
+
+// A script that calls it on one rank alone with a wrong option would else wait for ever.
+TEST(Usage, that_is_wrong_on_the_only_rank_that_comes_is_told_after_a_while) {
+  if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
+  const Place place;
+  const std::string rank = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}";
+  const Ended ended = place.run("timeout -k 5 40 " + mpirun(2) + " sh -c 'if [ \"" + rank +
+                                "\" = 0 ]; then \"$0\" train --bacth 3; else sleep 30; fi' " + program());
+  EXPECT_EQ(ended.code, 64) << ended.errors;
+  EXPECT_TRUE(ended.says("did you mean --batch?")) << ended.errors;
+}
+
+struct Told {
+  std::vector<int> codes;
+  std::string all;
+};
+
+// A process for each environment, at once.
+Told apart(const Place& place, const std::string& words, const std::vector<std::string>& environments) {
+  std::vector<std::future<Ended>> ranks;
+  for (const std::string& environment : environments)
+    ranks.push_back(std::async(std::launch::async, [&, environment] { return place.eave(words, {0, environment}); }));
+  Told told;
+  for (auto& rank : ranks) {
+    const Ended ended = rank.get();
+    told.codes.push_back(ended.code);
+    told.all += ended.errors;
+  }
+  return told;
+}
+
+TEST(Launcher, whose_ranks_do_not_find_each_other_is_refused_once_with_69_before_anything_is_written) {
+  const Place place;
+  const std::string job = "MASTER_PORT=29511 WORLD_SIZE=3 RANK=";
+  const std::vector<std::string> commands = {quick("--run-dir run"), "compare --output out", "bench-comm", "doctor"};
+  for (const std::string& words : commands) {
+    const Told told = apart(place, words, {job + "0", job + "1", job + "2"});
+    EXPECT_EQ(told.codes, (std::vector<int>{69, 69, 69})) << words << told.all;
+    EXPECT_EQ(count_of(told.all, "torchrun started 3 ranks (WORLD_SIZE)"), 1u) << told.all;
+    EXPECT_NE(told.all.find("start eave with mpirun instead"), std::string::npos) << told.all;
+  }
+  EXPECT_FALSE(std::filesystem::exists(place.path() / "run") || std::filesystem::exists(place.path() / "out"));
+}
+
+TEST(Launcher, of_another_kind_or_of_one_rank_by_hand_is_named_too) {
+  const Place place;
+  const Told told = apart(place, quick(""),
+                          {"RANK=1 WORLD_SIZE=2", "SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1",
+                           "FLUX_JOB_SIZE=2 FLUX_TASK_RANK=0", "HOROVOD_SIZE=2 HOROVOD_RANK=1"});
+  EXPECT_EQ(told.codes, (std::vector<int>{69, 69, 69, 69})) << told.all;
+  for (const std::string name : {"torchrun", "Slurm's srun", "flux run", "horovodrun"})
+    EXPECT_EQ(count_of(told.all, name + " started 2 ranks"), 1u) << told.all;
+}
+
+TEST(Launcher, of_others_around_it_keeps_no_run_from_its_ranks) {
+  const Place place;
+  EXPECT_EQ(place.eave(quick(""), {0, "WORLD_SIZE=8"}).code, 0);
+  EXPECT_EQ(place.eave(quick(""), {0, "RANK=0 WORLD_SIZE=1"}).code, 0);
+  EXPECT_EQ(place.eave(quick("--transport loopback"), {0, "RANK=1 WORLD_SIZE=8"}).code, 0);
+  const Ended threads = place.eave(quick("--transport threads --ranks 2"), {0, "RANK=1 WORLD_SIZE=8"});
+  EXPECT_EQ(threads.code, 0) << threads.errors;
+  EXPECT_NE(threads.output.find("allreduce          2"), std::string::npos) << threads.output;
+  if (!has_mpirun()) return;
+  for (const std::string environment : {"RANK=3 WORLD_SIZE=8", "SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1",
+                                        "SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=4"}) {
+    const Ended ended = place.eave(quick(""), {2, environment});
+    EXPECT_EQ(ended.code, 0) << environment << ended.errors;
+    EXPECT_NE(ended.output.find("allreduce          2"), std::string::npos) << environment << ended.output;
+  }
+}
+
+}  // namespace
+}  // namespace eave
