@@ -10,14 +10,14 @@
 namespace eave {
 namespace {
 
-constexpr int kRanks = 3, kSteps = 40, kTau = 4;
+constexpr int kWorkers = 3, kSteps = 40, kTau = 4;
 constexpr double kMomentum = 0.9, kAlpha = 0.2;
 constexpr double kRate = OwnLoop::rate;
 
 using Doubles = std::vector<double>;
 
 struct Simulated {
-  std::vector<Doubles> x = std::vector<Doubles>(kRanks, Doubles(Quadratic::kSize, 1));  // the iterates
+  std::vector<Doubles> x = std::vector<Doubles>(kWorkers, Doubles(Quadratic::kSize, 1));  // the iterates
   Doubles center = Doubles(Quadratic::kSize, 1);
 };
 
@@ -25,12 +25,12 @@ struct Simulated {
 //   w <- delta w - eta g(x + delta w);  x <- x + w - alpha (x - c);  c <- c + alpha sum (x_i - c).
 Simulated simulate() {
   Simulated all;
-  std::vector<Doubles> w(kRanks, Doubles(Quadratic::kSize, 0));
+  std::vector<Doubles> w(kWorkers, Doubles(Quadratic::kSize, 0));
   for (int t = 0; t < kSteps; ++t) {
     const bool exchanges = t > 0 && t % kTau == 0;
     for (std::size_t k = 0; k < Quadratic::kSize; ++k) {
       double sum = 0;
-      for (int i = 0; i < kRanks; ++i) {
+      for (int i = 0; i < kWorkers; ++i) {
         auto& x = all.x[static_cast<std::size_t>(i)][k];
         auto& velocity = w[static_cast<std::size_t>(i)][k];
         const double pull = exchanges ? kAlpha * (x - all.center[k]) : 0;
@@ -69,7 +69,7 @@ const std::string kOptions = "communicator=easgd tau=4 alpha=0.2 nesterov=on mom
 
 TEST(Eamsgd, of_a_loop_with_a_look_ahead_is_that_of_the_publication) {
   const Simulated expected = simulate();
-  on_ranks({"threads", kRanks}, [&](Transport& transport) {
+  on_ranks({"threads", kWorkers}, [&](Transport& transport) {
     NesterovLoop loop(transport, kOptions);
     for (int t = 0; t < kSteps; ++t) loop.step();
     const std::vector<float> center = loop.consensus();
@@ -97,7 +97,7 @@ TEST(Eamsgd, is_refused_until_the_velocity_is_known) {
 }
 
 TEST(NoneWithAverageAtEnd, has_the_mean_of_all_ranks_as_its_consensus_at_any_time) {
-  on_ranks({"threads", kRanks}, [](Transport& transport) {
+  on_ranks({"threads", kWorkers}, [](Transport& transport) {
     OwnLoop loop(transport, "communicator=none average-at-end=on"), alone(transport, "communicator=none");
     for (int t = 0; t < 6; ++t) {
       loop.step();
@@ -106,7 +106,7 @@ TEST(NoneWithAverageAtEnd, has_the_mean_of_all_ranks_as_its_consensus_at_any_tim
       const std::vector<float> mean = loop.consensus();
       for (std::size_t k = 0; k < 3; ++k) {
         const double sum = sum_over_ranks(transport, {loop.x[k]})[0];
-        EXPECT_NEAR(mean[k], sum / kRanks, 1e-6);
+        EXPECT_NEAR(mean[k], sum / kWorkers, 1e-6);
       }
       EXPECT_EQ(loop.x, alone.x);  // as if nobody had asked
     }
