@@ -14,6 +14,7 @@
 
 #include "app/sight.h"
 #include "base/averages.h"
+#include "base/file_errors.h"
 #include "base/files.h"
 #include "eave/check.h"
 #include "report/terminal.h"
@@ -144,7 +145,8 @@ RunDirectoryFacts probe_run_directory(Transport& transport, const std::string& p
 
   RunDirectoryFacts facts;
   facts.place = place.string();
-  facts.why_not_written = why_unwritten(file_of(transport.rank()), token);
+  facts.why_not_written = why_no_directory(directory);  // a link without a target is not a directory to come
+  if (facts.why_not_written.empty()) facts.why_not_written = why_unwritten(file_of(transport.rank()), token);
   const bool is_written = transport.all_gather(facts.why_not_written)[0].empty();
   facts.sees_first_rank = !is_written || appears(file_of(0));
   struct statvfs system {};

@@ -6,6 +6,7 @@
 #include "app/launch.h"
 #include "base/user_path.h"
 #include "eave/check.h"
+#include "report/run_directory.h"
 #include "report/summary.h"
 
 namespace eave {
@@ -38,6 +39,9 @@ std::vector<RunSummary> read_summaries(const std::vector<std::string>& directori
   for (const std::filesystem::path directory : directories) {
     try {
       rows.push_back(read_summary(directory / "summary.json"));
+      if (state_of_run(directory) != RunState::kFinished)
+        std::fprintf(stderr, "eave: warning: %s: model.safetensors is missing, so the run's results are not complete\n",
+                     directory.c_str());
     } catch (const Error& error) {
       if (directories.size() == 1) throw;
       std::fprintf(stderr, "eave: warning: left out: %s\n", error.what());

@@ -44,6 +44,18 @@ TEST(DoctorFacts, come_through_a_message_as_they_are) {
   EXPECT_EQ(back.clock_ahead_s, -0.125);
 }
 
+TEST(DoctorRunDirectory, that_is_a_link_without_a_target_is_a_problem) {
+  const TemporaryDirectory directory;
+  fs::create_symlink("gone", directory.path() / "link");
+  for (const std::string below : {"/link", "/link/run"}) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      const RunDirectoryFacts facts = probe_run_directory(transport, directory.path().string() + below);
+      EXPECT_NE(facts.why_not_written.find("link is a symbolic link to gone, which is not there"), std::string::npos)
+          << facts.why_not_written;
+    });
+  }
+}
+
 TEST(DoctorRunDirectory, is_seen_by_all_and_left_as_it_was) {
   const TemporaryDirectory directory;
   for (const std::string below : {"", "/", "/run/of/mine"}) {

@@ -138,6 +138,7 @@ TEST(Results, of_which_the_model_is_gone_are_made_again) {
   const std::string words = quick("--run-dir run --checkpoint off ");
   expect_code(place.eave(words), 0);
   fs::remove(place.path() / "run/model.safetensors");
+  expect_code(place.eave("summary run"), 0, {"warning: run: model.safetensors is missing"});
   expect_code(place.eave(quick("--run-dir run --resume auto")), 0);
   EXPECT_TRUE(fs::exists(place.path() / "run/model.safetensors"));
 }

@@ -103,6 +103,10 @@ TEST_P(WriteFaults, at_any_call_leave_training_as_it_is_and_a_whole_checkpoint) 
   }
 }
 
+// A file server that no longer knows its files, and a quota that is spent.
+INSTANTIATE_TEST_SUITE_P(OfServers, WriteFaults,
+                         testing::Combine(testing::Values(CallFault::kStale, CallFault::kQuota), testing::Values(true),
+                                          testing::Values(Where::kFirst)));
 INSTANTIATE_TEST_SUITE_P(All, WriteFaults,
                          testing::Combine(testing::Values(CallFault::kNoSpace, CallFault::kInputOutput,
                                                           CallFault::kInterrupted, CallFault::kShortWrite),
