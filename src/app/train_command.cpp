@@ -51,7 +51,12 @@ int train_command(const std::vector<std::string>& words, const char* const* envi
       require_same_intent(transport, intent_of(line, values));
       if (transport.rank() == 0) warn(line.warn_of_variables(environment));
       if (has_nothing_to_do(transport, line, values)) return;
-      run_training(transport, line, values);
+      try {
+        run_training(transport, line, values);
+      } catch (const AgreedError& error) {
+        // The same command, started at the same time, may have done all of it since.
+        if (error.code() != ExitCode::kUsage || !has_nothing_to_do(transport, line, values)) throw;
+      }
     });
   });
 }
