@@ -67,9 +67,9 @@ void for_each_line(const FixedText& path, Visit&& visit) noexcept {
 }
 
 // The words of a line one after another.
-class Words {
+class SplitText {
  public:
-  explicit Words(std::string_view text, char between = ' ') noexcept : rest_(text), between_(between) {}
+  explicit SplitText(std::string_view text, char between = ' ') noexcept : rest_(text), between_(between) {}
   std::string_view next() noexcept {
     const std::size_t end = std::min(rest_.find(between_), rest_.size());
     const std::string_view word = rest_.substr(0, end);
@@ -84,7 +84,7 @@ class Words {
 };
 
 bool names(std::string_view list, std::string_view word) noexcept {
-  for (Words words(list, ','); !words.rest().empty();) {
+  for (SplitText words(list, ','); !words.rest().empty();) {
     if (words.next() == word) return true;
   }
   return false;
@@ -101,7 +101,7 @@ std::int64_t read_limit(std::string_view directory, std::string_view name) noexc
 std::int64_t read_field(std::string_view directory, std::string_view name, std::string_view field) noexcept {
   std::int64_t value = 0;
   for_each_line(join(directory, name), [&](std::string_view line) {
-    if (Words words(line); words.next() == field) {
+    if (SplitText words(line); words.next() == field) {
       std::from_chars(words.rest().data(), line.data() + line.size(), value);
     }
   });
@@ -136,7 +136,7 @@ void take_version_2(GroupLimits& limits, std::string_view group) noexcept {
   take_memory(limits, most, read_limit(group, "/memory.current"), read_field(group, "/memory.stat", "inactive_file"));
   std::int64_t quota = -1, period = -1;
   for_each_line(join(group, "/cpu.max"), [&](std::string_view line) {
-    Words words(line);
+    SplitText words(line);
     const std::string_view first = words.next(), second = words.next();
     std::from_chars(first.data(), first.data() + first.size(), quota);
     std::from_chars(second.data(), second.data() + second.size(), period);
@@ -149,7 +149,7 @@ void take_version_2(GroupLimits& limits, std::string_view group) noexcept {
 FixedText own_group(std::string_view root, std::string_view controller) noexcept {
   FixedText group;
   for_each_line(join(root, "/proc/self/cgroup"), [&](std::string_view line) {
-    Words words(line, ':');
+    SplitText words(line, ':');
     words.next();
     const std::string_view controllers = words.next();
     if (controller.empty() ? controllers.empty() : names(controllers, controller))
@@ -176,13 +176,13 @@ FixedText unescape(std::string_view text) noexcept {
 // "35 31 0:32 /part /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory"
 struct Hierarchy {
   explicit Hierarchy(std::string_view line) noexcept {
-    Words words(line);
+    SplitText words(line);
     for (int skipped = 0; skipped < 3; ++skipped) words.next();
     part = words.next();
     place = words.next();
     const std::size_t end = words.rest().find(" - ");
     if (end == std::string_view::npos) return;
-    Words of_type(words.rest().substr(end + 3));
+    SplitText of_type(words.rest().substr(end + 3));
     type = of_type.next();
     of_type.next();
     options = of_type.rest();

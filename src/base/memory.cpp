@@ -15,7 +15,7 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kUnknown = -1;
+constexpr std::int64_t kNotKnown = -1;
 
 // Asked for when memory is short: it takes none.
 using Text = std::array<char, 4096>;
@@ -31,21 +31,21 @@ bool read(const char* path, Text& text) noexcept {
 
 std::int64_t kibibytes_of(const Text& text, const char* name) noexcept {
   const char* const found = std::strstr(text.data(), name);
-  return found == nullptr ? kUnknown : std::strtoll(found + std::strlen(name), nullptr, 10) * 1024;
+  return found == nullptr ? kNotKnown : std::strtoll(found + std::strlen(name), nullptr, 10) * 1024;
 }
 
 std::int64_t free_of_machine() noexcept {
   Text text;
-  if (!read("/proc/meminfo", text)) return kUnknown;
+  if (!read("/proc/meminfo", text)) return kNotKnown;
   const std::int64_t available = kibibytes_of(text, "MemAvailable:");
-  return available < 0 ? kUnknown : available + std::max<std::int64_t>(kibibytes_of(text, "SwapFree:"), 0);
+  return available < 0 ? kNotKnown : available + std::max<std::int64_t>(kibibytes_of(text, "SwapFree:"), 0);
 }
 
 std::int64_t left_of_limit() noexcept {
   rlimit limit{};
   Text text;
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || !read("/proc/self/statm", text)) {
-    return kUnknown;
+    return kNotKnown;
   }
   const std::int64_t used = std::strtoll(text.data(), nullptr, 10) * ::sysconf(_SC_PAGESIZE);
   return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - used, 0);

@@ -11,8 +11,8 @@
 namespace eave {
 namespace {
 
-using Json = nlohmann::json;
-using Event = Json::parse_event_t;
+using HeaderJson = nlohmann::json;
+using Event = HeaderJson::parse_event_t;
 
 constexpr int kDeepest = 127;  // as the format's own library
 constexpr const char* kMetadata = "__metadata__";
@@ -21,22 +21,22 @@ constexpr const char* kMetadata = "__metadata__";
 
 // Of one value; 0: there is no such type.
 std::uint64_t bits_of(const std::string& type) {
-  static const std::map<std::string, std::uint64_t> kBits = {
+  static const std::map<std::string, std::uint64_t> kBitsOfTypes = {
       {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"BOOL", 8},        {"U8", 8},          {"I8", 8},
       {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"I16", 16},
       {"U16", 16},    {"F16", 16},    {"BF16", 16},   {"I32", 32},        {"U32", 32},        {"F32", 32},
       {"C64", 64},    {"F64", 64},    {"I64", 64},    {"U64", 64}};
-  const auto found = kBits.find(type);
-  return found == kBits.end() ? 0 : found->second;
+  const auto found = kBitsOfTypes.find(type);
+  return found == kBitsOfTypes.end() ? 0 : found->second;
 }
 
 // As messages show a name from a file.
 std::string in_quotes(const std::string& name) { return "'" + name.substr(0, 80) + "'"; }
 
-std::vector<std::uint64_t> sizes_in(const Json& values, const std::string& array) {
+std::vector<std::uint64_t> sizes_in(const HeaderJson& values, const std::string& array) {
   std::vector<std::uint64_t> sizes;
   if (!values.is_array()) refuse("has an array " + in_quotes(array) + " whose shape or place is no list");
-  for (const Json& value : values) {
+  for (const HeaderJson& value : values) {
     if (!value.is_number_unsigned())
       refuse("has an array " + in_quotes(array) + " with a size that is no whole number");
     sizes.push_back(value.get<std::uint64_t>());
@@ -45,7 +45,7 @@ std::vector<std::uint64_t> sizes_in(const Json& values, const std::string& array
 }
 
 // Its library writes texts, and reads {"F32": null} too.
-std::string type_in(const Json& value, const std::string& array) {
+std::string type_in(const HeaderJson& value, const std::string& array) {
   std::string type;
   if (value.is_string()) type = value.get<std::string>();
   if (value.is_object() && value.size() == 1 && value.begin()->is_null()) type = value.begin().key();
@@ -54,8 +54,8 @@ std::string type_in(const Json& value, const std::string& array) {
   return type;
 }
 
-StoredArray array_in(const std::string& name, const Json& entry) {
-  const Json* parts[3] = {nullptr, nullptr, nullptr};
+StoredArray array_in(const std::string& name, const HeaderJson& entry) {
+  const HeaderJson* parts[3] = {nullptr, nullptr, nullptr};
   constexpr const char* kParts[3] = {"dtype", "shape", "data_offsets"};
   for (std::size_t i = 0; i < 3; ++i) {
     if (entry.is_array() && entry.size() == 3) parts[i] = &entry[i];
@@ -67,7 +67,7 @@ StoredArray array_in(const std::string& name, const Json& entry) {
   return {name, type_in(*parts[0], name), sizes_in(*parts[1], name), place[0], place[1]};
 }
 
-std::map<std::string, std::string> texts_in(const Json& object) {
+std::map<std::string, std::string> texts_in(const HeaderJson& object) {
   std::map<std::string, std::string> texts;
   if (object.is_null()) return texts;
   if (!object.is_object()) refuse("has metadata that are no object");
@@ -81,7 +81,7 @@ std::map<std::string, std::string> texts_in(const Json& object) {
 // Takes each entry as soon as it is whole, and lets the parser forget it.
 class HeaderReading {
  public:
-  bool take(int depth, Event event, const Json& parsed) {
+  bool take(int depth, Event event, const HeaderJson& parsed) {
     if (depth == 0) {
       if (event != Event::object_start && event != Event::object_end) refuse("has a header that is no JSON object");
       return true;
@@ -161,9 +161,9 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t 
   if (is_too_nested(text, kDeepest)) refuse("has a header that nests too deep");
   HeaderReading reading;
   try {
-    const auto parsed =
-        Json::parse(text, [&](int depth, Event event, const Json& value) { return reading.take(depth, event, value); });
-  } catch (const Json::exception& failure) {
+    const auto parsed = HeaderJson::parse(
+        text, [&](int depth, Event event, const HeaderJson& value) { return reading.take(depth, event, value); });
+  } catch (const HeaderJson::exception& failure) {
     refuse(std::string("has a header that cannot be read: ") + failure.what());
   }
   SafetensorsHeader header = reading.finish();
