@@ -45,7 +45,8 @@ struct DoctorFacts {
   RunDirectoryFacts run_directory;
   std::string data, why_no_data;  // what --data holds, on the lowest rank of a host; both "": not looked at
   ExitCode code_without_data = ExitCode::kInputMissing;
-  double clock_ahead_s = 0;  // of that of rank 0, on the lowest rank of a host
+  double clock_ahead_s = 0;            // of that of rank 0, on the lowest rank of a host
+  std::vector<std::string> leftovers;  // of MPI jobs that were killed
 };
 
 // Without what it takes other ranks to know: run directory and clock. `values` have the placement options, and --data

@@ -7,6 +7,7 @@
 
 #include "app/doctor_cores.h"
 #include "app/doctor_network.h"
+#include "app/leftovers.h"
 #include "app/machine.h"
 #include "base/number_text.h"
 #include "data/bad_samples.h"
@@ -46,6 +47,7 @@ class Judgement {
     judge_run_directory();
     judge_data();
     judge_clocks();
+    judge_leftovers();
     std::ranges::stable_sort(findings_, {}, &Finding::severity);
     return std::move(findings_);
   }
@@ -234,6 +236,13 @@ class Judgement {
                 "chronyd or ntpd set them",
                 worst.facts->host.c_str(), ahead(worst), worst.facts->clock_ahead_s > 0 ? "ahead of" : "behind",
                 host_of(0).c_str()));
+  }
+
+  void judge_leftovers() {
+    for (const HostFacts& host : hosts_) {
+      if (!host.facts->leftovers.empty())
+        note("leftovers", describe_leftovers(host.facts->host, host.facts->leftovers));
+    }
   }
 
   const JobFacts& job_;

@@ -8,6 +8,7 @@
 
 #include "app/agreement.h"
 #include "app/checkpoint_home.h"
+#include "app/leftovers.h"
 #include "app/machine.h"
 #include "app/network_options.h"
 #include "app/rank_facts.h"
@@ -256,8 +257,11 @@ class TrainingRun {
 
   void announce() {
     const std::vector<RankFacts> ranks = gather_facts(transport_, job_->facts());
+    std::vector<std::string> leftovers;
+    if (!place_.is_part) leftovers = gather_leftovers(transport_, guard_.hosts());
     if (!is_first()) return;
     std::vector<std::string> warnings = job_->warnings();
+    warnings.insert(warnings.end(), leftovers.begin(), leftovers.end());
     if (lock_ && lock_->former()) {
       warnings.push_back("--run-dir " + values_.text("run-dir") + ": took over the lock of a run that ended without " +
                          "freeing it (" + lock_->former()->describe() + ")");

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <regex>
+#include <set>
 
 #include "test/program/data_files.h"
 #include "test/program/program.h"
@@ -140,6 +142,37 @@ TEST(DoctorOnTwoHosts, finds_the_network_between_them_and_a_run_directory_that_o
   EXPECT_EQ(alone.code, 0) << alone.output << alone.errors;
   EXPECT_TRUE(says(alone, "^note +run-dir +rank 1 \\(host node1\\) does not see what rank 0 \\(host node0\\) writes"))
       << alone.output;
+}
+
+// Segments of Open MPI's shared memory on this machine.
+std::set<std::string> segments() {
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("vader_segment.") || name.starts_with("sm_segment.")) found.insert(name);
+  }
+  return found;
+}
+
+TEST(Doctor, names_what_a_killed_mpirun_has_left_and_nothing_of_a_living_one) {
+  if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
+  const Place place;
+  const std::set<std::string> before = segments();
+  const Ended told =
+      place.run("sh -c 'export TMPDIR=\"$PWD\"; " + mpirun(2) +
+                " \"$@\" >/dev/null 2>&1 & p=$!; until test -s run/metrics.jsonl; " +
+                "do sleep 0.05; done; \"$1\" doctor; echo killed; kill -9 $p; sleep 1.5; \"$1\" doctor' sh " +
+                program() + " " + quick("--run-dir run --checkpoint off --epochs 100000"));
+  std::string own;
+  for (const std::string& name : segments()) {
+    if (before.contains(name)) continue;
+    const std::string job = name.substr(0, name.find_last_of('.'));
+    if (told.output.find("/dev/shm/" + job + ".*") != std::string::npos) own = "/dev/shm/" + job + ".*";
+  }
+  if (own.empty() && segments() == before) GTEST_SKIP() << "this MPI leaves no segments";
+  ASSERT_NE(own, "") << told.output;
+  EXPECT_GT(told.output.find(own), told.output.find("killed\n")) << "named while it ran\n" << told.output;
+  place.run("rm -r " + own);
 }
 
 }  // namespace

@@ -27,6 +27,17 @@ std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+// What killed jobs, of tests too, have left on this machine is no matter of the program under test.
+std::string without_leftovers(const std::string& errors) {
+  std::istringstream lines(errors);
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_whole = !lines.eof();
+    if (!line.starts_with("eave: warning: MPI jobs of yours that were killed")) kept += line + (is_whole ? "\n" : "");
+  }
+  return kept;
+}
+
 }  // namespace
 
 const char* const kQuick =
@@ -64,7 +75,7 @@ Ended Place::run(const std::string& command) const {
   const int status = std::system(("cd '" + path().string() + "' && " + kEnvironment + command + " </dev/null >'" +
                                   output.string() + "' 2>'" + errors.string() + "'")
                                      .c_str());
-  Ended ended{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(output), content_of(errors)};
+  Ended ended{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(output), without_leftovers(content_of(errors))};
   fs::remove(output);
   fs::remove(errors);
   return ended;

@@ -1,0 +1,96 @@
+// What killed MPI jobs have left is named, and nothing of a job that still runs.
+#include "app/leftovers.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/host.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In memory, where MPI has its segments: not every other file system tells whether a file is in use.
+class Leftovers : public testing::Test {
+ protected:
+  Leftovers() : places{root_ / "shm", root_ / "tmp"} {
+    fs::create_directories(places.shared_memory);
+    fs::create_directories(places.temporary);
+  }
+  ~Leftovers() override { fs::remove_all(root_); }
+
+  fs::path make(const fs::path& path) const {
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << std::string(4096, 'x');
+    return path;
+  }
+  std::vector<std::string> found() const { return find_leftovers(places); }
+
+ private:
+  const fs::path root_ = "/dev/shm/eave-leftovers-test-" + std::to_string(getpid());
+
+ protected:
+  const LeftoverPlaces places;
+};
+
+// The number of a process that has ended.
+pid_t ended_process() {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  return child;
+}
+
+TEST_F(Leftovers, are_segments_that_no_process_has_open_of_each_kind_of_mpi) {
+  for (const char* name : {"vader_segment.a.0.5c6b0001.0", "vader_segment.a.0.5c6b0001.1", "sm_segment.a.0.7f.0",
+                           "mpich_shm_5c_0", "mpich_shar_tmpXyZ", "of-somebody-else", "vader_segment.a; rm x.0"})
+    make(places.shared_memory / name);
+  const std::string shm = places.shared_memory.string() + "/";
+  EXPECT_EQ(found(), (std::vector<std::string>{shm + "mpich_shar_tmpXyZ", shm + "mpich_shm_5c_0",
+                                               shm + "sm_segment.a.0.7f.*", shm + "vader_segment.a.0.5c6b0001.*"}));
+}
+
+// As in a running job: mapped, and the file closed. A process in another container would not be seen in /proc.
+TEST_F(Leftovers, are_none_where_one_segment_of_the_job_is_mapped) {
+  make(places.shared_memory / "vader_segment.a.0.5c6b0001.0");
+  const int file = open(make(places.shared_memory / "vader_segment.a.0.5c6b0001.1").c_str(), O_RDWR);
+  void* const memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  close(file);
+  EXPECT_EQ(found(), std::vector<std::string>());
+  munmap(memory, 4096);
+  EXPECT_EQ(found().size(), 1u);
+}
+
+TEST_F(Leftovers, are_session_directories_of_launchers_that_are_gone) {
+  const std::string user = std::to_string(geteuid()), gone = std::to_string(ended_process()),
+                    living = std::to_string(getpid());
+  const fs::path old = places.temporary / ("ompi." + host_name() + "." + user);
+  for (const std::string& number : {gone, living}) {
+    make(old / ("pid." + number) / "contact.txt");
+    make(places.temporary / ("prterun." + host_name() + "." + number + "." + user) / "contact.txt");
+  }
+  make(places.temporary / ("ompi.another-host." + user) / ("pid." + gone) / "contact.txt");
+  EXPECT_EQ(found(), (std::vector<std::string>{
+                         (old / ("pid." + gone)).string(),
+                         (places.temporary / ("prterun." + host_name() + "." + gone + "." + user)).string()}));
+  const int used = open((old / ("pid." + gone) / "contact.txt").c_str(), O_RDWR);  // by one that is not seen
+  EXPECT_EQ(found().size(), 1u);
+  close(used);
+}
+
+TEST_F(Leftovers, are_told_with_the_host_and_the_command_that_removes_them) {
+  EXPECT_EQ(describe_leftovers("a", {}), "");
+  const std::string text = describe_leftovers("a", {"/dev/shm/x.*", "/tmp/y"});
+  EXPECT_NE(text.find("on host a; to remove them: rm -r /dev/shm/x.* /tmp/y"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace eave
