@@ -73,6 +73,13 @@ void refuse_other_content(const std::string& content, const std::string& path) {
   throw Error(ExitCode::kUsage, path + ": it is " + kind.what + "; expected text with lines such as 'tau = 10'");
 }
 
+// A damaged line may have lost its end, and the setting behind it stand in a remark. Its bytes are not for a terminal.
+void refuse_other_encodings(const std::string& line, int number, const std::string& path) {
+  if (is_utf8(line)) return;
+  throw Error(ExitCode::kUsage, path + ", line " + std::to_string(number) +
+                                    ": it is not UTF-8 text; save the file as UTF-8, or get it again if it is damaged");
+}
+
 // What some editors put first is no part of the first name. A # that ends a value unseen is refused: run-dir = runs/a#1
 std::string settings_text(const std::string& content, const std::string& path) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
@@ -82,6 +89,7 @@ std::string settings_text(const std::string& content, const std::string& path) {
   std::istringstream lines(text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
+    refuse_other_encodings(line, number, path);
     const std::size_t remark = line.find('#'), equals = line.find('=');
     if (remark == std::string::npos || equals > remark || remark == equals + 1) continue;
     if (std::isspace(static_cast<unsigned char>(line[remark - 1]))) continue;
@@ -111,6 +119,23 @@ void refuse_twin(const std::vector<Assignment>& assignments, const std::string& 
 }
 
 }  // namespace
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto first = static_cast<unsigned char>(text[at]);
+    const std::size_t length = first < 0x80                   ? 1
+                               : first < 0xC2 || first > 0xF4 ? 0
+                               : first < 0xE0                 ? 2
+                               : first < 0xF0                 ? 3
+                                                              : 4;
+    if (length == 0 || at + length > text.size()) return false;
+    for (std::size_t i = at + 1; i < at + length; ++i) {
+      if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return false;
+    }
+    at += length;
+  }
+  return true;
+}
 
 std::vector<Assignment> from_command_line(const std::vector<std::string>& words, const OptionValues& values) {
   const auto style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing &

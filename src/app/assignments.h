@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "eave/options.h"
@@ -17,6 +18,8 @@ struct Assignment {
 std::vector<Assignment> from_command_line(const std::vector<std::string>& words, const OptionValues& values);
 std::vector<Assignment> from_file(const std::string& path, const OptionValues& values);
 std::vector<Assignment> from_environment(const char* const* environment);  // null-terminated
+
+bool is_utf8(std::string_view text);  // as every line of a file of options is
 
 // The last value of `name`; "" where it has none.
 std::string text_of(const std::vector<Assignment>& assignments, const std::string& name);

@@ -143,6 +143,8 @@ TEST(CommandLine, what_a_file_would_lose_or_take_literally_is_refused) {
       {"batch = 7\nplace = runs/a#1\n", "line 2: 'place = runs/a#1': a # begins a remark"},
       {"place = \"runs/a\"\n", "leave out the quotes"},
       {"place = 'runs/a'\n", "leave out the quotes"},
+      {"batch = 7  # \x80 lost\n", "line 1: it is not UTF-8 text"},
+      {"batch = 7\nplace = caf\xe9\n", "line 2: it is not UTF-8 text"},
       {"flip =\n", "--flip (file "},
       {"batch =\n", "--batch (file "},
       {"[general]\nbatch = 7\n", "general.batch"}};
