@@ -24,6 +24,7 @@ constexpr std::array kAdvice = {
     Advice{EIO, "the disk or the way to it fails: see the system's log, or name a place on another disk"},
     Advice{EROFS, "name a place that can be written to"},
     Advice{EFBIG, "a limit on the size of files is in force (ulimit -f, or the file system's): raise it"},
+    Advice{ENOENT, "nothing can be made there: name another place"},
     Advice{ENAMETOOLONG, "choose a shorter name"},
     Advice{EACCES, "have its rights changed, or name a place of your own"},
     Advice{EPERM, "have its rights changed, or name a place of your own"},

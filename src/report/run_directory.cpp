@@ -207,8 +207,11 @@ void create_run_directory(const OutputFolder& run, bool overwrite) {
 }
 
 void refuse_link_of_checkpoints(const OutputFolder& run) {
-  if (!is_link(run / kCheckpoints)) return;
   std::error_code error;
+  const fs::file_status status = fs::symlink_status(run.path() / kCheckpoints, error);
+  if (!fs::exists(status) || fs::is_directory(status)) return;
+  if (!fs::is_symlink(status))
+    refuse(run, "'checkpoint' in it is a file, no directory; remove it, or choose another directory");
   const fs::path link = run.path() / kCheckpoints;
   refuse(run,
          "its directory 'checkpoint' is a symbolic link, and checkpoints are not written through one; remove the "

@@ -22,7 +22,8 @@ inline constexpr const char* kCheckpoints = "checkpoint";
 // what is no run; where it holds one, that lock's owner decides first.
 void create_run_directory(const OutputFolder& run, bool overwrite);
 
-// Throws Error(kCannotCreate) if its directory of checkpoints is a symbolic link, which eave does not write through.
+// Throws Error(kCannotCreate) if its directory of checkpoints is a file, or a symbolic link, which eave does
+// not write through.
 void refuse_link_of_checkpoints(const OutputFolder& run);
 
 // On every rank: throws Error(kCannotCreate) if this host sees the directory and may not write there. `what`, such as

@@ -43,6 +43,14 @@ TEST(CheckpointDirectory, as_a_link_is_refused_before_anything_is_removed) {
   EXPECT_TRUE(fs::is_symlink(fs::symlink_status(place.path() / "run/checkpoint"))) << "it is not the run's";
 }
 
+TEST(CheckpointDirectory, as_a_file_is_refused_before_anything_is_removed) {
+  const Place place;
+  expect_code(place.eave(quick("--run-dir run --checkpoint off")), 0);
+  place.write("run/checkpoint", "a file");
+  expect_code(place.eave(quick("--run-dir run --overwrite")), 73, {"'checkpoint' in it is a file, no directory"});
+  EXPECT_TRUE(fs::exists(place.path() / "run/summary.json"));
+}
+
 TEST(CheckpointDirectory, that_is_named_is_used_remembered_and_resumed_from) {
   const Place place;
   fs::create_directory(place.path() / "disk");
