@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kOption = "checkpoint-dir", *kOwner = "run.json", *kRun = "run_dir";
+constexpr const char *kDirectoryOption = "checkpoint-dir", *kOwner = "run.json", *kRun = "run_dir";
 
 fs::path whole_path(const fs::path& path) {
   const fs::path whole = fs::absolute(path).lexically_normal();
@@ -39,7 +39,7 @@ bool is_inside(const fs::path& path, const fs::path& directory) {
 std::string remembered_by(const fs::path& run) {
   std::error_code error;
   if (!fs::exists(run / "config.json", error)) return "";
-  return setting_in(read_config(run / "config.json"), kOption);
+  return setting_in(read_config(run / "config.json"), kDirectoryOption);
 }
 
 // The same for what is replaced or only looked at: a damaged config.json says nothing.
@@ -68,15 +68,16 @@ void refuse_another_place(const fs::path& run, const fs::path& given, const std:
 
 std::string settled(const OptionValues& values) {
   const fs::path run = values.text("run-dir");
-  const bool is_given = values.has(kOption);
+  const bool is_given = values.has(kDirectoryOption);
   const std::string remembered = may_resume(values) ? remembered_by(run) : "";
   if (!is_given && remembered.empty()) {
     refuse_link_of_checkpoints(run);
     return "";
   }
-  const fs::path directory = is_given ? whole_path(values.text(kOption)) : fs::path(remembered);
+  const fs::path directory = is_given ? whole_path(values.text(kDirectoryOption)) : fs::path(remembered);
   if (is_given && is_inside(directory, run)) {
-    throw Error(ExitCode::kUsage, "--checkpoint-dir " + values.text(kOption) + " lies in --run-dir " + run.string() +
+    throw Error(ExitCode::kUsage, "--checkpoint-dir " + values.text(kDirectoryOption) + " lies in --run-dir " +
+                                      run.string() +
                                       "; name a directory outside of it, or leave it out: checkpoints lie in " +
                                       (run / kCheckpoints).string() + " then");
   }
@@ -100,11 +101,12 @@ void settle_checkpoint_directory(Transport& transport, OptionValues& values) {
     if (transport.rank() == 0) directory = settled(values);
   });
   directory = transport.broadcast_text(directory);
-  if (!directory.empty()) values.set(kOption, directory, "config.json");
+  if (!directory.empty()) values.set(kDirectoryOption, directory, "config.json");
 }
 
 fs::path checkpoint_directory(const OptionValues& values) {
-  return values.has(kOption) ? fs::path(values.text(kOption)) : fs::path(values.text("run-dir")) / kCheckpoints;
+  return values.has(kDirectoryOption) ? fs::path(values.text(kDirectoryOption))
+                                      : fs::path(values.text("run-dir")) / kCheckpoints;
 }
 
 fs::path checkpoint_directory_of(const fs::path& run, const std::string& given) {
@@ -113,16 +115,19 @@ fs::path checkpoint_directory_of(const fs::path& run, const std::string& given) 
   return remembered.empty() ? run / kCheckpoints : fs::path(remembered);
 }
 
-fs::path directory_to_see(const OptionValues& values) { return values.text(values.has(kOption) ? kOption : "run-dir"); }
+fs::path directory_to_see(const OptionValues& values) {
+  return values.text(values.has(kDirectoryOption) ? kDirectoryOption : "run-dir");
+}
 
 std::string option_to_see(const OptionValues& values) {
-  return std::string(values.has(kOption) ? "--checkpoint-dir " : "--run-dir ") + directory_to_see(values).string();
+  return std::string(values.has(kDirectoryOption) ? "--checkpoint-dir " : "--run-dir ") +
+         directory_to_see(values).string();
 }
 
 CheckpointHome::CheckpointHome(const OptionValues& values)
-    : is_on_(values.has("run-dir") && values.flag("checkpoint") && values.has(kOption)),
+    : is_on_(values.has("run-dir") && values.flag("checkpoint") && values.has(kDirectoryOption)),
       run_(values.has("run-dir") ? whole_path(values.text("run-dir")) : fs::path()),
-      directory_(is_on_ ? values.text(kOption) : "") {}
+      directory_(is_on_ ? values.text(kDirectoryOption) : "") {}
 
 void CheckpointHome::refuse(const std::string& why) const {
   throw Error(ExitCode::kCannotCreate, "--checkpoint-dir " + directory_.string() + ": " + why);

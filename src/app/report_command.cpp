@@ -54,11 +54,11 @@ std::optional<OutputPath> named_file(const ReportRequest& request, const char* o
 }
 
 std::optional<OutputPath> page_path(const ReportRequest& request) {
-  constexpr const char* kPage = "report.html";
+  constexpr const char* kPageName = "report.html";
   if (request.values.has("html") && request.values.text("html") == "none") return std::nullopt;
   if (request.values.has("html")) return named_file(request, "html");
   const fs::path& first = request.directories.front();
-  return OutputFolder(is_run_directory(first) ? fs::path(".") : first) / kPage;
+  return OutputFolder(is_run_directory(first) ? fs::path(".") : first) / kPageName;
 }
 
 ReportFiles files_of(const ReportRequest& request) {

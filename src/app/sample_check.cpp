@@ -39,7 +39,7 @@ std::vector<std::string> texts_in(const std::string& packed) {
   return texts;
 }
 
-std::vector<std::string> words_in(const std::string& text) {
+std::vector<std::string> words_of(const std::string& text) {
   std::istringstream words(text);
   return {std::istream_iterator<std::string>(words), {}};
 }
@@ -47,7 +47,7 @@ std::vector<std::string> words_in(const std::string& text) {
 CheckedSamples unpack(const std::string& packed) {
   const std::vector<std::string> texts = texts_in(packed);
   EAVE_CHECK(texts.size() >= 2 && texts.size() % 2 == 0, "what ranks have looked at is whole");
-  CheckedSamples checked{std::stoll(texts[0]), 0, {}, words_in(texts[1])};
+  CheckedSamples checked{std::stoll(texts[0]), 0, {}, words_of(texts[1])};
   for (std::size_t i = 2; i < texts.size(); i += 2) checked.bad.push_back({texts[i], texts[i + 1]});
   return checked;
 }
@@ -143,7 +143,7 @@ std::map<std::string, std::string> notes_of(const CheckedSamples& checked) {
 CheckedSamples checked_in(const std::map<std::string, std::string>& notes) {
   const auto found = notes.find(kFingerprints), names = notes.find(kLeftOut);
   if (found == notes.end() || names == notes.end()) return {};
-  std::vector<std::string> words = words_in(found->second);
+  std::vector<std::string> words = words_of(found->second);
   if (words.size() < 2 || words[0].size() > 15 || words[0].find_first_not_of("0123456789") != std::string::npos)
     return {};
   CheckedSamples checked{std::stoll(words[0]), 0, {}, {words.begin() + 1, words.end()}};

@@ -195,13 +195,13 @@ DataSplit open_without(const OptionValues& values, const std::vector<BadSample>&
   return open_listing(values, std::move(listing));
 }
 
-constexpr SampleFiles kFiles = {check_images, image_fingerprint, open_without};
+constexpr SampleFiles kImageFiles = {check_images, image_fingerprint, open_without};
 
 }  // namespace
 
 DatasetKind describe_dataset_image_folder() {
   return {"image-folder", "JPEG and PNG files of your own in --data-dir: train/CLASS/*, test/CLASS/*, or CLASS/*",
-          image_folder_options(), open_image_folder, &kFiles};
+          image_folder_options(), open_image_folder, &kImageFiles};
 }
 
 }  // namespace eave

@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kMostWhole = 9007199254740991;  // 2^53 - 1: more is not exact in every reader of JSON
 constexpr double kMostSeconds = 1e12;
-constexpr double kMostReal = 1e39;  // more than any float32; sums and squares of such numbers are finite
-constexpr double kRounding = 1e-6;  // of numbers that are differences or quotients of others
+constexpr double kMostReal = 1e39;    // more than any float32; sums and squares of such numbers are finite
+constexpr double kOfRounding = 1e-6;  // of numbers that are differences or quotients of others
 constexpr auto kWhole = NumberKind::kWhole;
 constexpr auto kReal = NumberKind::kReal;
 constexpr auto kRealOrNull = NumberKind::kRealOrNull;
@@ -144,7 +144,7 @@ std::span<const FieldRange> ranges_of(const std::string& record) {
 
 void check_range(const FieldRange& range, double value) {
   if (std::isnan(value) && range.kind == kRealOrNull) return;
-  const double slack = range.kind == kWhole ? 0 : kRounding;
+  const double slack = range.kind == kWhole ? 0 : kOfRounding;
   const bool is_whole = range.kind != kWhole || std::trunc(value) == value;
   if (!is_whole || !(value >= range.least - slack && value <= range.most + slack)) refuse(range, number_text(value));
 }
