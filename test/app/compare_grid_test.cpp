@@ -133,7 +133,7 @@ TEST(Grid, of_lists_with_blanks_is_that_of_lists_without) {
   }
 }
 
-std::string refusal(const std::vector<std::string>& words) {
+std::string refused_grid(const std::vector<std::string>& words) {
   try {
     grid_of(words, 2);
   } catch (const Error& error) {
@@ -166,7 +166,8 @@ TEST(Grid, names_the_item_that_is_wrong_and_the_word_that_is_near) {
       {{"--budget", "time=60"}, "expected time= and a time with its unit"},
       {{"--budget", "bytes=10Gb"}, "such as 10GB: B is bytes"},
       {{"--budget", "time=0s"}, "expected more than 0"}};
-  for (const auto& [words, says] : cases) EXPECT_NE(refusal(words).find(says), std::string::npos) << refusal(words);
+  for (const auto& [words, says] : cases)
+    EXPECT_NE(refused_grid(words).find(says), std::string::npos) << refused_grid(words);
 }
 
 TEST(Grid, of_equal_bytes_has_no_rank_by_itself) {

@@ -24,7 +24,7 @@ Environment read(const std::vector<std::string>& variables) {
   return read_environment(environment.data(), options_of_train());
 }
 
-std::string refusal(const std::vector<std::string>& variables) {
+std::string refused_variables(const std::vector<std::string>& variables) {
   try {
     read(variables);
   } catch (const Error& error) {
@@ -68,11 +68,12 @@ TEST(Environment, a_probable_misspelling_of_an_option_is_refused) {
                                                         {"EAVE_CHECKPIONT_EVERY", "checkpoint-every"},
                                                         {"EAVE_MODLE", "model"},
                                                         {"EAVE_SED", "seed"}}) {
-    EXPECT_EQ(refusal({variable + "=1"}).find("64 unknown option --"), 0u)
-        << variable << ": " << refusal({variable + "=1"});
-    EXPECT_NE(refusal({variable + "=1"}).find("(environment " + variable + "); did you mean --" + option + "?"),
-              std::string::npos)
-        << refusal({variable + "=1"});
+    EXPECT_EQ(refused_variables({variable + "=1"}).find("64 unknown option --"), 0u)
+        << variable << ": " << refused_variables({variable + "=1"});
+    EXPECT_NE(
+        refused_variables({variable + "=1"}).find("(environment " + variable + "); did you mean --" + option + "?"),
+        std::string::npos)
+        << refused_variables({variable + "=1"});
   }
 }
 
@@ -96,8 +97,8 @@ TEST(Environment, one_sentence_names_all_that_are_unknown) {
 }
 
 TEST(Environment, two_variables_of_one_option_that_differ_are_refused) {
-  EXPECT_NE(refusal({"EAVE_BATCH=7", "EAVE_batch=8"}).find("64 --batch is set twice"), std::string::npos);
-  EXPECT_EQ(refusal({"EAVE_BATCH=7", "EAVE_batch=7"}), "accepted");
+  EXPECT_NE(refused_variables({"EAVE_BATCH=7", "EAVE_batch=8"}).find("64 --batch is set twice"), std::string::npos);
+  EXPECT_EQ(refused_variables({"EAVE_BATCH=7", "EAVE_batch=7"}), "accepted");
 }
 
 // However long a name or a value is.
