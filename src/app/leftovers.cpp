@@ -24,14 +24,14 @@ namespace fs = std::filesystem;
 constexpr std::array kSegments = {"vader_segment.", "sm_segment.", "mpich_shm_", "mpich_vci_", "mpich_shar_tmp"};
 constexpr std::array kLaunchers = {"prterun.", "mpirun.", "mpiexec.", "prte."};
 
-bool is_plain(const std::string& name) {
+bool has_plain_letters(const std::string& name) {
   return std::ranges::all_of(name, [](char letter) {
     return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') ||
            letter == '.' || letter == '_' || letter == '-';
   });
 }
 
-bool is_own(const fs::path& path, mode_t kind) {
+bool belongs_to_user(const fs::path& path, mode_t kind) {
   struct stat status {};
   return lstat(path.c_str(), &status) == 0 && (status.st_mode & S_IFMT) == kind && status.st_uid == geteuid();
 }
@@ -51,7 +51,7 @@ std::vector<std::string> names_in(const fs::path& directory) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
-    if (is_plain(entry->path().filename().string())) names.push_back(entry->path().filename().string());
+    if (has_plain_letters(entry->path().filename().string())) names.push_back(entry->path().filename().string());
   std::ranges::sort(names);
   return names;
 }
@@ -61,7 +61,7 @@ bool begins_with_one_of(const std::string& name, const auto& beginnings) {
 }
 
 // Without a rank's number at the end: what the segments of a job have in common.
-std::string pattern_of(const std::string& name) {
+std::string pattern_of_job(const std::string& name) {
   const std::size_t dot = name.find_last_of('.');
   return name.starts_with("mpich") || dot == std::string::npos ? name : name.substr(0, dot) + ".*";
 }
@@ -71,8 +71,8 @@ void find_segments(const fs::path& directory, std::vector<std::string>& found) {
   std::map<std::string, bool> is_used;
   for (const std::string& name : names_in(directory)) {
     const fs::path path = directory / name;
-    if (!begins_with_one_of(name, kSegments) || !is_own(path, S_IFREG)) continue;
-    bool& is_running = is_used[pattern_of(name)];
+    if (!begins_with_one_of(name, kSegments) || !belongs_to_user(path, S_IFREG)) continue;
+    bool& is_running = is_used[pattern_of_job(name)];
     is_running = is_running || is_in_use(path);
   }
   for (const auto& [pattern, is_running] : is_used)
@@ -88,12 +88,12 @@ std::optional<long long> number_in(const std::string& text) {
 // The launcher is gone, and nothing that it maps is in use: it might be one that this process cannot see.
 bool is_left(const fs::path& directory, long long launcher) {
   constexpr int kMost = 200;
-  if (start_of_process(launcher) || !is_own(directory, S_IFDIR)) return false;
+  if (start_of_process(launcher) || !belongs_to_user(directory, S_IFDIR)) return false;
   std::error_code error;
   int count = 0;
   for (fs::recursive_directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
     if (++count > kMost) return false;
-    if (is_own(entry->path(), S_IFREG) && is_in_use(entry->path())) return false;
+    if (belongs_to_user(entry->path(), S_IFREG) && is_in_use(entry->path())) return false;
   }
   return !error;
 }
@@ -131,7 +131,7 @@ LeftoverPlaces leftover_places() {
 std::vector<std::string> find_leftovers(const LeftoverPlaces& places) {
   std::vector<std::string> found;
   find_segments(places.shared_memory, found);
-  if (is_plain(places.temporary.filename().string())) find_sessions(places.temporary, found);
+  if (has_plain_letters(places.temporary.filename().string())) find_sessions(places.temporary, found);
   return found;
 }
 

@@ -9,7 +9,7 @@
 namespace eave {
 namespace {
 
-std::size_t count_of(const std::string& text, const std::string& part) {
+std::size_t occurrences(const std::string& text, const std::string& part) {
   std::size_t count = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
   return count;
@@ -57,10 +57,10 @@ TEST_F(Reading, inside_a_job_is_possible_on_one_rank_alone) {
   const Ended alone = place.run("timeout -k 5 30 " + mpirun(2) + " sh -c 'if [ \"" + rank +
                                 "\" = 0 ]; then \"$0\" summary run; fi' " + program());
   EXPECT_EQ(alone.code, 0) << alone.errors;
-  EXPECT_EQ(count_of(alone.output, "test accuracy"), 1u) << alone.output;
+  EXPECT_EQ(occurrences(alone.output, "test accuracy"), 1u) << alone.output;
   const Ended both = place.eave("summary run", {2});
   EXPECT_EQ(both.code, 0) << both.errors;
-  EXPECT_EQ(count_of(both.output, "test accuracy"), 1u) << both.output;
+  EXPECT_EQ(occurrences(both.output, "test accuracy"), 1u) << both.output;
 }
 
 TEST_F(Reading, that_fails_is_told_once_with_the_code_of_rank_0) {
@@ -90,7 +90,7 @@ struct Told {
 };
 
 // A process for each environment, at once.
-Told apart(const Place& place, const std::string& words, const std::vector<std::string>& environments) {
+Told ranks_at_once(const Place& place, const std::string& words, const std::vector<std::string>& environments) {
   std::vector<std::future<Ended>> ranks;
   for (const std::string& environment : environments)
     ranks.push_back(std::async(std::launch::async, [&, environment] { return place.eave(words, {0, environment}); }));
@@ -108,9 +108,9 @@ TEST(Launcher, whose_ranks_do_not_find_each_other_is_refused_once_with_69_before
   const std::string job = "MASTER_PORT=29511 WORLD_SIZE=3 RANK=";
   const std::vector<std::string> commands = {quick("--run-dir run"), "compare --output out", "bench-comm", "doctor"};
   for (const std::string& words : commands) {
-    const Told told = apart(place, words, {job + "0", job + "1", job + "2"});
+    const Told told = ranks_at_once(place, words, {job + "0", job + "1", job + "2"});
     EXPECT_EQ(told.codes, (std::vector<int>{69, 69, 69})) << words << told.all;
-    EXPECT_EQ(count_of(told.all, "torchrun started 3 ranks (WORLD_SIZE)"), 1u) << told.all;
+    EXPECT_EQ(occurrences(told.all, "torchrun started 3 ranks (WORLD_SIZE)"), 1u) << told.all;
     EXPECT_NE(told.all.find("start eave with mpirun instead"), std::string::npos) << told.all;
   }
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run") || std::filesystem::exists(place.path() / "out"));
@@ -118,12 +118,12 @@ TEST(Launcher, whose_ranks_do_not_find_each_other_is_refused_once_with_69_before
 
 TEST(Launcher, of_another_kind_or_of_one_rank_by_hand_is_named_too) {
   const Place place;
-  const Told told = apart(place, quick(""),
-                          {"RANK=1 WORLD_SIZE=2", "SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1",
-                           "FLUX_JOB_SIZE=2 FLUX_TASK_RANK=0", "HOROVOD_SIZE=2 HOROVOD_RANK=1"});
+  const Told told = ranks_at_once(place, quick(""),
+                                  {"RANK=1 WORLD_SIZE=2", "SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1",
+                                   "FLUX_JOB_SIZE=2 FLUX_TASK_RANK=0", "HOROVOD_SIZE=2 HOROVOD_RANK=1"});
   EXPECT_EQ(told.codes, (std::vector<int>{69, 69, 69, 69})) << told.all;
   for (const std::string name : {"torchrun", "Slurm's srun", "flux run", "horovodrun"})
-    EXPECT_EQ(count_of(told.all, name + " started 2 ranks"), 1u) << told.all;
+    EXPECT_EQ(occurrences(told.all, name + " started 2 ranks"), 1u) << told.all;
 }
 
 TEST(Launcher, of_others_around_it_keeps_no_run_from_its_ranks) {
