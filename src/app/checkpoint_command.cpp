@@ -8,6 +8,7 @@
 #include "app/launch.h"
 #include "app/model_export.h"
 #include "base/near_words.h"
+#include "base/printable.h"
 #include "base/user_path.h"
 #include "eave/check.h"
 #include "report/terminal.h"
@@ -144,7 +145,7 @@ void list(const CheckpointRequest& request) {
                   static_cast<long long>(manifest.samples), manifest.files.size(),
                   static_cast<unsigned long long>(bytes_of(manifest)));
     } else {
-      std::printf("%12lld  damaged: %s\n", static_cast<long long>(step), damage.c_str());
+      std::printf("%12lld  damaged: %s\n", static_cast<long long>(step), printable(damage).c_str());
       damaged += (damaged.empty() ? "" : ", ") + std::to_string(step);
     }
   }
@@ -165,7 +166,7 @@ void verify(const CheckpointRequest& request) {
   std::string damaged;
   for (const std::int64_t step : steps_of(request)) {
     const std::string damage = damage_of(request, step);
-    std::printf("step %lld: %s\n", static_cast<long long>(step), damage.empty() ? "whole" : damage.c_str());
+    std::printf("step %lld: %s\n", static_cast<long long>(step), damage.empty() ? "whole" : printable(damage).c_str());
     if (!damage.empty()) damaged += (damaged.empty() ? "" : ", ") + std::to_string(step);
   }
   if (!damaged.empty()) refuse_damaged(request, damaged);
@@ -182,7 +183,7 @@ void export_newest(const CheckpointRequest& request) {
   for (const std::int64_t step : steps_of(request)) {
     const std::string of_this = damage_of(request, step);
     if (!of_this.empty()) {
-      std::fprintf(stderr, "eave: warning: a newer checkpoint is passed over: %s\n", of_this.c_str());
+      std::fprintf(stderr, "eave: warning: a newer checkpoint is passed over: %s\n", printable(of_this).c_str());
       damage = of_this;
       continue;
     }

@@ -23,6 +23,7 @@
 #include "base/file_errors.h"
 #include "base/option_checks.h"
 #include "base/option_lists.h"
+#include "base/printable.h"
 #include "eave/check.h"
 #include "guard/leave_notice.h"
 #include "report/config.h"
@@ -194,7 +195,8 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
   const CommandLine train_line = train_command_line();
   agree(job, [&] {
     const std::string unknown = train_line.warn_of_variables(environment);
-    if (job.rank() == 0 && !unknown.empty()) std::fprintf(stderr, "eave: warning: %s\n", unknown.c_str());
+    if (job.rank() == 0 && !unknown.empty())
+      std::fprintf(stderr, "eave: warning: %s\n", printable_lines(unknown).c_str());
   });
   Grid grid;
   agree(job, [&] {

@@ -14,6 +14,7 @@
 #include "app/sight.h"
 #include "app/training_run.h"
 #include "base/host.h"
+#include "base/printable.h"
 #include "eave/communicator.h"
 #include "eave/optimizer.h"
 #include "report/config.h"
@@ -158,7 +159,7 @@ bool CompareRuns::was_run(const Cell& cell) const {
     config = read_config(directory / "config.json");
     if (state == RunState::kFinished) read_metrics(directory / "metrics.jsonl");  // as the report will
   } catch (const Error& error) {
-    std::fprintf(stderr, "eave: warning: %s; the run is made anew\n", error.what());
+    std::fprintf(stderr, "eave: warning: %s; the run is made anew\n", printable(error.what()).c_str());
     return false;
   }
   require_same_comparison(config, line_.config_in_force(parse(cell, outputs_of(cell))), directory.string());
@@ -215,7 +216,7 @@ std::vector<CellOutcome> CompareRuns::run_together(const std::vector<Cell>& cell
 void CompareRuns::warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
     if (!warned_.insert(warning).second || !is_first()) continue;
-    std::fprintf(stderr, "eave: warning: %s\n", warning.c_str());
+    std::fprintf(stderr, "eave: warning: %s\n", printable_lines(warning).c_str());
   }
 }
 

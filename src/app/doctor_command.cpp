@@ -12,6 +12,7 @@
 #include "app/network_options.h"
 #include "app/run_settings.h"
 #include "base/host.h"
+#include "base/printable.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
 
@@ -113,7 +114,7 @@ void doctor_on(Transport& transport, const CommandLine& line, const OptionValues
   const JobFacts job = examine(transport, values);
   const std::vector<Finding> findings = judge(job);
   if (transport.rank() == 0) {
-    std::printf("%s\n%s", table_of(job).c_str(), describe(findings).c_str());
+    std::printf("%s\n%s", printable_lines(table_of(job)).c_str(), printable_lines(describe(findings)).c_str());
     std::fflush(stdout);
   }
   const ExitCode code = exit_code_of(findings);

@@ -6,6 +6,7 @@
 #include "base/file_errors.h"
 #include "base/files.h"
 #include "base/npy.h"
+#include "base/printable.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -69,7 +70,7 @@ void export_model(const ModelDescription& model, const Graph& graph, const Model
     write_model(OutputPath::of_person(target), model, layout, arenas.parameters, arenas.statistics);
   }
   std::FILE* const stream = !as_npy && is_standard_output(target) ? stderr : stdout;  // not behind the model
-  std::fprintf(stream, "%swrote %s, %zu arrays, layout %s\n", before.c_str(), target.c_str(),
+  std::fprintf(stream, "%swrote %s, %zu arrays, layout %s\n", before.c_str(), printable(target.string()).c_str(),
                model_in_layout.arrays.size(), values.text("layout").c_str());
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/printable.h"
 #include "eave/check.h"
 #include "report/comparison.h"
 #include "report/page.h"

@@ -4,6 +4,7 @@
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
+#include "base/printable.h"
 #include "base/user_path.h"
 #include "eave/check.h"
 #include "report/run_directory.h"
@@ -44,7 +45,7 @@ std::vector<RunSummary> read_summaries(const std::vector<std::string>& directori
                      directory.c_str());
     } catch (const Error& error) {
       if (directories.size() == 1) throw;
-      std::fprintf(stderr, "eave: warning: left out: %s\n", error.what());
+      std::fprintf(stderr, "eave: warning: left out: %s\n", printable(error.what()).c_str());
     }
   }
   if (rows.empty()) throw Error(ExitCode::kBadData, "there is no run to sum up; see what was left out");

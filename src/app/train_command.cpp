@@ -10,6 +10,7 @@
 #include "app/run_settings.h"
 #include "app/train_options.h"
 #include "app/training_run.h"
+#include "base/printable.h"
 
 namespace eave {
 namespace {
@@ -24,7 +25,7 @@ Intent intent_of(const CommandLine& line, const OptionValues& values) {
 }
 
 void warn(const std::string& text) {
-  if (!text.empty()) std::fprintf(stderr, "eave: warning: %s\n", text.c_str());
+  if (!text.empty()) std::fprintf(stderr, "eave: warning: %s\n", printable_lines(text).c_str());
 }
 
 }  // namespace

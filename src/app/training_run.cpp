@@ -24,6 +24,7 @@
 #include "base/directory_lock.h"
 #include "base/files.h"
 #include "base/host.h"
+#include "base/printable.h"
 #include "report/config.h"
 #include "report/run_directory.h"
 #include "report/stragglers.h"
@@ -173,7 +174,7 @@ class TrainingRun {
                              (is_of_all ? " after the sum over all ranks, which does not tell whose it was" : "") +
                              "; what is not is left out (--on-nonfinite skip), and counted, this is told once";
     if (reporter_) return reporter_->warn(text);
-    std::fprintf(stderr, "eave: warning: %s\n", text.c_str());
+    std::fprintf(stderr, "eave: warning: %s\n", printable_lines(text).c_str());
   }
 
   // Collective. A run that goes on, and the next one of a comparison, remember it.
@@ -275,9 +276,10 @@ class TrainingRun {
     }
     if (const std::string useless = describe_useless_link(transport_); !useless.empty()) warnings.push_back(useless);
     if (!place_.is_part) {
-      std::printf("%s\n%s\n", rank_table(ranks).c_str(), job_->describe().c_str());
+      std::printf("%s\n%s\n", printable_lines(rank_table(ranks)).c_str(), printable_lines(job_->describe()).c_str());
       std::fflush(stdout);
-      for (const std::string& warning : warnings) std::fprintf(stderr, "eave: warning: %s\n", warning.c_str());
+      for (const std::string& warning : warnings)
+        std::fprintf(stderr, "eave: warning: %s\n", printable_lines(warning).c_str());
     } else if (place_.warnings) {
       *place_.warnings = warnings;
     }

@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include "base/printable.h"
+
 namespace eave {
 
 void say(const std::string& line) {
-  const std::string whole = line + "\n";
+  const std::string whole = printable_lines(line) + "\n";
   if (write(STDERR_FILENO, whole.data(), whole.size()) < 0) return;
 }
 

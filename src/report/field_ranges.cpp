@@ -72,7 +72,7 @@ constexpr std::array kSummary = std::to_array<FieldRange>({
     {"format", kWhole, 1, kMostWhole},
     {"test_accuracy", kReal, 0, 1},
     {"seconds", kReal, 0, kMostSeconds},
-    {"samples_per_second", kReal, 0, kMostReal},
+    {"samples_per_second", kReal, 0, 1e15},
     {"bytes_per_rank", kWhole, 0, kMostWhole},
     {"waiting_share", kReal, 0, 1},
     {"ranks", kWhole, 1, kMostWhole},

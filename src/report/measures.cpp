@@ -102,7 +102,7 @@ void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& 
 void measure_speedups(std::vector<Variant>& variants, const std::vector<RunRecord>& runs) {
   for (Variant& variant : variants) {
     const Variant* one = one_rank_like(variant, variants);
-    if (!one || !(one->samples_per_second->mean > 0)) continue;
+    if (!one || !(one->samples_per_second->mean > 1e-2)) continue;  // less would make numbers without a meaning
     const double alone = one->samples_per_second->mean;
     const auto speedup = [&](const RunRecord& run) -> std::optional<double> {
       return run.summary->samples_per_second / alone;

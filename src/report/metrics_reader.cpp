@@ -143,8 +143,8 @@ class MetricsReading {
       sum.loading += rank.loading;
     }
     if (!(sum.seconds > 0)) return {};
-    return {sum.computing / sum.seconds, sum.exchanging / sum.seconds, sum.waiting / sum.seconds,
-            sum.loading / sum.seconds};
+    const auto share = [&](double seconds) { return std::min(seconds / sum.seconds, 10.0); };
+    return {share(sum.computing), share(sum.exchanging), share(sum.waiting), share(sum.loading)};
   }
 
   LineReader lines_;

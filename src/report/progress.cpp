@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/printable.h"
 #include "report/terminal.h"
 
 namespace eave {
@@ -30,9 +31,10 @@ Progress::Progress(const std::string& style, bool by_launcher, std::int64_t step
 
 std::string Progress::status(const StepRecord& record) const {
   const double left = record.seconds / static_cast<double>(record.step) * static_cast<double>(steps_ - record.step);
-  return format("epoch %.2f/%.4g  step %lld/%lld  loss %.4f  lr %.4g  %.0f samples/s  %s left", record.epoch, epochs_,
-                static_cast<long long>(record.step), static_cast<long long>(steps_), loss_, record.learning_rate,
-                static_cast<double>(record.samples) / std::max(record.seconds, 1e-9), clock_text(left).c_str());
+  return format("epoch %.2f/%.4g  step %lld/%lld  loss %s  lr %.4g  %.0f samples/s  %s left", record.epoch, epochs_,
+                static_cast<long long>(record.step), static_cast<long long>(steps_), loss_text(loss_).c_str(),
+                record.learning_rate, static_cast<double>(record.samples) / std::max(record.seconds, 1e-9),
+                clock_text(left).c_str());
 }
 
 void Progress::show(const StepRecord& record) {
@@ -75,8 +77,8 @@ void Progress::clear_bar() {
 void Progress::show(const EvaluationRecord& record, bool has_center) {
   if (style_ == ProgressStyle::kOff) return;
   clear_bar();
-  std::string line = format("epoch %.2f  test accuracy %.2f %%  test loss %.4f", record.epoch,
-                            100 * record.center.accuracy, record.center.loss);
+  std::string line = format("epoch %.2f  test accuracy %.2f %%  test loss %s", record.epoch,
+                            100 * record.center.accuracy, loss_text(record.center.loss).c_str());
   if (has_center) {
     line += describe_workers(record);
   }
@@ -85,7 +87,7 @@ void Progress::show(const EvaluationRecord& record, bool has_center) {
 
 void Progress::warn(const std::string& text) {
   clear_bar();
-  std::fprintf(stderr, "eave: warning: %s\n", text.c_str());
+  std::fprintf(stderr, "eave: warning: %s\n", printable_lines(text).c_str());
 }
 
 void Progress::finish() { clear_bar(); }

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "base/json_integer.h"
+#include "base/printable.h"
 #include "base/strict_json.h"
 #include "eave/check.h"
 #include "report/field_ranges.h"
@@ -229,8 +230,8 @@ std::string summary_table(const std::vector<RunSummary>& summaries) {
       "communicator   ranks   test accuracy   seconds   samples/s   bytes per rank   waiting\n"
       "------------   -----   -------------   -------   ---------   --------------   -------\n";
   for (const RunSummary& row : summaries) {
-    table += format("%-12s   %5d   %11.2f %%   %7.1f   %9.0f   %14s   %5.1f %%\n", row.communicator.c_str(), row.ranks,
-                    100 * row.evaluation.center.accuracy, row.seconds, row.samples_per_second,
+    table += format("%-12s   %5d   %11.2f %%   %7.1f   %9.0f   %14s   %5.1f %%\n", printable(row.communicator).c_str(),
+                    row.ranks, 100 * row.evaluation.center.accuracy, row.seconds, row.samples_per_second,
                     human_bytes(static_cast<double>(row.bytes_per_rank)).c_str(), 100 * row.waiting_share);
   }
   return table;

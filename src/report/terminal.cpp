@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 
@@ -44,6 +45,11 @@ bool is_utf8_locale() {
     return false;
   }
   return false;
+}
+
+std::string loss_text(double loss) {
+  if (!std::isfinite(loss)) return "not finite";
+  return format(std::abs(loss) < 1e12 ? "%.4f" : "%.6g", loss);
 }
 
 std::string clock_text(double seconds) {

@@ -29,6 +29,9 @@ TerminalSize output_terminal();
 // Whether the locale's characters are UTF-8.
 bool is_utf8_locale();
 
+// "2.3026"; of large ones "1.5e+20", so that no number takes more than 20 digits; "not finite".
+std::string loss_text(double loss);
+
 // "4:07", "1:02:03"
 std::string clock_text(double seconds);
 

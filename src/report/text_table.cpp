@@ -64,15 +64,4 @@ std::string to_csv(const TextTable& table) {
   return text;
 }
 
-std::string printable(std::string text) {
-  for (char& byte : text) {
-    if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F) byte = '?';
-  }
-  // Of UTF-8, the second half of control characters: U+0080 to U+009F.
-  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
-    if (text[i] == '\xC2' && static_cast<unsigned char>(text[i + 1]) < 0xA0) text.replace(i, 2, "?");
-  }
-  return text;
-}
-
 }  // namespace eave

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/printable.h"
+
 namespace eave {
 
 struct TextTable {
@@ -17,8 +19,5 @@ std::string to_text(const TextTable& table);
 
 // RFC 4180, with the titles as first line. A text that a spreadsheet would take for a formula gets an apostrophe.
 std::string to_csv(const TextTable& table);
-
-// Without what could move a terminal's cursor or break a line: each such byte becomes '?'.
-std::string printable(std::string text);
 
 }  // namespace eave

@@ -60,7 +60,7 @@ std::string bar(double share, int width) {
 
 Texts speeds(const WatchedRun& run) {
   const RecentSteps recent = run.recent();
-  return {std::isfinite(recent.loss) ? format("loss %.4f", recent.loss) : "loss not known",
+  return {std::isfinite(recent.loss) ? "loss " + loss_text(recent.loss) : "loss not known",
           format("learning rate %.4g", run.last().learning_rate), format("%.0f samples/s", recent.samples_per_second)};
 }
 
@@ -90,7 +90,7 @@ const std::vector<Column> kColumns = {
     {"valid.",
      [](const EvaluationRecord& record) { return record.validation ? accuracy(*record.validation) : std::string("-"); },
      false},
-    {"loss", [](const EvaluationRecord& record) { return format("%.4f", record.center.loss); }, false},
+    {"loss", [](const EvaluationRecord& record) { return loss_text(record.center.loss); }, false},
     {"distance", [](const EvaluationRecord& record) { return format("%.3g", record.distance_mean); }, true},
     {"step", [](const EvaluationRecord& record) { return format("%lld", static_cast<long long>(record.step)); }, false},
 };
@@ -192,8 +192,8 @@ std::string watch_line(const WatchedRun& run) {
 }
 
 std::string evaluation_line(const EvaluationRecord& record) {
-  std::string line = format("epoch %.2f  test accuracy %.2f %%  test loss %.4f", record.epoch,
-                            100 * record.center.accuracy, record.center.loss);
+  std::string line = format("epoch %.2f  test accuracy %.2f %%  test loss %s", record.epoch,
+                            100 * record.center.accuracy, loss_text(record.center.loss).c_str());
   if (record.validation) line += format("  validation accuracy %.2f %%", 100 * record.validation->accuracy);
   return differ(record) ? line + describe_workers(record) : line;
 }

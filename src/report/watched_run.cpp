@@ -123,7 +123,7 @@ RecentSteps WatchedRun::recent() const {
   recent.seconds = std::max(last_.seconds - recent_.front().seconds, 1e-9);
   recent.samples_per_second = static_cast<double>(last_.samples - recent_.front().samples) / recent.seconds;
   for (double* const time : {&recent.computing, &recent.exchanging, &recent.waiting, &recent.loading})
-    *time /= recent.seconds;
+    *time = std::min(*time / recent.seconds, 10.0);
   return recent;
 }
 

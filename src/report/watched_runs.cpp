@@ -99,7 +99,7 @@ std::string WatchedRuns::describe(const Entry& entry) {
   const WatchedRun& run = entry.follower->run();
   if (run.last().step == 0) return "begins";
   std::string text = format("%4.0f %% done", 100 * run.share_done());
-  if (const double loss = run.recent().loss; std::isfinite(loss)) text += format("  loss %.4f", loss);
+  if (const double loss = run.recent().loss; std::isfinite(loss)) text += "  loss " + loss_text(loss);
   const double quiet = seconds_since(entry.changed);
   return quiet > kQuietSeconds ? text + "  quiet for " + clock_text(quiet) : text;
 }

@@ -9,6 +9,7 @@
 
 #include "base/host.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "eave/transport.h"
 
 namespace eave {
@@ -51,11 +52,7 @@ std::optional<Failure> failure_of(const std::function<void()>& body) noexcept {
 void print_failure(const Failure& failure, int rank, int ranks) noexcept {
   std::string line = "eave: ";
   if (ranks > 1 && !failure.agreed) line += "rank " + std::to_string(rank) + " on " + host_name() + ": ";
-  line += failure.message + "\n";
-  // A message may hold what stands in a file that somebody else has made; a terminal would obey it.
-  for (char& letter : line) {
-    if ((letter >= 0 && letter < ' ' && letter != '\n') || letter == '\x7f') letter = '?';
-  }
+  line += printable_lines(failure.message) + "\n";
   for (std::size_t written = 0; written < line.size();) {
     const ssize_t n = write(STDERR_FILENO, line.data() + written, line.size() - written);
     if (n < 0 && errno != EINTR) return;

@@ -109,6 +109,27 @@ TEST(Watch, leaves_by_ctrl_c_while_it_reads) {
   }
 }
 
+// A run directory of somebody else's, whose strings would command the terminal, or turn the line around.
+TEST(Watch, and_its_like_show_no_terminal_sequences_from_files) {
+  const Place place;
+  ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
+  const std::string hostile = "\xe2\x80\xae\\u001b[2J\xc2\x9b";
+  for (const std::string file : {"run/metrics.jsonl", "run/summary.json"}) {
+    std::string text = place.read(file);
+    for (const std::string name : {"\"communicator\":\"", "\"communicator\": \"", "\"model\":\"", "\"seed\":\""}) {
+      for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + name.size()))
+        text.insert(at + name.size(), hostile);
+    }
+    place.write(file, text);
+  }
+  for (const std::string words :
+       {"summary run", "report run --html none", "watch run --once", "watch run", "plan run"}) {
+    const Ended ended = place.eave(words, {0, "LC_ALL=C.UTF-8"});
+    for (const char* sequence : {"\x1b", "\xe2\x80\xae", "\xc2\x9b"})
+      EXPECT_FALSE(holds(ended.output + ended.errors, sequence)) << words << ": " << ended.output;
+  }
+}
+
 TEST(Watch, refuses_what_would_have_no_effect) {
   const Place place;
   EXPECT_EQ(place.eave("watch").code, 64);

@@ -14,6 +14,7 @@
 #include "report/run_directory.h"
 #include "report/statistics.h"
 #include "report/summary.h"
+#include "report/terminal.h"
 #include "report/watched_run.h"
 #include "test/report/made_runs.h"
 
@@ -165,6 +166,13 @@ TEST_F(FieldRanges, keep_sums_and_means_of_the_largest_numbers_finite) {
   const RunRecord run = read_metrics(place_.path() / "run/metrics.jsonl");
   EXPECT_TRUE(std::isfinite(estimate({1e39, -1e39, 1e39}).deviation));
   EXPECT_EQ(run.evaluations.front().record.center.loss, 1e39);
+}
+
+TEST(LossText, has_at_most_20_digits_and_no_nan) {
+  EXPECT_EQ(loss_text(2.30259), "2.3026");
+  EXPECT_EQ(loss_text(1e39), "1e+39");
+  EXPECT_EQ(loss_text(-123456789012.0), "-123456789012.0000");
+  EXPECT_EQ(loss_text(std::numeric_limits<double>::quiet_NaN()), "not finite");
 }
 
 TEST_F(FieldRanges, keep_a_resumed_run_from_adding_to_damaged_lines) {

@@ -1,0 +1,61 @@
+#include "base/printable.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace eave {
+namespace {
+
+struct Character {
+  std::uint32_t code = 0;
+  std::size_t bytes = 0;  // 0: no UTF-8
+};
+
+std::uint32_t byte_at(std::string_view text, std::size_t i) { return static_cast<unsigned char>(text[i]); }
+
+Character first_of(std::string_view text) {
+  const std::uint32_t lead = byte_at(text, 0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t bytes = lead >= 0xF0 && lead < 0xF5   ? 4
+                            : lead >= 0xE0 && lead < 0xF0 ? 3
+                            : lead >= 0xC2 && lead < 0xE0 ? 2
+                                                          : 0;
+  if (bytes == 0 || bytes > text.size()) return {};
+  std::uint32_t code = lead & (0xFFU >> (bytes + 1));
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte_at(text, i) & 0xC0U) != 0x80U) return {};
+    code = code << 6U | (byte_at(text, i) & 0x3FU);
+  }
+  const bool is_too_long = (bytes == 3 && code < 0x800) || (bytes == 4 && code < 0x10000);
+  const bool is_none = (code >= 0xD800 && code < 0xE000) || code > 0x10FFFF;
+  return is_too_long || is_none ? Character{} : Character{code, bytes};
+}
+
+bool is_shown(std::uint32_t code) {
+  if (code < 0x20 || (code >= 0x7F && code < 0xA0)) return false;
+  const bool turns_or_hides = code == 0xAD || code == 0x61C || code == 0x180E || (code >= 0x200B && code <= 0x200F) ||
+                              (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) ||
+                              code == 0xFEFF || (code >= 0xFFF9 && code <= 0xFFFB) ||
+                              (code >= 0xE0000 && code <= 0xE0FFF);
+  return !turns_or_hides;
+}
+
+std::string filtered(std::string_view text, bool keeps_lines) {
+  std::string shown;
+  while (!text.empty()) {
+    const Character character = first_of(text);
+    const bool stays = character.bytes > 0 && (is_shown(character.code) || (keeps_lines && character.code == '\n'));
+    const std::size_t bytes = character.bytes > 0 ? character.bytes : 1;
+    stays ? shown.append(text.substr(0, bytes)) : shown.append("?");
+    text.remove_prefix(bytes);
+  }
+  return shown;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) { return filtered(text, false); }
+
+std::string printable_lines(std::string_view text) { return filtered(text, true); }
+
+}  // namespace eave
