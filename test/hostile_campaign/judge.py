@@ -52,7 +52,7 @@ def judge_words(outcome, names, may_be_silent=False):
     for stream, text in (("output", outcome.out), ("errors", outcome.err)):
         told += [f"its {stream} hold {bug.decode()!r}" for bug in BUGS if bug in text]
         try:
-            raw = RAW.search(text.decode("utf-8"))
+            raw = RAW.search(text.decode("utf-8").replace("\r\n", "\n"))  # CSV ends its lines so
             told += [f"its {stream} hold {raw.group()!a} as it is"] if raw else []
         except UnicodeDecodeError as error:
             told.append(f"its {stream} are not UTF-8: {text[max(0, error.start - 20):error.start + 20]!r}")

@@ -75,6 +75,8 @@ def _pmi(rng, size, rank):
     return {"PMI_SIZE": str(size), "PMI_RANK": str(rank)}
 
 
+# Open MPI makes a directory of a session when it starts. A job that is refused behind that leaves it; doctor names it.
+SESSION = ["tmp"]
 LAUNCHERS = {"torchrun": _torchrun, "srun": _slurm, "PMI": _pmi}
 READING = ["summary", "report", "plan", "help", "watch", "export", "checkpoint"]
 
@@ -96,7 +98,7 @@ def make_launcher(rng, place, base):
                     lambda outcomes: kind_place._check_result(outcomes, base, place.out / "run"))
     if case == 1:
         words = [*train, "--transport", "threads", "--ranks", 2]
-        plan = Plan([Call(words, environment, promised=kind == "torchrun")], f"threads under {kind}", [], ["out/run"])
+        plan = Plan([Call(words, environment, promised=kind == "torchrun")], f"threads under {kind}", [], ["out/run", *SESSION])
         plan.may_be_silent = rank != 0
         return plan
     if case == 2:
@@ -116,7 +118,7 @@ def make_launcher(rng, place, base):
         if outcomes[0].code != 69:
             return [f"ends with {outcomes[0].code}, and 69 is right where ranks are missing"]
         return ["names no remedy"] if rank == 0 and not outcomes[0].err.strip() else []
-    plan = Plan([Call(train, environment)], f"rank {rank} of {kind}", [], ["out/run"], refused)
+    plan = Plan([Call(train, environment)], f"rank {rank} of {kind}", [], ["out/run", *SESSION], refused)
     plan.may_be_silent = rank != 0
     return plan
 
