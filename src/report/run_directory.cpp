@@ -86,6 +86,16 @@ void require_free(const OutputFolder& run, bool overwrite) {
   }
 }
 
+// A directory under the name of a file is somebody else's, with what is in it.
+void require_no_directories(const OutputFolder& run) {
+  for (const OutputPath& file : files_of_run(run)) {
+    std::error_code error;
+    if (!fs::is_directory(fs::symlink_status(file.string(), error))) continue;
+    refuse(run, "holds a directory " + fs::path(file.string()).filename().string() +
+                    " where eave writes a file; move it away, or choose another directory");
+  }
+}
+
 void remove_all(const std::vector<OutputPath>& files, const std::string& what) {
   for (const OutputPath& file : files) {
     if (remove_tree(file)) continue;
@@ -229,6 +239,7 @@ void require_writable(const fs::path& path, const std::string& what) {
 
 void prepare_run_directory(const OutputFolder& run, bool overwrite) {
   require_free(run, overwrite);
+  require_no_directories(run);
   const std::string what = "--run-dir " + run.path().string();
   if (!is_link(run / kCheckpoints)) remove_checkpoints(run.below(kCheckpoints), what);
   remove_all(files_of_run(run), what);

@@ -185,6 +185,17 @@ TEST(RunDirectory, is_replaced_by_overwrite_but_for_what_is_not_the_runs) {
   }
 }
 
+TEST(RunDirectory, keeps_a_directory_that_stands_where_a_file_belongs) {
+  const Place place;
+  ASSERT_EQ(place.eave(quick("--run-dir run --max-steps 2")).code, 0);
+  std::filesystem::create_directory(place.path() / "run" / "trace.json");
+  place.write("run/trace.json/mine.txt", "mine");
+  const Ended ended = place.eave(quick("--run-dir run --overwrite --max-steps 2"));
+  EXPECT_EQ(ended.code, 73);
+  EXPECT_TRUE(ended.says("trace.json where eave writes a file; move it away")) << ended.errors;
+  EXPECT_EQ(place.read("run/trace.json/mine.txt"), "mine");
+}
+
 TEST(RunDirectory, keeps_its_run_when_another_cannot_start_in_its_place) {
   const Place place;
   ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
