@@ -54,7 +54,8 @@ void check_array(const SafetensorsFile& file, const Arrays& arrays, const Stored
   if (found == arrays.end()) {
     const auto other = file.types_left_out.find(tensor.name);
     refuse(file, "holds no float32 array '" + tensor.name + "' " + text_of(tensor.shape) + ", which the model has" +
-                     (other == file.types_left_out.end() ? "" : "; there it is of type " + other->second));
+                     (other == file.types_left_out.end() ? "" : "; there it is of type " + other->second) +
+                     "; give the --model that the file is of");
   }
   const NamedArray& array = *found->second;
   if (array.shape != tensor.shape) {
@@ -65,7 +66,7 @@ void check_array(const SafetensorsFile& file, const Arrays& arrays, const Stored
   if (const auto index = first_not_finite(array.values)) {
     refuse(file,
            "the array '" + tensor.name + "' has values that are not finite: the first is at index " +
-               std::to_string(*index),
+               std::to_string(*index) + "; take another checkpoint or model",
            ExitCode::kBadData);
   }
 }
@@ -85,7 +86,9 @@ Arrays find_arrays(const SafetensorsFile& file, const std::vector<StoredTensor>&
     check_array(file, arrays, tensor, is_pytorch);
     unknown.erase(tensor.name);
   }
-  if (!unknown.empty()) refuse(file, "holds the array '" + *unknown.begin() + "', which the model has not");
+  if (!unknown.empty())
+    refuse(file,
+           "holds the array '" + *unknown.begin() + "', which the model has not; give the --model that the file is of");
   return arrays;
 }
 
@@ -155,7 +158,7 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
   const auto text = [&](const char* key) {
     const auto found = metadata.find(key);
     if (found != metadata.end()) return found->second;
-    throw Error(ExitCode::kBadData, path.string() + ": says nothing of '" + key + "'");
+    throw Error(ExitCode::kBadData, path.string() + ": says nothing of '" + key + "'; take a file that eave wrote");
   };
   require_known_version(metadata, path);
   ModelDescription model{text("model"), {}, 0};

@@ -38,6 +38,8 @@ std::string header_text(const std::vector<NamedArray>& arrays, const std::map<st
   return text;
 }
 
+constexpr const char* kRemedy = "; get the file again, or write it anew";
+
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
   throw Error(ExitCode::kBadData, path.string() + ": " + why);
 }
@@ -45,7 +47,7 @@ std::string header_text(const std::vector<NamedArray>& arrays, const std::map<st
 // `why`, unless the file is known to be something else.
 [[noreturn]] void refuse_header(const std::filesystem::path& path, const std::string& why) {
   const ContentKind kind = content_kind_of(path);
-  if (kind.what.empty() || kind.what == kSafetensorsContent) refuse(path, why);
+  if (kind.what.empty() || kind.what == kSafetensorsContent) refuse(path, why + kRemedy);
   refuse(path, describe_content(kind, kind.group == ContentGroup::kPytorch
                                           ? "load it with torch.load, and save its tensors with save_file of "
                                             "safetensors.torch"
@@ -100,7 +102,7 @@ SafetensorsHeader read_header(const std::string& text, std::uint64_t content_siz
   try {
     return parse_safetensors_header(text, content_size);
   } catch (const Error& failure) {
-    refuse(path, failure.what());
+    refuse(path, failure.what() + std::string(kRemedy));
   }
 }
 
@@ -115,13 +117,15 @@ ConstSlice SafetensorsFile::array(const std::string& name, std::size_t size) con
 
 const std::string& SafetensorsFile::text(const std::string& key) const {
   const auto found = metadata.find(key);
-  if (found == metadata.end()) refuse(path, "says nothing of '" + key + "'");
+  if (found == metadata.end()) refuse(path, "says nothing of '" + key + "'; take a file that eave wrote");
   return found->second;
 }
 
 SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) throw Error(ExitCode::kInputMissing, "no file " + path.string());
+  if (!std::filesystem::is_regular_file(path, error))
+    throw Error(ExitCode::kInputMissing,
+                "no file " + path.string() + "; name a model.safetensors, or a run's directory");
   const std::uint64_t file_size = std::filesystem::file_size(path, error);
   std::ifstream bytes(path, std::ios::binary);
   std::string header(read_header_length(bytes, file_size, path), ' ');
