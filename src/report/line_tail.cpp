@@ -8,7 +8,7 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kLongest = std::size_t{1} << 26;
+constexpr std::size_t kLongestKept = std::size_t{1} << 26;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void LineTail::add(std::string_view piece, const std::function<void(const std::s
     torn_.clear();
     is_too_long_ = false;
   }
-  is_too_long_ = is_too_long_ || torn_.size() + piece.size() > kLongest;
+  is_too_long_ = is_too_long_ || torn_.size() + piece.size() > kLongestKept;
   if (!is_too_long_) torn_ += piece;
   if (is_too_long_) std::string().swap(torn_);
 }

@@ -13,7 +13,7 @@
 namespace eave {
 namespace {
 
-using Json = nlohmann::json;
+using TraceJson = nlohmann::json;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
@@ -57,12 +57,12 @@ TEST(Operations, begin_where_the_one_before_has_ended) {
   EXPECT_EQ(operations[2].end, 9 * kSecond);
 }
 
-Json written(const std::vector<RankTrace>& ranks, const TraceGap& gap) {
+TraceJson written(const std::vector<RankTrace>& ranks, const TraceGap& gap) {
   const TemporaryDirectory directory;
   const std::string path = directory.path() / "trace.json";
   write_trace(path, ranks, gap);
   std::ifstream file(path);
-  return Json::parse(file);
+  return TraceJson::parse(file);
 }
 
 TEST(TraceFile, holds_each_span_by_rank_and_track_in_microseconds_from_the_first) {
@@ -72,10 +72,10 @@ TEST(TraceFile, holds_each_span_by_rank_and_track_in_microseconds_from_the_first
       for (TraceSpan& span : *spans) span.begin += 7 * kSecond + 1, span.end += 7 * kSecond + 1;
     }
   }
-  const Json trace = written(ranks, {});
+  const TraceJson trace = written(ranks, {});
   std::map<std::string, int> names;
-  std::vector<Json> sums;
-  for (const Json& event : trace.at("traceEvents")) {
+  std::vector<TraceJson> sums;
+  for (const TraceJson& event : trace.at("traceEvents")) {
     if (event.at("ph") == "M") {
       if (event.at("name") == "process_name") ++names[event.at("args").at("name").get<std::string>()];
       continue;
@@ -97,7 +97,7 @@ TEST(TraceFile, holds_each_span_by_rank_and_track_in_microseconds_from_the_first
 }
 
 TEST(TraceFile, says_what_was_left_out) {
-  const Json left_out = written(two_ranks(), {15 * kSecond, 18 * kSecond, 77}).at("metadata").at("left_out");
+  const TraceJson left_out = written(two_ranks(), {15 * kSecond, 18 * kSecond, 77}).at("metadata").at("left_out");
   EXPECT_EQ(left_out.at("events"), 77);
   EXPECT_EQ(left_out.at("from_us").get<double>(), 15e6);
   EXPECT_EQ(left_out.at("to_us").get<double>(), 18e6);
