@@ -91,12 +91,12 @@ TEST_F(OnEmulatedGpu, a_run_goes_on_on_another_device_but_not_in_another_precisi
 }
 
 TEST_F(OnEmulatedGpu, more_ranks_than_gpus_are_refused) {
-  expect_refusal(train("--device cuda --transport threads --ranks 2"), 64, {"rank 1", "one GPU", "--share-gpu"});
-  if (has_mpirun()) expect_refusal(train("--device cuda", 2), 64, {"rank 1", "one GPU", "--share-gpu"});
+  expect_refusal(train("--device cuda --transport threads --ranks 2"), 64, {"rank 1", "1 GPU", "--share-gpu"});
+  if (has_mpirun()) expect_refusal(train("--device cuda", 2), 64, {"rank 1", "1 GPU", "--share-gpu"});
 }
 
 TEST_F(OnEmulatedGpu, a_gpu_that_is_not_there_is_refused) {
-  expect_refusal(train("--device cuda --gpu 3"), 64, {"--gpu 3", "one GPU"});
+  expect_refusal(train("--device cuda --gpu 3"), 64, {"--gpu 3", "1 GPU"});
 }
 
 TEST_F(OnEmulatedGpu, every_rank_takes_a_gpu_of_its_own) {

@@ -249,15 +249,18 @@ TEST(Rollback, needs_checkpoints) {
   expect_code(place.eave("train --on-nonfinite rollback"), 64, {"--run-dir"});
 }
 
+// A limit on the size of files stands for a full disk: the model fits, and no checkpoint does.
 TEST(RequiredCheckpoint, on_a_full_disk_ends_the_run_with_74_and_else_it_warns) {
   const Place place;
-  // A file where the directory would be: no checkpoint can be written.
-  const std::string words = quick(std::string(kTwo) + "--overwrite ");
-  expect_code(place.eave(words), 0);
-  std::filesystem::remove_all(place.path() / "run/checkpoint");
-  place.write("run/checkpoint", "");
-  expect_code(place.eave(words), 0, {"could not be written", "run/checkpoint", "training goes on"});
-  expect_code(place.eave(words + "--require-checkpoint"), 74, {"could not be written", "run/checkpoint"});
+  const auto train = [&](const std::string& more) {
+    return place.run("sh -c 'ulimit -f 60; exec \"$@\"' sh " + program() + " " +
+                     quick(std::string(kTwo) + "--checkpoint-every 2 --log-every 100 --overwrite " + more +
+                           "--model \"flatten; dense 64; dense classes\""));
+  };
+  expect_code(train(""), 74, {"could not be written", "run/checkpoint", "training goes on", "test accuracy"});
+  EXPECT_TRUE(std::filesystem::exists(place.path() / "run/summary.json"));
+  expect_code(train("--require-checkpoint "), 74, {"could not be written", "run/checkpoint"});
+  EXPECT_FALSE(std::filesystem::exists(place.path() / "run/summary.json"));
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ TEST(InitialParameters, of_pytorch_give_eave_the_logits_that_it_has) {
   for (const Trained& trained : trained_models()) {
     const std::string file = trained.model + ".safetensors";
     train(place, trained);
-    expect_done(place.eave("train" + trained.words() + "--max-steps 1 --lr 1e-60 --overwrite --initial-parameters " +
+    expect_done(place.eave("train" + trained.words() + "--max-steps 1 --lr 1e-37 --overwrite --initial-parameters " +
                            file + " --run-dir " + trained.model));
     if (!trained.model.starts_with("resnet")) continue;
     std::filesystem::remove(place.path() / file);
@@ -160,7 +160,7 @@ TEST(Export, there_and_back_leaves_every_byte) {
 TEST(InitialParameters, are_those_of_every_rank_with_every_kind_of_method) {
   const Place place;
   expect_done(place.eave("train" + std::string(kQuick) + "--run-dir first"));
-  const std::string seeded = "train" + std::string(kQuick) + "--seed 9 --lr 1e-60 --overwrite --run-dir run ";
+  const std::string seeded = "train" + std::string(kQuick) + "--seed 9 --lr 1e-37 --overwrite --run-dir run ";
   const std::string first = place.read("first/model.safetensors");
   const auto expect_first = [&](const Ended& ended) {
     expect_done(ended);
@@ -187,7 +187,7 @@ TEST(InitialParameters, bring_the_batch_norm_statistics_with_them) {
   const Place place;
   const std::string words =
       "train" + std::string(kQuick) + "--model 'conv2d 4 3x3 no_bias; batch_norm; relu; dense classes' ";
-  const std::string still = words + "--max-steps 1 --lr 1e-60 --initial-parameters ";
+  const std::string still = words + "--max-steps 1 --lr 1e-37 --initial-parameters ";
   const auto mean = [&](const std::string& run) {
     const SafetensorsFile file = read_safetensors(place.path() / run / "model.safetensors");
     const ConstSlice values = file.array("bn1.mean", 4);
