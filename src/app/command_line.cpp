@@ -6,6 +6,7 @@
 #include "app/assignments.h"
 #include "app/environment.h"
 #include "app/plugins.h"
+#include "base/printable.h"
 #include "base/quantities.h"
 #include "base/user_path.h"
 #include "eave/check.h"
@@ -20,11 +21,13 @@ void require_writable(const OptionValues::Entry& entry) {
   const bool is_framed = !text.empty() && (is_blank(text.front()) || is_blank(text.back()));
   const bool is_path = entry.spec.type == OptionType::kPath || entry.spec.type == OptionType::kPaths;
   const bool is_quoted = is_path && !text.empty() && (text.front() == '"' || text.front() == '\'');
-  if (!is_framed && !is_quoted && text.find_first_of("#\n\r") == std::string::npos && is_utf8(text)) return;
+  std::string seen = text;  // --print-config shows it on a terminal, to which a tab does nothing
+  std::ranges::replace(seen, '\t', ' ');
+  if (!is_framed && !is_quoted && text.find('#') == std::string::npos && printable(seen) == seen) return;
   throw Error(ExitCode::kUsage,
               "--print-config: a configuration file cannot hold --" + entry.spec.name + " '" + text + "' (" +
                   entry.source +
-                  "): no value in it has a #, a line break, or blanks at its ends, all are UTF-8, and no path "
+                  "): no value in it has a #, a control character, or blanks at its ends, all are UTF-8, and no path "
                   "begins with a quote; give this one on "
                   "the command line");
 }

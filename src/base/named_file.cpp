@@ -51,7 +51,8 @@ Target find_target(fs::path path) {
     const fs::path next = fs::read_symlink(path, error);
     path = next.is_absolute() ? next : path.parent_path() / next;
   }
-  throw Error(ExitCode::kCannotCreate, "cannot create " + path.string() + ": it is a loop of symbolic links");
+  throw Error(ExitCode::kCannotCreate,
+              "cannot create " + path.string() + ": it is a loop of symbolic links; remove them, or name another file");
 }
 
 void write_all(int file, std::string_view bytes, const fs::path& path) {
