@@ -75,6 +75,10 @@ void refuse_other_content(const std::string& content, const std::string& path) {
 
 // A damaged line may have lost its end, and the setting behind it stand in a remark. Its bytes are not for a terminal.
 void refuse_other_encodings(const std::string& line, int number, const std::string& path) {
+  if (line.find('\0') != std::string::npos) {
+    throw Error(ExitCode::kUsage, path + ", line " + std::to_string(number) +
+                                      ": it holds a byte 0, which no text does; get the file again");
+  }
   if (is_utf8(line)) return;
   throw Error(ExitCode::kUsage, path + ", line " + std::to_string(number) +
                                     ": it is not UTF-8 text; save the file as UTF-8, or get it again if it is damaged");

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/host.h"
+#include "base/start_thread.h"
 #include "transport/failure.h"
 #include "transport/launchers.h"
 #include "transport/mpi_library.h"
@@ -138,7 +139,8 @@ int refuse_lost_ranks(const PromisedRanks& lost) {
 class MeetingLimit {
  public:
   explicit MeetingLimit(const std::exception_ptr& failure) {
-    if (started_by_launcher()) thread_ = std::thread([this, failure] { watch(describe_failure(failure)); });
+    if (!started_by_launcher()) return;
+    thread_ = start_thread("to end without the others", [this, failure] { watch(describe_failure(failure)); });
   }
   MeetingLimit(const MeetingLimit&) = delete;
   MeetingLimit& operator=(const MeetingLimit&) = delete;

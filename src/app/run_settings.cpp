@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/printable.h"
 #include "base/quantities.h"
 #include "eave/check.h"
 
@@ -70,8 +71,8 @@ void require_same_settings(const std::map<std::string, std::string>& saved,
   free.insert(options_of_files().begin(), options_of_files().end());
   const auto difference = find_difference(saved, mine, free);
   if (!difference) return;
-  throw Error(ExitCode::kConfiguration, "--resume: the run was started with --" + difference->name + " " +
-                                            difference->saved + ", now it is " + difference->mine +
+  throw Error(ExitCode::kConfiguration, "--resume: the run was started with --" + printable(difference->name) + " " +
+                                            printable(difference->saved) + ", now it is " + difference->mine +
                                             "; resume with the settings in config.json");
 }
 

@@ -13,6 +13,7 @@
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
+#include "base/start_thread.h"
 #include "base/user_path.h"
 #include "eave/check.h"
 #include "report/summary.h"
@@ -35,7 +36,7 @@ class EndingSignals {
     sigemptyset(&set_);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set_, signal);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    thread_ = std::thread([this] { wait(); });
+    thread_ = start_thread("to hear signals", [this] { wait(); });
   }
   EndingSignals(const EndingSignals&) = delete;
   EndingSignals& operator=(const EndingSignals&) = delete;

@@ -1,6 +1,7 @@
 // Starting a thread, with a message that helps if the system has none left.
 #pragma once
 
+#include <future>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -16,6 +17,16 @@ template <class Body>
 std::thread start_thread(const std::string& purpose, Body&& body) {
   try {
     return std::thread(std::forward<Body>(body));
+  } catch (const std::system_error& error) {
+    refuse_thread(purpose, error);
+  }
+}
+
+// The same, and what the body returns can be asked for.
+template <class Body>
+auto start_task(const std::string& purpose, Body&& body) {
+  try {
+    return std::async(std::launch::async, std::forward<Body>(body));
   } catch (const std::system_error& error) {
     refuse_thread(purpose, error);
   }

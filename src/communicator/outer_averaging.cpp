@@ -23,7 +23,7 @@ std::string describe_equation(const OuterSettings& settings, int workers) {
          std::string(settings.ahead > 0 ? "(c - " + settings.momentum_symbol + " v)" : "c") +
          " - sum_j (n_j / n) x_j, n_j = samples of rank j since the exchange before, n = sum_j n_j:\n" +
          settings.formula + "\ntau = " + std::to_string(settings.steps.tau) + ", " + settings.numbers +
-         ", p = " + std::to_string(workers) + " workers; " + describe_worker_momentum(settings.momentum) +
+         ", p = " + count_text(workers, "worker") + "; " + describe_worker_momentum(settings.momentum) +
          "; evaluated: c, as the last exchange left it\n" + describe_tau_warmup(settings.steps.warmup) +
          "stable on curvature h while " + settings.factor_symbol + " k < " + describe_limit(settings) +
          ", k = 1 - (1 - lr h)^tau, at most 1 while lr h <= 1; without worker momentum\n" + kLocalRate +

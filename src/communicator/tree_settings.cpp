@@ -90,7 +90,7 @@ std::string numbers(const TreeSettings& settings) {
             ", global-alpha = " + number_text(settings.global_alpha) +
             ", G global-alpha = " + number_text(groups * settings.global_alpha);
   }
-  return text + "\np = " + std::to_string(settings.workers) + " workers in G = " + number_text(groups) +
+  return text + "\np = " + count_text(settings.workers, "worker") + " in G = " + number_text(groups) +
          (settings.is_star() ? " group; " : " groups, " + describe_groups(settings.groups) + "; ") +
          "order paper, overlap " + (settings.overlap ? "on" : "off");
 }

@@ -10,11 +10,22 @@ namespace {
 constexpr std::size_t kLargestChunk = std::size_t{1} << 16;
 constexpr std::size_t kLongest = std::size_t{1} << 26;
 
+void require_file(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) return;
+  if (fs::is_symlink(path, error)) {
+    throw Error(ExitCode::kInputMissing,
+                path.string() + " is a symbolic link that leads to no file; put the file itself in its place");
+  }
+  if (!fs::exists(path, error)) throw Error(ExitCode::kInputMissing, "no " + path.filename().string());
+  throw Error(ExitCode::kInputMissing, path.string() + " is no plain file; put the file itself in its place");
+}
+
 }  // namespace
 
 LineReader::LineReader(const std::filesystem::path& path) : name_(path.filename().string()) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) throw Error(ExitCode::kInputMissing, "no " + name_);
+  require_file(path);
   file_.open(path, std::ios::binary);
   if (!file_) throw Error(ExitCode::kInputOutput, "cannot read " + name_);
 }

@@ -7,6 +7,7 @@
 
 #include "base/durable.h"
 #include "base/host.h"
+#include "base/start_thread.h"
 #include "eave/check.h"
 #include "train/blind_ranks.h"
 
@@ -85,7 +86,7 @@ void Checkpoints::start(const TrainingProgress& progress, bool copies) {
   finished_ = {};
   if (!plan_.blind_ranks.empty()) send();
   if (is_sent) return;
-  task_ = std::async(std::launch::async, [this] {
+  task_ = start_task("to write checkpoints", [this] {
     try {
       return Report{Status::kDone, write()};
     } catch (const std::exception& error) {
@@ -203,7 +204,7 @@ void Checkpoints::begin_commit(const std::vector<Report>& all) {
   manifest.notes[kStatistics] = std::to_string(is_of_first ? 1 : parts_.sampler.ranks());
   if (!ended_.empty()) manifest.notes[kEnded] = ended_;
   for (const Report& report : all) manifest.files.push_back(report.file);
-  task_ = std::async(std::launch::async, [this, manifest] {
+  task_ = start_task("to write checkpoints", [this, manifest] {
     try {
       return Report{Status::kDone, {}, commit(manifest)};
     } catch (const std::exception& error) {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <numeric>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -339,10 +340,14 @@ void MpiWire::wait_after(bool moved) {
 
 void MpiWire::abort(ExitCode code) noexcept {
   // MPI_Abort may block when the network is gone.
-  std::thread([code] {
-    std::this_thread::sleep_for(std::chrono::seconds(2));
-    std::_Exit(static_cast<int>(code));
-  }).detach();
+  try {
+    std::thread([code] {
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+      std::_Exit(static_cast<int>(code));
+    }).detach();
+  } catch (const std::system_error&) {
+    std::_Exit(static_cast<int>(code));  // out of processes: the launcher ends the other ranks
+  }
   if (messages_.in_mpi().try_lock_for(std::chrono::seconds(1)))
     MPI_Abort(messages_.communicator(), static_cast<int>(code));
   std::_Exit(static_cast<int>(code));

@@ -132,6 +132,10 @@ def main(text):
     eave = trials.find_program(arguments.eave)
     todo, found = seeds_of(arguments)
     print(f"seed {arguments.seed}, {len(todo)} trials", flush=True)
+    if todo and os.geteuid() == 0 and not namespaces.can_enter():
+        print("test/hostile: as root, eave could replace files and devices of this machine, and no mounts of a job's own can be "
+              "made here to prevent it; run it as another user", file=sys.stderr)
+        sys.exit(69)
     if todo:
         run_all(arguments, eave, todo, found)
     summarize(found)

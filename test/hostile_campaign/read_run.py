@@ -3,6 +3,7 @@ import json
 import math
 import pathlib
 
+OF_ROUNDING = 1e-6  # FORMATS.md: rounding of a millionth passes
 SHARES = {"accuracy", "test_accuracy", "waiting_share", "overlap"}
 NOT_NEGATIVE = {"seconds", "samples_per_second", "bytes_per_rank", "ranks", "workers", "steps", "step", "epochs", "epoch", "samples",
                 "peak_memory_bytes", "exchanges", "checkpoints", "checkpoint_seconds", "computing", "loading", "exchanging",
@@ -61,9 +62,9 @@ def check_ranges(value, name=""):
 def _check_number(value, name):
     if not math.isfinite(value):
         raise Refused(f"{name} is {value}")
-    if name in SHARES and not 0 <= value <= 1:
+    if name in SHARES and not -OF_ROUNDING <= value <= 1 + OF_ROUNDING:
         raise Refused(f"{name} is {value}, no share")
-    if name in NOT_NEGATIVE and value < 0:
+    if name in NOT_NEGATIVE and value < (0 if name in WHOLE else -OF_ROUNDING):
         raise Refused(f"{name} is {value}")
     if name in WHOLE and value != int(value):
         raise Refused(f"{name} is {value}, not whole")

@@ -214,6 +214,19 @@ TEST(RunList, names_what_it_leaves_out_and_reads_each_run_once) {
   EXPECT_EQ(read_runs({place.path(), place.path() / "a"}).runs.size(), 2u);
 }
 
+TEST(RunList, names_metrics_that_are_a_link_to_no_file) {
+  const MadeRuns place;
+  make_run(place, "a", {.accuracies = {0.5}});
+  place.write("b/notes.txt", "");
+  std::filesystem::create_symlink("metrics.jsonl", place.path() / "b/metrics.jsonl");
+  const RunList list = read_runs({place.path() / "a", place.path() / "b"});
+  ASSERT_EQ(list.left_out.size(), 1u);
+  EXPECT_TRUE(
+      list.left_out[0].why.ends_with("b/metrics.jsonl is a symbolic link that leads to no file; put the file "
+                                     "itself in its place"))
+      << list.left_out[0].why;
+}
+
 TEST(RunList, names_a_directory_that_is_missing_and_leaves_it_out) {
   const MadeRuns place;
   make_run(place, "a", {.accuracies = {0.5}});

@@ -84,8 +84,8 @@ class EasgdAsync final : public AsyncCenter {
     return "x_i <- x_i - step_i - d;  c <- c + d;  d = alpha (x_i - c);  all from the values before the step, each "
            "worker on its own clock\nevery tau = " +
            std::to_string(settings().tau) + " steps; alpha = " + number_text(force_.alpha) +
-           ", beta = " + number_text(force_.beta) + ", " + rho_ + ", p = " + std::to_string(workers()) +
-           " workers; overlap " + (overlap_ ? "on" : "off") + describe_delay() + "\n" + describe_async(settings()) +
+           ", beta = " + number_text(force_.beta) + ", " + rho_ + ", p = " + count_text(workers(), "worker") +
+           "; overlap " + (overlap_ ? "on" : "off") + describe_delay() + "\n" + describe_async(settings()) +
            "\nstable for alpha <= " + describe_bound() +
            " on curvature h (1 on a flat loss) in round-robin order, for any p, without momentum; " + kLocalRate +
            look_ahead_;

@@ -27,6 +27,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/number_text.h"
 #include "communicator/allreduce.h"
 #include "communicator/local_steps.h"
 #include "communicator/look_ahead.h"
@@ -59,7 +60,7 @@ std::string describe_equation(const LocalSgdSettings& settings, int workers) {
            ? "tau_k = ceil(sqrt(F_k / F_0) tau_0), tau_0 = " + tau +
                  ", F_k = mean training loss since the exchange before, F_0 of the first tau_0 steps"
            : "tau = " + tau);
-  text += ", p = " + std::to_string(workers) + " workers; " + describe_worker_momentum(settings.momentum) + "\n";
+  text += ", p = " + count_text(workers, "worker") + "; " + describe_worker_momentum(settings.momentum) + "\n";
   if (settings.steps.post_local_at > 0) {
     text += "the first " + std::to_string(settings.steps.post_local_at) +
             " steps average gradients instead, g <- sum_i (n_i / n) g_i, at the same lr\n";

@@ -7,6 +7,7 @@
 // rank i has trained on, n = sum_i n_i. Neither touches a replica, so a run that has ended can be resumed.
 //
 // What is evaluated before the end is rank 0's worker (a broadcast), at the end the same or the average.
+#include "base/number_text.h"
 #include "communicator/weighted_mean.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
@@ -53,8 +54,7 @@ class None final : public Communicator {
   }
 
   std::string equation() const override {
-    const std::string first =
-        "x_i <- x_i - step_i; p = " + std::to_string(transport_.size()) + " workers, each alone\n";
+    const std::string first = "x_i <- x_i - step_i; p = " + count_text(transport_.size(), "worker") + ", each alone\n";
     return first + (average_at_end_
                         ? "at the end, once: x <- sum_i (n_i / n) x_i, n_i = samples of rank i in the whole "
                           "run, n = sum_i n_i; before the end, rank 0's worker is evaluated"
