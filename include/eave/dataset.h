@@ -65,7 +65,7 @@ struct SampleCheck {
   std::vector<BadSample> bad;  // in the order of the set
 };
 
-// Of a set with a file for each sample, each of which may be damaged by itself.
+// A data set that keeps each sample in a file of its own, so that each may be damaged by itself.
 struct SampleFiles {
   // Decodes every `parts`-th sample from `part` on, with as many threads as loaders have, and copies nothing to
   // --stage-to. `moved` is called after each, by any of these threads. Throws as DatasetKind::open, but not for samples

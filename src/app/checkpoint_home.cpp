@@ -56,7 +56,7 @@ bool has_checkpoints(const fs::path& directory) {
   return fs::is_directory(directory, error) && !committed_steps(directory).empty();
 }
 
-// Of a run that goes on: its checkpoints are not to be left behind without a word.
+// Refuses to go on with a run from another place, because its checkpoints would be left behind without a word.
 void refuse_another_place(const fs::path& run, const fs::path& given, const std::string& remembered) {
   const fs::path before = remembered.empty() ? run / kCheckpoints : fs::path(remembered);
   if (is_same(before, given) || has_checkpoints(given) || !has_checkpoints(before)) return;

@@ -43,7 +43,7 @@ constexpr std::array kForms = {
     ValueForm{OptionType::kRate, "RATE", kRateForms},
 };
 
-// Of the types that the options have, the few that need words in a terminal.
+// How to spell values, for those types of the options that need an explanation.
 std::string forms_of(const std::vector<CommandLine::Group>& groups) {
   std::string text;
   for (const ValueForm& form : kForms) {

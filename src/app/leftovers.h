@@ -15,9 +15,10 @@ struct LeftoverPlaces {
 };
 LeftoverPlaces leftover_places();  // of this process
 
-// Of this user, on this host: segments of shared memory that no process has open, and directories of launchers that are
-// gone, as patterns for a shell. Nothing of a job that still runs: the kernel says whether a file is in use, also by a
-// process that this one cannot see. Reads two directories, and each file that has such a name.
+// Finds what this user's ended jobs left on this host: segments of shared memory that no process has open, and
+// directories of launchers that are gone. Returns patterns for a shell. It names nothing of a job that still runs: the
+// kernel says whether a file is in use, also by a process that this one cannot see. Cost: it reads two directories, and
+// opens each file that has such a name.
 std::vector<std::string> find_leftovers(const LeftoverPlaces& places);
 
 // "" where there is nothing; else what it is and the command that removes it.

@@ -15,7 +15,7 @@ std::string openmp_binding();
 int core_count(const std::string& cores);  // how many cores such a list names
 std::int64_t peak_memory_bytes();          // largest resident set so far
 
-// What the control groups allow, without what allows all that the machine has.
+// What the control groups allow, as far as it is less than the machine has; -1 elsewhere.
 GroupLimits limiting_group();
 
 // The table of ranks printed at start, a line each.

@@ -34,7 +34,7 @@ SummaryRequest read_summary_request(const CommandLine& line, const std::vector<s
   return request;
 }
 
-// Those that can be read; the others are named.
+// Reads the summaries that can be read, and names the others on standard error.
 std::vector<RunSummary> read_summaries(const std::vector<std::string>& directories) {
   std::vector<RunSummary> rows;
   for (const std::filesystem::path directory : directories) {

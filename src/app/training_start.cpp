@@ -20,7 +20,7 @@ void TrainingJob::read_initial_parameters() {
   replica_->device.write(replica_->statistics.slice(), first.statistics);
 }
 
-// Of an image of the data to the values that the first layer reads in an evaluation.
+// The steps from an image of the data to the values that the first layer reads in an evaluation.
 std::string TrainingJob::describe_input() const {
   const ImageShape image = data_.train->shape(), seen = augmentation_.output(image);
   const auto size = [](ImageShape shape) { return std::to_string(shape.height) + "x" + std::to_string(shape.width); };

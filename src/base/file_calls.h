@@ -12,8 +12,8 @@ namespace eave {
 // As the system's: -1 and errno where they fail; write may take less than it is given. Any thread may call.
 class FileCalls {
  public:
-  // Of what stands under the name already, a file, a link or a pipe: its name goes to a new file, and what else it is
-  // the name of stays as it is; or the call fails with EEXIST.
+  // If a file, a link or a pipe has the name already, kReplace gives the name to a new file and leaves what a link or a
+  // second name leads to as it is. kRefuse fails with EEXIST.
   enum class Existing { kReplace, kRefuse };
 
   virtual ~FileCalls() = default;

@@ -37,7 +37,7 @@ std::string target_of(const fs::path& link) {
   return fs::read_symlink(link, error).string();
 }
 
-// Of one name on the way; "": it is a directory.
+// Why one name on the way is no directory; "" if it is one.
 std::string why_no_step(const fs::path& place) {
   std::error_code error;
   const bool is_link = fs::is_symlink(fs::symlink_status(place, error));

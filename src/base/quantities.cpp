@@ -94,7 +94,7 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, count>&
 constexpr std::array<std::string_view, 2> kBits = {"b/s", "bps"}, kBytes = {"B/s", "Bps"};
 constexpr std::array<std::string_view, 4> kWordsOfBits = {"bit", "bits", "bit/s", "bits/s"};
 
-// Of one unit, in bytes per second. Letter case tells b from B; words say which it is in any case.
+// Bytes per second of one unit. Letter case tells b from B; a word such as "bit" says which it is in any case.
 std::optional<double> rate_of_unit(std::string_view unit) {
   const std::string word = lower_case(unit);
   for (const auto& [prefix, scale] : kPrefixes) {
@@ -125,7 +125,7 @@ std::string both_spellings(const Quantity& quantity) {
   return "";
 }
 
-// Of one unit, in bytes.
+// Bytes of one unit.
 std::optional<double> size_of_unit(std::string_view unit) {
   constexpr std::string_view kLetters = "kmgt";
   const std::string word = lower_case(unit);

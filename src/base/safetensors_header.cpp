@@ -19,7 +19,7 @@ constexpr const char* kMetadata = "__metadata__";
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(ExitCode::kBadData, why); }
 
-// Of one value; 0: there is no such type.
+// The bits of one value; 0 if there is no such type.
 std::uint64_t bits_of(const std::string& type) {
   static const std::map<std::string, std::uint64_t> kBitsOfTypes = {
       {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"BOOL", 8},        {"U8", 8},          {"I8", 8},

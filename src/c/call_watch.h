@@ -67,7 +67,7 @@ class CallWatch final : public GuardTask {
   bool is_in_call_ = false;
   std::atomic<bool> is_in_doubt_{false};
 
-  // Of the guard's thread.
+  // Only the guard's thread uses these.
   std::int64_t looked_at_ = -1;
   double lasted_ = 0;
   bool has_ended_ = false;

@@ -10,7 +10,7 @@
 
 namespace eave {
 
-// Of each tensor of the model, whether it has a gradient: not 0 where it has one.
+// One flag for each tensor of the model: 0 if it has no gradient.
 using TensorFlags = std::span<std::uint8_t>;
 
 class GradientNotes {

@@ -85,7 +85,7 @@ OptionValues values_of(const CommunicatorKind& kind, const Given& given) {
   return values;
 }
 
-// Those of the loop that would do nothing with this method.
+// Refuses options of the loop that would do nothing with this method.
 void refuse_without_effect(const CommunicatorKind& kind, const OptionValues& values) {
   const CommunicatorTraits& traits = kind.traits;
   if (traits.uses_optimizer && values.given("weight-decay"))
@@ -104,7 +104,7 @@ void refuse_without_effect(const CommunicatorKind& kind, const OptionValues& val
     refuse_option(values, "on-replica-fault", "has no effect: replica-hash-every is 0");
 }
 
-// Those of a method that ask for what only `eave train` has.
+// Refuses options of a method that need what only `eave train` has.
 void refuse_of_trainer(const OptionValues& values) {
   const auto is_given = [&](const char* name) { return values.entries().contains(name) && values.given(name); };
   if (is_given("center-ranks")) throw Error(ExitCode::kUsage, "center-ranks has no effect here: every rank trains");

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
   throw fs::filesystem_error(what, path, std::error_code(reason, std::generic_category()));
 }
 
-// Of a folder that is eave's: no link, and nobody else's.
+// Refuses a folder that is a link or belongs to another user.
 void check_folder(const OutputFolder& folder) {
   const Descriptor opened = open_folder(folder, O_RDONLY);
   struct stat status {};

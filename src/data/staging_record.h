@@ -26,7 +26,7 @@ struct StagedCopy {
 // same name. It finds damage and changes by accident. Who may write in the folder can forge it.
 class StagingRecord {
  public:
-  // What is no line of a record, as the last one after a kill, is left out.
+  // Reads the record. A line that is torn, as the last one after a kill, is left out.
   explicit StagingRecord(StagedFolder& folder);
   const StagedCopy* find(const std::string& name) const;  // nullptr: nothing is known
   void add(const std::string& name, const StagedCopy& copy);

@@ -21,7 +21,7 @@ bool are_alike(const std::vector<std::string>& hashes) {
   return std::ranges::all_of(hashes, [&](const std::string& each) { return each == hashes.front(); });
 }
 
-// Of equally common ones that of the lowest rank.
+// The commonest hash. If several are equally common, the one of the lowest rank.
 const std::string& commonest(const std::vector<std::string>& hashes) {
   std::map<std::string, std::ptrdiff_t> counts;
   for (const std::string& each : hashes) ++counts[each];
@@ -65,7 +65,7 @@ bool ReplicaComparison::is_due() const {
   return vectors_.exchange_under_way().value_or(under_way_->step) >= under_way_->step;
 }
 
-// Nobody hears of all hashes but rank 0, unless they differ.
+// Only rank 0 gathers all hashes, unless they differ.
 void ReplicaComparison::compare() {
   if (settings_.every == 0) return;
   const std::vector<Slice> vectors = vectors_.values();

@@ -23,7 +23,7 @@ struct ReplicaComparisonSettings {
   std::int64_t every = 0;   // steps from one comparison to the next; 0: nothing is compared
   bool repairs = false;     // a rank that differs gets the bits of the majority
   std::string causes = {};  // what may have parted the ranks, at the end of the message: "memory has failed there"
-  // Of a comparison that ends the job, after the message: with a majority, and without one.
+  // Ends the message of a comparison that ends the job: if most ranks agree, and if they do not.
   std::string advice_with_majority = {}, advice = {};
   std::string advice_at_begin = {};  // of what was loaded from a checkpoint
 };

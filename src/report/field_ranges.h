@@ -17,7 +17,7 @@ struct FieldRange {
   double least, most;
 };
 
-// Those of a line of metrics.jsonl by its type, and of "summary.json". None for another name.
+// The ranges of a line of metrics.jsonl, by its type, or of "summary.json". Empty for another name.
 std::span<const FieldRange> ranges_of(const std::string& record);
 
 class OutOfRange : public Json::exception {

@@ -142,7 +142,7 @@ bool is_of_model(const CheckpointVector& vector, const CheckpointHeader& header)
          vector.name == header.consensus;
 }
 
-// Of the values that begin at `first`, unless an earlier one was found.
+// Sets `index` to the first value that is not finite, unless an earlier part had one. `part` begins at `first`.
 void find_not_finite(ConstSlice part, std::uint64_t first, std::optional<std::uint64_t>& index) {
   if (index) return;
   const auto found = std::ranges::find_if(part, [](float value) { return !std::isfinite(value); });

@@ -99,7 +99,7 @@ std::string value_in(const std::string& environment, const char* variable) {
   return "";
 }
 
-// Of a launcher that does not say how many ranks it started: whether another one runs on this host.
+// Whether another rank of this job runs on this host. Asked for a launcher that does not say how many it started.
 bool sees_another_rank(const Launcher& launcher) {
   const std::string job = value_of(launcher.job), rank = value_of(launcher.rank);
   DIR* const processes = job.empty() || rank.empty() ? nullptr : opendir("/proc");
@@ -146,7 +146,7 @@ bool is_of_mpiruns_own_srun(const Launcher& launcher) {
          number_in(launcher.size) == number_in("SLURM_STEP_NUM_TASKS");
 }
 
-// Where another launcher tells the size, PMIx's rank adds nothing to it.
+// If another launcher tells the size, the rank of PMIx adds nothing to it.
 bool tells_nothing_more(const Launcher& launcher) {
   return !launcher.size &&
          find_launcher([](const Launcher& other) { return other.is_of_mpi && number_in(other.size).has_value(); });
@@ -164,7 +164,7 @@ bool takes_name(const std::string& name) {
   return bind(file, reinterpret_cast<const sockaddr*>(&address), size) == 0 || errno != EADDRINUSE;
 }
 
-// Where the launcher gives none: processes of one job have the same session and directory, as a rule.
+// If the launcher gives no name, the session and directory stand for the job: its processes share them as a rule.
 std::string name_of_job(const PromisedRanks& promised) {
   if (!promised.job.empty()) return "of " + promised.job;
   std::error_code error;

@@ -39,16 +39,16 @@ struct PromisedRanks {
 // may change those variables.
 std::optional<PromisedRanks> promised_ranks();
 
-// Of ranks that will not look for each other by MPI, with the transport of that name ("auto" where none was named):
-// what was promised, where that is more than one.
+// What a launcher promised, if it is more than one rank and these ranks will not look for each other by MPI.
+// `transport`: the transport of that name, or "auto" if none was named.
 std::optional<PromisedRanks> lost_ranks(const std::string& transport);
 
-// What the user is told where only so many were found, with kPeerLost.
+// The message, with kPeerLost, if only `found` ranks were found.
 std::string describe_lost(const PromisedRanks& promised, int found);
 
-// These ranks fail alike and do not know of each other: one of each host is told true, at once or within half a second.
-// Where the ranks never look for each other, only on the first host, if the launcher numbers hosts. Holds for the
-// process: ask once.
+// Whether this process prints the failure. All ranks fail alike and do not know of each other, so one rank of each host
+// gets true, at once or within half a second. If the launcher numbers hosts, only the first host has such a rank. Ask
+// once in a process.
 bool speaks_for_host(const PromisedRanks& promised);
 
 // The rank that the launcher calls this process, for messages and for what needs no ranks: others come from MPI. 0

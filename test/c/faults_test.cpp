@@ -21,7 +21,7 @@ bool are_finite(const std::vector<float>& values) {
   return true;
 }
 
-// Of several options: gradients that are not finite are told in other ways.
+// Ranks tell each other of gradients that are not finite in several ways, which these options choose.
 class AveragedGradients : public testing::TestWithParam<std::string> {};
 
 TEST_P(AveragedGradients, with_a_nan_on_one_rank_leave_the_step_out_on_all) {
@@ -191,7 +191,7 @@ TEST(TensorsWithoutGradient, are_those_that_no_rank_has_one_for) {
     std::vector<float> x(4), g(4, 1);
     Averager averager(transport, "communicator=allreduce", x, g);
     averager.begin_step(transport.rank() == 2 ? 0 : 1, 2, 0.1);
-    // Of rank 2, which has no samples, nothing counts.
+    // Nothing that rank 2 says counts, since it has no samples.
     std::vector<std::uint8_t> has = {1, static_cast<std::uint8_t>(transport.rank() == 1 ? 1 : 0), 0,
                                      static_cast<std::uint8_t>(transport.rank() == 2 ? 1 : 0)};
     averager.before_update(0, has);

@@ -33,7 +33,8 @@ inline CheckpointHeader crafted_header(int rank, int ranks, std::int64_t step) {
   return header;
 }
 
-// Of two ranks. `spoiled`: the value there of rank 1's parameters is not finite; -1: all are.
+// Writes a checkpoint of two ranks. `spoiled`: the index of a value of rank 1's parameters that is not finite; -1:
+// none.
 inline Manifest write_crafted(const std::filesystem::path& directory, std::int64_t step,
                               FileCalls& calls = system_file_calls(), int spoiled = -1) {
   Manifest manifest{step, 16 * step, {{"seed", "1"}}};
