@@ -168,8 +168,8 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
   if (std::sscanf(image.c_str(), "%5dx%5dx%5d%c", &shape.height, &shape.width, &shape.channels, &rest) != 3 ||
       std::sscanf(classes.c_str(), "%9d%c", &model.classes, &rest) != 1 || shape.height < 1 || shape.width < 1 ||
       shape.channels < 1 || model.classes < 1) {
-    throw Error(ExitCode::kBadData,
-                path.string() + ": is for images of '" + image + "' and '" + classes + "' classes, which is no model");
+    throw Error(ExitCode::kBadData, path.string() + ": is for images of '" + image + "' and '" + classes +
+                                        "' classes, which is no model; get the file again");
   }
   if (const auto names = metadata.find("class_names"); names != metadata.end()) model.class_names = names->second;
   if (const auto input = metadata.find("input"); input != metadata.end()) model.input = input->second;
