@@ -11,9 +11,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTwo = "--transport threads --ranks 2 --checkpoint-every 2 ";
+constexpr const char* kTwoWithCheckpoints = "--transport threads --ranks 2 --checkpoint-every 2 ";
 
-void expect_code(const Ended& ended, int code, const std::vector<std::string>& says = {}) {
+void expect_end(const Ended& ended, int code, const std::vector<std::string>& says = {}) {
   EXPECT_EQ(ended.code, code) << ended.errors;
   if (code != 0) {
     EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
@@ -23,31 +23,30 @@ void expect_code(const Ended& ended, int code, const std::vector<std::string>& s
 
 TEST(CheckpointDirectory, as_a_link_is_refused_before_anything_is_removed) {
   const Place place;
-  const std::string words = quick(std::string(kTwo) + "--run-dir run ");
-  expect_code(place.eave(words), 0);
+  const std::string words = quick(std::string(kTwoWithCheckpoints) + "--run-dir run ");
+  expect_end(place.eave(words), 0);
   fs::rename(place.path() / "run/checkpoint", place.path() / "large");
   fs::create_symlink("../large", place.path() / "run/checkpoint");
   const std::string summary = place.read("run/summary.json");
   for (const std::string more : {"--overwrite", "--resume --epochs 2", "--resume auto --epochs 2"}) {
     const Ended ended = place.eave(words + more);
-    expect_code(ended, 73,
-                {"'checkpoint' is a symbolic link", "--checkpoint-dir " + (place.path() / "large").string()});
+    expect_end(ended, 73, {"'checkpoint' is a symbolic link", "--checkpoint-dir " + (place.path() / "large").string()});
     EXPECT_TRUE(fs::exists(place.path() / "large/step-000007/manifest.json")) << more;
     EXPECT_EQ(place.read("run/summary.json"), summary) << more;
   }
   EXPECT_EQ(place.eave("checkpoint verify run").code, 0) << "reading it is safe";
   // What the message advises.
-  expect_code(place.eave(words + "--resume --epochs 2 --checkpoint-dir large"), 0);
+  expect_end(place.eave(words + "--resume --epochs 2 --checkpoint-dir large"), 0);
   EXPECT_TRUE(fs::exists(place.path() / "large/step-000014/manifest.json"));
-  expect_code(place.eave(quick("--run-dir run --overwrite --checkpoint off")), 0);
+  expect_end(place.eave(quick("--run-dir run --overwrite --checkpoint off")), 0);
   EXPECT_TRUE(fs::is_symlink(fs::symlink_status(place.path() / "run/checkpoint"))) << "it is not the run's";
 }
 
 TEST(CheckpointDirectory, as_a_file_is_refused_before_anything_is_removed) {
   const Place place;
-  expect_code(place.eave(quick("--run-dir run --checkpoint off")), 0);
+  expect_end(place.eave(quick("--run-dir run --checkpoint off")), 0);
   place.write("run/checkpoint", "a file");
-  expect_code(place.eave(quick("--run-dir run --overwrite")), 73, {"'checkpoint' in it is a file, no directory"});
+  expect_end(place.eave(quick("--run-dir run --overwrite")), 73, {"'checkpoint' in it is a file, no directory"});
   EXPECT_TRUE(fs::exists(place.path() / "run/summary.json"));
 }
 
@@ -55,8 +54,8 @@ TEST(CheckpointDirectory, that_is_named_is_used_remembered_and_resumed_from) {
   const Place place;
   fs::create_directory(place.path() / "disk");
   fs::create_symlink("disk", place.path() / "link");
-  const std::string words = quick(std::string(kTwo) + "--run-dir run ");
-  expect_code(place.eave(words + "--checkpoint-dir link"), 0);
+  const std::string words = quick(std::string(kTwoWithCheckpoints) + "--run-dir run ");
+  expect_end(place.eave(words + "--checkpoint-dir link"), 0);
   EXPECT_TRUE(fs::exists(place.path() / "disk/step-000007/manifest.json"));
   EXPECT_FALSE(fs::exists(place.path() / "run/checkpoint"));
   EXPECT_FALSE(fs::exists(place.path() / "disk/run.lock"));
@@ -66,20 +65,19 @@ TEST(CheckpointDirectory, that_is_named_is_used_remembered_and_resumed_from) {
   EXPECT_EQ(place.eave("checkpoint export run --safetensors model").code, 0);
   // Found again from another directory, and without the option.
   fs::create_directory(place.path() / "elsewhere");
-  const Ended resumed = place.run("sh -c 'cd elsewhere; " + program() + " train " + std::string(kQuick) + kTwo +
-                                  "--run-dir ../run --resume --epochs 2'");
+  const Ended resumed = place.run("sh -c 'cd elsewhere; " + program() + " train " + std::string(kQuick) +
+                                  kTwoWithCheckpoints + "--run-dir ../run --resume --epochs 2'");
   EXPECT_EQ(resumed.code, 0) << resumed.errors;
   EXPECT_TRUE(fs::exists(place.path() / "disk/step-000014/manifest.json"));
   // Moved: the option says where to.
   fs::rename(place.path() / "disk", place.path() / "other");
-  expect_code(place.eave(words + "--resume auto --epochs 3"), 66, {"is not there; mount that disk"});
-  expect_code(place.eave(words + "--resume auto --epochs 3 --checkpoint-dir other"), 0);
+  expect_end(place.eave(words + "--resume auto --epochs 3"), 66, {"is not there; mount that disk"});
+  expect_end(place.eave(words + "--resume auto --epochs 3 --checkpoint-dir other"), 0);
   EXPECT_TRUE(fs::exists(place.path() / "other/step-000021/manifest.json"));
-  expect_code(place.eave(words + "--resume auto --epochs 4 --checkpoint-dir empty"), 78,
-              {"lie in ", "move them there"});
+  expect_end(place.eave(words + "--resume auto --epochs 4 --checkpoint-dir empty"), 78, {"lie in ", "move them there"});
   // Replaced: what is not eave's stays.
   place.write("other/notes.txt", "mine");
-  expect_code(place.eave(words + "--overwrite"), 0);
+  expect_end(place.eave(words + "--overwrite"), 0);
   EXPECT_EQ(place.read("other/notes.txt"), "mine");
   EXPECT_FALSE(fs::exists(place.path() / "other/step-000021"));
   EXPECT_TRUE(fs::exists(place.path() / "run/checkpoint/step-000007"));
@@ -87,23 +85,25 @@ TEST(CheckpointDirectory, that_is_named_is_used_remembered_and_resumed_from) {
 
 TEST(CheckpointDirectory, is_of_one_run_alone) {
   const Place place;
-  const auto words = [](const std::string& run) { return quick(kTwo + ("--checkpoint-dir disk --run-dir " + run)); };
-  expect_code(place.eave(words("one")), 0);
+  const auto words = [](const std::string& run) {
+    return quick(kTwoWithCheckpoints + ("--checkpoint-dir disk --run-dir " + run));
+  };
+  expect_end(place.eave(words("one")), 0);
   const std::string before = place.read("disk/step-000007/rank-0.state");
   for (const std::string more : {"", " --overwrite", " --resume auto"})
-    expect_code(place.eave(words("two") + more), 73, {"holds the checkpoints of the run in ", "/one"});
+    expect_end(place.eave(words("two") + more), 73, {"holds the checkpoints of the run in ", "/one"});
   fs::copy(place.path() / "one", place.path() / "three", fs::copy_options::recursive);
-  expect_code(place.eave(words("three") + " --resume --epochs 2"), 73, {"holds the checkpoints of the run in "});
-  expect_code(place.eave(words("three") + " --overwrite"), 73, {"holds the checkpoints of the run in "});
+  expect_end(place.eave(words("three") + " --resume --epochs 2"), 73, {"holds the checkpoints of the run in "});
+  expect_end(place.eave(words("three") + " --overwrite"), 73, {"holds the checkpoints of the run in "});
   EXPECT_EQ(place.read("disk/step-000007/rank-0.state"), before);
   fs::remove_all(place.path() / "three");
   // A run that was moved takes them along.
   fs::rename(place.path() / "one", place.path() / "four");
-  expect_code(place.eave(words("four") + " --resume --epochs 2"), 0);
+  expect_end(place.eave(words("four") + " --resume --epochs 2"), 0);
   fs::remove_all(place.path() / "four");
-  expect_code(place.eave(words("five") + " --overwrite"), 73, {"holds checkpoints that are not of the run in "});
-  expect_code(place.eave(quick("--run-dir run --checkpoint-dir run/inside")), 64, {"lies in --run-dir run"});
-  expect_code(place.eave(quick("--run-dir run --checkpoint off --checkpoint-dir x")), 64, {"has no effect"});
+  expect_end(place.eave(words("five") + " --overwrite"), 73, {"holds checkpoints that are not of the run in "});
+  expect_end(place.eave(quick("--run-dir run --checkpoint-dir run/inside")), 64, {"lies in --run-dir run"});
+  expect_end(place.eave(quick("--run-dir run --checkpoint off --checkpoint-dir x")), 64, {"has no effect"});
 }
 
 // Files of this process cannot be larger than 30 kB: the model fits, the state with its momentum does not.
@@ -111,8 +111,8 @@ TEST(Checkpoints, of_which_none_could_be_written_end_the_run_with_74_after_its_r
   const Place place;
   const Ended ended = place.run("sh -c 'ulimit -f 60; exec \"$@\"' sh " + program() + " " +
                                 quick("--run-dir run --log-every 100 --model \"flatten; dense 64; dense classes\""));
-  expect_code(ended, 74,
-              {"no checkpoint of this run could be written (1 tried", "File too large; a limit on the size of"});
+  expect_end(ended, 74,
+             {"no checkpoint of this run could be written (1 tried", "File too large; a limit on the size of"});
   EXPECT_TRUE(fs::exists(place.path() / "run/summary.json"));
   EXPECT_TRUE(fs::exists(place.path() / "run/model.safetensors"));
 }
@@ -125,16 +125,16 @@ TEST(Results, without_a_model_are_not_an_end) {
     place.write("run/metrics.jsonl", "");
     place.write("run/model.safetensors.partial/taken", "");
     const Ended failed = place.eave(words + checkpoint + "--overwrite");
-    expect_code(failed, 74, {"run/model.safetensors.partial"});
+    expect_end(failed, 74, {"run/model.safetensors.partial"});
     EXPECT_FALSE(fs::exists(place.path() / "run/summary.json"));
     EXPECT_EQ(place.read("run/metrics.jsonl").find("\"type\":\"end\""), std::string::npos);
     EXPECT_NE(place.read("run/metrics.jsonl").find("\"type\":\"failure\""), std::string::npos);
     fs::remove_all(place.path() / "run/model.safetensors.partial");
-    expect_code(place.eave(words + "--resume auto"), 0);
+    expect_end(place.eave(words + "--resume auto"), 0);
     EXPECT_TRUE(fs::exists(place.path() / "run/model.safetensors"));
     EXPECT_TRUE(fs::exists(place.path() / "run/summary.json"));
     const Ended again = place.eave(words + "--resume auto");
-    expect_code(again, 0);
+    expect_end(again, 0);
     EXPECT_NE(again.output.find("has ended; nothing is left to do"), std::string::npos) << again.output;
     fs::remove_all(place.path() / "run");
   }
@@ -144,10 +144,10 @@ TEST(Results, without_a_model_are_not_an_end) {
 TEST(Results, of_which_the_model_is_gone_are_made_again) {
   const Place place;
   const std::string words = quick("--run-dir run --checkpoint off ");
-  expect_code(place.eave(words), 0);
+  expect_end(place.eave(words), 0);
   fs::remove(place.path() / "run/model.safetensors");
-  expect_code(place.eave("summary run"), 0, {"warning: run: model.safetensors is missing"});
-  expect_code(place.eave(quick("--run-dir run --resume auto")), 0);
+  expect_end(place.eave("summary run"), 0, {"warning: run: model.safetensors is missing"});
+  expect_end(place.eave(quick("--run-dir run --resume auto")), 0);
   EXPECT_TRUE(fs::exists(place.path() / "run/model.safetensors"));
 }
 
