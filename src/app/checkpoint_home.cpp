@@ -32,6 +32,7 @@ bool is_inside(const fs::path& path, const fs::path& directory) {
   std::error_code error;
   const fs::path inner = fs::weakly_canonical(whole_path(path), error),
                  outer = fs::weakly_canonical(whole_path(directory), error);
+  if (inner.empty() || outer.empty()) return false;  // a loop of links, or a name that is too long: refused elsewhere
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
@@ -80,6 +81,10 @@ std::string settled(const OptionValues& values) {
                                       run.string() +
                                       "; name a directory outside of it, or leave it out: checkpoints lie in " +
                                       (run / kCheckpoints).string() + " then");
+  }
+  if (is_given && is_inside(whole_path(run.string()), directory)) {
+    throw Error(ExitCode::kUsage, "--checkpoint-dir " + values.text(kDirectoryOption) + ": --run-dir " + run.string() +
+                                      " lies in it; name a directory for this run's checkpoints alone");
   }
   std::error_code error;
   if (!is_given && !fs::is_directory(directory, error)) {
@@ -158,6 +163,7 @@ void CheckpointHome::enter() {
 void CheckpointHome::make(bool begins, bool overwrite) {
   if (!is_on_) return;
   make_named_directory(directory_, "--checkpoint-dir " + directory_.string());
+  if (holds_run(directory_)) refuse("holds a run of its own; choose an empty directory");
   enter();
   if (!begins || !has_checkpoints(directory_)) return;
   const auto owner = owner_in(directory_);

@@ -157,7 +157,9 @@ bool CompareRuns::was_run(const Cell& cell) const {
   std::map<std::string, std::string> config;
   try {
     config = read_config(directory / "config.json");
-    if (state == RunState::kFinished) read_metrics(directory / "metrics.jsonl");  // as the report will
+    if (state == RunState::kFinished &&
+        read_metrics(directory / "metrics.jsonl").end != RunEnd::kFinished)  // as the report will
+      throw Error(ExitCode::kBadData, (directory / "metrics.jsonl").string() + " lacks the end of its run");
   } catch (const Error& error) {
     std::fprintf(stderr, "eave: warning: %s; the run is made anew\n", printable(error.what()).c_str());
     return false;

@@ -300,7 +300,7 @@ class TrainingRun {
                 describe_account(summary).c_str(),
                 describe_stragglers(reporter_->stragglers(), guard_.hosts(), job_->plan().log_every_steps).c_str());
     if (summary.overlap) std::printf("%.0f %% of communication ran behind computing\n", 100 * *summary.overlap);
-    if (values_.has("run-dir") && !unkept_) std::printf("results in %s\n", values_.text("run-dir").c_str());
+    if (values_.has("run-dir") && !unkept_) std::printf("results in %s\n", printable(values_.text("run-dir")).c_str());
     std::fflush(stdout);
   }
 

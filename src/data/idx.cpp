@@ -58,7 +58,8 @@ const char* plural(IdxContent content) { return content == IdxContent::kImages ?
 // A file of another kind is named; of an unknown one the first bytes are all there is to say.
 [[noreturn]] void refuse_magic(const ByteSource& source, const std::string& found) {
   const std::string known = describe_source(source, "get the IDX file");
-  refuse(source, known.empty() ? "not an IDX file: magic number " + found : known);
+  refuse(source,
+         known.empty() ? "not an IDX file: magic number " + found : known + "; an IDX header begins at offset 0");
 }
 
 void check_magic(const ByteSource& source, const std::array<std::uint8_t, 4>& magic, IdxContent content) {

@@ -4,6 +4,7 @@
 
 #include "eave/check.h"
 #include "report/json.h"
+#include "report/step_line.h"
 
 namespace eave {
 namespace {
@@ -54,7 +55,7 @@ void MetricsWriter::write_header(const RunHeader& header) {
   Json ranks = Json::array();
   for (std::size_t rank = 0; rank < header.ranks.size(); ++rank) ranks.push_back(to_json(header.ranks[rank], rank));
   Json line = {{"type", "header"},
-               {"format", 1},
+               {"format", kMetricsFormat},
                {"config", header.config},
                {"communicator", header.communicator},
                {"equation", header.equation},

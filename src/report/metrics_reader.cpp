@@ -14,7 +14,6 @@
 namespace eave {
 namespace {
 
-constexpr int kFormat = 1;
 constexpr std::size_t kCurvePoints = 200;
 constexpr std::size_t kMostEvaluations = 20000;
 
@@ -71,8 +70,8 @@ class MetricsReading {
   // A run that was resumed has another header for each time.
   void read_header(const Json& object) {
     const auto format = integer_in<std::int64_t>(object.at("format"));
-    if (format != kFormat) {
-      refuse("says format " + std::to_string(format) + "; this eave reads format " + std::to_string(kFormat));
+    if (format != kMetricsFormat) {
+      refuse("says format " + std::to_string(format) + "; this eave reads format " + std::to_string(kMetricsFormat));
     }
     check_ranges(object, "header");
     object.at("config").get_to(run_.settings);

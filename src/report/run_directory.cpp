@@ -141,6 +141,16 @@ bool is_kept(const StepLine& line, const KeptLines& kept) {
                           : !(line[StepLine::kSamples] > static_cast<double>(kept.samples));
 }
 
+// What a report needs of a header is there and is of a format that this eave reads.
+double ranks_of_header(const Json& object) {
+  if (integer_in<std::int64_t>(object.at("format")) != kMetricsFormat) throw OutOfRange("it is of an unknown format");
+  std::map<std::string, std::string> settings;
+  object.at("config").get_to(settings);
+  const Json& ranks = object.at("ranks");
+  if (!ranks.is_array() || ranks.empty()) throw OutOfRange("it names no ranks");
+  return static_cast<double>(ranks.size());
+}
+
 // The lines that a run goes on from, each held to what it can say: what is added to them is read together with them.
 class KeptReading {
  public:
@@ -170,6 +180,9 @@ class KeptReading {
     if (!damage_.empty()) refuse_damaged();
     if (type == "step" && !step) step = step_line(object);
     step ? check_ranges(*step) : check_ranges(object, type);
+    if (type == "header") ranks_ = ranks_of_header(object);
+    if (ranks_ == 0) throw OutOfRange("it stands before the first header");
+    if (step && (*step)[StepLine::kRank] >= ranks_) throw OutOfRange("it is of a rank that the run does not have");
     if (step ? !is_kept(*step, kept_) : !is_kept(object, type, kept_)) return;
     if (step) check_order(*step);
     if (type == "header") steps_.clear();
@@ -198,6 +211,7 @@ class KeptReading {
   const KeptLines& kept_;
   std::string text_, damage_;
   std::map<double, double> steps_;  // the last one of each rank
+  double ranks_ = 0;                // of the last header; 0: there was none
 };
 
 }  // namespace

@@ -9,6 +9,8 @@
 
 namespace eave {
 
+inline constexpr int kMetricsFormat = 1;  // of metrics.jsonl, in its header
+
 struct StepLine {
   enum Field {
     kRank,

@@ -93,6 +93,15 @@ RankTimes times_from(const Json& object) {
   return times;
 }
 
+// Rows stand in the order of ranks.
+void require_rank(const Json& times, std::int64_t rank) {
+  std::int64_t named = rank;
+  take_if_there(times, "rank", named);
+  if (named != rank)
+    throw OutOfRange("times_of_ranks names rank " + std::to_string(named) + " in the place of rank " +
+                     std::to_string(rank));
+}
+
 // Numbers that stand in two places, or bound each other.
 void check_agreement(const Json& object, const RunSummary& summary) {
   const auto require = [](bool holds, const char* why) {
@@ -134,7 +143,10 @@ RunSummary summary_from(const Json& object) {
   take_if_there(object, "checkpoint_seconds", summary.checkpoint_seconds);
   if (object.contains("overlap")) summary.overlap = object.at("overlap").get<double>();
   if (object.contains("times_of_ranks")) {
-    for (const Json& times : object.at("times_of_ranks")) summary.times_of_ranks.push_back(times_from(times));
+    for (const Json& times : object.at("times_of_ranks")) {
+      require_rank(times, std::ssize(summary.times_of_ranks));
+      summary.times_of_ranks.push_back(times_from(times));
+    }
   }
   summary.evaluation = evaluation_from(object.at("evaluation"));
   check_agreement(object, summary);

@@ -8,7 +8,7 @@ SHARES = {"accuracy", "test_accuracy", "waiting_share", "overlap"}
 NOT_NEGATIVE = {"seconds", "samples_per_second", "bytes_per_rank", "ranks", "workers", "steps", "step", "epochs", "epoch", "samples",
                 "peak_memory_bytes", "exchanges", "checkpoints", "checkpoint_seconds", "computing", "loading", "exchanging",
                 "waiting", "bytes", "nonfinite", "evaluation_seconds", "rank", "parameters", "train_samples", "test_samples",
-                "classes", "rollbacks", "repaired", "lines", "min", "mean", "max", "loss", "test_loss", "seconds_waited_for",
+                "classes", "rollbacks", "repaired", "lines", "min", "mean", "max", "seconds_waited_for",
                 "times_waited_for", "waiting_for_ranks"}
 WHOLE = {"bytes_per_rank", "ranks", "workers", "steps", "step", "samples", "bytes", "rank", "checkpoints", "exchanges",
          "parameters", "train_samples", "test_samples", "classes", "lines", "nonfinite", "rollbacks", "repaired", "peak_memory_bytes"}

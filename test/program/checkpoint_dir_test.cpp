@@ -50,6 +50,17 @@ TEST(CheckpointDirectory, as_a_file_is_refused_before_anything_is_removed) {
   EXPECT_TRUE(fs::exists(place.path() / "run/summary.json"));
 }
 
+TEST(CheckpointDirectory, that_holds_a_run_or_this_run_is_refused) {
+  const Place place;
+  expect_end(place.eave(quick("--run-dir other")), 0);
+  const Ended of_other = place.eave(quick("--run-dir run --checkpoint-dir other"));
+  expect_end(of_other, 73, {"--checkpoint-dir ", "holds a run of its own"});
+  EXPECT_FALSE(fs::exists(place.path() / "other/run.json"));
+  for (const std::string around : {".", "/"}) {
+    expect_end(place.eave(quick("--run-dir run --checkpoint-dir " + around)), 64, {"--run-dir run lies in it"});
+  }
+}
+
 TEST(CheckpointDirectory, that_is_named_is_used_remembered_and_resumed_from) {
   const Place place;
   fs::create_directory(place.path() / "disk");

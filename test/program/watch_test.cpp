@@ -130,6 +130,14 @@ TEST(Watch, and_its_like_show_no_terminal_sequences_from_files) {
   }
 }
 
+TEST(Train, shows_no_terminal_sequences_of_its_directory) {
+  const Place place;
+  const Ended ended = place.eave(quick("--run-dir 'x\x1b[31m\xe2\x80\xae'"));
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_NE(ended.output.find("results in x?[31m?"), std::string::npos) << ended.output;
+  EXPECT_EQ(ended.output.find('\x1b'), std::string::npos);
+}
+
 TEST(Watch, refuses_what_would_have_no_effect) {
   const Place place;
   EXPECT_EQ(place.eave("watch").code, 64);

@@ -184,5 +184,23 @@ TEST_F(FieldRanges, keep_a_resumed_run_from_adding_to_damaged_lines) {
   EXPECT_EQ(refusal_of_resume(), "") << "what was being written when the run ended is cut";
 }
 
+TEST_F(FieldRanges, keep_a_resumed_run_from_adding_to_what_no_report_reads) {
+  const std::string whole = place_.read("run/metrics.jsonl");
+  const auto refusal_after = [&](const std::string& type, const auto& edit) {
+    place_.write("run/metrics.jsonl", whole);
+    change(type, edit);
+    return refusal_of_resume();
+  };
+  EXPECT_NE(refusal_after("header", [](Json& object) { object["format"] = 2; }).find("unknown format"),
+            std::string::npos);
+  EXPECT_NE(refusal_after("header", [](Json& object) { object["ranks"] = Json::array(); }).find("names no ranks"),
+            std::string::npos);
+  EXPECT_NE(refusal_after("header", [](Json& object) { object["config"] = Json::array(); }), "");
+  EXPECT_NE(refusal_after("step", [](Json& object) { object["rank"] = 9; }).find("the run does not have"),
+            std::string::npos);
+  place_.write("run/metrics.jsonl", whole.substr(whole.find('\n') + 1));
+  EXPECT_NE(refusal_of_resume().find("before the first header"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace eave
