@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "base/number_text.h"
 #include "simulator.h"
 #include "test/transport/ranks.h"
 
@@ -90,7 +91,7 @@ TEST_P(CenterRanks, are_named_in_the_card_and_do_not_count_in_p) {
   for_each_count([](Transport& transport, int count) {
     Worker worker(transport, "easgd-async", with_center_ranks(count), {});
     const std::string card = worker.communicator().equation();
-    EXPECT_NE(card.find("p = " + std::to_string(transport.size() - count) + " workers"), std::string::npos) << card;
+    EXPECT_NE(card.find("p = " + count_text(transport.size() - count, "worker")), std::string::npos) << card;
     EXPECT_NE(card.find("not train"), std::string::npos) << card;
   });
 }
