@@ -37,6 +37,14 @@ void check_values(const OptionValues& values, int ranks) {
   values.real("evaluate-every");
 }
 
+// The report reads metrics.jsonl alone: it has to end, and to say the settings of config.json.
+void require_as_reported(const std::filesystem::path& metrics, const std::map<std::string, std::string>& config) {
+  const RunRecord run = read_metrics(metrics);
+  if (run.end != RunEnd::kFinished) throw Error(ExitCode::kBadData, metrics.string() + " lacks the end of its run");
+  if (run.settings != config)
+    throw Error(ExitCode::kBadData, metrics.string() + " says other settings than config.json");
+}
+
 }  // namespace
 
 void require_same_comparison(const std::map<std::string, std::string>& saved,
@@ -157,9 +165,7 @@ bool CompareRuns::was_run(const Cell& cell) const {
   std::map<std::string, std::string> config;
   try {
     config = read_config(directory / "config.json");
-    if (state == RunState::kFinished &&
-        read_metrics(directory / "metrics.jsonl").end != RunEnd::kFinished)  // as the report will
-      throw Error(ExitCode::kBadData, (directory / "metrics.jsonl").string() + " lacks the end of its run");
+    if (state == RunState::kFinished) require_as_reported(directory / "metrics.jsonl", config);
   } catch (const Error& error) {
     std::fprintf(stderr, "eave: warning: %s; the run is made anew\n", printable(error.what()).c_str());
     return false;

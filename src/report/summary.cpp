@@ -95,8 +95,8 @@ RankTimes times_from(const Json& object) {
 
 // Rows stand in the order of ranks.
 void require_rank(const Json& times, std::int64_t rank) {
-  std::int64_t named = rank;
-  take_if_there(times, "rank", named);
+  std::int64_t named = -1;
+  take(times, "rank", named);
   if (named != rank)
     throw OutOfRange("times_of_ranks names rank " + std::to_string(named) + " in the place of rank " +
                      std::to_string(rank));
