@@ -79,13 +79,13 @@ def staged(place):
         for host in (0, 1):
             names, made, left = files_made(host, stage)
             lab.require(names == sorted(each.name for each in data.iterdir()), f"node{host} has {names}")
-            # The record of the copies is replaced once; copies that were made twice would be four files more.
+            # The second rank of a host replaces the record of the copies; copies that were made twice would be four files more.
             lab.require(made <= left + 1, f"node{host}: {made} files were made for the {left} that are there")
-        numbers = hosts.on_host(0, "find", stage, "-printf", "%i %T@ %f\n")
+        numbers = hosts.on_host(0, "find", stage, "-name", "*-ubyte", "-printf", "%i %T@ %f\n")
         again = hosts.run(place, [*TRAINING, "--data-dir", data, "--stage-to", stage, "--run-dir", place.run_dir("again")],
                           hosts=["node0 slots=2", "node1 slots=2"])
         lab.require_code(again, 0)
-        lab.require(hosts.on_host(0, "find", stage, "-printf", "%i %T@ %f\n") == numbers, "a second run copied again")
+        lab.require(hosts.on_host(0, "find", stage, "-name", "*-ubyte", "-printf", "%i %T@ %f\n") == numbers, "a second run copied again")
     lab.require(lab.digest(place.run_dir()) == alone(place, 4, data, *more), "other bits than from the files themselves")
 
 
