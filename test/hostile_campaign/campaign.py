@@ -103,6 +103,7 @@ def run_all(arguments, eave, todo, found):
         collect(arguments, jobs, results, found)
         for worker in workers:
             worker.join()
+        tasks.cancel_join_thread()  # with --budget some are left, and nobody takes them
     finally:
         if arguments.keep:
             print(f"files are in {directory}")
