@@ -84,7 +84,8 @@ void refuse_other_encodings(const std::string& line, int number, const std::stri
                                     ": it is not UTF-8 text; save the file as UTF-8, or get it again if it is damaged");
 }
 
-// What some editors put first is no part of the first name. A # that ends a value unseen is refused: run-dir = runs/a#1
+// Some editors put a byte order mark first; it is no part of the first name. A # that would cut a value short without a
+// word is refused, as in run-dir = runs/a#1.
 std::string settings_text(const std::string& content, const std::string& path) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   if (content.starts_with("\xFF\xFE") || content.starts_with("\xFE\xFF"))

@@ -1,4 +1,4 @@
-// Where a run's checkpoints lie: in its own directory, or in --checkpoint-dir, which then is this run's alone.
+// The directory of a run's checkpoints: inside the run's own, or --checkpoint-dir, which no other run may share.
 #pragma once
 
 #include <filesystem>

@@ -9,7 +9,7 @@
 
 namespace eave {
 
-// Where a report goes; nothing: nowhere.
+// The files that a report is written to. An empty one is not written.
 struct ReportFiles {
   std::optional<OutputPath> page = {}, variants_csv = {}, runs_csv = {}, metrics_csv = {};
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLongestWord = 64;  // what is longer is text, and no name
 
-// What other programs call these options.
+// Names that other programs have for these options.
 constexpr std::array<std::pair<const char*, const char*>, 22> kOtherNames = {{{"arch", "model"},
                                                                               {"network", "model"},
                                                                               {"batch-size", "batch"},

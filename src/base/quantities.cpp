@@ -32,7 +32,7 @@ std::string first_foreign_character(std::string_view text) {
   return "U+" + std::string(4 - std::min<std::size_t>(hexadecimal.size(), 4), '0') + hexadecimal;
 }
 
-// What is wrong with a number, where that is easily overlooked: "; …", or "".
+// Names the fault of a number if it is easily overlooked, as "; …"; else "".
 std::string advice_on(std::string_view text) {
   if (text.empty()) return "; nothing was given";
   if (const std::string foreign = first_foreign_character(text); !foreign.empty())

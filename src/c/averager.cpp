@@ -29,7 +29,7 @@ ReplicaComparisonSettings comparison_settings(const Transport& transport, const 
   return settings;
 }
 
-// None of them says so in its traits: the only method whose end differs from what comes before.
+// Only `none` with average-at-end has a consensus at the end that differs from the one before. No trait says so.
 bool has_other_end(const AveragerOptions& options) {
   return options.values.entries().contains("average-at-end") && options.values.flag("average-at-end");
 }
@@ -172,7 +172,7 @@ bool Averager::before_update(double loss_sum, TensorFlags has_gradient) {
   return !is_left_out_ && communicator_->updates(step_);
 }
 
-// What is not finite on one rank must not reach the others, unless there is no other way to tell them.
+// A value that is not finite on one rank must not reach the others, unless nothing else can tell them of it.
 void Averager::weigh_gradients(bool is_finite, bool tells_by_values) {
   Device& device = *replica_.device;
   if (!is_finite || step_.samples == 0)
@@ -251,7 +251,7 @@ void Averager::write_consensus(Slice into) {
   is_gone_on_ = false;
 }
 
-// What is saved after all steps would be what they began with.
+// The saved model would be the one that the ranks began with.
 void Averager::warn_if_untrained(ConstSlice values) {
   if (is_judged_ || step_.index == 0) return;
   if (hash_of(values) != first_) {
