@@ -50,7 +50,7 @@ void report_runs(const std::vector<fs::path>& directories, const ReportFiles& fi
   std::fputs(report_text(comparison).c_str(), stdout);
   if (comparison.runs.empty()) {
     throw Error(none_was_there ? ExitCode::kInputMissing : ExitCode::kBadData,
-                "there is no run to report; see what was left out");
+                "no run is left to report; the lines above say why each was left out");
   }
   std::puts("");
   write(files.variants_csv, variants_csv(comparison));

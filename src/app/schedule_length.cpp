@@ -75,21 +75,20 @@ std::string number_of_step(std::int64_t index) { return std::to_string(index + 1
   const std::string of_former = epochs_text(run, former), of_asked = epochs_text(run, asked);
   throw Error(
       ExitCode::kConfiguration,
-      "--resume: the learning-rate schedule of this run is over " + of_former + ", and it is now to run for " +
-          of_asked + ": a schedule of that length would make the rate of step " + number_of_step(run.first_step) + " " +
-          number_text(run.rate(asked, next)) + " instead of " + number_text(run.rate(former, next)) +
-          ". Give --extend-schedule stretch for that one, or " + "--extend-schedule hold to keep the one of " +
-          of_former +
+      "--resume: this run's learning-rate schedule spans " + of_former + ", but the options now ask for " + of_asked +
+          ". Stretched to that length, the schedule would make the rate of step " + number_of_step(run.first_step) +
+          " " + number_text(run.rate(asked, next)) + " instead of " + number_text(run.rate(former, next)) +
+          ". Give --extend-schedule stretch to do so, or --extend-schedule hold to keep the schedule of " + of_former +
           (asked.samples > former.samples
-               ? ", whose last rate, " + number_text(run.rate(former, former.last_step)) + ", stays from its end on"
+               ? " and its last rate, " + number_text(run.rate(former, former.last_step)) + ", after its end"
                : ""));
 }
 
 std::string describe_stretched(const ResumedSchedule& run, const ScheduleLength& former, const ScheduleLength& asked) {
   const std::int64_t next = run.now.samples_before(run.first_step);
-  return "--extend-schedule stretch: the schedule is that of " + epochs_text(run, asked) + ", it was of " +
-         epochs_text(run, former) + ": from step " + number_of_step(run.first_step) + " the rate is " +
-         number_text(run.rate(asked, next)) + ", it would have been " + number_text(run.rate(former, next));
+  return "--extend-schedule stretch: the schedule now spans " + epochs_text(run, asked) +
+         " (before: " + epochs_text(run, former) + "); the rate of step " + number_of_step(run.first_step) + " is " +
+         number_text(run.rate(asked, next)) + " (before: " + number_text(run.rate(former, next)) + ")";
 }
 
 std::string describe_held(const ResumedSchedule& run, const ScheduleLength& former, const ScheduleLength& asked) {
@@ -124,7 +123,7 @@ OptionSpec extend_schedule_option() {
           OptionType::kText,
           "",
           "cosine, in a run that is resumed and is to be longer or shorter than before: the schedule of the new length "
-          "(stretch), or the former one, whose last rate stays from its end on (hold)",
+          "(stretch), or the former one and its last rate after its end (hold)",
           {"stretch", "hold"}};
 }
 

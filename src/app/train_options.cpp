@@ -125,8 +125,8 @@ void add_output(CommandLine& line) {
         {"off", "on", "auto", "elastic"}},
        {"checkpoint", OptionType::kFlag, "on", "save checkpoints in --run-dir; off: the run cannot be resumed"},
        {"checkpoint-dir", OptionType::kPath, "",
-        "directory for this run's checkpoints alone, such as one on a larger disk; config.json remembers it (default: "
-        "'checkpoint' in --run-dir)"},
+        "directory for the checkpoints of this run only, for example on a larger disk; a resumed run finds it in "
+        "config.json (default: 'checkpoint' in --run-dir)"},
        {"checkpoint-every", OptionType::kText, "10m",
         "beside those after each evaluation, one every so many steps (500) or so long (90s, 10min, 1h)"},
        {"keep", OptionType::kInteger, "3", "checkpoints that stay, the newest so many"},

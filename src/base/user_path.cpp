@@ -38,7 +38,7 @@ bool begins_with_variable(const std::string& text) {
 }  // namespace
 
 Reading<std::string> read_path(const std::string& text) {
-  const std::string literally = "; for what is really called so give ./" + text;
+  const std::string literally = "; if that is the real name, give ./" + text;
   if (begins_with_variable(text))
     return {std::nullopt, "a path without variables, which are not expanded here" + literally};
   if (!text.starts_with('~')) return {text};

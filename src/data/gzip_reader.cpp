@@ -83,7 +83,7 @@ std::size_t GzipReader::read(std::span<std::uint8_t> bytes) {
 
 void GzipReader::require_end() {
   std::array<std::uint8_t, 1> more{};
-  if (read(more) != 0) fail("the gzip data goes on behind what its content declares,");
+  if (read(more) != 0) fail("the gzip data holds more than its header declares,");
 }
 
 }  // namespace eave

@@ -55,10 +55,11 @@ void append_class(const fs::path& place, const std::string& folder, std::int32_t
                   ImageListing& listing) {
   const Entries entries = entries_of(place / folder);
   if (!entries.folders.empty()) {
-    throw Error(ExitCode::kBadData,
-                (place / folder / entries.folders.front()).string() +
-                    " is a folder inside a class folder; eave looks for class folders in train and test (or val), "
-                    "spelled so, or in --data-dir itself: rename or move what stands around it");
+    throw Error(
+        ExitCode::kBadData,
+        (place / folder / entries.folders.front()).string() +
+            " is a folder inside a class folder, where only images may be. Class folders belong into folders named "
+            "train and test (or val), or directly into --data-dir: rename the folders, or move this one");
   }
   if (entries.files.empty() && entries.others.empty()) {
     throw Error(ExitCode::kBadData,

@@ -27,7 +27,8 @@ std::vector<OptionSpec> image_folder_options() {
                      OptionType::kText,
                      "refuse",
                      "refuse: decode all images before training, and end with a list of the damaged ones; skip: leave "
-                     "these out, and name them; late: look at headers only, and end at the first damaged image read",
+                     "damaged images out, and list them; late: check headers only, and end at the first damaged image "
+                     "that is read",
                      {"refuse", "skip", "late"}});
   options.push_back({"decode-threads", OptionType::kInteger, "",
                      "threads of each rank that decode images (otherwise: as many as it may use cores, at most 8, not "

@@ -103,7 +103,7 @@ constexpr std::array kFailure = std::to_array<FieldRange>({{"code", kWhole, 1, 2
 constexpr std::array kLost = std::to_array<FieldRange>({{"lines", kWhole, 1, kMostWhole}});
 
 [[noreturn]] void refuse(const FieldRange& range, const std::string& value) {
-  throw OutOfRange(std::string(range.field) + " is " + value + ", and can be " +
+  throw OutOfRange(std::string(range.field) + " is " + value + ", but must be " +
                    (range.kind == kWhole ? "a whole number" : "a number") + " from " + number_text(range.least) +
                    " to " + (range.most == kMostWhole ? "2^53 - 1" : number_text(range.most)));
 }

@@ -93,7 +93,7 @@ class MetricsReading {
     if (!(rank >= 0 && rank < static_cast<double>(totals_.size()))) refuse("is of a rank that the run does not have");
     check_ranges(line);
     RankTotals& totals = totals_[static_cast<std::size_t>(rank)];
-    if (line[StepLine::kStep] <= totals.step) refuse("is of a step that stands there before");
+    if (line[StepLine::kStep] <= totals.step) refuse("repeats a step, or goes back to an earlier one");
     totals.step = line[StepLine::kStep];
     totals.seconds = line[StepLine::kSeconds];
     totals.computing += line[StepLine::kComputing];

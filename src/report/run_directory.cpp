@@ -192,7 +192,7 @@ class KeptReading {
 
   void check_order(const StepLine& line) {
     double& last = steps_[line[StepLine::kRank]];
-    if (line[StepLine::kStep] <= last) throw OutOfRange("it is of a step that stands there before");
+    if (line[StepLine::kStep] <= last) throw OutOfRange("it repeats a step, or goes back to an earlier one");
     last = line[StepLine::kStep];
   }
 
@@ -202,8 +202,8 @@ class KeptReading {
 
   [[noreturn]] void refuse_damaged() const {
     throw Error(ExitCode::kBadData, path_.string() + ": " + damage_ +
-                                        ", and the run cannot go on from it: put back a copy of the file, or remove "
-                                        "that line and lose what it says");
+                                        ". Restore the file from a copy, or delete that line and lose its figures, "
+                                        "then resume again");
   }
 
   const fs::path& path_;
@@ -235,12 +235,14 @@ void refuse_link_of_checkpoints(const OutputFolder& run) {
   const fs::file_status status = fs::symlink_status(run.path() / kCheckpoints, error);
   if (!fs::exists(status) || fs::is_directory(status)) return;
   if (!fs::is_symlink(status))
-    refuse(run, "'checkpoint' in it is a file, no directory; remove it, or choose another directory");
+    refuse(run,
+           "it has a file named 'checkpoint' where the directory of checkpoints would be; move the file, or choose "
+           "another run directory");
   const fs::path link = run.path() / kCheckpoints;
   refuse(run,
-         "its directory 'checkpoint' is a symbolic link, and checkpoints are not written through one; remove the "
-         "link and give --checkpoint-dir " +
-             fs::weakly_canonical(link, error).string() + ", which keeps this run's checkpoints there");
+         "its 'checkpoint' is a symbolic link, and eave writes no checkpoints through a link. Remove the link, and "
+         "give --checkpoint-dir " +
+             fs::weakly_canonical(link, error).string() + " to keep this run's checkpoints there");
 }
 
 void require_writable(const fs::path& path, const std::string& what) {

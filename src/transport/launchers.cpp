@@ -30,10 +30,9 @@ constexpr const char* kOwnMpirun =
 constexpr const char* kMpiTasks =
     "start them with srun --mpi=pmix, or pmi2 (srun --mpi=list says which there are), or with mpirun";
 constexpr const char* kMpirunInstead =
-    "its ranks do not find each other by MPI: start eave with mpirun instead; to train with one rank here, choose "
+    "it connects no ranks by MPI. Start eave with mpirun instead; to train with one rank, give "
     "--transport loopback";
-constexpr const char* kMpirunInFlux =
-    "its ranks do not find each other by MPI: give flux run -o mpi=..., or use mpirun";
+constexpr const char* kMpirunInFlux = "it connects no ranks by MPI. Give flux run -o mpi=..., or use mpirun";
 
 // Who starts a process inside a job of another comes first: mpirun in a Slurm allocation, or in a pod for torchrun.
 constexpr std::array kLaunchers = {

@@ -78,7 +78,7 @@ TEST(ReadIdx, stops_where_the_content_of_a_bomb_goes_beyond_what_it_declares) {
   const Refusal found = refusal(gzip(content), IdxContent::kImages);
   EXPECT_EQ(found.code, ExitCode::kBadData) << found;
   EXPECT_TRUE(found.names("some-file: ")) << found;
-  EXPECT_TRUE(found.names("goes on behind what its content declares")) << found;
+  EXPECT_TRUE(found.names("holds more than its header declares")) << found;
 }
 
 // As pigz, bgzip and cat write them, and tapes pad them.
@@ -167,13 +167,13 @@ std::vector<Bad> bad_files() {
       {"too_long", kImages + Bytes{0}, images, {"is 77 bytes long", "declares 76 bytes", "behind its values"}},
       {"too_short", first(kImages, 75), images, {"is 75 bytes long", "declares 76 bytes", "truncated"}},
       {"twice", kImages + kImages, images, {"is 152 bytes long", "declares 76 bytes"}},
-      {"packed_too_long", gzip(kImages + Bytes{0}), images, {"goes on behind what its content declares"}},
+      {"packed_too_long", gzip(kImages + Bytes{0}), images, {"holds more than its header declares"}},
       {"packed_too_short", gzip(first(kImages, 75)), images, {"offset 75 of its content", "truncated"}},
       {"bytes_behind_the_stream",
        gzip(kImages) + Bytes{0, 0, 7},
        images,
        {"neither gzip data nor zeros", "at offset " + std::to_string(gzip(kImages).size() + 2) + " of the compressed"}},
-      {"two_streams", gzip(kImages) + gzip(kImages), images, {"goes on behind what its content declares"}},
+      {"two_streams", gzip(kImages) + gzip(kImages), images, {"holds more than its header declares"}},
       {"half_a_stream_behind", gzip(kImages) + Bytes{0x1f, 0x8b, 8}, images, {"cut off"}},
       {"wrong_checksum",
        with(gzip(kImages), gzip(kImages).size() - 8, 0x55),

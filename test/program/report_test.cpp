@@ -87,7 +87,7 @@ TEST_F(Report, goes_on_without_runs_that_it_cannot_read_and_fails_where_none_is_
   EXPECT_EQ(place_->eave("report flipped missing --html none").code, 65);
   const Ended none = place_->eave("report bad");
   EXPECT_EQ(none.code, 65);
-  EXPECT_TRUE(none.says("no run to report")) << none.errors;
+  EXPECT_TRUE(none.says("no run is left to report")) << none.errors;
 }
 
 TEST_F(Report, refuses_what_it_does_not_understand) {

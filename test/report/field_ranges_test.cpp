@@ -122,7 +122,7 @@ TEST_F(FieldRanges, hold_in_every_reader_of_metrics) {
 TEST_F(FieldRanges, name_the_line_the_field_and_what_it_can_be) {
   change("evaluation", [](Json& object) { object["center"]["accuracy"] = 8.908; });
   EXPECT_EQ(refusal_of_reader(),
-            "metrics.jsonl line 4 is damaged: center.accuracy is 8.908, and can be a number from 0 to 1");
+            "metrics.jsonl line 4 is damaged: center.accuracy is 8.908, but must be a number from 0 to 1");
   EXPECT_NE(damage_in_watch().find("1 damaged line of metrics.jsonl is left out; line 4: center.accuracy is 8.908"),
             std::string::npos)
       << damage_in_watch();
@@ -148,8 +148,8 @@ TEST_F(FieldRanges, take_no_step_twice) {
   std::string text;
   for (const std::string& line : lines_) text += (line.find("\"step\"") != 8 ? line : line + "\n" + line) + "\n";
   place_.write("run/metrics.jsonl", text);
-  EXPECT_NE(refusal_of_reader().find("a step that stands there before"), std::string::npos);
-  EXPECT_NE(refusal_of_resume().find("a step that stands there before"), std::string::npos);
+  EXPECT_NE(refusal_of_reader().find("repeats a step, or goes back"), std::string::npos);
+  EXPECT_NE(refusal_of_resume().find("repeats a step, or goes back"), std::string::npos);
 }
 
 TEST_F(FieldRanges, let_a_loss_be_null_and_nothing_else) {
