@@ -57,9 +57,11 @@ const char* plural(IdxContent content) { return content == IdxContent::kImages ?
 
 // A file of another kind is named; of an unknown one the first bytes are all there is to say.
 [[noreturn]] void refuse_magic(const ByteSource& source, const std::string& found) {
-  const std::string known = describe_source(source, "get the IDX file");
-  refuse(source,
-         known.empty() ? "not an IDX file: magic number " + found : known + "; an IDX header begins at offset 0");
+  const std::string known = describe_unpacked(source, "get the IDX file");
+  if (!known.empty()) refuse(source, known + "; an IDX header begins at offset 0");
+  refuse(source, is_gzip(source) ? "is a gzip file that holds no IDX file: magic number of its content " + found +
+                                       "; get the file again"
+                                 : "not an IDX file: magic number " + found);
 }
 
 void check_magic(const ByteSource& source, const std::array<std::uint8_t, 4>& magic, IdxContent content) {

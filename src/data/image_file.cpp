@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdio>
 
-#include "base/content_kind.h"
 #include "data/image_formats.h"
+#include "data/source_content.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -18,7 +18,7 @@ constexpr std::array<std::uint8_t, 8> kPngBegin = {0x89, 'P', 'N', 'G', '\r', '\
 [[noreturn]] void refuse_kind(const ByteSource& file) {
   std::array<std::uint8_t, kContentBytes> begin{};
   const std::size_t count = file.read_at(0, begin);
-  const ContentKind kind = content_kind(std::span(begin).first(count));
+  const ContentKind kind = content_kind_of(file, ContentGroup::kImage);
   if (count == 0) refuse_image(file, "the file is empty");
   if (kind.group == ContentGroup::kImage)
     refuse_image(file, "it is " + kind.what, "convert it to JPEG or PNG, or remove it");

@@ -8,10 +8,12 @@
 
 namespace eave {
 
-// As content_kind. Of a gzip file it also tells what is packed in it.
-ContentKind content_kind_of(const ByteSource& source);
+// As content_kind. A gzip file is "a gzip file that holds an HTML page". Its remedy is gunzip only if that may help:
+// its content is unknown, packed again, or of the group that the reader wants.
+ContentKind content_kind_of(const ByteSource& source, ContentGroup wanted = ContentGroup::kUnknown);
 
-// "is an HTML page: get the file again", or "" if the kind is unknown. `remedy` is taken if the kind has none.
-std::string describe_source(const ByteSource& source, const std::string& remedy);
+// For a reader that unpacks gzip files itself: "is an HTML page: get the file again". `remedy` is taken if the kind has
+// none. "" if the kind is unknown, or what a gzip file holds.
+std::string describe_unpacked(const ByteSource& source, const std::string& remedy);
 
 }  // namespace eave

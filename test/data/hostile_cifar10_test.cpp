@@ -67,6 +67,7 @@ TEST_F(Cifar10, files_of_another_kind_are_named) {
   };
   expect({0x80, 2, '}', 'q', 1}, "a pickle of Python, as in CIFAR-10's Python version", "get the binary version");
   expect(gzip(Bytes(257, 'a') + Bytes{'u', 's', 't', 'a', 'r'}), "a gzip file that holds a tar archive", "tar -xzf");
+  expect(gzip(Bytes{0x80, 2, '}', 'q', 1}), "a gzip file that holds a pickle", "get the binary version");
   expect({'<', 'h', 't', 'm', 'l', '>'}, "an HTML page", "get the file again");
 }
 

@@ -144,6 +144,12 @@ std::vector<Bad> bad_files() {
       {"xz", Bytes{0xfd, '7', 'z', 'X', 'Z', 0, 0, 4}, images, {"is an xz file", "xz -d"}},
       {"zstd", Bytes{0x28, 0xb5, 0x2f, 0xfd, 4}, images, {"is a zstd file", "zstd -d"}},
       {"packed_tar", gzip(Bytes(257, 'a') + text("ustar")), images, {"holds a tar archive", "tar -xzf"}},
+      {"packed_image",
+       gzip(Bytes{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}),
+       images,
+       {"holds a PNG image: get the IDX"}},
+      {"packed_xz", gzip(Bytes{0xfd, '7', 'z', 'X', 'Z', 0, 0, 4}), images, {"with gunzip, then with xz -d"}},
+      {"packed_unknown", gzip(Bytes{1, 2, 3, 4, 5}), images, {"holds no IDX file", "0x01020304", "get the file again"}},
       {"pickle", Bytes{0x80, 2, '}', 'q'}, images, {"is a pickle of Python"}},
       {"unknown", Bytes{1, 2, 3, 4, 5}, images, {"not an IDX file", "0x01020304", "expected 0x00000803"}},
       {"little_endian", Bytes{3, 8, 0, 0} + Bytes(100, 1), images, {"not an IDX file", "0x03080000"}},
@@ -187,6 +193,15 @@ std::vector<Bad> bad_files() {
 }
 
 class BadIdx : public testing::TestWithParam<Bad> {};
+
+// Its reader has unpacked it, so gunzip alone would change nothing.
+TEST(HostileIdx, is_never_to_be_unpacked_if_its_content_is_at_fault) {
+  for (const Bytes& content : {text("<!DOCTYPE html><html>"), Bytes(100, 'x'), Bytes{1, 2, 3, 4, 5},
+                               Bytes{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, Bytes{0x80, 2, '}', 'q'}}) {
+    const Refusal found = refusal(gzip(content), IdxContent::kImages);
+    EXPECT_FALSE(found.names("gunzip")) << found;
+  }
+}
 
 TEST_P(BadIdx, is_refused_as_bad_data_with_what_was_found) {
   const Refusal found = refusal(GetParam().bytes, GetParam().content);
