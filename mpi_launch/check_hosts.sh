@@ -138,7 +138,11 @@ judge_answer() {
   fi
 }
 
-tell() { printf 'run-hosts: %s\n' "$*" >&2; }
+# In one line that a terminal does not obey: hosts answer what they like.
+tell() {
+  local text=${*//$'\n'/ }
+  printf 'run-hosts: %s\n' "${text//[[:cntrl:]]/?}" >&2
+}
 say_of() { tell "host $1: ${*:2}"; }
 
 # Whether mpirun starts anything there: its own connections may be closed to it where a remote shell gets through, and then

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cctype>
+#include <filesystem>
 #include <sstream>
 
 #include "base/content_kind.h"
@@ -64,6 +65,13 @@ void refuse_code(const OptionValues& values, const std::string& name, const std:
   throw Error(ExitCode::kUsage, path + ": --" + name +
                                     " names code, and is not taken from a file; give it on the command line or as " +
                                     variable);
+}
+
+void require_file(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return;
+  throw Error(ExitCode::kInputMissing,
+              "--config: no file " + path + "; give the path of a text file with lines such as 'tau = 10'");
 }
 
 void refuse_other_content(const std::string& content, const std::string& path) {
@@ -172,6 +180,7 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
 }
 
 std::vector<Assignment> from_file(const std::string& path, const OptionValues& values) {
+  require_file(path);
   const std::string whole = read_file(path, kConfigLimitBytes);
   refuse_other_content(whole, path);
   const std::string content = settings_text(whole, path);

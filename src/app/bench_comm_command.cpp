@@ -11,6 +11,7 @@
 #include "app/network_options.h"
 #include "base/host.h"
 #include "base/option_checks.h"
+#include "base/printable.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -74,9 +75,9 @@ void print_header(const BenchCommRequest& request, Transport& transport, const D
   const std::size_t hosts = std::set<std::string>(names.begin(), names.end()).size();
   const int ranks = transport.size();
   std::printf("# %s over %s, %d rank%s on %zu host%s, values in the memory of %s\n", request.operation->name.c_str(),
-              transport.name().c_str(), ranks, ranks == 1 ? "" : "s", hosts, hosts == 1 ? "" : "s",
-              device.name().c_str());
-  if (!request.slow_network.empty()) std::printf("# slow network: %s\n", request.slow_network.c_str());
+              printable(transport.name()).c_str(), ranks, ranks == 1 ? "" : "s", hosts, hosts == 1 ? "" : "s",
+              printable(device.name()).c_str());
+  if (!request.slow_network.empty()) std::printf("# slow network: %s\n", printable(request.slow_network).c_str());
   std::printf(
       "# in-place columns only: no operation here is out of place\n"
       "# time: median of %d iterations after %d, each from a common start until its slowest rank is done\n"
@@ -90,7 +91,7 @@ void print_header(const BenchCommRequest& request, Transport& transport, const D
 
 void warn_of_useless_link(const Transport& transport) {
   const std::string useless = describe_useless_link(transport);
-  if (!useless.empty()) std::fprintf(stderr, "eave: warning: %s\n", useless.c_str());
+  if (!useless.empty()) std::fprintf(stderr, "eave: warning: %s\n", printable(useless).c_str());
 }
 
 struct Totals {

@@ -7,6 +7,7 @@
 #include "app/commands.h"
 #include "app/launch.h"
 #include "app/model_export.h"
+#include "base/message.h"
 #include "base/near_words.h"
 #include "base/printable.h"
 #include "base/user_path.h"
@@ -114,7 +115,7 @@ std::string visible_damage(const CheckpointRequest& request, std::int64_t step, 
   try {
     manifest = read_manifest(request.directory(), step);
   } catch (const Error& error) {
-    return error.what();
+    return message_of(error);
   }
   for (const StoredFile& file : manifest.files) {
     const fs::path path = checkpoint_place(request.directory(), step) / file.name;
@@ -158,7 +159,7 @@ std::string damage_of(const CheckpointRequest& request, std::int64_t step) {
     verify_checkpoint(request.directory(), read_manifest(request.directory(), step));
     return "";
   } catch (const Error& error) {
-    return error.what();
+    return message_of(error);
   }
 }
 

@@ -285,7 +285,7 @@ std::string CommandLine::describe(const OptionValues& values) const {
       if (entry.is_set) require_writable(entry);
       std::string line = (entry.is_set && !option.never_from_file ? "" : "# ") + option.name + " = " + entry.text;
       line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
-      text += line + "# " + entry.source + "\n";
+      text += line + "# " + printable(entry.source) + "\n";
     }
   }
   return text;

@@ -153,14 +153,14 @@ std::unique_ptr<DirectoryLock> lock_output(const std::filesystem::path& path, co
   auto lock = std::make_unique<DirectoryLock>(path, lock_name(own), what);
   if (lock->former()) {
     std::fprintf(stderr, "eave: warning: %s: took over the lock of a comparison that ended without freeing it (%s)\n",
-                 what.c_str(), lock->former()->describe().c_str());
+                 printable(what).c_str(), printable(lock->former()->describe()).c_str());
   }
   return lock;
 }
 
 void tell_results(const OptionValues& own, const std::filesystem::path& output) {
   if (own.has("part")) {
-    std::printf("\nwhen all parts are done: eave report %s\n", output.c_str());
+    std::printf("\nwhen all parts are done: eave report %s\n", printable(output.string()).c_str());
     return;
   }
   std::puts("");
@@ -178,9 +178,9 @@ class Leaving {
  private:
   static void leave(const std::string& output) {
     constexpr ExitCode kCode = ExitCode::kLeftOnRequest;
-    print_failure(
-        {kCode, "left on request; what is finished is kept in " + output + ": the same command goes on with the rest"},
-        0, 1);
+    print_failure({kCode, "left on request; what is finished is kept in " + printable(output) +
+                              ": the same command goes on with the rest"},
+                  0, 1);
     _exit(static_cast<int>(kCode));
   }
 
@@ -195,8 +195,7 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
   const CommandLine train_line = train_command_line();
   agree(job, [&] {
     const std::string unknown = train_line.warn_of_variables(environment);
-    if (job.rank() == 0 && !unknown.empty())
-      std::fprintf(stderr, "eave: warning: %s\n", printable_lines(unknown).c_str());
+    if (job.rank() == 0 && !unknown.empty()) std::fprintf(stderr, "eave: warning: %s\n", printable(unknown).c_str());
   });
   Grid grid;
   agree(job, [&] {

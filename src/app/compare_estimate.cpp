@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "app/compare_runs.h"
+#include "base/printable.h"
 #include "report/summary.h"
 #include "report/terminal.h"
 
@@ -57,14 +58,14 @@ void CompareRuns::estimate() {
         }).front();
     const double runs = static_cast<double>(group.rates.size()) + grid_.seeds - 1;
     if (trial.has_failed) {
-      if (is_first()) std::printf("%-44s  %4.0f  diverges at once\n", group.label().c_str(), runs);
+      if (is_first()) std::printf("%-44s  %4.0f  diverges at once\n", printable(group.label()).c_str(), runs);
       continue;
     }
     const Cost cost = cost_of(values, trial.summary);
     seconds += runs * cost.seconds;
     bytes += runs * cost.bytes;
     if (!is_first()) continue;
-    std::printf("%-44s  %4.0f  %9.0f  %9s  %15s\n", group.label().c_str(), runs, cost.steps,
+    std::printf("%-44s  %4.0f  %9.0f  %9s  %15s\n", printable(group.label()).c_str(), runs, cost.steps,
                 clock_text(cost.seconds).c_str(), human_bytes(cost.bytes).c_str());
     std::fflush(stdout);
   }

@@ -14,6 +14,7 @@
 #include "app/sight.h"
 #include "app/training_run.h"
 #include "base/host.h"
+#include "base/message.h"
 #include "base/printable.h"
 #include "eave/communicator.h"
 #include "eave/optimizer.h"
@@ -111,12 +112,10 @@ OptionValues CompareRuns::parse(const Cell& cell, const std::vector<std::string>
     require_loaded(values);
     return values;
   } catch (const Error& error) {
-    const std::string what = error.what();
-    const bool is_of_others = what.find("has no effect with") != std::string::npos;
-    throw Error(error.code(), cell.label + ": " + what +
-                                  (is_of_others ? ". What not all methods have stands behind theirs: --communicators "
-                                                  "easgd:tau=10"
-                                                : ""));
+    std::vector<std::string> lines = message_lines_of(with_front(cell.label + ": ", error, error.code()));
+    if (lines.front().find("has no effect with") != std::string::npos)
+      lines.back() += ". What not all methods have stands behind theirs: --communicators easgd:tau=10";
+    throw LinesError(error.code(), lines);
   }
 }
 
@@ -139,7 +138,7 @@ void CompareRuns::check() {
         check_values(values, grid_.groups[cell.group].ranks);
         require_budget_alone(budget_, values);
       } catch (const Error& error) {
-        throw Error(error.code(), cell.label + ": " + error.what());
+        throw with_front(cell.label + ": ", error, error.code());
       }
     }
   });
@@ -152,7 +151,7 @@ void CompareRuns::look_at_output() {
   const std::vector<int> blind = find_blind_ranks(job_, output_);
   if (blind.empty()) return;
   side_by_side_ = false;
-  warn({describe_blind_ranks(blind, hosts_, "--output " + output_.string()) +
+  warn({printable(describe_blind_ranks(blind, hosts_, "--output " + output_.string())) +
         ": the runs go one after another, not side by side"});
 }
 
@@ -193,7 +192,7 @@ std::vector<CellOutcome> CompareRuns::run_together(const std::vector<Cell>& cell
   const bool takes_part = block < static_cast<int>(cells.size());
   std::string outcome;
   std::vector<std::string> warnings;
-  std::optional<Error> failure;
+  std::optional<LinesError> failure;
   if (const std::unique_ptr<Transport> part = job_.split(takes_part ? block : -1)) {
     const Cell& cell = cells[static_cast<std::size_t>(block)];
     const OptionValues values = parse(cell, more(cell));
@@ -202,7 +201,7 @@ std::vector<CellOutcome> CompareRuns::run_together(const std::vector<Cell>& cell
           *part, line_, values, {.is_part = true, .output = output_, .warnings = &warnings, .checked = &checked_});
       if (part->rank() == 0) outcome = summary_text(summary);
     } catch (const AgreedError& error) {
-      if (error.code() != ExitCode::kDiverged) failure.emplace(error.code(), cell.label + ": " + error.what());
+      if (error.code() != ExitCode::kDiverged) failure.emplace(with_front(cell.label + ": ", error, error.code()));
       if (part->rank() == 0) outcome = error.what();
     }
   }
@@ -237,7 +236,7 @@ void CompareRuns::tell(const Cell& cell, const CellOutcome& outcome) {
                                : format("%6.2f %% in %s", 100 * outcome.summary.evaluation.center.accuracy,
                                         clock_text(outcome.summary.seconds).c_str());
   const double left = seconds_running_ / static_cast<double>(runs_) * static_cast<double>(of_all_ - told_);
-  std::printf("%3zu of %zu  %-60s  %s%s\n", told_, of_all_, cell.label.c_str(), what.c_str(),
+  std::printf("%3zu of %zu  %-60s  %s%s\n", told_, of_all_, printable(cell.label).c_str(), what.c_str(),
               told_ < of_all_ ? ("; about " + clock_text(left) + " to go").c_str() : "");
   std::fflush(stdout);
 }

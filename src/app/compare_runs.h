@@ -64,7 +64,7 @@ class CompareRuns {
   std::vector<CellOutcome> run_together(const std::vector<Cell>& cells, const MoreWords& more);
   int best_rate(std::size_t group) const;  // its number; -1: all runs diverged
   void tell(const Cell& cell, const CellOutcome& outcome);
-  void warn(const std::vector<std::string>& warnings);
+  void warn(const std::vector<std::string>& warnings);  // printable lines
 
   Transport& job_;
   const CommandLine& line_;

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/host.h"
+#include "base/message.h"
 #include "base/number_text.h"
 #include "base/option_checks.h"
 #include "device/cuda_module.h"
@@ -90,7 +91,7 @@ VisibleGpus find_gpus(const OptionValues& values, const std::string& host) {
   try {
     found.ids = open_cuda_module().list_devices();
   } catch (const Error& error) {
-    found.why_none = error.what();
+    found.why_none = message_of(error);
   }
   return found;
 }

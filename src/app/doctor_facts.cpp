@@ -19,6 +19,7 @@
 #include "app/machine.h"
 #include "base/host.h"
 #include "base/memory.h"
+#include "base/message.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
 #include "report/terminal.h"
@@ -189,7 +190,7 @@ DoctorFacts find_facts(const OptionValues& values, bool opens_data, const std::v
   try {
     facts.data = describe_data(values, bad);
   } catch (const Error& error) {
-    facts.why_no_data = error.what();
+    facts.why_no_data = message_of(error);
     facts.code_without_data = error.code();
   }
   return facts;

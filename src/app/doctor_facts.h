@@ -43,7 +43,8 @@ struct DoctorFacts {
   std::vector<NetworkInterface> interfaces;   // that are up; not the loopback
   std::vector<std::string> network_settings;  // of MPI, in the environment: "btl_tcp_if_include=eth0"
   RunDirectoryFacts run_directory;
-  std::string data, why_no_data;  // what --data holds, on the lowest rank of a host; both "": not looked at
+  std::string data,
+      why_no_data;  // what --data holds, on the lowest rank of a host; both "": not looked at; printable lines
   ExitCode code_without_data = ExitCode::kInputMissing;
   double clock_ahead_s = 0;            // of that of rank 0, on the lowest rank of a host
   std::vector<std::string> leftovers;  // of MPI jobs that were killed

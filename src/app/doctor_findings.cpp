@@ -9,7 +9,9 @@
 #include "app/doctor_network.h"
 #include "app/leftovers.h"
 #include "app/machine.h"
+#include "base/message.h"
 #include "base/number_text.h"
+#include "base/printable.h"
 #include "data/bad_samples.h"
 #include "report/terminal.h"
 
@@ -55,6 +57,9 @@ class Judgement {
  private:
   void problem(const std::string& topic, const std::string& text, ExitCode code = ExitCode::kConfiguration) {
     findings_.push_back({Severity::kProblem, topic, text, code});
+  }
+  void problem(const std::string& topic, const std::vector<std::string>& lines, ExitCode code) {
+    findings_.push_back({Severity::kProblem, topic, lines.front(), code, {lines.begin() + 1, lines.end()}});
   }
   void note(const std::string& topic, const std::string& text) { findings_.push_back({Severity::kNote, topic, text}); }
   void ok(const std::string& topic, const std::string& text) { findings_.push_back({Severity::kOk, topic, text}); }
@@ -200,7 +205,7 @@ class Judgement {
     for (const HostFacts& host : hosts_) {
       const DoctorFacts& facts = *host.facts;
       if (!facts.why_no_data.empty()) {
-        problem("data", "host " + facts.host + ": " + facts.why_no_data, facts.code_without_data);
+        problem("data", lines_in("host " + facts.host + ": " + facts.why_no_data), facts.code_without_data);
       } else if (!facts.data.empty()) {
         std::string& names = hosts[facts.data];
         names += (names.empty() ? "" : ", ") + facts.host;
@@ -280,7 +285,8 @@ std::string describe(const std::vector<Finding>& findings) {
                              : finding.severity == Severity::kNote  ? "note"
                                                                     : "ok";
     ++counts[finding.severity];
-    text += format("%-8s  %-9s  ", word, finding.topic.c_str()) + finding.text + "\n";
+    text += format("%-8s  %-9s  ", word, finding.topic.c_str()) + printable(finding.text) + "\n";
+    if (!finding.more.empty()) text += joined_lines(finding.more) + "\n";
   }
   return text + "\n" + count_text(counts[Severity::kProblem], "problem") + ", " +
          count_text(counts[Severity::kNote], "note") + "\n";

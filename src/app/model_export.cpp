@@ -5,6 +5,7 @@
 
 #include "base/file_errors.h"
 #include "base/files.h"
+#include "base/message.h"
 #include "base/npy.h"
 #include "base/printable.h"
 #include "eave/check.h"
@@ -51,7 +52,7 @@ Graph graph_of(const ModelDescription& model, const fs::path& file) {
   try {
     return build_graph(model.specification, model.image, model.classes);
   } catch (const Error& error) {
-    throw Error(ExitCode::kBadData, file.string() + ": its model cannot be built: " + error.what());
+    throw with_front(file.string() + ": its model cannot be built: ", error, ExitCode::kBadData);
   }
 }
 
@@ -70,8 +71,8 @@ void export_model(const ModelDescription& model, const Graph& graph, const Model
     write_model(OutputPath::of_person(target), model, layout, arenas.parameters, arenas.statistics);
   }
   std::FILE* const stream = !as_npy && is_standard_output(target) ? stderr : stdout;  // not behind the model
-  std::fprintf(stream, "%swrote %s, %zu arrays, layout %s\n", before.c_str(), printable(target.string()).c_str(),
-               model_in_layout.arrays.size(), values.text("layout").c_str());
+  std::fprintf(stream, "%swrote %s, %zu arrays, layout %s\n", printable(before).c_str(),
+               printable(target.string()).c_str(), model_in_layout.arrays.size(), values.text("layout").c_str());
 }
 
 }  // namespace eave

@@ -31,7 +31,7 @@ void check_limits(const Transport& transport, const OptionValues& values, bool i
 
 // In one write, for other ranks may speak at the same time.
 void say(const std::string& text) {
-  const std::string line = printable_lines(text) + "\n";
+  const std::string line = printable(text) + "\n";
   if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
 }
 

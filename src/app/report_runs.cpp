@@ -38,7 +38,7 @@ void write(const std::optional<OutputPath>& path, const std::string& content) {
   if (!path) return;
   write_file_atomically(*path, content);
   if (path->is_of_person() && is_standard_output(path->path())) return;  // not behind it
-  std::printf("wrote %s\n", path->string().c_str());
+  std::printf("wrote %s\n", printable(path->string()).c_str());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "app/checkpoint_home.h"
 #include "app/sight.h"
+#include "base/printable.h"
 #include "base/quantities.h"
 #include "eave/check.h"
 #include "report/config.h"
@@ -105,7 +106,8 @@ bool has_nothing_to_do(Transport& transport, const CommandLine& line, const Opti
     is_over = transport.rank() == 0 && state_of_run(run) == RunState::kFinished &&
               has_same_end(read_config(run / "config.json"), line.config_in_force(values));
   });
-  if (is_over) std::printf("the run in %s has ended; nothing is left to do\n", values.text("run-dir").c_str());
+  if (is_over)
+    std::printf("the run in %s has ended; nothing is left to do\n", printable(values.text("run-dir")).c_str());
   return !transport.broadcast_text(is_over ? "over" : "").empty();
 }
 

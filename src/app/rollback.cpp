@@ -38,8 +38,8 @@ bool Rollback::goes_back(const AgreedError& error) {
   step_ = found->manifest.step;
   ++times_;
   if (transport_.rank() == 0)
-    std::fprintf(stderr, "eave: warning: %s; back to %s (--on-nonfinite rollback)\n",
-                 printable_lines(error.what()).c_str(), where.c_str());
+    std::fprintf(stderr, "eave: warning: %s; back to %s (--on-nonfinite rollback)\n", printable(error.what()).c_str(),
+                 where.c_str());
   values_.set("resume", "auto", "--on-nonfinite rollback");
   values_.set("overwrite", "off", "--on-nonfinite rollback");
   return true;

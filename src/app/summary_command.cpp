@@ -42,7 +42,7 @@ std::vector<RunSummary> read_summaries(const std::vector<std::string>& directori
       rows.push_back(read_summary(directory / "summary.json"));
       if (state_of_run(directory) != RunState::kFinished)
         std::fprintf(stderr, "eave: warning: %s: model.safetensors is missing, so the run's results are not complete\n",
-                     directory.c_str());
+                     printable(directory.string()).c_str());
     } catch (const Error& error) {
       if (directories.size() == 1) throw;
       std::fprintf(stderr, "eave: warning: left out: %s\n", printable(error.what()).c_str());

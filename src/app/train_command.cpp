@@ -25,7 +25,7 @@ Intent intent_of(const CommandLine& line, const OptionValues& values) {
 }
 
 void warn(const std::string& text) {
-  if (!text.empty()) std::fprintf(stderr, "eave: warning: %s\n", printable_lines(text).c_str());
+  if (!text.empty()) std::fprintf(stderr, "eave: warning: %s\n", printable(text).c_str());
 }
 
 }  // namespace

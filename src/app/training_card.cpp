@@ -1,8 +1,11 @@
 // What a training job says of itself before it begins, and of why it ended.
+#include <algorithm>
+
 #include "app/network_options.h"
 #include "app/norm_options.h"
 #include "app/training_job.h"
 #include "base/number_text.h"
+#include "base/printable.h"
 #include "report/terminal.h"
 #include "report/text_table.h"
 
@@ -24,6 +27,13 @@ std::string card_line(const std::string& title, const std::string& text) {
 std::string without_counting(const std::string& name) {
   constexpr std::string_view kPrefix = "counting(";
   return name.starts_with(kPrefix) ? name.substr(kPrefix.size(), name.size() - kPrefix.size() - 1) : name;
+}
+
+// A model's layers may stand on several lines, which are one here.
+std::string model_text(const OptionValues& values) {
+  std::string text = values.text("model");
+  std::ranges::replace(text, '\n', ' ');
+  return printable(text);
 }
 
 constexpr const char* kAtDrop =
@@ -57,7 +67,7 @@ std::string TrainingJob::describe_rate() const {
                ? "not multiplied by the number of ranks, " + ranks + "; --lr-scaling linear or sqrt does"
                : "a step works on the batches of all ranks, " + ranks;
   }
-  return schedule_->describe() + (schedule_note_.empty() ? "" : "\n" + schedule_note_) + "\n" + note;
+  return schedule_->describe() + (schedule_note_.empty() ? "" : "\n" + printable(schedule_note_)) + "\n" + note;
 }
 
 std::string TrainingJob::describe_held_out() const {
@@ -77,15 +87,17 @@ std::string TrainingJob::describe() const {
   const ImageShape input = augmentation_.output(data_.train->shape());
   std::int64_t parameters = 0;
   for (const TensorInfo& tensor : model_->parameters()) parameters += tensor.size;
-  return card_line("model", values_.text("model") + format(", %lld parameters", static_cast<long long>(parameters))) +
-         (values_.has("initial-parameters") ? card_line("begins with", values_.text("initial-parameters")) : "") +
-         card_line("data", values_.text("data") +
+  return card_line("model", model_text(values_) + format(", %lld parameters", static_cast<long long>(parameters))) +
+         (values_.has("initial-parameters") ? card_line("begins with", printable(values_.text("initial-parameters")))
+                                            : "") +
+         card_line("data", printable(values_.text("data")) +
                                format(", %lld training%s and %lld test images, %d x %d x %d, %d classes",
                                       static_cast<long long>(data_.train->size()), describe_held_out().c_str(),
                                       static_cast<long long>(data_.test->size()), input.height, input.width,
                                       input.channels, data_.train->classes()) +
                                (data_.note.empty() ? "" : "\n" + printable(data_.note))) +
-         (device_plan_.is_cuda || !device_plan_.why_not_gpu.empty() ? card_line("device", describe_device()) : "") +
+         (device_plan_.is_cuda || !device_plan_.why_not_gpu.empty() ? card_line("device", printable(describe_device()))
+                                                                    : "") +
          card_line("batch", format("%lld per rank, %lld in all; ", static_cast<long long>(batch_per_rank_),
                                    static_cast<long long>(batch_per_rank_ * sampler_->ranks())) +
                                 count_text(sampler_->steps_per_epoch(), "step") + " per epoch, " +
@@ -97,10 +109,11 @@ std::string TrainingJob::describe() const {
               ? card_line("batch norm", describe_norm_statistics(plan_, communicator_->moments() != nullptr))
               : "") +
          card_line("optimizer", optimizer_->equation()) + card_line("learning rate", describe_rate()) +
-         (describe_shape(values_).empty() ? "" : card_line("slow network", describe_shape(values_))) +
+         (describe_shape(values_).empty() ? "" : card_line("slow network", printable(describe_shape(values_)))) +
          (plan_.reset_on_drop ? card_line("at a drop", kAtDrop) : "") +
-         card_line("communicator", values_.text("communicator") + " over " + without_counting(transport_.name()) +
-                                       "\n" + communicator_->equation());
+         card_line("communicator",
+                   printable(values_.text("communicator") + " over " + without_counting(transport_.name())) + "\n" +
+                       communicator_->equation());
 }
 
 std::string TrainingJob::describe_stop(const RunSummary& summary) const {
@@ -111,8 +124,8 @@ std::string TrainingJob::describe_stop(const RunSummary& summary) const {
   if (summary.steps < plan_.steps) {
     const bool is_late = plan_.stop_after_seconds > 0 && summary.seconds >= plan_.stop_after_seconds;
     const std::string why = is_late ? "stop-after-time" : "stop-after-bytes";
-    return "stopped by --" + why + " " + values_.text(why) + ", after " + std::to_string(summary.steps) + " of " +
-           std::to_string(plan_.steps) + " steps\n";
+    return "stopped by --" + why + " " + printable(values_.text(why)) + ", after " + std::to_string(summary.steps) +
+           " of " + std::to_string(plan_.steps) + " steps\n";
   }
   if (plan_.stop_at_accuracy == 0) return "";
   return "the test accuracy of " + number_text(100 * plan_.stop_at_accuracy) + " % was not reached, in " +

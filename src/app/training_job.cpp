@@ -11,6 +11,7 @@
 #include "app/run_settings.h"
 #include "app/train_options.h"
 #include "base/host.h"
+#include "base/message.h"
 #include "base/option_checks.h"
 #include "data/bad_samples.h"
 #include "eave/compute.h"
@@ -65,9 +66,9 @@ void TrainingJob::open_data() {
   if (const std::string looked_at = describe_check(checked_); !looked_at.empty()) data_.note += "; " + looked_at;
   if (transport_.rank() == 0) warnings_ = data_.warnings;
   if (transport_.rank() == 0 && !checked_.bad.empty()) {
-    warnings_.push_back(list_bad_samples(checked_.bad, checked_.looked_at,
-                                         "--on-bad-image skip leaves them out; if their files are removed, the run "
-                                         "stays the same"));
+    left_out_ = joined_lines(list_bad_samples(checked_.bad, checked_.looked_at,
+                                              "--on-bad-image skip leaves them out; if their files are removed, the "
+                                              "run stays the same"));
   }
   if (values_.has("validation-share")) hold_out(data_, values_.real("validation-share"));
   identify(data_);

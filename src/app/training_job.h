@@ -38,9 +38,10 @@ class TrainingJob {
   TrainingParts parts();
   bool is_elastic() const { return is_elastic_; }  // ranks or files are others than those of the checkpoint
   const TrainingPlan& plan() const { return plan_; }
-  const std::vector<std::string>& warnings() const { return warnings_; }
-  RankFacts facts();             // of this rank
-  RunHeader header();            // without config and ranks
+  const std::vector<std::string>& warnings() const { return warnings_; }  // of one line each
+  const std::string& left_out() const { return left_out_; }  // printable lines about samples; "": all are used
+  RankFacts facts();                                         // of this rank
+  RunHeader header();                                        // without config and ranks
   std::string describe() const;  // the card printed at start: model, data, batch, equation, learning rate
   double epochs() const;
   // Why the run ended where it did; "" where it was to go on to the end.
@@ -82,6 +83,7 @@ class TrainingJob {
   bool is_elastic_ = false;
   const CheckedSamples checked_;
   std::vector<std::string> warnings_;
+  std::string left_out_;
   const DevicePlan device_plan_;
   OpenDevice device_;
   std::unique_ptr<DeviceImages> train_images_, test_images_, validation_images_;

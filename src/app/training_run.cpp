@@ -174,7 +174,7 @@ class TrainingRun {
                              (is_of_all ? " after the sum over all ranks, which does not tell whose it was" : "") +
                              "; what is not is left out (--on-nonfinite skip), and counted, this is told once";
     if (reporter_) return reporter_->warn(text);
-    std::fprintf(stderr, "eave: warning: %s\n", printable_lines(text).c_str());
+    std::fprintf(stderr, "eave: warning: %s\n", printable(text).c_str());
   }
 
   // Collective. A run that goes on, and the next one of a comparison, remember it.
@@ -275,6 +275,8 @@ class TrainingRun {
       warnings.push_back(warning);
     }
     if (const std::string useless = describe_useless_link(transport_); !useless.empty()) warnings.push_back(useless);
+    for (std::string& warning : warnings) warning = printable(warning);
+    if (!job_->left_out().empty()) warnings.insert(warnings.begin(), job_->left_out());
     if (!place_.is_part) {
       std::printf("%s\n%s\n", printable_lines(rank_table(ranks)).c_str(), printable_lines(job_->describe()).c_str());
       std::fflush(stdout);

@@ -226,7 +226,8 @@ class Watch {
 
   void print(bool is_there) {
     if (!is_there) {
-      if (is_time_for_line()) std::printf("waiting for a run in %s\n", request_.directory.c_str());
+      if (is_time_for_line())
+        std::printf("waiting for a run in %s\n", shown_text(request_.directory.string(), is_utf8_).c_str());
     } else {
       print_news();
       const std::string quiet = quiet_line();

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/printable.h"
+
 namespace eave {
 namespace {
 
@@ -21,7 +23,7 @@ std::string first_line(const std::string& path) {
 
 std::string host_name() {
   std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? printable(name.data()) : "unknown";
 }
 
 std::string machine_name() {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/host.h"
+#include "base/printable.h"
 #include "c/job_guard.h"
 #include "c/say.h"
 #include "eave/check.h"
@@ -81,7 +82,7 @@ void Averager::make_communicator(const std::vector<std::string>& hosts) {
   description_ = communicator_->equation();
   if (has_other_end(options_)) description_ += "\nhere each consensus may be the last, and is that mean";
   for (const std::string& warning : warnings) {
-    description_ += "\nwarning: " + warning;
+    description_ += "\nwarning: " + printable(warning);
     warn(warning);
   }
 }

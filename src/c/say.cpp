@@ -7,7 +7,7 @@
 namespace eave {
 
 void say(const std::string& line) {
-  const std::string whole = printable_lines(line) + "\n";
+  const std::string whole = printable(line) + "\n";
   if (write(STDERR_FILENO, whole.data(), whole.size()) < 0) return;
 }
 

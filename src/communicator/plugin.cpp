@@ -76,7 +76,8 @@ CommunicatorKind kind_in(void* library, const std::string& path) {
 const Plugin& load_plugin(const std::string& path) {
   std::error_code error;
   const std::filesystem::path file = std::filesystem::canonical(path, error);
-  if (error) refuse_plugin(path, "cannot be opened: " + error.message());
+  if (error)
+    refuse_plugin(path, "cannot be opened: " + error.message() + "; expected the path of a shared object (.so)");
   const auto known = std::ranges::find(plugins(), file.string(), &Plugin::path);
   if (known != plugins().end()) return *known;
   CommunicatorKind kind = kind_in(open_plugin(file), path);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/message.h"
 #include "data/byte_source.h"
 #include "data/cifar10_file.h"
 #include "data/data_places.h"
@@ -74,10 +75,11 @@ std::string missing_from(const fs::path& directory, const char* ending) {
 
 [[noreturn]] void ask_to_unpack(const fs::path& directory) {
   const std::string target = "data/cifar10";
-  throw Error(ExitCode::kInputMissing,
-              directory.string() + " holds CIFAR-10 packed (.bin.xz). Unpack it with:\n  mkdir -p " + target +
-                  " && for f in " + quoted(directory.string()) + "/*.bin.xz; do xz -dc \"$f\" > " + target +
-                  "/\"$(basename \"$f\" .xz)\"; done\nand name the new place: --data-dir " + target);
+  throw LinesError(ExitCode::kInputMissing,
+                   {directory.string() + " holds CIFAR-10 packed (.bin.xz). Unpack it with:",
+                    "  mkdir -p " + target + " && for f in " + quoted(directory.string()) +
+                        "/*.bin.xz; do xz -dc \"$f\" > " + target + "/\"$(basename \"$f\" .xz)\"; done",
+                    "and name the new place: --data-dir " + target});
 }
 
 // What people get in place of the files.

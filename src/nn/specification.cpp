@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/message.h"
 #include "base/number_text.h"
 #include "eave/check.h"
 #include "eave/options.h"
@@ -20,19 +21,21 @@ bool ends_layer(char c) { return c == ';' || c == ')' || c == '|'; }
               "model text: " + what + ". Example: \"conv2d 32 5x5; relu; max_pool 2; dense classes\"");
 }
 
-std::string list_layers() {
-  std::string list;
-  for (const LayerKind& kind : layer_kinds()) list += "\n  " + kind.usage;
-  return list;
+// `first` and a line for each layer.
+std::vector<std::string> with_layers(const std::string& first) {
+  std::vector<std::string> lines = {first};
+  for (const LayerKind& kind : layer_kinds()) lines.push_back("  " + kind.usage);
+  return lines;
 }
 
 [[noreturn]] void fail_unknown(const LayerText& layer) {
   std::vector<std::string> names;
   for (const LayerKind& kind : layer_kinds()) names.push_back(kind.name);
   const std::string nearest = nearest_word(layer.word, names);
-  throw Error(ExitCode::kUsage, "model layer " + std::to_string(layer.number) + ": there is no layer \"" + layer.word +
-                                    "\"" + (nearest.empty() ? "." : "; did you mean \"" + nearest + "\"?") +
-                                    " Layers are:" + list_layers());
+  throw LinesError(
+      ExitCode::kUsage,
+      with_layers("model layer " + std::to_string(layer.number) + ": there is no layer \"" + layer.word + "\"" +
+                  (nearest.empty() ? "." : "; did you mean \"" + nearest + "\"?") + " Layers are:"));
 }
 
 class Parser {

@@ -1,4 +1,5 @@
 // The named models.
+#include "base/message.h"
 #include "base/near_words.h"
 #include "eave/check.h"
 #include "eave/model.h"
@@ -103,10 +104,10 @@ void refuse_misspelt_name(const std::string& word) {
     if (word == kind.name) return;
     names.push_back(kind.name);
   }
-  throw Error(ExitCode::kUsage, "--model " + word + ": there is no such model" + did_you_mean(word, names) +
-                                    "\nNamed models are: " + comma_list(model_names()) +
-                                    "; others are given by their layers, such as \"flatten; dense 100; relu; dense "
-                                    "classes\"");
+  throw LinesError(ExitCode::kUsage, {"--model " + word + ": there is no such model" + did_you_mean(word, names),
+                                      "Named models are: " + comma_list(model_names()) +
+                                          "; others are given by their layers, such as \"flatten; dense 100; relu; "
+                                          "dense classes\""});
 }
 
 }  // namespace
@@ -132,7 +133,9 @@ std::string model_specification(const std::string& name_or_text) {
   try {
     parse_specification(name_or_text);
   } catch (const Error& error) {
-    throw Error(error.code(), std::string(error.what()) + "\nNamed models are: " + comma_list(model_names()));
+    std::vector<std::string> lines = message_lines_of(error);
+    lines.push_back("Named models are: " + comma_list(model_names()));
+    throw LinesError(error.code(), lines);
   }
   return name_or_text;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "base/quantities.h"
 #include "report/json.h"
 #include "report/plan_times.h"
@@ -131,7 +132,7 @@ std::vector<std::string> plan_assumptions(const PlanReport& report) {
 std::string plan_text(const PlanReport& report) {
   std::string text;
   for (const Plan& plan : report.plans)
-    text += title(plan.method, report.network.ranks_per_host) + "\n" + table(plan) + "\n";
+    text += printable(title(plan.method, report.network.ranks_per_host)) + "\n" + table(plan) + "\n";
   text += "assumed:\n";
   for (const std::string& sentence : plan_assumptions(report)) text += "- " + printable(sentence) + "\n";
   return text;

@@ -87,7 +87,7 @@ void Progress::show(const EvaluationRecord& record, bool has_center) {
 
 void Progress::warn(const std::string& text) {
   clear_bar();
-  std::fprintf(stderr, "eave: warning: %s\n", printable_lines(text).c_str());
+  std::fprintf(stderr, "eave: warning: %s\n", printable(text).c_str());
 }
 
 void Progress::finish() { clear_bar(); }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/host.h"
+#include "base/message.h"
 #include "eave/transport.h"
 #include "transport/failure.h"
 
@@ -67,7 +68,8 @@ void throw_failures(const std::vector<std::string>& outcomes) {
   std::vector<Report> reports;
   for (std::size_t rank = 0; rank < outcomes.size(); ++rank)
     if (!outcomes[rank].empty()) reports.push_back(unpack(static_cast<int>(rank), outcomes[rank]));
-  if (!reports.empty()) throw Error(static_cast<ExitCode>(reports.front().code), merge(reports, outcomes.size()));
+  if (reports.empty()) return;
+  throw LinesError(static_cast<ExitCode>(reports.front().code), lines_in(merge(reports, outcomes.size())));
 }
 
 // Collective: `say` runs on rank 0. All get what it says there, or throw what it throws.
@@ -80,7 +82,7 @@ std::string hear_first(Transport& transport, const std::function<std::string()>&
   }
   const std::string heard = transport.broadcast_text(word);
   if (heard.front() == kGood) return heard.substr(1);
-  throw AgreedError(static_cast<ExitCode>(std::stoi(heard.substr(1))), heard.substr(heard.find('\n') + 1));
+  throw HeardError(static_cast<ExitCode>(std::stoi(heard.substr(1))), heard.substr(heard.find('\n') + 1));
 }
 
 std::string bytes_of(const std::vector<double>& values) {

@@ -10,7 +10,6 @@
 #include "base/host.h"
 #include "base/memory.h"
 #include "base/printable.h"
-#include "eave/transport.h"
 
 namespace eave {
 
@@ -18,9 +17,9 @@ Failure describe_failure(std::exception_ptr exception) noexcept {
   try {
     std::rethrow_exception(exception);
   } catch (const AgreedError& error) {
-    return {error.code(), error.what(), true};
+    return {error.code(), message_of(error), true};
   } catch (const Error& error) {
-    return {error.code(), error.what(), false};
+    return {error.code(), message_of(error), false};
   } catch (const std::bad_alloc&) {
     const std::int64_t available = available_memory_bytes();
     return {ExitCode::kResource,
@@ -31,10 +30,9 @@ Failure describe_failure(std::exception_ptr exception) noexcept {
   } catch (const std::system_error& error) {  // a thread that cannot be had
     const bool is_resource =
         error.code() == std::errc::resource_unavailable_try_again || error.code() == std::errc::not_enough_memory;
-    return {is_resource ? ExitCode::kResource : ExitCode::kInternal, std::string("system error: ") + error.what(),
-            false};
+    return {is_resource ? ExitCode::kResource : ExitCode::kInternal, "system error: " + message_of(error), false};
   } catch (const std::exception& error) {
-    return {ExitCode::kInternal, std::string("internal error: ") + error.what(), false};
+    return {ExitCode::kInternal, "internal error: " + message_of(error), false};
   } catch (...) {
     return {ExitCode::kInternal, "internal error: an exception of unknown type", false};
   }

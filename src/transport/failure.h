@@ -6,14 +6,22 @@
 #include <optional>
 #include <string>
 
+#include "base/message.h"
 #include "eave/check.h"
+#include "eave/transport.h"
 
 namespace eave {
 
 struct Failure {
   ExitCode code = ExitCode::kInternal;
-  std::string message;
+  std::string message;  // printable; of several lines only if they are eave's own (base/message.h)
   bool agreed = false;  // all ranks know of it
+};
+
+// Another rank's Failure: its message is printable already.
+class HeardError : public AgreedError, public HasOwnLines {
+ public:
+  using AgreedError::AgreedError;
 };
 
 Failure describe_failure(std::exception_ptr exception) noexcept;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/host.h"
+#include "base/message.h"
 #include "eave/transport.h"
 #include "test/transport/ended.h"
 
@@ -61,6 +62,28 @@ TEST(Failure, agreed_names_the_ranks_that_failed) {
   });
   EXPECT_EQ(ended.code, 66);
   EXPECT_EQ(ended.printed, "eave: ranks 1, 3 on " + host_name() + ": no such file: x\n");
+}
+
+// Whatever a name in it holds; the lines of a list stay, also behind the ranks that they come from.
+TEST(Failure, is_one_line_unless_it_was_made_of_several) {
+  const auto code = ExitCode::kBadData;
+  const auto fails = [&](const Error& error) {
+    return [&](Transport& transport) {
+      if (transport.size() == 1) throw Error(error);
+      agree(transport, [&] { throw Error(error); });
+    };
+  };
+  const Error hostile(code, "cannot read a\neave: all is well\x1b[2J");
+  EXPECT_EQ(run("loopback", 1, fails(hostile)).printed, "eave: cannot read a?eave: all is well?[2J\n");
+  EXPECT_EQ(run("threads", 2, fails(hostile)).printed, "eave: cannot read a?eave: all is well?[2J\n");
+  const LinesError list(code, {"2 are bad:", "  a\nb", "  c"});
+  EXPECT_EQ(run("loopback", 1, [&](Transport&) { throw list; }).printed, "eave: 2 are bad:\n  a?b\n  c\n");
+  const Ended some = run("threads", 3, [&](Transport& transport) {
+    agree(transport, [&] {
+      if (transport.rank() == 2) throw list;
+    });
+  });
+  EXPECT_EQ(some.printed, "eave: rank 2 on " + host_name() + ": 2 are bad:\n  a?b\n  c\n");
 }
 
 TEST(Failure, agreed_though_each_rank_has_its_own_is_one_message_of_the_lowest_rank) {

@@ -3,10 +3,16 @@ import ctypes
 import os
 import pathlib
 import sys
+import unicodedata
 
 INTERFACE = 1
 USAGE, CONFIGURATION = 64, 78
 AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS = 1, 2, 4  # of eave_traits
+
+
+def _printable(text):
+    """One line that a terminal shows and does not obey, as in libeave.so: names of files may hold anything."""
+    return "".join("?" if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") else letter for letter in text)
 
 
 class Error(RuntimeError):
@@ -15,7 +21,7 @@ class Error(RuntimeError):
     `is_shared`: all ranks have this error, so rank 0 alone tells it."""
 
     def __init__(self, code, message, is_shared=False):
-        super().__init__(message)
+        super().__init__(_printable(message))
         self.code = code
         self.is_shared = is_shared
 
