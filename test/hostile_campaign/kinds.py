@@ -2,6 +2,7 @@
 import kind_data
 import kind_image
 import kind_model
+import kind_name
 import kind_option
 import kind_place
 import kind_run
@@ -21,6 +22,7 @@ KINDS = {
     "list": (3, kind_option.make_list),
     "config": (6, kind_option.make_config),
     "number": (8, kind_option.make_number),
+    "name": (6, kind_name.make_name),
     "environment": (4, kind_option.make_environment),
     "tilde": (2, kind_option.make_tilde),
     "link": (8, kind_place.make_link),
