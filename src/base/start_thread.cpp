@@ -1,13 +1,27 @@
 #include "base/start_thread.h"
 
+#include <sys/resource.h>
+
 #include "eave/check.h"
 
 namespace eave {
+namespace {
 
-void refuse_thread(const std::string& purpose, const std::system_error& error) {
+// "ulimit -v, now 100000"
+std::string limit_text(const char* command, __rlimit_resource limit, rlim_t unit) {
+  rlimit value{};
+  if (getrlimit(limit, &value) != 0 || value.rlim_cur == RLIM_INFINITY) return command;
+  return std::string(command) + ", now " + std::to_string(value.rlim_cur / unit);
+}
+
+}  // namespace
+
+void refuse_thread(const std::string& purpose, const std::system_error& error, const std::string& remedy) {
   throw Error(ExitCode::kResource, "no thread " + purpose + " could be had: " + error.code().message() +
-                                       "; out of memory, or of processes: raise the limit (ulimit -v, ulimit -u, or "
-                                       "pids.max of the control group), or start fewer ranks on this machine");
+                                       "; out of memory, or of processes: raise the limit (" +
+                                       limit_text("ulimit -v", RLIMIT_AS, 1024) + "; " +
+                                       limit_text("ulimit -u", RLIMIT_NPROC, 1) +
+                                       "; or pids.max of the control group), or " + remedy);
 }
 
 }  // namespace eave

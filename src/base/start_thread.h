@@ -9,8 +9,10 @@
 
 namespace eave {
 
-// Throws Error(kResource): which thread, why not, and which limits to raise.
-[[noreturn]] void refuse_thread(const std::string& purpose, const std::system_error& error);
+// Throws Error(kResource): which thread, why not, which limits to raise, and which of them are set. `remedy`: what else
+// to do.
+[[noreturn]] void refuse_thread(const std::string& purpose, const std::system_error& error,
+                                const std::string& remedy = "start fewer ranks on this machine");
 
 // Runs body in a thread of its own. `purpose` completes the sentence "no thread … could be had", such as "for rank 1".
 template <class Body>

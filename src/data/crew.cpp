@@ -1,21 +1,24 @@
 #include "data/crew.h"
 
 #include <string>
+#include <system_error>
 #include <utility>
 
+#include "base/start_thread.h"
 #include "eave/check.h"
 
 namespace eave {
 
 Crew::Crew(int threads) {
   EAVE_CHECK(threads >= 1, "a crew has a thread");
+  helpers_.reserve(static_cast<std::size_t>(threads));
   try {
     for (int thread = 1; thread < threads; ++thread) helpers_.emplace_back([this, thread] { help(thread); });
-  } catch (const std::exception& failure) {
-    // Of a thread limit or of memory: no destructor follows.
-    dismiss();
-    throw Error(ExitCode::kResource, "cannot start " + std::to_string(threads) + " threads to read images: " +
-                                         failure.what() + "; give fewer with --decode-threads");
+  } catch (const std::system_error& error) {
+    const std::size_t started = helpers_.size();
+    dismiss();  // no destructor follows
+    refuse_thread(std::to_string(started + 2) + " of --decode-threads " + std::to_string(threads) + " to read images",
+                  error, "give fewer --decode-threads");
   }
 }
 

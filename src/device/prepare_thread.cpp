@@ -1,14 +1,86 @@
 #include <omp.h>
+#include <pthread.h>
 
 #ifdef __SSE__
 #include <immintrin.h>
 #endif
 
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "base/start_thread.h"
 #include "eave/compute.h"
 
 namespace eave {
+namespace {
+
+// Bytes by OpenMP's grammar: a number, blanks, and B, K (also without a letter), M or G.
+std::optional<std::size_t> stack_size_of(const char* variable) {
+  const char* const text = std::getenv(variable);
+  if (!text) return std::nullopt;
+  char* unit = nullptr;
+  errno = 0;
+  const std::uint64_t number = std::strtoull(text, &unit, 10);
+  if (errno != 0 || unit == text) return std::nullopt;
+  while (*unit == ' ' || *unit == '\t') ++unit;
+  const std::size_t power = *unit == '\0' ? 1 : std::string("BbKkMmGg").find(*unit) / 2;
+  const int shift = static_cast<int>(10 * power);
+  if (power > 3 || number > SIZE_MAX >> shift) return std::nullopt;
+  return static_cast<std::size_t>(number) << shift;
+}
+
+// A thread of the size that OpenMP gives its own, which stands still until `end`.
+class ProbeThread {
+ public:
+  ProbeThread(std::atomic<bool>& end, int& error) : end_(end) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    const auto first = stack_size_of("OMP_STACKSIZE");
+    if (const auto stack = first ? first : stack_size_of("GOMP_STACKSIZE"))
+      pthread_attr_setstacksize(&attributes, *stack);  // one that is too small changes nothing, as with OpenMP
+    error = pthread_create(&thread_, &attributes, wait, &end_);
+    pthread_attr_destroy(&attributes);
+  }
+  void join() const { pthread_join(thread_, nullptr); }
+
+ private:
+  static void* wait(void* end) {
+    static_cast<std::atomic<bool>*>(end)->wait(false);
+    return nullptr;
+  }
+
+  std::atomic<bool>& end_;
+  pthread_t thread_{};
+};
+
+// OpenMP ends the program if it cannot have a thread: whether it can is tried before it is asked.
+void require_threads(int threads) {
+  std::atomic<bool> end = false;
+  std::vector<ProbeThread> started;
+  int error = 0;
+  while (error == 0 && static_cast<int>(started.size()) + 1 < threads) {
+    const ProbeThread probe(end, error);
+    if (error == 0) started.push_back(probe);
+  }
+  end = true;
+  end.notify_all();
+  for (const ProbeThread& each : started) each.join();
+  if (error == 0) return;
+  refuse_thread(std::to_string(started.size() + 2) + " of --threads " + std::to_string(threads) + " to compute",
+                std::system_error(error, std::generic_category()), "give fewer --threads");
+}
+
+}  // namespace
 
 void prepare_compute_thread(int threads) {
+  require_threads(std::min(threads, omp_get_thread_limit()));
   omp_set_num_threads(threads);
 #pragma omp parallel num_threads(threads)
   {

@@ -114,8 +114,26 @@ TEST(Memory, that_is_too_little_for_all_threads_ends_with_71) {
                 " train --data image-folder --data-dir images --decode-threads 256 --progress off --max-steps 1");
   EXPECT_EQ(ended.code, 71) << ended.errors;
   EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
-  EXPECT_TRUE(ended.says("cannot start 256 threads to read images")) << ended.errors;
-  EXPECT_TRUE(ended.says("give fewer with --decode-threads")) << ended.errors;
+  EXPECT_TRUE(ended.says("of --decode-threads 256 to read images could be had")) << ended.errors;
+  EXPECT_TRUE(ended.says("ulimit -v, now 3000000")) << ended.errors;
+  EXPECT_TRUE(ended.says("give fewer --decode-threads")) << ended.errors;
+}
+
+// The library that starts threads to compute would end the program in its own words.
+TEST(Memory, that_is_too_little_for_threads_to_compute_ends_with_71) {
+  const Place place;
+  const std::string limited = "sh -c 'ulimit -v 3000000; exec \"$@\"' sh ", trains = " " + quick("--threads 64");
+  for (const std::string& stack :
+       {std::string("sh -c 'ulimit -s 65536; exec \"$@\"' sh "), std::string("env OMP_STACKSIZE=64M ")}) {
+    const Ended ended = place.run(stack + limited + program() + trains);
+    EXPECT_EQ(ended.code, 71) << ended.errors;
+    EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
+    EXPECT_TRUE(ended.says("of --threads 64 to compute could be had")) << ended.errors;
+    EXPECT_TRUE(ended.says("ulimit -v, now 3000000")) << ended.errors;
+    EXPECT_TRUE(ended.says("give fewer --threads")) << ended.errors;
+  }
+  const Ended whole = place.run(limited + program() + " " + quick("--threads 2"));
+  EXPECT_EQ(whole.code, 0) << whole.errors;
 }
 
 }  // namespace
