@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <optional>
 #include <system_error>
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 
 // Open MPI 4 and 5, and MPICH.
 constexpr std::array kSegments = {"vader_segment.", "sm_segment.", "mpich_shm_", "mpich_vci_", "mpich_shar_tmp"};
-constexpr std::array kLaunchers = {"prterun.", "mpirun.", "mpiexec.", "prte."};
+constexpr std::array kLaunchers = {"prterun.", "mpirun.", "mpiexec.", "prte.", "prted."};
 
 bool has_plain_letters(const std::string& name) {
   return std::ranges::all_of(name, [](char letter) {
@@ -85,10 +86,10 @@ std::optional<long long> number_in(const std::string& text) {
   return error == std::errc{} && end == text.data() + text.size() && number > 0 ? std::optional(number) : std::nullopt;
 }
 
-// The launcher is gone, and nothing that it maps is in use: it might be one that this process cannot see.
-bool is_left(const fs::path& directory, long long launcher) {
+// Nothing in it is in use, by a process that this one need not see.
+bool is_left(const fs::path& directory) {
   constexpr int kMost = 200;
-  if (start_of_process(launcher) || !belongs_to_user(directory, S_IFDIR)) return false;
+  if (!belongs_to_user(directory, S_IFDIR)) return false;
   std::error_code error;
   int count = 0;
   for (fs::recursive_directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
@@ -98,8 +99,59 @@ bool is_left(const fs::path& directory, long long launcher) {
   return !error;
 }
 
-// Open MPI 4: ompi.HOST.USER/pid.NUMBER. Open MPI 5: prterun.HOST.NUMBER.USER.
-void find_sessions(const fs::path& directory, std::vector<std::string>& found) {
+bool is_left(const fs::path& directory, long long launcher) {
+  return !start_of_process(launcher) && is_left(directory);
+}
+
+bool holds_nothing(const fs::path& directory) {
+  std::error_code error;
+  return fs::is_empty(directory, error) && !error;
+}
+
+// A directory that a starting process has just made may still be empty.
+bool is_older_than_a_minute(const fs::path& directory) {
+  struct stat status {};
+  return lstat(directory.c_str(), &status) == 0 && std::time(nullptr) - status.st_mtime > 60;
+}
+
+// The family of jobs in the name of a launcher's segment: the upper 16 bits of the job's number in smseg-NUMBER-0.
+std::optional<long long> family_of(const fs::path& session) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(session, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with("smseg-") && !name.starts_with("smlockseg-")) continue;
+    const std::size_t begin = name.find('-') + 1;
+    if (const auto job = number_in(name.substr(begin, name.find('-', begin) - begin))) return *job >> 16;
+  }
+  return std::nullopt;
+}
+
+// Open MPI 4: ompi.HOST.USER/pid.NUMBER of a launcher, and jf.FAMILY of a rank without one, or of a launcher's helper
+// on another host. A family is no process: it runs on if a launcher of the same family does, or one whose family is not
+// known.
+void find_sessions_in(const fs::path& directory, bool with_empty, std::vector<std::string>& found) {
+  std::vector<std::optional<long long>> running;
+  const std::vector<std::string> names = names_in(directory);
+  for (const std::string& name : names) {
+    if (!name.starts_with("pid.")) continue;
+    const auto launcher = number_in(name.substr(4));
+    if (launcher && is_left(directory / name, *launcher)) {
+      found.push_back((directory / name).string());
+    } else {
+      running.push_back(family_of(directory / name));
+    }
+  }
+  for (const std::string& name : names) {
+    const auto family = name.starts_with("jf.") ? number_in(name.substr(3)) : std::nullopt;
+    const fs::path path = directory / name;
+    if (!family || !is_older_than_a_minute(path) || !is_left(path)) continue;
+    const bool runs = std::ranges::any_of(running, [&](const auto& one) { return !one || *one == *family; });
+    if (holds_nothing(path) ? with_empty : !runs) found.push_back(path.string());
+  }
+}
+
+// Open MPI 5: prterun.HOST.NUMBER.USER, prted.HOST.NUMBER.USER.
+void find_sessions(const fs::path& directory, bool with_empty, std::vector<std::string>& found) {
   const std::string host = host_name(), user = "." + std::to_string(geteuid());
   const std::string short_host = host.substr(0, host.find('.'));
   const auto take = [&](const fs::path& path, const std::string& number) {
@@ -110,9 +162,7 @@ void find_sessions(const fs::path& directory, std::vector<std::string>& found) {
     if (!name.ends_with(user) || name.find("." + short_host) == std::string::npos) continue;
     const std::string rest = name.substr(0, name.size() - user.size());
     if (begins_with_one_of(name, kLaunchers)) take(directory / name, rest.substr(rest.find_last_of('.') + 1));
-    if (!name.starts_with("ompi.")) continue;
-    for (const std::string& session : names_in(directory / name))
-      if (session.starts_with("pid.")) take(directory / name / session, session.substr(4));
+    if (name.starts_with("ompi.")) find_sessions_in(directory / name, with_empty, found);
   }
 }
 
@@ -128,10 +178,10 @@ LeftoverPlaces leftover_places() {
   return places;
 }
 
-std::vector<std::string> find_leftovers(const LeftoverPlaces& places) {
+std::vector<std::string> find_leftovers(const LeftoverPlaces& places, bool with_empty) {
   std::vector<std::string> found;
   find_segments(places.shared_memory, found);
-  if (has_plain_letters(places.temporary.filename().string())) find_sessions(places.temporary, found);
+  if (has_plain_letters(places.temporary.filename().string())) find_sessions(places.temporary, with_empty, found);
   return found;
 }
 
@@ -148,7 +198,7 @@ std::vector<std::string> gather_leftovers(Transport& transport, const std::vecto
   const std::string& mine = hosts[static_cast<std::size_t>(transport.rank())];
   const bool is_lowest = std::ranges::find(hosts, mine) - hosts.begin() == transport.rank();
   std::vector<std::string> told =
-      transport.gather(is_lowest ? describe_leftovers(mine, find_leftovers(leftover_places())) : "");
+      transport.gather(is_lowest ? describe_leftovers(mine, find_leftovers(leftover_places(), false)) : "");
   std::erase(told, "");
   return told;
 }

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -84,6 +85,40 @@ TEST_F(Leftovers, are_session_directories_of_launchers_that_are_gone) {
   const int used = open((old / ("pid." + gone) / "contact.txt").c_str(), O_RDWR);  // by one that is not seen
   EXPECT_EQ(found().size(), 1u);
   close(used);
+}
+
+// A family's name holds no process: nothing may be in use, and no launcher of that family may live.
+TEST_F(Leftovers, are_session_directories_of_families_whose_launcher_is_gone) {
+  const std::string user = std::to_string(geteuid());
+  const fs::path sessions = places.temporary / ("ompi." + host_name() + "." + user);
+  const auto made_long_ago = [&](const std::string& name, const std::string& within) {
+    fs::create_directories(sessions / name / within);
+    fs::last_write_time(sessions / name, fs::file_time_type::clock::now() - std::chrono::minutes(2));
+    return (sessions / name).string();
+  };
+  const std::string gone = made_long_ago("jf.28233", "1/0"), empty = made_long_ago("jf.7", "");
+  made_long_ago("jf.28234", "1/0");
+  fs::create_directories(sessions / "jf.9/1/0");  // just begun
+  const fs::path launcher = sessions / ("pid." + std::to_string(getpid()));
+  make(launcher / "pmix_dstor_ds21_1/smseg-1850343425-0");  // 28234 << 16 | 1
+  EXPECT_EQ(found(), (std::vector<std::string>{gone, empty}));
+  EXPECT_EQ(find_leftovers(places, false), (std::vector<std::string>{gone}));
+  fs::remove_all(launcher);
+  EXPECT_EQ(found().size(), 3u);
+  make(launcher / "contact.txt");  // a launcher that lives, of no known family
+  EXPECT_EQ(found(), (std::vector<std::string>{empty}));
+  fs::remove_all(launcher);
+  const int used = open(make(sessions / "jf.28233/1/0/mapped").c_str(), O_RDWR);
+  fs::last_write_time(sessions / "jf.28233", fs::file_time_type::clock::now() - std::chrono::minutes(2));
+  EXPECT_EQ(found().size(), 2u);
+  close(used);
+}
+
+TEST_F(Leftovers, are_session_directories_of_helpers_on_other_hosts) {
+  const std::string name =
+      "prted." + host_name() + "." + std::to_string(ended_process()) + "." + std::to_string(geteuid());
+  make(places.temporary / name / "contact.txt");
+  EXPECT_EQ(found(), (std::vector<std::string>{(places.temporary / name).string()}));
 }
 
 TEST_F(Leftovers, are_told_with_the_host_and_the_command_that_removes_them) {
