@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/number_text.h"
 #include "eave/transport.h"
 
 namespace eave {
@@ -212,17 +213,17 @@ std::string describe_lost(const PromisedRanks& promised, int found) {
   const Launcher& launcher = *promised.launcher;
   const bool is_count =
       (launcher.size && launcher.size == promised.variable) || promised.variable == "SLURM_STEP_NUM_TASKS";
-  return std::string(launcher.name) + " started " + (is_count ? "" : "at least ") + std::to_string(promised.ranks) +
-         " ranks (" + promised.variable + "), but " + (launcher.is_of_mpi ? "MPI" : "eave") + " finds " +
+  return std::string(launcher.name) + " started " + (is_count ? "" : "at least ") + count_text(promised.ranks, "rank") +
+         " (" + promised.variable + "), but " + (launcher.is_of_mpi ? "MPI" : "eave") + " finds " +
          std::to_string(found) + ": " + launcher.advice;
 }
 
-bool speaks_for_host(const PromisedRanks& promised) {
+bool speaks_for_host(const PromisedRanks& promised, const std::string& occasion) {
   constexpr std::chrono::milliseconds kFirstNeeds{300};
   if (!promised.launcher->is_of_mpi && promised.host > 0) return false;
   if (promised.rank != 0 && promised.local_rank != 0) std::this_thread::sleep_for(kFirstNeeds);
   return takes_name("eave " + std::to_string(getuid()) + " " +
-                    hash_of(promised.launcher->name + name_of_job(promised)).text());
+                    hash_of(promised.launcher->name + name_of_job(promised) + occasion).text());
 }
 
 }  // namespace eave

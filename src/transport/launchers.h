@@ -48,8 +48,8 @@ std::string describe_lost(const PromisedRanks& promised, int found);
 
 // Whether this process prints the failure. All ranks fail alike and do not know of each other, so one rank of each host
 // gets true, at once or within half a second. If the launcher numbers hosts, only the first host has such a rank. Ask
-// once in a process.
-bool speaks_for_host(const PromisedRanks& promised);
+// once in a process for each `occasion`.
+bool speaks_for_host(const PromisedRanks& promised, const std::string& occasion = "");
 
 // The rank that the launcher calls this process, for messages and for what needs no ranks: others come from MPI. 0
 // without a launcher.

@@ -23,6 +23,7 @@
 #include "transport/mpi_control.h"
 #include "transport/mpi_library.h"
 #include "transport/mpi_wire.h"
+#include "transport/start_watch.h"
 
 namespace eave {
 namespace {
@@ -76,13 +77,14 @@ int threads_of_others() {
 // called MPI_Init before.
 class MpiSession {
  public:
-  void start() {
+  void start(std::chrono::milliseconds limit) {
     end_with_launcher();
     const std::optional<PromisedRanks> promised = promised_ranks();
     int provided = MPI_THREAD_SINGLE, size = 0, is_of_others = 0;
     EAVE_MPI(MPI_Initialized(&is_of_others));
     is_own_ = !is_of_others;
     if (is_own_) {
+      const StartWatch watch(promised, limit);
       EAVE_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
       EAVE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     } else {
@@ -151,7 +153,7 @@ int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) 
   const int rank = rank_by_launcher();
   const std::optional<Failure> failure = failure_of([&] {
     MpiSession session;
-    session.start();
+    session.start(use.start_limit);
     {
       // Asked in any case: ranks that were started differently are to find out together.
       MpiWireSettings settings{

@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 // Functions that filter, and functions whose text holds numbers and eave's own words alone.
 const std::set<std::string> kFilters = {"printable", "printable_lines", "shown_text"};
-const std::set<std::string> kOwnWords = {"clock_text", "evaluation_line", "human_bytes",
-                                         "loss_text",  "summary_table",   "versions"};
+const std::set<std::string> kOwnWords = {"clock_text",  "count_text", "decimal_text",  "evaluation_line",
+                                         "human_bytes", "loss_text",  "summary_table", "versions"};
 
 // Texts of which each part is filtered where it is put in, or that are eave's own.
 const std::set<std::string> kComposed = {

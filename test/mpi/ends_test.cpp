@@ -142,6 +142,21 @@ TEST(MpiJob, that_asks_a_rank_without_a_service_ends_with_70) {
   EXPECT_TRUE(contains(ended.messages, "answers no requests")) << ended.messages;
 }
 
+// Rank 0 or rank 1 of two begins seconds after the other, which waits for it in MPI_Init.
+TEST(MpiJob, one_of_whose_ranks_is_late_says_which_rank_waits_for_it_and_goes_on) {
+  const std::string well = "'" EAVE_MPI_JOB "' well mpi 400", later = "sh -c \"sleep 3; exec " + well + "\"";
+  const std::string mpirun = EAVE_MPIRUN, flag = mpirun.substr(mpirun.find_last_of(' ') + 1);
+  for (const int waiting : {0, 1}) {
+    const Ended ended = run(EAVE_MPI_ENVIRONMENT " timeout -k 5 30 " EAVE_MPIRUN " 1 " + (waiting == 0 ? well : later) +
+                            " : " + flag + " 1 " + (waiting == 0 ? later : well));
+    EXPECT_EQ(ended.code, 0) << ended.messages;
+    EXPECT_EQ(lines(ended.messages), 1) << ended.messages;
+    EXPECT_TRUE(contains(ended.messages, "warning: rank " + std::to_string(waiting) + " (host ")) << ended.messages;
+    EXPECT_TRUE(contains(ended.messages, "has waited in MPI_Init for 0.4 s, for 1 other rank")) << ended.messages;
+    EXPECT_TRUE(contains(ended.messages, "ps -C eave")) << ended.messages;
+  }
+}
+
 TEST(MpiJob, out_of_memory_ends_with_71) { expect_code_of_failed_rank(job("out-of-memory", 2), 71); }
 
 // Which ranks called what is for the watchdog to tell (test/faults, F19).

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "eave/transport.h"
+#include "transport/mpi_job.h"
 
 namespace {
 
@@ -145,6 +146,8 @@ int main(int argc, char** argv) {
   const auto ending = kEndings.find(argc > 1 ? argv[1] : "");
   if (ending == kEndings.end()) return 1;
   const std::string name = argc > 2 ? argv[2] : "mpi";
+  if (argc > 3)
+    return run_mpi_job(ending->second, {.name = name, .start_limit = std::chrono::milliseconds(std::stoi(argv[3]))});
   const auto& kinds = transport_kinds();
   const auto found = std::ranges::find_if(kinds, [&](const TransportKind& kind) { return kind.name == name; });
   return found->run(0, ending->second);
