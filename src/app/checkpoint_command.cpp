@@ -9,6 +9,7 @@
 #include "app/model_export.h"
 #include "base/message.h"
 #include "base/near_words.h"
+#include "base/number_text.h"
 #include "base/printable.h"
 #include "base/user_path.h"
 #include "eave/check.h"
@@ -101,7 +102,8 @@ std::vector<std::int64_t> steps_of(const CheckpointRequest& request) {
   throw Error(ExitCode::kInputMissing,
               "no checkpoint in " + request.directory().string() +
                   (request.values.has("step") ? " of step " + request.values.text("step") : "") +
-                  (run.empty() ? "" : "; the run's directory is asked for: " + run));
+                  (run.empty() ? "; name the directory of a run that has saved one (its --run-dir)"
+                               : "; the run's directory is asked for: " + run));
 }
 
 std::uint64_t bytes_of(const Manifest& manifest) {
@@ -123,7 +125,7 @@ std::string visible_damage(const CheckpointRequest& request, std::int64_t step, 
     const std::uintmax_t bytes = fs::file_size(path, error);
     if (error) return path.string() + ": " + error.message();
     if (bytes != file.bytes) {
-      return path.string() + ": it has " + std::to_string(bytes) + " bytes, and was written with " +
+      return path.string() + ": it has " + count_text(bytes, "byte") + ", and was written with " +
              std::to_string(file.bytes);
     }
   }

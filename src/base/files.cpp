@@ -9,10 +9,23 @@
 #include <cstring>
 
 #include "base/durable.h"
+#include "base/number_text.h"
 #include "eave/check.h"
 
 namespace eave {
 namespace {
+
+// Why it is no file, and what to do.
+std::string describe_absence(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::is_directory(path, error)) return "it is a directory; name a file in it";
+  if (fs::is_symlink(path, error)) return "it is a symbolic link that leads to no file; mend the link";
+  if (fs::exists(path, error)) return "it is no plain file; name another one";
+  const fs::path directory = path.parent_path().empty() ? fs::current_path(error) : path.parent_path();
+  if (fs::is_directory(directory, error)) return "it is not in " + directory.string() + "; check the path";
+  return "there is no directory " + directory.string() + "; check the path";
+}
 
 // Without a stream: most files are short, and to set one up takes longer than to read them.
 class ReadableFile {
@@ -23,7 +36,7 @@ class ReadableFile {
     struct stat status {};
     if ((file_ < 0 ? ::stat(path.c_str(), &status) : ::fstat(file_, &status)) != 0 || !S_ISREG(status.st_mode)) {
       close();
-      throw Error(ExitCode::kInputMissing, "no file " + path.string());
+      throw Error(ExitCode::kInputMissing, "no file " + path.string() + ": " + describe_absence(path));
     }
     if (file_ < 0) fail(reason);
     size_ = static_cast<std::size_t>(status.st_size);
@@ -78,7 +91,7 @@ void write_file_atomically(const OutputPath& path, const std::vector<std::string
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes) {
   const ReadableFile file(path);
   if (file.size() > limit_bytes) {
-    throw Error(ExitCode::kBadData, path.string() + " is larger than " + std::to_string(limit_bytes) + " bytes");
+    throw Error(ExitCode::kBadData, path.string() + " is larger than " + count_text(limit_bytes, "byte"));
   }
   std::string content(file.size(), '\0');
   std::size_t size = 0;

@@ -77,7 +77,8 @@ const Plugin& load_plugin(const std::string& path) {
   std::error_code error;
   const std::filesystem::path file = std::filesystem::canonical(path, error);
   if (error)
-    refuse_plugin(path, "cannot be opened: " + error.message() + "; expected the path of a shared object (.so)");
+    refuse_plugin(path, "cannot be opened: " + error.message() + "; expected the path of a shared object (.so)",
+                  ExitCode::kInputMissing);
   const auto known = std::ranges::find(plugins(), file.string(), &Plugin::path);
   if (known != plugins().end()) return *known;
   CommunicatorKind kind = kind_in(open_plugin(file), path);

@@ -18,6 +18,8 @@ void require_file(const std::filesystem::path& path) {
     throw Error(ExitCode::kInputMissing,
                 path.string() + " is a symbolic link that leads to no file; put the file itself in its place");
   }
+  if (!path.parent_path().empty() && !fs::exists(path.parent_path(), error))
+    throw Error(ExitCode::kInputMissing, "there is no such directory; check the path");
   if (!fs::exists(path, error)) throw Error(ExitCode::kInputMissing, "no " + path.filename().string());
   throw Error(ExitCode::kInputMissing, path.string() + " is no plain file; put the file itself in its place");
 }

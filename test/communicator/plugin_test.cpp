@@ -70,7 +70,8 @@ TEST(Plugin, that_is_none_is_refused_by_name) {
   const std::string copy = directory.path() / "copy.so";
   std::filesystem::copy_file(SIGN_VOTE, copy);
   EXPECT_NE(refusal(copy, ExitCode::kUsage).find("a communicator 'sign-vote' already"), std::string::npos);
-  EXPECT_NE(refusal("missing.so", ExitCode::kUsage).find("plug-in missing.so: cannot be opened"), std::string::npos);
+  EXPECT_NE(refusal("missing.so", ExitCode::kInputMissing).find("plug-in missing.so: cannot be opened"),
+            std::string::npos);
   EXPECT_NE(refusal(__FILE__, ExitCode::kUsage).find("cannot be opened"), std::string::npos);
   EXPECT_NE(refusal(NO_PLUGIN, ExitCode::kUsage).find("is no plug-in"), std::string::npos);
   const std::string foreign = refusal(FOREIGN_PLUGIN, ExitCode::kConfiguration);

@@ -55,14 +55,16 @@ TEST(PluginOfProgram, that_cannot_be_used_is_refused_with_one_message) {
   place.write("train.ini", "plugin = " SIGN_VOTE "\ncommunicator = sign-vote\nvote-scale = 2\n");
   Runs runs;
   for (const Case& wrong : std::vector<Case>{
-           {quick("--plugin missing.so"), 64, {"missing.so", "cannot be opened"}},
+           {quick("--plugin missing.so"),
+            66,
+            {"missing.so", "cannot be opened", "expected the path of a shared object"}},
            {quick("--plugin train.ini"), 64, {"train.ini", "cannot be opened: it is text that begins with 'plugin = "}},
            {quick("--config train.ini"), 64, {"--plugin", "not taken from a file", "EAVE_PLUGIN"}},
            {quick("--plugin a.so,,b.so"), 64, {"--plugin", "item 2 is empty"}},
            {quick("--plugin '" OTHER_TAU "'"), 64, {"--plugin", "--tau", "do not go with eave's own"}},
            {quick("--communicator sign-vote"), 64, {"sign-vote"}},
            {quick("--plugin " + kSignVote + " --vote-scale 2"), 64, {"--vote-scale", "has no effect with"}},
-           {quick(""), 64, {"missing.so"}, "EAVE_PLUGIN=missing.so"}}) {
+           {quick(""), 66, {"missing.so"}, "EAVE_PLUGIN=missing.so"}}) {
     start_all(runs, place, wrong);
   }
   runs.check(expect_one_message);
