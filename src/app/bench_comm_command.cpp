@@ -10,8 +10,10 @@
 #include "app/launch.h"
 #include "app/network_options.h"
 #include "base/host.h"
+#include "base/number_text.h"
 #include "base/option_checks.h"
 #include "base/printable.h"
+#include "base/quantities.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -80,13 +82,13 @@ void print_header(const BenchCommRequest& request, Transport& transport, const D
   if (!request.slow_network.empty()) std::printf("# slow network: %s\n", printable(request.slow_network).c_str());
   std::printf(
       "# in-place columns only: no operation here is out of place\n"
-      "# time: median of %d iterations after %d, each from a common start until its slowest rank is done\n"
+      "# time: median of %s after %d, each from a common start until its slowest rank is done\n"
       "# busbw = algbw x 2(p-1)/p = algbw x %.3f\n"
       "#\n"
       "#                                                               in-place\n"
       "#       size         count      type   redop    root        time     algbw     busbw  #wrong\n"
       "#        (B)    (elements)                                  (us)    (GB/s)    (GB/s)\n",
-      request.iterations, request.warmup, bus_factor(ranks));
+      count_text(request.iterations, "iteration").c_str(), request.warmup, bus_factor(ranks));
 }
 
 void warn_of_useless_link(const Transport& transport) {
@@ -107,15 +109,15 @@ void add_row(const BenchCommRequest& request, std::size_t count, const CommTimin
   totals.wrong += timing.wrong;
   totals.bus_gigabytes_per_second += bus / static_cast<double>(request.counts.size());
   if (transport.rank() != 0) return;
-  std::printf("%12.0f  %12zu  %8s  %6s  %6d  %10.1f  %8.4f  %8.4f  %6lld\n", bytes, count, "float",
-              request.operation->reduction.c_str(), -1, 1e6 * timing.seconds, algorithm, bus,
-              static_cast<long long>(timing.wrong));
+  std::printf("%12.0f  %12zu  %8s  %6s  %6d  %10s  %8s  %8s  %6lld\n", bytes, count, "float",
+              request.operation->reduction.c_str(), -1, decimal_text(1e6 * timing.seconds, 1).c_str(),
+              decimal_text(algorithm, 4).c_str(), decimal_text(bus, 4).c_str(), static_cast<long long>(timing.wrong));
   std::fflush(stdout);
 }
 
 void print_totals(const Totals& totals) {
-  std::printf("# Out of bounds values : %lld %s\n# Avg bus bandwidth    : %.4f\n", static_cast<long long>(totals.wrong),
-              totals.wrong == 0 ? "OK" : "FAILED", totals.bus_gigabytes_per_second);
+  std::printf("# Out of bounds values : %lld %s\n# Avg bus bandwidth    : %s\n", static_cast<long long>(totals.wrong),
+              totals.wrong == 0 ? "OK" : "FAILED", decimal_text(totals.bus_gigabytes_per_second, 4).c_str());
   std::fflush(stdout);
 }
 
@@ -130,8 +132,10 @@ void time_sizes(const BenchCommRequest& request, Transport& transport, Device& d
   }
   if (transport.rank() == 0) print_totals(totals);
   if (totals.wrong > 0) {
-    throw AgreedError(ExitCode::kInternal, "bench-comm: " + std::to_string(totals.wrong) +
-                                               " results are wrong; please report it with the table above");
+    throw AgreedError(
+        ExitCode::kInternal,
+        "bench-comm: " + (totals.wrong == 1 ? "1 result is" : std::to_string(totals.wrong) + " results are") +
+            " wrong; please report it with the table above");
   }
 }
 

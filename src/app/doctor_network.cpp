@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "base/averages.h"
+#include "base/number_text.h"
+#include "base/quantities.h"
 #include "report/terminal.h"
 
 namespace eave {
@@ -122,7 +124,7 @@ Finding judge_open_mpi(const std::vector<HostFacts>& hosts) {
     is_clear = is_clear && own.size() == 1;
     if (&host - hosts.data() < 4) all += (all.empty() ? "" : "; ") + host.facts->host + ": " + listed(own);
   }
-  if (hosts.size() > 4) all += format("; and %zu other hosts", hosts.size() - 4);
+  if (hosts.size() > 4) all += "; and " + count_text(std::ssize(hosts) - 4, "other host");
   const std::vector<std::string> common = common_networks(hosts);
   if (common.empty())
     return {Severity::kNote, topic, "the hosts have no network in common, so all depends on routes: " + all};
@@ -150,7 +152,7 @@ std::string name_pair(const JobFacts& job, const LinkTime& link) {
 }
 
 std::string rate_text(double bytes_per_second) {
-  return format(bytes_per_second < 1e7 ? "%.1f MB/s" : "%.0f MB/s", bytes_per_second * 1e-6);
+  return decimal_text(bytes_per_second * 1e-6, bytes_per_second < 1e7 ? 1 : 0) + " MB/s";
 }
 
 constexpr double kSlow = 2;  // times as slow as usual
@@ -194,8 +196,9 @@ void judge(const JobFacts& job, const Links& links, std::vector<Finding>& findin
   const bool are_several = links.times.size() > 1;
   findings.push_back(
       {Severity::kOk, "links",
-       links.where + format(": a sum of one value over two ranks takes %.0f us", 1e6 * seconds) +
-           (are_several ? format(" (worst %.0f us, ", 1e6 * slowest.seconds) + name_pair(job, slowest) + ")" : "") +
+       links.where + ": a sum of one value over two ranks takes " + decimal_text(1e6 * seconds, 0) + " us" +
+           (are_several ? " (worst " + decimal_text(1e6 * slowest.seconds, 0) + " us, " + name_pair(job, slowest) + ")"
+                        : "") +
            ", and " + rate_text(rate) + " go each way" +
            (are_several ? " (worst " + rate_text(narrowest.bytes_per_second) + ", " + name_pair(job, narrowest) + ")"
                         : "") +

@@ -13,6 +13,7 @@
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
+#include "base/quantities.h"
 #include "base/start_thread.h"
 #include "base/user_path.h"
 #include "eave/check.h"
@@ -182,7 +183,9 @@ class Watch {
   }
 
   void show_once() {
-    if (!runs_.poll()) throw Error(ExitCode::kInputMissing, "no run in " + request_.directory.string() + " yet");
+    if (!runs_.poll())
+      throw Error(ExitCode::kInputMissing, "no run in " + request_.directory.string() +
+                                               " yet; name the --run-dir of one, or leave out --once to wait for it");
     const TerminalSize size = request_.terminal.columns > 0 ? request_.terminal : TerminalSize{80, 40};
     for (const std::string& line : lines(size)) std::printf("%s\n", line.c_str());
     for (const std::string& note : {shown_text(newest().damage(), is_utf8_), quiet_line()}) {
@@ -277,8 +280,9 @@ class Watch {
       std::printf("\n%s", table.c_str());
       return;
     }
-    std::printf("\nfinished: test accuracy %.2f %%\n%.1f s, %.0f samples/s\n%s per rank, waiting %.1f %%\n",
-                100 * summary.evaluation.center.accuracy, summary.seconds, summary.samples_per_second,
+    std::printf("\nfinished: test accuracy %.2f %%\n%s s, %s samples/s\n%s per rank, waiting %.1f %%\n",
+                100 * summary.evaluation.center.accuracy, decimal_text(summary.seconds, 1).c_str(),
+                decimal_text(summary.samples_per_second, 0).c_str(),
                 human_bytes(static_cast<double>(summary.bytes_per_rank)).c_str(), 100 * summary.waiting_share);
   }
 

@@ -4,7 +4,9 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <limits>
+#include <utility>
 
 #include "base/near_words.h"
 #include "base/number_text.h"
@@ -39,6 +41,7 @@ std::string advice_on(std::string_view text) {
     return "; it contains the character " + foreign;
   if (text.find_first_of(kBlanks) != std::string_view::npos) return "; leave out the blank";
   if (text.find(',') != std::string_view::npos) return "; the decimal sign is a point, and thousands are not set apart";
+  if (text.find('_') != std::string_view::npos) return "; thousands are not set apart";
   if (text.front() == '+') return "; leave out the +";
   if (lower_case(text).find("0x") != std::string::npos) return "; the digits are decimal";
   return "";
@@ -67,6 +70,16 @@ std::optional<Quantity> split_unit(std::string_view text) {
   quantity.digits = text.substr(0, length);
   quantity.unit = text.substr(length);
   return quantity;
+}
+
+// As advice_on, for a number with a unit.
+std::string advice_on_amount(std::string_view text) {
+  if (text.size() > 1 && text.front() == '-') return "; it cannot be negative";
+  const std::string advice = advice_on(text);
+  const auto quantity = split_unit(text);
+  if (!advice.empty() || !quantity || quantity->unit.find_first_of("0123456789") == std::string_view::npos)
+    return advice;
+  return "; give one number with one unit";
 }
 
 struct Prefix {
@@ -110,7 +123,7 @@ std::optional<double> rate_of_unit(std::string_view unit) {
   return std::nullopt;
 }
 
-// "10Gb/s for gigabits …": of a unit that would be one in other letters, or with a unit of time. "": it would not.
+// "10Gb/s for bits, or …": for a unit that would be one in other letters, or with a unit of time. "": it would not.
 std::string both_spellings(const Quantity& quantity) {
   const std::string word = lower_case(quantity.unit);
   for (const auto& [prefix, scale] : kPrefixes) {
@@ -138,18 +151,37 @@ std::optional<double> size_of_unit(std::string_view unit) {
   return std::pow(is_decimal ? kKilo : kKibi, static_cast<double>(power + 1));
 }
 
-bool is_size_in_bits(std::string_view unit) {
-  std::string as_bytes(unit);
-  if (!as_bytes.ends_with('b')) return false;
-  as_bytes.back() = 'B';
-  return size_of_unit(as_bytes).has_value();
+// The unit of a size whatever its letter case, as help spells it: "GB" for "gb". "": it is none.
+std::string spelt_size(std::string_view unit) {
+  std::string spelt = lower_case(unit);
+  for (char& c : spelt) {
+    if (c != 'i' && c != 'k' && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  if (spelt.starts_with("ki")) spelt[0] = 'K';
+  return size_of_unit(spelt) ? spelt : "";
 }
 
+constexpr std::array<Prefix, 7> kTimeUnits = {
+    {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}}};
+
 std::optional<double> seconds_of_unit(std::string_view unit) {
-  constexpr std::array<Prefix, 7> kUnits = {
-      {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}}};
-  const auto found = std::ranges::find(kUnits, unit, &Prefix::text);
-  return found == kUnits.end() ? std::nullopt : std::optional(found->scale);
+  const auto found = std::ranges::find(kTimeUnits, unit, &Prefix::text);
+  return found == kTimeUnits.end() ? std::nullopt : std::optional(found->scale);
+}
+
+// The unit of a time that people write otherwise, as help spells it: "s" for "sec". "": it is none.
+std::string spelt_time(std::string_view unit) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOthers = {{{"s", " sec secs second seconds "},
+                                                                                     {"min", " mins minute minutes "},
+                                                                                     {"h", " hr hrs hour hours "},
+                                                                                     {"ms", " msec "},
+                                                                                     {"us", " usec \u00b5s \u03bcs "}}};
+  const std::string word = lower_case(unit);
+  if (seconds_of_unit(word)) return word;
+  for (const auto& [right, others] : kOthers) {
+    if (!word.empty() && others.find(" " + word + " ") != std::string_view::npos) return std::string(right);
+  }
+  return "";
 }
 
 std::string with_prefix(double value, const char* unit) {
@@ -198,12 +230,13 @@ Reading<std::int64_t> read_bytes(std::string_view text) {
     if (bytes <= kMost && is_whole && (bytes == 0 || bytes >= 1)) return {std::llround(bytes)};
     return {std::nullopt, bytes > kMost ? "a size of at most 1048576T" : "a whole number of bytes"};
   }
-  const std::string digits(quantity ? quantity->digits : "");
-  if (quantity && is_size_in_bits(quantity->unit)) {
-    const std::string prefix(quantity->unit.substr(0, quantity->unit.size() - 1));
-    return {std::nullopt, "a size in bytes, such as " + digits + prefix + "B: B is bytes, b would be bits"};
+  if (const std::string spelt = quantity ? spelt_size(quantity->unit) : ""; !spelt.empty()) {
+    const std::string right = std::string(quantity->digits) + spelt;
+    return {std::nullopt, quantity->unit.ends_with('b')
+                              ? "a size in bytes, such as " + right + ": B is bytes, b would be bits"
+                              : "a size, such as " + right};
   }
-  return {std::nullopt, "a size, such as 64k, 4MiB or 1GB" + advice_on(text)};
+  return {std::nullopt, "a size, such as 64k, 4MiB or 1GB" + advice_on_amount(text)};
 }
 
 Reading<double> read_seconds(std::string_view text) {
@@ -216,7 +249,9 @@ Reading<double> read_seconds(std::string_view text) {
     if (seconds == 0 || (seconds >= kLeast * (1 - 1e-9) && seconds <= kMost)) return {seconds};
     return {std::nullopt, "a time from 1ns to 1000000000s"};
   }
-  return {std::nullopt, "a time with its unit, such as 5ms, 2s, 10m or 1h" + advice_on(text)};
+  if (const std::string spelt = quantity ? spelt_time(quantity->unit) : ""; !spelt.empty())
+    return {std::nullopt, "a time with its unit, such as " + std::string(quantity->digits) + spelt};
+  return {std::nullopt, "a time with its unit, such as 5ms, 2s, 10m or 1h" + advice_on_amount(text)};
 }
 
 Reading<double> read_rate(std::string_view text) {
@@ -231,13 +266,21 @@ Reading<double> read_rate(std::string_view text) {
   }
   const std::string both = quantity ? both_spellings(*quantity) : "";
   if (!both.empty()) return {std::nullopt, both};
-  return {std::nullopt, "a rate with its unit, such as 100mbit, 10Gb/s or 1.25GB/s" + advice_on(text)};
+  return {std::nullopt, "a rate with its unit, such as 100mbit, 10Gb/s or 1.25GB/s" + advice_on_amount(text)};
 }
 
 std::string bits_per_second_text(double bytes_per_second) { return with_prefix(8 * bytes_per_second, "bit/s"); }
 
 std::string bit_rate_text(double bytes_per_second) {
   return bits_per_second_text(bytes_per_second) + " (" + with_prefix(bytes_per_second, "B/s") + ")";
+}
+
+std::string decimal_text(double value, int decimals) {
+  std::array<char, 400> text{};  // a double has at most 309 digits before its point
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  if (value != 0 && std::string_view(text.data()).find_first_of("123456789in") == std::string_view::npos)
+    std::snprintf(text.data(), text.size(), "%.2g", value);
+  return text.data();
 }
 
 std::string duration_text(double seconds) {
@@ -251,7 +294,8 @@ bool is_same_value(std::string_view a, std::string_view b) {
     return first.value && second.value && *first.value == *second.value;
   };
   if (read_integer(a).value && read_integer(b).value) return agree(read_integer);  // as reals, large ones fall together
-  return a == b || agree(read_flag) || agree(read_real) || agree(read_bytes) || agree(read_seconds) || agree(read_rate);
+  return a == b || agree(read_flag) || agree(read_real) || agree(read_bytes) || agree(read_seconds) ||
+         agree(read_rate);
 }
 
 std::string_view trimmed(std::string_view text) {

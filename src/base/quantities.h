@@ -18,15 +18,12 @@ struct Reading {
 
 // The spellings of each kind, for help.
 inline constexpr const char* kSizeForms =
-    "such as 4096, 64k, 4MiB or 1GB: k, M, G, T and KiB, MiB, GiB, TiB count by 1024, kB, MB, GB, TB by 1000; a number "
-    "alone "
-    "is "
-    "bytes";
+    "such as 4096, 64k, 4MiB or 1GB: k, M, G, T, Ki, Mi, Gi, Ti and KiB, MiB, GiB, TiB count by 1024, kB, MB, GB, TB "
+    "by 1000, and the letters k, M, G, T may be in either case; a number alone or with B is bytes";
 inline constexpr const char* kTimeForms = "such as 50us, 5ms, 2s, 10m, 10min or 1h: ns, us, ms, s, m or min, h";
 inline constexpr const char* kRateForms =
-    "such as 100mbit, 10Gb/s, 10Gbps or 1.25GB/s: b and bit are bits, B is bytes; k, M, G, T count by 1000, Ki, Mi, "
-    "Gi, Ti by "
-    "1024";
+    "such as 100mbit, 10Gb/s, 10Gbps or 1.25GB/s: b/s, bps, bit, bits, bit/s and bits/s are bits, B/s and Bps bytes; "
+    "k or K, M, G, T count by 1000, Ki, Mi, Gi, Ti by 1024; letter case matters except with bit";
 
 Reading<bool> read_flag(std::string_view text);  // on, true, yes, 1; off, false, no, 0
 
@@ -42,8 +39,11 @@ Reading<double> read_rate(std::string_view text);         // bytes per second: 0
 std::string bits_per_second_text(double bytes_per_second);  // "10 Gbit/s"
 std::string bit_rate_text(double bytes_per_second);         // "10 Gbit/s (1.25 GB/s)"
 std::string duration_text(double seconds);                  // "50 us", "5 ms", "90 s"
+// With so many decimals; a value that they would show as 0, and is not, with 2 significant digits: "0.00034".
+std::string decimal_text(double value, int decimals);
 
-// Whether two texts of one option mean the same: 0.1 and 0.10, 10m and 10min, 64k and 64KiB, on and true.
+// Whether two texts of one option mean the same: 0.1 and 0.10, 10m and 10min, 64k and 64KiB, on and (in runs of
+// earlier versions) true.
 bool is_same_value(std::string_view a, std::string_view b);
 
 // Without the blanks around it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/number_text.h"
 #include "base/printable.h"
 #include "base/quantities.h"
 #include "report/json.h"
@@ -35,13 +36,13 @@ std::string title(const PlanMethod& method, int ranks_per_host) {
   return text;
 }
 
-std::string number(double value) { return format(value < 10 ? "%.3f" : value < 1000 ? "%.1f" : "%.0f", value); }
+std::string number(double value) { return decimal_text(value, value < 10 ? 3 : value < 1000 ? 1 : 0); }
 
 std::string table(const Plan& plan) {
   TextTable table{{"ranks", "step ms", "samples/s", "efficiency", "MB/rank/step", "MB/link/step", "bound by"}, {}, 0};
   for (const PlanRow& row : plan.rows) {
     table.rows.push_back({format("%d", row.ranks), number(1e3 * row.step_seconds),
-                          format("%.0f", row.samples_per_second), format("%.1f %%", 100 * row.efficiency),
+                          decimal_text(row.samples_per_second, 0), decimal_text(100 * row.efficiency, 1) + " %",
                           number(1e-6 * row.bytes_per_rank), number(1e-6 * row.link_bytes), word_of(row.bound)});
   }
   return to_text(table);
@@ -52,11 +53,11 @@ std::string rate_text(double bytes_per_second) { return human_bytes(bytes_per_se
 std::string describe_network(const PlanReport& report) {
   const PlanNetwork& network = report.network;
   const PlanSources& sources = report.sources;
-  return format("network: %s, %s each way per host (%s), delay %.0f us (%s); within a host %s per rank (%s);",
+  return format("network: %s, %s each way per host (%s), delay %s (%s); within a host %s per rank (%s);",
                 bits_per_second_text(network.bytes_per_second).c_str(), rate_text(network.bytes_per_second).c_str(),
-                sources.rate.c_str(), 1e6 * network.delay_seconds, sources.delay.c_str(),
+                sources.rate.c_str(), duration_text(network.delay_seconds).c_str(), sources.delay.c_str(),
                 rate_text(network.host_bytes_per_second).c_str(), sources.host_rate.c_str()) +
-         format(" %.1f us for each message (%s); ranks per host: %d (%s)", 1e6 * network.message_seconds,
+         format(" %s for each message (%s); ranks per host: %d (%s)", duration_text(network.message_seconds).c_str(),
                 sources.messages.c_str(), network.ranks_per_host, sources.ranks_per_host.c_str());
 }
 
@@ -110,9 +111,9 @@ Json to_json(const Plan& plan) {
 std::vector<std::string> plan_assumptions(const PlanReport& report) {
   const PlanRun& run = report.run;
   std::vector<std::string> all = {
-      format("computing: %lld steps of %d rank%s on %d host%s, mean %.3f ms, %.0f samples each; it stays as measured,",
-             static_cast<long long>(run.steps), run.workers, run.workers == 1 ? "" : "s", run.hosts,
-             run.hosts == 1 ? "" : "s", 1e3 * step_seconds(run), run.basis.samples_per_step) +
+      format("computing: %s of %d rank%s on %d host%s, mean %s ms, %.0f samples each; it stays as measured,",
+             count_text(run.steps, "step").c_str(), run.workers, run.workers == 1 ? "" : "s", run.hosts,
+             run.hosts == 1 ? "" : "s", decimal_text(1e3 * step_seconds(run), 3).c_str(), run.basis.samples_per_step) +
           " so ranks that shared cores are planned as sharing them",
       describe_longest(report), describe_network(report),
       "a switch that holds nobody up; a sum goes directly between all pairs: bytes of a ring, delays of two messages",

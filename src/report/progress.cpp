@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/printable.h"
+#include "base/quantities.h"
 #include "report/terminal.h"
 
 namespace eave {
@@ -31,9 +32,10 @@ Progress::Progress(const std::string& style, bool by_launcher, std::int64_t step
 
 std::string Progress::status(const StepRecord& record) const {
   const double left = record.seconds / static_cast<double>(record.step) * static_cast<double>(steps_ - record.step);
-  return format("epoch %.2f/%.4g  step %lld/%lld  loss %s  lr %.4g  %.0f samples/s  %s left", record.epoch, epochs_,
+  return format("epoch %.2f/%.4g  step %lld/%lld  loss %s  lr %.4g  %s samples/s  %s left", record.epoch, epochs_,
                 static_cast<long long>(record.step), static_cast<long long>(steps_), loss_text(loss_).c_str(),
-                record.learning_rate, static_cast<double>(record.samples) / std::max(record.seconds, 1e-9),
+                record.learning_rate,
+                decimal_text(static_cast<double>(record.samples) / std::max(record.seconds, 1e-9), 0).c_str(),
                 clock_text(left).c_str());
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/number_text.h"
+#include "base/quantities.h"
 #include "report/notebook.h"
 #include "report/summary.h"
 #include "report/terminal.h"
@@ -32,18 +33,21 @@ std::vector<std::string> row_of(const Variant& variant) {
   const auto with = [](const char* pattern, double factor) {
     return [pattern, factor](const Estimate& value) { return format(pattern, factor * value.mean); };
   };
+  const auto decimals = [](int count) {
+    return [count](const Estimate& value) { return decimal_text(value.mean, count); };
+  };
   return {variant.method + (variant.place.empty() ? "" : " on " + variant.place),
           std::to_string(variant.ranks),
           number_text(variant.batch_per_rank),
           learning_rate(variant),
           std::to_string(variant.finished.size()) + " of " + std::to_string(variant.runs.size()),
           or_nothing(variant.accuracy, percent_with_interval),
-          or_nothing(variant.seconds, with("%.1f", 1)),
-          or_nothing(variant.samples_per_second, with("%.0f", 1)),
+          or_nothing(variant.seconds, decimals(1)),
+          or_nothing(variant.samples_per_second, decimals(0)),
           or_nothing(variant.bytes_per_rank, [](const Estimate& value) { return human_bytes(value.mean); }),
           or_nothing(variant.speedup, with("%.2f", 1)),
           or_nothing(variant.efficiency, with("%.0f %%", 100)),
-          or_nothing(variant.seconds_to_target, with("%.1f", 1)),
+          or_nothing(variant.seconds_to_target, decimals(1)),
           or_nothing(variant.bytes_to_target, [](const Estimate& value) { return human_bytes(value.mean); })};
 }
 
@@ -67,7 +71,7 @@ TextTable notebook_rows(const NotebookTable& notebook, const std::vector<Variant
     std::vector<std::string> cells{std::to_string(row.ranks)};
     for (const auto& cell : row.cells) {
       const Variant* variant = cell ? &variants[cell->variant] : nullptr;
-      cells.push_back(variant ? format("%.1f", variant->seconds->mean) : kNothing);
+      cells.push_back(variant ? decimal_text(variant->seconds->mean, 1) : kNothing);
       cells.push_back(cell && cell->speedup ? format("%.2f", *cell->speedup) : kNothing);
       cells.push_back(variant ? format("%.2f %%", 100 * variant->accuracy->mean) : kNothing);
     }

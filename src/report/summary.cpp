@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/json_integer.h"
 #include "base/printable.h"
+#include "base/quantities.h"
 #include "base/strict_json.h"
 #include "eave/check.h"
 #include "report/field_ranges.h"
@@ -234,7 +235,7 @@ std::string human_bytes(double bytes) {
     bytes /= 1000;
     ++unit;
   }
-  return unit == 0 ? format("%.0f B", bytes) : format("%.1f %s", bytes, kUnits[unit]);
+  return unit == 0 ? decimal_text(bytes, 0) + " B" : format("%.1f %s", bytes, kUnits[unit]);
 }
 
 std::string summary_table(const std::vector<RunSummary>& summaries) {
@@ -242,8 +243,9 @@ std::string summary_table(const std::vector<RunSummary>& summaries) {
       "communicator   ranks   test accuracy   seconds   samples/s   bytes per rank   waiting\n"
       "------------   -----   -------------   -------   ---------   --------------   -------\n";
   for (const RunSummary& row : summaries) {
-    table += format("%-12s   %5d   %11.2f %%   %7.1f   %9.0f   %14s   %5.1f %%\n", printable(row.communicator).c_str(),
-                    row.ranks, 100 * row.evaluation.center.accuracy, row.seconds, row.samples_per_second,
+    table += format("%-12s   %5d   %11.2f %%   %7s   %9s   %14s   %5.1f %%\n", printable(row.communicator).c_str(),
+                    row.ranks, 100 * row.evaluation.center.accuracy, decimal_text(row.seconds, 1).c_str(),
+                    decimal_text(row.samples_per_second, 0).c_str(),
                     human_bytes(static_cast<double>(row.bytes_per_rank)).c_str(), 100 * row.waiting_share);
   }
   return table;

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/number_text.h"
+#include "base/quantities.h"
 #include "report/terminal.h"
 
 namespace eave {
@@ -47,13 +48,13 @@ bool is_certain(const std::optional<Difference>& difference) { return difference
 // How the numbers of one measure are written.
 struct Style {
   double factor;
-  const char* pattern;
+  int decimals;
   const char* unit;
-  std::string text(double value) const { return format(pattern, factor * value); }
+  std::string text(double value) const { return decimal_text(factor * value, decimals); }
 };
 
-constexpr Style kPercent = {100, "%.2f", " %"};
-constexpr Style kSeconds = {1, "%.1f", " s"};
+constexpr Style kPercent = {100, 2, " %"};
+constexpr Style kSeconds = {1, 1, " s"};
 
 // "95 % interval 89.10 to 89.50, 3 seeds"
 std::string certainty(const Estimate& value, const Style& style) {
@@ -113,7 +114,7 @@ std::string different_budgets(const Variants& cell) {
   std::string text;
   for (const Variant* variant : cell) {
     text += (text.empty() ? "" : ", ") + variant->method + " " + format("%.0f", variant->samples->mean) +
-            " samples in " + format("%.1f s", variant->seconds->mean);
+            " samples in " + decimal_text(variant->seconds->mean, 1) + " s";
   }
   return text;
 }
@@ -179,7 +180,7 @@ std::string time_verdict(const Variants& cell, const Target& target) {
   const Variant& best = *ranked[0];
   const Estimate& seconds = *best.seconds_to_target;
   const std::string goal = format("%.4g", 100 * target.accuracy) + " % test accuracy";
-  const std::string time = format("%.1f s", seconds.mean);
+  const std::string time = decimal_text(seconds.mean, 1) + " s";
   if (ranked.size() == 1) {
     return place_text(best) + "only " + best.method + " came to " + goal + " in every run, in " + time + " (" +
            certainty(seconds, kSeconds) + ")." + never_there(cell);
@@ -188,8 +189,8 @@ std::string time_verdict(const Variants& cell, const Target& target) {
   const auto lead = difference(seconds, *next.seconds_to_target);
   if (!lead) {
     return place_text(best) + best.method + " came to " + goal + " first, in " + time + ", " + next.method + " in " +
-           format("%.1f s", next.seconds_to_target->mean) +
-           "; but one run of a method proves nothing: repeat with more seeds." + never_there(cell);
+           decimal_text(next.seconds_to_target->mean, 1) +
+           " s; but one run of a method proves nothing: repeat with more seeds." + never_there(cell);
   }
   const std::string numbers = time + " (" + certainty(seconds, kSeconds) + ")";
   const auto lead_over = [&](const char* how) { return lead_text(*lead, kSeconds, how, next.method); };
@@ -212,7 +213,7 @@ std::string one_rank_sentence(const Comparison& comparison, const Variant& like)
   if (!best) return "";
   return "One rank alone had " + percent(best->accuracy->mean) + " % test accuracy (" + best->method + ", batch " +
          number_text(best->batch_per_rank) + ", " + format("%.0f", best->samples->mean) + " samples in " +
-         format("%.1f s", best->seconds->mean) + ", " + certainty(*best->accuracy, kPercent) + ").";
+         decimal_text(best->seconds->mean, 1) + " s, " + certainty(*best->accuracy, kPercent) + ").";
 }
 
 }  // namespace

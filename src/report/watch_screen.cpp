@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/quantities.h"
 #include "report/progress.h"
 #include "report/terminal.h"
 #include "report/text_table.h"
@@ -61,7 +62,8 @@ std::string bar(double share, int width) {
 Texts speeds(const WatchedRun& run) {
   const RecentSteps recent = run.recent();
   return {std::isfinite(recent.loss) ? "loss " + loss_text(recent.loss) : "loss not known",
-          format("learning rate %.4g", run.last().learning_rate), format("%.0f samples/s", recent.samples_per_second)};
+          format("learning rate %.4g", run.last().learning_rate),
+          decimal_text(recent.samples_per_second, 0) + " samples/s"};
 }
 
 Texts shares(const WatchedRun& run) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <string>
@@ -167,15 +169,16 @@ TEST(Quantities, what_cannot_be_an_amount_is_refused) {
 }
 
 TEST(Quantities, two_spellings_of_one_value_are_the_same) {
-  for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{{"0.1", "0.10"},
-                                                                             {"1e-3", "0.001"},
-                                                                             {"10m", "10min"},
-                                                                             {"64k", "64KiB"},
-                                                                             {"on", "true"},
-                                                                             {"10Gb/s", "10gbit"},
-                                                                             {"8", "08"},
-                                                                             {"", ""},
-                                                                             {"not set", "not set"}})
+  for (const auto& [a, b] :
+       std::vector<std::pair<std::string, std::string>>{{"0.1", "0.10"},
+                                                        {"1e-3", "0.001"},
+                                                        {"10m", "10min"},
+                                                        {"64k", "64KiB"},
+                                                        {"on", "true"},  // in a run of an earlier version
+                                                        {"10Gb/s", "10gbit"},
+                                                        {"8", "08"},
+                                                        {"", ""},
+                                                        {"not set", "not set"}})
     EXPECT_TRUE(is_same_value(a, b)) << a << " " << b;
   for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{{"0.1", "0.11"},
                                                                              {"10m", "10s"},
@@ -186,6 +189,96 @@ TEST(Quantities, two_spellings_of_one_value_are_the_same) {
                                                                              {"sgd", "adamw"},
                                                                              {"9007199254740993", "9007199254740994"}})
     EXPECT_FALSE(is_same_value(a, b)) << a << " " << b;
+}
+
+TEST(Quantities, a_unit_in_other_letters_is_refused_with_the_one_that_help_lists) {
+  const std::map<std::string, std::string> sizes = {{"10gb", "10GB"},   {"10Gb", "10GB"},   {"1mb", "1MB"},
+                                                    {"64kb", "64kB"},   {"64Kb", "64kB"},   {"1tib", "1TiB"},
+                                                    {"64kib", "64KiB"}, {"1TIB", "1TiB"},   {"1.5GIB", "1.5GiB"},
+                                                    {"512b", "512B"},   {"64KIb", "64KiB"}, {"2GI", "2Gi"}};
+  for (const auto& [text, right] : sizes) {
+    EXPECT_FALSE(read_bytes(text).value) << text;
+    EXPECT_TRUE(read_bytes(text).expected.ends_with("such as " + right) ||
+                read_bytes(text).expected.find("such as " + right + ": B is bytes") != std::string::npos)
+        << text << ": " << read_bytes(text).expected;
+    EXPECT_TRUE(read_bytes(right).value) << right;
+  }
+  const std::map<std::string, std::string> times = {{"10Min", "10min"}, {"10M", "10m"},       {"5S", "5s"},
+                                                    {"90sec", "90s"},   {"2 hours", "blank"}, {"2hours", "2h"},
+                                                    {"1MS", "1ms"},     {"5\u00b5s", "5us"},  {"1.5Hr", "1.5h"}};
+  for (const auto& [text, right] : times) {
+    EXPECT_FALSE(read_seconds(text).value) << text;
+    EXPECT_TRUE(read_seconds(text).expected.ends_with(right)) << text << ": " << read_seconds(text).expected;
+  }
+}
+
+// Each unit of the help, by itself, and with the letter case that it allows.
+TEST(Quantities, the_units_that_help_lists_are_those_that_are_read) {
+  const auto units_of = [](const std::string& forms) {
+    std::vector<std::string> units;
+    std::string word;
+    for (const char c : forms.substr(forms.find(':')) + " ") {
+      if (c != ' ' && c != ',' && c != ':' && c != ';') {
+        word += c;
+        continue;
+      }
+      if (!word.empty()) units.push_back(word);
+      word.clear();
+    }
+    return units;
+  };
+  const auto lists = [&](const char* forms, const std::string& unit) {
+    const std::vector<std::string> units = units_of(forms);
+    return std::find(units.begin(), units.end(), unit) != units.end();
+  };
+  for (const std::string prefix : {"", "k", "K", "m", "M", "g", "G", "t", "T", "p", "P"}) {
+    for (const std::string rest : {"", "B", "b", "i", "I", "iB", "IB", "ib", "ytes"}) {
+      std::string listed = prefix + rest;
+      if (!prefix.empty()) listed[0] = prefix == "k" || prefix == "K" ? 'k' : char(std::toupper(prefix[0]));
+      if (listed.starts_with("ki")) listed[0] = 'K';
+      const bool is_listed = listed.empty() || lists(kSizeForms, listed);
+      EXPECT_EQ(read_bytes("1" + prefix + rest).value.has_value(), is_listed) << prefix + rest;
+    }
+  }
+  for (const std::string unit : {"ns", "us", "ms", "s", "m", "min", "h", "d", "sec", "M", "S", "H", "minutes"})
+    EXPECT_EQ(read_seconds("1" + unit).value.has_value(), lists(kTimeForms, unit)) << unit;
+  for (const std::string prefix : {"", "k", "K", "M", "G", "T", "Ki", "Mi", "Gi", "Ti", "m", "g", "ki"}) {
+    for (const std::string rest : {"b/s", "bps", "B/s", "Bps", "bit", "bits", "bit/s", "bits/s", "B", "", "bytes/s"}) {
+      const bool is_listed =
+          lists(kRateForms, rest) && (prefix.empty() || lists(kRateForms, prefix) || rest.starts_with("bit"));
+      EXPECT_EQ(read_rate("8" + prefix + rest).value.has_value(), is_listed) << prefix + rest;
+    }
+  }
+}
+
+TEST(Quantities, what_makes_an_amount_unreadable_is_named) {
+  const std::map<std::string, std::string> cases = {
+      {"-5s", "cannot be negative"}, {"-0", "cannot be negative"},         {"1h30m", "one number with one unit"},
+      {"1_000s", "not set apart"},   {"1,5GB", "decimal sign is a point"}, {"10 Gbit/s", "leave out the blank"},
+      {"+5s", "leave out the +"},    {"0x10s", "digits are decimal"},      {"", "nothing was given"}};
+  for (const auto& [text, says] : cases) {
+    for (const std::string& expected :
+         {read_bytes(text).expected, read_seconds(text).expected, read_rate(text).expected})
+      EXPECT_NE(expected.find(says), std::string::npos) << "'" << text << "': " << expected;
+  }
+  EXPECT_EQ(read_seconds("1e3parsec").expected, "a time with its unit, such as 5ms, 2s, 10m or 1h");
+}
+
+TEST(Quantities, a_number_may_begin_or_end_with_its_point) {
+  EXPECT_EQ(read_seconds(".5h").value, 1800);
+  EXPECT_EQ(read_seconds("5.s").value, 5);
+  EXPECT_EQ(read_bytes("1e3MB").value, 1'000'000'000);
+  EXPECT_EQ(read_rate("1e3Mbit").value, 125e6);
+}
+
+TEST(Quantities, only_0_is_printed_as_0) {
+  EXPECT_EQ(decimal_text(12.34, 1), "12.3");
+  EXPECT_EQ(decimal_text(0, 1), "0.0");
+  EXPECT_EQ(decimal_text(0.04, 1), "0.04");
+  EXPECT_EQ(decimal_text(-0.000345, 2), "-0.00034");
+  EXPECT_EQ(decimal_text(0.125, 0), "0.12");
+  EXPECT_EQ(decimal_text(3e-9, 3), "3e-09");
+  EXPECT_EQ(decimal_text(1e300, 0).size(), 301u);
 }
 
 TEST(Quantities, a_rate_is_printed_in_bits_and_in_bytes) {

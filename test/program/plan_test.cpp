@@ -82,11 +82,23 @@ TEST_F(PlanProgram, prints_the_rate_that_it_understood) {
   for (const auto& [given, text] :
        std::vector<std::pair<std::string, std::string>>{{"10Gb/s", "10 Gbit/s, 1.2 GB/s"},
                                                         {"10GB/s", "80 Gbit/s, 10.0 GB/s"},
-                                                        {"100mbit", "100 Mbit/s, 12.5 MB/s"}}) {
+                                                        {"100mbit", "100 Mbit/s, 12.5 MB/s"},
+                                                        {"1b/s", "1 bit/s, 0.12 B/s"}}) {
     const Ended ended = place_->eave("plan run --ranks '2, 4' --network-rate " + given);
     EXPECT_NE(ended.output.find("network: " + text + " each way per host (as given)"), std::string::npos)
         << ended.output;
   }
+}
+
+TEST_F(PlanProgram, prints_nothing_as_0_that_is_not) {
+  const Ended ended = place_->eave(
+      "plan run --ranks 2 --communicators allreduce --network-rate 1b/s --host-rate 1bit --network-delay 7ns "
+      "--message-time 3ns");
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  for (const std::string text : {"delay 0.007 us", "0.003 us for each message", "within a host 0.12 B/s per rank"})
+    EXPECT_NE(ended.output.find(text), std::string::npos) << text << ended.output;
+  const std::string row = ended.output.substr(ended.output.find("\n    2 "), 120);
+  EXPECT_EQ(row.find(" 0 "), std::string::npos) << row;
 }
 
 TEST_F(PlanProgram, takes_the_bytes_from_what_was_sent) {
