@@ -14,7 +14,7 @@ enum class OptionType { kText, kPath, kPaths, kInteger, kReal, kFlag, kBytes, kS
 // One option as people see it: `--name`. Values travel as text until a typed getter of OptionValues reads them.
 // kPath is a file's or directory's name, in which a leading ~ is a home directory; kPaths is several of them with
 // commas between. kBytes reads "64k", "25MiB"; kSeconds "5ms", "2s"; kRate "1gbit", "100mbit", "10MB/s" (bytes per
-// second); kFlag "on|off|true|false|1|0" (a bare --name means on).
+// second); kFlag "on|off" (a bare --name means on).
 struct OptionSpec {
   std::string name;  // as typed, without dashes: "bucket-bytes"
   OptionType type = OptionType::kText;

@@ -194,9 +194,8 @@ std::string with_prefix(double value, const char* unit) {
 }  // namespace
 
 Reading<bool> read_flag(std::string_view text) {
-  const std::string word = lower_case(text);
-  if (word == "on" || word == "true" || word == "1" || word == "yes") return {true};
-  if (word == "off" || word == "false" || word == "0" || word == "no") return {false};
+  if (text == "on") return {true};
+  if (text == "off") return {false};
   return {std::nullopt, "on or off"};
 }
 
@@ -288,13 +287,25 @@ std::string duration_text(double seconds) {
   return seconds >= 1e-3 ? number_text(1e3 * seconds) + " ms" : number_text(1e6 * seconds) + " us";
 }
 
+namespace {
+
+// As runs of earlier versions have written it.
+Reading<bool> read_recorded_flag(std::string_view text) {
+  const std::string word = lower_case(text);
+  if (word == "on" || word == "true" || word == "yes" || word == "1") return {true};
+  if (word == "off" || word == "false" || word == "no" || word == "0") return {false};
+  return {};
+}
+
+}  // namespace
+
 bool is_same_value(std::string_view a, std::string_view b) {
   const auto agree = [&](const auto& read) {
     const auto first = read(a), second = read(b);
     return first.value && second.value && *first.value == *second.value;
   };
   if (read_integer(a).value && read_integer(b).value) return agree(read_integer);  // as reals, large ones fall together
-  return a == b || agree(read_flag) || agree(read_real) || agree(read_bytes) || agree(read_seconds) ||
+  return a == b || agree(read_recorded_flag) || agree(read_real) || agree(read_bytes) || agree(read_seconds) ||
          agree(read_rate);
 }
 

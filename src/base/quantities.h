@@ -25,7 +25,7 @@ inline constexpr const char* kRateForms =
     "such as 100mbit, 10Gb/s, 10Gbps or 1.25GB/s: b/s, bps, bit, bits, bit/s and bits/s are bits, B/s and Bps bytes; "
     "k or K, M, G, T count by 1000, Ki, Mi, Gi, Ti by 1024; letter case matters except with bit";
 
-Reading<bool> read_flag(std::string_view text);  // on, true, yes, 1; off, false, no, 0
+Reading<bool> read_flag(std::string_view text);  // on or off
 
 // Each reads the whole of `text`, which has no blanks: decimal digits, with a point and an exponent where the kind has
 // fractions. No sign but -, no comma, no hexadecimal digits, whatever the locale.

@@ -271,6 +271,15 @@ TEST(Quantities, a_number_may_begin_or_end_with_its_point) {
   EXPECT_EQ(read_rate("1e3Mbit").value, 125e6);
 }
 
+TEST(Quantities, a_flag_is_one_of_the_two_words_that_help_lists) {
+  EXPECT_EQ(read_flag("on").value, true);
+  EXPECT_EQ(read_flag("off").value, false);
+  for (const char* text : {"1", "0", "yes", "no", "true", "false", "ON", "Off", "True", "y", "", "enable"}) {
+    EXPECT_FALSE(read_flag(text).value) << text;
+    EXPECT_EQ(read_flag(text).expected, "on or off");
+  }
+}
+
 TEST(Quantities, only_0_is_printed_as_0) {
   EXPECT_EQ(decimal_text(12.34, 1), "12.3");
   EXPECT_EQ(decimal_text(0, 1), "0.0");

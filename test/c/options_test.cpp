@@ -135,6 +135,9 @@ TEST(AveragerOptions, of_the_loop_are_refused_where_they_mean_nothing) {
         "communicator=allreduce on-replica-fault=repair replica-hash-every=0", "communicator=allreduce limit-step=0.1s",
         "communicator=bmuf worker-momentum=average momentum=0.9"})
     EXPECT_FALSE(run(options)) << options;
+  for (const std::string word : {"yes", "1", "ON", "true", "no"})
+    EXPECT_FALSE(run("communicator=easgd overlap=" + word)) << word;
+  EXPECT_TRUE(run("communicator=easgd overlap=off"));
   EXPECT_TRUE(run("communicator=mdownpour weight-decay=0.1"));
 }
 

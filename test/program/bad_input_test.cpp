@@ -37,6 +37,28 @@ TEST(BadInput, of_commands_and_options_is_refused_with_64) {
                          {"bench-comm --tau 3", 64, {"unknown option --tau"}}});
 }
 
+// What help lists, and nothing else, wherever it stands.
+TEST(BadInput, of_flags_is_refused_with_the_two_right_words) {
+  const Place place;
+  place.write("yes.ini", "flip = yes\n");
+  std::vector<Case> cases;
+  for (const std::string word : {"1", "yes", "ON", "true", "0", "no", "False"})
+    cases.push_back({quick("--flip " + word), 64, {"--flip " + word + " (command line): expected on or off"}});
+  cases.push_back({quick("--flip=yes"), 64, {"--flip yes (command line): expected on or off"}});
+  cases.push_back({quick("--config yes.ini"), 64, {"--flip yes (file yes.ini): expected on or off"}});
+  cases.push_back({quick(""), 64, {"--flip 1 (environment EAVE_FLIP): expected on or off"}, "EAVE_FLIP=1"});
+  cases.push_back(
+      {"compare --communicators easgd:nesterov=yes --epochs 1 --dry-run --data synthetic --output out --transport "
+       "threads --ranks 2",
+       64,
+       {"--nesterov yes", "expected on or off"}});
+  for (const Case& wrong : cases) {
+    const Ended ended = place.eave(wrong.words, {0, wrong.environment});
+    EXPECT_EQ(ended.code, 64) << wrong.words << ended.errors;
+    for (const std::string& text : wrong.says) EXPECT_TRUE(ended.says(text)) << text << "\n" << ended.errors;
+  }
+}
+
 TEST(BadInput, of_methods_without_an_optimizer_or_with_one_rank_is_refused_with_64) {
   const Place place;
   const std::string workers_push = "--communicator mdownpour ", has = "which has --async-order, --center-momentum";
