@@ -7,6 +7,7 @@
 
 #include "app/launch.h"
 #include "base/hash.h"
+#include "base/number_text.h"
 
 namespace eave {
 namespace {
@@ -34,7 +35,7 @@ std::string content_of(const Dataset& data) {
 
 void add_data(Intent& facts, const std::string& name, const Dataset& data) {
   const ImageShape shape = data.shape();
-  facts["size of " + name] = std::to_string(data.size()) + " images";
+  facts["size of " + name] = count_text(data.size(), "image");
   facts["shape of " + name] =
       std::to_string(shape.height) + " x " + std::to_string(shape.width) + " x " + std::to_string(shape.channels);
   facts["classes of " + name] = std::to_string(data.classes());

@@ -21,6 +21,7 @@
 #include "app/train_options.h"
 #include "base/directory_lock.h"
 #include "base/file_errors.h"
+#include "base/number_text.h"
 #include "base/option_checks.h"
 #include "base/option_lists.h"
 #include "base/printable.h"
@@ -94,7 +95,7 @@ void keep_part(Grid& grid, const OptionValues& own) {
   if (!own.has("part")) return;
   const auto [number, of] = part_of(own);
   if (number > grid.groups.size()) {
-    refuse_option(own, "part", "has no run: there are " + std::to_string(grid.groups.size()) + " groups of runs");
+    refuse_option(own, "part", "has no run: there are " + count_text(grid.groups.size(), "group") + " of runs");
   }
   std::vector<RunGroup> kept;
   for (std::size_t i = number - 1; i < grid.groups.size(); i += of) kept.push_back(grid.groups[i]);

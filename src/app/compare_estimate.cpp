@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "app/compare_runs.h"
+#include "base/number_text.h"
 #include "base/printable.h"
 #include "report/summary.h"
 #include "report/terminal.h"
@@ -70,7 +71,8 @@ void CompareRuns::estimate() {
     std::fflush(stdout);
   }
   if (!is_first()) return;
-  std::printf("%zu runs, about %s, in which a rank sends %s\n", grid_.count(), clock_text(seconds).c_str(),
+  std::printf("%s, about %s, in which a rank sends %s\n",
+              count_text(static_cast<std::int64_t>(grid_.count()), "run").c_str(), clock_text(seconds).c_str(),
               human_bytes(bytes).c_str());
 }
 

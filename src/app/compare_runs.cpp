@@ -15,6 +15,7 @@
 #include "app/training_run.h"
 #include "base/host.h"
 #include "base/message.h"
+#include "base/number_text.h"
 #include "base/printable.h"
 #include "eave/communicator.h"
 #include "eave/optimizer.h"
@@ -246,7 +247,9 @@ void CompareRuns::run(const std::vector<Cell>& cells, std::size_t of_all) {
   const std::vector<std::size_t> left = left_of(cells);
   told_ += cells.size() - left.size();
   if (is_first() && left.size() < cells.size()) {
-    std::printf("%zu of %zu runs were done before and are kept\n", cells.size() - left.size(), cells.size());
+    const std::size_t kept = cells.size() - left.size();
+    std::printf("%zu of %s %s\n", kept, count_text(static_cast<std::int64_t>(cells.size()), "run").c_str(),
+                cells.size() == 1 ? "was done before and is kept" : "were done before and are kept");
   }
   for (std::size_t next = 0; next < left.size();) {
     const int ranks = grid_.groups[cells[left[next]].group].ranks;

@@ -20,6 +20,7 @@
 #include "base/host.h"
 #include "base/memory.h"
 #include "base/message.h"
+#include "base/number_text.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
 #include "report/terminal.h"
@@ -93,9 +94,9 @@ std::string describe_data(const OptionValues& values, const std::vector<BadSampl
   EAVE_CHECK(kind != kinds.end(), "--data is one of its choices");
   const DataSplit data = bad.empty() ? kind->open(values) : kind->files->open_without(values, bad);
   return kind->name +
-         format(": %lld training and %lld test samples, %d classes, labels %08x-%08x",
-                static_cast<long long>(data.train->size()), static_cast<long long>(data.test->size()),
-                data.train->classes(), checksum_of_labels(*data.train), checksum_of_labels(*data.test)) +
+         format(": %lld training and %s, %d classes, labels %08x-%08x", static_cast<long long>(data.train->size()),
+                count_text(data.test->size(), "test sample").c_str(), data.train->classes(),
+                checksum_of_labels(*data.train), checksum_of_labels(*data.test)) +
          (data.note.empty() ? "" : "; " + data.note);
 }
 

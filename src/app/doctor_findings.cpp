@@ -12,6 +12,7 @@
 #include "base/message.h"
 #include "base/number_text.h"
 #include "base/printable.h"
+#include "base/quantities.h"
 #include "data/bad_samples.h"
 #include "report/terminal.h"
 
@@ -122,9 +123,9 @@ class Judgement {
       const std::string where = "host " + facts.host + ": ";
       if (facts.open_files_limit >= 0 && facts.open_files_limit < needed) {
         problem("limits",
-                where + format("ulimit -n allows %lld open files, and %zu ranks may need %lld; raise it there",
-                               static_cast<long long>(facts.open_files_limit), job_.ranks.size(),
-                               static_cast<long long>(needed)),
+                where + format("ulimit -n allows %lld open files, and %s may need %lld; raise it there",
+                               static_cast<long long>(facts.open_files_limit),
+                               count_text(std::ssize(job_.ranks), "rank").c_str(), static_cast<long long>(needed)),
                 ExitCode::kResource);
       }
       const auto locked = static_cast<double>(facts.locked_memory_limit_bytes);
@@ -235,7 +236,8 @@ class Judgement {
     if (hosts_.size() < 2) return;
     const auto ahead = [](const HostFacts& host) { return std::abs(host.facts->clock_ahead_s); };
     const HostFacts& worst = *std::ranges::max_element(hosts_, {}, ahead);
-    if (ahead(worst) < kMuch) return ok("clocks", format("of all hosts agree to %.1f ms", 1e3 * ahead(worst)));
+    if (ahead(worst) < kMuch)
+      return ok("clocks", "of all hosts agree to " + decimal_text(1e3 * ahead(worst), 1) + " ms");
     note("clocks",
          format("that of host %s is %.1f s %s that of host %s: times in logs of different hosts do not fit; let "
                 "chronyd or ntpd set them",
@@ -262,7 +264,7 @@ std::string name_ranks(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < std::min(ranks.size(), kMost); ++i)
     text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
-  if (ranks.size() > kMost) text += format(" and %zu others", ranks.size() - kMost);
+  if (ranks.size() > kMost) text += " and " + count_text(static_cast<std::int64_t>(ranks.size() - kMost), "other");
   return text;
 }
 

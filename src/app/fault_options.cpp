@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/near_words.h"
+#include "base/number_text.h"
 #include "base/option_checks.h"
 #include "base/option_lists.h"
 #include "base/quantities.h"
@@ -64,7 +65,7 @@ void require_place(const std::string& text, const InjectedFault& fault, std::int
   const auto refuse = [&](const std::string& what) {
     throw Error(ExitCode::kUsage, "--inject-fault " + text + ": " + what + ", so it would never come");
   };
-  if (fault.step >= steps) refuse("the run has " + std::to_string(steps) + " steps");
+  if (fault.step >= steps) refuse("the run has " + count_text(steps, "step"));
   if (fault.element >= parameters) refuse("the elements of this model are 0 to " + std::to_string(parameters - 1));
 }
 

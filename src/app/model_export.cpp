@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/message.h"
 #include "base/npy.h"
+#include "base/number_text.h"
 #include "base/printable.h"
 #include "eave/check.h"
 
@@ -71,8 +72,8 @@ void export_model(const ModelDescription& model, const Graph& graph, const Model
     write_model(OutputPath::of_person(target), model, layout, arenas.parameters, arenas.statistics);
   }
   std::FILE* const stream = !as_npy && is_standard_output(target) ? stderr : stdout;  // not behind the model
-  std::fprintf(stream, "%swrote %s, %zu arrays, layout %s\n", printable(before).c_str(),
-               printable(target.string()).c_str(), model_in_layout.arrays.size(), values.text("layout").c_str());
+  std::fprintf(stream, "%swrote %s, %s, layout %s\n", printable(before).c_str(), printable(target.string()).c_str(),
+               count_text(std::ssize(model_in_layout.arrays), "array").c_str(), values.text("layout").c_str());
 }
 
 }  // namespace eave

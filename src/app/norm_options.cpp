@@ -1,5 +1,6 @@
 #include "app/norm_options.h"
 
+#include "base/number_text.h"
 #include "communicator/batch_moments.h"
 #include "eave/check.h"
 
@@ -63,7 +64,8 @@ std::string describe_norm_statistics(const TrainingPlan& plan, bool spans_ranks)
     case NormStatistics::kRecompute:
       return in_training + (spans_ranks ? "\n" : "") +
              "recompute: for the model that is evaluated and saved, measured anew each time on " +
-             std::to_string(plan.recompute_batches) + " training batches, or on all of one pass";
+             std::to_string(plan.recompute_batches) +
+             (plan.recompute_batches == 1 ? " training batch" : " training batches") + ", or on all of one pass";
   }
   return "";
 }

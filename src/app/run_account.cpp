@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/machine.h"
+#include "base/number_text.h"
 #include "report/terminal.h"
 
 namespace eave {
@@ -33,8 +34,8 @@ std::string describe_staleness(const RunSummary& summary) {
     if (median < 0 && 2 * below >= all) median = static_cast<std::int64_t>(k);
     largest = static_cast<std::int64_t>(k);
   }
-  return std::to_string(summary.exchanges) +
-         " exchanges of each worker; staleness, exchanges of others between two of a " + "worker: median " +
+  return count_text(summary.exchanges, "exchange") +
+         " of each worker; staleness, exchanges of others between two of a " + "worker: median " +
          std::to_string(median) + ", largest " + std::to_string(largest) + "\n";
 }
 

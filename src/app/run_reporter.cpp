@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/number_text.h"
 #include "eave/transport.h"
 #include "report/terminal.h"
 
@@ -74,11 +75,11 @@ void RunReporter::end(const RunSummary& summary) {
 
 void RunReporter::tell_losses() {
   if (metrics_ && metrics_->lost() > 0) {
-    progress_.warn("metrics.jsonl lacks " + std::to_string(metrics_->lost()) + " lines that could not be written");
+    progress_.warn("metrics.jsonl lacks " + count_text(metrics_->lost(), "line") + " that could not be written");
   }
   if (tensorboard_ && tensorboard_->lost() > 0) {
-    progress_.warn("TensorBoard's file lacks " + std::to_string(tensorboard_->lost()) +
-                   " events that could not be written");
+    progress_.warn("TensorBoard's file lacks " + count_text(tensorboard_->lost(), "event") +
+                   " that could not be written");
   }
 }
 

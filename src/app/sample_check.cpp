@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/train_options.h"
+#include "base/number_text.h"
 #include "data/bad_samples.h"
 #include "eave/check.h"
 #include "report/terminal.h"
@@ -157,7 +158,8 @@ CheckedSamples checked_in(const std::map<std::string, std::string>& notes) {
 std::string describe_check(const CheckedSamples& checked) {
   if (checked.looked_at == 0) return "";
   const auto whole = static_cast<long long>(checked.looked_at - std::ssize(checked.bad));
-  const std::string found = format("%lld of %lld images are whole", whole, static_cast<long long>(checked.looked_at));
+  const std::string found =
+      format("%lld of %s %s whole", whole, count_text(checked.looked_at, "image").c_str(), whole == 1 ? "is" : "are");
   return found + (checked.seconds > 0 ? format(" (decoded in %.1f s)", checked.seconds)
                                       : " (decoded when the run began; their files have not changed since)");
 }

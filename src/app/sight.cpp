@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/file_calls.h"
+#include "base/number_text.h"
 #include "report/run_directory.h"
 #include "report/terminal.h"
 
@@ -68,7 +69,7 @@ std::vector<int> find_blind_ranks(Transport& transport, const fs::path& director
 std::string describe_blind_ranks(const std::vector<int>& blind, const std::vector<std::string>& hosts,
                                  const std::string& directory) {
   const auto first = static_cast<std::size_t>(blind.front());
-  return std::to_string(blind.size()) + " of " + std::to_string(hosts.size()) + " ranks do not see " + directory +
+  return std::to_string(blind.size()) + " of " + count_text(std::ssize(hosts), "rank") + " do not see " + directory +
          " on rank 0's host " + hosts[0] + ", first rank " + std::to_string(first) + " on " + hosts[first];
 }
 

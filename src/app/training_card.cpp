@@ -87,13 +87,13 @@ std::string TrainingJob::describe() const {
   const ImageShape input = augmentation_.output(data_.train->shape());
   std::int64_t parameters = 0;
   for (const TensorInfo& tensor : model_->parameters()) parameters += tensor.size;
-  return card_line("model", model_text(values_) + format(", %lld parameters", static_cast<long long>(parameters))) +
+  return card_line("model", model_text(values_) + ", " + count_text(parameters, "parameter")) +
          (values_.has("initial-parameters") ? card_line("begins with", printable(values_.text("initial-parameters")))
                                             : "") +
          card_line("data", printable(values_.text("data")) +
-                               format(", %lld training%s and %lld test images, %d x %d x %d, %d classes",
+                               format(", %lld training%s and %s, %d x %d x %d, %d classes",
                                       static_cast<long long>(data_.train->size()), describe_held_out().c_str(),
-                                      static_cast<long long>(data_.test->size()), input.height, input.width,
+                                      count_text(data_.test->size(), "test image").c_str(), input.height, input.width,
                                       input.channels, data_.train->classes()) +
                                (data_.note.empty() ? "" : "\n" + printable(data_.note))) +
          (device_plan_.is_cuda || !device_plan_.why_not_gpu.empty() ? card_line("device", printable(describe_device()))
@@ -119,17 +119,17 @@ std::string TrainingJob::describe() const {
 std::string TrainingJob::describe_stop(const RunSummary& summary) const {
   if (plan_.stop_at_accuracy > 0 && summary.evaluation.center.accuracy >= plan_.stop_at_accuracy) {
     return "the test accuracy of " + number_text(100 * plan_.stop_at_accuracy) + " % was reached, in " +
-           std::to_string(summary.steps) + " steps\n";
+           count_text(summary.steps, "step") + "\n";
   }
   if (summary.steps < plan_.steps) {
     const bool is_late = plan_.stop_after_seconds > 0 && summary.seconds >= plan_.stop_after_seconds;
     const std::string why = is_late ? "stop-after-time" : "stop-after-bytes";
     return "stopped by --" + why + " " + printable(values_.text(why)) + ", after " + std::to_string(summary.steps) +
-           " of " + std::to_string(plan_.steps) + " steps\n";
+           " of " + count_text(plan_.steps, "step") + "\n";
   }
   if (plan_.stop_at_accuracy == 0) return "";
   return "the test accuracy of " + number_text(100 * plan_.stop_at_accuracy) + " % was not reached, in " +
-         std::to_string(summary.steps) + " steps\n";
+         count_text(summary.steps, "step") + "\n";
 }
 
 }  // namespace eave

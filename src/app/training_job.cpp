@@ -12,6 +12,7 @@
 #include "app/train_options.h"
 #include "base/host.h"
 #include "base/message.h"
+#include "base/number_text.h"
 #include "base/option_checks.h"
 #include "data/bad_samples.h"
 #include "eave/compute.h"
@@ -89,7 +90,7 @@ void TrainingJob::open_data() {
   const bool is_total = values_.text("batch-means") == "total";
   if (is_total && batch % workers != 0) {
     throw Error(ExitCode::kUsage, "--batch " + std::to_string(batch) + " --batch-means total cannot be divided by " +
-                                      std::to_string(workers) + " ranks that train; give a multiple");
+                                      count_text(workers, "rank") + " that train; give a multiple");
   }
   batch_per_rank_ = is_total ? batch / workers : batch;
   const Sampling sampling = sampling_of(values_.text("sampling"));

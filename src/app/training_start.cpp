@@ -50,7 +50,7 @@ void TrainingJob::plan_resumption() {
   is_elastic_ = resumption_->is_elastic || plan_.has_other_files;
   if (plan_.has_other_files && transport_.rank() == 0) {
     warnings_.push_back("--resume elastic: the run goes on with other files than it began with; it has now " +
-                        std::to_string(data_.train->size()) + " training images, and had " +
+                        count_text(data_.train->size(), "training image") + ", and had " +
                         saved.identity.at("training samples"));
   }
   if (is_elastic_) {
@@ -68,7 +68,7 @@ void TrainingJob::plan_resumption() {
   if (plan_.first_step < plan_.steps && !plan_.has_ended) return;
   if (!resumption_->has_ended && (plan_.has_ended || plan_.first_step == plan_.steps)) return;
   const std::string has_done =
-      "--resume: the run in " + values_.text("run-dir") + " has done " + std::to_string(plan_.first_step) + " steps, ";
+      "--resume: the run in " + values_.text("run-dir") + " has done " + count_text(plan_.first_step, "step") + ", ";
   if (plan_.has_ended) {
     throw Error(ExitCode::kUsage, has_done +
                                       "and ended there as --stop-at-accuracy, --stop-after-time or "
@@ -134,9 +134,10 @@ void TrainingJob::warn_of_other_scale() {
   if (!is_scaled || former == now || transport_.rank() != 0) return;
   const double factor = values_.text("lr-scaling") == "linear" ? static_cast<double>(now) / former
                                                                : std::sqrt(static_cast<double>(now) / former);
-  warnings_.push_back("--lr-scaling " + values_.text("lr-scaling") + ": " + std::to_string(now) +
-                      " ranks train now and " + std::to_string(former) +
-                      " did before, so after the warm-up the rate is " + number_text(factor) + " times what it was");
+  warnings_.push_back("--lr-scaling " + values_.text("lr-scaling") + ": " +
+                      (now == 1 ? "1 rank trains" : std::to_string(now) + " ranks train") + " now and " +
+                      std::to_string(former) + " did before, so after the warm-up the rate is " + number_text(factor) +
+                      " times what it was");
 }
 
 // What goes on from this run's checkpoints has to know it.

@@ -20,6 +20,7 @@
 
 #include "base/file_errors.h"
 #include "base/host.h"
+#include "base/number_text.h"
 #include "base/start_thread.h"
 #include "eave/check.h"
 
@@ -94,7 +95,7 @@ std::string LockOwner::describe() const {
   const std::string age = seconds < 120     ? std::to_string(seconds) + " s"
                           : seconds < 7200  ? std::to_string(seconds / 60) + " min"
                           : seconds < 86400 ? std::to_string(seconds / 3600) + " h"
-                                            : std::to_string(seconds / 86400) + " days";
+                                            : count_text(seconds / 86400, "day");
   return "host " + host + ", pid " + std::to_string(pid) + ", for " + age;
 }
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/number_text.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -42,7 +43,7 @@ void InputFile::read(char* into, std::uint64_t count) {
 
 std::string InputFile::read_whole(std::uint64_t limit) {
   if (size_ > limit) {
-    throw Error(ExitCode::kBadData, path_.string() + " has more than " + std::to_string(limit) + " bytes");
+    throw Error(ExitCode::kBadData, path_.string() + " has more than " + count_text(limit, "byte"));
   }
   std::string content(size_, '\0');
   read(content.data(), content.size());

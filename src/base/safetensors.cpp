@@ -11,6 +11,7 @@
 
 #include "base/content_kind.h"
 #include "base/files.h"
+#include "base/number_text.h"
 #include "base/safetensors_header.h"
 #include "eave/check.h"
 
@@ -67,8 +68,8 @@ std::uint64_t read_header_length(std::ifstream& file, std::uint64_t file_size, c
   std::uint64_t length = 0;
   for (std::size_t byte = 8; byte-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[byte]);
   if (length == 0 || length > kHeaderLimitBytes || length > file_size - 8) {
-    refuse_header(
-        path, "says its header has " + std::to_string(length) + " bytes, of a file of " + std::to_string(file_size));
+    refuse_header(path,
+                  "says its header has " + count_text(length, "byte") + ", of a file of " + std::to_string(file_size));
   }
   return length;
 }
@@ -112,7 +113,7 @@ ConstSlice SafetensorsFile::array(const std::string& name, std::size_t size) con
   for (const NamedArray& candidate : arrays) {
     if (candidate.name == name && candidate.values.size() == size) return candidate.values;
   }
-  refuse(path, "holds no array '" + name + "' of " + std::to_string(size) + " values; it belongs to another run");
+  refuse(path, "holds no array '" + name + "' of " + count_text(size, "value") + "; it belongs to another run");
 }
 
 const std::string& SafetensorsFile::text(const std::string& key) const {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/json_nesting.h"
+#include "base/number_text.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -140,16 +141,16 @@ void check_places(const std::vector<StoredArray>& arrays, std::uint64_t content_
   for (const StoredArray& array : arrays) {
     if (array.begin < end)
       refuse("has arrays that lie over each other: " + in_quotes(array.name) + " and the one before");
-    if (array.begin > end) refuse("has bytes before the array " + in_quotes(array.name) + " that belong to none");
+    if (array.begin > end) refuse("has bytes before the array " + in_quotes(array.name) + " that no array covers");
     if (array.end < array.begin) refuse("has an array " + in_quotes(array.name) + " that ends before it begins");
     check_size(array);
     end = array.end;
   }
   if (end > content_bytes)
-    refuse("has arrays of " + std::to_string(end) + " bytes, and holds " + std::to_string(content_bytes) +
+    refuse("has arrays of " + count_text(end, "byte") + ", and holds " + std::to_string(content_bytes) +
            " of them: the file is cut off");
   if (end < content_bytes)
-    refuse("has " + std::to_string(content_bytes - end) + " bytes after its last array that belong to none");
+    refuse("has " + count_text(content_bytes - end, "byte") + " after its last array that no array covers");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/host.h"
+#include "base/number_text.h"
 #include "base/printable.h"
 #include "c/job_guard.h"
 #include "c/say.h"
@@ -135,7 +136,7 @@ void Averager::enter(Stage from, Stage to, const char* call) {
 void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) {
   const bool is_even = samples == 0 && samples_everywhere == 0;
   if (!is_even && (samples < 0 || samples_everywhere < std::max<std::int64_t>(samples, 1)))
-    throw Error(ExitCode::kUsage, "begin_step: " + std::to_string(samples) + " samples of " +
+    throw Error(ExitCode::kUsage, "begin_step: " + count_text(samples, "sample") + " of " +
                                       std::to_string(samples_everywhere) + " on all ranks");
   if (!std::isfinite(learning_rate) || learning_rate < 0)
     throw Error(ExitCode::kUsage, "begin_step: the learning rate is " + std::to_string(learning_rate) +

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/number_text.h"
+
 namespace eave {
 namespace {
 
@@ -18,9 +20,9 @@ std::string describe(const InterfaceCall& call) {
     case InterfaceCall::Function::kStep:
       return "is in step " + step;
     case InterfaceCall::Function::kConsensus:
-      return "asks for the consensus after " + step + " steps";
+      return "asks for the consensus after " + count_text(call.step, "step");
     case InterfaceCall::Function::kClose:
-      return "has closed its averager after " + step + " steps";
+      return "has closed its averager after " + count_text(call.step, "step");
     case InterfaceCall::Function::kSum:
       return "sums numbers over the ranks";
     case InterfaceCall::Function::kBroadcast:

@@ -26,7 +26,7 @@ void FiniteGate::pass(bool is_finite, bool is_of_all, std::int64_t step, double 
     return;
   }
   const std::string text = "training diverged: " + what +
-                           (in_a_row_ > 1 ? ", as in the " + std::to_string(in_a_row_ - 1) + " steps before" : "") +
+                           (in_a_row_ > 1 ? ", as in the " + count_text(in_a_row_ - 1, "step") + " before" : "") +
                            " (learning rate " + number_text(learning_rate) + "); try a smaller one, or warm-up";
   if (is_of_all) throw AgreedError(ExitCode::kDiverged, text);
   throw Error(ExitCode::kDiverged, text);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/number_text.h"
+
 namespace eave {
 namespace {
 
@@ -23,7 +25,7 @@ std::string GradientNotes::finish(TensorFlags has_gradient) {
   for (std::size_t k = 0; k < has_gradient.size(); ++k) has_gradient[k] = values_[kFirstTensor + k] > 0 ? 1 : 0;
   if (values_[kBad] == 0) return "";
   if (values_[kBad] == 1) return " on rank " + std::to_string(static_cast<int>(values_[kSumOfBadRanks]));
-  return " on " + std::to_string(static_cast<int>(values_[kBad])) + " ranks";
+  return " on " + count_text(static_cast<int>(values_[kBad]), "rank");
 }
 
 }  // namespace eave

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/number_text.h"
 #include "base/option_checks.h"
 #include "base/user_path.h"
 #include "communicator/compression.h"
@@ -175,8 +176,7 @@ void refuse_demands(Communicator& communicator) {
 }
 
 void agree_on_options(Transport& transport, const std::string& options, std::size_t parameters) {
-  require_same(transport,
-               "the options '" + shared_part(options) + "' for " + std::to_string(parameters) + " parameters");
+  require_same(transport, "the options '" + shared_part(options) + "' for " + count_text(parameters, "parameter"));
   load_plugins(transport, options);
 }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/number_text.h"
 #include "communicator/compression.h"
 #include "communicator/periodic_options.h"
 #include "eave/check.h"
@@ -50,8 +51,8 @@ void read_replay(const CommunicatorContext& context, AsyncSettings& settings) {
   const std::int64_t exchanges = exchanges_of_worker(settings) * settings.workers;
   if (settings.log->exchanges != exchanges) {
     refuse_option(context.values, "replay",
-                  "it is the order of another run, of " + std::to_string(settings.log->exchanges) +
-                      " exchanges, and this one has " + std::to_string(exchanges));
+                  "it is the order of another run, of " + count_text(settings.log->exchanges, "exchange") +
+                      ", and this one has " + std::to_string(exchanges));
   }
 }
 
@@ -128,7 +129,7 @@ std::string describe_order(const AsyncSettings& settings) {
 std::string describe_async(const AsyncSettings& settings) {
   const int center_ranks = settings.center_ranks;
   const std::string size = settings.longest_shard > 0
-                               ? "at most " + std::to_string(settings.longest_shard * sizeof(float)) + " bytes"
+                               ? "at most " + count_text(settings.longest_shard * sizeof(float), "byte")
                                : "that run's size",
                     shards = ", in shards of " + size + " dealt out";
   return "order of exchanges " + describe_order(settings) + "; center on " +
@@ -163,7 +164,7 @@ void AsyncCenter::begin(const ReplicaView& replica) {
   layout_.emplace(size, shard_size(size, owners.size()), owners);
   if (settings_.log && settings_.log->shards != static_cast<std::int64_t>(layout_->shards())) {
     throw AgreedError(ExitCode::kUsage, "--replay: it is the order of another run, with a center of " +
-                                            std::to_string(settings_.log->shards) + " shards, and here it has " +
+                                            count_text(settings_.log->shards, "shard") + ", and here it has " +
                                             std::to_string(layout_->shards()) + "; repeat that run's settings");
   }
   message_ = replica.device->allocate(size);

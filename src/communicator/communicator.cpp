@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/number_text.h"
 #include "communicator/async_center.h"
 #include "eave/check.h"
 
@@ -18,9 +19,8 @@ namespace {
 
 // Otherwise the first exchange would end in a message about ranks that are out of step.
 void require_equal_sizes(Transport& transport, const ReplicaView& replica) {
-  const std::vector<std::string> sizes =
-      transport.gather(std::to_string(replica.parameters.size()) + " parameters and " +
-                       std::to_string(replica.statistics.size()) + " statistics");
+  const std::vector<std::string> sizes = transport.gather(count_text(replica.parameters.size(), "parameter") + " and " +
+                                                          count_text(replica.statistics.size(), "statistic"));
   let_first_judge(transport, [&] {
     for (std::size_t rank = 1; rank < sizes.size(); ++rank) {
       if (sizes[rank] != sizes[0])

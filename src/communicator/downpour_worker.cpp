@@ -68,11 +68,11 @@ std::vector<Slice> DownpourWorker::state() {
 
 std::string DownpourWorker::equation() const {
   const std::int64_t tau = settings().tau;
-  const std::string tau_text = std::to_string(tau), p = count_text(workers(), "worker");
+  const std::string p = count_text(workers(), "worker");
   return "x_i <- x_i - step_i;  after every tau-th step c <- c + (x_i - b_i), x_i <- c, b_i <- c, each worker on its "
          "own clock" +
          (average_ ? "\nevaluated is z <- (1 - a) z + a c after each push; " + average_->describe() : "") +
-         "\ntau = " + tau_text + " steps, p = " + p +
+         "\ntau = " + count_text(tau, "step") + ", p = " + p +
          "; a worker's optimizer vectors stay with it (published: plain sgd, whose x_i - b_i is the sum of -lr "
          "g)\n" +
          describe_async(settings()) +

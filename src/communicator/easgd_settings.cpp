@@ -118,8 +118,8 @@ std::string describe_instability(const EasgdSettings& settings) {
 }
 
 std::string describe_equation(const EasgdSettings& settings) {
-  return formula(settings.order) + "\nevery tau = " + std::to_string(settings.tau) +
-         " steps; alpha = " + number_text(settings.alpha) + ", beta = " + number_text(settings.beta) + ", " +
+  return formula(settings.order) + "\nevery tau = " + count_text(settings.tau, "step") +
+         "; alpha = " + number_text(settings.alpha) + ", beta = " + number_text(settings.beta) + ", " +
          describe_rho(settings.rho, settings.learning_rate) + ", p = " + count_text(settings.workers, "worker") +
          "; order " + name_of(settings.order) + ", overlap " + (settings.overlap ? "on" : "off") + "\n" +
          describe_stability(settings) + "; lr is not multiplied by p: each worker steps on its own batch";

@@ -36,12 +36,12 @@ void require_agreement_with_rho(double alpha, double rho, double rate) {
 
 void require_agreement_with_beta(const std::string& other, double alpha, double beta, int workers) {
   if (agree(beta, workers * alpha)) return;
-  throw Error(ExitCode::kUsage, other + " and " + given("beta", beta) +
-                                    " contradict each other: beta = p alpha, and with p = " + std::to_string(workers) +
-                                    " workers alpha = " + number_text(alpha) +
-                                    " makes beta = " + number_text(workers * alpha) + ", beta = " + number_text(beta) +
-                                    " makes alpha = " + number_text(beta / workers) +
-                                    "; give one of them (--communicator easgd --order center-first takes both)");
+  throw Error(ExitCode::kUsage,
+              other + " and " + given("beta", beta) +
+                  " contradict each other: beta = p alpha, and with p = " + count_text(workers, "worker") +
+                  " alpha = " + number_text(alpha) + " makes beta = " + number_text(workers * alpha) +
+                  ", beta = " + number_text(beta) + " makes alpha = " + number_text(beta / workers) +
+                  "; give one of them (--communicator easgd --order center-first takes both)");
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ void warn_of_beginning(const CommunicatorContext& context, std::int64_t updates)
   const double left = std::pow(1 - context.values.real("average-rate"), static_cast<double>(updates));
   if (updates <= 0 || left < kMuch || context.transport.rank() != 0) return;
   context.warnings.push_back("the average that is evaluated will be " + std::to_string(std::lround(100 * left)) +
-                             " % the model before the first step, after " + std::to_string(updates) +
-                             " updates with --average-rate " + context.values.text("average-rate") +
+                             " % the model before the first step, after " + count_text(updates, "update") +
+                             " with --average-rate " + context.values.text("average-rate") +
                              ": give a larger one, or train longer");
 }
 

@@ -1,5 +1,7 @@
 #include "communicator/periodic_options.h"
 
+#include "base/number_text.h"
+
 namespace eave {
 
 const char* const kLocalRate = "lr is not multiplied by p: each worker steps on its own batch";
@@ -21,14 +23,14 @@ std::int64_t tau_warmup_in(const OptionValues& values) {
 }
 
 std::string describe_tau_warmup(std::int64_t steps) {
-  return steps > 0 ? "tau = 1 in the first " + std::to_string(steps) + " steps\n" : "";
+  return steps > 0 ? "tau = 1 in the first " + count_text(steps, "step") + "\n" : "";
 }
 
 std::int64_t tau_in(const OptionValues& values) { return values.integer("tau", 1, 1'000'000'000'000'000); }
 
 void warn_without_exchange(const CommunicatorContext& context, std::int64_t first, const std::string& meaning) {
   if (context.steps <= 0 || context.steps >= first || context.transport.rank() != 0) return;
-  context.warnings.push_back("no exchange will take place in " + std::to_string(context.steps) + " steps with --tau " +
+  context.warnings.push_back("no exchange will take place in " + count_text(context.steps, "step") + " with --tau " +
                              context.values.text("tau") + ": " + meaning + "; give a smaller --tau or train longer");
 }
 

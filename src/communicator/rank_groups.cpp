@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/near_words.h"
+#include "base/number_text.h"
 #include "base/option_checks.h"
 #include "base/option_lists.h"
 #include "base/quantities.h"
@@ -115,7 +116,7 @@ RankGroups resolve_groups(const OptionValues& values, int ranks, const std::vect
   if (text == "hosts") return groups_by_host(ranks, hosts);
   if (const std::optional<int> count = whole_number(text)) {
     if (*count >= 1 && *count <= ranks) return equal_groups(*count, ranks);
-    refuse_option(values, "groups", "expected from 1 to " + std::to_string(ranks) + " groups, one for each rank");
+    refuse_option(values, "groups", "expected from 1 to " + count_text(ranks, "group") + ", one for each rank");
   }
   const RankGroups groups = listed_groups(values, ranks);
   require_every_rank_once(values, groups, ranks);

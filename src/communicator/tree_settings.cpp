@@ -81,8 +81,8 @@ std::string formula(const TreeSettings& settings) {
 std::string numbers(const TreeSettings& settings) {
   const int d = settings.largest_group();
   std::string text = "tau = " + std::to_string(settings.tau) + ", alpha = " + number_text(settings.alpha) +
-                     ", d = " + std::to_string(d) +
-                     " workers in the largest group, beta = d alpha = " + number_text(d * settings.alpha);
+                     ", d = " + count_text(d, "worker") +
+                     " in the largest group, beta = d alpha = " + number_text(d * settings.alpha);
   text += ", " + describe_rho(settings.alpha / settings.learning_rate, settings.learning_rate);
   const auto groups = static_cast<double>(settings.groups.size());
   if (!settings.is_star()) {
@@ -150,10 +150,10 @@ std::string describe_tree_instability(const TreeSettings& settings) {
   if (limit == 0) {
     text += "global-alpha = " + number_text(settings.global_alpha) +
             " must be below 2/(1+G) = " + number_text(global_limit_of(settings)) +
-            " with G = " + std::to_string(settings.groups.size()) + " groups";
+            " with G = " + count_text(settings.groups.size(), "group");
   } else {
     text += "alpha = " + number_text(settings.alpha) + " must be below " + number_text(limit) +
-            " with d = " + std::to_string(settings.largest_group()) + " workers in the largest group" +
+            " with d = " + count_text(settings.largest_group(), "worker") + " in the largest group" +
             (settings.is_star() ? "" : " and global-alpha = " + number_text(settings.global_alpha));
   }
   if (!is_certain) text += ", which is sharp for --global-tau as short as --tau";

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "base/number_text.h"
 #include "data/source_content.h"
 #include "eave/check.h"
 
@@ -30,9 +31,9 @@ bool begins_with_label(const ByteSource& file) {
 void check_size(const ByteSource& file, std::uint64_t records) {
   const std::uint64_t expected = records * kRecord;
   if (file.size() == expected) return;
-  refuse(file, "is " + std::to_string(file.size()) + " bytes long, expected " + std::to_string(expected) + " (" +
-                   std::to_string(records) +
-                   " records of 3,073 bytes): " + (file.size() < expected ? "truncated, or not" : "not") +
+  refuse(file, "is " + count_text(file.size(), "byte") + " long, expected " + std::to_string(expected) + " (" +
+                   count_text(records, "record") +
+                   " of 3,073 bytes): " + (file.size() < expected ? "truncated, or not" : "not") +
                    " a file of CIFAR-10's binary version; get it again");
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 
+#include "base/number_text.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -36,8 +37,8 @@ GzipReader::~GzipReader() { inflateEnd(&state_->stream); }
 void GzipReader::fail(const std::string& what) const {
   throw Error(ExitCode::kBadData, state_->source.name() + ": " + what + " at offset " +
                                       std::to_string(state_->offset - state_->stream.avail_in) +
-                                      " of the compressed file, after " + std::to_string(state_->produced) +
-                                      " bytes of content; get the file again");
+                                      " of the compressed file, after " + count_text(state_->produced, "byte") +
+                                      " of content; get the file again");
 }
 
 bool GzipReader::refill() {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/memory.h"
+#include "base/number_text.h"
 #include "data/gzip_reader.h"
 #include "data/source_content.h"
 #include "eave/check.h"
@@ -78,7 +79,7 @@ void check_magic(const ByteSource& source, const std::array<std::uint8_t, 4>& ma
     refuse(source, std::string("holds ") + plural(other) + " where " + plural(content) + " belong: magic number " +
                        found + "; were the two files swapped?");
   }
-  refuse(source, "has " + std::to_string(magic[3]) + " dimensions" +
+  refuse(source, "has " + count_text(magic[3], "dimension") +
                      (magic[3] > kMostDimensions ? " (no more than 8 are ever read)" : "") + ": magic number " + found);
 }
 

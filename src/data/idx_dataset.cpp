@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/number_text.h"
 #include "data/byte_source.h"
 #include "data/idx.h"
 #include "eave/check.h"
@@ -114,8 +115,8 @@ void check_counts(const Paths& paths, const Dimensions& of) {
   for (const auto& [images, labels] : {std::pair{kTrainImages, kTrainLabels}, std::pair{kTestImages, kTestLabels}}) {
     if (of[images][0] == of[labels][0]) continue;
     throw Error(ExitCode::kBadData,
-                paths[images].string() + " holds " + std::to_string(of[images][0]) + " images, but " +
-                    paths[labels].string() + " holds " + std::to_string(of[labels][0]) + " labels (offset 4)" +
+                paths[images].string() + " holds " + count_text(of[images][0], "image") + ", but " +
+                    paths[labels].string() + " holds " + count_text(of[labels][0], "label") + " (offset 4)" +
                     (crossed ? ": training and test files were swapped, either the images or the labels"
                              : ": they are not of the same set"));
   }

@@ -9,6 +9,7 @@
 #include <csetjmp>
 #include <vector>
 
+#include "base/number_text.h"
 #include "data/image_formats.h"
 
 namespace eave {
@@ -56,7 +57,7 @@ class JpegDecoder {
     // A block of 64 values takes a bit at least, and stands for 1024 pixels at most.
     if (static_cast<std::uint64_t>(width * height) / 8192 > file_.size()) {
       refuse_image(file_, "it says that it is of " + std::to_string(width) + " x " + std::to_string(height) +
-                              " pixels, more than a file of " + std::to_string(file_.size()) + " bytes can hold");
+                              " pixels, more than a file of " + count_text(file_.size(), "byte") + " can hold");
     }
   }
 
@@ -155,8 +156,8 @@ class JpegDecoder {
 
   [[noreturn]] void refuse() {
     pieces_.rethrow();
-    if (too_many_scans_) refuse_image(file_, "it has more than " + std::to_string(kMostScans) + " scans");
-    if (ends_early_) refuse_image(file_, "it is truncated at " + std::to_string(file_.size()) + " bytes");
+    if (too_many_scans_) refuse_image(file_, "it has more than " + count_text(kMostScans, "scan"));
+    if (ends_early_) refuse_image(file_, "it is truncated at " + count_text(file_.size(), "byte"));
     char text[JMSG_LENGTH_MAX] = "";
     errors_.format_message(reinterpret_cast<j_common_ptr>(&info_), text);
     if (is_unsupported(errors_.msg_code))

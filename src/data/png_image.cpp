@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/number_text.h"
 #include "data/image_formats.h"
 #include "eave/check.h"
 
@@ -33,7 +34,7 @@ class PngDecoder {
     check_image_size(file_, width, height);
     if (png_get_rowbytes(png_, info_) * static_cast<std::uint64_t>(height) / kMostUnpacked > file_.size()) {
       refuse_image(file_, "it says that it is of " + std::to_string(width) + " x " + std::to_string(height) +
-                              " pixels, more than a file of " + std::to_string(file_.size()) + " bytes can hold");
+                              " pixels, more than a file of " + count_text(file_.size(), "byte") + " can hold");
     }
     width_ = static_cast<std::size_t>(width);
     height_ = static_cast<std::size_t>(height);
@@ -116,7 +117,7 @@ class PngDecoder {
 
   [[noreturn]] void refuse() {
     pieces_.rethrow();
-    if (ends_early_) refuse_image(file_, "it is truncated at " + std::to_string(file_.size()) + " bytes");
+    if (ends_early_) refuse_image(file_, "it is truncated at " + count_text(file_.size(), "byte"));
     refuse_image(file_, std::string("damaged (") + message_ + ")");
   }
 

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/number_text.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
 #include "eave/random.h"
@@ -15,11 +16,11 @@ namespace {
 void require_enough(std::int64_t size, int ranks, std::int64_t batch) {
   EAVE_CHECK(ranks > 0, "a sampler deals to at least one rank");
   if (batch < 1) {
-    throw Error(ExitCode::kConfiguration, "batch of " + std::to_string(batch) + " samples: give at least 1");
+    throw Error(ExitCode::kConfiguration, "batch of " + count_text(batch, "sample") + ": give at least 1");
   }
   if (size < 1) throw Error(ExitCode::kConfiguration, "the training set is empty: there is nothing to train on");
   if (size < ranks) {
-    throw Error(ExitCode::kConfiguration, std::to_string(ranks) + " ranks but only " + std::to_string(size) +
+    throw Error(ExitCode::kConfiguration, count_text(ranks, "rank") + " but only " + std::to_string(size) +
                                               (size == 1 ? " training sample" : " training samples") +
                                               ": start at most as many ranks as there are samples");
   }

@@ -11,6 +11,7 @@
 
 #include "base/file_errors.h"
 #include "base/hash.h"
+#include "base/number_text.h"
 #include "data/byte_source.h"
 #include "data/staged_folder.h"
 #include "data/staging_record.h"
@@ -46,7 +47,7 @@ class StagingLock {
 void require_room(const fs::path& original, const fs::path& to) {
   const std::uintmax_t needed = fs::file_size(original), free = fs::space(to).available;
   if (free < needed)
-    refuse(to, "no room for " + original.string() + ", which has " + std::to_string(needed) + " bytes and " +
+    refuse(to, "no room for " + original.string() + ", which has " + count_text(needed, "byte") + " and " +
                    std::to_string(free) + " are free");
 }
 

@@ -11,6 +11,7 @@
 #endif
 
 #include "base/memory.h"
+#include "base/number_text.h"
 #include "eave/check.h"
 #include "eave/device.h"
 
@@ -75,7 +76,7 @@ Buffer::Buffer(std::size_t size)
     const std::int64_t available = available_memory_bytes();
     throw Error(ExitCode::kResource,
                 "out of memory: " + std::to_string(needed_mebibytes(size)) + " MiB are needed for " +
-                    std::to_string(size) + " numbers" +
+                    count_text(size, "number") +
                     (available < 0 ? "" : ", " + std::to_string(available >> 20) + " MiB are free") +
                     "; use a smaller batch or model, or fewer ranks on this machine");
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/number_text.h"
+
 namespace eave {
 namespace {
 
@@ -45,7 +47,7 @@ std::string name_ranks(std::span<const int> ranks, const std::vector<std::string
 
 std::string describe_call(const Call& call) {
   if (call.sequence < 0) return "nothing, for it was through (no call)";
-  return std::string("a ") + name_of(call.verb) + " of " + std::to_string(call.bytes) + " bytes" +
+  return std::string("a ") + name_of(call.verb) + " of " + count_text(call.bytes, "byte") +
          (call.verb == Operation::Verb::kBroadcast ? " from rank " + std::to_string(call.root) : "") + " (call " +
          std::to_string(call.sequence) + ")";
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "base/number_text.h"
 #include "eave/check.h"
 #include "nn/empty_pass.h"
 #include "nn/step_plan.h"
@@ -88,8 +89,9 @@ Buffer Model::State::allocate_for(std::int64_t samples, std::size_t size) {
     if (error.code() != ExitCode::kResource || free < 0) throw;
     const double share = static_cast<double>(free) / static_cast<double>(size * sizeof(float));
     const auto fitting = static_cast<std::int64_t>(share * static_cast<double>(samples));
-    throw Error(error.code(), std::string(error.what()) + " (these are activations of " + std::to_string(samples) +
-                                  " samples; those of about " + std::to_string(fitting) + " would fit)");
+    throw Error(error.code(), std::string(error.what()) + " (these are activations of " +
+                                  count_text(samples, "sample") + "; those of about " + std::to_string(fitting) +
+                                  " would fit)");
   }
 }
 

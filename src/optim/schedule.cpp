@@ -145,7 +145,8 @@ std::string Schedule::describe() const {
     line += " x " + number_text(scale_) + " (" + scaling_ + ") = " + number_text(peak_);
   }
   if (warmup_epochs_ > 0) {
-    line += ", after warm-up from " + number_text(warmup_rate_) + " over " + number_text(warmup_epochs_) + " epochs";
+    line += ", after warm-up from " + number_text(warmup_rate_) + " over " + number_text(warmup_epochs_) +
+            (warmup_epochs_ == 1 ? " epoch" : " epochs");
   }
   if (shape_ == "cosine") return line + "; cosine to " + number_text(final_);
   if (shape_ == "constant") return line + "; constant";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/number_text.h"
 #include "report/terminal.h"
 
 namespace eave {
@@ -44,9 +45,9 @@ std::string describe_slowest(const std::vector<RankTimes>& times, const std::vec
   }
   if (2 * worst->seconds_waited_for <= seconds) return "for different ranks; none caused more than half of it";
   const auto rank = static_cast<std::size_t>(worst - times.begin());
-  return format("longest for rank %zu (%s): %.2f s of all %.2f s; it was the last in %lld of %lld waits", rank,
+  return format("longest for rank %zu (%s): %.2f s of all %.2f s; it was the last in %lld of %s", rank,
                 hosts[rank].c_str(), worst->seconds_waited_for, seconds,
-                static_cast<long long>(worst->times_waited_for), static_cast<long long>(waits));
+                static_cast<long long>(worst->times_waited_for), count_text(waits, "wait").c_str());
 }
 
 }  // namespace
@@ -121,7 +122,8 @@ std::string describe_stragglers(const Stragglers& stragglers, const std::vector<
   std::string table =
       "\nrank   host                     computing     loading     waiting   for slower ranks   others waited for it\n";
   for (const std::size_t rank : rows_of(times)) table += row(rank, hosts.at(rank), times[rank]);
-  if (times.size() > kMostRows) table += format("       and %zu more ranks\n", times.size() - kMostRows);
+  if (times.size() > kMostRows)
+    table += "       and " + count_text(std::ssize(times) - static_cast<std::ptrdiff_t>(kMostRows), "more rank") + "\n";
   table += "ranks waited " + describe_slowest(times, hosts);
   if (steps_per_interval > 1) {
     table += format("; by intervals of %lld steps (--log-every)", static_cast<long long>(steps_per_interval));

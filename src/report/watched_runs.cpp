@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/number_text.h"
+#include "base/quantities.h"
 #include "eave/check.h"
 #include "report/summary.h"
 #include "report/terminal.h"
@@ -94,7 +96,8 @@ double WatchedRuns::quiet_seconds() const { return seconds_since(runs_.at(newest
 std::string WatchedRuns::describe(const Entry& entry) {
   if (entry.state == kFailed) return "failed: " + entry.failure;
   if (entry.summary) {
-    return format("%6.2f %%  %.1f s", 100 * entry.summary->evaluation.center.accuracy, entry.summary->seconds);
+    return format("%6.2f %%  %s s", 100 * entry.summary->evaluation.center.accuracy,
+                  decimal_text(entry.summary->seconds, 1).c_str());
   }
   const WatchedRun& run = entry.follower->run();
   if (run.last().step == 0) return "begins";
@@ -115,8 +118,8 @@ std::vector<std::string> WatchedRuns::table(int rows) const {
   }
   std::ranges::stable_sort(runs, {}, [](const auto* run) { return run->second.changed; });
   const auto count = [&](State state) { return counts[static_cast<std::size_t>(state)]; };
-  std::string title = format("%zu runs: %d finished, %d failed, %d begun", runs.size(), count(kFinished),
-                             count(kFailed), count(kBegun));
+  std::string title = format("%s: %d finished, %d failed, %d begun", count_text(std::ssize(runs), "run").c_str(),
+                             count(kFinished), count(kFailed), count(kBegun));
   const auto most = static_cast<std::size_t>(std::max(rows - 1, 1));
   const std::size_t first = runs.size() - std::min(runs.size(), most);
   if (first > 0) title += format("; the last %zu", runs.size() - first);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/number_text.h"
 #include "eave/check.h"
 #include "train/checkpoint_load.h"
 #include "train/checkpoint_state.h"
@@ -27,8 +28,8 @@ namespace {
 
 void require_size(const std::string& name, ConstSlice saved, Slice mine) {
   if (saved.size() == mine.size()) return;
-  throw Error(ExitCode::kConfiguration, "the checkpoint's '" + name + "' has " + std::to_string(saved.size()) +
-                                            " values, this run's " + std::to_string(mine.size()));
+  throw Error(ExitCode::kConfiguration, "the checkpoint's '" + name + "' has " + count_text(saved.size(), "value") +
+                                            ", this run's " + std::to_string(mine.size()));
 }
 
 bool have_same_names(const std::vector<CheckpointVector>& saved, const std::vector<NamedSlice>& mine) {

@@ -11,6 +11,7 @@
 
 #include "base/durable.h"
 #include "base/input_file.h"
+#include "base/number_text.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -70,7 +71,7 @@ class Decoder {
   }
   std::string name(bool may_be_empty) {
     const auto size = number<std::uint32_t>();
-    if (size > kNameLimit) refuse_file("it has a name of " + std::to_string(size) + " letters");
+    if (size > kNameLimit) refuse_file("it has a name of " + count_text(size, "letter"));
     const std::string_view name = take(size);
     if (!(name.empty() && may_be_empty) && !is_plain_name(name))
       refuse_file("it has a name with letters that none has");
@@ -107,7 +108,7 @@ void check_prelude(Decoder& decoder, std::uint64_t header_bytes, std::uint64_t f
   if (decoder.number<std::uint64_t>() != header_bytes) refuse_file("its header is not as long as it says");
   const auto says = decoder.number<std::uint64_t>();
   if (says != file_bytes) {
-    refuse_file("it has " + std::to_string(file_bytes) + " bytes, and says that it has " + std::to_string(says));
+    refuse_file("it has " + count_text(file_bytes, "byte") + ", and says that it has " + std::to_string(says));
   }
 }
 
@@ -180,7 +181,7 @@ void read_body(ByteSource& file, const CheckpointHeader& header, Hasher& whole, 
 
 CheckpointHeader read_all(ByteSource& file, const StoredFile& expected, std::vector<float>* body) {
   if (file.size() != expected.bytes) {
-    refuse_file("it has " + std::to_string(file.size()) + " bytes, and was written with " +
+    refuse_file("it has " + count_text(file.size(), "byte") + ", and was written with " +
                 std::to_string(expected.bytes));
   }
   if (file.size() < kPreludeBytes + kHashBytes) refuse_file("it is cut off within its header");
@@ -188,7 +189,7 @@ CheckpointHeader read_all(ByteSource& file, const StoredFile& expected, std::vec
   file.read(bytes.data(), bytes.size());
   const std::uint64_t length = header_length(bytes);
   if (length > kHeaderLimitBytes || length < kPreludeBytes || length > file.size() - kHashBytes) {
-    refuse_file("it says that its header has " + std::to_string(length) + " bytes");
+    refuse_file("it says that its header has " + count_text(length, "byte"));
   }
   bytes.resize(length);
   file.read(bytes.data() + kPreludeBytes, bytes.size() - kPreludeBytes);

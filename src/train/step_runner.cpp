@@ -18,7 +18,7 @@ static_assert(kStepsAhead < kKeptLosses);
 
 std::string describe_divergence(const Step& step, const std::string& what, std::int64_t in_a_row = 1) {
   return "training diverged: the " + what + " of step " + std::to_string(step.index + 1) + " is not finite" +
-         (in_a_row > 1 ? ", as in the " + std::to_string(in_a_row - 1) + " steps before" : "") + " (learning rate " +
+         (in_a_row > 1 ? ", as in the " + count_text(in_a_row - 1, "step") + " before" : "") + " (learning rate " +
          number_text(step.learning_rate) + "); try a smaller --lr, or warm-up";
 }
 

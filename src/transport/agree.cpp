@@ -3,6 +3,7 @@
 
 #include "base/host.h"
 #include "base/message.h"
+#include "base/number_text.h"
 #include "eave/transport.h"
 #include "transport/failure.h"
 
@@ -33,7 +34,7 @@ constexpr std::size_t kMostNamed = 8;  // ranks, or hosts, in one message
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kMostNamed); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > kMostNamed) text += " and " + std::to_string(names.size() - kMostNamed) + " others";
+  if (names.size() > kMostNamed) text += " and " + count_text(names.size() - kMostNamed, "other");
   return text;
 }
 

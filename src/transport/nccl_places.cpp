@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/host.h"
+#include "base/number_text.h"
 #include "device/device_collectives.h"
 
 namespace eave {
@@ -35,7 +36,7 @@ NcclObstacle find_rank_without_library(const Places& places) {
     return {ExitCode::kUsage,
             "--transport nccl sums on GPUs, but every rank computes on " + first->device + "; use --transport mpi"};
   std::string who = name_rank(static_cast<std::size_t>(first - places.begin()), *first);
-  if (lacking > 1) who += " (and " + std::to_string(lacking - 1) + " others)";
+  if (lacking > 1) who += " (and " + count_text(lacking - 1, "other") + ")";
   if (!first->bus_id.empty())
     return {ExitCode::kConfiguration,
             "--transport nccl: " + who + " has an eave that was built without NCCL; use --transport mpi"};

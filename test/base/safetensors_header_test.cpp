@@ -60,6 +60,19 @@ TEST(SafetensorsHeader, takes_what_the_formats_own_library_takes) {
   for (const HeaderCase& each : cases) EXPECT_NO_THROW(parse_safetensors_header(each.header, each.bytes)) << each.name;
 }
 
+TEST(SafetensorsHeader, says_how_much_no_array_covers) {
+  const auto refusal = [](std::uint64_t bytes) -> std::string {
+    try {
+      parse_safetensors_header("{" + kArrayA + "}", bytes);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(refusal(5).find("has 1 byte after its last array that no array covers"), std::string::npos) << refusal(5);
+  EXPECT_NE(refusal(6).find("has 2 bytes after"), std::string::npos) << refusal(6);
+}
+
 TEST(SafetensorsHeader, refuses_what_the_formats_own_library_refuses) {
   const std::vector<HeaderCase> cases = {
       {"no text", "", 0},

@@ -67,7 +67,7 @@ TEST(CallWatch, names_both_places_if_two_ranks_call_other_functions) {
   ranks.pass(0.5);
   for (const std::string& told : ranks.told) {
     EXPECT_NE(told.find("rank 0 on a is in step 2"), std::string::npos) << told;
-    EXPECT_NE(told.find("rank 1 on b has closed its averager after 1 steps"), std::string::npos) << told;
+    EXPECT_NE(told.find("rank 1 on b has closed its averager after 1 step"), std::string::npos) << told;
   }
 }
 

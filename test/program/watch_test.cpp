@@ -84,7 +84,7 @@ TEST(Watch, draws_in_place_on_a_terminal_and_leaves_by_ctrl_c) {
   const Place place;
   ASSERT_EQ(place.eave(quick("--run-dir runs/one")).code, 0);
   for (const unsigned short columns : {40, 80}) {
-    const Seen seen = on_terminal(place, "watch runs --interval 100ms", columns, "A\r1 runs: 1 finished");
+    const Seen seen = on_terminal(place, "watch runs --interval 100ms", columns, "A\r1 run: 1 finished");
     EXPECT_EQ(seen.code, 0) << seen.output;
     EXPECT_TRUE(holds(seen.output, "epoch 1.00 of 1")) << seen.output;
     EXPECT_TRUE(holds(seen.output, " \xe2\x94\x82")) << seen.output;

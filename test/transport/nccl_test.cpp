@@ -193,7 +193,7 @@ Ended run_mixed(int ranks, int on_cpu) {
 
 TEST(Nccl, ranks_on_the_cpu_are_refused) {
   expect_one_message(run_mixed(3, 1), 78, "rank 2 on ");
-  expect_one_message(run_mixed(4, 2), 78, "(and 1 others) computes on cpu");
+  expect_one_message(run_mixed(4, 2), 78, "(and 1 other) computes on cpu");
   expect_one_message(run_mixed(3, 3), 64, "every rank computes on cpu");
 }
 

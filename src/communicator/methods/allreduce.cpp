@@ -161,7 +161,7 @@ class AllReduce final : public Communicator {
 
   std::string equation() const override {
     return describe_gradient_averaging(settings_, transport_.size()) + "; buckets of " +
-           (settings_.bucket_bytes > 0 ? std::to_string(settings_.bucket_bytes) + " bytes"
+           (settings_.bucket_bytes > 0 ? count_text(settings_.bucket_bytes, "byte")
                                        : "an eighth of the gradients, 128 KiB to 1 MiB") +
            feedback_.describe("g_i with its weight") +
            (is_reproducible() ? describe_micro_batches(settings_.micro_batches, transport_.size()) : "");

@@ -83,7 +83,7 @@ class EasgdAsync final : public AsyncCenter {
   std::string equation() const override {
     return "x_i <- x_i - step_i - d;  c <- c + d;  d = alpha (x_i - c);  all from the values before the step, each "
            "worker on its own clock\nevery tau = " +
-           std::to_string(settings().tau) + " steps; alpha = " + number_text(force_.alpha) +
+           count_text(settings().tau, "step") + "; alpha = " + number_text(force_.alpha) +
            ", beta = " + number_text(force_.beta) + ", " + rho_ + ", p = " + count_text(workers(), "worker") +
            "; overlap " + (overlap_ ? "on" : "off") + describe_delay() + "\n" + describe_async(settings()) +
            "\nstable for alpha <= " + describe_bound() +

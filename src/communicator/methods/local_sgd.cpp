@@ -62,8 +62,8 @@ std::string describe_equation(const LocalSgdSettings& settings, int workers) {
            : "tau = " + tau);
   text += ", p = " + count_text(workers, "worker") + "; " + describe_worker_momentum(settings.momentum) + "\n";
   if (settings.steps.post_local_at > 0) {
-    text += "the first " + std::to_string(settings.steps.post_local_at) +
-            " steps average gradients instead, g <- sum_i (n_i / n) g_i, at the same lr\n";
+    text += "gradients are averaged in the first " + count_text(settings.steps.post_local_at, "step") +
+            " instead, g <- sum_i (n_i / n) g_i, at the same lr\n";
   }
   return text + describe_tau_warmup(settings.steps.warmup) + kLocalRate + settings.look_ahead;
 }
@@ -227,7 +227,7 @@ std::unique_ptr<Communicator> make_local_sgd(const CommunicatorContext& context)
   const std::int64_t from = settings.steps.post_local_at;
   if (context.steps > 0 && context.steps <= from && context.transport.rank() == 0) {
     context.warnings.push_back("--post-local-at " + std::to_string(from) + ": gradients are averaged in all " +
-                               std::to_string(context.steps) + " steps, as under --communicator allreduce");
+                               count_text(context.steps, "step") + ", as under --communicator allreduce");
   } else if (settings.steps.warmup == 0) {
     warn_without_exchange(context, from + settings.steps.tau,
                           (from > 0 ? "after step " + std::to_string(from) + " " : std::string()) +
