@@ -117,6 +117,11 @@ Compression ErrorFeedback::compression(std::size_t begin, std::size_t size) {
 
 void ErrorFeedback::forget() { std::ranges::fill(residual_.slice(), 0.0f); }
 
+void ErrorFeedback::add(ErrorFeedback& other) {
+  EAVE_CHECK(residual_.size() == other.residual_.size(), "residuals of vectors of one size");
+  cpu_device().add_scaled(residual_.slice(), 1, other.residual_.slice());
+}
+
 void ErrorFeedback::append_state(std::vector<Slice>& state) {
   if (codec_) state.push_back(residual_.slice());
 }

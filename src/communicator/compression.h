@@ -40,6 +40,10 @@ class ErrorFeedback {
   Compression compression(std::size_t begin, std::size_t size);
   // What was dropped is not sent any more.
   void forget();
+  // What the other one has dropped of a vector of the same size is sent with this one's too.
+  void add(ErrorFeedback& other);
+  // Frees the residual, until the next begin.
+  void end() { residual_ = Buffer(); }
   // For checkpoints.
   void append_state(std::vector<Slice>& state);
   // Lines of the card, each after a line's end; "" without a codec. `sent`: what x_i is here, "d_i".

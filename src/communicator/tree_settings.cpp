@@ -78,6 +78,12 @@ std::string formula(const TreeSettings& settings) {
          "from the values before the step";
 }
 
+std::string describe_elastic_resumption(const TreeSettings& settings) {
+  if (settings.is_star()) return "";
+  return "with other ranks (--resume elastic) c stays, and c_g is the mean of the centers that its workers had; if all "
+         "are new, c\n";
+}
+
 std::string numbers(const TreeSettings& settings) {
   const int d = settings.largest_group();
   std::string text = "tau = " + std::to_string(settings.tau) + ", alpha = " + number_text(settings.alpha) +
@@ -161,7 +167,8 @@ std::string describe_tree_instability(const TreeSettings& settings) {
 }
 
 std::string describe_tree(const TreeSettings& settings) {
-  return formula(settings) + "\n" + numbers(settings) + "\n" + describe_stability(settings) + "\n" + kLocalRate;
+  return formula(settings) + "\n" + numbers(settings) + "\n" + describe_stability(settings) + "\n" +
+         describe_elastic_resumption(settings) + kLocalRate;
 }
 
 }  // namespace eave

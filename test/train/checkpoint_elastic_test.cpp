@@ -10,11 +10,14 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kSaved = 5;  // steps, each of 8 samples a rank; 96 are an epoch
+constexpr std::int64_t kSaved = 6;  // steps, each of 8 samples a rank; 96 are an epoch of two
 
-// What two ranks had when they saved.
+// What ranks had when they saved.
 struct Former {
-  std::vector<std::vector<float>> parameters{2}, momentum{2};
+  explicit Former(int ranks)
+      : parameters(static_cast<std::size_t>(ranks)), momentum(parameters.size()), own(parameters.size()) {}
+  std::vector<std::vector<float>> parameters, momentum;
+  std::vector<std::vector<std::vector<float>>> own;  // of the method, as large as the parameters
   std::vector<float> center;
   std::vector<float> beginning;  // where a new worker begins
 };
@@ -46,17 +49,25 @@ std::vector<float> beginning_of(const std::string& method, Training& training) {
   return beginning;
 }
 
-Former save_on_two(const std::string& method, const std::filesystem::path& directory,
-                   const std::vector<int>& blind = {}) {
-  Former former;
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    TrainingSetting setting = setting_of(method, 2, directory);
+std::vector<std::vector<float>> own_vectors(Training& training) {
+  std::vector<std::vector<float>> own;
+  for (const Slice slice : training.communicator().own_state())
+    if (slice.size() == training.replica().parameters.size()) own.push_back(values_of(slice));
+  return own;
+}
+
+Former save_on(int ranks, const TrainingSetting& given, const std::vector<int>& blind = {}) {
+  const std::string method = given.communicator;
+  Former former(ranks);
+  on_ranks({"threads", ranks}, [&](Transport& transport) {
+    TrainingSetting setting = given;
     setting.blind(transport, blind);
     Training training(transport, setting);
     training.run();
     const auto rank = static_cast<std::size_t>(transport.rank());
     former.parameters[rank] = training.parameters();
     former.momentum[rank] = momentum_of(training);
+    former.own[rank] = own_vectors(training);
     const std::vector<float> center = training.center();
     if (rank == 0) former.center = center;
     if (rank == 0) former.beginning = beginning_of(method, training);
@@ -72,19 +83,19 @@ bool goes_with(const std::string& method, int ranks) {
 class Elastic : public testing::TestWithParam<std::string> {};
 
 // `first`: the number of the first blind rank; those behind it are blind, too.
-void expect_goes_on(const std::string& method, int ranks, int first) {
+void expect_goes_on(const std::string& method, int before, int ranks, int first) {
   const TemporaryDirectory temporary;
   const auto blind = [&](int count) {
     std::vector<int> those;
     for (int rank = first; rank < count; ++rank) those.push_back(rank);
     return those;
   };
-  const Former former = save_on_two(method, temporary.path(), blind(2));
+  const Former former = save_on(before, setting_of(method, before, temporary.path()), blind(before));
   on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
     TrainingSetting setting = setting_of(method, ranks, temporary.path());
     setting.blind(transport, blind(ranks));
     setting.plan.elastic_step = kSaved;
-    const std::int64_t samples = 16 * kSaved;
+    const std::int64_t samples = 8 * before * kSaved;
     setting.plan.first_step = setting.plan.steps = samples / (8 * ranks);
     Training training(transport, setting);
     ASSERT_EQ(step_after_samples(training.parts().sampler, samples), setting.plan.first_step);
@@ -92,7 +103,7 @@ void expect_goes_on(const std::string& method, int ranks, int first) {
     EXPECT_EQ(result.progress.samples, setting.plan.first_step * 8 * ranks);
     EXPECT_EQ(training.center(), former.center) << ranks;
     const auto rank = static_cast<std::size_t>(transport.rank());
-    const bool stays = rank < 2 && method != "local-sgd" && method != "gossip";
+    const bool stays = transport.rank() < before && method != "local-sgd" && method != "gossip";
     EXPECT_EQ(training.parameters(), stays ? former.parameters[rank] : former.beginning) << ranks << ", " << rank;
     if (training.parts().traits.averages_gradients) {
       EXPECT_EQ(momentum_of(training), former.momentum[0]);
@@ -104,14 +115,14 @@ void expect_goes_on(const std::string& method, int ranks, int first) {
 
 TEST_P(Elastic, resumption_keeps_center_and_workers_and_begins_new_ones_where_workers_begin) {
   constexpr int kNone = 4;
-  for (const int ranks : {1, 3, 4}) {
-    if (goes_with(GetParam(), ranks)) expect_goes_on(GetParam(), ranks, kNone);
+  for (const auto& [before, after] : {std::pair(2, 1), {2, 3}, {2, 4}, {4, 2}, {3, 1}}) {
+    if (goes_with(GetParam(), before) && goes_with(GetParam(), after)) expect_goes_on(GetParam(), before, after, kNone);
   }
 }
 
 TEST_P(Elastic, resumption_of_ranks_that_do_not_see_the_directory_is_the_same) {
   for (const int first : {1, 2}) {
-    if (goes_with(GetParam(), 4)) expect_goes_on(GetParam(), 4, first);
+    if (goes_with(GetParam(), 4)) expect_goes_on(GetParam(), 2, 4, first);
   }
 }
 
@@ -119,11 +130,11 @@ TEST_P(Elastic, resumption_trains_on_and_saves) {
   const std::string method = GetParam();
   if (!goes_with(method, 3)) GTEST_SKIP() << "not on 3 ranks";
   const TemporaryDirectory temporary;
-  save_on_two(method, temporary.path());
+  save_on(2, setting_of(method, 2, temporary.path()));
   on_ranks({"threads", 3}, [&](Transport& transport) {
     TrainingSetting setting = setting_of(method, 3, temporary.path());
     setting.plan.elastic_step = kSaved;
-    setting.plan.first_step = 3;
+    setting.plan.first_step = 4;
     setting.plan.steps = 9;
     Training training(transport, setting);
     EXPECT_EQ(training.run().progress.steps, 9);
@@ -133,6 +144,38 @@ TEST_P(Elastic, resumption_trains_on_and_saves) {
     EXPECT_EQ(found->manifest.step, 9);
     EXPECT_EQ(found->manifest.files.size(), 3u);
   });
+}
+
+// Of easgd-tree, JoinedTree tells more.
+TEST_P(Elastic, resumption_keeps_what_compression_dropped_of_workers_that_were_there) {
+  const std::string method = GetParam();
+  const auto kind = std::ranges::find(communicator_kinds(), method, &CommunicatorKind::name);
+  if (!kind->traits.compresses || method == "easgd-tree") GTEST_SKIP() << "not this method's";
+  for (const auto& [before, after] : {std::pair(2, 4), {4, 2}, {4, 3}}) {
+    const TemporaryDirectory temporary;
+    const auto setting_on = [&](int ranks) {
+      TrainingSetting setting = setting_of(method, ranks, temporary.path());
+      setting.averaging.emplace_back("compression", "bf16");
+      return setting;
+    };
+    const Former former = save_on(before, setting_on(before));
+    on_ranks({"threads", after}, [&, after = after, before = before](Transport& transport) {
+      TrainingSetting setting = setting_on(after);
+      setting.plan.elastic_step = kSaved;
+      setting.plan.first_step = setting.plan.steps = kSaved * before / after;
+      Training training(transport, setting);
+      training.run();
+      EXPECT_EQ(training.center(), former.center);
+      const std::vector<std::vector<float>> own = own_vectors(training);
+      const bool pushes = method.find("downpour") != std::string::npos && method != "mdownpour";
+      const bool drops = !pushes && method != "easgd-async" && method != "mdownpour";
+      ASSERT_EQ(own.empty(), !pushes && !drops) << "what it keeps of its own";
+      if (transport.rank() >= before) return;
+      EXPECT_EQ(own, former.own[static_cast<std::size_t>(transport.rank())]);
+      const bool is_something = drops && former.own[0][0] != std::vector<float>(former.own[0][0].size());
+      EXPECT_EQ(is_something, drops) << "something has been dropped";
+    });
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(With, Elastic, testing::ValuesIn(communicator_names(2)), in_identifiers);

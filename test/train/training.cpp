@@ -57,7 +57,9 @@ void Training::build(Transport& transport) {
   attachment_.emplace(*counting_, device);
   const CommunicatorKind& kind = find_kind(communicator_kinds(), setting_.communicator);
   traits_ = kind.traits;
-  const OptionValues values = values_of(kind.options, setting_.averaging);
+  std::vector<OptionSpec> options = kind.options;
+  for (const OptionSpec& option : compression_options()) options.push_back(option);
+  const OptionValues values = values_of(options, setting_.averaging);
   communicator_ =
       kind.make({*counting_, values, schedule_->learning_rate(0), warnings_of_method_, 0, setting_.plan.first_step});
 }

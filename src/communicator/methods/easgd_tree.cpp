@@ -25,6 +25,12 @@
 // --compression: both sums go with error feedback (Compression in transport.h), each with residuals of its own: e_i of
 // rank i in its group, f_g of a first rank among first ranks. The broadcast to evaluate is not compressed.
 //
+// With another number of ranks (--resume elastic) c is as it was, and so are x_i and e_i of workers that were there;
+// new ones begin at c. The ranks form groups anew. If n of a group's workers were there, with group centers c_h(i),
+//   c_g = sum_i c_h(i) / n;   c_g = c if all are new.
+// So a group that stays whole keeps its center, and a host's loss changes nothing in the others. A rank that was first
+// of its group keeps f_g while it is first of one; otherwise f_g goes into its e_i. Both ways arrive at c in the end.
+//
 // consensus() is the global center. As in easgd, x_i is Nesterov's iterate at the rate of step t, and pulls do not
 // enter velocities. The sum of all x_i, all c_g, c and the residuals is not changed by an exchange. Same run, same
 // bits.
@@ -67,6 +73,7 @@ class EasgdTree final : public Communicator {
         feedback_(codec),
         global_feedback_(codec) {
     is_first_ = group_.front() == transport.rank();
+    keeps_global_residual_ = is_first_ && !settings.is_star();
   }
 
   void begin(const ReplicaView& replica) override {
@@ -125,12 +132,34 @@ class EasgdTree final : public Communicator {
     global_feedback_.forget();
   }
 
+  // Vectors go by their place. So with compression a single group has an empty one where others have the global center.
   std::vector<Slice> state() override {
     std::vector<Slice> state = {kept_.slice(), center_.slice()};
-    if (!settings_.is_star()) state.push_back(global_.slice());
+    if (!settings_.is_star() || feedback_) state.push_back(global_.slice());
     feedback_.append_state(state);
-    if (is_first_ && !settings_.is_star()) global_feedback_.append_state(state);
+    if (keeps_global_residual_) global_feedback_.append_state(state);
     return state;
+  }
+
+  // Every rank has room for a residual of first ranks here: it may have been one. A single group's center is the global
+  // one, which is no worker's own.
+  std::vector<Slice> own_state() override {
+    if (!keeps_global_residual_) global_feedback_.begin(center_.size());
+    keeps_global_residual_ = true;
+    std::vector<Slice> state;
+    if (!settings_.is_star()) state.push_back(center_.slice());
+    feedback_.append_state(state);
+    global_feedback_.append_state(state);
+    return state;
+  }
+
+  void join(const Joining& joining) override {
+    kept_.set(0, fingerprint(settings_.groups));
+    if (!settings_.is_star()) meet_in_mean_of_former_centers(joining);
+    if (!feedback_ || (is_first_ && !settings_.is_star())) return;
+    if (keeps_global_residual_) feedback_.add(global_feedback_);
+    global_feedback_.end();
+    keeps_global_residual_ = false;
   }
 
   void finish() override { consensus(); }
@@ -144,6 +173,15 @@ class EasgdTree final : public Communicator {
     throw AgreedError(ExitCode::kConfiguration,
                       "the run is resumed with other groups than it was saved with; now they are " +
                           describe_groups(settings_.groups) + "; start as many ranks on each host as before");
+  }
+
+  // A new group's workers may come from several groups.
+  void meet_in_mean_of_former_centers(const Joining& joining) {
+    const auto former = std::ranges::count_if(group_, [&](int rank) { return rank < joining.former_workers; });
+    if (former == 0) return device_->copy(center_.slice(), global_.slice());
+    if (!joining.goes_on) device_->fill(center_.slice(), 0);
+    seconds_waiting_ += transport_.all_reduce_sum(center_.slice(), group_).wait();
+    device_->scale(center_.slice(), 1 / static_cast<float>(former));
   }
 
   // The center is the one before the step: what the step's exchange adds to it is in flight only afterwards.
@@ -175,7 +213,7 @@ class EasgdTree final : public Communicator {
   std::string look_ahead_;        // of the card
   std::vector<int> group_;        // with this rank
   std::vector<int> first_ranks_;  // of all groups
-  bool is_first_ = false;
+  bool is_first_ = false, keeps_global_residual_ = false;
   ErrorFeedback feedback_, global_feedback_;
   KeptNumbers kept_{1};  // the groups' fingerprint
   Device* device_ = nullptr;

@@ -151,9 +151,18 @@ class LocalSgd final : public Communicator {
   }
 
   std::vector<Slice> common_state() override { return {steps_.state()}; }
+  // What compression has dropped is still sent.
+  std::vector<Slice> own_state() override {
+    std::vector<Slice> state;
+    parameters_.append_own_state(state);
+    if (gradients_) std::ranges::copy(gradients_->own_state(), std::back_inserter(state));
+    return state;
+  }
+
   // All workers have met in their mean.
   void join(const Joining&) override {
     parameters_.agree_on(replica_.parameters);
+    momentum_.reset();
     steps_.restart();
   }
 
