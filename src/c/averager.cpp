@@ -23,8 +23,8 @@ ReplicaComparisonSettings comparison_settings(const Transport& transport, const 
     settings.every = options.values.integer("replica-hash-every", 0);
   settings.repairs = options.values.text("on-replica-fault") == "repair";
   settings.causes =
-      "its parameters were changed there alone, as by a checkpoint that one rank has loaded, or its ranks compute "
-      "differently, or memory has failed";
+      "its parameters or optimizer (state, learning rate) were changed there alone, as by a checkpoint that one rank "
+      "has loaded, or its ranks compute differently, or memory has failed";
   settings.advice = settings.advice_with_majority =
       "load on all ranks, or before the averager is opened: then rank 0's values go to all; replica-hash-every=0 "
       "compares nothing";
@@ -58,7 +58,16 @@ Averager::Averager(Transport& transport, const std::string& options, Slice param
   watch_replicas();
   communicator_->begin(replica_);
   replica_.device->wait();
+  refuse_what_is_not_finite();
   first_ = hash_of(parameters);
+}
+
+// Later it would seem to be the work of the optimizer. All ranks have rank 0's values by now.
+void Averager::refuse_what_is_not_finite() {
+  if (is_finite(replica_.parameters)) return;
+  throw AgreedError(ExitCode::kUsage,
+                    "the parameters of rank 0, which all ranks begin with, are not finite before the first step; give "
+                    "the model finite values, or load a checkpoint that has them");
 }
 
 Averager::~Averager() {
@@ -215,9 +224,18 @@ Hash128 Averager::hash_of(ConstSlice values) {
   return eave::hash_of({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
 }
 
+// Workers that nobody waits for have steps of their own: those of a center that is met in any order, and those that
+// exchange nothing.
+bool Averager::needs_equal_steps() const {
+  const OptionValues& values = options_.values;
+  if (!traits().compresses) return false;
+  if (!values.entries().contains("async-order")) return true;
+  return values.text("async-order") != "free" || values.has("replay");
+}
+
 // Ranks that have taken other numbers of steps may meet here all the same, if no exchange lay between.
 void Averager::require_equal_steps() {
-  if (!traits().exchanges_together || workers_ == 1) return;
+  if (!needs_equal_steps() || workers_ == 1) return;
   const std::vector<std::string> steps = counting_->gather(std::to_string(step_.index));
   let_first_judge(*counting_, [&] {
     for (std::size_t rank = 1; rank < steps.size(); ++rank)

@@ -43,6 +43,8 @@ class Averager {
   // Not collective.
   const std::string& description() const { return description_; }
   const CommunicatorTraits& traits() const { return options_.kind->traits; }
+  // Whether each rank's steps are the others' steps: ranks that take fewer would be waited for.
+  bool needs_equal_steps() const;
   // How long a rank waits for another; nullopt: as before.
   std::optional<std::string> limit() const;
   std::size_t size() const { return replica_.parameters.size(); }
@@ -59,6 +61,7 @@ class Averager {
   void open_gpu(Slice parameters, Slice gradients);
   void attach_gpu(Transport& transport);
   void make_communicator(const std::vector<std::string>& hosts);
+  void refuse_what_is_not_finite();
   void watch_replicas();
 
   bool is_finite(ConstSlice values) { return replica_.device->all_finite(values)->get(); }

@@ -19,6 +19,7 @@ struct InterfaceCall {
   enum class Function : std::int64_t { kOpen, kStep, kConsensus, kClose, kSum, kBroadcast, kCompare, kStop };
   Function function = Function::kStep;
   std::int64_t step = 0;
+  bool counts = true;  // all ranks make it as their call of the same number; a step that ranks take freely does not
 };
 
 // While a call lasts, this rank asks the others what their call of the same number was. If it was another function, no

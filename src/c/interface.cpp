@@ -48,13 +48,13 @@ int in_session(Function function, const std::function<void(Transport&)>& work) {
   return in_session(eave::InterfaceCall{function, 0}, work);
 }
 
-// With methods whose ranks do not exchange together, ranks may be in other steps.
+// Ranks of some methods may be in other steps.
 int in_session(Function function, eave_averager* averager, const std::function<void(eave::Averager&)>& work) {
   std::optional<eave::InterfaceCall> call;
   if (averager) {
     const eave::Averager& own = averager->averager;
     const bool is_step = function == Function::kStep;
-    if (!is_step || own.traits().exchanges_together) call = {function, own.steps() + (is_step ? 1 : 0)};
+    call = {function, own.steps() + (is_step ? 1 : 0), !is_step || own.needs_equal_steps()};
   }
   return in_session(call, [&](Transport&) {
     if (!averager) throw Error(ExitCode::kUsage, "averager is a null pointer");

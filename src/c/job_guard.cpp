@@ -66,12 +66,13 @@ JobGuard::JobGuard(Transport& transport, const WatchdogLimit& limit, std::int64_
 
 void JobGuard::enter(const InterfaceCall& call) {
   whereabouts_.enter(section_of(call.function), call.step);
-  if (calls_) calls_->enter(call);
+  is_counted_ = calls_ && call.counts;
+  if (is_counted_) calls_->enter(call);
 }
 
 void JobGuard::leave(bool counts) {
   whereabouts_.move();
-  if (calls_) calls_->leave(counts);
+  if (is_counted_) calls_->leave(counts);
 }
 
 void JobGuard::explain() {

@@ -30,6 +30,7 @@ class JobGuard {
   Whereabouts whereabouts_;
   std::optional<Watchdog> watchdog_;
   std::optional<CallWatch> calls_;
+  bool is_counted_ = false;  // the call under way
   std::optional<Guard> guard_;
 };
 

@@ -1,5 +1,7 @@
 #include "c/session.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -77,6 +79,7 @@ bool is_doubtful(std::exception_ptr failure) {
 
 Session::Session(const std::string& transport) : limit_(limit_of_environment()) {
   const TransportKind& kind = find_transport(transport);
+  process_ = getpid();
   thread_ = start_thread("for communication", [this, &kind] {
     kind.run(0, [this](Transport& ranks) { attend(ranks); });
     const std::lock_guard lock(mutex_);
@@ -135,6 +138,12 @@ void Session::take_leave(Transport& transport) {
 }
 
 void Session::run(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work) {
+  // The thread that would do the work is not in a fork, and the mutex may be held there for ever.
+  if (getpid() != process_)
+    throw Error(
+        ExitCode::kUsage,
+        "this process is a fork of a rank, as a worker of a data loader is, and no part of the job: call eave in "
+        "the process that started it");
   std::unique_lock lock(mutex_);
   EAVE_CHECK(is_open_ && !is_closing_, "work belongs between the beginning and the end of a session");
   call_ = call;
@@ -157,7 +166,7 @@ void Session::abort(ExitCode code) noexcept {
 }
 
 void Session::close() {
-  if (!thread_.joinable()) return;
+  if (!thread_.joinable() || getpid() != process_) return;
   {
     const std::lock_guard lock(mutex_);
     is_closing_ = true;

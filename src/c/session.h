@@ -56,6 +56,7 @@ class Session {
   bool is_open_ = false, is_closing_ = false, has_ended_ = false;
   int rank_ = -1, size_ = 0;
   std::thread thread_;
+  int process_ = 0;  // its number: a fork of it has no such thread
 };
 
 }  // namespace eave

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "base/number_text.h"
 
@@ -28,6 +29,17 @@ std::string describe_place(const Peer& peer) {
       break;
   }
   return "is still saving a checkpoint after step " + step;
+}
+
+// In a call of some ranks it is not known for whom they wait.
+std::optional<int> last_that_computes(const Peers& peers) {
+  std::optional<int> last;
+  for (int rank = 0; rank < peers.size(); ++rank) {
+    const Peer& peer = peers[rank];
+    if (rank == peers.rank() || !peer.has_answered || peer.is_in_call) continue;
+    if (!last || peer.step < peers[*last].step) last = rank;
+  }
+  return last;
 }
 
 }  // namespace
@@ -58,9 +70,14 @@ std::string describe_wait(const Peers& peers, std::span<const int> silent, const
   if (!silent.empty())
     return name_ranks(silent, hosts) + (silent.size() == 1 ? " has" : " have") + " not answered for " + lasts;
   const std::vector<int> elsewhere = peers.elsewhere(call.meeting);
-  if (call.meeting < 0 || elsewhere.empty())
-    return "all ranks answer, and rank " + name_rank(peers.rank(), hosts) + " is in " + describe_call(call) + " for " +
-           lasts + ": the network may be too slow";
+  if (call.meeting < 0 || elsewhere.empty()) {
+    const std::string mine = "all ranks answer, and rank " + name_rank(peers.rank(), hosts) + " is in " +
+                             describe_call(call) + " for " + lasts + ": ";
+    const std::optional<int> last = last_that_computes(peers);
+    if (!last) return mine + "the network may be too slow";
+    return mine + "it may wait for rank " + name_rank(*last, hosts) + ", which " + describe_place(peers[*last]) +
+           ", or the network may be too slow";
+  }
   const int first = elsewhere.front();
   std::string text = "rank " + name_rank(first, hosts) + " " + describe_place(peers[first]);
   if (elsewhere.size() > 1) text += ", and " + std::to_string(elsewhere.size() - 1) + " more are not there yet";

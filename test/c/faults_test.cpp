@@ -67,6 +67,22 @@ INSTANTIATE_TEST_SUITE_P(Of, AveragedGradients,
                                          "communicator=local-sgd post-local-at=100"),
                          [](const auto& test) { return "way_" + std::to_string(test.index); });
 
+TEST(ParametersThatAreNotFinite, at_the_start_are_refused_on_all_ranks_and_rank_0s_alone_matter) {
+  on_ranks({"threads", 2}, [](Transport& transport) {
+    for (const int bad : {0, 1}) {
+      std::vector<float> x(8, transport.rank() == bad ? kNan : 1), g(8);
+      try {
+        Averager(transport, "communicator=easgd", x, g).finish();
+        EXPECT_EQ(bad, 1) << "not refused";
+      } catch (const AgreedError& error) {
+        EXPECT_EQ(bad, 0);
+        EXPECT_EQ(error.code(), ExitCode::kUsage);
+        EXPECT_NE(std::string(error.what()).find("not finite before the first step"), std::string::npos);
+      }
+    }
+  });
+}
+
 TEST(LossThatIsNotFinite, leaves_the_step_out_on_all_ranks_though_gradients_are_finite) {
   on_ranks({"threads", 2}, [](Transport& transport) {
     std::vector<float> x(3), g(3, 1);
