@@ -1,8 +1,9 @@
 """PyTorch's models."""
 import contextlib
 import ctypes
+import weakref
 
-from ._library import AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS, USAGE, Error, call, start
+from ._library import AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS, USAGE, Error, start, text_of_first_rank
 from ._look_ahead import LookAhead, is_nesterov
 from ._method import Method
 from ._tensors import flatten, list_trained, parts_of, require_fit, require_same_model, share_others
@@ -19,7 +20,8 @@ class Averager(Method):
     All ranks begin with rank 0's parameters, frozen ones and buffers too. After that each rank keeps its own buffers
     (batch norm's statistics): they are not averaged. The parameters become views of one vector and have to stay there:
     model.to() and the like come before. If a parameter is unfrozen, replaced or added to the optimizer later, step()
-    refuses it by name: close() then, and make a new Averager, on all ranks.
+    refuses it by name: close() then, and make a new Averager, on all ranks. A parameter that is frozen later is still
+    averaged: where replicas train alone, it moves until it is equal on all ranks.
 
     A gradient that is None stays None if it is None on all ranks whose gradients are averaged, so the optimizer leaves
     that parameter alone. On some ranks only, it counts as 0 there, and the optimizer moves the parameter on all.
@@ -31,9 +33,11 @@ class Averager(Method):
         import torch
         start()
         self._torch, self._model, self._optimizer = torch, model, optimizer
+        _refuse_wrapped(model)
         _refuse_optimizer(torch, optimizer)
         trained = list_trained(model, optimizer)
         require_fit(model, trained)
+        _refuse_second(trained)
         require_same_model(model, optimizer, trained)
         self._names, self._parameters = [name for name, _ in trained], [each for _, each in trained]
         self._known = {id(each) for each in self._parameters}
@@ -42,9 +46,10 @@ class Averager(Method):
         self._gradient_parts = parts_of(self._gradients, self._parameters)
         self._places = [(each.data_ptr(), each.shape, each.stride()) for each in self._parameters]
         self._settle()
+        self._refuse_what_is_not_finite()
         super().__init__(self._flat.data_ptr(), self._gradients.data_ptr(), self._flat.numel(), communicator,
                          self._complete(options))
-        self._is_in_step = self._is_evaluating = self._is_updating = self._is_loaded = False
+        self._is_in_step = self._is_evaluating = self._is_updating = self._is_loaded = self._is_torn = False
         self._name = communicator
         self._refuse_unmoved_optimizer(options)
         share_others(model, trained)
@@ -52,8 +57,16 @@ class Averager(Method):
         if is_nesterov(torch, optimizer) and not self._has(AVERAGES_GRADIENTS):
             self._look_ahead = LookAhead(self._flat, self._parameters, optimizer)
             self._settle()
-            call("look_ahead", self._handle, self._look_ahead.address, 1.0)
+            self._call("look_ahead", self._look_ahead.address, 1.0)
         self._hooks = self._hook_in()
+        _open.add(self)
+
+    def _refuse_what_is_not_finite(self):
+        """Later it would seem to be the work of the optimizer. Rank 0's values go to all, so rank 0 alone judges."""
+        broken = [name for name, each in zip(self._names, self._parameters) if not self._torch.isfinite(each).all()]
+        if name := text_of_first_rank(broken[0] if broken else ""):
+            raise Error(USAGE, f"parameter '{name}' of rank 0, with which all ranks begin, is not finite before the first "
+                               "step: give the model finite values, or load a checkpoint that has them", is_shared=True)
 
     def _complete(self, options):
         """With what the optimizer and the tensors say."""
@@ -116,6 +129,13 @@ class Averager(Method):
                                "not know of it: load before the Averager is made, or close() it and make a new one, on "
                                "all ranks. Rank 0's values go to all")
 
+    def _refuse_closed_or_torn(self, call):
+        if not self._handle:
+            raise Error(USAGE, f"{call}: this averager is closed; make a new one, on all ranks")
+        if self._is_torn:
+            raise Error(USAGE, f"{call}: an exception has ended the step before within the optimizer, which may have moved a "
+                               "part of the parameters: close() this Averager and make a new one, on all ranks")
+
     def _refuse_unknown(self, call):
         """What is trained and not averaged would part the ranks."""
         for each in self._model.parameters():
@@ -151,6 +171,7 @@ class Averager(Method):
 
     def begin_step(self, samples=0, samples_everywhere=0):
         """Called by the model's forward when it trains. By hand, before it: for batches that differ in size."""
+        self._refuse_closed_or_torn("begin_step")
         self._refuse_loaded()
         self._settle()
         self._begin_step(self._optimizer.param_groups[0]["lr"], samples, samples_everywhere)
@@ -164,10 +185,12 @@ class Averager(Method):
         if callable(loss_sum):
             raise Error(USAGE, "step takes no closure: an optimizer that evaluates the model several times in a step "
                                "would need an exchange for each")
+        self._refuse_closed_or_torn("step")
         if self._is_evaluating:
             raise Error(USAGE, "step within consensus(): the model's values are put back when that ends")
         if not self._is_in_step:
-            raise Error(USAGE, "step: the model has computed nothing in train mode since the last one")
+            raise Error(USAGE, "step: the model has computed nothing in train mode since the last one. If it is trained in "
+                               "eval mode, or a part of it is called by itself, call averager.begin_step() before that")
         self._refuse_unknown("step")
         self._refuse_moved("step")
         has_gradient = self._collect_gradients()
@@ -180,17 +203,18 @@ class Averager(Method):
         self._is_in_step = False
 
     def _update(self):
-        self._is_updating = True
+        self._is_updating = self._is_torn = True
         try:
             self._optimizer.step()
         finally:
             self._is_updating = False
         if self._look_ahead:
             self._look_ahead.update()
+        self._is_torn = False
 
     def _before_update_of(self, has_gradient, loss_sum):
         updates = ctypes.c_int()
-        call("before_update_of", self._handle, loss_sum, has_gradient, len(has_gradient), ctypes.byref(updates))
+        self._call("before_update_of", loss_sum, has_gradient, len(has_gradient), ctypes.byref(updates))
         return updates.value != 0
 
     def _collect_gradients(self):
@@ -221,12 +245,17 @@ class Averager(Method):
 
         Warns if it is still what all began with. An Error with code 70 names ranks whose parameters differ though the
         method keeps them equal, as after a checkpoint that one rank has loaded alone."""
+        self._refuse_closed_or_torn("consensus")
         self._refuse_loaded()
+        if self._is_in_step:
+            raise Error(USAGE, "consensus within a step: the model has computed in train mode since the last "
+                               "averager.step(), which comes first; what is only to be looked at is computed in eval mode "
+                               "or under torch.no_grad()")
         self._refuse_unknown("consensus")
         self._refuse_moved("consensus")
         values = self._torch.empty_like(self._flat)
         self._settle()
-        call("consensus", self._handle, values.data_ptr())
+        self._call("consensus", values.data_ptr())
         mine = self._flat.clone()
         self._flat.copy_(values)
         self._is_evaluating = True
@@ -237,10 +266,23 @@ class Averager(Method):
             self._flat.copy_(mine)
 
     def close(self):
+        """Ends the method on all ranks. Each keeps its own parameters; see consensus."""
+        _open.discard(self)
         for hook in getattr(self, "_hooks", ()):
             hook.remove()
         self._settle()
         super().close()
+
+
+_open = weakref.WeakSet()  # averagers
+
+
+def _refuse_second(trained):
+    """Each would make views of a vector of its own out of the parameters."""
+    known = set().union(*(each._known for each in _open))
+    for name, each in trained:
+        if id(each) in known:
+            raise Error(USAGE, f"parameter '{name}' belongs to an Averager that is open: close() it first, on all ranks")
 
 
 def _do_nothing(*_):
@@ -265,6 +307,15 @@ class _Hook:
 
     def __reduce__(self):
         return _make_nothing, ()
+
+
+def _refuse_wrapped(model):
+    """Its gradients are averaged already, and so no worker would train on its own."""
+    for module in model.modules():
+        for kind in type(module).__mro__:
+            if kind.__name__ in ("DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule"):
+                raise Error(USAGE, f"the model is in a {kind.__name__}, which averages between ranks itself: give the "
+                                   "Averager the model without it (model.module)")
 
 
 def _refuse_optimizer(torch, optimizer):

@@ -148,3 +148,13 @@ def require_same(text):
 def broadcast(address, count):
     """All ranks: so many bytes at this address become rank 0's."""
     call("broadcast", address, count)
+
+
+def text_of_first_rank(text):
+    """All ranks, each with its text: rank 0's."""
+    mine = text.encode()
+    length = ctypes.c_int64(len(mine))
+    broadcast(ctypes.addressof(length), ctypes.sizeof(length))
+    letters = ctypes.create_string_buffer(mine, max(length.value, len(mine)) + 1)
+    broadcast(ctypes.addressof(letters), length.value)
+    return letters.raw[:length.value].decode()

@@ -1,5 +1,6 @@
 """A communicator over two vectors."""
 import ctypes
+import operator
 import sys
 
 from . import _ending  # noqa: F401  how a rank ends
@@ -22,44 +23,67 @@ class Method:
     @property
     def description(self):
         """The equation in force with its numbers, and what is to be warned of."""
-        return job.library.eave_description(self._handle).decode()
+        return self._facts()[0]
 
     @property
     def spent(self):
-        """(seconds waited, bytes sent, operations) of this rank so far."""
-        spent = Spent()
-        call("spent_by", self._handle, ctypes.byref(spent))
-        return spent.seconds_waiting, spent.bytes, spent.calls
+        """(seconds waited, bytes sent, operations) of this rank so far, or until close()."""
+        return self._facts()[1]
 
     @property
     def steps_left_out(self):
         """Steps of this rank so far whose gradient or loss was not finite: the optimizer did not take them."""
-        return job.library.eave_steps_left_out(self._handle)
+        return self._facts()[2]
+
+    def _facts(self):
+        if not self._handle:
+            return self._last_facts
+        spent = Spent()
+        call("spent_by", self._handle, ctypes.byref(spent))
+        return (job.library.eave_description(self._handle).decode(),
+                (spent.seconds_waiting, spent.bytes, spent.calls), job.library.eave_steps_left_out(self._handle))
 
     def _has(self, trait):
         return bool(job.library.eave_traits(self._handle) & trait)
 
+    def _call(self, name, *arguments):
+        if not self._handle:
+            raise Error(USAGE, f"{name}: this averager is closed; make a new one, on all ranks")
+        call(name, self._handle, *arguments)
+
     def _begin_step(self, learning_rate, samples=0, samples_everywhere=0):
         """Before gradients are computed: the parameters may change."""
-        call("begin_step", self._handle, int(samples), int(samples_everywhere), float(learning_rate))
+        self._call("begin_step", _whole(samples), _whole(samples_everywhere), float(learning_rate))
 
     def _before_update(self, loss_sum=0.0):
         """The gradients are complete. Whether the optimizer is to take its step: not where the method moves the
         parameters itself, and not where a gradient or the loss is not finite."""
         updates = ctypes.c_int()
-        call("before_update", self._handle, float(loss_sum), ctypes.byref(updates))
+        self._call("before_update", float(loss_sum), ctypes.byref(updates))
         return updates.value != 0
 
     def _after_update(self):
         """The parameters have moved."""
-        call("after_update", self._handle)
+        self._call("after_update")
 
     def close(self):
         """Ends the method on all ranks. Each keeps its own parameters; see consensus."""
         if self._handle:
+            self._last_facts = self._facts()
             handle, self._handle = self._handle, None
             call("close", handle)
             job.open -= 1
+
+
+def _whole(samples):
+    """ctypes would cut off what does not fit."""
+    try:
+        number = operator.index(samples)
+    except TypeError:
+        number = -1
+    if 0 <= number < 2**63:
+        return number
+    raise Error(USAGE, f"begin_step: {samples} samples; expected a whole number from 0 up")
 
 
 def _word(value):
@@ -109,7 +133,7 @@ class VectorAverager(Method):
         if len(velocity) != len(self._vectors[0]):
             raise Error(USAGE, f"velocity: {len(velocity)} values for {len(self._vectors[0])} parameters")
         self._vectors[2:] = [velocity]
-        call("look_ahead", self._handle, _address(velocity, "velocity"), float(factor))
+        self._call("look_ahead", _address(velocity, "velocity"), float(factor))
 
     def consensus(self, into):
         """Between steps: what is to be evaluated and saved, the same on all ranks, goes into another vector. Warns if it is
@@ -117,4 +141,4 @@ class VectorAverager(Method):
         equal."""
         if len(into) != len(self._vectors[0]):
             raise Error(USAGE, f"into: {len(into)} values for {len(self._vectors[0])} parameters")
-        call("consensus", self._handle, _address(into, "into"))
+        self._call("consensus", _address(into, "into"))

@@ -28,8 +28,6 @@ def _refuse(name, tensor, why):
 def require_fit(model, trained):
     """What cannot become a part of one vector is refused by name."""
     import torch
-    if not trained:
-        raise Error(USAGE, "a model without parameters that are trained")
     for name, each in trained:
         if torch.nn.parameter.is_lazy(each):
             raise Error(USAGE, f"parameter '{name}' has no shape yet: run a batch through the model before")
@@ -41,6 +39,8 @@ def require_fit(model, trained):
             _refuse(name, each, "expected float32: for mixed precision keep float32 parameters and use torch.autocast")
         if each.device.type not in ("cpu", "cuda") or each.device != trained[0][1].device:
             _refuse(name, each, "expected all in the host's memory, or all on one GPU")
+    if not any(each.numel() for _, each in trained):
+        raise Error(USAGE, "a model without parameters that are trained")
     _refuse_shared_memory(trained, _others(model, trained))
 
 
@@ -103,12 +103,14 @@ def flatten(parameters):
     return flat
 
 
-def _describe_optimizer(optimizer):
+def _describe_optimizer(optimizer, trained):
+    names = {id(each): name for name, each in trained}
     lines = [f"optimizer {type(optimizer).__name__}, with a state of {len(optimizer.state)} parameters"]
     for number, group in enumerate(optimizer.param_groups):
         values = {name: float(value) if name == "lr" else value for name, value in sorted(group.items())
                   if name == "lr" or isinstance(value, (bool, int, float, str, tuple))}
-        lines.append(f"group {number} of {len(group['params'])} parameters, {values}")
+        lines.append(f"group {number} of {len(group['params'])} parameters, {values}: " +
+                     ", ".join(sorted(names.get(id(each), "frozen") for each in group["params"])))
     return lines
 
 
@@ -116,7 +118,7 @@ def require_same_model(model, optimizer, trained):
     """Collective: an Error with code 78 names the first of what is not the same on all ranks."""
     lines = [f"parameter '{name}' of shape {tuple(each.shape)}, trained" for name, each in trained]
     lines += [f"'{name}' of shape {tuple(each.shape)}, {each.dtype}, not trained" for name, each in _others(model, trained)]
-    require_same("\n".join(lines + _describe_optimizer(optimizer)))
+    require_same("\n".join(lines + _describe_optimizer(optimizer, trained)))
 
 
 def share_others(model, trained):

@@ -1,0 +1,280 @@
+"""A rank that uses eave.Averager as its documents do not show, case by case: each is right, or is refused by name.
+
+    pytorch_outsider_job.py        each function hold_... is a case, on any number of ranks
+"""
+import math
+import os
+import sys
+import threading
+import time
+import warnings
+
+warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
+import eave
+import torch
+
+MOMENTUM = (torch.optim.SGD, {"lr": 0.05, "momentum": 0.9})
+
+
+def network(seed=None):
+    torch.manual_seed(eave.rank() if seed is None else seed)
+    return torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.BatchNorm1d(6), torch.nn.Tanh(), torch.nn.Linear(6, 3))
+
+
+def make(communicator="allreduce", kind=MOMENTUM, model=None, **options):
+    model = model or network()
+    optimizer = kind[0](model.parameters(), **kind[1])
+    return model, optimizer, eave.Averager(model, optimizer, communicator, **options)
+
+
+def batch(step):
+    return torch.randn(8, 4, generator=torch.Generator().manual_seed(10 * step + eave.rank()))
+
+
+def take_steps(model, optimizer, averager, steps=3):
+    for step in range(steps):
+        optimizer.zero_grad()
+        model(batch(step)).square().mean().backward()
+        averager.step()
+
+
+def refused(words, call, code=64):
+    try:
+        call()
+    except eave.Error as error:
+        assert error.code == code and words in str(error), (error.code, error)
+    else:
+        raise AssertionError(f"not refused: {words}")
+
+
+def expect_same_everywhere(model):
+    values = torch.cat([each.detach().double().flatten() for each in model.parameters()])
+    sums = torch.tensor(eave.sum_over_ranks(values.tolist()), dtype=torch.float64)
+    assert torch.allclose(sums / eave.size(), values, rtol=0, atol=1e-14)
+
+
+def hold_a_model_that_is_not_finite_at_the_start_is_refused_by_name():
+    for bad in (math.inf, math.nan):
+        model = network()
+        with torch.no_grad():
+            model[3].weight[1, 2] = bad if eave.rank() == 0 else 0
+        refused("parameter '3.weight' of rank 0, with which all ranks begin, is not finite before the first step",
+                lambda: make(model=model))
+    model = network()
+    with torch.no_grad():
+        model[3].weight[1, 2] = math.nan if eave.rank() > 0 else 0
+    model, optimizer, averager = make(model=model)  # all have rank 0's now
+    take_steps(model, optimizer, averager)
+    expect_same_everywhere(model)
+    averager.close()
+
+
+def hold_a_second_averager_of_a_model_is_refused():
+    model, optimizer, averager = make()
+    refused("parameter '0.weight' belongs to an Averager that is open", lambda: make(model=model))
+    refused("parameter 'weight' belongs to an Averager that is open", lambda: make(model=model[0]))
+    take_steps(model, optimizer, averager)
+    averager.close()
+    model, optimizer, averager = make("easgd", model=model, tau=1)
+    take_steps(model, optimizer, averager)
+    averager.close()
+
+
+def hold_a_closed_averager_says_so_and_keeps_what_it_counted():
+    model, optimizer, averager = make()
+    optimizer.zero_grad()
+    model(batch(0)).sum().backward()
+    averager.step(loss_sum=math.nan if eave.rank() == eave.size() - 1 else 0.0)
+    take_steps(model, optimizer, averager)
+    before = averager.description, averager.spent, averager.steps_left_out
+    averager.close()
+    averager.close()
+    for call in (averager.begin_step, averager.step, averager.consensus().__enter__):
+        refused("this averager is closed", call)
+    assert (averager.description, averager.spent, averager.steps_left_out) == before and before[2] == 1
+
+
+def hold_an_exception_within_the_optimizer_is_told_at_the_next_call():
+    class Broken(Exception):
+        pass
+
+    def fail(*_):
+        raise Broken
+
+    model, optimizer, averager = make()
+    take_steps(model, optimizer, averager, 1)
+    hook = optimizer.register_step_pre_hook(fail)
+    try:
+        take_steps(model, optimizer, averager, 1)
+        raise AssertionError("no exception")
+    except Broken:
+        hook.remove()
+    refused("an exception has ended the step before within the optimizer", averager.step)
+    refused("an exception has ended the step before within the optimizer", averager.consensus().__enter__)
+    averager.close()
+
+
+def hold_counts_of_samples_are_whole_numbers_that_fit():
+    model, optimizer, averager = make()
+    for samples in (1.5, math.nan, -1, 2**70, "8"):
+        refused("expected a whole number", lambda: averager.begin_step(samples, 16))
+    averager.begin_step(torch.tensor(8), 8 * eave.size())
+    model(batch(0)).sum().backward()
+    averager.step()
+    averager.close()
+
+
+def hold_a_consensus_within_a_step_is_refused():
+    model, optimizer, averager = make()
+    model(batch(0)).sum().backward()
+    refused("consensus within a step", averager.consensus().__enter__)
+    averager.step()
+    averager.close()
+
+
+def hold_a_model_in_eval_mode_trains_by_begin_step():
+    model, optimizer, averager = make()
+    model.eval()
+    model(batch(0)).sum().backward()
+    refused("call averager.begin_step() before", averager.step)
+    optimizer.zero_grad()
+    averager.begin_step()
+    model(batch(0)).sum().backward()
+    averager.step()
+    expect_same_everywhere(model)
+    averager.close()
+
+
+def hold_a_model_that_averages_itself_is_refused():
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    refused("DistributedDataParallel", lambda: make(model=torch.nn.parallel.DistributedDataParallel(network())))
+    torch.distributed.destroy_process_group()
+
+
+def hold_groups_of_other_parameters_on_ranks_are_refused():
+    model = network()
+    first, second = (model[0].parameters(), model[3].parameters())[::1 if eave.rank() == 0 else -1]
+    optimizer = torch.optim.SGD([{"params": first}, {"params": second, "lr": 0.5}], lr=0.1)
+    if eave.size() > 1:
+        refused("group 0 of 2 parameters", lambda: eave.Averager(model, optimizer), code=78)
+
+
+def hold_parameters_without_elements_are_no_hindrance():
+    model = network()
+    model.register_parameter("empty", torch.nn.Parameter(torch.zeros(0, 3)))
+    model, optimizer, averager = make(model=model)
+    take_steps(model, optimizer, averager)
+    expect_same_everywhere(model)
+    averager.close()
+    empty = torch.nn.Module()
+    empty.values = torch.nn.Parameter(torch.zeros(0))
+    refused("without parameters", lambda: make(model=empty))
+
+
+def hold_other_layouts_rates_and_modes_train_the_same_on_all_ranks():
+    transposed = network()
+    transposed[0].weight = torch.nn.Parameter(torch.randn(4, 6).t())
+    whole = torch.nn.Sequential(network())
+    whole.register_parameter("whole", torch.nn.Parameter(torch.ones(3, dtype=torch.int64), requires_grad=False))
+    for model, kind in ((transposed, (torch.optim.Adam, {"lr": 0.1})), (whole, MOMENTUM),
+                        (network(), (torch.optim.Adam, {"lr": torch.tensor(0.1)}))):
+        model, optimizer, averager = make(model=model, kind=kind)
+        take_steps(model, optimizer, averager)
+        optimizer.zero_grad()
+        for part in range(3):  # gradients add up
+            model(batch(part)).square().mean().backward()
+        with torch.no_grad():
+            averager.step()
+        expect_same_everywhere(model)
+        averager.close()
+
+
+def hold_a_parameter_that_one_rank_freezes_is_moved_on_all():
+    model, optimizer, averager = make()
+    take_steps(model, optimizer, averager)
+    model[0].weight.requires_grad_(eave.rank() == 0)
+    take_steps(model, optimizer, averager)
+    expect_same_everywhere(model)
+    averager.close()
+
+
+def hold_compiled_models_train_by_either_name():
+    for communicator in ("allreduce", "easgd"):
+        for is_given_compiled in (False, True):
+            model = network()
+            compiled = torch.compile(model, backend="eager")
+            options = {} if communicator == "allreduce" else {"tau": 1}
+            _, optimizer, averager = make(communicator, model=compiled if is_given_compiled else model, **options)
+            take_steps(compiled, optimizer, averager)
+            with averager.consensus():
+                expect_same_everywhere(model)
+            averager.close()
+
+
+def hold_another_thread_may_train():
+    model, optimizer, averager = make()
+    failures = []
+
+    def train():
+        try:
+            take_steps(model, optimizer, averager)
+        except BaseException as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
+    assert not failures, failures
+    expect_same_everywhere(model)
+    averager.close()
+
+
+def hold_a_fork_is_no_part_of_the_job_and_does_not_hang():
+    model, optimizer, averager = make()
+    child = os.fork()
+    if child == 0:
+        try:
+            averager.begin_step()
+        except eave.Error as error:
+            os._exit(0 if error.code == 64 and "fork" in str(error) else 3)
+        os._exit(4)
+    end = time.monotonic() + 20
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
+        time.sleep(0.05)
+    assert ended == (child, 0), ended
+    dataset = torch.utils.data.TensorDataset(torch.randn(32, 4))
+    for x, in torch.utils.data.DataLoader(dataset, 8, num_workers=1):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        averager.step()
+    expect_same_everywhere(model)
+    averager.close()
+
+
+def hold_an_exception_within_consensus_puts_the_model_back():
+    model, optimizer, averager = make("easgd", tau=1)
+    take_steps(model, optimizer, averager)
+    before = model[0].weight.clone()
+    try:
+        with averager.consensus():
+            raise KeyError
+    except KeyError:
+        pass
+    assert torch.equal(model[0].weight, before)
+    take_steps(model, optimizer, averager)
+    averager.close()
+
+
+def main():
+    for name, hold in sorted(globals().items()):
+        if name.startswith("hold_"):
+            try:
+                hold()
+            except BaseException:
+                print(f"rank {eave.rank()} of {eave.size()}: {name} failed", file=sys.stderr)
+                raise
+            if eave.rank() == 0:
+                print(f"{eave.size()} ranks: {name[5:].replace('_', ' ')}", flush=True)
+
+
+main()
