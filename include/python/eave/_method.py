@@ -83,7 +83,7 @@ def _whole(samples):
         number = -1
     if 0 <= number < 2**63:
         return number
-    raise Error(USAGE, f"begin_step: {samples} samples; expected a whole number from 0 up")
+    raise Error(USAGE, f"begin_step: {str(samples)[:40]!r} samples; expected a whole number from 0 up")
 
 
 def _word(value):
