@@ -20,8 +20,8 @@
 #include "eave/communicator.h"
 #include "eave/optimizer.h"
 #include "report/config.h"
-#include "report/metrics_reader.h"
 #include "report/run_directory.h"
+#include "report/run_files.h"
 #include "report/summary.h"
 #include "report/terminal.h"
 
@@ -39,12 +39,10 @@ void check_values(const OptionValues& values, int ranks) {
   values.real("evaluate-every");
 }
 
-// The report reads metrics.jsonl alone: it has to end, and to say the settings of config.json.
-void require_as_reported(const std::filesystem::path& metrics, const std::map<std::string, std::string>& config) {
-  const RunRecord run = read_metrics(metrics);
-  if (run.end != RunEnd::kFinished) throw Error(ExitCode::kBadData, metrics.string() + " lacks the end of its run");
-  if (run.settings != config)
-    throw Error(ExitCode::kBadData, metrics.string() + " says other settings than config.json");
+// As the report will read it: it has to end.
+void require_as_reported(const std::filesystem::path& directory) {
+  if (read_run(directory).end == RunEnd::kFinished) return;
+  throw Error(ExitCode::kBadData, (directory / "metrics.jsonl").string() + " lacks the end of its run");
 }
 
 }  // namespace
@@ -165,9 +163,10 @@ bool CompareRuns::was_run(const Cell& cell) const {
   std::map<std::string, std::string> config;
   try {
     config = read_config(directory / "config.json");
-    if (state == RunState::kFinished) require_as_reported(directory / "metrics.jsonl", config);
+    if (state == RunState::kFinished) require_as_reported(directory);
   } catch (const Error& error) {
-    std::fprintf(stderr, "eave: warning: %s; the run is made anew\n", printable(error.what()).c_str());
+    const std::string why = error_of_run(directory, error).what();
+    std::fprintf(stderr, "eave: warning: %s; the run is made anew\n", printable(why).c_str());
     return false;
   }
   require_same_comparison(config, line_.config_in_force(parse(cell, outputs_of(cell))), directory.string());
@@ -290,7 +289,7 @@ int CompareRuns::best_rate(std::size_t group) const {
   for (std::size_t i = 0; i < rates.size(); ++i) {
     const std::filesystem::path directory = output_ / grid_.cell(group, rates[i], 1).name;
     if (state_of_run(directory) != RunState::kFinished) continue;
-    const std::optional<ModelScore> score = read_summary(directory / "summary.json").evaluation.validation;
+    const std::optional<ModelScore> score = read_summary_of_run(directory).evaluation.validation;
     if (!score || score->accuracy <= accuracy) continue;
     accuracy = score->accuracy;
     best = static_cast<int>(i);

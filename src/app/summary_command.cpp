@@ -8,6 +8,7 @@
 #include "base/user_path.h"
 #include "eave/check.h"
 #include "report/run_directory.h"
+#include "report/run_files.h"
 #include "report/summary.h"
 
 namespace eave {
@@ -39,9 +40,12 @@ std::vector<RunSummary> read_summaries(const std::vector<std::string>& directori
   std::vector<RunSummary> rows;
   for (const std::filesystem::path directory : directories) {
     try {
-      rows.push_back(read_summary(directory / "summary.json"));
+      rows.push_back(read_summary_of_run(directory));
       if (state_of_run(directory) != RunState::kFinished)
         std::fprintf(stderr, "eave: warning: %s: model.safetensors is missing, so the run's results are not complete\n",
+                     printable(directory.string()).c_str());
+      if (holds_run(directory) && !has_end(directory))
+        std::fprintf(stderr, "eave: warning: %s: metrics.jsonl does not have the end that summary.json tells of\n",
                      printable(directory.string()).c_str());
     } catch (const Error& error) {
       if (directories.size() == 1) throw;

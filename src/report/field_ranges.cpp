@@ -110,7 +110,7 @@ constexpr std::array kLost = std::to_array<FieldRange>({{"lines", kWhole, 1, kMo
 
 void check_value(const FieldRange& range, const Json& value) {
   if (value.is_null() && range.kind == kRealOrNull) return;
-  if (!value.is_number()) refuse(range, value.is_string() ? "a text" : value.type_name());
+  if (!value.is_number()) refuse(range, value.is_string() ? "a text" : value.is_array() ? "a list" : value.type_name());
   check_range(range, value.get<double>());
 }
 

@@ -25,6 +25,12 @@ class OutOfRange : public Json::exception {
   explicit OutOfRange(const std::string& what) : exception(398, what.c_str()) {}
 };
 
+// Two fields, lines or files that cannot both be true.
+class Contradiction : public OutOfRange {
+ public:
+  using OutOfRange::OutOfRange;
+};
+
 // Throws OutOfRange naming the field, its value and what it can be. Fields that are missing are the reader's to refuse.
 void check_ranges(const Json& object, const std::string& record);
 void check_range(const FieldRange& range, double value);

@@ -1,6 +1,7 @@
 #include "report/lines.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "eave/check.h"
 
@@ -62,6 +63,25 @@ bool LineReader::next(std::string_view& line) {
   begin_ = is_whole_ ? end + 1 : end;
   ++number_;
   return true;
+}
+
+std::string last_line(const std::filesystem::path& path, std::size_t most) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return "";  // a pipe would wait for its writer
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file.tellg();
+  for (std::size_t length = 4096; size > 0 && file; length *= 8) {
+    const auto count =
+        static_cast<std::size_t>(std::min<std::uintmax_t>(static_cast<std::uintmax_t>(size), std::min(length, most)));
+    std::string text(count, '\0');
+    file.seekg(-static_cast<std::streamoff>(count), std::ios::end);
+    file.read(text.data(), static_cast<std::streamsize>(count));
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    const std::size_t start = text.rfind('\n');
+    if (start != std::string::npos) return text.substr(start + 1);
+    if (count == static_cast<std::size_t>(size) || count == most) return text;
+  }
+  return "";
 }
 
 }  // namespace eave

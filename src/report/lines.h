@@ -32,4 +32,7 @@ class LineReader {
   bool is_whole_ = true;
 };
 
+// The last line of a plain file, or the end of it if the line is longer than `most`. Empty where there is none.
+std::string last_line(const std::filesystem::path& path, std::size_t most);
+
 }  // namespace eave

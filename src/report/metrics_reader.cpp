@@ -1,15 +1,14 @@
 #include "report/metrics_reader.h"
 
 #include <algorithm>
-#include <cmath>
+#include <variant>
 
-#include "base/json_integer.h"
-#include "base/strict_json.h"
 #include "eave/check.h"
-#include "report/field_ranges.h"
+#include "report/fields.h"
+#include "report/format_version.h"
 #include "report/lines.h"
 #include "report/loss_curve.h"
-#include "report/step_line.h"
+#include "report/run_lines.h"
 
 namespace eave {
 namespace {
@@ -19,7 +18,6 @@ constexpr std::size_t kMostEvaluations = 20000;
 
 // Sums over one rank's steps.
 struct RankTotals {
-  double step = 0;  // the last one
   double seconds = 0, computing = 0, exchanging = 0, waiting = 0, loading = 0, bytes = 0;
 };
 
@@ -39,75 +37,47 @@ class MetricsReading {
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    throw Error(ExitCode::kBadData, "metrics.jsonl line " + std::to_string(lines_.number()) + " " + why);
+    throw Error(ExitCode::kBadData, "metrics.jsonl line " + std::to_string(lines_.number()) + why);
   }
 
   void read_line(std::string_view line) {
     try {
-      if (!totals_.empty()) {
-        if (const std::optional<StepLine> step = step_line(line)) return read_step(*step);
-      }
-      const Json object = parse_json(line);
-      if (!object.is_object()) refuse("is no JSON object");
-      read_object(object);
-    } catch (const Json::parse_error&) {
-      if (lines_.is_whole()) refuse("is damaged: no JSON");
+      std::visit([this](const auto& each) { read(each); }, run_lines_.take(line));
+    } catch (const UnknownFormat& error) {
+      refuse(std::string(": ") + error.what());
     } catch (const Json::exception& error) {
-      if (lines_.is_whole()) refuse(std::string("is damaged: ") + error.what());
+      // The last line may lack its end: a run that was killed.
+      if (lines_.is_whole()) refuse(" is damaged: " + why_unreadable(error) + kPutBack);
     }
-  }
-
-  void read_object(const Json& object) {
-    const std::string type = object.value("type", "");
-    if (type == "header") return read_header(object);
-    if (totals_.empty()) refuse("is no header: not the metrics of an eave run");
-    if (type == "step") return read_step(step_line(object));
-    if (type == "evaluation") return read_evaluation(object);
-    if (type == "end") return read_end(object);
-    if (type == "failure") read_failure(object);
   }
 
   // A run that was resumed has another header for each time.
-  void read_header(const Json& object) {
-    const auto format = integer_in<std::int64_t>(object.at("format"));
-    if (format != kMetricsFormat) {
-      refuse("says format " + std::to_string(format) + "; this eave reads format " + std::to_string(kMetricsFormat));
-    }
-    check_ranges(object, "header");
-    object.at("config").get_to(run_.settings);
-    run_.train_samples = integer_in<std::int64_t>(object.at("train_samples"));
-    run_.test_samples = integer_in<std::int64_t>(object.at("test_samples"));
-    const Json& ranks = object.at("ranks");
-    if (!ranks.is_array() || ranks.empty()) refuse("names no ranks");
-    run_.ranks = static_cast<int>(ranks.size());
-    run_.workers =
-        static_cast<int>(std::ranges::count_if(ranks, [](const Json& rank) { return rank.value("trains", true); }));
-    run_.device = ranks.front().value("device", "");
+  void read(const HeaderLine& header) {
+    run_.settings = header.config;
+    run_.train_samples = header.train_samples;
+    run_.test_samples = header.test_samples;
+    run_.ranks = static_cast<int>(header.ranks.size());
+    run_.workers = header.workers();
+    run_.device = header.ranks.front().device;
     run_.end = RunEnd::kInterrupted;
-    totals_.resize(ranks.size());
-    for (RankTotals& totals : totals_) totals.step = 0;  // it may have gone back to a checkpoint
+    totals_.resize(header.ranks.size());
   }
 
-  void read_step(const StepLine& line) {
-    const double rank = line[StepLine::kRank];
-    if (!(rank >= 0 && rank < static_cast<double>(totals_.size()))) refuse("is of a rank that the run does not have");
-    check_ranges(line);
-    RankTotals& totals = totals_[static_cast<std::size_t>(rank)];
-    if (line[StepLine::kStep] <= totals.step) refuse("repeats a step, or goes back to an earlier one");
-    totals.step = line[StepLine::kStep];
+  void read(const StepLine& line) {
+    RankTotals& totals = totals_[static_cast<std::size_t>(line[StepLine::kRank])];
     totals.seconds = line[StepLine::kSeconds];
     totals.computing += line[StepLine::kComputing];
     totals.exchanging += line[StepLine::kExchanging];
     totals.waiting += line[StepLine::kWaiting];
     totals.loading += line[StepLine::kLoading];
     totals.bytes += line[StepLine::kBytes];
-    if (rank != 0) return;
+    if (line[StepLine::kRank] != 0) return;
     curve_.add({totals.seconds, line[StepLine::kStep], line[StepLine::kEpoch], totals.bytes, line[StepLine::kLoss]});
   }
 
-  void read_evaluation(const Json& object) {
+  void read(const EvaluationRecord& record) {
     EvaluationPoint point;
-    point.record = evaluation_from(object);
+    point.record = record;
     point.bytes = std::ranges::max(totals_, {}, &RankTotals::bytes).bytes;
     if (run_.evaluations.size() == kMostEvaluations) drop_every_other_evaluation();
     run_.evaluations.push_back(point);
@@ -118,19 +88,19 @@ class MetricsReading {
     run_.evaluations.resize(run_.evaluations.size() / 2);
   }
 
-  void read_end(const Json& object) {
-    run_.summary = summary_from(object);
+  void read(const RunSummary& end) {
+    run_.summary = end;
     run_.end = RunEnd::kFinished;
     run_.why.clear();
   }
 
-  void read_failure(const Json& object) {
-    check_ranges(object, "failure");
-    const int code = object.contains("code") ? integer_in<int>(object.at("code")) : 0;
-    const bool diverged = code == static_cast<int>(ExitCode::kDiverged);
+  void read(const FailureLine& failure) {
+    const bool diverged = failure.code == static_cast<int>(ExitCode::kDiverged);
     run_.end = diverged ? RunEnd::kDiverged : RunEnd::kFailed;
-    run_.why = object.value("message", "");
+    run_.why = failure.message;
   }
+
+  void read(const OtherLine&) {}
 
   TimeShares shares() const {
     RankTotals sum;
@@ -147,6 +117,7 @@ class MetricsReading {
   }
 
   LineReader lines_;
+  RunLines run_lines_;
   RunRecord run_;
   std::vector<RankTotals> totals_;  // by rank
   LossCurve curve_{kCurvePoints};

@@ -10,6 +10,7 @@
 #include "report/config.h"
 #include "report/lines.h"
 #include "report/metrics_reader.h"
+#include "report/run_files.h"
 #include "report/step_line.h"
 
 namespace eave {
@@ -192,29 +193,29 @@ PlanRun plan_run_of(const RunRecord& record, const RawRun& raw) {
 
 }  // namespace
 
-PlanRun read_plan_metrics(const fs::path& path) {
-  const RunRecord record = read_metrics(path);
-  try {
-    RawRun raw = RawReading(path).read();
-    drop_beginnings(raw.records);
-    if (is_too_short(raw.records)) {
-      throw Error(ExitCode::kBadData, "metrics.jsonl has too few steps to plan with: train for 30 or more, and let " +
-                                          std::string("--log-every write 20 lines of each rank"));
-    }
-    if (!(raw.samples > 0 && raw.steps > 0 && raw.parameters > 0))
-      throw Error(ExitCode::kBadData, "metrics.jsonl has no samples or no parameters");
-    return plan_run_of(record, raw);
-  } catch (const Json::exception& error) {
-    throw Error(ExitCode::kBadData, std::string("metrics.jsonl is damaged: ") + error.what());
+namespace {
+
+PlanRun plan_run_of(const RunRecord& record, const fs::path& metrics) {
+  RawRun raw = RawReading(metrics).read();
+  drop_beginnings(raw.records);
+  if (is_too_short(raw.records)) {
+    throw Error(ExitCode::kBadData, "metrics.jsonl has too few steps to plan with: train for 30 or more, and let " +
+                                        std::string("--log-every write 20 lines of each rank"));
   }
+  if (!(raw.samples > 0 && raw.steps > 0 && raw.parameters > 0))
+    throw Error(ExitCode::kBadData, "metrics.jsonl has no samples or no parameters; give a run that trained");
+  return plan_run_of(record, raw);
 }
+
+}  // namespace
+
+PlanRun read_plan_metrics(const fs::path& path) { return plan_run_of(read_metrics(path), path); }
 
 PlanRun read_plan_run(const fs::path& directory) {
   try {
-    return read_plan_metrics(directory / "metrics.jsonl");
+    return plan_run_of(read_run(directory), directory / "metrics.jsonl");
   } catch (const Error& error) {
-    const std::string why = error.what(), place = directory.string();
-    throw Error(error.code(), why.find(place) == std::string::npos ? place + ": " + why : why);
+    throw error_of_run(directory, error);
   }
 }
 

@@ -6,24 +6,24 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <fstream>
 #include <map>
-#include <optional>
 #include <string>
 #include <system_error>
+#include <variant>
 #include <vector>
 
 #include "base/durable.h"
 #include "base/file_errors.h"
 #include "base/files.h"
-#include "base/json_integer.h"
 #include "base/strict_json.h"
 #include "eave/check.h"
 #include "report/event_file.h"
-#include "report/field_ranges.h"
+#include "report/fields.h"
+#include "report/format_version.h"
 #include "report/json.h"
 #include "report/lines.h"
-#include "report/step_line.h"
+#include "report/run_files.h"
+#include "report/run_lines.h"
 
 namespace eave {
 namespace {
@@ -103,52 +103,10 @@ void remove_all(const std::vector<OutputPath>& files, const std::string& what) {
   }
 }
 
-// Its last line, or the end of that; "" where there is none.
-std::string last_line(const fs::path& path) {
-  constexpr std::streamoff kMost = 4096;
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return "";  // a pipe would wait for its writer
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file.tellg();
-  if (size <= 0) return "";
-  std::string text(static_cast<std::size_t>(std::min(size, kMost)), '\0');
-  file.seekg(-static_cast<std::streamoff>(text.size()), std::ios::end);
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  const std::size_t start = text.rfind('\n');
-  return start == std::string::npos ? text : text.substr(start + 1);
-}
-
 // In metrics.jsonl; no object where its last line is none.
 Json last_object(const fs::path& path) {
-  const std::string line = last_line(path / kMetrics);
-  return parse_json_or_discard(line);
-}
-
-std::int64_t number_in(const Json& line, const char* name) {
-  const auto found = line.find(name);
-  return found == line.end() ? 0 : integer_in<std::int64_t>(*found);
-}
-
-bool is_kept(const Json& line, const std::string& type, const KeptLines& kept) {
-  if (type == "end" || type == "failure") return false;
-  if (type == "evaluation" && kept.is_evaluated_again && number_in(line, "step") == kept.step) return false;
-  return kept.samples < 0 ? number_in(line, "step") <= kept.step : number_in(line, "samples") <= kept.samples;
-}
-
-bool is_kept(const StepLine& line, const KeptLines& kept) {
-  return kept.samples < 0 ? !(line[StepLine::kStep] > static_cast<double>(kept.step))
-                          : !(line[StepLine::kSamples] > static_cast<double>(kept.samples));
-}
-
-// What a report needs of a header is there and is of a format that this eave reads.
-double ranks_of_header(const Json& object) {
-  if (integer_in<std::int64_t>(object.at("format")) != kMetricsFormat) throw OutOfRange("it is of an unknown format");
-  std::map<std::string, std::string> settings;
-  object.at("config").get_to(settings);
-  const Json& ranks = object.at("ranks");
-  if (!ranks.is_array() || ranks.empty()) throw OutOfRange("it names no ranks");
-  return static_cast<double>(ranks.size());
+  constexpr std::size_t kMost = 4096;
+  return parse_json_or_discard(last_line(path / kMetrics, kMost));
 }
 
 // The lines that a run goes on from, each held to what it can say: what is added to them is read together with them.
@@ -158,46 +116,51 @@ class KeptReading {
 
   std::string read() {
     for (std::string_view line; lines_.next(line);) {
+      if (!lines_.is_whole()) break;
       try {
         take(line);
       } catch (const OutOfRange& error) {
-        note(error.what());
+        note(error);
+        refuse_damaged();
+      } catch (const UnknownFormat& error) {
+        note(error);
         refuse_damaged();
       } catch (const Json::exception& error) {
-        note(error.what());  // behind the last whole line it was being written when the run ended
+        note(error);  // behind the last whole line it was being written when the run ended
       }
     }
     return std::move(text_);
   }
 
+  // The settings that its last header says; none without a header.
+  std::map<std::string, std::string> config() const {
+    return run_lines_.header() ? run_lines_.header()->config : std::map<std::string, std::string>();
+  }
+
  private:
   void take(std::string_view line) {
-    std::optional<StepLine> step = step_line(line);
-    Json object;
-    if (!step) object = parse_json(line);
-    const std::string type = step ? "step" : object.at("type").get<std::string>();
-    if (!lines_.is_whole()) return;
+    const RunLine taken = run_lines_.take(line);
     if (!damage_.empty()) refuse_damaged();
-    if (type == "step" && !step) step = step_line(object);
-    step ? check_ranges(*step) : check_ranges(object, type);
-    if (type == "header") ranks_ = ranks_of_header(object);
-    if (ranks_ == 0) throw OutOfRange("it stands before the first header");
-    if (step && (*step)[StepLine::kRank] >= ranks_) throw OutOfRange("it is of a rank that the run does not have");
-    if (step ? !is_kept(*step, kept_) : !is_kept(object, type, kept_)) return;
-    if (step) check_order(*step);
-    if (type == "header") steps_.clear();
-    if (type == "evaluation") evaluation_from(object);
-    text_.append(line).push_back('\n');
+    if (std::visit([this](const auto& each) { return is_kept(each); }, taken)) text_.append(line).push_back('\n');
   }
 
-  void check_order(const StepLine& line) {
-    double& last = steps_[line[StepLine::kRank]];
-    if (line[StepLine::kStep] <= last) throw OutOfRange("it repeats a step, or goes back to an earlier one");
-    last = line[StepLine::kStep];
+  bool is_kept(const StepLine& line) const { return is_before(line[StepLine::kStep], line[StepLine::kSamples]); }
+  bool is_kept(const EvaluationRecord& evaluation) const {
+    if (kept_.is_evaluated_again && evaluation.step == kept_.step) return false;
+    return is_before(static_cast<double>(evaluation.step), static_cast<double>(evaluation.samples));
+  }
+  bool is_kept(const RunSummary&) const { return false; }
+  bool is_kept(const FailureLine&) const { return false; }
+  bool is_kept(const HeaderLine&) const { return true; }
+  bool is_kept(const OtherLine&) const { return true; }
+
+  bool is_before(double step, double samples) const {
+    return kept_.samples < 0 ? step <= static_cast<double>(kept_.step) : samples <= static_cast<double>(kept_.samples);
   }
 
-  void note(const char* what) {
-    if (damage_.empty()) damage_ = "line " + std::to_string(lines_.number()) + " is damaged: " + what;
+  void note(const Json::exception& error) {
+    if (!damage_.empty()) return;
+    damage_ = "line " + std::to_string(lines_.number()) + " is damaged: " + why_unreadable(error);
   }
 
   [[noreturn]] void refuse_damaged() const {
@@ -209,9 +172,8 @@ class KeptReading {
   const fs::path& path_;
   LineReader lines_;
   const KeptLines& kept_;
+  RunLines run_lines_;
   std::string text_, damage_;
-  std::map<double, double> steps_;  // the last one of each rank
-  double ranks_ = 0;                // of the last header; 0: there was none
 };
 
 }  // namespace
@@ -272,7 +234,9 @@ void remove_checkpoints(const OutputFolder& checkpoints, const std::string& what
 
 void reopen_run_directory(const OutputFolder& run, const KeptLines& kept_lines) {
   const fs::path file = run.path() / kMetrics;
-  const std::string kept = KeptReading(file, kept_lines).read();
+  KeptReading reading(file, kept_lines);
+  const std::string kept = reading.read();
+  require_config_of_run(run.path(), reading.config(), false);
   // Of a shorter run; a summary says that the run has ended. What goes on from here has none of its own yet.
   for (const char* name : {kSummary, "exchanges.order", "trace.json"}) remove_output(run / name);
   write_file_atomically(run / kMetrics, kept);

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "eave/check.h"
-#include "report/metrics_reader.h"
+#include "report/run_files.h"
 
 namespace eave {
 namespace {
@@ -64,7 +64,7 @@ RunList read_runs(const std::vector<fs::path>& directories) {
     std::error_code error;
     if (!seen.insert(fs::weakly_canonical(candidate.path, error)).second) continue;
     try {
-      RunRecord run = read_metrics(candidate.path / "metrics.jsonl");
+      RunRecord run = read_run(candidate.path);
       run.name = candidate.name;
       list.runs.push_back(std::move(run));
     } catch (const Error& unusable) {

@@ -2,15 +2,16 @@
 
 #include <array>
 #include <cmath>
-#include <type_traits>
+#include <cstdint>
 
 #include "base/files.h"
-#include "base/json_integer.h"
 #include "base/printable.h"
 #include "base/quantities.h"
 #include "base/strict_json.h"
 #include "eave/check.h"
+#include "report/agreement.h"
 #include "report/field_ranges.h"
+#include "report/fields.h"
 #include "report/format_version.h"
 #include "report/json.h"
 #include "report/terminal.h"
@@ -21,47 +22,32 @@ namespace {
 Json to_json(const ModelScore& score) { return {{"loss", score.loss}, {"accuracy", score.accuracy}}; }
 
 // JSON has no NaN: null stands for it.
-ModelScore score_from(const Json& object) {
-  const Json& loss = object.at("loss");
-  return {loss.is_null() ? std::nan("") : loss.get<double>(), object.at("accuracy").get<double>()};
-}
-
-template <typename Value>
-void take(const Json& object, const char* name, Value& value) {
-  const Json& found = object.at(name);
-  if constexpr (std::is_integral_v<Value>) {
-    value = integer_in<Value>(found);
-  } else {
-    found.get_to(value);
-  }
-}
-
-template <typename Value>
-void take_if_there(const Json& object, const char* name, Value& value) {
-  if (object.contains(name)) take(object, name, value);
-}
+ModelScore score_from(const Fields& fields) { return {fields.number_or_nan("loss"), fields.number("accuracy")}; }
 
 }  // namespace
 
 EvaluationRecord evaluation_from(const Json& object) {
   check_ranges(object, "evaluation");
+  const Fields fields(object);
   EvaluationRecord record;
-  take(object, "step", record.step);
-  take(object, "samples", record.samples);
-  take(object, "epoch", record.epoch);
-  take(object, "seconds", record.seconds);
-  take(object, "evaluation_seconds", record.evaluation_seconds);
-  record.center = score_from(object.at("center"));
-  if (object.contains("mean_of_workers")) {
-    const Json& best = object.at("best_worker");
-    record.workers = WorkerScores{score_from(object.at("mean_of_workers")), score_from(object.at("first_worker")),
-                                  score_from(best), integer_in<int>(best.at("rank"))};
+  fields.take("step", record.step);
+  fields.take("samples", record.samples);
+  fields.take("epoch", record.epoch);
+  fields.take("seconds", record.seconds);
+  fields.take("evaluation_seconds", record.evaluation_seconds);
+  record.center = score_from(fields.in("center"));
+  if (fields.has("mean_of_workers")) {
+    const Fields best = fields.in("best_worker");
+    record.workers =
+        WorkerScores{score_from(fields.in("mean_of_workers")), score_from(fields.in("first_worker")), score_from(best)};
+    best.take("rank", record.workers->best_rank);
   }
-  if (object.contains("validation")) record.validation = score_from(object.at("validation"));
-  const Json& distance = object.at("consensus_distance");
-  take(distance, "min", record.distance_min);
-  take(distance, "mean", record.distance_mean);
-  take(distance, "max", record.distance_max);
+  if (fields.has("validation")) record.validation = score_from(fields.in("validation"));
+  const Fields distance = fields.in("consensus_distance");
+  distance.take("min", record.distance_min);
+  distance.take("mean", record.distance_mean);
+  distance.take("max", record.distance_max);
+  require_agreement(record);
   return record;
 }
 
@@ -82,75 +68,67 @@ Json to_json(const std::vector<RankTimes>& ranks) {
   return rows;
 }
 
-RankTimes times_from(const Json& object) {
+RankTimes times_from(const Fields& fields) {
   RankTimes times;
-  take(object, "computing", times.computing);
-  take(object, "loading", times.loading);
-  take(object, "exchanging", times.exchanging);
-  take(object, "waiting", times.waiting);
-  take(object, "waiting_for_ranks", times.waiting_for_ranks);
-  take(object, "times_waited_for", times.times_waited_for);
-  take(object, "seconds_waited_for", times.seconds_waited_for);
+  fields.take("computing", times.computing);
+  fields.take("loading", times.loading);
+  fields.take("exchanging", times.exchanging);
+  fields.take("waiting", times.waiting);
+  fields.take("waiting_for_ranks", times.waiting_for_ranks);
+  fields.take("times_waited_for", times.times_waited_for);
+  fields.take("seconds_waited_for", times.seconds_waited_for);
   return times;
 }
 
 // Rows stand in the order of ranks.
-void require_rank(const Json& times, std::int64_t rank) {
-  std::int64_t named = -1;
-  take(times, "rank", named);
-  if (named != rank)
-    throw OutOfRange("times_of_ranks names rank " + std::to_string(named) + " in the place of rank " +
-                     std::to_string(rank));
-}
-
-// Numbers that stand in two places, or bound each other.
-void check_agreement(const Json& object, const RunSummary& summary) {
-  const auto require = [](bool holds, const char* why) {
-    if (!holds) throw OutOfRange(why);
-  };
-  double accuracy = summary.evaluation.center.accuracy;
-  take_if_there(object, "test_accuracy", accuracy);
-  require(accuracy == summary.evaluation.center.accuracy, "test_accuracy is not evaluation.center.accuracy");
-  require(summary.workers <= summary.ranks, "workers is more than ranks");
-  require(!summary.evaluation.workers || summary.evaluation.workers->best_rank < summary.ranks,
-          "evaluation.best_worker.rank is not one of the ranks");
-  require(std::ssize(summary.times_of_ranks) <= summary.ranks, "times_of_ranks has more rows than there are ranks");
+std::vector<RankTimes> times_in(const Json& rows) {
+  std::vector<RankTimes> times;
+  for (const Json& row : rows) {
+    const Fields fields(row, "times_of_ranks[].");
+    std::int64_t rank = -1;
+    fields.take("rank", rank);
+    if (rank != std::ssize(times)) {
+      throw Contradiction("times_of_ranks[].rank is " + std::to_string(rank) + ", but must be " +
+                          std::to_string(times.size()) + ": rows stand in the order of ranks");
+    }
+    times.push_back(times_from(fields));
+  }
+  return times;
 }
 
 RunSummary summary_from(const Json& object) {
   require_known_format(object);
   check_ranges(object, "summary.json");
+  const Fields fields(object);
   RunSummary summary;
-  take(object, "communicator", summary.communicator);
-  take(object, "model", summary.model);
-  take(object, "data", summary.data);
-  take(object, "ranks", summary.ranks);
+  fields.take("communicator", summary.communicator);
+  fields.take("model", summary.model);
+  fields.take("data", summary.data);
+  fields.take("ranks", summary.ranks);
   summary.workers = summary.ranks;
-  take_if_there(object, "workers", summary.workers);
-  take(object, "steps", summary.steps);
-  take(object, "epochs", summary.epochs);
-  take(object, "samples", summary.samples);
-  take(object, "seconds", summary.seconds);
-  take(object, "samples_per_second", summary.samples_per_second);
-  take(object, "bytes_per_rank", summary.bytes_per_rank);
-  take(object, "waiting_share", summary.waiting_share);
-  take(object, "peak_memory_bytes", summary.peak_memory_bytes);
-  take_if_there(object, "repaired", summary.repaired);
-  take_if_there(object, "rollbacks", summary.rollbacks);
-  take_if_there(object, "nonfinite", summary.nonfinite);
-  take_if_there(object, "exchanges", summary.exchanges);
-  if (object.contains("staleness")) summary.staleness = integers_in<std::int64_t>(object.at("staleness"));
-  take_if_there(object, "checkpoints", summary.checkpoints);
-  take_if_there(object, "checkpoint_seconds", summary.checkpoint_seconds);
-  if (object.contains("overlap")) summary.overlap = object.at("overlap").get<double>();
-  if (object.contains("times_of_ranks")) {
-    for (const Json& times : object.at("times_of_ranks")) {
-      require_rank(times, std::ssize(summary.times_of_ranks));
-      summary.times_of_ranks.push_back(times_from(times));
-    }
-  }
-  summary.evaluation = evaluation_from(object.at("evaluation"));
-  check_agreement(object, summary);
+  fields.take_if_there("workers", summary.workers);
+  fields.take("steps", summary.steps);
+  fields.take("epochs", summary.epochs);
+  fields.take("samples", summary.samples);
+  fields.take("seconds", summary.seconds);
+  fields.take("samples_per_second", summary.samples_per_second);
+  fields.take("bytes_per_rank", summary.bytes_per_rank);
+  fields.take("waiting_share", summary.waiting_share);
+  fields.take("peak_memory_bytes", summary.peak_memory_bytes);
+  fields.take_if_there("repaired", summary.repaired);
+  fields.take_if_there("rollbacks", summary.rollbacks);
+  fields.take_if_there("nonfinite", summary.nonfinite);
+  fields.take_if_there("exchanges", summary.exchanges);
+  if (fields.has("staleness")) summary.staleness = fields.integers("staleness");
+  fields.take_if_there("checkpoints", summary.checkpoints);
+  fields.take_if_there("checkpoint_seconds", summary.checkpoint_seconds);
+  if (fields.has("overlap")) summary.overlap = fields.number("overlap");
+  if (fields.has("times_of_ranks")) summary.times_of_ranks = times_in(fields.list("times_of_ranks"));
+  fields.in("evaluation");  // is an object
+  summary.evaluation = evaluation_from(fields.at("evaluation"));
+  double accuracy = summary.evaluation.center.accuracy;
+  fields.take_if_there("test_accuracy", accuracy);
+  require_agreement(summary, accuracy);
   return summary;
 }
 
@@ -220,7 +198,7 @@ RunSummary summary_of(const std::string& text, const std::string& place) {
   } catch (const UnknownFormat& error) {
     throw Error(ExitCode::kBadData, place + ": " + error.what());
   } catch (const Json::exception& error) {
-    throw Error(ExitCode::kBadData, place + " is no summary of an eave run: " + error.what());
+    throw Error(ExitCode::kBadData, place + " is no summary of an eave run: " + why_unreadable(error, text) + kPutBack);
   }
 }
 

@@ -135,9 +135,13 @@ Texts plot(const WatchedRun& run, const ScreenStyle& style, int rows) {
   return lines;
 }
 
+std::string without_header(const WatchedRun& run) {
+  return run.damage().empty() ? "has not begun" : "cannot be shown, as no header of it can be read";
+}
+
 Texts heading(const std::string& name, const WatchedRun& run, int columns) {
   Texts lines;
-  if (!run.has_begun()) return {name + ": has not begun"};
+  if (!run.has_begun()) return {name + ": " + without_header(run)};
   add_wrapped(
       lines,
       {name + ":", run.communicator() + ", " + std::to_string(run.ranks()) + (run.ranks() == 1 ? " rank" : " ranks"),
@@ -183,7 +187,7 @@ std::vector<std::string> watch_screen(const std::string& name, const WatchedRun&
 }
 
 std::string watch_line(const WatchedRun& run) {
-  if (!run.has_begun()) return "has not begun";
+  if (!run.has_begun()) return without_header(run);
   if (run.last().step == 0) return "no step yet";
   Texts line;
   Texts parts = position(run);

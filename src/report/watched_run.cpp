@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <string_view>
+#include <variant>
 
-#include "base/json_integer.h"
 #include "base/strict_json.h"
 #include "eave/check.h"
 #include "report/config.h"
-#include "report/field_ranges.h"
+#include "report/fields.h"
 #include "report/json.h"
 #include "report/line_tail.h"
-#include "report/step_line.h"
 
 namespace eave {
 namespace {
@@ -40,64 +38,53 @@ StepRecord record_of(const StepLine& line) {
 }  // namespace
 
 void WatchedRun::take(const std::string& line) {
-  ++lines_;
   try {
     take_line(line);
   } catch (const Json::exception& error) {
-    if (++damaged_ == 1) first_damage_ = "line " + std::to_string(lines_) + ": " + error.what();
+    note(line, why_unreadable(error));
   }
 }
 
 void WatchedRun::take_line(const std::string& line) {
-  if (line == LineTail::kTooLong) throw UnclearJson("it is longer than 64 MiB");
-  std::optional<StepLine> step = step_line(std::string_view(line));
-  Json object;
-  if (!step) object = parse_json(line);
-  const std::string type = step ? "step" : object.at("type").get<std::string>();
-  if (type == "step") {
-    if (!step) step = step_line(object);
-    check_ranges(*step);
-    // Those of other ranks come late.
-    if ((*step)[StepLine::kRank] == 0) take_step(record_of(*step));
-  } else if (type == "evaluation") {
-    evaluations_.push_back(evaluation_from(object));
-  } else if (type == "end") {
-    take_end(object);
-  } else if (type == "failure") {
-    check_ranges(object, type);
-    failure_ = {integer_in<int>(object.at("code")), object.at("message").get<std::string>()};
-  } else if (type == "header") {
-    take_header(object);
+  if (line == LineTail::kTooLong) {
+    lines_.pass_over();
+    throw UnclearJson("it is longer than 64 MiB");
   }
-}
-
-void WatchedRun::take_header(const Json& header) {
-  check_ranges(header, "header");
-  config_ = header.at("config").get<std::map<std::string, std::string>>();
-  communicator_ = header.at("communicator").get<std::string>();
-  model_ = header.at("model").get<std::string>();
-  ranks_ = static_cast<int>(header.at("ranks").size());
-  ++headers_;
+  std::visit([this](const auto& each) { take(each); }, lines_.take(line));
 }
 
 // A run whose end cannot be read has ended all the same.
-void WatchedRun::take_end(const Json& end) {
-  try {
-    end_ = summary_from(end);
-  } catch (const Json::exception& error) {
-    failure_ = {static_cast<int>(ExitCode::kBadData),
-                "line " + std::to_string(lines_) + " of its metrics.jsonl, the end, is damaged: " + error.what()};
-  }
+void WatchedRun::note(const std::string& line, const std::string& why) {
+  const std::string what = "line " + std::to_string(lines_.number()) + ": " + why;
+  if (++damaged_ == 1) first_damage_ = what;
+  const Json object = parse_json_or_discard(line);
+  if (!object.is_object() || !object.contains("type") || object.at("type") != "end") return;
+  const std::string read = ranks_ == 0 ? "its metrics.jsonl cannot be read, " + first_damage_
+                                       : "the end of its metrics.jsonl is damaged, " + what;
+  failure_ = {static_cast<int>(ExitCode::kBadData), read + kPutBack};
+}
+
+void WatchedRun::take(const HeaderLine& header) {
+  config_ = header.config;
+  communicator_ = header.communicator;
+  model_ = header.model;
+  ranks_ = static_cast<int>(header.ranks.size());
+  end_.reset();
+  failure_.reset();
+  ++headers_;
 }
 
 std::string WatchedRun::damage() const {
   if (damaged_ == 0) return "";
   return (damaged_ == 1 ? "1 damaged line of metrics.jsonl is"
                         : std::to_string(damaged_) + " damaged lines of metrics.jsonl are") +
-         " left out; " + (damaged_ == 1 ? "" : "the first, ") + first_damage_;
+         " left out; " + (damaged_ == 1 ? "" : "the first, ") + first_damage_ + kPutBack;
 }
 
-void WatchedRun::take_step(const StepRecord& record) {
+// Lines of other ranks come late.
+void WatchedRun::take(const StepLine& line) {
+  if (line[StepLine::kRank] != 0) return;
+  const StepRecord record = record_of(line);
   last_ = record;
   losses_.add({record.seconds, static_cast<double>(record.step), record.epoch, 0, record.loss});
   if (recent_.empty()) recent_.emplace_back();

@@ -9,16 +9,11 @@
 #include <vector>
 
 #include "eave/recorder.h"
-#include "report/json.h"
 #include "report/loss_curve.h"
+#include "report/run_lines.h"
 #include "report/text_plot.h"
 
 namespace eave {
-
-struct RunFailure {
-  int code = 0;
-  std::string message;
-};
 
 // Rank 0's last steps: means, and shares of its time. Exchanging runs behind computing, so the four may have a sum
 // over 1.
@@ -29,8 +24,8 @@ struct RecentSteps {
 
 class WatchedRun {
  public:
-  // A line of the file. One that is damaged, or says a number that cannot be, is counted and left out; one of a kind
-  // that is not known says nothing.
+  // A line of the file. One that is damaged, or says what cannot be, is counted and left out; one of a kind that is
+  // not known says nothing.
   void take(const std::string& line);
   // "2 lines are left out; the first, line 7: ..."; "" if there are none.
   std::string damage() const;
@@ -49,7 +44,7 @@ class WatchedRun {
   std::vector<PlotPoint> accuracies() const;  // of the consensus, in percent, by epoch
   const std::vector<EvaluationRecord>& evaluations() const { return evaluations_; }
   const std::optional<RunSummary>& end() const { return end_; }
-  const std::optional<RunFailure>& failure() const { return failure_; }
+  const std::optional<FailureLine>& failure() const { return failure_; }
 
   // How much of what it may take is done, by --epochs, --max-steps or --max-samples, 0-1; it may stop before.
   double share_done() const;
@@ -57,9 +52,13 @@ class WatchedRun {
 
  private:
   void take_line(const std::string& line);
-  void take_header(const Json& header);
-  void take_end(const Json& end);
-  void take_step(const StepRecord& record);
+  void note(const std::string& line, const std::string& why);
+  void take(const HeaderLine& header);
+  void take(const StepLine& line);
+  void take(const EvaluationRecord& record) { evaluations_.push_back(record); }
+  void take(const RunSummary& end) { end_ = end; }
+  void take(const FailureLine& failure) { failure_ = failure; }
+  void take(const OtherLine&) {}
   double limit(const std::string& name) const;
   std::map<std::string, std::string> config_;
   std::string communicator_, model_;
@@ -69,8 +68,9 @@ class WatchedRun {
   LossCurve losses_{1000};
   std::vector<EvaluationRecord> evaluations_;
   std::optional<RunSummary> end_;
-  std::optional<RunFailure> failure_;
-  std::int64_t lines_ = 0, damaged_ = 0;
+  std::optional<FailureLine> failure_;
+  RunLines lines_;
+  std::int64_t damaged_ = 0;
   std::string first_damage_;
 };
 

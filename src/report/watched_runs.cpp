@@ -8,7 +8,7 @@
 #include "base/number_text.h"
 #include "base/quantities.h"
 #include "eave/check.h"
-#include "report/summary.h"
+#include "report/run_files.h"
 #include "report/terminal.h"
 
 namespace eave {
@@ -75,7 +75,7 @@ void WatchedRuns::look(const fs::path& path, Entry& entry, bool is_newest) {
   std::error_code error;
   if (!entry.follower && !is_newest && fs::exists(path / "summary.json", error)) {
     try {
-      entry.summary = read_summary(path / "summary.json");
+      entry.summary = read_summary_of_run(path);
       entry.state = kFinished;
       return;
     } catch (const Error&) {

@@ -95,7 +95,16 @@ def make_option(rng, place, base):
         words += ["--config", place.inputs / "train.ini"]
     names = ["--" + name, name.upper().replace("-", "_"), "train.ini"] + ([text] if text else [])
     check = _check_print({name: text}, hints, source) if _typeable(text) and text.strip() else None
+    if text in ("--help", "-h") and words[-1] == text:
+        check = _check_help
     return Plan([Call(words, environment)], f"--{name} {text[:60]!a} from the {source}", names, [], check)
+
+
+def _check_help(outcomes):
+    """As a word by itself it asks for help wherever it stands, and nothing is done: `--epochs --help` too."""
+    if outcomes[0].code != 0 or not outcomes[0].out.startswith(b"usage:"):
+        return [f"--help ends with {outcomes[0].code}, and prints {outcomes[0].out[:40]!r}"]
+    return []
 
 
 FIELDS = {"network-rate": ("bytes_per_second", read_options.rate, "RATE"), "host-rate": ("host_bytes_per_second", read_options.rate, "RATE"),

@@ -103,7 +103,7 @@ TEST_F(OldRun, of_an_unknown_format_is_refused_by_the_name_of_the_file) {
   expect_refused(kOfRun + "--ranks 1 --epochs 1 --initial-parameters new --run-dir other",
                  "model.safetensors: it says eave_format 2");
   replace("new/metrics.jsonl", R"("format":1)", R"("format":2)");
-  expect_refused("report new --html none", "metrics.jsonl line 1 says format 2");
+  expect_refused("report new --html none", "metrics.jsonl line 1: it says format 2");
 }
 
 }  // namespace

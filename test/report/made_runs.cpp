@@ -1,5 +1,7 @@
 #include "test/report/made_runs.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -19,6 +21,7 @@ RunHeader header_of(const MadeRun& run) {
   for (const auto& [name, text] : run.settings) header.config[name] = text;
   header.config["seed"] = std::to_string(run.seed);
   header.communicator = run.communicator;
+  header.model = header.config.at("model");
   header.train_samples = run.samples;
   header.test_samples = 100;
   header.classes = 10;
@@ -27,12 +30,21 @@ RunHeader header_of(const MadeRun& run) {
   return header;
 }
 
+// As many as the samples between two evaluations take.
+std::int64_t steps_of_evaluation(const MadeRun& run) {
+  const double samples = static_cast<double>(run.samples) * run.epochs / static_cast<double>(run.accuracies.size());
+  const auto batch = run.settings.find("batch");
+  const bool is_total = run.settings.contains("batch-means") && run.settings.at("batch-means") == "total";
+  const double of_step = (batch == run.settings.end() ? 10 : std::stod(batch->second)) * (is_total ? 1 : run.ranks);
+  return std::max<std::int64_t>(1, std::llround(std::ceil(samples / of_step)));
+}
+
 EvaluationRecord evaluation_of(const MadeRun& run, std::size_t i) {
   const double part = static_cast<double>(i + 1) / static_cast<double>(run.accuracies.size());
   EvaluationRecord record;
-  record.step = static_cast<std::int64_t>(i + 1);
-  record.epoch = part * run.epochs;
-  record.samples = static_cast<std::int64_t>(record.epoch * static_cast<double>(run.samples));
+  record.step = run.first_step + static_cast<std::int64_t>(i + 1) * steps_of_evaluation(run);
+  record.samples = static_cast<std::int64_t>(part * run.epochs * static_cast<double>(run.samples));
+  record.epoch = static_cast<double>(record.samples) / static_cast<double>(run.samples);
   record.seconds = part * run.seconds;
   record.center = {1 - run.accuracies[i], run.accuracies[i]};
   record.workers = WorkerScores{record.center, record.center, record.center};
@@ -57,6 +69,9 @@ StepRecord step_of(const MadeRun& run, const EvaluationRecord& evaluation) {
 RunSummary summary_of(const MadeRun& run, const EvaluationRecord& last) {
   RunSummary summary;
   summary.communicator = run.communicator;
+  const RunHeader header = header_of(run);
+  summary.model = header.model;
+  summary.data = header.config.at("data");
   summary.ranks = summary.workers = run.ranks;
   summary.steps = last.step;
   summary.epochs = last.epoch;

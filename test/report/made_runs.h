@@ -34,6 +34,7 @@ struct MadeRun {
   std::int64_t bytes = 0;                         // of each rank, in all
   std::map<std::string, std::string> settings{};  // over batch 10, lr 0.1
   bool finishes = true;
+  std::int64_t first_step = 0;  // steps before it have no lines
 };
 
 // Each evaluation follows a step of each rank: half of its seconds computing, a quarter waiting.

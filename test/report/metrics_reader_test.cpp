@@ -96,27 +96,33 @@ TEST(MetricsReader, judges_a_resumed_run_by_its_last_part) {
 TEST(MetricsReader, names_the_line_and_the_reason_of_what_it_cannot_use) {
   EXPECT_EQ(refusal_of(""), "metrics.jsonl is empty: the run did not begin");
   EXPECT_EQ(refusal_of(header().substr(0, 50)), "metrics.jsonl has no whole line: the run did not begin");
-  EXPECT_EQ(refusal_of("garbage\n"), "metrics.jsonl line 1 is damaged: no JSON");
-  EXPECT_EQ(refusal_of("[1]\n"), "metrics.jsonl line 1 is no JSON object");
-  EXPECT_EQ(refusal_of("{}\n"), "metrics.jsonl line 1 is no header: not the metrics of an eave run");
+  const std::string remedy = "; put back a copy of it, or train anew in another directory";
+  EXPECT_EQ(refusal_of("garbage\n"), "metrics.jsonl line 1 is damaged: it is no JSON" + remedy);
+  EXPECT_EQ(refusal_of("[1]\n"), "metrics.jsonl line 1 is damaged: it is a list, but must be an object" + remedy);
+  EXPECT_EQ(refusal_of("{}\n"),
+            "metrics.jsonl line 1 is damaged: it is no header, but must be: these are not the metrics of an eave run, "
+            "or lines are missing" +
+                remedy);
   EXPECT_EQ(refusal_of("{\"type\":\"header\",\"format\":2}\n"),
-            "metrics.jsonl line 1 says format 2; this eave reads format 1");
+            "metrics.jsonl line 1: it says format 2; this eave reads format 1: use the eave that wrote it, or a newer "
+            "one");
   EXPECT_EQ(refusal_of(header() + "{\"type\":\"step\",\"rank\":0\n" + header()),
-            "metrics.jsonl line 2 is damaged: no JSON");
+            "metrics.jsonl line 2 is damaged: it is no JSON" + remedy);
   EXPECT_NE(refusal_of(header() + "{\"type\":\"evaluation\"}\n").find("line 2 is damaged: "), std::string::npos);
-  EXPECT_NE(refusal_of(header() + "{\"type\":7}\n").find("line 2 is damaged: "), std::string::npos);
+  EXPECT_NE(refusal_of(header() + "{\"type\":7}\n").find("line 2 is damaged: type is 7, but must be a text"),
+            std::string::npos);
 }
 
 std::string step_text(const std::string& rank, const std::string& loss) {
-  return "{\"type\":\"step\",\"rank\":" + rank + ",\"step\":1,\"samples\":8,\"epoch\":0.5,\"loss\":" + loss +
+  return "{\"type\":\"step\",\"rank\":" + rank + ",\"step\":1,\"samples\":8,\"epoch\":0.008,\"loss\":" + loss +
          ",\"learning_rate\":0.1,\"seconds\":2.5,\"computing\":1,\"exchanging\":0,\"waiting\":0,\"loading\":0,"
          "\"bytes\":64}\n";
 }
 
 TEST(MetricsReader, refuses_steps_of_ranks_that_the_run_does_not_have) {
   for (const std::string rank : {"1", "-1", "1e18", "null"}) {
-    EXPECT_EQ(refusal_of(header() + step_text(rank, "1")),
-              "metrics.jsonl line 2 is of a rank that the run does not have")
+    EXPECT_NE(refusal_of(header() + step_text(rank, "1")).find("metrics.jsonl line 2 is damaged: rank is "),
+              std::string::npos)
         << rank;
   }
 }

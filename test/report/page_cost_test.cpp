@@ -9,6 +9,8 @@
 namespace eave {
 namespace {
 
+constexpr int kSteps = 20000;
+
 // Accuracies with as many digits as real ones have.
 MadeRun long_run(int number) {
   MadeRun run{.communicator = number % 2 == 0 ? "easgd" : "allreduce",
@@ -17,33 +19,34 @@ MadeRun long_run(int number) {
               .seconds = 1234.5,
               .samples = 60000,
               .bytes = std::int64_t{1} << 40,
-              .settings = {{"momentum", std::to_string(number / 5)}}};
+              .settings = {{"momentum", std::to_string(number / 5)}},
+              .first_step = kSteps};
   for (int i = 1; i <= 400; ++i) run.accuracies.push_back(1 - 1 / (1.2345 + i / 3.0 + number));
   run.validation = run.accuracies;
   return run;
 }
 
-// After those of long_run.
-std::string many_steps(int count) {
+// Before those of long_run; its first sample is seen for all of them.
+std::string many_steps() {
   std::string text;
-  for (int i = 401; i <= 400 + count; ++i) {
-    const std::string number = std::to_string(i);
-    text += "{\"type\":\"step\",\"rank\":0,\"step\":" + number + ",\"samples\":" + number +
-            "64,\"epoch\":0.0010666666666666667,\"loss\":2.4349019066024" + number +
-            ",\"learning_rate\":0.05,\"seconds\":0.0033333" + number + ",\"computing\":0.0033333" + number +
-            ",\"exchanging\":0.00000123456,\"waiting\":0.00012345678,\"loading\":0.0001234567,\"bytes\":7454760}\n";
+  for (int i = 1; i <= kSteps; ++i) {
+    const std::string number = std::to_string(10000 + i);
+    text += "{\"type\":\"step\",\"rank\":0,\"step\":" + std::to_string(i) +
+            ",\"samples\":1,\"epoch\":1.6666666666666667e-05,\"loss\":2.4349019066024" + number +
+            ",\"learning_rate\":0.05,\"seconds\":" + std::to_string(1e-5 * i) + ",\"computing\":0.00000333" + number +
+            ",\"exchanging\":0.00000123456,\"waiting\":0.0000012345678,\"loading\":0.000001234567,\"bytes\":0}\n";
   }
   return text;
 }
 
 TEST(Page, of_40_runs_of_20000_steps_is_made_in_5_s_and_has_at_most_2_mb) {
   const MadeRuns place;
-  const std::string steps = many_steps(20000);
+  const std::string steps = many_steps();
   for (int number = 0; number < 40; ++number) {
     const std::string name = "run" + std::to_string(number);
     make_run(place, name, long_run(number));
     std::string metrics = place.read(name + "/metrics.jsonl");
-    place.write(name + "/metrics.jsonl", metrics.insert(metrics.rfind('\n', metrics.size() - 2) + 1, steps));
+    place.write(name + "/metrics.jsonl", metrics.insert(metrics.find('\n') + 1, steps));
   }
   const auto begin = std::chrono::steady_clock::now();
   const std::string page = report_page(compare_runs(read_made(place), {}), {"runs", "", ""});

@@ -74,7 +74,7 @@ TEST(PageData, has_the_columns_of_each_run) {
   EXPECT_EQ(run.at("state"), "finished");
   EXPECT_EQ(run.at("seed"), 1);
   EXPECT_EQ(run.at("steps").dump(),
-            R"({"seconds":[4,8],"step":[1,2],"epoch":[0.5,1],"bytes":[200,400],"loss":[0.5,0.25]})");
+            R"({"seconds":[4,8],"step":[50,100],"epoch":[0.5,1],"bytes":[200,400],"loss":[0.5,0.25]})");
   const Json& evaluations = run.at("evaluations");
   EXPECT_EQ(evaluations.at("center").dump(), R"({"loss":[0.5,0.25],"accuracy":[0.5,0.75]})");
   EXPECT_EQ(evaluations.at("validation").dump(), R"({"loss":[0.75,0.5],"accuracy":[0.25,0.5]})");

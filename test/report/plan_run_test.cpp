@@ -23,12 +23,14 @@ void make(const MadeRuns& place, const Steps& steps) {
   MetricsWriter writer(place.path() / "run" / "metrics.jsonl");
   RunHeader header;
   header.config = {{"communicator", steps.communicator}, {"tau", "5"}};
+  header.communicator = steps.communicator;
   header.parameters = 2000;
   header.ranks.resize(2);
   for (RankFacts& rank : header.ranks) rank.host = "one";
   writer.write_header(header);
   for (int rank : {0, 1}) {
     std::vector<StepRecord> records;
+    double seconds = 0;
     for (int line = 1; line <= steps.count; ++line) {
       if (line > 10 && line <= 10 + steps.lost) continue;
       const double late = rank == 0 ? steps.late : 0;
@@ -39,6 +41,8 @@ void make(const MadeRuns& place, const Steps& steps) {
       record.loading = steps.of_line * 0.001;
       record.exchanging = steps.of_line * (steps.exchanging + late);
       record.waiting = steps.of_line * (steps.waiting + late);
+      seconds += record.computing + record.loading + record.waiting;
+      record.seconds = seconds;
       record.bytes = steps.of_line * steps.bytes;
       records.push_back(record);
     }
@@ -122,7 +126,7 @@ TEST(PlanRun, refuses_what_it_cannot_plan_with) {
   make(place, {.count = 9});
   EXPECT_EQ(code_of(place.path() / "run", "too few steps"), ExitCode::kBadData);
   place.write("run/metrics.jsonl", "{\"type\":\"step\"}\n");
-  EXPECT_EQ(code_of(place.path() / "run", "is no header"), ExitCode::kBadData);
+  EXPECT_EQ(code_of(place.path() / "run", "it is no header"), ExitCode::kBadData);
   place.write("run/metrics.jsonl", "");
   EXPECT_EQ(code_of(place.path() / "run", "run: metrics.jsonl is empty"), ExitCode::kBadData);
 }

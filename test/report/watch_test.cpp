@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -47,6 +48,9 @@ class Watching : public testing::Test {
 
 EvaluationRecord evaluation(double epoch, double accuracy) {
   EvaluationRecord record;
+  record.step = std::llround(10 * epoch);
+  record.samples = 100 * record.step;
+  record.seconds = 5 * epoch;
   record.epoch = epoch;
   record.center = {0.5, accuracy};
   record.workers = WorkerScores{{0.5, accuracy + 0.01}, {}, {0.5, accuracy + 0.02}};
@@ -194,12 +198,12 @@ TEST_F(Watching, fits_any_terminal) {
 
 TEST_F(Watching, shows_evaluations_of_center_mean_best_and_validation) {
   begin("run", {{"epochs", "10"}});
-  step("run", 0, 1, 40);
+  step("run", 0, 1, 10);
   for (int i = 1; i <= 20; ++i) MetricsWriter(file("run")).write_evaluation(evaluation(i, 0.01 * i));
   RunFollower follower(place / "run");
   follower.poll();
   const Lines lines = watch_screen("run", follower.run(), {80, 24, false, WatchPlot::kOff});
-  EXPECT_EQ(lines.back(), "    20.00    20.00    21.00    22.00    19.00   0.5000        0        0");
+  EXPECT_EQ(lines.back(), "    20.00    20.00    21.00    22.00    19.00   0.5000        0      200");
   const Lines narrow = watch_screen("run", follower.run(), {40, 24, false, WatchPlot::kOff});
   EXPECT_EQ(narrow.back(), "    20.00    20.00    21.00    22.00");
 }
@@ -236,9 +240,16 @@ TEST_F(Watching, of_several_runs_has_a_line_for_each_and_follows_the_newest) {
   begin("done", {});
   step("done", 0, 1, 2);
   RunSummary summary;
-  summary.ranks = summary.workers = 1;
+  summary.communicator = "easgd";
+  summary.model = "mlp";
+  summary.ranks = summary.workers = 2;
   summary.evaluation = evaluation(1, 0.75);
+  summary.steps = summary.evaluation.step;
+  summary.samples = summary.evaluation.samples;
+  summary.epochs = summary.evaluation.epoch;
   summary.seconds = 12;
+  summary.samples_per_second = static_cast<double>(summary.samples) / summary.seconds;
+  summary.bytes_per_rank = 100;
   MetricsWriter(file("done")).write_end(summary);
   begin("failed", {});
   MetricsWriter(file("failed")).write_failure(Error(ExitCode::kDiverged, "not finite"));

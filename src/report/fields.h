@@ -1,0 +1,79 @@
+// Fields of JSON objects from files, by name, and what is wrong with a file in words of eave's own: the JSON library's
+// name no field.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/json_integer.h"
+#include "report/field_ranges.h"
+#include "report/json.h"
+
+namespace eave {
+
+// One object. Each reader throws OutOfRange, which names the field, if it is missing or of another type. The object
+// outlives this.
+class Fields {
+ public:
+  // `path` stands before the names in messages: "center.".
+  explicit Fields(const Json& object, std::string path = "");
+
+  bool has(const char* name) const { return object_.contains(name); }
+  const Json& at(const char* name) const;
+  // One that is an object.
+  Fields in(const char* name) const { return Fields(at(name), path_ + name + "."); }
+
+  std::string text(const char* name) const;
+  double number(const char* name) const;
+  double number_or_nan(const char* name) const;  // null stands for NaN, which JSON lacks
+  std::vector<std::int64_t> integers(const char* name) const;
+  std::map<std::string, std::string> texts() const;  // of an object that holds nothing else
+  const Json& list(const char* name) const;
+
+  template <typename Value>
+  void take(const char* name, Value& value) const {
+    if constexpr (std::is_same_v<Value, std::string>) {
+      value = text(name);
+    } else if constexpr (std::is_same_v<Value, bool>) {
+      value = flag(name);
+    } else if constexpr (std::is_integral_v<Value>) {
+      value = integer<Value>(name);
+    } else {
+      value = number(name);
+    }
+  }
+  template <typename Value>
+  void take_if_there(const char* name, Value& value) const {
+    if (has(name)) take(name, value);
+  }
+
+ private:
+  bool flag(const char* name) const;
+  template <typename Integer>
+  Integer integer(const char* name) const {
+    const Json& found = at(name);
+    try {
+      return integer_in<Integer>(found);
+    } catch (const Json::exception&) {
+      refuse(name, found, "a whole number that fits");
+    }
+  }
+  [[noreturn]] void refuse(const char* name, const Json& found, const char* expected) const;
+
+  const Json& object_;
+  const std::string path_;
+};
+
+// Why one line, or the whole text of a file, could not be read: "line 3 is no JSON, or the file ends too early", or the
+// exception's own words where they are eave's.
+std::string why_unreadable(const Json::exception& error);
+std::string why_unreadable(const Json::exception& error, std::string_view text);
+
+// What to do about a file of a run that is damaged or contradicts itself: the end of a message.
+inline constexpr const char* kPutBack = "; put back a copy of it, or train anew in another directory";
+
+}  // namespace eave
