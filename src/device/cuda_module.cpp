@@ -59,7 +59,7 @@ void require_driver() {
       "no GPU can be used: there is no NVIDIA driver here (libcuda.so.1); install it, or train with --device cpu");
 }
 
-const CudaModule& open_module(const fs::path& path) {
+const CudaModule* open_module(const fs::path& path) {
   require_driver();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -72,7 +72,7 @@ const CudaModule& open_module(const fs::path& path) {
   if (module == nullptr || module->version != kCudaModuleVersion) {
     throw Error(ExitCode::kResource, path.string() + " does not belong to this eave; build both together");
   }
-  return *module;
+  return module;
 }
 
 }  // namespace
@@ -80,8 +80,8 @@ const CudaModule& open_module(const fs::path& path) {
 bool has_cuda_module() { return !find_module().empty(); }
 
 const CudaModule& open_cuda_module() {
-  static const CudaModule& module = open_module(require_module());
-  return module;
+  static const CudaModule* const module = open_module(require_module());
+  return *module;
 }
 
 std::unique_ptr<Device> gpu_device(std::int64_t number) {

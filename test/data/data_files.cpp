@@ -86,10 +86,10 @@ void write_cifar10_set(const fs::path& directory) {
   }
 }
 
-const DatasetKind& dataset_kind(const std::string& name) {
+const DatasetKind& dataset_kind(std::string_view name) {
   const auto& kinds = dataset_kinds();
   const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.name == name; });
-  EAVE_CHECK(found != kinds.end(), "no dataset " + name);
+  EAVE_CHECK(found != kinds.end(), "no dataset " + std::string(name));
   return *found;
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "eave/check.h"
@@ -34,7 +35,7 @@ void write_set(const std::filesystem::path& directory, const std::map<std::strin
 // Six files of the right size, mostly holes: labels and first pixels count up for the first 100 records of each.
 void write_cifar10_set(const std::filesystem::path& directory);
 
-const DatasetKind& dataset_kind(const std::string& name);
+const DatasetKind& dataset_kind(std::string_view name);
 // Of a kind: its defaults, with these set.
 OptionValues options_of(const DatasetKind& kind, const std::map<std::string, std::string>& given);
 DataSplit open_dataset(const std::string& name, const std::map<std::string, std::string>& given);

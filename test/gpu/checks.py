@@ -66,7 +66,7 @@ def configure_words(gpus):
         found = machine.wheel_root(package, header)
         if found and variable not in os.environ:
             words.append(f"-D{variable}={found}")
-    return words + ["-DEAVE_BENCH=ON"]
+    return words + ["-DEAVE_BENCH=ON", "-DEAVE_WERROR=OFF"]  # newer compilers have warnings of their own
 
 
 def check_build(record, arguments):

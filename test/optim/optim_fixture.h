@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,11 +23,11 @@ inline OptionValues values_of(const std::vector<OptionSpec>& specs, const Given&
   return values;
 }
 
-inline const OptimizerKind& find_optimizer(const std::string& name) {
+inline const OptimizerKind& find_optimizer(std::string_view name) {
   const auto& kinds = optimizer_kinds();
   const auto found =
       std::find_if(kinds.begin(), kinds.end(), [&](const OptimizerKind& kind) { return kind.name == name; });
-  if (found == kinds.end()) throw std::logic_error("no optimizer " + name);
+  if (found == kinds.end()) throw std::logic_error("no optimizer " + std::string(name));
   return *found;
 }
 

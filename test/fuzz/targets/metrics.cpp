@@ -15,7 +15,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     other.name = "other";
     const eave::Comparison comparison = eave::compare_runs({{run, other}, {}}, std::nullopt);
     if (made == 0) eave::report_text(comparison);
-    if (made == 1) eave::variants_csv(comparison) + eave::runs_csv(comparison) + eave::metrics_csv(comparison);
+    if (made == 1) {
+      eave::variants_csv(comparison);
+      eave::runs_csv(comparison);
+      eave::metrics_csv(comparison);
+    }
     if (made == 2) eave::report_page(comparison, {"fuzzed", "today", "1"});
   });
   return 0;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "eave/communicator.h"
@@ -14,11 +15,11 @@
 namespace {
 
 template <typename Kind>
-const Kind& find(const std::vector<Kind>& kinds, const std::string& name) {
+const Kind& find(const std::vector<Kind>& kinds, std::string_view name) {
   for (const Kind& kind : kinds) {
     if (kind.name == name) return kind;
   }
-  throw std::runtime_error("libeave.so has no " + name);
+  throw std::runtime_error("libeave.so has no " + std::string(name));
 }
 
 void require_threes(const std::vector<float>& values) {
