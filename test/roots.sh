@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# For scripts that try eave in a fresh root folder made with debootstrap: how such a root gets its packages.
+
+# The archive, as apt has it, that holds Debian itself (not its security updates).
+find_mirror() {
+  # shellcheck disable=SC2016 # apt-get fills these in
+  apt-get indextargets --format '$(ORIGIN)/$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+    awk '$1 == "Debian/Debian" && !found++ {print $2}'
+}
+
+# copy_apt_settings ROOT: only how packages are fetched; hooks would call programs that the root does not have.
+copy_apt_settings() {
+  local to=$1
+  apt-config dump | grep -E '^Acquire::(http|https|Check-|Retries|Force)' >"$to/etc/apt/apt.conf.d/90host" || true
+  cp -a /etc/apt/auth.conf.d/. "$to/etc/apt/auth.conf.d/" 2>/dev/null || true
+  cp -L /etc/resolv.conf /etc/hosts "$to/etc/" 2>/dev/null || true
+}
+
+# copy_certificates ROOT MIRROR: an https archive behind a certificate of this machine's own needs that certificate.
+copy_certificates() {
+  local to=$1 mirror=$2 bundle=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
+  if [[ $mirror == https:* && -r $bundle ]]; then
+    mkdir -p "$to/etc/ssl/certs"
+    cp -L "$bundle" "$to/etc/ssl/certs/ca-certificates.crt"
+  fi
+}
+
+# make_minimal_root SUITE ROOT MIRROR: without package lists, as container images come. False, and why, if that fails.
+make_minimal_root() {
+  local suite=$1 to=$2 mirror=$3
+  if ! debootstrap --variant=minbase "$suite" "$to" "$mirror" >"$to.log" 2>&1; then
+    tail -n 10 "$to.log" >&2
+    return 1
+  fi
+  rm -rf "$to"/var/lib/apt/lists/*
+  copy_apt_settings "$to"
+  copy_certificates "$to" "$mirror"
+}
