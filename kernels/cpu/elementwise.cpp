@@ -42,7 +42,8 @@ EAVE_INLINE void sum_tile(const float* output, float* d, std::int64_t rows, std:
 }  // namespace
 
 EAVE_MULTIVERSION void relu(const float* input, float* output, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) output[i] = input[i] > 0 ? input[i] : 0;
+  // NaN passes: a diverged run must be seen.
+  for (std::int64_t i = 0; i < count; ++i) output[i] = input[i] < 0 ? 0 : input[i];
 }
 
 EAVE_MULTIVERSION void relu_gradient(const float* output, const float* d_output, float* d_input, std::int64_t count) {
@@ -64,7 +65,6 @@ EAVE_MULTIVERSION void add_bias(float* values, const float* bias, bool relu, std
   for (std::int64_t row = 0; row < rows; ++row, values += columns) {
     for (std::int64_t i = 0; i < columns; ++i) {
       const float value = bias != nullptr ? values[i] + bias[i] : values[i];
-      // Written so that NaN passes: a diverged run must be seen.
       values[i] = value < lowest ? lowest : value;
     }
   }

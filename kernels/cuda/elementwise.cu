@@ -16,7 +16,7 @@ struct ReluPass {
   template <int kLanes>
   __device__ void apply(std::int64_t i) const {
     auto value = load<kLanes>(input + i);
-    for (int k = 0; k < kLanes; ++k) value.at[k] = value.at[k] > 0 ? value.at[k] : 0;
+    for (int k = 0; k < kLanes; ++k) value.at[k] = value.at[k] < 0 ? 0 : value.at[k];  // NaN passes
     store(output + i, value);
   }
 };

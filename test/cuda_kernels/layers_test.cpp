@@ -100,6 +100,10 @@ TEST(CudaLayersOfFloat, pass_nan_where_the_cpu_does) {
   OnDevice<float> on_device(stream, values), bias_there(stream, bias);
   bias_forward(stream, on_device.data(), bias_there.data(), true, 1, 4);
   EXPECT_TRUE(std::isnan(on_device.read()[0]));
+  OnDevice<float> input(stream, values), output(stream, 4);
+  relu_forward(stream, input.data(), output.data(), 4);
+  EXPECT_TRUE(std::isnan(output.read()[0]));
+  EXPECT_EQ(output.read()[2], 0);
 }
 
 constexpr float kMomentum = 0.1f, kEpsilon = 1e-5f;

@@ -1,0 +1,63 @@
+// Training stops when a loss is not finite, so nothing on the way to it may make 0 of NaN. What does is relu, which is
+// part of many operations: max(NaN, 0) is 0 to a processor, and to libraries.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "eave/compute.h"
+
+namespace eave {
+namespace {
+
+constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<float> zeros(std::int64_t count) { return std::vector<float>(static_cast<std::size_t>(count)); }
+
+// The first output of a plan whose weights are 0 and whose input is NaN.
+float first_output(LinearPlan& plan, std::int64_t inputs, std::int64_t weights, int outputs, std::int64_t size,
+                   bool training) {
+  const std::vector<float> input(static_cast<std::size_t>(inputs), kNotANumber);
+  const std::vector<float> filter = zeros(weights), bias = zeros(outputs);
+  std::vector<float> output = zeros(size), saved = zeros(training ? plan.saved_size() : 0);
+  std::vector<float> scratch = zeros(plan.scratch_size());
+  plan.forward({input, filter, bias, output, saved, scratch});
+  return output.front();
+}
+
+TEST(NanOnCpu, passes_relu_by_itself) {
+  for (const std::size_t size : {1, 7, 64, 1000}) {
+    const std::vector<float> input(size, kNotANumber);
+    std::vector<float> output(size);
+    make_cpu_compute(1)->relu_forward(input, output);
+    EXPECT_TRUE(std::ranges::all_of(output, [](float value) { return std::isnan(value); })) << size;
+  }
+}
+
+TEST(NanOnCpu, passes_dense_layers_with_relu) {
+  const auto cpu = make_cpu_compute(1);
+  for (const std::int64_t samples : {1, 6, 64}) {
+    for (const int outputs : {1, 10, 16, 128}) {
+      for (const bool training : {true, false}) {
+        const DenseShape shape = {samples, 20, outputs, true, training};
+        EXPECT_TRUE(std::isnan(first_output(*cpu->plan_dense(shape), samples * 20, std::int64_t{20} * outputs, outputs,
+                                            samples * outputs, training)))
+            << samples << " samples, " << outputs << " outputs";
+      }
+    }
+  }
+}
+
+TEST(NanOnCpu, passes_max_pools) {
+  const auto cpu = make_cpu_compute(1);
+  const PoolShape shape = {1, {4, 4, 3}, {2, 2, 2, 0}};
+  std::vector<float> input(48, 1.0f), output = zeros(12), winners = zeros(12);
+  input[3 * 5] = kNotANumber;
+  cpu->max_pool_forward(shape, input, output, winners);
+  EXPECT_TRUE(std::isnan(output.front()));
+}
+
+}  // namespace
+}  // namespace eave
