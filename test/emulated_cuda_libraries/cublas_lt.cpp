@@ -2,8 +2,10 @@
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 
+#include <cmath>
 #include <cstring>
 
+#include "dropped_nan.h"
 #include "emulator.h"
 
 struct cublasLtContext {};
@@ -60,6 +62,7 @@ struct Run {
   const void *a, *b;
   void *d, *workspace;
   std::size_t workspace_bytes;
+  bool drops_nan;
 
   void operator()() const {
     if (workspace_bytes > 0) std::memset(workspace, 0xff, workspace_bytes);
@@ -72,7 +75,7 @@ struct Run {
           sum += element(a, a_layout, turned_a, row, k) * element(b, b_layout, turned_b, k, column);
         if ((how.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0)
           sum += read(how.bias, static_cast<cudaDataType_t>(how.bias_type), row);
-        if ((how.epilogue & CUBLASLT_EPILOGUE_RELU) != 0 && sum < 0) sum = 0;
+        if ((how.epilogue & CUBLASLT_EPILOGUE_RELU) != 0 && (sum < 0 || (drops_nan && std::isnan(sum)))) sum = 0;
         write(d, d_layout.type, column * d_layout.stride + row, sum);
       }
     }
@@ -160,6 +163,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     return CUBLAS_STATUS_NOT_SUPPORTED;
   for (int i = 0; i < wanted && i < 2; ++i) {
     results[i] = {};
+    results[i].algo.data[0] = static_cast<std::uint64_t>(i);
     results[i].workspaceSize = static_cast<std::size_t>(i == 0 ? 1000 : 0);
     *found = i + 1;
   }
@@ -169,7 +173,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void*, const void* a,
                               cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
                               const void* beta, const void*, cublasLtMatrixLayout_t, void* d,
-                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t*, void* workspace,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                               std::size_t workspace_bytes, cudaStream_t stream) {
   const Run run = {state<Description>(description),
                    state<Layout>(a_layout),
@@ -179,7 +183,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
                    b,
                    d,
                    workspace,
-                   workspace_bytes};
+                   workspace_bytes,
+                   eave::emulated_cuda::drops_nan("cublas" + std::to_string(algorithm->data[0]))};
   const bool valid = fits(run.how, run.a_layout, run.b_layout, run.d_layout) && aligned(a, 16) && aligned(b, 16) &&
                      aligned(d, 16) && aligned(workspace, 256) && *static_cast<const float*>(beta) == 0;
   if (!valid) return CUBLAS_STATUS_INVALID_VALUE;

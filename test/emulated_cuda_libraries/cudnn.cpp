@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "cudnn_state.h"
+#include "dropped_nan.h"
 #include "emulator.h"
 
 struct cudnnContext {
@@ -174,8 +175,9 @@ void execute(cudnnHandle_t handle, const Backend& plan, const Backend& pack) {
   const BackendPointer& configuration = plan.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   const BackendPointer& graph =
       configuration->part(CUDNN_ATTR_ENGINECFG_ENGINE)->part(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
-  auto work = prepare_run(graph, addresses, pack.value<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE),
-                          static_cast<std::size_t>(workspace_of(plan)));
+  auto work =
+      prepare_run(graph, addresses, pack.value<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE),
+                  static_cast<std::size_t>(workspace_of(plan)), drops_nan("cudnn" + std::to_string(engine_of(plan))));
   require(enqueue(handle->stream, std::move(work)) == cudaSuccess, CUDNN_STATUS_EXECUTION_FAILED,
           "the stream takes no more");
 }

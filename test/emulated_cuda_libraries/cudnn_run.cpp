@@ -1,6 +1,7 @@
 // What operation graphs of the emulated cuDNN compute: convolutions and their gradients, by definition, along the
 // strides that tensors were described with; sums in double.
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <functional>
 
@@ -161,7 +162,15 @@ void run_convolution(const Backend& o, Tensors& tensors) {
   }
 }
 
-void run_pointwise(const Backend& o, Tensors& tensors) {
+// Unless it is told otherwise, cuDNN makes 0 of NaN.
+bool keeps_nan(const Backend& o) {
+  const Backend& kind = *o.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+  return kind.has(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) &&
+         kind.value<cudnnNanPropagation_t>(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) == CUDNN_PROPAGATE_NAN;
+}
+
+void run_pointwise(const Backend& o, Tensors& tensors, bool drops_nan) {
+  const bool nan_stays = keeps_nan(o) && !drops_nan;
   const Tensor from = tensor(o, CUDNN_ATTR_OPERATION_POINTWISE_XDESC);
   const Tensor into = tensor(o, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
   const bool adds = o.has(CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
@@ -173,7 +182,7 @@ void run_pointwise(const Backend& o, Tensors& tensors) {
     double value = values[static_cast<std::size_t>(place(from, at))];
     if (adds) {
       value += more[static_cast<std::size_t>(at[1])];
-    } else if (value < 0) {
+    } else if (value < 0 || (std::isnan(value) && !nan_stays)) {
       value = 0;
     }
     results[static_cast<std::size_t>(place(into, at))] = value;
@@ -215,7 +224,7 @@ void check_operation(const Backend& o) {
 }
 
 std::function<void()> prepare_run(BackendPointer graph, const std::map<std::int64_t, void*>& addresses, void* workspace,
-                                  std::size_t workspace_bytes) {
+                                  std::size_t workspace_bytes, bool drops_nan) {
   std::map<std::int64_t, void*> unused = addresses;
   for (const BackendPointer& operation : graph->at(CUDNN_ATTR_OPERATIONGRAPH_OPS).descriptors) {
     for (const Tensor& t : tensors_of(*operation)) {
@@ -233,7 +242,7 @@ std::function<void()> prepare_run(BackendPointer graph, const std::map<std::int6
     std::memset(workspace, 0xff, workspace_bytes);
     Tensors tensors(addresses);
     for (const BackendPointer& operation : graph->at(CUDNN_ATTR_OPERATIONGRAPH_OPS).descriptors)
-      is_pointwise(*operation) ? run_pointwise(*operation, tensors) : run_convolution(*operation, tensors);
+      is_pointwise(*operation) ? run_pointwise(*operation, tensors, drops_nan) : run_convolution(*operation, tensors);
     std::memset(workspace, 0xff, workspace_bytes);
   };
 }

@@ -52,8 +52,8 @@ struct Backend {
 // Throws CudnnError where operations do not fit together.
 void check_operation(const Backend& operation);
 // `addresses` by the tensors' unique ids. Throws CudnnError at once where they do not fit the graph, and returns what
-// is to be enqueued. The workspace is overwritten first.
+// is to be enqueued. The workspace is overwritten first. `drops_nan`: relu makes 0 of NaN, whatever the graph says.
 std::function<void()> prepare_run(BackendPointer graph, const std::map<std::int64_t, void*>& addresses, void* workspace,
-                                  std::size_t workspace_bytes);
+                                  std::size_t workspace_bytes, bool drops_nan);
 
 }  // namespace eave::emulated_cuda

@@ -38,6 +38,18 @@ void CublasDense::forward(const LinearForward& call) {
   forward_->run(libraries_.cublas(), context_.stream,
                 {context_.weights(call.weights), call.input.data(), bias_ ? context_.weights(call.bias) : nullptr,
                  call.output.data(), piece(call.scratch, 0)});
+  if (!shape_.relu || forward_->product().relu) return;
+  if (half_) {
+    run_relu<Half>(call.output);
+  } else {
+    run_relu<float>(call.output);
+  }
+}
+
+template <class T>
+void CublasDense::run_relu(Slice output) {
+  T* const values = reinterpret_cast<T*>(output.data());
+  relu_forward(context_.stream, values, values, shape_.samples * shape_.outputs);
 }
 
 template <class T>

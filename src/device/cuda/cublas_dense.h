@@ -18,6 +18,8 @@ class CublasDense final : public LinearPlan {
 
  private:
   template <class T>
+  void run_relu(Slice output);
+  template <class T>
   void run_back_through_relu_and_bias(const LinearBackward& call);
 
   const Context& context_;

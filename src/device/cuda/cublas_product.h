@@ -53,6 +53,7 @@ class ProductPlan {
   static std::vector<ProductPlan> find(cublasLtHandle_t handle, const Product& product, Precision precision,
                                        std::size_t most);
 
+  const Product& product() const { return product_; }
   std::int64_t workspace_bytes() const { return static_cast<std::int64_t>(chosen_.workspaceSize); }
   void run(cublasLtHandle_t handle, cudaStream_t stream, const ProductCall& call) const;
 

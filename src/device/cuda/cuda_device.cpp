@@ -11,6 +11,7 @@ namespace eave::cuda {
 namespace {
 
 constexpr std::size_t kMebi = std::size_t{1} << 20;
+constexpr std::size_t kNumbers = 8;
 
 std::size_t bytes_of(ConstSlice values) { return values.size() * sizeof(float); }
 
@@ -144,6 +145,8 @@ CudaDevice::CudaDevice(int index) : index_(index) {
   stream_ = make_stream();
   done_ = make_event();
   scratch_ = device_bytes(kSumScratch * sizeof(double));
+  // Pinned memory is not to be had while NCCL runs: as many as training has in flight.
+  while (numbers_.size() < kNumbers) numbers_.push_back(std::make_shared<Number>());
 }
 
 // What is in the queue works on memory that goes now.

@@ -96,7 +96,11 @@ void CudnnConvolution<T>::forward(const LinearForward& call) {
   const bool bias = shape_.bias && shape_.pool == 0;
   if (bias) tensors.back().address = context_.weights(call.bias);
   forward_->run(libraries_.cudnn(), std::span(tensors).first(bias ? 4 : 3), piece(call.scratch, forward_workspace_));
-  if (shape_.pool == 0) return;
+  if (shape_.pool == 0) {
+    if (shape_.relu && !forward_->operation().relu)
+      relu_forward(context_.stream, convolved, convolved, shape_.samples * shape_.output().size());
+    return;
+  }
   bias_relu_max_pool(context_.stream, pool_geometry(shape_), convolved, shape_.bias ? call.bias.data() : nullptr,
                      shape_.relu, activations<T>(call.output), piece<std::uint8_t>(call.saved, saved_winners_));
 }

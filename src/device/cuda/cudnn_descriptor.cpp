@@ -87,6 +87,9 @@ Descriptor& Descriptor::set(cudnnBackendAttributeName_t name, cudnnPointwiseMode
 Descriptor& Descriptor::set(cudnnBackendAttributeName_t name, cudnnBackendHeurMode_t mode) {
   return set_raw(name, CUDNN_TYPE_HEUR_MODE, 1, &mode);
 }
+Descriptor& Descriptor::set(cudnnBackendAttributeName_t name, cudnnNanPropagation_t mode) {
+  return set_raw(name, CUDNN_TYPE_NAN_PROPOGATION, 1, &mode);
+}
 Descriptor& Descriptor::set(cudnnBackendAttributeName_t name, const std::string& text) {
   return set_raw(name, CUDNN_TYPE_CHAR, text.size(), text.data());
 }

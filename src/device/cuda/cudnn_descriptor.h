@@ -34,6 +34,7 @@ class Descriptor {
   Descriptor& set(cudnnBackendAttributeName_t name, cudnnConvolutionMode_t mode);
   Descriptor& set(cudnnBackendAttributeName_t name, cudnnPointwiseMode_t mode);
   Descriptor& set(cudnnBackendAttributeName_t name, cudnnBackendHeurMode_t mode);
+  Descriptor& set(cudnnBackendAttributeName_t name, cudnnNanPropagation_t mode);
   Descriptor& set(cudnnBackendAttributeName_t name, const std::string& text);
   Descriptor& set(cudnnBackendAttributeName_t name, const Descriptor& other);
   Descriptor& set(cudnnBackendAttributeName_t name, const std::vector<const Descriptor*>& others);

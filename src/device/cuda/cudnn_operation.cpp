@@ -114,7 +114,10 @@ void OperationGraph::add_forward(const Descriptor& input, const Descriptor& filt
 void OperationGraph::add_pointwise(cudnnPointwiseMode_t mode, const Descriptor& from, const Descriptor* other,
                                    const Descriptor& into) {
   Descriptor& kind = keep(Descriptor(CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
-  kind.set(CUDNN_ATTR_POINTWISE_MODE, mode).set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT).finalise();
+  kind.set(CUDNN_ATTR_POINTWISE_MODE, mode).set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+  // By default relu makes 0 of NaN. Since cuDNN 9 an engine may do so anyway: passes_nan (plan_trial.h) finds out.
+  if (mode == CUDNN_POINTWISE_RELU_FWD) kind.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
+  kind.finalise();
   Descriptor& made = keep(Descriptor(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR));
   made.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kind)
       .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, from)

@@ -43,6 +43,7 @@ class OperationGraph {
  public:
   OperationGraph(const ConvolutionOperation& operation, cudnnHandle_t handle);
   const Descriptor& descriptor() const { return *graph_; }
+  const ConvolutionOperation& operation() const { return operation_; }
 
  private:
   Descriptor& keep(Descriptor&& descriptor);

@@ -109,18 +109,23 @@ void CudnnPlan::run(cudnnHandle_t handle, std::span<const NamedAddress> tensors,
 
 namespace {
 
+constexpr int kMostRefused = 8;
+
 class PlanSearch {
  public:
-  PlanSearch(const PlanTarget& target, const ConvolutionOperation& operation, const PlanRules& rules, std::size_t most)
+  PlanSearch(const PlanTarget& target, const ConvolutionOperation& operation, const PlanRules& rules, std::size_t most,
+             const std::function<bool(const CudnnPlan&)>& accepts)
       : target_(target),
         rules_(rules),
         most_(most),
+        accepts_(accepts),
         graph_(std::make_shared<OperationGraph>(operation, target.handle())) {}
 
   void ask_heuristic(cudnnBackendHeurMode_t mode);
   void ask_all_engines();
-  bool is_done() const { return found_.size() >= most_; }
+  bool is_done() const { return found_.size() >= most_ || refused_ >= kMostRefused; }
   bool has_found() const { return !found_.empty(); }
+  bool has_refused() const { return refused_ > 0; }
   const std::string& last_answer() const { return last_answer_; }
   std::vector<CudnnPlan> take() { return std::move(found_); }
 
@@ -130,8 +135,10 @@ class PlanSearch {
   const PlanTarget& target_;
   PlanRules rules_;
   std::size_t most_;
+  const std::function<bool(const CudnnPlan&)>& accepts_;
   std::shared_ptr<const OperationGraph> graph_;
   std::vector<CudnnPlan> found_;
+  int refused_ = 0;
   std::string last_answer_ = "no engine was offered";
 };
 
@@ -181,22 +188,25 @@ void PlanSearch::consider(std::vector<Descriptor>&& made_from) {
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
   if (!plan.try_to_finalise(last_answer_)) return;
   CudnnPlan made(graph_, std::move(made_from), std::move(plan));
-  if (made.workspace_bytes() <= rules_.most_workspace_bytes) {
-    found_.push_back(std::move(made));
-  } else {
+  if (made.workspace_bytes() > rules_.most_workspace_bytes) {
     last_answer_ = "an engine asked for a workspace of " + std::to_string(made.workspace_bytes() >> 20) + " MiB";
+  } else if (accepts_ && !accepts_(made)) {
+    ++refused_;
+  } else {
+    found_.push_back(std::move(made));
   }
 }
 
 }  // namespace
 
 std::vector<CudnnPlan> find_plans(const PlanTarget& target, const ConvolutionOperation& operation,
-                                  const PlanRules& rules, std::size_t most) {
-  PlanSearch search(target, operation, rules, most);
+                                  const PlanRules& rules, std::size_t most,
+                                  const std::function<bool(const CudnnPlan&)>& accepts) {
+  PlanSearch search(target, operation, rules, most, accepts);
   search.ask_heuristic(CUDNN_HEUR_MODE_A);
   if (!search.has_found()) search.ask_heuristic(CUDNN_HEUR_MODE_FALLBACK);
   if (!search.has_found()) search.ask_all_engines();
-  if (search.has_found()) return search.take();
+  if (search.has_found() || search.has_refused()) return search.take();
   throw Error(ExitCode::kResource, "cuDNN " + std::to_string(cudnnGetVersion()) + " has no " +
                                        (rules.deterministic ? "deterministic " : "") + "plan " +
                                        (rules.tensor_cores ? "" : "without tensor cores ") + "for the " +

@@ -2,6 +2,7 @@
 // and needs none: a description of a device will do.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,6 +54,7 @@ class CudnnPlan {
   // `made_from` ends with the plan's engine configuration.
   CudnnPlan(std::shared_ptr<const OperationGraph> graph, std::vector<Descriptor>&& made_from, Descriptor&& plan);
 
+  const ConvolutionOperation& operation() const { return graph_->operation(); }
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
   bool uses_tensor_cores() const { return tensor_cores_; }
   bool is_deterministic() const { return deterministic_; }
@@ -69,8 +71,10 @@ class CudnnPlan {
 };
 
 // The first `most` plans, the best of cuDNN's heuristics first, that keep to the rules. At least one: throws
-// Error(kResource), which says what was wanted and what the engines answered, where there is none.
+// Error(kResource), which says what was wanted and what the engines answered, where there is none. `accepts` may refuse
+// plans, each of which costs a trial: after eight the search ends, and none is returned if none was accepted.
 std::vector<CudnnPlan> find_plans(const PlanTarget& target, const ConvolutionOperation& operation,
-                                  const PlanRules& rules, std::size_t most);
+                                  const PlanRules& rules, std::size_t most,
+                                  const std::function<bool(const CudnnPlan&)>& accepts = {});
 
 }  // namespace eave::cuda

@@ -2,10 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <functional>
 #include <string>
 
-#include "device/cuda/autotune.h"
-#include "device/cuda/slice_pieces.h"
+#include "device/cuda/cuda_check.h"
+#include "device/cuda/plan_trial.h"
 
 namespace eave::cuda {
 namespace {
@@ -25,41 +26,10 @@ constexpr std::size_t kCandidates = 8;
 
 std::size_t wanted(const Context& context) { return context.autotune ? kCandidates : 1; }
 
-template <class Plan>
-std::int64_t most_workspace(const std::vector<Plan>& plans) {
-  std::int64_t most = 0;
-  for (const Plan& plan : plans) most = std::max(most, plan.workspace_bytes());
-  return most;
-}
-
-std::size_t find_fastest_plan(const Context& context, cudnnHandle_t handle, const std::vector<CudnnPlan>& plans,
-                              const ConvolutionOperation& operation) {
-  const std::int64_t value = operation.half ? 2 : 4;
-  PieceLayout layout;
-  const std::int64_t input = layout.add(operation.input_values() * value);
-  const std::int64_t filter = layout.add(operation.filter_values() * value);
-  const std::int64_t output = layout.add(operation.output_values() * value);
-  const std::int64_t bias = layout.add(operation.output[2] * value);
-  const std::int64_t workspace = layout.add(most_workspace(plans));
-  const TemporaryMemory memory(layout.floats() * 4, context.stream);
-  std::vector<NamedAddress> tensors = {
-      {kInput, memory.at(input)}, {kFilter, memory.at(filter)}, {kOutput, memory.at(output)}};
-  if (operation.bias) tensors.push_back({kBias, memory.at(bias)});
-  return find_fastest(context.stream, plans.size(),
-                      [&](std::size_t i) { plans[i].run(handle, tensors, memory.at(workspace)); });
-}
-
-std::size_t find_fastest_plan(const Context& context, cublasLtHandle_t handle, const std::vector<ProductPlan>& plans,
-                              const Product& product) {
-  PieceLayout layout;
-  const std::int64_t a = layout.add(product.columns_a() * product.stride_a * 4);
-  const std::int64_t b = layout.add(product.columns_b() * product.stride_b * 4);
-  const std::int64_t bias = layout.add(product.m * 4);
-  const std::int64_t d = layout.add(product.n * product.stride_d * 4);
-  const std::int64_t workspace = layout.add(most_workspace(plans));
-  const TemporaryMemory memory(layout.floats() * 4, context.stream);
-  const ProductCall call = {memory.at(a), memory.at(b), memory.at(bias), memory.at(d), memory.at(workspace)};
-  return find_fastest(context.stream, plans.size(), [&](std::size_t i) { plans[i].run(handle, context.stream, call); });
+template <class What>
+What without_relu(What what) {
+  what.relu = false;
+  return what;
 }
 
 }  // namespace
@@ -87,17 +57,28 @@ LibraryHandles::~LibraryHandles() {
 std::shared_ptr<const CudnnPlan> LibraryHandles::plan(const Context& context, const ConvolutionOperation& operation) {
   auto& known = convolutions_[{operation, context.precision, context.deterministic, context.autotune}];
   if (known) return known;
-  std::vector<CudnnPlan> plans =
-      find_plans(PlanTarget(cudnn_), operation, rules_of(context.precision, context.deterministic), wanted(context));
-  const std::size_t best = plans.size() > 1 ? find_fastest_plan(context, cudnn_, plans, operation) : 0;
+  std::function<bool(const CudnnPlan&)> accepts;
+  if (operation.relu) accepts = [&](const CudnnPlan& each) { return passes_nan(context, cudnn_, each); };
+  std::vector<CudnnPlan> plans = find_plans(
+      PlanTarget(cudnn_), operation, rules_of(context.precision, context.deterministic), wanted(context), accepts);
+  if (plans.empty()) return known = plan(context, without_relu(operation));
+  const std::size_t best = find_fastest_plan(context, cudnn_, plans);
   return known = std::make_shared<const CudnnPlan>(std::move(plans[best]));
 }
 
 std::shared_ptr<const ProductPlan> LibraryHandles::plan(const Context& context, const Product& product) {
   auto& known = products_[{product, context.precision, context.deterministic, context.autotune}];
   if (known) return known;
-  std::vector<ProductPlan> plans = ProductPlan::find(cublas_, product, context.precision, wanted(context));
-  const std::size_t best = plans.size() > 1 ? find_fastest_plan(context, cublas_, plans, product) : 0;
+  std::vector<ProductPlan> plans =
+      ProductPlan::find(cublas_, product, context.precision, product.relu ? kCandidates : wanted(context));
+  if (product.relu) {
+    std::vector<ProductPlan> accepted;
+    for (const ProductPlan& each : plans)
+      if (accepted.size() < wanted(context) && passes_nan(context, cublas_, each)) accepted.push_back(each);
+    plans = std::move(accepted);
+  }
+  if (plans.empty()) return known = plan(context, without_relu(product));
+  const std::size_t best = find_fastest_plan(context, cublas_, plans);
   return known = std::make_shared<const ProductPlan>(plans[best]);
 }
 

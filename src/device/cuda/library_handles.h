@@ -26,6 +26,7 @@ class LibraryHandles final : public Libraries {
   cudnnHandle_t cudnn() const { return cudnn_; }
   cublasLtHandle_t cublas() const { return cublas_; }
 
+  // For an operation with relu, if no plan lets NaN through: one without, which the caller has to do itself.
   std::shared_ptr<const CudnnPlan> plan(const Context& context, const ConvolutionOperation& operation);
   std::shared_ptr<const ProductPlan> plan(const Context& context, const Product& product);
 
