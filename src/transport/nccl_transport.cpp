@@ -132,7 +132,7 @@ std::vector<std::string> NcclTransport::texts(const std::string& mine, TextRoute
 
 Pending NcclTransport::request(std::span<const ServiceRequest> requests) {
   const bool any_here = std::ranges::any_of(requests, [this](const auto& each) { return is_here(each.values); });
-  if (any_here && last_) last_->wait();
+  if (any_here && last_) last_->wait();  // who waits for the device then, waits for all sums too (StagedWire::grow)
   Pending pending = inner_.request(requests);
   if (any_here) requested_ = pending.operation();
   return pending;

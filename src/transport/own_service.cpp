@@ -13,7 +13,10 @@ void OwnService::detach() noexcept {
 
 bool OwnService::answer(const ServiceRequest& request) {
   if (!device_ || !device_->holds(request.values)) return service_->answer(0, request.key, request.values);
-  if (staged_.size() < request.values.size()) staged_ = device_->allocate_for_host(request.values.size());
+  if (staged_.size() < request.values.size()) {
+    device_->wait();  // as StagedWire::grow
+    staged_ = device_->allocate_for_host(request.values.size());
+  }
   const Slice staged = staged_.slice().first(request.values.size());
   device_->read(request.values, staged);
   if (!service_->answer(0, request.key, staged)) return false;

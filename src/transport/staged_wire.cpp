@@ -45,6 +45,7 @@ std::size_t StagedWire::size_for(ConstSlice values, std::span<const ServiceReque
 }
 
 void StagedWire::grow(std::size_t size) {
+  device_.wait();
   pinned_.front() = {};  // first, so that there is never memory for both
   pinned_.front() = device_.allocate_for_host(size);
 }

@@ -33,6 +33,8 @@ class StagedWire {
   std::size_t size() const { return pinned_.front().size(); }
   // That size() must have for this to be carried out.
   std::size_t size_for(ConstSlice values, std::span<const ServiceRequest> requests) const;
+  // Waits for the device first. To give pinned memory back, a driver holds its lock until all kernels have ended; one
+  // of NCCL's does not end while NCCL's own thread needs that lock, and the job freezes.
   void grow(std::size_t size);
 
   // As those of Wire; afterwards values on the device are visible to whatever it is asked for.

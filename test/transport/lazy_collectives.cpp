@@ -106,6 +106,7 @@ class LazyCollectives final : public DeviceCollectives {
     mark = std::allocate_shared<LazyMark>(Uncounted<LazyMark>());
     const Slice reachable(device_.reachable(values.data()), values.size());
     const std::shared_ptr<DeviceMark> ready = device_.mark();
+    ++device_.in_flight;
     const std::lock_guard lock(mutex_);
     tasks_.push_back({groups_[static_cast<std::size_t>(group)], reachable, root, ready, mark});
     changed_.notify_one();
@@ -124,6 +125,7 @@ class LazyCollectives final : public DeviceCollectives {
       } catch (const Error&) {
         failed_ = true;
       }
+      --device_.in_flight;
       task.done->reach();
       lock.lock();
     }

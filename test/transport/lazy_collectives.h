@@ -27,6 +27,10 @@ class CollectiveLazyDevice final : public LazyDevice, public CollectiveDevice {
   std::unique_ptr<DeviceCollectives> make_collectives() override;
 
   std::atomic<int> operations{0};  // carried out by its library
+  std::atomic<int> in_flight{0};   // of those
+
+ protected:
+  bool is_busy() override { return in_flight > 0 || LazyDevice::is_busy(); }
 
  private:
   const LazyLibrary library_;

@@ -88,6 +88,11 @@ std::shared_ptr<LazyMark> LazyQueue::mark() {
   return mark;
 }
 
+bool LazyQueue::is_busy() {
+  const std::lock_guard lock(mutex_);
+  return carries_out_ || !commands_.empty();
+}
+
 void LazyQueue::carry_out_all() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -95,6 +100,7 @@ void LazyQueue::carry_out_all() {
     if (commands_.empty()) return;
     const Command command = std::move(commands_.front());
     commands_.pop_front();
+    carries_out_ = command.size > 0 || command.awaited;
     lock.unlock();
     if (command.awaited) command.awaited->wait();
     if (command.size > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay_us_));
@@ -105,6 +111,7 @@ void LazyQueue::carry_out_all() {
     std::free(command.owned);
     if (command.mark) command.mark->reach();
     lock.lock();
+    carries_out_ = false;
   }
 }
 
@@ -126,6 +133,22 @@ Buffer LazyDevice::allocate(std::size_t size) {
   EAVE_CHECK((used_ + size) * sizeof(float) <= kAddressBytes, "a lazy device is small");
   float* const start = addresses_ + std::exchange(used_, used_ + size);
   return Buffer(start, size, [](float*) noexcept {});
+}
+
+// Pinned memory knows its device, as a driver does.
+Buffer LazyDevice::allocate_for_host(std::size_t size) {
+  if (size == 0) return {};
+  change_pinned();
+  constexpr std::size_t kBefore = 64;  // bytes
+  auto* const start = static_cast<char*>(std::aligned_alloc(kBefore, kBefore + (size * sizeof(float) + 63) / 64 * 64));
+  *reinterpret_cast<LazyDevice**>(start) = this;
+  auto* const values = reinterpret_cast<float*>(start + kBefore);
+  std::fill_n(values, size, 0.0f);
+  return Buffer(values, size, [](float* data) noexcept {
+    char* const begin = reinterpret_cast<char*>(data) - kBefore;
+    (*reinterpret_cast<LazyDevice**>(begin))->change_pinned();
+    std::free(begin);
+  });
 }
 
 bool LazyDevice::holds(ConstSlice values) const {

@@ -1,6 +1,7 @@
 // A device that shows every mistake in waiting, without any hardware.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -61,11 +62,13 @@ class LazyQueue {
   void enqueue(Command command);
   std::shared_ptr<LazyMark> mark();
   void wait() { mark()->wait(); }
+  bool is_busy();
 
  private:
   void carry_out_all();
 
   const int delay_us_;
+  bool carries_out_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Command, Uncounted<Command>> commands_;
@@ -85,7 +88,7 @@ class LazyDevice : public Device {
   DeviceKind kind() const override { return DeviceKind::kCuda; }
   std::string name() const override { return "lazy"; }
   Buffer allocate(std::size_t size) override;
-  Buffer allocate_for_host(std::size_t size) override { return Buffer(size); }
+  Buffer allocate_for_host(std::size_t size) override;
   bool holds(ConstSlice values) const override;
   std::int64_t free_bytes() override { return -1; }
   void read(ConstSlice from, Slice host) override;
@@ -95,6 +98,10 @@ class LazyDevice : public Device {
   std::unique_ptr<CopyQueue> make_copy_queue() override;
   void copy(Slice into, ConstSlice from) override;
   void fill(Slice values, float value) override;
+
+  // How often pinned memory was had or given back while the device, or its library, had something to do: a real one may
+  // freeze then.
+  std::atomic<int> times_disturbed{0};
 
   float* reachable(const float* address) const { return memory_ + (address - addresses_); }
   LazyQueue& queue() { return queue_; }
@@ -122,7 +129,13 @@ class LazyDevice : public Device {
   void write_step(Slice, ConstSlice, ConstSlice, float, float) override { refuse(); }
   void subtract(Slice, ConstSlice) override { refuse(); }
 
+ protected:
+  virtual bool is_busy() { return queue_.is_busy(); }
+
  private:
+  void change_pinned() {
+    if (is_busy()) ++times_disturbed;
+  }
   static void refuse() { EAVE_CHECK(false, "a lazy device does no algebra"); }
 
   float* addresses_ = nullptr;  // what others see

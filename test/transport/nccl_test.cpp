@@ -9,6 +9,7 @@
 #include "test/transport/ended.h"
 #include "test/transport/lazy_collectives.h"
 #include "test/transport/ranks.h"
+#include "test/transport/services.h"
 
 namespace eave {
 namespace {
@@ -94,6 +95,29 @@ TEST(Nccl, values_in_host_memory_go_another_way) {
     EXPECT_EQ(device.operations, 1);
     EXPECT_EQ(transport.name(), "nccl");
   }));
+}
+
+TEST(Nccl, pinned_memory_is_had_and_given_back_when_nothing_is_in_flight) {
+  for (const int ranks : {1, 2}) {
+    expect_well(run(ranks, own_gpu, [](Transport& transport, CollectiveLazyDevice& device) {
+      DoublingService service(transport.rank());
+      Serving serving(transport, &service);
+      Buffer summed = device.allocate(1000), asked = device.allocate(std::size_t{5} << 20);
+      for (const std::size_t count : {std::size_t{3} << 20, std::size_t{5} << 20}) {  // each takes more than there was
+        device.fill(asked.slice(), 2);
+        if (transport.rank() == 1) std::this_thread::sleep_for(30ms);  // the sum of rank 0 is in flight
+        Pending sum = transport.all_reduce_sum(summed.slice());
+        const std::vector<ServiceRequest> requests{{transport.size() - 1, 5, asked.slice().first(count)}};
+        transport.request(requests).wait();
+        sum.wait();
+        std::vector<float> host(count);
+        device.read(asked.slice().first(count), host);
+        EXPECT_EQ(host, std::vector<float>(count, DoublingService::reply(2, 5, transport.size() - 1)));
+      }
+      serving.end();
+      EXPECT_EQ(device.times_disturbed, 0);
+    }));
+  }
 }
 
 TEST(Nccl, counts_the_seconds_that_operations_took_on_the_device) {
