@@ -40,8 +40,9 @@ CommandLine checkpoint_command_line() {
       "       eave checkpoint export RUN [--step N] --npy DIR | --safetensors FILE [--layout LAYOUT]\n\n"
       "Looks at the checkpoints of a run. ls lists them, and names those that lack a file or a part of one; verify "
       "reads\n"
-      "all of each and names what is damaged; export writes the model of the newest that is whole, as eave export "
-      "does.");
+      "all of each and the run's model.safetensors, and names what is damaged; export writes the model of the newest "
+      "that is\n"
+      "whole, as eave export does.");
   line.add_group("Which checkpoint",
                  {{"step", OptionType::kInteger, "", "that of this step alone"},
                   {"checkpoint-dir", OptionType::kPath, "",
@@ -165,12 +166,45 @@ std::string damage_of(const CheckpointRequest& request, std::int64_t step) {
   }
 }
 
-void verify(const CheckpointRequest& request) {
+// Reads the model as eave export does. False: it is damaged. A run that has not ended has none.
+bool verify_model(const fs::path& run) {
+  const fs::path path = find_model(run);
+  std::error_code error;
+  if (!fs::is_directory(run, error) || !fs::is_regular_file(path, error)) return true;
+  std::string state;
+  bool is_whole = false;
+  try {
+    const SafetensorsFile file = read_safetensors(path);
+    read_model(file, graph_of(description_in(file), path));
+    state = file.metadata.contains(kArraysHash) ? "whole" : "readable; it has no hash that would show changed values";
+    is_whole = true;
+  } catch (const Error& failure) {
+    state = failure.what();
+  }
+  std::printf("%s: %s\n", path.filename().c_str(), printable(state).c_str());
+  return is_whole;
+}
+
+// The steps of damaged checkpoints.
+std::string verify_checkpoints(const CheckpointRequest& request) {
   std::string damaged;
   for (const std::int64_t step : steps_of(request)) {
     const std::string damage = damage_of(request, step);
     std::printf("step %lld: %s\n", static_cast<long long>(step), damage.empty() ? "whole" : printable(damage).c_str());
     if (!damage.empty()) damaged += (damaged.empty() ? "" : ", ") + std::to_string(step);
+  }
+  return damaged;
+}
+
+void verify(const CheckpointRequest& request) {
+  const bool is_model_whole = request.values.has("step") || verify_model(request.run);
+  std::string damaged;
+  if (is_model_whole || !committed_steps(request.directory()).empty()) damaged = verify_checkpoints(request);
+  if (!is_model_whole) {
+    throw Error(ExitCode::kBadData, "damaged model " + find_model(request.run).string() +
+                                        (damaged.empty() ? "" : ", and damaged checkpoints: of step " + damaged) +
+                                        "; see the lines above. eave checkpoint export writes the model of the newest "
+                                        "checkpoint that is whole");
   }
   if (!damaged.empty()) refuse_damaged(request, damaged);
 }

@@ -11,6 +11,7 @@
 
 #include "base/content_kind.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/number_text.h"
 #include "base/safetensors_header.h"
 #include "eave/check.h"
@@ -20,11 +21,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::uint64_t kHeaderLimitBytes = 100'000'000;  // as the format's own library
+constexpr std::uint64_t kHeaderLimitBytes = 100'000'000;       // as the format's own library
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;  // hashed while it is still in the processor's cache
 
 static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
 
-std::string header_text(const std::vector<NamedArray>& arrays, const std::map<std::string, std::string>& metadata) {
+std::string_view bytes_of(const NamedArray& array) {
+  return {reinterpret_cast<const char*>(array.values.data()), array.values.size_bytes()};
+}
+
+std::string hash_of_arrays(const std::vector<NamedArray>& arrays) {
+  Hasher hasher;
+  for (const NamedArray& array : arrays) hasher.add(bytes_of(array));
+  return hasher.hash().text();
+}
+
+std::string header_text(const std::vector<NamedArray>& arrays, std::map<std::string, std::string> metadata) {
+  metadata[kArraysHash] = hash_of_arrays(arrays);
   Json header = {{"__metadata__", metadata}};
   std::uint64_t offset = 0;
   for (const NamedArray& array : arrays) {
@@ -40,6 +53,9 @@ std::string header_text(const std::vector<NamedArray>& arrays, const std::map<st
 }
 
 constexpr const char* kRemedy = "; get the file again, or write it anew";
+constexpr const char* kRemedyOfArrays =
+    "; get the file again (for a run, eave checkpoint export writes the model of its newest checkpoint), or remove the "
+    "entry if the change is meant";
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
   throw Error(ExitCode::kBadData, path.string() + ": " + why);
@@ -72,6 +88,36 @@ std::uint64_t read_header_length(std::ifstream& file, std::uint64_t file_size, c
                   "says its header has " + count_text(length, "byte") + ", of a file of " + std::to_string(file_size));
   }
   return length;
+}
+
+// Throws before the arrays are read, if the entry can be no hash. Null if there is no entry.
+const std::string* find_hash(const SafetensorsHeader& header, const std::filesystem::path& path) {
+  const auto entry = header.metadata.find(kArraysHash);
+  if (entry == header.metadata.end()) return nullptr;
+  constexpr std::size_t kDigits = 32;
+  if (entry->second.size() != kDigits || entry->second.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    refuse(path, std::string("its metadata has ") + kArraysHash + " '" + entry->second.substr(0, 2 * kDigits) +
+                     "', expected 32 digits of 0-9 and a-f: the file is damaged" + kRemedyOfArrays);
+  }
+  return &entry->second;
+}
+
+// `expected`: the hash that the bytes must have; null: any.
+void read_content(std::ifstream& file, char* content, std::uint64_t size, const std::string* expected,
+                  const std::filesystem::path& path) {
+  Hasher hasher;
+  for (std::uint64_t done = 0; done < size;) {
+    const std::uint64_t piece = std::min(kPieceBytes, size - done);
+    read_bytes(file, content + done, piece, path);
+    if (expected != nullptr) hasher.add({content + done, static_cast<std::size_t>(piece)});
+    done += piece;
+  }
+  if (expected == nullptr) return;
+  const std::string found = hasher.hash().text();
+  if (found == *expected) return;
+  refuse(path, std::string("its arrays do not match the hash in its metadata (") + kArraysHash + " is " + *expected +
+                   ", the arrays have " + found +
+                   "): the file is damaged, or another program changed arrays and kept the entry" + kRemedyOfArrays);
 }
 
 std::int64_t extent_of(std::uint64_t extent) {
@@ -137,7 +183,7 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   file.path = path;
   file.metadata = arrays.metadata;
   file.content.resize(content_size / 4 + (content_size % 4 != 0 ? 1 : 0));
-  read_bytes(bytes, reinterpret_cast<char*>(file.content.data()), content_size, path);
+  read_content(bytes, reinterpret_cast<char*>(file.content.data()), content_size, find_hash(arrays, path), path);
   take_arrays(arrays, file);
   return file;
 }
@@ -151,7 +197,7 @@ void write_safetensors(const OutputPath& path, const std::vector<NamedArray>& ar
   }
   std::vector<std::string_view> pieces = {length_bytes, header};
   for (const NamedArray& array : arrays) {
-    pieces.emplace_back(reinterpret_cast<const char*>(array.values.data()), array.values.size_bytes());
+    pieces.push_back(bytes_of(array));
   }
   write_file_atomically(path, pieces);
 }

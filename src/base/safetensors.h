@@ -18,8 +18,11 @@ struct NamedArray {
   ConstSlice values;                // product of shape
 };
 
-// Writes float32 arrays and text metadata, atomically. Layout: 8 bytes little-endian header length, a JSON header
-// padded to 8 bytes, the values one after another. Throws Error: kCannotCreate, kInputOutput.
+// The entry of the metadata with the hash of all bytes behind the header: XXH3-128, as 32 digits.
+inline constexpr const char* kArraysHash = "eave_xxh3_128";
+
+// Writes float32 arrays, text metadata and kArraysHash, atomically. Layout: 8 bytes little-endian header length, a JSON
+// header padded to 8 bytes, the values one after another. Throws Error: kCannotCreate, kInputOutput.
 void write_safetensors(const OutputPath& path, const std::vector<NamedArray>& arrays,
                        const std::map<std::string, std::string>& metadata);
 
@@ -39,8 +42,9 @@ struct SafetensorsFile {
 };
 
 // Trusts nothing: header length, offsets, shapes, types and the file's size must agree before anything is allocated for
-// them, and every byte belongs to one array, as the format's own library demands (base/safetensors_header.h).
-// Throws Error: kInputMissing, kBadData naming the file and what is wrong.
+// them, and every byte belongs to one array, as the format's own library demands (base/safetensors_header.h). If the
+// metadata has kArraysHash, the arrays must match it; files of other programs and of older eaves have none. Throws
+// Error: kInputMissing, kBadData naming the file and what is wrong.
 SafetensorsFile read_safetensors(const std::filesystem::path& path);
 
 }  // namespace eave

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
+#include <numeric>
 
+#include "base/hash.h"
 #include "eave/check.h"
 #include "test/temporary_directory.h"
 
@@ -57,6 +60,85 @@ TEST(Safetensors, reads_values_whose_place_is_no_multiple_of_4) {
   const ConstSlice found = file.array("a", 2);
   EXPECT_TRUE(found[0] == 1.5F && found[1] == -2.0F);
   EXPECT_EQ(file.types_left_out.at("x"), "U8");
+}
+
+// Two arrays, as eave writes them: the first is read in more than one piece.
+struct HashedFile : testing::Test {
+  HashedFile() {
+    std::iota(values.begin(), values.end(), 1.0F);
+    const ConstSlice all(values);
+    write_safetensors(path, {{"a", {300'000}, all.first(300'000)}, {"b", {3}, all.last(3)}}, {{"model", "any"}});
+    std::ifstream file(path, std::ios::binary);
+    whole.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  std::size_t content() const { return whole.size() - 4 * values.size(); }
+  std::string with_entry(const std::string& entry) const {
+    const std::string own = std::string("\"") + kArraysHash + "\":\"" + hash_of(whole.substr(content())).text() + '"';
+    std::string changed = whole;
+    EXPECT_NE(changed.find(own), std::string::npos) << "write_safetensors made the entry";
+    const std::size_t header = content() - 8;
+    changed.replace(changed.find(own), own.size(), entry);
+    const std::size_t more = entry.size() - own.size();  // may wrap around, and back
+    for (std::size_t byte = 0; byte < 8; ++byte)
+      changed[byte] = static_cast<char>((header + more) >> (8 * byte) & 0xff);
+    return changed;
+  }
+  std::string refusal_with(const std::string& bytes) const {
+    std::ofstream(path, std::ios::binary) << bytes;
+    try {
+      read_safetensors(path);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kBadData);
+      return error.what();
+    }
+    return "";
+  }
+
+  const TemporaryDirectory directory;
+  const std::filesystem::path path = directory.path() / "file";
+  std::vector<float> values = std::vector<float>(300'003);
+  std::string whole;
+};
+
+TEST_F(HashedFile, is_read_as_it_was_written_and_refused_with_any_bit_of_an_array_flipped) {
+  EXPECT_EQ(refusal_with(whole), "");
+  const std::size_t size = whole.size() - content();
+  for (const std::size_t byte : {std::size_t{0}, std::size_t{3}, (std::size_t{1} << 20) - 1, std::size_t{1} << 20,
+                                 size / 2, size - 13, size - 12, size - 1}) {
+    for (const int bit : {0, 6, 7}) {
+      std::string flipped = whole;
+      flipped[content() + byte] = static_cast<char>(flipped[content() + byte] ^ (1 << bit));
+      const std::string message = refusal_with(flipped);
+      EXPECT_TRUE(message.starts_with(path.string() + ": its arrays do not match the hash in its metadata")) << message;
+    }
+  }
+}
+
+TEST_F(HashedFile, is_refused_after_two_values_have_changed_places) {
+  std::string swapped = whole;
+  std::swap_ranges(swapped.end() - 12, swapped.end() - 8, swapped.end() - 4);
+  EXPECT_NE(refusal_with(swapped).find("do not match the hash"), std::string::npos);
+}
+
+TEST_F(HashedFile, without_its_hash_is_a_file_of_another_program) {
+  std::string other = with_entry(R"("other":"entry")");
+  EXPECT_EQ(refusal_with(other), "");
+  other.back() = static_cast<char>(other.back() ^ 1);
+  EXPECT_EQ(refusal_with(other), "");
+}
+
+TEST_F(HashedFile, with_an_entry_that_is_no_hash_is_refused) {
+  const std::string name = std::string("\"") + kArraysHash + "\":";
+  const std::string right = hash_of(whole.substr(content())).text();
+  EXPECT_EQ(refusal_with(with_entry(name + '"' + right + '"')), "");
+  for (const std::string& text : {std::string(), right.substr(1), right + "0", "g" + right.substr(1), right + " ",
+                                  "0x" + right, std::string(32, 'F'), std::string(70'000, 'a')}) {
+    const std::string message = refusal_with(with_entry(name + '"' + text + '"'));
+    EXPECT_NE(message.find("expected 32 digits of 0-9 and a-f"), std::string::npos) << message;
+    EXPECT_LT(message.size(), 600U);
+  }
+  EXPECT_NE(refusal_with(with_entry(name + '"' + std::string(32, '0') + '"')).find("do not match"), std::string::npos);
+  EXPECT_NE(refusal_with(with_entry(name + "7")), "") << "metadata are texts";
 }
 
 }  // namespace

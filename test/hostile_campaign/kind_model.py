@@ -1,5 +1,6 @@
 """Model files, exported and trained from."""
 import json
+import shutil
 
 import numpy
 
@@ -115,7 +116,7 @@ def _check_export(source, target, layout):
     return check
 
 
-def _check_begun(source, run):
+def _check_begun(source, directory, run):
     def check(outcomes):
         if outcomes[0].code != 0:
             return []
@@ -123,23 +124,52 @@ def _check_begun(source, run):
             _, arrays = read_model.read_model(source)
         except read_run.Refused as why:
             return [f"SILENT: began with what independent readers refuse: {why}"]
-        part = read_idx.read_set(source.parent / "set")
+        part = read_idx.read_set(directory)
         scores = {which: linear.score(part[f"{which}_images"], part[f"{which}_labels"], arrays, *read_idx.SCALES["mnist"])
                   for which in ("train", "test")}
         return kind_data.compare_scores(run, scores)
     return check
 
 
-def make_model(rng, place, base):
-    header, content = _split(base.model().read_bytes())
-    data, what, whole = rng.choice(DAMAGE)(rng, header, content)
-    source, target, run = place.inputs / "model.safetensors", place.out / "model.safetensors", place.out / "run"
-    source.write_bytes(data)
+def check_refused(what):
+    def check(outcomes):
+        return [f"SILENT: {what}"] if outcomes[0].code == 0 else []
+    return check
+
+
+def _of_run(rng, place, base):
+    """The final model of a run, by its file or its directory. A flipped bit is against the hash in its metadata."""
+    run = place.inputs / "run"
+    shutil.copytree(base.run("whole"), run, symlinks=True)
+    source, what, whole = run / "model.safetensors", "the model of a run", rng.random() < 0.2
+    if not whole:
+        data, what = mutations.flip_array_bit(rng, source.read_bytes())
+        source.write_bytes(data)
+    plan = _read(rng, place, base, rng.choice([run, source]), source, what, whole)
+    if not whole:
+        plan.check = check_refused(f"reads a model of a run with {what}")
+    return plan
+
+
+def _read(rng, place, base, named, source, what, whole):
+    """By export or as initial parameters. `named`: the word that means the file `source`."""
+    target, run = place.out / "model.safetensors", place.out / "run"
     if rng.random() < 0.5:
         layout = rng.choice(["eave", "pytorch"])
-        call = Call(["export", source, "--safetensors", target, "--layout", layout], promised=whole)
+        call = Call(["export", named, "--safetensors", target, "--layout", layout], promised=whole)
         return Plan([call], what, ["model.safetensors"], ["out/model.safetensors"], _check_export(source, target, layout))
     (place.inputs / "set").symlink_to(base.idx)
-    words = ["train", "--data", "mnist", "--data-dir", place.inputs / "set", *good.MODEL, "--initial-parameters", source, "--batch", 40,
+    words = ["train", "--data", "mnist", "--data-dir", place.inputs / "set", *good.MODEL, "--initial-parameters", named, "--batch", 40,
              "--max-steps", 1, "--lr", "1e-30", "--momentum", "0", "--run-dir", run, "--checkpoint", "off"]
-    return Plan([Call(words, promised=whole)], what, ["model.safetensors"], ["out/run"], _check_begun(source, run))
+    return Plan([Call(words, promised=whole)], what, ["model.safetensors"], ["out/run"],
+                _check_begun(source, place.inputs / "set", run))
+
+
+def make_model(rng, place, base):
+    if rng.random() < 0.15:
+        return _of_run(rng, place, base)
+    header, content = _split(base.model().read_bytes())
+    data, what, whole = rng.choice(DAMAGE)(rng, header, content)
+    source = place.inputs / "model.safetensors"
+    source.write_bytes(data)
+    return _read(rng, place, base, source, source, what, whole)

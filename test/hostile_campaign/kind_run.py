@@ -4,6 +4,7 @@ import re
 import shutil
 
 import contradictions
+import kind_model
 import mutations
 import read_model
 import read_run
@@ -244,8 +245,20 @@ def make_resume(rng, place, base):
                 input_bytes=200_000)
 
 
+def _verify_model(rng, place, base):
+    """The model of a run beside its checkpoints, which are whole."""
+    run = _copy(rng, place, base, "whole")
+    path = run / "model.safetensors"
+    data, what = mutations.flip_array_bit(rng, path.read_bytes())
+    path.write_bytes(data)
+    return Plan([Call(["checkpoint", "verify", run])], f"model.safetensors: {what}", [str(path)], [],
+                kind_model.check_refused(f"verify takes a model with {what}"), input_bytes=200_000)
+
+
 def make_checkpoint(rng, place, base):
-    """ls, verify and export of damaged checkpoints."""
+    """ls, verify and export of damaged checkpoints; verify of a damaged model."""
+    if rng.random() < 0.2:
+        return _verify_model(rng, place, base)
     run = _copy(rng, place, base, "interrupted")
     path = rng.choice(sorted(path for path in (run / "checkpoint").rglob("*") if path.is_file()))
     what = damage_file(rng, path)

@@ -56,6 +56,14 @@ def erase(rng, data):
     return data[:first] + data[first + count:], f"{count} bytes at {first} erased"
 
 
+def flip_array_bit(rng, data):
+    """One bit of a safetensors file behind its header: its shapes and places stay right."""
+    data, begin = bytearray(data), 8 + int.from_bytes(data[:8], "little")
+    place, bit = rng.randrange(begin, len(data)), rng.randrange(8)
+    data[place] ^= 1 << bit
+    return bytes(data), f"bit {bit} of byte {place - begin} of its arrays flipped"
+
+
 IMPOSTORS = {
     "HTML": b"<!DOCTYPE html>\n<html><head><title>404 Not Found</title></head><body>Not Found</body></html>\n",
     "a git-lfs pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"4d7a" * 16 + b"\nsize 9912422\n",

@@ -62,6 +62,7 @@ TEST_F(OldRun, gives_its_model_away) {
   expect_zero("export run --safetensors model --layout eave", "wrote model");
   expect_zero("checkpoint ls run", "32");
   expect_zero("checkpoint verify run", "step 32: whole");
+  expect_zero("checkpoint verify run", "model.safetensors: readable; it has no hash");
   expect_zero("checkpoint export run --safetensors of_checkpoint --layout eave", "step 32: wrote");
   for (const char* file : {"model", "of_checkpoint"})
     expect_same_values(place_.path() / file, place_.path() / "run/model.safetensors", 0);
