@@ -24,7 +24,7 @@ const std::set<std::string> kWritten = {"run-dir", "stage-to",    "output", "jso
 const std::map<std::string, MissingFile> kRead = {
     {"train --initial-parameters",
      {quick("--initial-parameters nowhere.safetensors"), "no file nowhere.safetensors", "name a model.safetensors"}},
-    {"train --config", {quick("--config nowhere.ini"), "no file nowhere.ini", "check the path"}},
+    {"train --config", {quick("--config nowhere.ini"), "no file nowhere.ini", "give the path"}},
     {"train --plugin", {quick("--plugin nowhere.so"), "nowhere.so", "expected the path of a shared object"}},
     {"train --replay",
      {quick("--communicator downpour --replay nowhere/order"), "no file nowhere/order",
