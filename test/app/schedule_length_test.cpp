@@ -75,13 +75,13 @@ TEST(ScheduleLength, is_that_of_the_run_while_its_length_does_not_change) {
 
 TEST(ScheduleLength, of_a_longer_or_shorter_run_has_to_be_said) {
   for (const std::string note : {"5000 4960", ""}) {
-    expect_refused({.epochs = 10, .note = note}, ExitCode::kConfiguration, "over 5 epochs");
-    expect_refused({.epochs = 3, .note = note}, ExitCode::kConfiguration, "run for 3 epochs");
-    expect_refused({.note = note, .max_steps = "60"}, ExitCode::kConfiguration, "over 5 epochs");
-    expect_length({.option = "stretch", .epochs = 10, .note = note}, 10000, 9960, "from step 41 the rate is 0.0426");
+    expect_refused({.epochs = 10, .note = note}, ExitCode::kConfiguration, "spans 5 epochs");
+    expect_refused({.epochs = 3, .note = note}, ExitCode::kConfiguration, "ask for 3 epochs");
+    expect_refused({.note = note, .max_steps = "60"}, ExitCode::kConfiguration, "spans 5 epochs");
+    expect_length({.option = "stretch", .epochs = 10, .note = note}, 10000, 9960, "the rate of step 41 is 0.0426");
     expect_length({.option = "hold", .epochs = 10, .note = note}, 5000, 4960, "from step 80 the rate stays at 7.89");
     expect_length({.option = "hold", .epochs = 3, .note = note}, 5000, 4960, "ends with step 48, at the rate");
-    expect_length({.option = "stretch", .epochs = 3, .note = note}, 3000, 2960, "of 3 epochs");
+    expect_length({.option = "stretch", .epochs = 3, .note = note}, 3000, 2960, "spans 3 epochs");
   }
 }
 
@@ -90,11 +90,11 @@ TEST(ScheduleLength, survives_a_second_resumption) {
   const std::map<std::string, std::string> held = {{"epochs", "10"}, {"extend-schedule", "hold"}};
   const std::map<std::string, std::string> stretched = {{"epochs", "10"}, {"extend-schedule", "stretch"}};
   expect_length({.option = "hold", .epochs = 10, .config = held, .done = 120}, 5000, 4960, "from step 121 the rate");
-  expect_refused({.epochs = 10, .config = held, .done = 120}, ExitCode::kConfiguration, "over 5 epochs");
+  expect_refused({.epochs = 10, .config = held, .done = 120}, ExitCode::kConfiguration, "spans 5 epochs");
   expect_length({.option = "stretch", .epochs = 10, .note = "10000 9960", .config = stretched}, 10000, 9960);
   expect_length({.epochs = 10, .note = "10000 9960", .config = stretched}, 10000, 9960);
   expect_length({.option = "hold", .epochs = 15, .note = "10000 9960", .config = stretched}, 10000, 9960,
-                "of 10 epochs");
+                "schedule stays that of 10 epochs");
   // It was killed before it saved, and went on from a checkpoint without a note: the former length is nowhere.
   expect_refused({.option = "hold", .epochs = 10, .note = "", .config = held}, ExitCode::kConfiguration, "neither");
   expect_length({.option = "stretch", .epochs = 10, .note = "", .config = stretched}, 10000, 9960);
@@ -107,7 +107,7 @@ TEST(ScheduleLength, is_the_same_on_other_ranks_but_for_whole_steps) {
   expect_length({.epochs = 1.7, .note = "", .config = {{"epochs", "1.7"}}, .now = kOnFour, .done = 10}, 1688, 1640);
   // As many steps of twice as many samples are another schedule.
   expect_refused({.epochs = 10, .now = kOnFour, .max_steps = "80", .done = 20}, ExitCode::kConfiguration,
-                 "run for 10 epochs");
+                 "ask for 10 epochs");
   expect_length({.option = "hold", .epochs = 10, .now = kOnFour, .done = 20}, 5000, 4960,
                 "from step 41 the rate stays");
 }
@@ -116,7 +116,7 @@ TEST(ScheduleLength, is_as_many_epochs_as_before_when_images_have_come_or_gone) 
   for (const std::string note : {"5000 4960", ""}) {
     expect_length({.note = note, .now = {900, 64}, .done = 20}, 4500, 4496);
     expect_refused({.epochs = 10, .note = note, .now = {900, 64}, .done = 20}, ExitCode::kConfiguration,
-                   "over 5 epochs");
+                   "spans 5 epochs");
     expect_length({.option = "hold", .epochs = 10, .note = note, .now = {900, 64}, .done = 20}, 4500, 4464,
                   "of 5 epochs");
   }

@@ -190,11 +190,11 @@ TEST(ExtendSchedule, says_what_becomes_of_a_cosine_in_a_run_that_is_made_longer)
   // As if it had been killed: the same command goes on in the same way, and one without the option does not.
   std::filesystem::remove(place.path() / "run/summary.json");
   std::filesystem::remove(place.path() / "run/model.safetensors");
-  expect_code(place.eave(longer + "--epochs 3"), 78, {"over 1 epoch,", "run for 3 epochs"});
+  expect_code(place.eave(longer + "--epochs 3"), 78, {"spans 1 epoch,", "ask for 3 epochs"});
   expect_code(place.eave(longer + "--epochs 3 --extend-schedule hold"), 0, {"from step 15 the rate stays at"});
   EXPECT_EQ(rates_in(place, "run/metrics.jsonl").back(), first.back());
   EXPECT_NE(place.read("run/config.json").find(R"("extend-schedule": "hold")"), std::string::npos);
-  expect_code(place.eave(longer + "--run-dir other --extend-schedule stretch"), 0, {"from step 8 the rate is 0.025"});
+  expect_code(place.eave(longer + "--run-dir other --extend-schedule stretch"), 0, {"the rate of step 8 is 0.025"});
 }
 
 TEST(Resumption, on_other_ranks_says_that_a_scaled_rate_changes) {
