@@ -1,0 +1,68 @@
+// Folders of images as the tests of image-folder make and read them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "eave/loader.h"
+#include "test/data/image_writers.h"
+
+namespace eave {
+
+inline Bytes flat_png(std::uint8_t value) { return png_of({4, 4, 3, Bytes(48, value)}); }
+
+using GivenOptions = std::map<std::string, std::string>;
+
+class ImageFolders : public testing::Test {
+ protected:
+  const std::filesystem::path& place() const { return directory_.path(); }
+  // Of a file by its name from the folder on; each of another colour.
+  void add(const std::string& name) {
+    std::filesystem::create_directories((place() / name).parent_path());
+    write_bytes(place() / name, flat_png(++colours_[name] + static_cast<std::uint8_t>(10 * colours_.size())));
+  }
+  DataSplit open(GivenOptions given = {}) const {
+    given["data-dir"] = place().string();
+    return open_dataset("image-folder", given);
+  }
+  Refusal refusal(const GivenOptions& given = {}) const {
+    return refusal_of([&] { open(given); });
+  }
+
+  std::map<std::string, std::uint8_t> colours_;
+  TemporaryDirectory directory_;
+};
+
+// The value of the pixels of flat images, by label.
+inline std::multiset<std::pair<int, int>> images_in(const Dataset& dataset) {
+  std::multiset<std::pair<int, int>> images;
+  for (std::int64_t i = 0; i < dataset.size(); ++i) {
+    Bytes pixels(static_cast<std::size_t>(dataset.shape().size()));
+    dataset.read(i, pixels);
+    images.insert({dataset.label(i), pixels[0]});
+  }
+  return images;
+}
+
+// The inputs of one epoch, augmented.
+inline std::vector<float> floats_of(const DataSplit& split) {
+  Sampler sampler(Sampling::kShard, split.train->size(), 1, 7, 3, {});
+  Loader::Settings settings;
+  settings.augmentation = {2, 12, 12, true};
+  settings.last_step = sampler.steps_per_epoch();
+  Loader loader(split, sampler, settings);
+  std::vector<float> all;
+  for (std::int64_t step = 0; step < sampler.steps_per_epoch(); ++step) {
+    const ConstSlice inputs = loader.next().inputs;
+    all.insert(all.end(), inputs.begin(), inputs.end());
+  }
+  return all;
+}
+
+}  // namespace eave
