@@ -9,7 +9,9 @@
 #include "base/content_kind.h"
 #include "base/files.h"
 #include "base/quantities.h"
+#include "base/regular_file.h"
 #include "eave/check.h"
+#include "transport/launchers.h"
 
 namespace eave {
 namespace {
@@ -179,9 +181,24 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
   return assignments;
 }
 
+namespace {
+
+// Each rank reads the file itself, and a pipe gives its content to one reader.
+void refuse_pipe_for_ranks(const std::string& path) {
+  const std::string kind = kind_instead_of_file(path);
+  const auto promised = promised_ranks();
+  if (kind.empty() || std::filesystem::is_directory(path) || !promised || promised->ranks < 2) return;
+  throw Error(ExitCode::kUsage, "--config " + path + " is " + kind + ", which one of " +
+                                    std::to_string(promised->ranks) +
+                                    " ranks alone could read; write the settings to a file");
+}
+
+}  // namespace
+
 std::vector<Assignment> from_file(const std::string& path, const OptionValues& values) {
+  refuse_pipe_for_ranks(path);
   require_file(path);
-  const std::string whole = read_file(path, kConfigLimitBytes);
+  const std::string whole = read_named_file(path, kConfigLimitBytes);
   refuse_other_content(whole, path);
   const std::string content = settings_text(whole, path);
   std::istringstream text(content);

@@ -99,11 +99,12 @@ std::optional<Resumption> find_resumption(Transport& transport, const OptionValu
 }
 
 bool has_nothing_to_do(Transport& transport, const CommandLine& line, const OptionValues& values) {
-  if (!may_begin_anew(values) || !values.has("run-dir")) return false;
+  if (!may_resume(values) || !values.has("run-dir")) return false;
   bool is_over = false;
   agree(transport, [&] {
     const fs::path run = values.text("run-dir");
-    is_over = transport.rank() == 0 && state_of_run(run) == RunState::kFinished &&
+    if (transport.rank() == 0) require_run_files(run);
+    is_over = may_begin_anew(values) && transport.rank() == 0 && state_of_run(run) == RunState::kFinished &&
               has_same_end(read_config(run / "config.json"), line.config_in_force(values));
   });
   if (is_over)

@@ -10,18 +10,17 @@
 
 #include "base/durable.h"
 #include "base/number_text.h"
+#include "base/regular_file.h"
 #include "eave/check.h"
 
 namespace eave {
 namespace {
 
-// Why it is no file, and what to do.
+// Why it is not there, and what to do.
 std::string describe_absence(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
   std::error_code error;
-  if (fs::is_directory(path, error)) return "it is a directory; name a file in it";
   if (fs::is_symlink(path, error)) return "it is a symbolic link that leads to no file; mend the link";
-  if (fs::exists(path, error)) return "it is no plain file; name another one";
   const fs::path directory = path.parent_path().empty() ? fs::current_path(error) : path.parent_path();
   if (fs::is_directory(directory, error)) return "it is not in " + directory.string() + "; check the path";
   return "there is no directory " + directory.string() + "; check the path";
@@ -31,10 +30,10 @@ std::string describe_absence(const std::filesystem::path& path) {
 class ReadableFile {
  public:
   explicit ReadableFile(const std::filesystem::path& path) : path_(path) {
-    file_ = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    file_ = open_regular(path);
     const int reason = errno;
     struct stat status {};
-    if ((file_ < 0 ? ::stat(path.c_str(), &status) : ::fstat(file_, &status)) != 0 || !S_ISREG(status.st_mode)) {
+    if ((file_ < 0 ? ::stat(path.c_str(), &status) : ::fstat(file_, &status)) != 0) {
       close();
       throw Error(ExitCode::kInputMissing, "no file " + path.string() + ": " + describe_absence(path));
     }

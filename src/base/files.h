@@ -28,7 +28,10 @@ bool may_be_new(const std::filesystem::path& path);
 // Whether it is this process's own standard output.
 bool is_standard_output(const std::filesystem::path& path);
 
-// Throws Error: kInputMissing when it is not there, kInputOutput when it cannot be read, kBadData above `limit_bytes`.
+// Throws Error: kInputMissing when it is not there, kInputOutput when it cannot be read, kBadData above `limit_bytes`
+// and when it is no regular file.
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes = std::size_t{1} << 30);
+// The same for a file that a person named: it may be a pipe, for whose writer this waits, a device or /dev/stdin.
+std::string read_named_file(const std::filesystem::path& path, std::size_t limit_bytes);
 
 }  // namespace eave

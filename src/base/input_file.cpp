@@ -8,21 +8,19 @@
 #include <cstring>
 
 #include "base/number_text.h"
+#include "base/regular_file.h"
 #include "eave/check.h"
 
 namespace eave {
 
 InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
-  file_ = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  file_ = open_regular(path, O_NOFOLLOW);
   if (file_ < 0) {
     const std::string reason = errno == ELOOP ? "it is a symbolic link" : std::strerror(errno);
     throw Error(ExitCode::kInputMissing, "cannot open " + path.string() + ": " + reason);
   }
   struct stat status {};
-  if (::fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(file_);
-    throw Error(ExitCode::kInputMissing, path.string() + " is no file");
-  }
+  if (::fstat(file_, &status) != 0) status.st_size = 0;
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
 

@@ -16,7 +16,8 @@ class ByteSource {
   virtual void read(char* into, std::uint64_t count) = 0;
 };
 
-// Open for reading: a plain file, no symbolic link, no device that would block. Throws Error: kInputMissing.
+// Open for reading: a plain file, no symbolic link, no device that would block. Throws Error: kInputMissing,
+// kBadData if it is another kind of file.
 class InputFile final : public ByteSource {
  public:
   explicit InputFile(const std::filesystem::path& path);

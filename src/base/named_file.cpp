@@ -3,15 +3,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <system_error>
 
 #include "base/file_errors.h"
 #include "base/files.h"
+#include "base/regular_file.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -52,7 +55,7 @@ Target find_target(fs::path path) {
     path = next.is_absolute() ? next : path.parent_path() / next;
   }
   throw Error(ExitCode::kCannotCreate,
-              "cannot create " + path.string() + ": it is a loop of symbolic links; remove them, or name another file");
+              "cannot create " + path.string() + ": it is a loop of symbolic links; name another file");
 }
 
 void write_all(int file, std::string_view bytes, const fs::path& path) {
@@ -85,6 +88,24 @@ void write_named_file(const fs::path& path, const std::vector<std::string_view>&
   const Descriptor file = open_target(target);
   if (!file.is_open()) refuse(words_of_error(errno));
   for (const std::string_view piece : pieces) write_all(file.number(), piece, path);
+}
+
+std::string read_named_file(const fs::path& path, std::size_t limit_bytes) {
+  const std::string kind = kind_instead_of_file(path);
+  const std::optional<int> stream = stream_in(path);
+  if (!stream && (kind.empty() || fs::is_directory(path))) return read_file(path, limit_bytes);
+  const Descriptor file = stream ? Descriptor(::fcntl(*stream, F_DUPFD_CLOEXEC, 0)) : open_named(path, O_RDONLY);
+  std::string content;
+  std::array<char, 1 << 16> piece;
+  while (true) {
+    const ssize_t count = file.is_open() ? ::read(file.number(), piece.data(), piece.size()) : -1;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw Error(ExitCode::kInputOutput, "cannot read " + path.string() + ": " + std::strerror(errno));
+    if (count == 0) return content;
+    content.append(piece.data(), static_cast<std::size_t>(count));
+    if (content.size() > limit_bytes)
+      throw Error(ExitCode::kBadData, path.string() + " is larger than " + std::to_string(limit_bytes) + " bytes");
+  }
 }
 
 bool may_be_new(const fs::path& path) {

@@ -7,12 +7,14 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string_view>
 
 #include "base/content_kind.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/number_text.h"
+#include "base/regular_file.h"
 #include "base/safetensors_header.h"
 #include "eave/check.h"
 
@@ -21,6 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t kMostBytesOfStream = std::size_t{1} << 36;
 constexpr std::uint64_t kHeaderLimitBytes = 100'000'000;       // as the format's own library
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;  // hashed while it is still in the processor's cache
 
@@ -72,12 +75,12 @@ constexpr const char* kRemedyOfArrays =
 }
 
 // Reads exactly `size` bytes; the caller has held them against the file's size.
-void read_bytes(std::ifstream& file, char* bytes, std::uint64_t size, const std::filesystem::path& path) {
+void read_bytes(std::istream& file, char* bytes, std::uint64_t size, const std::filesystem::path& path) {
   file.read(bytes, static_cast<std::streamsize>(size));
   if (!file) throw Error(ExitCode::kInputOutput, "cannot read " + path.string());
 }
 
-std::uint64_t read_header_length(std::ifstream& file, std::uint64_t file_size, const std::filesystem::path& path) {
+std::uint64_t read_header_length(std::istream& file, std::uint64_t file_size, const std::filesystem::path& path) {
   if (file_size < 8) refuse_header(path, "is cut off within its first 8 bytes");
   std::array<char, 8> bytes{};
   read_bytes(file, bytes.data(), bytes.size(), path);
@@ -103,7 +106,7 @@ const std::string* find_hash(const SafetensorsHeader& header, const std::filesys
 }
 
 // `expected`: the hash that the bytes must have; null: any.
-void read_content(std::ifstream& file, char* content, std::uint64_t size, const std::string* expected,
+void read_content(std::istream& file, char* content, std::uint64_t size, const std::string* expected,
                   const std::filesystem::path& path) {
   Hasher hasher;
   for (std::uint64_t done = 0; done < size;) {
@@ -168,13 +171,9 @@ const std::string& SafetensorsFile::text(const std::string& key) const {
   return found->second;
 }
 
-SafetensorsFile read_safetensors(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error))
-    throw Error(ExitCode::kInputMissing,
-                "no file " + path.string() + "; name a model.safetensors, or a run's directory");
-  const std::uint64_t file_size = std::filesystem::file_size(path, error);
-  std::ifstream bytes(path, std::ios::binary);
+namespace {
+
+SafetensorsFile read_stream(std::istream& bytes, std::uint64_t file_size, const std::filesystem::path& path) {
   std::string header(read_header_length(bytes, file_size, path), ' ');
   read_bytes(bytes, header.data(), header.size(), path);
   const std::uint64_t content_size = file_size - 8 - header.size();
@@ -186,6 +185,26 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   read_content(bytes, reinterpret_cast<char*>(file.content.data()), content_size, find_hash(arrays, path), path);
   take_arrays(arrays, file);
   return file;
+}
+
+}  // namespace
+
+SafetensorsFile read_safetensors(const std::filesystem::path& path) {
+  require_regular(path);
+  std::error_code error;
+  const std::uint64_t file_size = std::filesystem::file_size(path, error);
+  if (error)
+    throw Error(ExitCode::kInputMissing,
+                "no file " + path.string() + "; name a model.safetensors, or a run's directory");
+  std::ifstream bytes(path, std::ios::binary);
+  return read_stream(bytes, file_size, path);
+}
+
+SafetensorsFile read_named_safetensors(const std::filesystem::path& path) {
+  if (kind_instead_of_file(path).empty()) return read_safetensors(path);
+  const std::string content = read_named_file(path, kMostBytesOfStream);
+  std::istringstream bytes(content);
+  return read_stream(bytes, content.size(), path);
 }
 
 void write_safetensors(const OutputPath& path, const std::vector<NamedArray>& arrays,

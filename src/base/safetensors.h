@@ -46,5 +46,7 @@ struct SafetensorsFile {
 // metadata has kArraysHash, the arrays must match it; files of other programs and of older eaves have none. Throws
 // Error: kInputMissing, kBadData naming the file and what is wrong.
 SafetensorsFile read_safetensors(const std::filesystem::path& path);
+// The same for a file that a person named, which may be a pipe or /dev/stdin.
+SafetensorsFile read_named_safetensors(const std::filesystem::path& path);
 
 }  // namespace eave

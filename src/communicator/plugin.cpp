@@ -9,6 +9,7 @@
 #include "base/content_kind.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/regular_file.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 
@@ -79,6 +80,7 @@ const Plugin& load_plugin(const std::string& path) {
   if (error)
     refuse_plugin(path, "cannot be opened: " + error.message() + "; expected the path of a shared object (.so)",
                   ExitCode::kInputMissing);
+  require_regular(file);
   const auto known = std::ranges::find(plugins(), file.string(), &Plugin::path);
   if (known != plugins().end()) return *known;
   CommunicatorKind kind = kind_in(open_plugin(file), path);

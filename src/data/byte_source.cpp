@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/regular_file.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -20,15 +21,10 @@ std::size_t MemorySource::read_at(std::uint64_t offset, std::span<std::uint8_t> 
 }
 
 FileSource::FileSource(const std::filesystem::path& path) : name_(path.string()) {
-  // Without O_NONBLOCK, a pipe in the file's place would hang the job.
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  descriptor_ = open_regular(path);
   if (descriptor_ < 0) throw Error(ExitCode::kInputMissing, "cannot open " + name_ + ": " + std::strerror(errno));
   struct stat status {};
-  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(descriptor_);
-    throw Error(ExitCode::kBadData, name_ + " is " + (S_ISDIR(status.st_mode) ? "a directory" : "no regular file") +
-                                        "; a file is expected");
-  }
+  if (::fstat(descriptor_, &status) != 0) status.st_size = 0;
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
 

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "base/regular_file.h"
+
 namespace eave {
 namespace {
 
@@ -20,7 +22,8 @@ bool LineTail::is_another() const {
 }
 
 bool LineTail::open() {
-  file_.reset(std::fopen(path_.c_str(), "rbe"));
+  const int file = open_regular(path_);
+  file_.reset(file < 0 ? nullptr : ::fdopen(file, "rb"));
   offset_ = 0;
   torn_.clear();
   is_too_long_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/regular_file.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -14,6 +15,7 @@ constexpr std::size_t kLongest = std::size_t{1} << 26;
 void require_file(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
   std::error_code error;
+  require_regular(path);
   if (fs::is_regular_file(path, error)) return;
   if (fs::is_symlink(path, error)) {
     throw Error(ExitCode::kInputMissing,
@@ -21,8 +23,7 @@ void require_file(const std::filesystem::path& path) {
   }
   if (!path.parent_path().empty() && !fs::exists(path.parent_path(), error))
     throw Error(ExitCode::kInputMissing, "there is no such directory; check the path");
-  if (!fs::exists(path, error)) throw Error(ExitCode::kInputMissing, "no " + path.filename().string());
-  throw Error(ExitCode::kInputMissing, path.string() + " is no plain file; put the file itself in its place");
+  throw Error(ExitCode::kInputMissing, "no " + path.filename().string());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace eave {
 
 class LineReader {
  public:
-  // Throws Error(kInputMissing) where `path` is no regular file.
+  // Throws Error: kInputMissing (it is not there), kBadData (it is no regular file).
   explicit LineReader(const std::filesystem::path& path);
 
   // Sets `line` to the next line without its end, valid until the next call; false at the end of the file.

@@ -15,6 +15,7 @@
 #include "base/durable.h"
 #include "base/file_errors.h"
 #include "base/files.h"
+#include "base/regular_file.h"
 #include "base/strict_json.h"
 #include "eave/check.h"
 #include "report/event_file.h"
@@ -183,6 +184,10 @@ bool holds_run(const fs::path& path) {
   return fs::exists(path / kMetrics, error);
 }
 
+void require_run_files(const fs::path& path) {
+  for (const char* name : {"config.json", kMetrics, kSummary, kModel}) require_regular(path / name);
+}
+
 void create_run_directory(const OutputFolder& run, bool overwrite) {
   const std::string what = "--run-dir " + run.path().string();
   make_named_directory(run.named(), what);
@@ -202,8 +207,8 @@ void refuse_link_of_checkpoints(const OutputFolder& run) {
            "another run directory");
   const fs::path link = run.path() / kCheckpoints;
   refuse(run,
-         "its 'checkpoint' is a symbolic link, and eave writes no checkpoints through a link. Remove the link, and "
-         "give --checkpoint-dir " +
+         "its 'checkpoint' is a symbolic link, and eave writes no checkpoints through a link. Give "
+         "--checkpoint-dir " +
              fs::weakly_canonical(link, error).string() + " to keep this run's checkpoints there");
 }
 

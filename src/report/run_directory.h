@@ -14,6 +14,8 @@ inline constexpr const char* kRunLock = "run.lock";
 
 // Whether a run has begun there.
 bool holds_run(const std::filesystem::path& path);
+// Throws Error(kBadData) if what stands under the name of one of its files that are read is no regular file.
+void require_run_files(const std::filesystem::path& path);
 
 // The directory in it that holds checkpoints, unless --checkpoint-dir names another.
 inline constexpr const char* kCheckpoints = "checkpoint";

@@ -83,7 +83,14 @@ void WatchedRuns::look(const fs::path& path, Entry& entry, bool is_newest) {
     }
   }
   if (!entry.follower) entry.follower = std::make_unique<RunFollower>(path);
-  entry.follower->poll();
+  try {
+    entry.follower->poll();
+  } catch (const Error& unreadable) {
+    if (is_one_) throw;
+    entry.failure = unreadable.what();
+    entry.state = kFailed;
+    return;
+  }
   const WatchedRun& run = entry.follower->run();
   entry.summary = run.end();
   entry.failure = run.failure() ? run.failure()->message : "";

@@ -127,14 +127,14 @@ std::vector<Damage> wrong_kinds_of_file() {
          fs::create_directory(d / kTrainImages);
        },
        bad,
-       {kTrainImages, "is a directory"}},
+       {kTrainImages, "is no regular file but a directory"}},
       {"a_pipe_as_file",
        [](auto& d) {
          fs::remove(d / kTestImages);
          ASSERT_EQ(::mkfifo((d / kTestImages).c_str(), 0600), 0);
        },
        bad,
-       {kTestImages, "no regular file"}},
+       {kTestImages, "is no regular file but a pipe (FIFO)"}},
       {"a_dangling_link",
        [](auto& d) {
          fs::remove(d / kTestImages);
