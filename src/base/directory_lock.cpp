@@ -150,7 +150,7 @@ class DirectoryLock::File {
     struct stat status {};
     if (!file_.is_open()) refuse(what, "cannot create " + path.name() + ": " + why_not_written(errno, path));
     if (::fstat(number(), &status) == 0 && status.st_size > kMostBytes)
-      refuse(what, path.name() + " is there, and is no lock of eave's; remove it");
+      refuse(what, path.name() + " is there, and is no lock of eave's; move it away");
   }
   int number() const { return file_.number(); }
 

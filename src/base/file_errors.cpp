@@ -5,6 +5,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/regular_file.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -28,7 +29,7 @@ constexpr std::array kAdvice = {
     Advice{ENAMETOOLONG, "choose a shorter name"},
     Advice{EACCES, "have its rights changed, or name a place of your own"},
     Advice{EPERM, "have its rights changed, or name a place of your own"},
-    Advice{EISDIR, "remove that directory, or choose another name"},
+    Advice{EISDIR, "a directory has that name: choose another"},
     Advice{EMFILE, "too many files are open in this process: raise ulimit -n"},
 };
 
@@ -44,12 +45,13 @@ std::string why_no_step(const fs::path& place) {
   const fs::file_status status = fs::status(place, error);
   if (status.type() == fs::file_type::directory) return "";
   if (error == std::errc::too_many_symbolic_link_levels)
-    return place.string() + " is a loop of symbolic links; remove it, or name another directory";
+    return place.string() + " is a loop of symbolic links; name another directory";
   if (is_link && status.type() == fs::file_type::not_found)
     return place.string() + " is a symbolic link to " + target_of(place) +
-           ", which is not there; make that directory, or remove the link";
+           ", which is not there; make that directory, or name another";
   if (status.type() == fs::file_type::not_found || status.type() == fs::file_type::none) return "";
-  return place.string() + " is a file, no directory; remove it, or name another directory";
+  const std::string kind = kind_instead_of_file(place);
+  return place.string() + " is " + (kind.empty() ? "a file" : kind) + ", no directory; name another directory";
 }
 
 bool is_not_there(const fs::path& place) {
@@ -65,7 +67,8 @@ std::string why_not_through(const OutputPath& path) {
     const fs::path here = place.path();
     std::error_code error;
     if (fs::is_symlink(fs::symlink_status(here, error)))
-      return here.string() + " is a symbolic link to " + target_of(here) + ", and eave writes through none: remove it";
+      return here.string() + " is a symbolic link to " + target_of(here) +
+             ", and eave writes through none: move it away";
   }
   return "";
 }
@@ -90,10 +93,10 @@ std::string why_not_written(int error, const OutputPath& path) {
     std::error_code unknown;
     const fs::file_status status = fs::symlink_status(place, unknown);
     if (fs::is_symlink(status))
-      return "it is a symbolic link to " + target_of(place) + ", and eave writes through none: remove it";
+      return "it is a symbolic link to " + target_of(place) + ", and eave writes through none: move it away";
     if (error == EEXIST && fs::exists(status))
       return "what is there is not a file of eave's own (a pipe, a device, a directory, or a file with a second "
-             "name): remove it";
+             "name): move it away";
   }
   return words_of_error(error);
 }

@@ -21,11 +21,11 @@ void check_folder(const OutputFolder& folder) {
   struct stat status {};
   if (!opened.is_open() || ::fstat(opened.number(), &status) != 0) {
     const int reason = errno;
-    throw_error(reason == ELOOP || reason == ENOTDIR ? "is a link, or no directory: remove it" : "cannot be opened",
-                folder.path(), reason);
+    throw_error(reason == ELOOP || reason == ENOTDIR ? "is a link, or no directory" : "cannot be opened", folder.path(),
+                reason);
   }
   if (status.st_uid != ::geteuid() && status.st_uid != 0)
-    throw_error("belongs to another user, who could have put anything there: remove it", folder.path(), EPERM);
+    throw_error("belongs to another user, who could have put anything there", folder.path(), EPERM);
 }
 
 }  // namespace

@@ -178,9 +178,11 @@ TEST_F(Outputs, that_cannot_be_made_name_what_is_in_the_way_and_what_to_do) {
   const auto make = [](const fs::path& path) { return [path] { make_named_directory(path, "--run-dir x"); }; };
   expect_refused(make(dangling), "dangling is a symbolic link to gone, which is not there; make that directory");
   expect_refused(make(dangling / "run"), "dangling is a symbolic link to gone");
-  expect_refused(make(loop), "loop is a loop of symbolic links; remove it");
-  expect_refused(make(precious_), "precious is a file, no directory; remove it");
-  expect_refused(make(precious_ / "run"), "precious is a file, no directory; remove it");
+  expect_refused(make(loop), "loop is a loop of symbolic links; name another directory");
+  expect_refused(make(precious_), "precious is a file, no directory; name another directory");
+  expect_refused(make(precious_ / "run"), "precious is a file, no directory; name another directory");
+  expect_refused(make("/dev/null"), "/dev/null is a device, no directory; name another directory");
+  expect_refused(make("/dev/null/run"), "/dev/null is a device, no directory; name another directory");
   expect_refused(make(run_ / std::string(300, 'x')), "File name too long; choose a shorter name");
   expect_refused([&] { write_file_atomically(OutputPath::of_person(run_), "x"); }, "it is a directory; name a file");
   expect_refused([&] { write_file_atomically(OutputPath::of_person(loop), "x"); }, "loop of symbolic links");

@@ -164,6 +164,7 @@ TEST_F(Planted, what_cannot_be_a_directory_is_named_with_73) {
       {"loop", "is a loop of symbolic links"},
       {"precious/file", "is a file, no directory"},
       {"precious/file/run", "is a file, no directory"},
+      {"/dev/null", "/dev/null is a device, no directory; name another directory"},
       {name, "File name too long; choose a shorter name"}};
   for (const auto& [path, words] : cases) {
     for (const std::string& command :
@@ -174,6 +175,7 @@ TEST_F(Planted, what_cannot_be_a_directory_is_named_with_73) {
       EXPECT_EQ(ended.code, 73) << command << "\n" << ended.errors;
       EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
       EXPECT_TRUE(ended.says(words)) << command << "\n" << ended.errors;
+      EXPECT_FALSE(ended.says("remove")) << "it is not eave's\n" << ended.errors;
     }
   }
 }
