@@ -28,7 +28,7 @@ struct CheckpointRequest {
   std::string action;
   fs::path run;
   OptionValues values;
-  fs::path directory() const { return checkpoint_directory_of(run, values.text("checkpoint-dir")); }
+  fs::path directory = {};  // of its checkpoints
 };
 
 }  // namespace
@@ -92,7 +92,7 @@ std::string run_around(const fs::path& given) {
 
 // Newest first.
 std::vector<std::int64_t> steps_of(const CheckpointRequest& request) {
-  std::vector<std::int64_t> steps = committed_steps(request.directory());
+  std::vector<std::int64_t> steps = committed_steps(request.directory);
   std::ranges::reverse(steps);
   if (request.values.has("step")) {
     const std::int64_t step = request.values.integer("step", 1);
@@ -101,7 +101,7 @@ std::vector<std::int64_t> steps_of(const CheckpointRequest& request) {
   if (!steps.empty()) return steps;
   const std::string run = run_around(request.run);
   throw Error(ExitCode::kInputMissing,
-              "no checkpoint in " + request.directory().string() +
+              "no checkpoint in " + request.directory.string() +
                   (request.values.has("step") ? " of step " + request.values.text("step") : "") +
                   (run.empty() ? "; name the directory of a run that has saved one (its --run-dir)"
                                : "; the run's directory is asked for: " + run));
@@ -116,12 +116,12 @@ std::uint64_t bytes_of(const Manifest& manifest) {
 // By its manifest and the sizes of its files; "": nothing.
 std::string visible_damage(const CheckpointRequest& request, std::int64_t step, Manifest& manifest) {
   try {
-    manifest = read_manifest(request.directory(), step);
+    manifest = read_manifest(request.directory, step);
   } catch (const Error& error) {
     return message_of(error);
   }
   for (const StoredFile& file : manifest.files) {
-    const fs::path path = checkpoint_place(request.directory(), step) / file.name;
+    const fs::path path = checkpoint_place(request.directory, step) / file.name;
     std::error_code error;
     const std::uintmax_t bytes = fs::file_size(path, error);
     if (error) return path.string() + ": " + error.message();
@@ -134,7 +134,7 @@ std::string visible_damage(const CheckpointRequest& request, std::int64_t step, 
 }
 
 [[noreturn]] void refuse_damaged(const CheckpointRequest& request, const std::string& steps) {
-  throw Error(ExitCode::kBadData, "damaged checkpoints in " + request.directory().string() + ": of step " + steps);
+  throw Error(ExitCode::kBadData, "damaged checkpoints in " + request.directory.string() + ": of step " + steps);
 }
 
 void list(const CheckpointRequest& request) {
@@ -159,7 +159,7 @@ void list(const CheckpointRequest& request) {
 // "": it is whole.
 std::string damage_of(const CheckpointRequest& request, std::int64_t step) {
   try {
-    verify_checkpoint(request.directory(), read_manifest(request.directory(), step));
+    verify_checkpoint(request.directory, read_manifest(request.directory, step));
     return "";
   } catch (const Error& error) {
     return message_of(error);
@@ -224,16 +224,16 @@ void export_newest(const CheckpointRequest& request) {
       damage = of_this;
       continue;
     }
-    const fs::path place = checkpoint_place(request.directory(), step);
-    const Manifest manifest = read_manifest(request.directory(), step);
+    const fs::path place = checkpoint_place(request.directory, step);
+    const Manifest manifest = read_manifest(request.directory, step);
     const ModelDescription description = description_in(manifest.notes, place);
     const Graph graph = graph_of(description, place);
-    const CheckpointModel model = read_checkpoint_model(request.directory(), manifest, graph.statistics);
+    const CheckpointModel model = read_checkpoint_model(request.directory, manifest, graph.statistics);
     check_sizes(model, graph, place);
     return export_model(description, graph, {model.parameters, model.statistics}, request.values,
                         "step " + std::to_string(step) + ": ");
   }
-  throw Error(ExitCode::kBadData, "no checkpoint in " + request.directory().string() + " is whole; " + damage);
+  throw Error(ExitCode::kBadData, "no checkpoint in " + request.directory.string() + " is whole; " + damage);
 }
 
 }  // namespace
@@ -242,6 +242,7 @@ int checkpoint_command(const std::vector<std::string>& words, const char* const*
   const CommandLine line = checkpoint_command_line();
   CheckpointRequest request;
   const auto run = [&] {
+    request.directory = find_checkpoints_of(request.run, request.values.text("checkpoint-dir"));
     if (request.action == "ls") return list(request);
     if (request.action == "verify") return verify(request);
     export_newest(request);

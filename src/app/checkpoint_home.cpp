@@ -57,6 +57,38 @@ bool has_checkpoints(const fs::path& directory) {
   return fs::is_directory(directory, error) && !committed_steps(directory).empty();
 }
 
+// The run whose checkpoints lie in `directory`: as its run.json says, else the one that it is a part of. nullopt:
+// nothing tells.
+std::optional<std::string> owner_of(const fs::path& directory) {
+  std::error_code error;
+  if (fs::exists(directory / kOwner, error)) return setting_in(read_config(directory / kOwner), kRun);
+  const fs::path whole = fs::weakly_canonical(whole_path(directory), error);
+  if (whole.filename() == kCheckpoints && holds_run(whole.parent_path())) return whole.parent_path().string();
+  return std::nullopt;
+}
+
+// A run that was moved takes its checkpoints with it: its former place holds no run then.
+std::string other_run_in(const fs::path& directory, const fs::path& run) {
+  const auto owner = owner_of(directory);
+  return owner && !is_same(*owner, run) && holds_run(*owner) ? *owner : "";
+}
+
+// Of --checkpoint-dir as config.json names it. run.json is written before config.json: a directory without it is the
+// mount point of a disk that is not mounted.
+bool is_mounted(const fs::path& remembered) {
+  std::error_code error;
+  return fs::is_directory(remembered, error) && (fs::exists(remembered / kOwner, error) || has_checkpoints(remembered));
+}
+
+[[noreturn]] void refuse_missing(const std::string& before, const fs::path& run, const fs::path& remembered) {
+  std::error_code error;
+  throw Error(ExitCode::kInputMissing,
+              before + "the checkpoints of the run in " + run.string() + " lie in " + remembered.string() +
+                  " (its config.json), which is " +
+                  (fs::is_directory(remembered, error) ? "there without its run.json" : "not there") +
+                  "; mount that disk, or say by --checkpoint-dir where they lie now");
+}
+
 // Refuses to go on with a run from another place, because its checkpoints would be left behind without a word.
 void refuse_another_place(const fs::path& run, const fs::path& given, const std::string& remembered) {
   const fs::path before = remembered.empty() ? run / kCheckpoints : fs::path(remembered);
@@ -86,13 +118,7 @@ std::string settled(const OptionValues& values) {
     throw Error(ExitCode::kUsage, "--checkpoint-dir " + values.text(kDirectoryOption) + ": --run-dir " + run.string() +
                                       " lies in it; name a directory for this run's checkpoints alone");
   }
-  std::error_code error;
-  if (!is_given && !fs::is_directory(directory, error)) {
-    throw Error(ExitCode::kInputMissing, "--resume: the checkpoints of the run in " + run.string() + " lie in " +
-                                             directory.string() +
-                                             " (its config.json), which is not there; mount that disk, or say by "
-                                             "--checkpoint-dir where they lie now");
-  }
+  if (!is_given && !is_mounted(directory)) refuse_missing("--resume: ", run, directory);
   if (is_given && may_resume(values) && holds_run(run)) refuse_another_place(run, directory, remembered);
   return directory.string();
 }
@@ -114,10 +140,24 @@ fs::path checkpoint_directory(const OptionValues& values) {
                                       : fs::path(values.text("run-dir")) / kCheckpoints;
 }
 
-fs::path checkpoint_directory_of(const fs::path& run, const std::string& given) {
-  if (!given.empty()) return given;
-  const std::string remembered = remembered_if_readable(run);
-  return remembered.empty() ? run / kCheckpoints : fs::path(remembered);
+fs::path find_checkpoints_of(const fs::path& run, const std::string& given) {
+  std::error_code error;
+  const fs::path inside = run / kCheckpoints;
+  const bool has_inside = fs::is_directory(inside, error);
+  const std::string remembered = !given.empty() ? "" : has_inside ? remembered_if_readable(run) : remembered_by(run);
+  if (!remembered.empty() && !is_mounted(remembered)) refuse_missing("", run, remembered);
+  const fs::path directory = !given.empty() ? fs::path(given) : remembered.empty() ? inside : fs::path(remembered);
+  if (!given.empty() && !fs::is_directory(directory, error)) {
+    throw Error(ExitCode::kInputMissing, "--checkpoint-dir " + given +
+                                             " is no directory that is there; mount its disk, "
+                                             "or name the directory in which the checkpoints of " +
+                                             run.string() + " lie");
+  }
+  const std::string other = other_run_in(directory, run);
+  if (other.empty()) return directory;
+  throw Error(ExitCode::kConfiguration, directory.string() + " holds the checkpoints of the run in " + other +
+                                            ", not those of the run in " + run.string() + "; ask for " + other +
+                                            ", or say by --checkpoint-dir where those of " + run.string() + " lie");
 }
 
 fs::path directory_to_see(const OptionValues& values) {
@@ -138,19 +178,12 @@ void CheckpointHome::refuse(const std::string& why) const {
   throw Error(ExitCode::kCannotCreate, "--checkpoint-dir " + directory_.string() + ": " + why);
 }
 
-std::optional<std::string> CheckpointHome::owner_in(const fs::path& directory) const {
-  std::error_code error;
-  if (!fs::exists(directory / kOwner, error)) return std::nullopt;
-  return setting_in(read_config(directory / kOwner), kRun);
-}
-
 bool CheckpointHome::is_mine(const std::string& owner) const { return is_same(owner, run_); }
 
-// A run that was moved takes its checkpoints with it: where it was is no run then.
 void CheckpointHome::refuse_other_run() const {
-  const auto owner = owner_in(directory_);
-  if (!owner || is_mine(*owner) || !holds_run(*owner)) return;
-  refuse("holds the checkpoints of the run in " + *owner + "; each run needs a directory of its own");
+  const std::string other = other_run_in(directory_, run_);
+  if (other.empty()) return;
+  refuse("holds the checkpoints of the run in " + other + "; each run needs a directory of its own");
 }
 
 void CheckpointHome::enter() {
@@ -166,7 +199,7 @@ void CheckpointHome::make(bool begins, bool overwrite) {
   if (holds_run(directory_)) refuse("holds a run of its own; choose an empty directory");
   enter();
   if (!begins || !has_checkpoints(directory_)) return;
-  const auto owner = owner_in(directory_);
+  const auto owner = owner_of(directory_);
   if (!owner || !is_mine(*owner))
     refuse("holds checkpoints that are not of the run in " + run_.string() + "; choose another directory");
   if (!overwrite)
@@ -178,7 +211,7 @@ void CheckpointHome::clear() const {
   const fs::path former = remembered_if_readable(run_);
   std::error_code error;
   if (!former.empty() && !(is_on_ && is_same(former, directory_)) && fs::is_directory(former, error)) {
-    const auto owner = owner_in(former);
+    const auto owner = owner_of(former);
     const std::string what = "--overwrite: " + former.string();
     if (owner && is_mine(*owner)) {
       const DirectoryLock lock(former, kRunLock, what);

@@ -19,8 +19,9 @@ void settle_checkpoint_directory(Transport& transport, OptionValues& values);
 
 // --checkpoint-dir, or RUN/checkpoint.
 std::filesystem::path checkpoint_directory(const OptionValues& values);
-// The same for a run that others look at. `given`: "", or its directory of checkpoints.
-std::filesystem::path checkpoint_directory_of(const std::filesystem::path& run, const std::string& given);
+// Where the checkpoints of a run lie that somebody looks at. `given`: "", or --checkpoint-dir. Throws Error:
+// kInputMissing (that of config.json, or the given one, is not there), kConfiguration (it is another run's).
+std::filesystem::path find_checkpoints_of(const std::filesystem::path& run, const std::string& given);
 
 // The directory that ranks must see to write their parts: of --checkpoint-dir itself, else of --run-dir. "--run-dir
 // DIR".
@@ -44,7 +45,6 @@ class CheckpointHome {
   void sign() const;
 
  private:
-  std::optional<std::string> owner_in(const std::filesystem::path& directory) const;  // "" and above: a run's directory
   bool is_mine(const std::string& owner) const;
   void refuse_other_run() const;
   [[noreturn]] void refuse(const std::string& why) const;

@@ -117,6 +117,57 @@ TEST(CheckpointDirectory, is_of_one_run_alone) {
   expect_end(place.eave(quick("--run-dir run --checkpoint off --checkpoint-dir x")), 64, {"has no effect"});
 }
 
+TEST(CheckpointDirectory, of_another_run_is_not_read_as_this_ones) {
+  const Place place;
+  expect_end(place.eave(quick("--run-dir one --checkpoint-dir disk")), 0);
+  expect_end(place.eave(quick("--run-dir two")), 0);
+  for (const std::string action : {"ls", "verify", "export --safetensors model"}) {
+    const std::size_t end = action.find(' ');
+    const std::string first = "checkpoint " + action.substr(0, end),
+                      more = end == action.npos ? "" : action.substr(end);
+    expect_end(place.eave(first + " two --checkpoint-dir disk" + more), 78,
+               {"disk holds the checkpoints of the run in ", "/one, not those of the run in two; ask for "});
+    // Of a run whose checkpoints lie in its own directory no run.json tells.
+    expect_end(place.eave(first + " one --checkpoint-dir two/checkpoint" + more), 78,
+               {"two/checkpoint holds the checkpoints of the run in ", "/two, not those of the run in one; ask for "});
+  }
+  EXPECT_FALSE(fs::exists(place.path() / "model"));
+  for (const std::string more : {"--resume --epochs 2", "--resume auto --epochs 2"})
+    expect_end(place.eave(quick("--run-dir one --checkpoint-dir two/checkpoint " + more)), 73,
+               {"holds the checkpoints of the run in ", "/two"});
+  // Its own, also behind a link, and those of a run that is gone.
+  fs::create_symlink("disk", place.path() / "link");
+  expect_end(place.eave("checkpoint verify one --checkpoint-dir link"), 0);
+  fs::rename(place.path() / "one", place.path() / "moved");
+  expect_end(place.eave("checkpoint verify moved --checkpoint-dir disk"), 0);
+  // A copy of a run has no checkpoints of its own.
+  fs::rename(place.path() / "moved", place.path() / "one");
+  fs::copy(place.path() / "one", place.path() / "copy", fs::copy_options::recursive);
+  expect_end(place.eave("checkpoint ls copy"), 78, {"disk holds the checkpoints of the run in ", "/one, not those of"});
+}
+
+// As after a restart of the machine: the place is gone, or is the empty mount point of its disk.
+TEST(CheckpointDirectory, whose_disk_is_gone_is_named_with_the_remedy) {
+  const Place place;
+  expect_end(place.eave(quick("--run-dir run --checkpoint-dir disk/of-run")), 0);
+  fs::rename(place.path() / "disk", place.path() / "away");
+  const auto expect_named = [&](const std::string& state) {
+    const std::vector<std::string> says = {
+        "the checkpoints of the run in run lie in " + (place.path() / "disk/of-run").string() + " (its config.json)",
+        state + "; mount that disk, or say by --checkpoint-dir where they lie now"};
+    for (const std::string words : {"checkpoint ls run", "checkpoint verify run", "checkpoint export run --npy arrays"})
+      expect_end(place.eave(words), 66, says);
+    for (const std::string more : {"--resume --epochs 2", "--resume auto --epochs 2"})
+      expect_end(place.eave(quick("--run-dir run " + more)), 66, says);
+    expect_end(place.eave("checkpoint verify run --checkpoint-dir away/of-run"), 0);
+  };
+  expect_named("which is not there");
+  fs::create_directories(place.path() / "disk/of-run");
+  expect_named("which is there without its run.json");
+  expect_end(place.eave("checkpoint ls run --checkpoint-dir nowhere"), 66,
+             {"--checkpoint-dir nowhere is no directory that is there; mount its disk, or name the directory"});
+}
+
 // Files of this process cannot be larger than 30 kB: the model fits, the state with its momentum does not.
 TEST(Checkpoints, of_which_none_could_be_written_end_the_run_with_74_after_its_results) {
   const Place place;
