@@ -18,7 +18,7 @@ CommandLine export_command_line() {
 namespace {
 
 void export_from(const std::string& from, const OptionValues& values) {
-  const SafetensorsFile file = read_safetensors(find_model(from));
+  const SafetensorsFile file = read_model_of(from);
   const ModelDescription model = description_in(file);
   const Graph graph = graph_of(model, file.path);
   export_model(model, graph, read_model(file, graph), values);

@@ -49,19 +49,21 @@ std::optional<std::size_t> first_not_finite(ConstSlice values) {
   return found == values.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - values.begin()));
 }
 
-void check_array(const SafetensorsFile& file, const Arrays& arrays, const StoredTensor& tensor, bool is_pytorch) {
+void check_array(const SafetensorsFile& file, const Arrays& arrays, const StoredTensor& tensor, bool is_pytorch,
+                 const std::string& remedy) {
   const auto found = arrays.find(tensor.name);
   if (found == arrays.end()) {
     const auto other = file.types_left_out.find(tensor.name);
     refuse(file, "holds no float32 array '" + tensor.name + "' " + text_of(tensor.shape) + ", which the model has" +
-                     (other == file.types_left_out.end() ? "" : "; there it is of type " + other->second) +
-                     "; give the --model that the file is of");
+                     (other == file.types_left_out.end() ? "" : "; there it is of type " + other->second) + "; " +
+                     remedy);
   }
   const NamedArray& array = *found->second;
   if (array.shape != tensor.shape) {
     refuse(file, "the array '" + tensor.name + "' is " + text_of(array.shape) + ", in the model " +
                      text_of(tensor.shape) + ", read in " +
-                     (is_pytorch ? "PyTorch's layout" : "eave's layout; files of PyTorch's say {\"format\": \"pt\"}"));
+                     (is_pytorch ? "PyTorch's layout" : "eave's layout; files of PyTorch's say {\"format\": \"pt\"}") +
+                     "; " + remedy);
   }
   if (const auto index = first_not_finite(array.values)) {
     refuse(file,
@@ -71,7 +73,8 @@ void check_array(const SafetensorsFile& file, const Arrays& arrays, const Stored
   }
 }
 
-Arrays find_arrays(const SafetensorsFile& file, const std::vector<StoredTensor>& tensors, bool is_pytorch) {
+Arrays find_arrays(const SafetensorsFile& file, const std::vector<StoredTensor>& tensors, bool is_pytorch,
+                   const std::string& remedy) {
   Arrays arrays;
   std::set<std::string> unknown;
   for (const NamedArray& array : file.arrays) {
@@ -83,12 +86,10 @@ Arrays find_arrays(const SafetensorsFile& file, const std::vector<StoredTensor>&
     if (type.find('F') != std::string::npos) unknown.insert(name);
   }
   for (const StoredTensor& tensor : tensors) {
-    check_array(file, arrays, tensor, is_pytorch);
+    check_array(file, arrays, tensor, is_pytorch, remedy);
     unknown.erase(tensor.name);
   }
-  if (!unknown.empty())
-    refuse(file,
-           "holds the array '" + *unknown.begin() + "', which the model has not; give the --model that the file is of");
+  if (!unknown.empty()) refuse(file, "holds the array '" + *unknown.begin() + "', which the model has not; " + remedy);
   return arrays;
 }
 
@@ -176,13 +177,13 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
   return model;
 }
 
-ModelArenas read_model(const SafetensorsFile& file, const Graph& graph) {
+ModelArenas read_model(const SafetensorsFile& file, const Graph& graph, const std::string& remedy) {
   require_known_version(file.metadata, file.path);
   const auto format = file.metadata.find("format");
   const bool is_pytorch = format != file.metadata.end() && format->second == kPytorchFormat;
   const std::vector<StoredTensor> tensors =
       stored_tensors(graph, is_pytorch ? TensorLayout::kPytorch : TensorLayout::kEave);
-  const Arrays arrays = find_arrays(file, tensors, is_pytorch);
+  const Arrays arrays = find_arrays(file, tensors, is_pytorch, remedy);
   // Only now: the file has as many values as the model.
   ModelArenas arenas{std::vector<float>(static_cast<std::size_t>(graph.parameter_size)),
                      std::vector<float>(static_cast<std::size_t>(graph.statistics_size))};
@@ -192,9 +193,10 @@ ModelArenas read_model(const SafetensorsFile& file, const Graph& graph) {
   return arenas;
 }
 
-std::filesystem::path find_model(const std::filesystem::path& place) {
+SafetensorsFile read_model_of(const std::filesystem::path& place) {
   std::error_code error;
-  return std::filesystem::is_directory(place, error) ? place / "model.safetensors" : place;
+  const bool is_run = std::filesystem::is_directory(place, error);
+  return is_run ? read_safetensors(place / "model.safetensors") : read_named_safetensors(place);
 }
 
 }  // namespace eave

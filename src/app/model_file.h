@@ -49,8 +49,9 @@ std::map<std::string, std::string> metadata_of(const ModelDescription& model, co
 void write_model(const OutputPath& path, const ModelDescription& model, TensorLayout layout, ConstSlice parameters,
                  ConstSlice statistics);
 
-// The model of a run directory; else what is named is the file.
-std::filesystem::path find_model(const std::filesystem::path& place);
+// The file of the model of a run directory; else what is named is the file, or a pipe that gives its content. Throws as
+// read_safetensors.
+SafetensorsFile read_model_of(const std::filesystem::path& place);
 
 // Throws Error(kBadData): the file does not say which model it is, or says it wrongly.
 ModelDescription description_in(const SafetensorsFile& file);
@@ -59,7 +60,8 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
 
 // The values in the order of the graph's arenas, padding 0. The layout is PyTorch's where the file's metadata has
 // format "pt", as is the custom for it, else eave's. Throws Error: kConfiguration naming the first array that the file
-// lacks, has in another shape or has too many; kBadData where a value is not finite.
-ModelArenas read_model(const SafetensorsFile& file, const Graph& graph);
+// lacks, has in another shape or has too many, and `remedy`; kBadData where a value is not finite.
+ModelArenas read_model(const SafetensorsFile& file, const Graph& graph,
+                       const std::string& remedy = "get the file again, or take another");
 
 }  // namespace eave

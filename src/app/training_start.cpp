@@ -14,8 +14,9 @@ namespace eave {
 void TrainingJob::read_initial_parameters() {
   if (!values_.has("initial-parameters") || resumption_ || transport_.rank() != 0) return;
   const ModelDescription model = model_description();
-  const ModelArenas first = read_model(read_safetensors(find_model(values_.text("initial-parameters"))),
-                                       build_graph(model.specification, model.image, model.classes));
+  const ModelArenas first =
+      read_model(read_model_of(values_.text("initial-parameters")),
+                 build_graph(model.specification, model.image, model.classes), "give the --model that the file is of");
   replica_->device.write(replica_->parameters.slice(), first.parameters);
   replica_->device.write(replica_->statistics.slice(), first.statistics);
 }

@@ -263,6 +263,15 @@ TEST(Export, refuses_what_it_cannot_read_or_write) {
   expect_refused(place.eave("export run --npy taken/below"), 73, {"--npy taken/below cannot be created"});
   expect_refused(place.eave("export run --safetensors nowhere/file"), 73, {"nowhere/file"});
   EXPECT_EQ(place.read("taken"), "mine");
+  // A file whose words and arrays do not agree: there is no option that could help.
+  std::string other = place.read("run/model.safetensors");
+  const std::size_t layer = other.find("dense 16");
+  ASSERT_NE(layer, std::string::npos);
+  place.write("other", other.replace(layer, 8, "dense 17"));
+  const Ended ended = place.eave("export other --npy out");
+  expect_refused(ended, 78,
+                 {"other: the array 'dense1.weight' is [64, 16], in the model [64, 17]", "get the file again"});
+  EXPECT_FALSE(ended.says("--model")) << ended.errors;
   EXPECT_FALSE(std::filesystem::exists(place.path() / "out"));
 }
 
