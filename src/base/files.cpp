@@ -31,13 +31,10 @@ class ReadableFile {
  public:
   explicit ReadableFile(const std::filesystem::path& path) : path_(path) {
     file_ = open_regular(path);
-    const int reason = errno;
+    if (file_ < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP && errno != ENAMETOOLONG) fail(errno);
+    if (file_ < 0) throw Error(ExitCode::kInputMissing, "no file " + path.string() + ": " + describe_absence(path));
     struct stat status {};
-    if ((file_ < 0 ? ::stat(path.c_str(), &status) : ::fstat(file_, &status)) != 0) {
-      close();
-      throw Error(ExitCode::kInputMissing, "no file " + path.string() + ": " + describe_absence(path));
-    }
-    if (file_ < 0) fail(reason);
+    if (::fstat(file_, &status) != 0) fail(errno);
     size_ = static_cast<std::size_t>(status.st_size);
   }
   ReadableFile(const ReadableFile&) = delete;

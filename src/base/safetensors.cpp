@@ -193,6 +193,8 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   require_regular(path);
   std::error_code error;
   const std::uint64_t file_size = std::filesystem::file_size(path, error);
+  if (error == std::errc::permission_denied)
+    throw Error(ExitCode::kInputOutput, "cannot read " + path.string() + ": " + error.message());
   if (error)
     throw Error(ExitCode::kInputMissing,
                 "no file " + path.string() + "; name a model.safetensors, or a run's directory");

@@ -3,9 +3,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <vector>
 
 #include "base/regular_file.h"
+#include "eave/check.h"
 
 namespace eave {
 namespace {
@@ -23,6 +26,8 @@ bool LineTail::is_another() const {
 
 bool LineTail::open() {
   const int file = open_regular(path_);
+  if (file < 0 && errno == EACCES)
+    throw Error(ExitCode::kInputOutput, "cannot read " + path_.string() + ": " + std::strerror(errno));
   file_.reset(file < 0 ? nullptr : ::fdopen(file, "rb"));
   offset_ = 0;
   torn_.clear();

@@ -1,7 +1,9 @@
 #include "report/lines.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 
 #include "base/regular_file.h"
 #include "eave/check.h"
@@ -17,6 +19,8 @@ void require_file(const std::filesystem::path& path) {
   std::error_code error;
   require_regular(path);
   if (fs::is_regular_file(path, error)) return;
+  if (error == std::errc::permission_denied)
+    throw Error(ExitCode::kInputOutput, "cannot read " + path.string() + ": " + error.message());
   if (fs::is_symlink(path, error)) {
     throw Error(ExitCode::kInputMissing,
                 path.string() + " is a symbolic link that leads to no file; put the file itself in its place");
@@ -31,7 +35,7 @@ void require_file(const std::filesystem::path& path) {
 LineReader::LineReader(const std::filesystem::path& path) : name_(path.filename().string()) {
   require_file(path);
   file_.open(path, std::ios::binary);
-  if (!file_) throw Error(ExitCode::kInputOutput, "cannot read " + name_);
+  if (!file_) throw Error(ExitCode::kInputOutput, "cannot read " + name_ + ": " + std::strerror(errno));
 }
 
 // Reads on behind what is left; false where nothing more comes.

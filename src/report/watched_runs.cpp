@@ -53,7 +53,13 @@ std::vector<fs::path> WatchedRuns::run_directories() const {
 bool WatchedRuns::poll() {
   const std::vector<fs::path> directories = run_directories();
   // Between two writes of one file: a run that is being replaced.
-  if (directories.empty()) return !runs_.empty();
+  if (directories.empty()) {
+    std::error_code error;
+    const fs::directory_iterator entries(directory_, error);
+    if (error == std::errc::permission_denied)
+      throw Error(ExitCode::kInputOutput, "cannot read " + directory_.string() + ": " + error.message());
+    return !runs_.empty();
+  }
   is_one_ = directories.front() == directory_;
   const auto name_of = [&](const fs::path& path) { return is_one_ ? path.string() : path.filename().string(); };
   std::map<std::string, fs::file_time_type> changed;
