@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "app/output_options.h"
 #include "base/file_errors.h"
 #include "base/files.h"
 #include "base/message.h"
@@ -47,6 +48,7 @@ std::vector<OptionSpec> export_options() {
 void check_export(const OptionValues& values) {
   if (values.has("npy") == values.has("safetensors"))
     throw Error(ExitCode::kUsage, "expected one of --npy DIR and --safetensors FILE, not both");
+  check_output_options(values, {"npy", "safetensors"});
 }
 
 Graph graph_of(const ModelDescription& model, const fs::path& file) {

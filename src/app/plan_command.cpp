@@ -9,6 +9,7 @@
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
+#include "app/output_options.h"
 #include "base/files.h"
 #include "base/near_words.h"
 #include "base/option_checks.h"
@@ -107,6 +108,7 @@ void refuse_without_effect(const PlanRequest& request) {
 PlanRequest read_plan_request(const CommandLine& line, const std::vector<std::string>& words) {
   const WordsApart apart = part_names(words);
   PlanRequest request{"", line.parse(apart.options), {}, {}};
+  check_output_options(request.values, {"json"});
   if (apart.names.size() != 1)
     throw Error(ExitCode::kUsage,
                 (apart.names.empty() ? "no run directory given" : "more than one run directory given") +

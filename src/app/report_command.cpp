@@ -5,6 +5,7 @@
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
+#include "app/output_options.h"
 #include "app/report_runs.h"
 #include "base/option_checks.h"
 #include "base/user_path.h"
@@ -44,6 +45,7 @@ ReportRequest read_report_request(const CommandLine& line, const std::vector<std
   ReportRequest request{{}, line.parse(apart.options)};
   for (const std::string& name : apart.names) request.directories.emplace_back(path_of_word(name, "DIR"));
   if (request.directories.empty()) throw Error(ExitCode::kUsage, "no directory given; expected DIR..., see --help");
+  check_output_options(request.values, {"html", "csv", "runs-csv", "metrics-csv"});
   if (request.values.has("target")) real_in(request.values, "target", 0, 1);
   return request;
 }

@@ -4,6 +4,7 @@
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"
+#include "app/output_options.h"
 #include "base/printable.h"
 #include "base/user_path.h"
 #include "eave/check.h"
@@ -30,6 +31,7 @@ SummaryRequest read_summary_request(const CommandLine& line, const std::vector<s
   const WordsApart apart = part_names(words);
   SummaryRequest request{{}, line.parse(apart.options)};
   for (const std::string& name : apart.names) request.directories.push_back(path_of_word(name, "RUN_DIR"));
+  check_output_options(request.values, {"json"});
   if (request.directories.empty())
     throw Error(ExitCode::kUsage, "no run directory given; expected RUN_DIR... [--json FILE]");
   return request;

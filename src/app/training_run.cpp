@@ -11,6 +11,7 @@
 #include "app/leftovers.h"
 #include "app/machine.h"
 #include "app/network_options.h"
+#include "app/output_options.h"
 #include "app/rank_facts.h"
 #include "app/rank_guard.h"
 #include "app/resumption.h"
@@ -58,6 +59,7 @@ void check_outputs(const OptionValues& values) {
     throw Error(ExitCode::kUsage, "--resume and --checkpoint off contradict each other; give one");
   }
   check_rollback(values);
+  refuse_run_among_images(values);
   if (values.flag("overwrite") && may_resume(values)) {
     throw Error(ExitCode::kUsage, "--overwrite and --resume contradict each other; give one");
   }

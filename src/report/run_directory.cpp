@@ -77,6 +77,9 @@ std::vector<OutputPath> files_of_run(const OutputFolder& run) {
 
 void require_free(const OutputFolder& run, bool overwrite) {
   if (has_nothing(run)) return;
+  int error = 0;
+  names_in(run, error);
+  if (error != 0) refuse(run, "cannot be looked into: " + words_of_error(error));
   if (!overwrite) {
     refuse(run,
            "is not empty; choose another directory, or give --resume to go on with the run in it, --overwrite to "
@@ -182,6 +185,12 @@ class KeptReading {
 bool holds_run(const fs::path& path) {
   std::error_code error;
   return fs::exists(path / kMetrics, error);
+}
+
+bool is_file_of_run(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return (name == kMetrics || name == kRunLock || std::ranges::find(kRunFiles, name) != kRunFiles.end()) &&
+         holds_run(path.parent_path());
 }
 
 void require_run_files(const fs::path& path) {

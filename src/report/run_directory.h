@@ -14,6 +14,8 @@ inline constexpr const char* kRunLock = "run.lock";
 
 // Whether a run has begun there.
 bool holds_run(const std::filesystem::path& path);
+// Whether this is the name of a file that eave keeps in a run's directory, and that directory holds a run.
+bool is_file_of_run(const std::filesystem::path& path);
 // Throws Error(kBadData) if what stands under the name of one of its files that are read is no regular file.
 void require_run_files(const std::filesystem::path& path);
 
