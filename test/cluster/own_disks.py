@@ -112,6 +112,30 @@ def compare(place):
     lab.require(len(runs) == 4, f"{len(runs)} runs, not one of three methods, and one of a rank alone")
 
 
+def checkpoint_dir(place):
+    """Rank 0's host alone has the directory of checkpoints: a warning. Then another host alone has it: named, and nobody waits."""
+    disk, run_dir = place.directory / "disk", place.directory / "run"
+    disk.mkdir()
+    words = ["train", *hosts.TRAINING, "--run-dir", run_dir, "--checkpoint-dir", disk / "own"]
+    with contextlib.ExitStack() as mounts:
+        for host in (1, 2, 3):
+            mounts.enter_context(bad_hosts.mounted(host, "-t", "tmpfs", "none", disk))
+        job = hosts.run(place, [*words, "--epochs", "5"])
+        lab.require_code(job, 0)
+        told = re.search(WARNING.format(3, 1, 1).replace("--run-dir", "--checkpoint-dir"), job.complains(), re.MULTILINE)
+        lab.require(told, f"no warning: {job.tail()}")
+        lab.require(not hosts.on_host(1, "find", disk, "-type", "f"), "host 1 has been written to")
+    lab.require_code(place.run(1, ["checkpoint", "verify", run_dir]), 0)
+    aside = place.directory / "aside"
+    (disk / "own").rename(aside)
+    with bad_hosts.mounted(1, "-t", "tmpfs", "none", disk):
+        hosts.on_host(1, "cp", "-r", aside, disk / "own")
+        job = hosts.run(place, [*words[:-2], "--epochs", "6", "--resume"], limit=20)
+        lab.require_code(job, 66)
+        lines = [line for line in job.complains().splitlines() if line.startswith("eave: ")]
+        lab.require(len(lines) == 1 and "node0" in lines[0] and str(disk / "own") in lines[0], f"said: {lines}")
+
+
 def slow(place):
     """Three saves over links of 100 mbit/s, each as long as its bytes take into rank 0's host."""
     words = ["train", *hosts.TRAINING, "--model", "dense 20000; relu; dense classes", "--max-steps", "6", "--evaluate-every",
@@ -142,6 +166,8 @@ TESTS = [
               full=1),
     lab.Fault("own-disks-full", "rank 0's disk is full while it writes for others: a warning, 74 where asked", full, quick=1,
               full=1),
+    lab.Fault("own-disks-checkpoints", "--checkpoint-dir on rank 0's host alone: a warning; on another alone: 66 that names it",
+              checkpoint_dir, quick=1, full=1),
     lab.Fault("own-disks-slow", "three ranks save over 100 mbit/s: within half as much again of what their bytes take", slow,
               quick=1, full=3),
     lab.Fault("own-disks-compare", "runs go one after another, and all are on rank 0's host", compare, quick=1, full=1),
