@@ -170,7 +170,7 @@ std::string damage_of(const CheckpointRequest& request, std::int64_t step) {
 bool verify_model(const fs::path& run) {
   const fs::path path = find_model(run);
   std::error_code error;
-  if (!fs::is_directory(run, error) || !fs::is_regular_file(path, error)) return true;
+  if (!fs::is_directory(run, error) || !fs::exists(path, error)) return true;
   std::string state;
   bool is_whole = false;
   try {
@@ -199,7 +199,7 @@ std::string verify_checkpoints(const CheckpointRequest& request) {
 void verify(const CheckpointRequest& request) {
   const bool is_model_whole = request.values.has("step") || verify_model(request.run);
   std::string damaged;
-  if (is_model_whole || !committed_steps(request.directory()).empty()) damaged = verify_checkpoints(request);
+  if (is_model_whole || !committed_steps(request.directory).empty()) damaged = verify_checkpoints(request);
   if (!is_model_whole) {
     throw Error(ExitCode::kBadData, "damaged model " + find_model(request.run).string() +
                                         (damaged.empty() ? "" : ", and damaged checkpoints: of step " + damaged) +

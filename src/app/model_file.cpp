@@ -193,10 +193,14 @@ ModelArenas read_model(const SafetensorsFile& file, const Graph& graph, const st
   return arenas;
 }
 
-SafetensorsFile read_model_of(const std::filesystem::path& place) {
+std::filesystem::path find_model(const std::filesystem::path& place) {
   std::error_code error;
-  const bool is_run = std::filesystem::is_directory(place, error);
-  return is_run ? read_safetensors(place / "model.safetensors") : read_named_safetensors(place);
+  return std::filesystem::is_directory(place, error) ? place / "model.safetensors" : place;
+}
+
+SafetensorsFile read_model_of(const std::filesystem::path& place) {
+  const std::filesystem::path file = find_model(place);
+  return file == place ? read_named_safetensors(place) : read_safetensors(file);
 }
 
 }  // namespace eave

@@ -49,7 +49,9 @@ std::map<std::string, std::string> metadata_of(const ModelDescription& model, co
 void write_model(const OutputPath& path, const ModelDescription& model, TensorLayout layout, ConstSlice parameters,
                  ConstSlice statistics);
 
-// The file of the model of a run directory; else what is named is the file, or a pipe that gives its content. Throws as
+// The model of a run directory; else what is named is the file.
+std::filesystem::path find_model(const std::filesystem::path& place);
+// Reads it. What a person named may be a pipe that gives its content. Throws as
 // read_safetensors.
 SafetensorsFile read_model_of(const std::filesystem::path& place);
 

@@ -38,7 +38,7 @@ TEST_F(Files, what_was_written_is_read_and_nothing_else_is_left) {
 
 TEST_F(Files, missing_large_and_unwritable_files_have_their_codes) {
   EXPECT_EQ(code_of([&] { read_file(folder_ / "none"); }), ExitCode::kInputMissing);
-  EXPECT_EQ(code_of([&] { read_file(folder_); }), ExitCode::kInputMissing);
+  EXPECT_EQ(code_of([&] { read_file(folder_); }), ExitCode::kBadData);
   write_file_atomically(folder_ / "file", "12345");
   EXPECT_EQ(code_of([&] { read_file(folder_ / "file", 4); }), ExitCode::kBadData);
   EXPECT_EQ(code_of([&] { write_file_atomically(folder_ / "no" / "file", "x"); }), ExitCode::kCannotCreate);

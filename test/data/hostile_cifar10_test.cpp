@@ -94,7 +94,7 @@ TEST_F(Cifar10, a_directory_in_place_of_a_file_is_refused) {
   fs::remove(place() / "data_batch_2.bin");
   fs::create_directory(place() / "data_batch_2.bin");
   EXPECT_EQ(refusal().code, ExitCode::kBadData);
-  EXPECT_TRUE(refusal().names("data_batch_2.bin is a directory")) << refusal();
+  EXPECT_TRUE(refusal().names("data_batch_2.bin is no regular file but a directory")) << refusal();
 }
 
 TEST_F(Cifar10, a_file_that_shrinks_while_in_use_is_an_error_not_a_crash) {

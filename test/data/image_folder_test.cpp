@@ -141,8 +141,8 @@ TEST_F(ImageFolders, tell_how_classes_of_their_parts_differ) {
 TEST_F(ImageFolders, whose_parts_are_spelled_otherwise_are_refused_with_what_is_looked_for) {
   for (const char* name : {"Train/a/1.png", "Train/b/2.png", "Test/a/3.png", "Test/b/4.png"}) add(name);
   EXPECT_EQ(refusal().code, ExitCode::kBadData);
-  EXPECT_TRUE(refusal().names("Test/a is a folder inside a class folder; eave looks for")) << refusal();
-  EXPECT_TRUE(refusal().names("train and test (or val), spelled so")) << refusal();
+  EXPECT_TRUE(refusal().names("Test/a is a folder inside a class folder, where only images may be")) << refusal();
+  EXPECT_TRUE(refusal().names("folders named train and test (or val)")) << refusal();
 }
 
 TEST_F(ImageFolders, beside_train_that_are_not_used_are_named) {

@@ -46,7 +46,7 @@ TEST(CheckpointDirectory, as_a_file_is_refused_before_anything_is_removed) {
   const Place place;
   expect_end(place.eave(quick("--run-dir run --checkpoint off")), 0);
   place.write("run/checkpoint", "a file");
-  expect_end(place.eave(quick("--run-dir run --overwrite")), 73, {"'checkpoint' in it is a file, no directory"});
+  expect_end(place.eave(quick("--run-dir run --overwrite")), 73, {"it has a file named 'checkpoint'"});
   EXPECT_TRUE(fs::exists(place.path() / "run/summary.json"));
 }
 

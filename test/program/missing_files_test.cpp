@@ -35,7 +35,7 @@ const std::map<std::string, MissingFile> kRead = {
      {quick("--run-dir run --checkpoint-dir nowhere --resume on"), "nowhere", "start without --resume"}},
     {"doctor --data-dir", {"doctor --data mnist --data-dir nowhere", "no files of mnist", "put the four files"}},
     {"checkpoint --checkpoint-dir",
-     {"checkpoint ls run --checkpoint-dir nowhere", "no checkpoint in nowhere", "name the directory of a run"}}};
+     {"checkpoint ls run --checkpoint-dir nowhere", "--checkpoint-dir nowhere is no directory", "mount its disk"}}};
 
 const std::vector<MissingFile> kNamed = {
     {"summary nowhere", "no file nowhere/summary.json", "there is no directory nowhere; check the path"},
