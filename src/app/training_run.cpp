@@ -251,11 +251,9 @@ class TrainingRun {
     write_config(folder() / "config.json", line_.config_in_force(values_));
   }
 
-  // With another number of ranks, steps are counted anew: samples tell.
   KeptLines what_is_kept() const {
     const TrainingPlan& plan = job_->plan();
-    const Manifest& saved = resumption_->found.manifest;
-    return {saved.step, job_->is_elastic() ? saved.samples : -1, plan.has_ended || plan.first_step == plan.steps};
+    return {resumption_->found.manifest.samples, plan.has_ended || plan.first_step == plan.steps};
   }
 
   void announce() {

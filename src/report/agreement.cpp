@@ -24,13 +24,13 @@ std::string digits(double value, double other) {
 }
 
 void require_times(const RankTimes& times, double seconds) {
-  constexpr const char* kWhole = "the summary's seconds";
+  constexpr const char* kOfSummary = "the summary's seconds";
   const double slack = slack_of(seconds);
-  require_at_most("times_of_ranks[].computing", times.computing, seconds, kWhole, slack);
-  require_at_most("times_of_ranks[].loading", times.loading, seconds, kWhole, slack);
-  require_at_most("times_of_ranks[].waiting", times.waiting, seconds, kWhole, slack);
+  require_at_most("times_of_ranks[].computing", times.computing, seconds, kOfSummary, slack);
+  require_at_most("times_of_ranks[].loading", times.loading, seconds, kOfSummary, slack);
+  require_at_most("times_of_ranks[].waiting", times.waiting, seconds, kOfSummary, slack);
   require_at_most("times_of_ranks[]: computing + loading + waiting", times.computing + times.loading + times.waiting,
-                  seconds, kWhole, slack);
+                  seconds, kOfSummary, slack);
   require_at_most("times_of_ranks[].waiting_for_ranks", times.waiting_for_ranks, times.waiting,
                   "the same row's waiting", slack);
 }

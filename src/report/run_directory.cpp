@@ -148,19 +148,14 @@ class KeptReading {
     if (std::visit([this](const auto& each) { return is_kept(each); }, taken)) text_.append(line).push_back('\n');
   }
 
-  bool is_kept(const StepLine& line) const { return is_before(line[StepLine::kStep], line[StepLine::kSamples]); }
+  bool is_kept(const StepLine& line) const { return line[StepLine::kSamples] <= static_cast<double>(kept_.samples); }
   bool is_kept(const EvaluationRecord& evaluation) const {
-    if (kept_.is_evaluated_again && evaluation.step == kept_.step) return false;
-    return is_before(static_cast<double>(evaluation.step), static_cast<double>(evaluation.samples));
+    return evaluation.samples < kept_.samples || (evaluation.samples == kept_.samples && !kept_.is_evaluated_again);
   }
   bool is_kept(const RunSummary&) const { return false; }
   bool is_kept(const FailureLine&) const { return false; }
   bool is_kept(const HeaderLine&) const { return true; }
   bool is_kept(const OtherLine&) const { return true; }
-
-  bool is_before(double step, double samples) const {
-    return kept_.samples < 0 ? step <= static_cast<double>(kept_.step) : samples <= static_cast<double>(kept_.samples);
-  }
 
   void note(const Json::exception& error) {
     if (!damage_.empty()) return;

@@ -42,14 +42,14 @@ void prepare_run_directory(const OutputFolder& run, bool overwrite);
 // Removes the checkpoints in a directory, and nothing else there. Throws Error(kCannotCreate), which `what` begins.
 void remove_checkpoints(const OutputFolder& checkpoints, const std::string& what);
 
-// Of metrics.jsonl when a run goes on: what it says of steps up to one.
+// The lines of metrics.jsonl that stay when a run goes on. Steps do not tell: a resume with other ranks counts them
+// anew.
 struct KeptLines {
-  std::int64_t step = 0;
-  std::int64_t samples = -1;        // where steps are counted anew: those with so many samples seen; -1: steps tell
-  bool is_evaluated_again = false;  // the evaluation after that step goes
+  std::int64_t samples = 0;         // seen by all ranks
+  bool is_evaluated_again = false;  // the evaluation after these samples goes
 };
 
-// Makes the run in `path` ready to go on: cuts what metrics.jsonl says of later steps and of an end, and a last line
+// Makes the run in `path` ready to go on: cuts what metrics.jsonl says of later samples and of an end, and a last line
 // that was torn, so that each step is there once. Rank 0 alone calls.
 // Throws Error: kInputMissing (no metrics.jsonl), kInputOutput, kBadData (a line before the last whole one is damaged,
 // or says what cannot be; nothing was changed then).

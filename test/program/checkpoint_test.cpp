@@ -181,7 +181,7 @@ TEST(ExtendSchedule, says_what_becomes_of_a_cosine_in_a_run_that_is_made_longer)
   expect_code(place.eave(words), 0);
   const std::vector<double> first = rates_in(place, "run/metrics.jsonl");
   const std::string longer = words + "--epochs 2 ";
-  expect_code(place.eave(longer), 78, {"over 1 epoch,", "run for 2 epochs", "stretch", "hold"});
+  expect_code(place.eave(longer), 78, {"spans 1 epoch,", "ask for 2 epochs", "stretch", "hold"});
   std::filesystem::copy(place.path() / "run", place.path() / "other", std::filesystem::copy_options::recursive);
   expect_code(place.eave(longer + "--extend-schedule hold"), 0, {"from step 8 the rate stays at"});
   const std::vector<double> held = rates_in(place, "run/metrics.jsonl");
@@ -203,6 +203,19 @@ TEST(Resumption, on_other_ranks_says_that_a_scaled_rate_changes) {
   const Ended ended =
       place.eave(quick("--lr-scaling linear --run-dir run --transport threads --ranks 3 --epochs 2 --resume elastic"));
   expect_code(ended, 0, {"--lr-scaling linear: 3 ranks train now and 2 did before", "1.5 times"});
+}
+
+// Steps of 4 ranks are fewer than those of the one before: counted by steps, lines of that one would go.
+TEST(Resumption, after_one_on_other_ranks_keeps_the_lines_from_before_both) {
+  const Place place;
+  const std::string words = "--transport threads --run-dir run --lr-schedule constant ";
+  expect_code(place.eave(quick(words + "--ranks 1")), 0);
+  const std::string first = place.read("run/metrics.jsonl");
+  const std::string steps = first.substr(0, first.rfind(R"({"type":"evaluation")"));
+  expect_code(place.eave(quick(words + "--ranks 4 --epochs 2 --resume elastic")), 0, {"resumed        after step"});
+  expect_code(place.eave(quick(words + "--ranks 4 --epochs 3 --resume on")), 0, {"resumed        after step"});
+  EXPECT_TRUE(place.read("run/metrics.jsonl").starts_with(steps)) << steps;
+  expect_code(place.eave("report run"), 0);
 }
 
 TEST(Checkpoints, are_not_saved_of_replicas_that_differ) {

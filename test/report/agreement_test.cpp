@@ -17,7 +17,7 @@
 namespace eave {
 namespace {
 
-using Lines = std::vector<Json>;
+using JsonLines = std::vector<Json>;
 
 // Of two ranks and batch 10: header, then twice a step of each rank and an evaluation, then the end.
 constexpr std::size_t kHeader = 0, kStep = 1, kStepOfRank1 = 2, kEvaluation = 3, kSecondStep = 4, kLastEvaluation = 6,
@@ -36,12 +36,12 @@ class Agreement : public testing::Test {
   }
 
   // The other files, which say the same as the lines did, go.
-  void change(const std::function<void(Lines&)>& edit) const {
+  void change(const std::function<void(JsonLines&)>& edit) const {
     for (const char* file : {"summary.json", "config.json"}) std::filesystem::remove(run_ / file);
     write(edit);
   }
-  void write(const std::function<void(Lines&)>& edit) const {
-    Lines lines = lines_;
+  void write(const std::function<void(JsonLines&)>& edit) const {
+    JsonLines lines = lines_;
     edit(lines);
     std::string text;
     for (const Json& line : lines) text += line.dump() + "\n";
@@ -67,7 +67,7 @@ class Agreement : public testing::Test {
     return refusal([&] { read_plan_run(run_); });
   }
   std::string refusal_of_resume() const {
-    return refusal([&] { reopen_run_directory(run_, {.step = 1000}); });
+    return refusal([&] { reopen_run_directory(run_, {.samples = 1000000}); });
   }
   std::string damage_in_watch() const {
     WatchedRun run;
@@ -76,7 +76,8 @@ class Agreement : public testing::Test {
     return run.damage() + (run.failure() ? run.failure()->message : "");
   }
 
-  void expect_refused(const std::string& line, const std::string& says, const std::function<void(Lines&)>& edit) const {
+  void expect_refused(const std::string& line, const std::string& says,
+                      const std::function<void(JsonLines&)>& edit) const {
     change(edit);
     for (const std::string& words : {refusal_of_report(), refusal_of_plan(), refusal_of_resume(), damage_in_watch()}) {
       EXPECT_NE(words.find("line " + line), std::string::npos) << says << ": " << words;
@@ -84,7 +85,7 @@ class Agreement : public testing::Test {
       EXPECT_NE(words.find("copy"), std::string::npos) << words;
     }
   }
-  void expect_taken(const std::function<void(Lines&)>& edit) const {
+  void expect_taken(const std::function<void(JsonLines&)>& edit) const {
     change(edit);
     EXPECT_EQ(refusal_of_report(), "");
     EXPECT_EQ(damage_in_watch(), "");
@@ -93,7 +94,7 @@ class Agreement : public testing::Test {
 
   const MadeRuns place_;
   const std::filesystem::path run_ = place_.path() / "run";
-  Lines lines_;
+  JsonLines lines_;
 };
 
 TEST_F(Agreement, of_a_whole_run_is_found_by_all) {
@@ -104,18 +105,19 @@ TEST_F(Agreement, of_a_whole_run_is_found_by_all) {
 }
 
 TEST_F(Agreement, holds_in_a_header) {
-  expect_refused("1", "ranks[].rank is 0, but must be 1", [](Lines& lines) { lines[kHeader]["ranks"][1]["rank"] = 0; });
+  expect_refused("1", "ranks[].rank is 0, but must be 1",
+                 [](JsonLines& lines) { lines[kHeader]["ranks"][1]["rank"] = 0; });
   expect_refused("1", "communicator is 'easgd', but must be 'allreduce', as in config",
-                 [](Lines& lines) { lines[kHeader]["communicator"] = "easgd"; });
-  expect_refused("1", "its field model is missing", [](Lines& lines) { lines[kHeader].erase("model"); });
-  change([](Lines& lines) { lines[kHeader]["format"] = 2; });
+                 [](JsonLines& lines) { lines[kHeader]["communicator"] = "easgd"; });
+  expect_refused("1", "its field model is missing", [](JsonLines& lines) { lines[kHeader].erase("model"); });
+  change([](JsonLines& lines) { lines[kHeader]["format"] = 2; });
   for (const std::string& words : {refusal_of_report(), refusal_of_plan(), refusal_of_resume(), damage_in_watch()})
     EXPECT_NE(words.find("it says format 2; this eave reads format 1: use the eave"), std::string::npos) << words;
 }
 
 TEST_F(Agreement, holds_between_headers_of_one_run) {
   const auto with_second = [](const std::function<void(Json&)>& edit) {
-    return [edit](Lines& lines) {
+    return [edit](JsonLines& lines) {
       Json header = lines[kHeader];
       edit(header);
       lines.insert(lines.begin() + kSecondStep, header);
@@ -132,7 +134,7 @@ TEST_F(Agreement, holds_between_headers_of_one_run) {
 }
 
 TEST_F(Agreement, lets_an_elastic_run_count_its_steps_anew) {
-  expect_taken([](Lines& lines) {
+  expect_taken([](JsonLines& lines) {
     Json header = lines[kHeader];
     header["config"]["resume"] = "elastic";
     for (int rank : {2, 3}) {
@@ -149,11 +151,11 @@ TEST_F(Agreement, lets_an_elastic_run_count_its_steps_anew) {
 
 TEST_F(Agreement, holds_between_steps) {
   const auto in_step = [](const char* field, Json value) {
-    return [field, value](Lines& lines) { lines[kSecondStep][field] = value; };
+    return [field, value](JsonLines& lines) { lines[kSecondStep][field] = value; };
   };
   expect_refused("5", "rank is 2, but must be at most 1", in_step("rank", 2));
   expect_refused("5", "step is 25, but must be at least 26", in_step("step", 25));
-  expect_refused("5", "samples is 2000, but must be at most 1000", [](Lines& lines) {
+  expect_refused("5", "samples is 2000, but must be at most 1000", [](JsonLines& lines) {
     lines[kSecondStep]["samples"] = 2000;
     lines[kSecondStep]["epoch"] = 2.0;
   });
@@ -163,7 +165,7 @@ TEST_F(Agreement, holds_between_steps) {
   expect_refused("5", "waiting is 1e+09, but must be at most 4, the seconds since", in_step("waiting", 1e9));
   expect_refused("5", "computing + loading + waiting is 5.5, but must be at most 4", in_step("loading", 2.5));
   expect_refused("5", "exchanging is 1e+09, but must be at most ", in_step("exchanging", 1e9));
-  expect_refused("3", "rank is 1, which does not train", [](Lines& lines) {
+  expect_refused("3", "rank is 1, which does not train", [](JsonLines& lines) {
     lines[kHeader]["config"]["batch"] = "20";
     lines[kHeader]["ranks"][1]["trains"] = false;
   });
@@ -171,7 +173,7 @@ TEST_F(Agreement, holds_between_steps) {
 
 TEST_F(Agreement, holds_in_an_evaluation) {
   const auto in_evaluation = [](const std::function<void(Json&)>& edit) {
-    return [edit](Lines& lines) { edit(lines[kEvaluation]); };
+    return [edit](JsonLines& lines) { edit(lines[kEvaluation]); };
   };
   expect_refused("4", "step is 24, but must be at least 25", in_evaluation([](Json& line) { line["step"] = 24; }));
   expect_refused("4", "samples is 480, but must be 500", in_evaluation([](Json& line) {
@@ -190,7 +192,7 @@ TEST_F(Agreement, holds_in_an_evaluation) {
 
 TEST_F(Agreement, holds_between_the_end_and_the_lines_before_it) {
   const auto in_end = [](const std::function<void(Json&)>& edit) {
-    return [edit](Lines& lines) { edit(lines[kEnd]); };
+    return [edit](JsonLines& lines) { edit(lines[kEnd]); };
   };
   expect_refused("8", "evaluation.center.accuracy is 0.25, but must be 0.75, as in the line of the last evaluation",
                  in_end([](Json& end) { end["test_accuracy"] = end["evaluation"]["center"]["accuracy"] = 0.25; }));
@@ -208,21 +210,21 @@ TEST_F(Agreement, holds_between_the_end_and_the_lines_before_it) {
 }
 
 TEST_F(Agreement, has_nothing_behind_an_end_but_a_header) {
-  expect_refused("9", "behind the end of the run in line 8", [](Lines& lines) { lines.push_back(lines[kEnd]); });
+  expect_refused("9", "behind the end of the run in line 8", [](JsonLines& lines) { lines.push_back(lines[kEnd]); });
   expect_refused("9", "behind the end of the run in line 8",
-                 [](Lines& lines) { lines.push_back(lines[kLastEvaluation]); });
-  expect_taken([](Lines& lines) { lines.push_back(lines[kHeader]); });
+                 [](JsonLines& lines) { lines.push_back(lines[kLastEvaluation]); });
+  expect_taken([](JsonLines& lines) { lines.push_back(lines[kHeader]); });
 }
 
 TEST_F(Agreement, needs_a_type_on_every_line) {
-  expect_refused("6", "its field type is missing", [](Lines& lines) { lines[kSecondStep + 1].erase("type"); });
+  expect_refused("6", "its field type is missing", [](JsonLines& lines) { lines[kSecondStep + 1].erase("type"); });
 }
 
 TEST_F(Agreement, is_not_broken_by_lines_that_are_missing) {
-  expect_taken([](Lines& lines) { lines.erase(lines.begin() + kLastEvaluation); });
-  expect_taken([](Lines& lines) { lines.erase(lines.begin() + kStep, lines.begin() + kEnd); });
-  expect_taken([](Lines& lines) { lines.erase(lines.begin() + kStepOfRank1); });
-  expect_taken([](Lines& lines) { lines.pop_back(); });
+  expect_taken([](JsonLines& lines) { lines.erase(lines.begin() + kLastEvaluation); });
+  expect_taken([](JsonLines& lines) { lines.erase(lines.begin() + kStep, lines.begin() + kEnd); });
+  expect_taken([](JsonLines& lines) { lines.erase(lines.begin() + kStepOfRank1); });
+  expect_taken([](JsonLines& lines) { lines.pop_back(); });
 }
 
 TEST_F(Agreement, holds_between_summary_json_and_the_end) {
@@ -254,7 +256,7 @@ TEST_F(Agreement, holds_between_config_json_and_the_header) {
   config["progress"] = "off";
   place_.write("run/config.json", config.dump());
   EXPECT_NE(refusal_of_report().find("progress is 'off'"), std::string::npos) << "of a run that has ended";
-  write([](Lines& lines) { lines.pop_back(); });
+  write([](JsonLines& lines) { lines.pop_back(); });
   EXPECT_EQ(refusal_of_report(), "") << "a run that was killed before its new header";
 }
 

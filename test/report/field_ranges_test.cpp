@@ -75,7 +75,7 @@ class FieldRanges : public testing::Test {
     return refusal([&] { read_metrics(place_.path() / "run/metrics.jsonl"); });
   }
   std::string refusal_of_resume() const {
-    return refusal([&] { reopen_run_directory(place_.path() / "run", {.step = 100}); });
+    return refusal([&] { reopen_run_directory(place_.path() / "run", {.samples = 1000000}); });
   }
   std::string damage_in_watch() const {
     WatchedRun run;
