@@ -44,7 +44,8 @@ void read_replay(const CommunicatorContext& context, AsyncSettings& settings) {
         "cannot be had with --resume: it gives the order of a whole run; without it, this one goes on in free order");
   }
   std::filesystem::path path = context.values.text("replay");
-  if (std::filesystem::is_directory(path)) path /= "exchanges.order";
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) path /= "exchanges.order";
   settings.log = std::make_shared<const ExchangeLog>(read_exchange_log(path));
   settings.order = ExchangeOrder::Kind::kReplay;
   require_same_run(*settings.log, settings.settings, settings.workers, path);

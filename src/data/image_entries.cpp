@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <initializer_list>
+#include <system_error>
 
 namespace eave {
 namespace {
@@ -26,13 +27,17 @@ bool is_name_of_other_format(const std::string& name) {
 
 void add_entry(Entries& entries, const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string();
+  std::error_code error;
+  const fs::file_status status = entry.status(error);
+  const bool is_broken = error && entry.is_symlink();
+  if (error && !is_broken) throw fs::filesystem_error("cannot look at", entry.path(), error);
   if (name.starts_with('.')) {
     entries.foreign.push_back(name);
-  } else if (entry.is_directory()) {
+  } else if (fs::is_directory(status)) {
     entries.folders.push_back(name);
   } else if (is_image_name(name)) {
     entries.files.push_back(name);
-    if (entry.is_symlink() && !entry.exists()) entries.broken_links.push_back(name);
+    if (is_broken) entries.broken_links.push_back(name);
   } else {
     (is_name_of_other_format(name) ? entries.others : entries.foreign).push_back(name);
   }

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "base/file_errors.h"
 #include "base/hash.h"
 #include "data/data_places.h"
 #include "data/image_entries.h"
@@ -42,9 +43,17 @@ std::vector<std::string> classes_in(const fs::path& place, const std::string& pa
   return std::move(entries.folders);
 }
 
+std::string describe_broken_link(const fs::path& link) {
+  std::error_code error;
+  const bool is_missing = fs::status(link, error).type() == fs::file_type::not_found;
+  if (is_missing) return link.string() + " is a link to a file that is not there";
+  if (error == std::errc::too_many_symbolic_link_levels) return link.string() + " is a loop of links";
+  return link.string() + " is a link that cannot be followed: " + error.message();
+}
+
 void note_bad(const fs::path& place, const std::string& part, const Entries& entries, ImageListing& listing) {
   for (const std::string& name : entries.broken_links)
-    listing.bad.push_back({part + name, (place / (part + name)).string() + " is a link to a file that is not there"});
+    listing.bad.push_back({part + name, describe_broken_link(place / (part + name))});
   for (const std::string& name : entries.others) {
     listing.bad.push_back({part + name, (place / (part + name)).string() + " is no .jpg, .jpeg or .png file but, by " +
                                             "its name, an image of another format: convert it to JPEG or PNG"});
@@ -208,7 +217,7 @@ ImageListing list_images(const fs::path& folder) {
   try {
     if (fs::is_directory(folder)) return list(folder);
   } catch (const fs::filesystem_error& error) {
-    throw Error(ExitCode::kInputMissing, std::string("--data-dir cannot be looked through: ") + error.what());
+    throw Error(ExitCode::kInputMissing, "--data-dir cannot be looked through: " + describe_filesystem_error(error));
   }
   throw Error(ExitCode::kInputMissing,
               describe_no_directory(folder) + " for image-folder; " + kExpected + ", and its name as --data-dir");

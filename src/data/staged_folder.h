@@ -6,10 +6,17 @@
 #include <string_view>
 
 #include "base/output_path.h"
+#include "eave/check.h"
 
 namespace eave {
 
-// Its methods throw std::filesystem::filesystem_error where the system fails. Names may have folders in them.
+// Which file or folder, and why.
+class StagedFolderError : public Error {
+ public:
+  using Error::Error;
+};
+
+// Its methods throw StagedFolderError where the system fails. Names may have folders in them.
 class StagedFolder {
  public:
   // Makes it in `place` if it is not there. Throws also where it is a link, no directory, or another user's.
@@ -28,7 +35,7 @@ class StagedFolder {
   OutputFolder folder_;
 };
 
-// Throws std::filesystem::filesystem_error where not all can be written.
+// Throws StagedFolderError where not all can be written.
 void write_all(const Descriptor& file, std::string_view bytes, const std::filesystem::path& path);
 
 }  // namespace eave

@@ -137,8 +137,10 @@ fs::path stage_files(const fs::path& from, const std::vector<std::string>& names
       copy_whole(file, name, folder, record);
     }
     return folder.path();
-  } catch (const fs::filesystem_error& error) {
+  } catch (const StagedFolderError& error) {
     refuse(to, error.what());
+  } catch (const fs::filesystem_error& error) {
+    refuse(to, describe_filesystem_error(error));
   }
 }
 

@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <new>
 #include <system_error>
 
+#include "base/file_errors.h"
 #include "base/host.h"
 #include "base/memory.h"
 #include "base/printable.h"
@@ -27,6 +29,9 @@ Failure describe_failure(std::exception_ptr exception) noexcept {
                 (available < 0 ? std::string() : ": " + std::to_string(available >> 20) + " MiB are free") +
                 "; a smaller batch or model, or fewer ranks on this machine, need less",
             false};
+  } catch (const std::filesystem::filesystem_error& error) {
+    const bool is_missing = error.code() == std::errc::no_such_file_or_directory;
+    return {is_missing ? ExitCode::kInputMissing : ExitCode::kInputOutput, describe_filesystem_error(error), false};
   } catch (const std::system_error& error) {  // a thread that cannot be had
     const bool is_resource =
         error.code() == std::errc::resource_unavailable_try_again || error.code() == std::errc::not_enough_memory;

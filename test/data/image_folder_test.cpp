@@ -80,6 +80,9 @@ TEST_F(ImageFolders, that_hold_something_else_are_refused_by_its_name) {
   fs::create_symlink(place() / "gone.png", place() / "train/b/4.png");
   EXPECT_EQ(refusal().code, ExitCode::kBadData);
   EXPECT_TRUE(refusal().names("train/b/4.png is a link to a file that is not there")) << refusal();
+  fs::remove(place() / "train/b/4.png");
+  fs::create_symlink("loop.png", place() / "train/b/loop.png");
+  EXPECT_TRUE(refusal().names("train/b/loop.png is a loop of links")) << refusal();
 }
 
 TEST_F(ImageFolders, name_what_they_pass_over) {
