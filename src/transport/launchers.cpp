@@ -78,15 +78,23 @@ bool is_there(const Launcher& launcher) {
   return launcher.is_of_mpi ? size || rank : size && rank;
 }
 
+std::string value_of(const char* variable) {
+  const char* const text = variable ? std::getenv(variable) : nullptr;
+  return text ? text : "";
+}
+
+bool is_garbled(const char* variable) { return !value_of(variable).empty() && !number_in(variable); }
+
+// The variable of the launcher that is no number; nullptr: none. Those of launchers without MPI count if both are set.
+const char* garbled_variable(const Launcher& launcher) {
+  if (!launcher.is_of_mpi && (value_of(launcher.size).empty() || value_of(launcher.rank).empty())) return nullptr;
+  return is_garbled(launcher.size) ? launcher.size : is_garbled(launcher.rank) ? launcher.rank : nullptr;
+}
+
 const Launcher* find_launcher(const auto& is_wanted) {
   const auto found = std::ranges::find_if(
       kLaunchers, [&](const Launcher& launcher) { return is_there(launcher) && is_wanted(launcher); });
   return found == kLaunchers.end() ? nullptr : &*found;
-}
-
-std::string value_of(const char* variable) {
-  const char* const text = variable ? std::getenv(variable) : nullptr;
-  return text ? text : "";
 }
 
 // The value of a variable of another process, "" where it has none or must not be looked at.
@@ -137,6 +145,21 @@ PromisedRanks promise_of(const Launcher& launcher) {
   promised.host = number_in(launcher.host).value_or(0);
   promised.job = value_of(launcher.job);
   return promised;
+}
+
+// Ranks of which nobody knows how many there are. If an MPI launcher has proper numbers, those of others do not matter.
+std::optional<PromisedRanks> garbled_promise() {
+  const auto tells_size = [](const Launcher& each) { return each.is_of_mpi && number_in(each.size); };
+  if (find_launcher(tells_size)) return std::nullopt;
+  for (const Launcher& launcher : kLaunchers) {
+    const char* const variable = garbled_variable(launcher);
+    if (!variable || (!launcher.is_of_mpi && started_by_launcher())) continue;
+    PromisedRanks promised = promise_of(launcher);
+    promised.variable = variable;
+    promised.garbled = value_of(variable);
+    return promised;
+  }
+  return std::nullopt;
 }
 
 // mpirun in a Slurm job reaches other hosts by an srun, one task for each: what that left says nothing of the ranks.
@@ -199,9 +222,12 @@ std::optional<PromisedRanks> promised_ranks() {
 }
 
 std::optional<PromisedRanks> lost_ranks(const std::string& transport) {
-  if (started_by_launcher()) return std::nullopt;
-  const auto promised = promised_ranks();
-  if (!promised || promised->ranks <= 1) return std::nullopt;
+  std::optional<PromisedRanks> promised = garbled_promise();
+  if (!promised) {
+    if (started_by_launcher()) return std::nullopt;
+    promised = promised_ranks();
+    if (!promised || promised->ranks <= 1) return std::nullopt;
+  }
   const auto starts_ranks_itself = [&](const TransportKind& kind) {
     return kind.name == transport && !kind.is_launched;
   };
@@ -211,6 +237,10 @@ std::optional<PromisedRanks> lost_ranks(const std::string& transport) {
 
 std::string describe_lost(const PromisedRanks& promised, int found) {
   const Launcher& launcher = *promised.launcher;
+  if (!promised.garbled.empty())
+    return promised.variable + " is '" + promised.garbled + "', which is no number from 0 to 2147483647, so " +
+           "nobody knows how many ranks there are: unset it, unless " + launcher.name +
+           " has set it: " + launcher.advice;
   const bool is_count =
       (launcher.size && launcher.size == promised.variable) || promised.variable == "SLURM_STEP_NUM_TASKS";
   return std::string(launcher.name) + " started " + (is_count ? "" : "at least ") + count_text(promised.ranks, "rank") +

@@ -33,6 +33,7 @@ struct PromisedRanks {
   std::string variable;  // by which that is known: "WORLD_SIZE"
   int rank = 0, local_rank = 0, host = 0;
   std::string job;
+  std::string garbled;  // the value of `variable` that is no number, so that nobody knows how many ranks there are
 };
 
 // The largest promise in the environment. To be asked for before MPI_Init: an MPI that takes itself for the only rank

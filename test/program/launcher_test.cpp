@@ -111,7 +111,7 @@ TEST(Launcher, whose_ranks_do_not_find_each_other_is_refused_once_with_69_before
     const Told told = ranks_at_once(place, words, {job + "0", job + "1", job + "2"});
     EXPECT_EQ(told.codes, (std::vector<int>{69, 69, 69})) << words << told.all;
     EXPECT_EQ(occurrences(told.all, "torchrun started 3 ranks (WORLD_SIZE)"), 1u) << told.all;
-    EXPECT_NE(told.all.find("start eave with mpirun instead"), std::string::npos) << told.all;
+    EXPECT_NE(told.all.find("Start eave with mpirun instead"), std::string::npos) << told.all;
   }
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run") || std::filesystem::exists(place.path() / "out"));
 }
@@ -124,6 +124,15 @@ TEST(Launcher, of_another_kind_or_of_one_rank_by_hand_is_named_too) {
   EXPECT_EQ(told.codes, (std::vector<int>{69, 69, 69, 69})) << told.all;
   for (const std::string name : {"torchrun", "Slurm's srun", "flux run", "horovodrun"})
     EXPECT_EQ(occurrences(told.all, name + " started 2 ranks"), 1u) << told.all;
+}
+
+TEST(Launcher, whose_number_of_ranks_is_no_number_is_refused_once) {
+  const Place place;
+  const std::string job = "MASTER_PORT=29511 WORLD_SIZE=2x RANK=";
+  const Told told = ranks_at_once(place, quick("--run-dir run"), {job + "0", job + "1"});
+  EXPECT_EQ(told.codes, (std::vector<int>{69, 69})) << told.all;
+  EXPECT_EQ(occurrences(told.all, "WORLD_SIZE is '2x', which is no number"), 1u) << told.all;
+  EXPECT_FALSE(std::filesystem::exists(place.path() / "run"));
 }
 
 TEST(Launcher, of_others_around_it_keeps_no_run_from_its_ranks) {

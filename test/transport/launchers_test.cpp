@@ -89,6 +89,26 @@ TEST_F(Launchers, that_started_more_ranks_than_are_found_are_named_with_their_re
   }
 }
 
+TEST_F(Launchers, whose_numbers_are_none_are_refused_by_the_variable_and_its_value) {
+  for (const std::string value : {"two", "2x", "-2", " 2", "99999999999999999999", "1e1", "2.5"}) {
+    for (const Launcher& launcher : launchers()) {
+      for (const char* const wrong : {launcher.size, launcher.rank}) {
+        const char* const other = wrong == launcher.size ? launcher.rank : launcher.size;
+        if (!wrong) continue;
+        Environment environment = {{wrong, value}};
+        if (other) environment[other] = "1";
+        set(environment);
+        const std::string text = told_with("auto");
+        EXPECT_NE(text.find(std::string(wrong) + " is '" + value + "', which is no number"), std::string::npos)
+            << wrong << " " << text;
+        EXPECT_NE(text.find(launcher.advice), std::string::npos) << text;
+      }
+    }
+  }
+  set({{"WORLD_SIZE", "2x"}, {"RANK", "1"}});
+  EXPECT_EQ(told_with("threads"), "") << "a transport that starts its ranks itself is obeyed";
+}
+
 TEST_F(Launchers, of_one_rank_or_of_another_job_around_this_one_promise_no_more) {
   const std::vector<std::pair<Environment, int>> cases = {
       {{{"WORLD_SIZE", "8"}}, 1},                                    // a pod exports it alone
@@ -109,8 +129,9 @@ TEST_F(Launchers, of_one_rank_or_of_another_job_around_this_one_promise_no_more)
       {{{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "alone"}}, 1},   // prun -n 1
       {{{"PALS_RANKID", "1"}, {"PMI_SIZE", "2"}, {"PMI_RANK", "1"}}, 2},
       {{{"FLUX_JOB_SIZE", "4"}}, 1},
-      {{{"WORLD_SIZE", "two"}, {"RANK", "0"}}, 1},
-      {{{"WORLD_SIZE", "-2"}, {"RANK", "0"}}, 1}};
+      {{{"WORLD_SIZE", "two"}}, 1},
+      {{{"WORLD_SIZE", ""}, {"RANK", "0"}}, 1},
+      {{{"WORLD_SIZE", "two"}, {"RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}, 1}};
   for (const auto& [environment, found] : cases) {
     set(environment);
     EXPECT_EQ(told_if_found(found), "");
