@@ -71,15 +71,23 @@ class Prediction {
     exchange_bound_ = cost.message_seconds > cost.seconds / 2 ? PlanBound::kMessages : PlanBound::kNetwork;
   }
 
-  // Seconds of tau steps: in all, and if exchanges took no time.
-  PlanRow close(double whole, double without_exchange) {
-    const double mean = times_.mean();
+  // Where ranks were played one by one, of so many as are planned: with 3 ranks like 2 measured, one of these counts
+  // twice.
+  PlanRow close_played(double whole, double without_exchange) {
+    return close(whole, without_exchange, times_.mean_of_ranks(ranks_));
+  }
+
+  PlanRow close(double whole, double without_exchange) { return close(whole, without_exchange, times_.mean()); }
+
+  // Seconds of tau steps: in all, if exchanges took no time, and if nobody waited for others either.
+  PlanRow close(double whole, double without_exchange, double mean) {
     row_.step_seconds = whole / tau_;
     row_.straggling_seconds = std::max(0.0, without_exchange - mean) / tau_;
     row_.exchange_seconds = std::max(0.0, whole - std::max(without_exchange, mean)) / tau_;
     const int serving = method_.kind == PlanKind::kAsynchronous ? method_.center_ranks : 0;
     row_.samples_per_second = (ranks_ - serving) * basis_.samples_per_step / row_.step_seconds;
-    row_.efficiency = row_.samples_per_second * mean / tau_ / (ranks_ * basis_.samples_per_step);
+    const double undisturbed = ranks_ * basis_.samples_per_step / (mean / tau_);
+    row_.efficiency = std::min(1.0, row_.samples_per_second / undisturbed);  // above 1 by rounding alone
     constexpr double kLittle = 0.05;
     const double most = std::max(row_.straggling_seconds, row_.exchange_seconds);
     if (most < kLittle * row_.step_seconds)
@@ -109,7 +117,7 @@ class Prediction {
   PlanRow elastic() {
     const PlanCost cost = sum(basis_.sum_bytes);
     count_sum(cost);
-    return close(elastic_pace(times_, ranks_, cost.seconds), elastic_pace(times_, ranks_, 0));
+    return close_played(elastic_pace(times_, ranks_, cost.seconds), elastic_pace(times_, ranks_, 0));
   }
 
   PlanRow tree() {
@@ -123,7 +131,7 @@ class Prediction {
     TreePace pace{group, static_cast<std::int64_t>(ratio), within.seconds, between.seconds};
     const double whole = tree_pace(times_, ranks_, pace);
     pace.within = pace.between = 0;
-    return close(whole, tree_pace(times_, ranks_, pace));
+    return close_played(whole, tree_pace(times_, ranks_, pace));
   }
 
   bool is_one_host() const { return network_.hosts(ranks_) == 1; }
@@ -167,7 +175,7 @@ class Prediction {
     const double seconds = 2 * network_.delay(ranks_) + sent / network_.rate(ranks_);
     row_.bytes_per_rank = bytes / tau_;
     row_.link_bytes = is_one_host() ? 0 : sent / tau_;
-    return close(pair_pace(times_, ranks_, method_.tau, seconds), pair_pace(times_, ranks_, method_.tau, 0));
+    return close_played(pair_pace(times_, ranks_, method_.tau, seconds), pair_pace(times_, ranks_, method_.tau, 0));
   }
 
   const PlanBasis& basis_;

@@ -8,7 +8,8 @@
 namespace eave {
 
 // Seconds from one exchange to the next, in the long run, of `ranks` ranks whose computing between two exchanges is
-// drawn from `times` (the same numbers in every call). All are max-plus recursions: t_i is when rank i begins exchange
+// drawn from `times` (the same numbers in every call). Never less than their mean: only the waiting is taken from what
+// was drawn. All are max-plus recursions: t_i is when rank i begins exchange
 // k, x_i how long it computes then. Above 2^22 draws fewer exchanges are played through.
 
 // easgd: an exchange begins when the last rank has come, takes `exchange` seconds, and is needed at the next one:

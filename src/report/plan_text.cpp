@@ -1,6 +1,8 @@
 #include "report/plan_text.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 
 #include "base/number_text.h"
 #include "base/printable.h"
@@ -78,6 +80,31 @@ std::string describe_longest(const PlanReport& report) {
   return text;
 }
 
+// Of a run that measured too little for its scatter to mean much; else "".
+std::string describe_shortness(const PlanReport& report) {
+  constexpr double kShortSeconds = 1;
+  std::size_t fewest = std::numeric_limits<std::size_t>::max();
+  double computed = 0;
+  for (const std::vector<double>& seconds : report.run.basis.step_seconds) {
+    fewest = std::min(fewest, seconds.size());
+    computed = std::max(computed, std::accumulate(seconds.begin(), seconds.end(), 0.0));
+  }
+  computed *= static_cast<double>(report.run.steps_per_record);
+  std::int64_t tau = 1;
+  for (const Plan& plan : report.plans) tau = std::max(tau, plan.method.tau);
+  if (computed < kShortSeconds)
+    return format(
+        "the run is too short to plan well: its ranks computed for %.3f s, in which a pause of the machine "
+        "weighs much; let it train for 10 s",
+        computed);
+  if (static_cast<std::int64_t>(fewest) < 4 * tau)
+    return format(
+        "the run is short: a rank has %lld measured steps, fewer than 4 times tau %lld, so scatter is "
+        "overstated; let it train for more steps",
+        static_cast<long long>(fewest), static_cast<long long>(tau));
+  return "";
+}
+
 bool has(const PlanReport& report, PlanKind kind) {
   return std::ranges::any_of(report.plans, [&](const Plan& plan) { return plan.method.kind == kind; });
 }
@@ -118,6 +145,7 @@ std::vector<std::string> plan_assumptions(const PlanReport& report) {
       describe_longest(report), describe_network(report),
       "a switch that holds nobody up; a sum goes directly between all pairs: bytes of a ring, delays of two messages",
       describe_bytes(run)};
+  if (const std::string shortness = describe_shortness(report); !shortness.empty()) all.push_back(shortness);
   if (run.steps_per_record > 1) all.emplace_back("the run wrote means over several steps, so scatter is understated");
   if (has(report, PlanKind::kAllreduce))
     all.push_back(format("gradients travel behind %.0f %% of a step (%s)", 100 * run.basis.hidden_share,

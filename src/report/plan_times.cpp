@@ -16,11 +16,11 @@ std::vector<double> blocks_of(const std::vector<double>& seconds, std::int64_t p
   const double scale = static_cast<double>(period) / static_cast<double>(length);
   std::vector<double> blocks;
   double sum = 0;
-  for (std::size_t i = 0; i < seconds.size(); ++i) {
-    sum += seconds[i];
-    if (i + 1 < length) continue;
+  for (std::size_t i = 0; i + 1 < length; ++i) sum += seconds[i];
+  for (std::size_t begin = 0; begin < seconds.size(); ++begin) {
+    sum += seconds[(begin + length - 1) % seconds.size()];
     blocks.push_back(sum * scale);
-    sum -= seconds[i + 1 - length];
+    sum -= seconds[begin];
   }
   return blocks;
 }
@@ -32,8 +32,15 @@ PeriodTimes::PeriodTimes(const std::vector<std::vector<double>>& step_seconds, s
   for (const std::vector<double>& seconds : step_seconds) {
     EAVE_CHECK(!seconds.empty(), "a rank without steps");
     blocks_.push_back(blocks_of(seconds, period));
-    mean_ += mean_of(seconds) * static_cast<double>(period) / static_cast<double>(step_seconds.size());
+    means_.push_back(mean_of(seconds) * static_cast<double>(period));
+    mean_ += means_.back() / static_cast<double>(step_seconds.size());
   }
+}
+
+double PeriodTimes::mean_of_ranks(int ranks) const {
+  double sum = 0;
+  for (int rank = 0; rank < ranks; ++rank) sum += means_[static_cast<std::size_t>(rank) % means_.size()];
+  return sum / ranks;
 }
 
 double PeriodTimes::expected_longest(int ranks) const {

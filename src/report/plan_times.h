@@ -9,15 +9,18 @@ namespace eave {
 
 // Seconds that ranks need for `period` steps in a row, from the measured seconds of each step of each measured rank.
 //
-// Of every measured rank all runs of `period` successive steps are kept (the moving blocks of Kuensch 1989), so what
-// lasts some steps, or what makes one rank slower than another, stays as it was. Where a rank has fewer than 4 periods
-// of steps, blocks are a quarter of what it has, drawn out to the period: their scatter is then overstated.
+// Of every measured rank all runs of `period` successive steps are kept, so what lasts some steps, or what makes one
+// rank slower than another, stays as it was. The first step follows the last (the circular blocks of Politis and Romano
+// 1992), so each step counts alike: the mean of the blocks is that of the steps. If a rank has fewer than 4 periods of
+// steps, blocks are a quarter of what it has, drawn out to the period: their scatter is then overstated.
 class PeriodTimes {
  public:
   // Every rank has steps. period >= 1.
   PeriodTimes(const std::vector<std::vector<double>>& step_seconds, std::int64_t period);
 
   double mean() const { return mean_; }
+  // The mean of `ranks` ranks of which rank r is like the measured rank r mod R.
+  double mean_of_ranks(int ranks) const;
 
   // The expected longest of `ranks` independent ones, of which an equal part is like each measured rank:
   //   E[max] = integral of 1 - G(x) dx = sum_k x_(k) (G(x_(k)) - G(x_(k-1))),   G(x) = prod_r F_r(x)^(ranks / R),
@@ -30,6 +33,7 @@ class PeriodTimes {
 
  private:
   std::vector<std::vector<double>> blocks_;  // by measured rank
+  std::vector<double> means_;                // by measured rank
   double mean_ = 0;
 };
 

@@ -241,6 +241,41 @@ TEST(PlanModel, of_allreduce_hides_all_but_the_last_bucket_at_most) {
   EXPECT_DOUBLE_EQ(predict(basis, slow, method, 2).bytes_per_rank, 1048576);
 }
 
+// A slow first step, as of a machine that is busy, weighed in the mean alone and not in what was played.
+TEST(PlanModel, of_ranks_that_exchange_for_nothing_is_no_faster_than_ranks_alone) {
+  const PlanNetwork free{.bytes_per_second = 1e18,
+                         .delay_seconds = 0,
+                         .host_bytes_per_second = 1e18,
+                         .message_seconds = 0,
+                         .ranks_per_host = 2};
+  for (const std::size_t steps : {12u, 40u, 400u}) {
+    PlanBasis basis = measured(2, 1.5, steps);
+    for (Seconds& seconds : basis.step_seconds) seconds.front() *= 30;
+    for (const PlanKind kind : {PlanKind::kAllreduce, PlanKind::kPeriodic, PlanKind::kElastic, PlanKind::kTree,
+                                PlanKind::kAsynchronous, PlanKind::kPairs}) {
+      const PlanMethod method{.kind = kind, .tau = 10, .global_tau = 100};
+      for (const int ranks : {2, 3, 4, 64, 512}) {
+        const PlanRow row = predict(basis, free, method, ranks);
+        EXPECT_LE(row.efficiency, 1) << steps << " steps, " << ranks << " ranks, kind " << static_cast<int>(kind);
+        const PeriodTimes times(basis.step_seconds, 1);
+        const bool is_played = kind == PlanKind::kElastic || kind == PlanKind::kTree || kind == PlanKind::kPairs;
+        EXPECT_GE(row.step_seconds * (1 + 1e-9), is_played ? times.mean_of_ranks(ranks) : times.mean())
+            << steps << " steps, " << ranks << " ranks, kind " << static_cast<int>(kind);
+      }
+    }
+  }
+}
+
+TEST(PlanTimes, each_step_counts_alike_in_what_is_drawn) {
+  const std::vector<Seconds> seconds = {{100, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}};
+  const PeriodTimes times(seconds, 3);
+  std::mt19937_64 random(1);
+  double sum = 0;
+  constexpr int kDraws = 120'000;
+  for (int i = 0; i < kDraws; ++i) sum += times.draw(0, random);
+  expect_within(sum / kDraws, times.mean(), 0.01, "the mean of draws");
+}
+
 TEST(PlanModel, names_messages_where_they_cost_more_than_their_bytes) {
   const PlanBasis basis = measured(1);
   const PlanMethod method{.name = "local-sgd", .kind = PlanKind::kPeriodic};
