@@ -6,12 +6,14 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/compare_grid.h"
 #include "app/compare_options.h"
 #include "app/compare_runs.h"
+#include "app/environment.h"
 #include "app/launch.h"
 #include "app/leave_signals.h"
 #include "app/network_options.h"
@@ -60,13 +62,20 @@ std::string setting(const Settings& settings, const std::string& name, const std
   return value;
 }
 
-Comparison read_comparison(const CommandLine& line, const std::vector<std::string>& words) {
+Comparison read_comparison(const CommandLine& line, const std::vector<std::string>& words,
+                           const char* const* environment) {
   const ComparedWords parted = part_words(words);
-  Comparison comparison{line.parse(parted.own), parted.of_train};
+  Comparison comparison{line.parse(parted.own, environment), parted.of_train};
   comparison.transport = setting(parted.of_train, "transport", "auto");
   refuse_launcher(comparison.transport);
   if (comparison.transport == "threads") comparison.threads = std::max(most_ranks(comparison.own), 2);
   return comparison;
+}
+
+std::set<std::string> names_of(const std::vector<OptionSpec>& options) {
+  std::set<std::string> names;
+  for (const OptionSpec& option : options) names.insert(option.name);
+  return names;
 }
 
 Intent intent_of(const Comparison& comparison) {
@@ -231,10 +240,12 @@ int compare_command(const std::vector<std::string>& words, const char* const* en
   const CommandLine line = compare_command_line();
   Comparison comparison;
   return run_command(
-      words, line.help(), [&] { comparison = read_comparison(line, words); },
+      words, line.help(), [&] { comparison = read_comparison(line, words, environment); },
       [&] {
+        // Of variables such as EAVE_BATCH=32,128 each run gets its part by the grid.
+        const std::vector<const char*> of_runs = environment_without(environment, names_of(compare_options()));
         return run_ranks(comparison.transport, comparison.threads,
-                         [&](Transport& job) { compare_on(job, comparison, environment); });
+                         [&](Transport& job) { compare_on(job, comparison, of_runs.data()); });
       });
 }
 

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "app/commands.h"
 #include "base/near_words.h"
 #include "base/option_lists.h"
 #include "eave/check.h"
@@ -39,7 +40,8 @@ bool is_of_a_service(const Assignment& variable) {
     if (ends_as_of_a_service(Words(words).subspan(i))) return true;
   }
   const auto is_address = [&](const char* begin) { return variable.text.starts_with(begin); };
-  return words.back() == "port" && (is_address("tcp://") || is_address("udp://") || is_address("sctp://"));
+  return words.back() == "port" &&
+         (is_address("tcp://") || is_address("udp://") || is_address("sctp://") || is_number(variable.text));
 }
 
 // What environment modules and package managers set for a package that is called eave.
@@ -55,6 +57,17 @@ constexpr std::array kOfTests = {"lab",         "program", "source",  "mpirun", 
 bool is_known_to_be_foreign(const Assignment& variable) {
   const auto is_called = [&](const char* name) { return variable.name == name; };
   return std::ranges::any_of(kOfModules, is_called) || std::ranges::any_of(kOfTests, is_called);
+}
+
+// EAVE_SEEDS is set for compare, and no slip in train.
+bool is_of_another_command(const std::string& name) {
+  const auto has_it = [&](const CommandLine::Group& group) {
+    return std::ranges::find(group.options, name, &OptionSpec::name) != group.options.end();
+  };
+  return std::ranges::any_of(commands(), [&](const NamedCommand& command) {
+    const CommandLine line = command.options();
+    return std::ranges::any_of(line.groups(), has_it);
+  });
 }
 
 void add_setting(std::vector<Assignment>& settings, const Assignment& variable) {
@@ -78,7 +91,7 @@ Environment read_environment(const char* const* environment, const OptionValues&
       add_setting(found.settings, variable);
       continue;
     }
-    if (is_known_to_be_foreign(variable)) continue;
+    if (is_known_to_be_foreign(variable) || is_of_another_command(variable.name)) continue;
     if (const std::string meant = misspelt_option(variable.name, options); !meant.empty()) {
       throw Error(ExitCode::kUsage, "unknown option --" + variable.name + " (" + variable.source +
                                         "); did you mean --" + meant + "? If it is not for eave, unset it here");
@@ -86,6 +99,17 @@ Environment read_environment(const char* const* environment, const OptionValues&
     found.unknown.push_back(variable.source.substr(variable.source.find("EAVE_")));
   }
   return found;
+}
+
+std::vector<const char*> environment_without(const char* const* environment, const std::set<std::string>& names) {
+  std::vector<const char*> kept;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const char* const one[] = {*environment, nullptr};
+    const std::vector<Assignment> read = from_environment(one);
+    if (read.empty() || !names.contains(read.front().name)) kept.push_back(*environment);
+  }
+  kept.push_back(nullptr);
+  return kept;
 }
 
 std::string describe_unknown_variables(const std::vector<std::string>& unknown) {

@@ -32,8 +32,9 @@ constexpr const char* kTail = R"(.SH ENVIRONMENT
 .BI EAVE_ OPTION
 For
 .BR train ,
-a value for an option that the command line does not give: EAVE_BATCH=64 is \-\-batch 64. So too for the runs of
-.BR compare .
+a value for an option that the command line does not give: EAVE_BATCH=64 is \-\-batch 64. So too for
+.B compare
+and its runs.
 Variables that Kubernetes or environment modules set for what is called eave are passed over, a probable misspelling of
 an option is refused, and all others are named in one warning.
 .TP

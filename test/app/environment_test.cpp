@@ -46,6 +46,27 @@ TEST(Environment, what_kubernetes_sets_for_a_service_called_eave_is_passed_over)
   }
 }
 
+TEST(Environment, a_port_of_a_service_may_be_a_number) {
+  const Environment found = read({"EAVE_TRAIN_PORT=1", "EAVE_TRANS_PORT=8080", "EAVE_TRAIN_SERVICE_HOST=10.0.0.1"});
+  EXPECT_TRUE(found.settings.empty() && found.unknown.empty());
+  EXPECT_NE(refused_variables({"EAVE_TRANS_PORT=mpi"}).find("did you mean --transport?"), std::string::npos);
+}
+
+TEST(Environment, options_of_other_commands_are_passed_over) {
+  const Environment found =
+      read({"EAVE_SEEDS=2", "EAVE_OUTPUT=runs/all", "EAVE_COMMUNICATORS=easgd", "EAVE_HTML=a.html"});
+  EXPECT_TRUE(found.settings.empty());
+  EXPECT_TRUE(found.unknown.empty()) << found.unknown.front();
+}
+
+TEST(Environment, can_be_had_without_some_options) {
+  const char* const all[] = {"EAVE_BATCH=1,2", "EAVE_SIDE_BY_SIDE=off", "EAVE_MODEL=lenet", "PATH=/bin", nullptr};
+  const std::vector<const char*> kept = environment_without(all, {"batch", "side-by-side"});
+  ASSERT_EQ(kept.size(), 3u);
+  EXPECT_EQ(std::string(kept[0]) + " " + kept[1], "EAVE_MODEL=lenet PATH=/bin");
+  EXPECT_EQ(kept[2], nullptr);
+}
+
 TEST(Environment, what_environment_modules_set_is_passed_over) {
   const Environment found =
       read({"EAVE_ROOT=/opt/eave", "EAVE_HOME=/opt/eave", "EAVE_VERSION=1.0", "EAVE_DIR=/opt", "EAVE_BASE=/opt",

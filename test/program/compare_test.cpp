@@ -155,6 +155,22 @@ TEST(Compare, makes_a_run_anew_that_failed_for_want_of_something_or_is_damaged) 
   }
 }
 
+TEST(Compare, takes_its_own_options_from_the_environment_and_train_passes_them_over) {
+  const Place place;
+  const std::string variables = "EAVE_SEEDS=1 EAVE_OUTPUT=mine EAVE_BATCH=4,16 EAVE_COMMUNICATORS=easgd ";
+  const Ended ended =
+      place.eave("compare " + kOfEachRun + "--communicators allreduce --transport threads --ranks 2", {0, variables});
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_EQ(ended.errors.find("EAVE_"), std::string::npos) << ended.errors;
+  for (const char* name : {"one-rank-p1-b4-seed1", "one-rank-p1-b16-seed1", "allreduce-p2-b16-seed1"})
+    EXPECT_TRUE(fs::exists(place.path() / "mine" / name / "summary.json")) << name;
+  for (const char* name : {"one-rank-p1-b4-seed2", "easgd-p2-b4-seed1"})
+    EXPECT_FALSE(fs::exists(place.path() / "mine" / name)) << name;
+  const Ended alone = place.eave(quick("--max-steps 1"), {0, "EAVE_SEEDS=2 EAVE_OUTPUT=mine EAVE_TRAIN_PORT=1"});
+  EXPECT_EQ(alone.code, 0) << alone.errors;
+  EXPECT_EQ(alone.errors.find("EAVE_"), std::string::npos) << alone.errors;
+}
+
 TEST(Compare, refuses_a_directory_of_others) {
   const Place place;
   fs::create_directory(place.path() / "all");
