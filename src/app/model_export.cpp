@@ -24,10 +24,24 @@ void refuse_existing(const fs::path& path, const std::string& option) {
   throw Error(ExitCode::kCannotCreate, option + " " + path.string() + " is there already; name another one");
 }
 
-void write_arrays(const fs::path& directory, const std::vector<NamedArray>& arrays) {
+// A directory that is there already is refused, so what could not be written whole goes: the same command may be given
+// again. Only what was made here is removed.
+void write_arrays(const fs::path& directory, const std::vector<NamedArray>& arrays, const std::string& metadata) {
   make_named_directory(directory, "--npy " + directory.string());
   const OutputFolder folder(directory);
-  for (const NamedArray& array : arrays) write_npy(folder / (array.name + ".npy"), array);
+  std::vector<OutputPath> made;
+  try {
+    for (const NamedArray& array : arrays) {
+      made.push_back(folder / (array.name + ".npy"));
+      write_npy(made.back(), array);
+    }
+    made.push_back(folder / "metadata.json");
+    write_file_atomically(made.back(), metadata);
+  } catch (const Error&) {
+    for (const OutputPath& path : made) remove_output(path);
+    remove_output(folder.entry());
+    throw;
+  }
 }
 
 }  // namespace
@@ -67,9 +81,7 @@ void export_model(const ModelDescription& model, const Graph& graph, const Model
   refuse_existing(target, as_npy ? "--npy" : "--safetensors");
   const ModelArrays model_in_layout = model_arrays(graph, layout, arenas.parameters, arenas.statistics);
   if (as_npy) {
-    write_arrays(target, model_in_layout.arrays);
-    write_file_atomically(OutputFolder(target) / "metadata.json",
-                          nlohmann::json(metadata_of(model, graph, layout)).dump(2) + "\n");
+    write_arrays(target, model_in_layout.arrays, nlohmann::json(metadata_of(model, graph, layout)).dump(2) + "\n");
   } else {
     write_model(OutputPath::of_person(target), model, layout, arenas.parameters, arenas.statistics);
   }

@@ -85,7 +85,7 @@ void write_owner(int descriptor, const std::string& text, const std::string& wha
   if (::ftruncate(descriptor, 0) == 0 &&
       ::pwrite(descriptor, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()))
     return;
-  throw Error(ExitCode::kInputOutput, what + ": cannot write its lock: " + std::strerror(errno));
+  throw Error(ExitCode::kInputOutput, what + ": cannot write its lock: " + words_of_error(errno));
 }
 
 }  // namespace

@@ -64,5 +64,29 @@ TEST(FullDisk, ends_no_training_and_keeps_the_results_that_fit) {
   }
 }
 
+// A limit of 0 holds for the files that what is said is kept in, too, so that goes through a pipe.
+Ended without_files(const Place& place, const std::string& words) {
+  return place.run("sh -c '(ulimit -f 0; \"$@\" 2>&1; echo code $?) | cat' sh " + program() + " " + words);
+}
+
+bool holds_text(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// The second time it was refused with 73, as the first had left its directory.
+TEST(FullDisk, leaves_nothing_of_an_export_that_failed_and_names_the_limit) {
+  const Place place;
+  ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
+  for (int time = 0; time < 2; ++time) {
+    const std::string said = without_files(place, "export run --npy arrays/").output;
+    EXPECT_TRUE(holds_text(said, "code 74")) << said;
+    EXPECT_TRUE(holds_text(said, "File too large; a limit on the size of files")) << said;
+    EXPECT_FALSE(std::filesystem::exists(place.path() / "arrays"));
+  }
+  EXPECT_EQ(place.eave("export run --npy arrays/").code, 0);
+  const std::string locked = without_files(place, quick("--run-dir other")).output;
+  EXPECT_TRUE(holds_text(locked, "code 74")) << locked;
+  EXPECT_TRUE(holds_text(locked, "cannot write its lock: File too large; a limit on the size of files")) << locked;
+  EXPECT_EQ(place.eave(quick("--run-dir other")).code, 0) << "the same again, without the limit";
+}
+
 }  // namespace
 }  // namespace eave
