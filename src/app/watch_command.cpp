@@ -160,9 +160,12 @@ class Watch {
   void run(const EndingSignals& signals) {
     if (request_.is_once) return show_once();
     do {
+      const bool is_left = runs_.is_left();  // asked first: what a run writes before it leaves is then seen
       const bool is_there = runs_.poll();
       request_.terminal.columns > 0 ? draw(is_there) : print(is_there);
-      if (is_there && runs_.is_one() && newest().has_ended()) return finish();
+      if (!is_there || !runs_.is_one()) continue;
+      if (newest().has_ended()) return finish();
+      if (is_left) refuse_without_end();
     } while (!signals.come_within(std::min(request_.interval_seconds, 0.5)));
   }
 
@@ -266,6 +269,13 @@ class Watch {
 
   std::string describe_failure() const {
     return "the run in " + name() + " failed: " + shown_text(newest().failure()->message, is_utf8_);
+  }
+
+  [[noreturn]] void refuse_without_end() const {
+    throw Error(ExitCode::kBadData, "the run in " + name() +
+                                        " has ended: summary.json is there, and nobody holds its run.lock. But "
+                                        "metrics.jsonl lacks the line of its end, or that is damaged; eave summary " +
+                                        name() + " shows its results");
   }
 
   void finish() const {

@@ -4,10 +4,16 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <optional>
+#include <system_error>
 
+#include "base/directory_lock.h"
+#include "base/files.h"
+#include "base/host.h"
 #include "base/number_text.h"
 #include "base/quantities.h"
 #include "eave/check.h"
+#include "report/run_directory.h"
 #include "report/run_files.h"
 #include "report/terminal.h"
 
@@ -102,6 +108,22 @@ void WatchedRuns::look(const fs::path& path, Entry& entry, bool is_newest) {
   entry.failure = run.failure() ? run.failure()->message : "";
   entry.state = run.failure() ? kFailed : run.end() ? kFinished : kBegun;
   if (run.has_ended() && !is_newest) entry.follower.reset();
+}
+
+bool WatchedRuns::is_left() const {
+  constexpr double kDeadAfterSeconds = 60;  // as locks count
+  std::error_code error;
+  const fs::path lock = directory_ / kRunLock;
+  if (!fs::exists(directory_ / "summary.json", error)) return false;
+  const fs::file_time_type touched = fs::last_write_time(lock, error);
+  if (error) return error == std::errc::no_such_file_or_directory;
+  if (seconds_since(touched) > kDeadAfterSeconds) return true;
+  try {
+    const std::optional<LockOwner> owner = read_lock_owner(read_file(lock, 1024));
+    return owner && owner->machine == machine_name() && start_of_process(owner->pid) != owner->started;
+  } catch (const Error&) {
+    return false;  // removed just now, or no lock: it is looked at again
+  }
 }
 
 double WatchedRuns::quiet_seconds() const { return seconds_since(runs_.at(newest_).changed); }

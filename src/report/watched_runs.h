@@ -39,7 +39,8 @@ class WatchedRuns {
   bool is_one() const { return is_one_; }                                      // the directory itself is the run
   const std::string& newest() const { return newest_; }                        // the run that was written to last
   const RunFollower& follower() const { return *runs_.at(newest_).follower; }  // of the newest
-  double quiet_seconds() const;                                                // since the newest was written to
+  bool is_left() const;          // the directory has the summary of a run, and no process holds the lock of a run in it
+  double quiet_seconds() const;  // since the newest was written to
 
   // A line for each run, those written to last at the end; the first says how many there are. At most `rows` lines.
   std::vector<std::string> table(int rows) const;

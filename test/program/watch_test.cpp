@@ -80,6 +80,21 @@ TEST(Watch, ends_as_the_run_that_failed) {
   EXPECT_TRUE(holds(once.output, "the run in run failed: ")) << once.output;
 }
 
+TEST(Watch, ends_where_the_line_of_the_end_is_damaged_or_cut) {
+  const Place place;
+  ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
+  const std::string whole = place.read("run/metrics.jsonl");
+  const std::size_t end = whole.rfind("{\"type\":\"end\"");
+  ASSERT_NE(end, std::string::npos);
+  for (const std::string rest : {"", "{\"type\":\"e", "{\"type\":\"end}\n"}) {
+    place.write("run/metrics.jsonl", whole.substr(0, end) + rest);
+    const Ended ended = place.eave("watch run");
+    EXPECT_EQ(ended.code, 65) << rest << ended.output << ended.errors;
+    EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
+    EXPECT_TRUE(ended.says("the run in run has ended") && ended.says("eave summary run")) << ended.errors;
+  }
+}
+
 TEST(Watch, draws_in_place_on_a_terminal_and_leaves_by_ctrl_c) {
   const Place place;
   ASSERT_EQ(place.eave(quick("--run-dir runs/one")).code, 0);
