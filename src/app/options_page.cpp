@@ -25,7 +25,8 @@ stands as default, what happens without the option stands beside it. `--help` pr
 
 constexpr const char* kPageSources = R"(
 For `train`, and for the runs of `compare`, values come from defaults, then a file (`--config`), then the environment (`EAVE_BATCH=64` for
-`--batch`), then the command line. The options of `compare` itself come from the environment and the command line. Variables `EAVE_…` that Kubernetes or environment modules set are ignored, a
+`--batch`), then the command line. The options of `compare` itself come from the environment and the command line.
+Variables `EAVE_…` that Kubernetes or environment modules set are ignored, a
 probable misspelling of an option is refused, and all others are named in one warning. If the column "with" names methods, data sets or
 others, the option works with those alone and is refused otherwise. If the column is empty or missing, the option works always.
 

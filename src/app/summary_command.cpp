@@ -42,6 +42,10 @@ std::vector<RunSummary> read_summaries(const std::vector<std::string>& directori
   std::vector<RunSummary> rows;
   for (const std::filesystem::path directory : directories) {
     try {
+      std::error_code error;
+      const bool is_there = std::filesystem::exists(std::filesystem::symlink_status(directory, error));
+      const std::string why = is_there ? why_no_directory_of_run(directory) : "";
+      if (!why.empty()) throw Error(ExitCode::kInputMissing, directory.string() + ": " + why);
       rows.push_back(read_summary_of_run(directory));
       if (state_of_run(directory) != RunState::kFinished)
         std::fprintf(stderr, "eave: warning: %s: model.safetensors is missing, so the run's results are not complete\n",
@@ -49,9 +53,9 @@ std::vector<RunSummary> read_summaries(const std::vector<std::string>& directori
       if (holds_run(directory) && !has_end(directory))
         std::fprintf(stderr, "eave: warning: %s: metrics.jsonl does not have the end that summary.json tells of\n",
                      printable(directory.string()).c_str());
-    } catch (const Error& error) {
+    } catch (const Error& unusable) {
       if (directories.size() == 1) throw;
-      std::fprintf(stderr, "eave: warning: left out: %s\n", printable(error.what()).c_str());
+      std::fprintf(stderr, "eave: warning: left out: %s\n", printable(unusable.what()).c_str());
     }
   }
   if (rows.empty()) throw Error(ExitCode::kBadData, "there is no run to sum up; see what was left out");

@@ -75,9 +75,13 @@ void TrainingJob::plan_resumption() {
                                       "and ended there as --stop-at-accuracy, --stop-after-time or "
                                       "--stop-after-bytes asks; ask for more to go on");
   }
-  throw Error(ExitCode::kUsage,
-              has_done + "and " + std::to_string(plan_.steps) + " are asked for; give more --epochs or --max-steps" +
-                  (values_.text("lr-schedule") == "cosine" ? ", and --extend-schedule stretch or hold" : ""));
+  const bool needs_extension = values_.text("lr-schedule") == "cosine" && !values_.has("extend-schedule");
+  const std::string asked = plan_.first_step == plan_.steps
+                                ? "and the options ask for as many, rounded to whole steps (--epochs " +
+                                      values_.text("epochs") + "); give more"
+                                : "and " + std::to_string(plan_.steps) + " are asked for; give more";
+  throw Error(ExitCode::kUsage, has_done + asked + " --epochs or --max-steps" +
+                                    (needs_extension ? ", and --extend-schedule stretch or hold" : ""));
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <utility>
@@ -202,6 +203,12 @@ Reading<bool> read_flag(std::string_view text) {
 Reading<std::int64_t> read_integer(std::string_view text) {
   const auto number = whole_number<std::int64_t>(text);
   if (number) return {number};
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  const bool is_beyond = !digits.empty() && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
+  if (is_beyond)
+    return {std::nullopt,
+            "a whole number " + (digits.size() < text.size() ? "of at least " + std::to_string(INT64_MIN)
+                                                             : "of at most " + std::to_string(INT64_MAX))};
   return {std::nullopt, "a whole number" + advice_on(text)};
 }
 

@@ -73,13 +73,21 @@ std::string missing_from(const fs::path& directory, const char* ending) {
   return missing;
 }
 
-[[noreturn]] void ask_to_unpack(const fs::path& directory) {
+struct Packed {
+  const char* ending;
+  const char* program;  // with -dc
+};
+constexpr std::array kPacked = {Packed{".xz", "xz"}, Packed{".gz", "gzip"}};
+
+[[noreturn]] void ask_to_unpack(const fs::path& directory, const Packed& packed) {
+  const std::string ending = packed.ending;
   const std::string target = "data/cifar10";
-  throw LinesError(ExitCode::kInputMissing,
-                   {directory.string() + " holds CIFAR-10 packed (.bin.xz). Unpack it with:",
-                    "  mkdir -p " + target + " && for f in " + quoted(directory.string()) +
-                        "/*.bin.xz; do xz -dc \"$f\" > " + target + "/\"$(basename \"$f\" .xz)\"; done",
-                    "and name the new place: --data-dir " + target});
+  throw LinesError(
+      ExitCode::kInputMissing,
+      {directory.string() + " holds CIFAR-10 packed (.bin" + ending + "). Unpack it with:",
+       "  mkdir -p " + target + " && for f in " + quoted(directory.string()) + "/*.bin" + ending + "; do " +
+           packed.program + " -dc \"$f\" > " + target + "/\"$(basename \"$f\" " + ending + ")\"; done",
+       "and name the new place: --data-dir " + target});
 }
 
 // What people get in place of the files.
@@ -103,7 +111,9 @@ void refuse_other_versions(const fs::path& directory) {
 std::vector<std::string> files_of_set(const fs::path& directory) {
   const std::string missing = missing_from(directory, "");
   if (missing.empty()) return {kFiles.begin(), kFiles.end()};
-  if (missing_from(directory, ".xz").empty()) ask_to_unpack(directory);
+  for (const Packed& packed : kPacked) {
+    if (missing_from(directory, packed.ending).empty()) ask_to_unpack(directory, packed);
+  }
   for (const std::string& name : kFiles) {
     std::error_code error;
     if (fs::exists(directory / name, error)) {

@@ -1,6 +1,7 @@
 // The named models.
 #include "base/message.h"
 #include "base/near_words.h"
+#include "base/quantities.h"
 #include "eave/check.h"
 #include "eave/model.h"
 #include "nn/layer.h"
@@ -96,15 +97,32 @@ const std::vector<NamedModel>& zoo() {
   return models;
 }
 
-// One word that names no layer is taken for the name of a model.
-void refuse_misspelt_name(const std::string& word) {
-  if (word.empty() || word.find_first_of(" \t\n\r;()|") != std::string::npos) return;
+std::string first_word(const std::string& text) { return text.substr(0, text.find_first_of(" \t\n\r")); }
+
+// "; did you mean resnet18, resnet20 or resnet50?" for resnet.
+std::string suggest_models(const std::string& word, const std::vector<std::string>& names) {
+  constexpr std::size_t kShortest = 3;
+  std::vector<std::string> longer;
+  for (const std::string& name : model_names()) {
+    if (word.size() >= kShortest && name.starts_with(lower_case(word))) longer.push_back(name);
+  }
+  if (longer.empty()) return did_you_mean(word, names);
+  std::string text;
+  for (const std::string& name : longer)
+    text += (text.empty() ? "; did you mean " : &name == &longer.back() ? " or " : ", ") + name;
+  return text + "?";
+}
+
+// One layer by itself, of which there is none called so, is taken for the name of a model.
+void refuse_misspelt_name(const std::string& text) {
+  if (text.empty() || text.find_first_of(";()|") != std::string::npos) return;
+  const std::string word = first_word(text);
   std::vector<std::string> names = model_names();
   for (const LayerKind& kind : layer_kinds()) {
     if (word == kind.name) return;
     names.push_back(kind.name);
   }
-  throw LinesError(ExitCode::kUsage, {"--model " + word + ": there is no such model" + did_you_mean(word, names),
+  throw LinesError(ExitCode::kUsage, {"--model " + text + ": there is no such model" + suggest_models(word, names),
                                       "Named models are: " + comma_list(model_names()) +
                                           "; others are given by their layers, such as \"flatten; dense 100; relu; "
                                           "dense classes\""});
@@ -120,24 +138,25 @@ std::vector<std::string> model_names() {
 
 int model_crop(const std::string& name_or_text) {
   for (const NamedModel& model : zoo()) {
-    if (name_or_text == model.name) return model.crop;
+    if (trimmed(name_or_text) == model.name) return model.crop;
   }
   return 0;
 }
 
 std::string model_specification(const std::string& name_or_text) {
+  const std::string text(trimmed(name_or_text));
   for (const NamedModel& model : zoo()) {
-    if (name_or_text == model.name) return model.text;
+    if (text == model.name) return model.text;
   }
-  refuse_misspelt_name(name_or_text);
+  refuse_misspelt_name(text);
   try {
-    parse_specification(name_or_text);
+    parse_specification(text);
   } catch (const Error& error) {
     std::vector<std::string> lines = message_lines_of(error);
     lines.push_back("Named models are: " + comma_list(model_names()));
     throw LinesError(error.code(), lines);
   }
-  return name_or_text;
+  return text;
 }
 
 }  // namespace eave

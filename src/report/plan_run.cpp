@@ -10,6 +10,7 @@
 #include "report/config.h"
 #include "report/lines.h"
 #include "report/metrics_reader.h"
+#include "report/run_directory.h"
 #include "report/run_files.h"
 #include "report/step_line.h"
 
@@ -212,6 +213,8 @@ PlanRun plan_run_of(const RunRecord& record, const fs::path& metrics) {
 PlanRun read_plan_metrics(const fs::path& path) { return plan_run_of(read_metrics(path), path); }
 
 PlanRun read_plan_run(const fs::path& directory) {
+  if (const std::string why = why_no_directory_of_run(directory); !why.empty())
+    throw Error(ExitCode::kInputMissing, directory.string() + ": " + why);
   try {
     return plan_run_of(read_run(directory), directory / "metrics.jsonl");
   } catch (const Error& error) {

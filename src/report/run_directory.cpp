@@ -201,6 +201,18 @@ void create_run_directory(const OutputFolder& run, bool overwrite) {
   require_free(run, overwrite);
 }
 
+std::string why_no_directory_of_run(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status)) return "";
+  if (fs::is_regular_file(status)) {
+    const fs::path above = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    return "it is a file; give the run's directory" + (holds_run(above) ? ", " + above.string() : "");
+  }
+  if (!fs::exists(fs::symlink_status(path, error))) return "there is no such directory; check the path";
+  return why_no_file(path);
+}
+
 void refuse_link_of_checkpoints(const OutputFolder& run) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(run.path() / kCheckpoints, error);

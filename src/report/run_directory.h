@@ -19,6 +19,10 @@ bool is_file_of_run(const std::filesystem::path& path);
 // Throws Error(kBadData) if what stands under the name of one of its files that are read is no regular file.
 void require_run_files(const std::filesystem::path& path);
 
+// Why `path`, which was named as a run's, is no directory: there is none, it is a file, or a link that leads nowhere.
+// "" if it is one.
+std::string why_no_directory_of_run(const std::filesystem::path& path);
+
 // The directory in it that holds checkpoints, unless --checkpoint-dir names another.
 inline constexpr const char* kCheckpoints = "checkpoint";
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "eave/check.h"
+#include "report/run_directory.h"
 #include "report/run_files.h"
 
 namespace eave {
@@ -32,11 +33,9 @@ std::vector<NamedDirectory> runs_in(const fs::path& directory, bool is_only_one)
 std::vector<NamedDirectory> candidates(const std::vector<fs::path>& directories, std::vector<LeftOut>& left_out) {
   std::vector<NamedDirectory> found;
   for (const fs::path& directory : directories) {
-    std::error_code error;
-    if (!fs::is_directory(directory, error)) {
-      left_out.push_back({directory.string(),
-                          "there is no such directory; expected a run's (--run-dir of eave train), "
-                          "or one that holds such"});
+    if (const std::string why = why_no_directory_of_run(directory); !why.empty()) {
+      left_out.push_back(
+          {directory.string(), why + "; expected a run's (--run-dir of eave train), or one that holds such"});
       continue;
     }
     if (is_run_directory(directory)) {

@@ -24,6 +24,12 @@ TEST(Quantities, whole_numbers_are_decimal_digits_alone) {
   for (const char* text : {"1.5", "1e3", "9223372036854775808", "5k"}) EXPECT_FALSE(read_integer(text).value) << text;
 }
 
+TEST(Quantities, whole_numbers_beyond_64_bits_are_told_the_range) {
+  EXPECT_EQ(read_integer("18446744073709551616").expected, "a whole number of at most 9223372036854775807");
+  EXPECT_EQ(read_integer("-9223372036854775809").expected, "a whole number of at least -9223372036854775808");
+  EXPECT_EQ(read_integer("99x").expected, "a whole number");
+}
+
 TEST(Quantities, numbers_that_32_bits_would_make_0_or_infinite_are_refused) {
   EXPECT_EQ(read_real("0.1").value, 0.1);
   EXPECT_EQ(read_real("-1e-3").value, -1e-3);

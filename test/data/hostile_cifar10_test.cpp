@@ -128,15 +128,15 @@ TEST(Cifar10Packed, in_another_version_is_named) {
 }
 
 // The command in the message is run as it stands, in a directory whose name needs quotes.
-TEST(Cifar10Packed, the_message_holds_a_command_that_unpacks) {
-  if (std::system("xz --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "xz is not installed";
+void expect_unpacks(const std::string& packer, const std::string& ending) {
   const TemporaryDirectory directory;
   const fs::path packed = directory.path() / "it's packed";
   fs::create_directory(packed);
   write_cifar10_set(packed);
-  ASSERT_EQ(std::system(("xz -0 -T1 '" + directory.path().string() + "/it'\\''s packed/'*.bin").c_str()), 0);
+  ASSERT_EQ(std::system((packer + " '" + directory.path().string() + "/it'\\''s packed/'*.bin").c_str()), 0);
   const Refusal found = refusal_of([&] { open_dataset("cifar10", {{"data-dir", packed.string()}}); });
   ASSERT_EQ(found.code, ExitCode::kInputMissing) << found;
+  EXPECT_TRUE(found.names("holds CIFAR-10 packed (.bin" + ending + ")")) << found;
   const std::size_t begin = found.text.find("mkdir"), end = found.text.find("\nand name");
   ASSERT_TRUE(begin != std::string::npos && end != std::string::npos) << found;
   const std::string command = "cd '" + directory.path().string() + "' && " + found.text.substr(begin, end - begin);
@@ -144,6 +144,16 @@ TEST(Cifar10Packed, the_message_holds_a_command_that_unpacks) {
   ASSERT_TRUE(found.names("--data-dir data/cifar10")) << found;
   const DataSplit split = open_dataset("cifar10", {{"data-dir", (directory.path() / "data/cifar10").string()}});
   EXPECT_EQ(split.train->label(17), 7);
+}
+
+TEST(Cifar10Packed, the_message_holds_a_command_that_unpacks) {
+  if (std::system("xz --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "xz is not installed";
+  expect_unpacks("xz -0 -T1", ".xz");
+}
+
+TEST(Cifar10Packed, by_gzip_has_such_a_command_too) {
+  if (std::system("gzip --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "gzip is not installed";
+  expect_unpacks("gzip -1", ".gz");
 }
 
 }  // namespace

@@ -90,6 +90,32 @@ TEST(Zoo, models_made_for_a_crop_take_it) {
   }
 }
 
+TEST(Zoo, models_are_found_with_blanks_around_their_names) {
+  EXPECT_EQ(model_specification(" lenet\t"), model_specification("lenet"));
+  EXPECT_EQ(model_crop("tf-cifar10 "), model_crop("tf-cifar10"));
+}
+
+TEST(Zoo, names_that_are_none_suggest_models_and_list_no_layers) {
+  const auto refusal = [](const std::string& text) -> std::string {
+    try {
+      model_specification(text);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const auto& [text, suggested] :
+       std::vector<std::pair<std::string, std::string>>{{"resnet", "did you mean resnet18, resnet20 or resnet50?"},
+                                                        {"ResNet5", "did you mean resnet50?"},
+                                                        {"lent ", "did you mean lenet?"},
+                                                        {"lenet 5", "did you mean lenet?"}}) {
+    const std::string found = refusal(text);
+    EXPECT_NE(found.find(suggested), std::string::npos) << found;
+    EXPECT_EQ(found.find("Layers are"), std::string::npos) << found;
+  }
+  EXPECT_NE(refusal("flaten; dense classes").find("did you mean \"flatten\"?"), std::string::npos);
+}
+
 TEST(Zoo, cnn7_takes_photographs_of_other_sizes) {
   for (const int side : {28, 32, 48, 64}) EXPECT_GT(count_parameters("cnn7", {side, side, 3}, 10), 0) << side;
 }

@@ -197,6 +197,18 @@ TEST(ExtendSchedule, says_what_becomes_of_a_cosine_in_a_run_that_is_made_longer)
   expect_code(place.eave(longer + "--run-dir other --extend-schedule stretch"), 0, {"the rate of step 8 is 0.025"});
 }
 
+TEST(Resumption, that_is_asked_for_no_more_says_so_and_advises_what_was_not_given) {
+  const Place place;
+  const std::string words = quick("--run-dir run --lr-schedule cosine ");
+  expect_code(place.eave(words + "--epochs 2"), 0);
+  const Ended shorter = place.eave(words + "--resume on --epochs 1 --extend-schedule stretch");
+  expect_code(shorter, 64, {"and 13 are asked for; give more --epochs or --max-steps"});
+  EXPECT_FALSE(shorter.says("--extend-schedule")) << shorter.errors;
+  expect_code(place.eave(words + "--resume on --epochs 2.0001"), 64,
+              {"has done 26 steps, and the options ask for as many, rounded to whole steps (--epochs 2.0001)",
+               "--extend-schedule stretch or hold"});
+}
+
 TEST(Resumption, on_other_ranks_says_that_a_scaled_rate_changes) {
   const Place place;
   train_one_epoch(place, "--lr-scaling linear");

@@ -90,6 +90,20 @@ TEST_F(Report, goes_on_without_runs_that_it_cannot_read_and_fails_where_none_is_
   EXPECT_TRUE(none.says("no run is left to report")) << none.errors;
 }
 
+TEST_F(Report, and_its_like_say_of_a_run_that_is_no_directory_what_it_is) {
+  std::filesystem::create_symlink("gone", place_->path() / "dangling");
+  const std::string file = "runs/easgd-1/summary.json", why = "it is a file; give the run's directory, runs/easgd-1";
+  for (const std::string command : {"summary ", "report --html none ", "plan "}) {
+    const Ended of_file = place_->eave(command + file), of_link = place_->eave(command + "dangling");
+    EXPECT_EQ(of_file.code, 66) << command << of_file.errors;
+    EXPECT_NE((of_file.output + of_file.errors).find(why), std::string::npos) << of_file.output << of_file.errors;
+    EXPECT_EQ(of_link.code, 66) << command << of_link.errors;
+    EXPECT_NE((of_link.output + of_link.errors).find("it is a symbolic link to gone, which is not there"),
+              std::string::npos)
+        << of_link.output << of_link.errors;
+  }
+}
+
 TEST_F(Report, refuses_what_it_does_not_understand) {
   EXPECT_EQ(place_->eave("report").code, 64);
   EXPECT_EQ(place_->eave("report runs --target 1.5").code, 64);
