@@ -253,7 +253,7 @@ TEST(PlanModel, of_ranks_that_exchange_for_nothing_is_no_faster_than_ranks_alone
     for (Seconds& seconds : basis.step_seconds) seconds.front() *= 30;
     for (const PlanKind kind : {PlanKind::kAllreduce, PlanKind::kPeriodic, PlanKind::kElastic, PlanKind::kTree,
                                 PlanKind::kAsynchronous, PlanKind::kPairs}) {
-      const PlanMethod method{.kind = kind, .tau = 10, .global_tau = 100};
+      const PlanMethod method{.name = "any", .kind = kind, .tau = 10, .global_tau = 100};
       for (const int ranks : {2, 3, 4, 64, 512}) {
         const PlanRow row = predict(basis, free, method, ranks);
         EXPECT_LE(row.efficiency, 1) << steps << " steps, " << ranks << " ranks, kind " << static_cast<int>(kind);
