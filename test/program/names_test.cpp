@@ -129,7 +129,7 @@ TEST_F(Names, of_files_that_hold_something_else) {
   EXPECT_NE(printed.output.find("# file a?eave: all is well?"), std::string::npos) << printed.output;
   place_.write("x.ini", printed.output);
   EXPECT_EQ(place_.eave("train --print-config --config x.ini").code, 0);
-  expect_named(quick("--plugin " + quoted("./" + kName)), 66);
+  expect_named(quick("--plugin " + quoted("./" + kName)), 64);
   expect_named(quick("--initial-parameters " + quoted(kName)), 65);
   expect_named("export " + quoted(kName) + " --npy out", 65);
   expect_named(quick("--run-dir " + quoted(kName)), 73);
