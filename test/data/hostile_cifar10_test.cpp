@@ -54,7 +54,9 @@ TEST_F(Cifar10, files_of_another_length_are_refused) {
     fs::resize_file(place() / "data_batch_3.bin", size);
     const Refusal found = refusal();
     EXPECT_EQ(found.code, ExitCode::kBadData) << size;
-    EXPECT_TRUE(found.names("data_batch_3.bin is " + std::to_string(size) + " bytes long, expected 30730000")) << found;
+    EXPECT_TRUE(found.names("data_batch_3.bin is " + std::to_string(size) + (size == 1 ? " byte" : " bytes") +
+                            " long, expected 30730000"))
+        << found;
   }
 }
 
