@@ -110,6 +110,39 @@ std::string why_no_directory(const fs::path& named) {
   return "";
 }
 
+std::string why_no_file(const fs::path& path) {
+  fs::path place;
+  std::error_code error;
+  for (const fs::path& name : path.parent_path()) {
+    place /= name;
+    const fs::file_status status = fs::status(place, error);
+    if (fs::is_directory(status)) continue;
+    if (error == std::errc::too_many_symbolic_link_levels) return place.string() + " is a loop of symbolic links";
+    if (fs::is_symlink(fs::symlink_status(place, error)))
+      return place.string() + " is a symbolic link to " + target_of(place) + ", which is no directory";
+    if (fs::exists(status)) return place.string() + " is a file, no directory";
+    return "there is no directory " + path.parent_path().string() + "; check the path";
+  }
+  const fs::file_status status = fs::status(path, error);
+  if (error == std::errc::too_many_symbolic_link_levels) return "it is a loop of symbolic links";
+  if (fs::is_directory(status)) return "it is a directory; name a file";
+  if (fs::is_other(status)) return "it is a pipe, a device or a socket; write what it gives to a file, and name that";
+  if (!fs::exists(status) && fs::is_symlink(fs::symlink_status(path, error)))
+    return "it is a symbolic link to " + target_of(path) + ", which is not there";
+  const fs::path directory = path.parent_path().empty() ? fs::current_path(error) : path.parent_path();
+  return "it is not in " + directory.string() + "; check the path";
+}
+
+std::string describe_filesystem_error(const fs::filesystem_error& error) {
+  std::error_code unknown;
+  if (fs::current_path(unknown).empty()) return "the current directory is not there any more; change to one that is";
+  const std::string place = error.path1().empty() ? "the current directory" : error.path1().string();
+  if (error.code() == std::errc::too_many_symbolic_link_levels)
+    return place + " is a loop of symbolic links; name another place";
+  if (error.code() == std::errc::no_such_file_or_directory) return place + " is not there, or was removed just now";
+  return "cannot look at " + place + ": " + words_of_error(error.code().value());
+}
+
 void make_named_directory(const fs::path& named, const std::string& what) {
   std::error_code error;
   fs::create_directories(named, error);

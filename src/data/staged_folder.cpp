@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 namespace eave {
 namespace {
@@ -12,7 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void throw_error(const std::string& what, const fs::path& path, int reason) {
-  throw fs::filesystem_error(what, path, std::error_code(reason, std::generic_category()));
+  throw StagedFolderError(ExitCode::kCannotCreate,
+                          path.string() + " " + what + (reason == 0 ? "" : std::string(": ") + std::strerror(reason)));
 }
 
 // Refuses a folder that is a link or belongs to another user.
@@ -21,11 +23,11 @@ void check_folder(const OutputFolder& folder) {
   struct stat status {};
   if (!opened.is_open() || ::fstat(opened.number(), &status) != 0) {
     const int reason = errno;
-    throw_error(reason == ELOOP || reason == ENOTDIR ? "is a link, or no directory" : "cannot be opened", folder.path(),
-                reason);
+    if (reason == ELOOP || reason == ENOTDIR) throw_error("is a link, or no directory", folder.path(), 0);
+    throw_error("cannot be opened", folder.path(), reason);
   }
   if (status.st_uid != ::geteuid() && status.st_uid != 0)
-    throw_error("belongs to another user, who could have put anything there", folder.path(), EPERM);
+    throw_error("belongs to another user, who could have put anything there", folder.path(), 0);
 }
 
 }  // namespace
