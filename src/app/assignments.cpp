@@ -4,6 +4,8 @@
 #include <boost/program_options.hpp>
 #include <cctype>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <sstream>
 
 #include "base/content_kind.h"
@@ -94,6 +96,15 @@ void refuse_other_encodings(const std::string& line, int number, const std::stri
                                     ": it is not UTF-8 text; save the file as UTF-8, or get it again if it is damaged");
 }
 
+void refuse_no_setting(const std::string& line, int number, const std::string& path) {
+  const std::string_view text = trimmed(line);
+  const bool is_remark = text.starts_with(';') || text.starts_with("//");
+  if (!is_remark && !text.starts_with('=')) return;
+  throw Error(ExitCode::kUsage, path + ", line " + std::to_string(number) + ": '" + std::string(text) + "' " +
+                                    (is_remark ? "is no setting; a remark begins with #"
+                                               : "names no option before its =; expected lines such as 'tau = 10'"));
+}
+
 // Some editors put a byte order mark first; it is no part of the first name. A # that would cut a value short without a
 // word is refused, as in run-dir = runs/a#1.
 std::string settings_text(const std::string& content, const std::string& path) {
@@ -101,10 +112,12 @@ std::string settings_text(const std::string& content, const std::string& path) {
   if (content.starts_with("\xFF\xFE") || content.starts_with("\xFE\xFF"))
     throw Error(ExitCode::kUsage, path + ": it is UTF-16 text; save it as UTF-8");
   std::string text = content.starts_with(kMark) ? content.substr(kMark.size()) : content;
+  if (text.find('\n') == std::string::npos) std::ranges::replace(text, '\r', '\n');  // lines of very old editors
   std::istringstream lines(text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     refuse_other_encodings(line, number, path);
+    refuse_no_setting(line, number, path);
     const std::size_t remark = line.find('#'), equals = line.find('=');
     if (remark == std::string::npos || equals > remark || remark == equals + 1) continue;
     if (std::isspace(static_cast<unsigned char>(line[remark - 1]))) continue;
@@ -123,6 +136,18 @@ void refuse_quotes(const OptionValues& values, const std::string& name, const st
   if (type != OptionType::kPath && type != OptionType::kPaths) return;
   throw Error(ExitCode::kUsage,
               path + ": --" + name + " " + text + ": leave out the quotes; a value is the whole line");
+}
+
+// Other programs' files have remarks behind a ; too. Texts, such as a model, may hold one.
+void refuse_remark(const OptionValues& values, const std::string& name, const std::string& text,
+                   const std::string& path) {
+  const auto entry = values.entries().find(name);
+  if (entry == values.entries().end() || text.find(';') == std::string::npos) return;
+  const OptionSpec& spec = entry->second.spec;
+  const bool is_text = spec.type == OptionType::kPath || spec.type == OptionType::kPaths ||
+                       (spec.type == OptionType::kText && spec.choices.empty());
+  if (is_text) return;
+  throw Error(ExitCode::kUsage, path + ": --" + name + " " + text + ": a remark begins with #, not with ;");
 }
 
 void refuse_twin(const std::vector<Assignment>& assignments, const std::string& name, const std::string& text,
@@ -183,14 +208,31 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
 
 namespace {
 
+// By its name: under mpirun the stream of rank 0 is a pipe, and that of others is not.
+bool is_own_stream(const std::string& path) {
+  return path.starts_with("/dev/std") || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
 // Each rank reads the file itself, and a pipe gives its content to one reader.
 void refuse_pipe_for_ranks(const std::string& path) {
-  const std::string kind = kind_instead_of_file(path);
+  const std::string kind = is_own_stream(path) ? "a stream of one process" : kind_instead_of_file(path);
   const auto promised = promised_ranks();
-  if (kind.empty() || std::filesystem::is_directory(path) || !promised || promised->ranks < 2) return;
+  const bool is_read_alike = kind.empty() || path == "/dev/null" || std::filesystem::is_directory(path);
+  if (is_read_alike || !promised || promised->ranks < 2) return;
   throw Error(ExitCode::kUsage, "--config " + path + " is " + kind + ", which one of " +
                                     std::to_string(promised->ranks) +
                                     " ranks alone could read; write the settings to a file");
+}
+
+// A comparison takes the options of each run from the file, and a pipe gives them once.
+std::string read_once(const std::string& path) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> read_before;
+  if (!is_own_stream(path) && kind_instead_of_file(path).empty()) return read_named_file(path, kConfigLimitBytes);
+  const std::lock_guard lock(mutex);
+  const auto known = read_before.find(path);
+  if (known != read_before.end()) return known->second;
+  return read_before.emplace(path, read_named_file(path, kConfigLimitBytes)).first->second;
 }
 
 }  // namespace
@@ -198,7 +240,7 @@ void refuse_pipe_for_ranks(const std::string& path) {
 std::vector<Assignment> from_file(const std::string& path, const OptionValues& values) {
   refuse_pipe_for_ranks(path);
   require_file(path);
-  const std::string whole = read_named_file(path, kConfigLimitBytes);
+  const std::string whole = read_once(path);
   refuse_other_content(whole, path);
   const std::string content = settings_text(whole, path);
   std::istringstream text(content);
@@ -209,6 +251,7 @@ std::vector<Assignment> from_file(const std::string& path, const OptionValues& v
         throw Error(ExitCode::kUsage, path + ": a configuration file cannot name another one");
       }
       refuse_code(values, option.string_key, path);
+      refuse_remark(values, option.string_key, joined_value(option), path);
       refuse_quotes(values, option.string_key, joined_value(option), path);
       refuse_twin(assignments, option.string_key, joined_value(option), path);
       assignments.push_back({option.string_key, joined_value(option), "file " + path});

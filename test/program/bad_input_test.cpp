@@ -106,6 +106,56 @@ TEST(BadInput, of_configuration_files_is_refused) {
   expect_refused(place, {{quick("--config nowhere.ini"), 66, {"no file nowhere.ini"}},
                          {quick("--config broken.ini"), 64, {"broken.ini", "this is no assignment", "tau = 10"}},
                          {quick("--config unknown.ini"), 64, {"file unknown.ini", "did you mean --batch?"}}});
+  place.write("remark.ini", "batch = 16 ; a remark\n");
+  place.write("remarks.ini", "; a remark\nbatch = 16\n");
+  place.write("nameless.ini", "batch = 16\n =16\n");
+  place.write("carriage.ini", "batch = 16\rmodel = flatten; dense classes\r");
+  expect_refused(place, {{quick("--config remark.ini"), 64, {"--batch 16 ; a remark: a remark begins with #"}},
+                         {quick("--config remarks.ini"), 64, {"line 1: '; a remark' is no setting", "with #"}},
+                         {quick("--config nameless.ini"), 64, {"line 2: '=16' names no option", "tau = 10"}}});
+  EXPECT_NE(place.eave("train --print-config --config carriage.ini").output.find("\nbatch = 16  "), std::string::npos);
+}
+
+TEST(Configuration, may_come_from_a_pipe_or_a_device) {
+  const Place place;
+  place.write("settings.ini", "batch = 16\n");
+  const std::string prints = "\"$0\" train --data synthetic --print-config --config ";
+  const auto batch_of = [&](const std::string& command) {
+    const Ended ended = place.run("timeout -k 5 60 sh -c '" + command + "' " + program());
+    EXPECT_EQ(ended.code, 0) << command << ended.errors;
+    const std::size_t at = ended.output.find("batch = ");
+    return at == std::string::npos ? "" : ended.output.substr(at, ended.output.find("  ", at) - at);
+  };
+  EXPECT_EQ(batch_of("cat settings.ini | " + prints + "/dev/stdin"), "batch = 16");
+  EXPECT_EQ(batch_of(prints + "/dev/stdin < settings.ini"), "batch = 16");
+  EXPECT_EQ(batch_of(prints + "/dev/fd/7 7< settings.ini"), "batch = 16");
+  EXPECT_EQ(batch_of("mkfifo pipe; cat settings.ini > pipe & sleep 0.1; " + prints + "pipe"), "batch = 16");
+  EXPECT_EQ(batch_of(prints + "/dev/null"), "batch = 32");
+}
+
+TEST(Configuration, from_a_pipe_is_that_of_each_run_of_a_comparison) {
+  const Place place;
+  const Ended ended = place.run(
+      "timeout -k 5 60 sh -c 'echo synthetic-samples = 64 | \"$0\" compare --seeds 2 --epochs 1 "
+      "--data synthetic --synthetic-size 8 --synthetic-test-samples 16 --model \"flatten; dense "
+      "classes\" --output all --config /dev/stdin' " +
+      program());
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  for (const std::string seed : {"1", "2"}) {
+    const std::string config = place.read("all/one-rank-p1-b32-seed" + seed + "/config.json");
+    EXPECT_NE(config.find("\"synthetic-samples\": \"64\""), std::string::npos) << config;
+  }
+}
+
+TEST(Configuration, of_several_ranks_is_no_stream_of_one_of_them) {
+  if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
+  const Place place;
+  const Ended ranks = place.eave(quick("--config /dev/stdin"), {2});
+  EXPECT_EQ(ranks.code, 64) << ranks.errors;
+  EXPECT_EQ(ranks.messages().size(), 1u) << ranks.errors;
+  EXPECT_TRUE(ranks.says("--config /dev/stdin is a stream of one process, which one of 2 ranks alone could read"))
+      << ranks.errors;
+  EXPECT_EQ(place.eave(quick("--config /dev/null"), {2}).code, 0);
 }
 
 TEST(BadInput, of_models_is_refused) {
