@@ -10,6 +10,7 @@
 
 #include "base/content_kind.h"
 #include "base/files.h"
+#include "base/number_text.h"
 #include "base/quantities.h"
 #include "base/regular_file.h"
 #include "eave/check.h"
@@ -219,9 +220,8 @@ void refuse_pipe_for_ranks(const std::string& path) {
   const auto promised = promised_ranks();
   const bool is_read_alike = kind.empty() || path == "/dev/null" || std::filesystem::is_directory(path);
   if (is_read_alike || !promised || promised->ranks < 2) return;
-  throw Error(ExitCode::kUsage, "--config " + path + " is " + kind + ", which one of " +
-                                    std::to_string(promised->ranks) +
-                                    " ranks alone could read; write the settings to a file");
+  throw Error(ExitCode::kUsage, "--config " + path + " is " + kind + ", which only one of " +
+                                    count_text(promised->ranks, "rank") + " could read; write the settings to a file");
 }
 
 // A comparison takes the options of each run from the file, and a pipe gives them once.

@@ -181,7 +181,7 @@ bool verify_model(const fs::path& run) {
   } catch (const Error& failure) {
     state = failure.what();
   }
-  std::printf("%s: %s\n", path.filename().c_str(), printable(state).c_str());
+  std::printf("%s: %s\n", printable(path.filename().string()).c_str(), printable(state).c_str());
   return is_whole;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/file_errors.h"
 #include "base/files.h"
+#include "base/number_text.h"
 #include "base/regular_file.h"
 #include "eave/check.h"
 
@@ -104,7 +105,8 @@ std::string read_named_file(const fs::path& path, std::size_t limit_bytes) {
     if (count == 0) return content;
     content.append(piece.data(), static_cast<std::size_t>(count));
     if (content.size() > limit_bytes)
-      throw Error(ExitCode::kBadData, path.string() + " is larger than " + std::to_string(limit_bytes) + " bytes");
+      throw Error(ExitCode::kBadData,
+                  path.string() + " is larger than " + count_text(static_cast<std::int64_t>(limit_bytes), "byte"));
   }
 }
 

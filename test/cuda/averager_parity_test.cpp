@@ -65,6 +65,8 @@ TEST_F(RefusedOnGpu, a_second_one_while_the_first_is_open) {
   on_threads(2, [&](Transport& transport) {
     const std::unique_ptr<Device> gpu = module_->open_device(0);
     Buffer x = gpu->allocate(3), g = gpu->allocate(3);
+    gpu->fill(x.slice(), 0);
+    gpu->fill(g.slice(), 0);
     for (int turn = 0; turn < 2; ++turn) {
       Averager first(transport, "device=cuda", x.slice(), g.slice());
       EXPECT_THROW(Averager(transport, "device=cuda", x.slice(), g.slice()), AgreedError);

@@ -153,7 +153,7 @@ TEST(Configuration, of_several_ranks_is_no_stream_of_one_of_them) {
   const Ended ranks = place.eave(quick("--config /dev/stdin"), {2});
   EXPECT_EQ(ranks.code, 64) << ranks.errors;
   EXPECT_EQ(ranks.messages().size(), 1u) << ranks.errors;
-  EXPECT_TRUE(ranks.says("--config /dev/stdin is a stream of one process, which one of 2 ranks alone could read"))
+  EXPECT_TRUE(ranks.says("--config /dev/stdin is a stream of one process, which only one of 2 ranks could read"))
       << ranks.errors;
   EXPECT_EQ(place.eave(quick("--config /dev/null"), {2}).code, 0);
 }

@@ -159,7 +159,7 @@ TEST(IrregularFiles, that_a_person_names_are_read) {
   const Ended together = place.eave(quick("--config pipe"), {2});
   EXPECT_EQ(together.code, 64) << together.errors;
   EXPECT_EQ(together.messages().size(), 1u) << together.errors;
-  EXPECT_TRUE(together.says("is a pipe (FIFO), which one of 2 ranks alone could read")) << together.errors;
+  EXPECT_TRUE(together.says("is a pipe (FIFO), which only one of 2 ranks could read")) << together.errors;
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ TEST(Launcher, of_another_kind_or_of_one_rank_by_hand_is_named_too) {
 
 TEST(Launcher, whose_number_of_ranks_is_no_number_is_refused_once) {
   const Place place;
-  const std::string job = "MASTER_PORT=29511 WORLD_SIZE=2x RANK=";
+  const std::string job = "MASTER_PORT=29512 WORLD_SIZE=2x RANK=";
   const Told told = ranks_at_once(place, quick("--run-dir run"), {job + "0", job + "1"});
   EXPECT_EQ(told.codes, (std::vector<int>{69, 69})) << told.all;
   EXPECT_EQ(occurrences(told.all, "WORLD_SIZE is '2x', which is no number"), 1u) << told.all;
