@@ -69,7 +69,8 @@ Graph graph_of(const ModelDescription& model, const fs::path& file) {
   try {
     return build_graph(model.specification, model.image, model.classes);
   } catch (const Error& error) {
-    throw with_front(file.string() + ": its model cannot be built: ", error, ExitCode::kBadData);
+    throw with_front(file.string() + ": its model cannot be built; get the file again, or name another one: ", error,
+                     ExitCode::kBadData);
   }
 }
 

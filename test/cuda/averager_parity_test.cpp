@@ -67,6 +67,7 @@ TEST_F(RefusedOnGpu, a_second_one_while_the_first_is_open) {
     Buffer x = gpu->allocate(3), g = gpu->allocate(3);
     gpu->fill(x.slice(), 0);
     gpu->fill(g.slice(), 0);
+    gpu->wait();
     for (int turn = 0; turn < 2; ++turn) {
       Averager first(transport, "device=cuda", x.slice(), g.slice());
       EXPECT_THROW(Averager(transport, "device=cuda", x.slice(), g.slice()), AgreedError);

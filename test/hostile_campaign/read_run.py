@@ -27,7 +27,9 @@ def _pairs(pairs):
 
 
 def same_pairs(pairs):
-    """A name may stand twice if both say the same; what has a meaning in safetensors may not."""
+    """A name may stand twice if both say the same; what has a meaning in safetensors may not. Of metadata, the last holds."""
+    if all(isinstance(value, str) for _, value in pairs):
+        return dict(pairs)
     for key, value in pairs:
         of_key = [other for name, other in pairs if name == key]
         if len(of_key) > 1 and (key in SAFETENSORS_FIELDS or any(other != value for other in of_key)):
