@@ -19,7 +19,7 @@ void settle_checkpoint_directory(Transport& transport, OptionValues& values);
 
 // --checkpoint-dir, or RUN/checkpoint.
 std::filesystem::path checkpoint_directory(const OptionValues& values);
-// Where the checkpoints of a run lie that somebody looks at. `given`: "", or --checkpoint-dir. Throws Error:
+// The directory of the checkpoints of a run that a command reads. `given`: "", or --checkpoint-dir. Throws Error:
 // kInputMissing (that of config.json, or the given one, is not there), kConfiguration (it is another run's).
 std::filesystem::path find_checkpoints_of(const std::filesystem::path& run, const std::string& given);
 

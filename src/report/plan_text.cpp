@@ -80,7 +80,7 @@ std::string describe_longest(const PlanReport& report) {
   return text;
 }
 
-// Of a run that measured too little for its scatter to mean much; else "".
+// A remark on a run that measured too little for its scatter to mean much; else "".
 std::string describe_shortness(const PlanReport& report) {
   constexpr double kShortSeconds = 1;
   std::size_t fewest = std::numeric_limits<std::size_t>::max();

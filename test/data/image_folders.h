@@ -22,7 +22,7 @@ using GivenOptions = std::map<std::string, std::string>;
 class ImageFolders : public testing::Test {
  protected:
   const std::filesystem::path& place() const { return directory_.path(); }
-  // Of a file by its name from the folder on; each of another colour.
+  // Adds an image, named from the folder on. Each image has another colour.
   void add(const std::string& name) {
     std::filesystem::create_directories((place() / name).parent_path());
     write_bytes(place() / name, flat_png(++colours_[name] + static_cast<std::uint8_t>(10 * colours_.size())));

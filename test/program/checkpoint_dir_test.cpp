@@ -127,7 +127,7 @@ TEST(CheckpointDirectory, of_another_run_is_not_read_as_this_ones) {
                       more = end == action.npos ? "" : action.substr(end);
     expect_end(place.eave(first + " two --checkpoint-dir disk" + more), 78,
                {"disk holds the checkpoints of the run in ", "/one, not those of the run in two; ask for "});
-    // Of a run whose checkpoints lie in its own directory no run.json tells.
+    // A run whose checkpoints lie in its own directory has no run.json.
     expect_end(place.eave(first + " one --checkpoint-dir two/checkpoint" + more), 78,
                {"two/checkpoint holds the checkpoints of the run in ", "/two, not those of the run in one; ask for "});
   }

@@ -78,7 +78,7 @@ TEST(IrregularFiles, of_a_run_are_named_by_every_command_that_reads_them) {
   EXPECT_EQ(place.eave("checkpoint verify run").code, 0) << "nothing was changed";
 }
 
-// Of several runs one that cannot be read is left out, and named.
+// A report of several runs names one that cannot be read, and leaves it out.
 TEST(IrregularFiles, among_runs_and_checkpoints_are_told_apart_from_the_others) {
   const Place place;
   ASSERT_EQ(place.eave(quick("--run-dir all/one")).code, 0);

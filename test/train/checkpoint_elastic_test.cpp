@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kSaved = 6;  // steps, each of 8 samples a rank; 96 are an epoch of two
 
-// What ranks had when they saved.
+// The state of all ranks when they saved.
 struct Former {
   explicit Former(int ranks)
       : parameters(static_cast<std::size_t>(ranks)), momentum(parameters.size()), own(parameters.size()) {}

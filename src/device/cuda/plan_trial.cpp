@@ -18,7 +18,7 @@ std::int64_t most_workspace(const std::vector<Plan>& plans) {
   return most;
 }
 
-// Where the pieces of a trial lie, in bytes.
+// The offsets of the pieces of a trial, in bytes.
 struct TrialLayout {
   TrialLayout(const ConvolutionOperation& o, std::int64_t workspace_bytes) : value(bytes_of_value(o.half)) {
     weights = layout.add(o.filter_values() * value);
