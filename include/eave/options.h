@@ -25,6 +25,9 @@ struct OptionSpec {
   bool never_from_file = false;            // names code: from the command line or the environment alone
 };
 
+// Counts of steps, samples or ranks end here, so that sums and small multiples of them fit into 64 bits.
+inline constexpr std::int64_t kMostCount = 1'000'000'000'000'000;
+
 // Resolved values, with where each came from. Getters throw Error(kUsage) that names the option, the text that was
 // given, where it was given, and what would be right.
 class OptionValues {
@@ -43,7 +46,9 @@ class OptionValues {
   bool has(std::string_view name) const;    // set, or has a default
   bool given(std::string_view name) const;  // set by a person: not by default
   const std::string& text(std::string_view name) const;
-  std::int64_t integer(std::string_view name, std::int64_t minimum, std::int64_t maximum = INT64_MAX) const;
+  // From `minimum` to `maximum`, or Error(kUsage).
+  std::int64_t integer(std::string_view name, std::int64_t minimum, std::int64_t maximum = kMostCount) const;
+  std::uint64_t seed(std::string_view name) const;  // an integer from 0 to INT64_MAX
   double real(std::string_view name) const;
   bool flag(std::string_view name) const;
   std::int64_t bytes(std::string_view name) const;

@@ -95,13 +95,13 @@ void TrainingJob::open_data() {
   batch_per_rank_ = is_total ? batch / workers : batch;
   const Sampling sampling = sampling_of(values_.text("sampling"));
   sampler_ = std::make_unique<Sampler>(
-      sampling, data_.train->size(), workers, batch_per_rank_, static_cast<std::uint64_t>(values_.integer("seed", 0)),
+      sampling, data_.train->size(), workers, batch_per_rank_, values_.seed("seed"),
       sampling == Sampling::kStratified ? labels_of(*data_.train) : std::vector<std::int32_t>());
 }
 
 // The test set too: evaluations come between steps.
 void TrainingJob::load_images() {
-  const auto seed = static_cast<std::uint64_t>(values_.integer("seed", 0));
+  const auto seed = values_.seed("seed");
   train_images_ = eave::load_images(*device_.compute, data_, *data_.train, augmentation_, true, seed);
   test_images_ = eave::load_images(*device_.compute, data_, *data_.test, augmentation_, false, seed);
   if (data_.validation) {
@@ -197,8 +197,7 @@ void TrainingJob::build_optimizer() {
                                             .make(values_, model_->parameter_size(), device_.compute->device())
                                       : make_idle_optimizer();
   build_schedule();
-  replica_ = std::make_unique<Replica>(*model_, *optimizer_, static_cast<std::uint64_t>(values_.integer("seed", 0)),
-                                       device_.compute->device());
+  replica_ = std::make_unique<Replica>(*model_, *optimizer_, values_.seed("seed"), device_.compute->device());
 }
 
 ModelDescription TrainingJob::model_description() const {
@@ -228,8 +227,8 @@ void TrainingJob::plan_drops() {
 void TrainingJob::build_communicator(const std::vector<std::string>& hosts) {
   communicator_ = find_kind(communicator_kinds(), values_.text("communicator"))
                       .make({transport_, values_, schedule_->learning_rate(0), warnings_, plan_.steps, plan_.first_step,
-                             static_cast<std::uint64_t>(values_.integer("seed", 0)), settings_of_numbers(values_),
-                             hosts, static_cast<int>(replica_->view().optimizer.size())});
+                             values_.seed("seed"), settings_of_numbers(values_), hosts,
+                             static_cast<int>(replica_->view().optimizer.size())});
   if (communicator_->micro_batches() > 0) require_reproducible();
   check_batches_of_norms();
   if (communicator_->moments() == nullptr || replica_->device.kind() == DeviceKind::kCpu) return;

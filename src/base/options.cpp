@@ -135,6 +135,10 @@ std::int64_t OptionValues::integer(std::string_view name, std::int64_t minimum, 
   return number;
 }
 
+std::uint64_t OptionValues::seed(std::string_view name) const {
+  return static_cast<std::uint64_t>(integer(name, 0, INT64_MAX));
+}
+
 double OptionValues::real(std::string_view name) const { return value_of(entry(name), read_real); }
 
 bool OptionValues::flag(std::string_view name) const {

@@ -83,7 +83,7 @@ void Averager::make_communicator(const std::vector<std::string>& hosts) {
                                          .learning_rate = values.real("lr"),
                                          .warnings = warnings,
                                          .steps = values.integer("steps", 0),
-                                         .seed = static_cast<std::uint64_t>(values.integer("seed", 0)),
+                                         .seed = values.seed("seed"),
                                          .settings = options_.settings(),
                                          .hosts = hosts,
                                          .optimizer_vectors = 0});

@@ -26,7 +26,7 @@ std::string describe_tau_warmup(std::int64_t steps) {
   return steps > 0 ? "tau = 1 in the first " + count_text(steps, "step") + "\n" : "";
 }
 
-std::int64_t tau_in(const OptionValues& values) { return values.integer("tau", 1, 1'000'000'000'000'000); }
+std::int64_t tau_in(const OptionValues& values) { return values.integer("tau", 1); }
 
 void warn_without_exchange(const CommunicatorContext& context, std::int64_t first, const std::string& meaning) {
   if (context.steps <= 0 || context.steps >= first || context.transport.rank() != 0) return;

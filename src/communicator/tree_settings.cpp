@@ -127,7 +127,7 @@ TreeSettings resolve_tree(const CommunicatorContext& context) {
   settings.workers = context.transport.size();
   settings.groups = resolve_groups(values, settings.workers, context.hosts);
   settings.learning_rate = context.learning_rate;
-  settings.tau = values.integer("tau", 1, INT64_MAX / kDefaultRatio);
+  settings.tau = values.integer("tau", 1);
   settings.overlap = values.flag("overlap");
   settings.allow_unstable = values.flag("allow-unstable");
   settings.alpha =

@@ -67,7 +67,7 @@ DataSplit open_synthetic(const OptionValues& values) {
   const auto side = static_cast<int>(values.integer("synthetic-size", 8, DigitArtist::kLongestSide));
   const ImageShape shape{side, side,
                          static_cast<int>(values.integer("synthetic-channels", 1, DigitArtist::kMostChannels))};
-  const auto seed = static_cast<std::uint64_t>(values.integer("synthetic-seed", 0));
+  const auto seed = values.seed("synthetic-seed");
   const auto artist = std::make_shared<const DigitArtist>(shape);
   DataSplit split;
   split.train =

@@ -61,18 +61,19 @@ def make_signal(rng, place, base):
     return plan
 
 
+# Trials that run side by side are jobs of their own: of one job's processes a single one speaks.
 def _torchrun(rng, size, rank):
     return {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "none", "GROUP_RANK": "0"}
+            "MASTER_PORT": str(rng.randrange(1024, 65536)), "TORCHELASTIC_RUN_ID": "none", "GROUP_RANK": "0"}
 
 
 def _slurm(rng, size, rank):
-    return {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_NTASKS": str(size), "SLURM_STEP_NUM_TASKS": str(size), "SLURM_PROCID": str(rank),
-            "SLURM_LOCALID": str(rank), "SLURM_STEP_TASKS_PER_NODE": str(size)}
+    return {"SLURM_JOB_ID": str(rng.randrange(1, 1 << 31)), "SLURM_STEP_ID": "0", "SLURM_NTASKS": str(size),
+            "SLURM_STEP_NUM_TASKS": str(size), "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank), "SLURM_STEP_TASKS_PER_NODE": str(size)}
 
 
 def _pmi(rng, size, rank):
-    return {"PMI_SIZE": str(size), "PMI_RANK": str(rank)}
+    return {"PMI_SIZE": str(size), "PMI_RANK": str(rank), "PMI_JOBID": str(rng.randrange(1 << 31))}
 
 
 # Open MPI makes a directory of a session when it starts. A job that is refused behind that leaves it; doctor names it.

@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <regex>
+#include <set>
 #include <thread>
 
 #include "test/program/cases.h"
@@ -57,6 +59,31 @@ TEST(BadInput, of_flags_is_refused_with_the_two_right_words) {
     EXPECT_EQ(ended.code, 64) << wrong.words << ended.errors;
     for (const std::string& text : wrong.says) EXPECT_TRUE(ended.says(text)) << text << "\n" << ended.errors;
   }
+}
+
+// Sums and products of counts fit into 64 bits, or the count is refused.
+TEST(BadInput, of_counts_beyond_all_use_is_refused_or_harmless) {
+  const Place place;
+  const std::string options = place.eave("help --format markdown").output;
+  const std::regex a_count("\\| `--([a-z-]+) N` \\|");
+  Runs runs;
+  std::set<std::string> names;
+  for (std::sregex_iterator found(options.begin(), options.end(), a_count), end; found != end; ++found)
+    names.insert((*found)[1]);
+  EXPECT_GT(names.size(), 20u);
+  for (const std::string& name : names) {
+    for (const std::string with : {"", "--communicator easgd", "--transport threads --ranks 2"}) {
+      for (const std::string count : {"1000000000000000", "9223372036854775807"}) {
+        const std::string words = quick(with + " --" + name + " " + count);
+        runs.start({words, 64, {"--" + name}}, "", [&place, words] { return place.eave(words); });
+      }
+    }
+  }
+  runs.check([](const Ended& ended, const Case& wrong, const std::string&) {
+    if (ended.code == 0) return;
+    EXPECT_EQ(ended.code, wrong.code) << wrong.words << "\n" << ended.errors;
+    EXPECT_TRUE(ended.says(wrong.says.front())) << wrong.words << "\n" << ended.errors;
+  });
 }
 
 TEST(BadInput, of_methods_without_an_optimizer_or_with_one_rank_is_refused_with_64) {
