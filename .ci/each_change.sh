@@ -1,0 +1,151 @@
+# The checks that .ci/run makes for each change: check_NAME returns 0 where all is well, and adds to `skipped` what this
+# machine cannot do.
+# shellcheck shell=bash
+
+quickstart_limit_s=300
+clang_format_version=14
+
+# Most objects are the same in the builds of several checks.
+use_compiler_cache() {
+  mpi_launch/install_packages cache
+  command -v ccache >/dev/null || return 0
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
+}
+
+# Seconds that each of this machine's cores has been kept from it since it started, by others on the same host.
+stolen_seconds() { awk -v hz="$(getconf CLK_TCK)" -v cores="$(nproc)" '/^cpu / { print int($9 / hz / cores) }' /proc/stat; }
+
+check_quickstart() {
+  local started=$SECONDS stolen
+  stolen=$(stolen_seconds)
+  env -u EAVE_LAB ./mpi_launch/quickstart || return 1 # a place of tests, no option of eave
+  local took=$((SECONDS - started))
+  stolen=$(($(stolen_seconds) - stolen))
+  test/check_quickstart || return 1
+  say "quickstart took $took s, $stolen s of them without its cores, of at most $quickstart_limit_s s"
+  [ $((took - stolen)) -le "$quickstart_limit_s" ]
+}
+
+# Files of the project by name, tracked or about to be.
+list_files() {
+  if git rev-parse --git-dir >/dev/null 2>&1; then
+    git ls-files --cached --others --exclude-standard -- "$@"
+  else
+    local pattern
+    for pattern in "$@"; do find . -path ./build -prune -o -name "$pattern" -type f -print; done
+  fi
+}
+
+# Versions of clang-format differ in what they make of a few constructs: only one is the judge.
+find_clang_format() {
+  local program
+  for program in "clang-format-$clang_format_version" clang-format; do
+    if [[ "$("$program" --version 2>/dev/null)" == *"version $clang_format_version."* ]]; then
+      say "$program"
+      return
+    fi
+  done
+}
+
+# Shows where files are not formatted; false if there is one. Several at a time: each start of the program costs more than
+# a file.
+check_files_formatted() {
+  local program=$1 complaints
+  shift
+  complaints=$(mktemp)
+  if printf '%s\0' "$@" | xargs -0 -n 100 -P "$(nproc)" "$program" --dry-run --Werror >"$complaints" 2>&1; then
+    say "$# files are formatted"
+    rm -f "$complaints"
+    return
+  fi
+  head -n 60 "$complaints"
+  say "not formatted; to repair: $program -i" "$(grep -oE '^[^ :]+:[0-9]+:[0-9]+: error' "$complaints" | cut -d : -f 1 | sort -u | paste -sd ' ')"
+  rm -f "$complaints"
+  return 1
+}
+
+check_format() {
+  local program files scripts
+  mpi_launch/install_packages format || return 1
+  mapfile -t scripts < <(grep -lE '^#!.*bash|^# shellcheck shell=bash' mpi_launch/* test/* test/*/* .ci/* bench/* 2>/dev/null)
+  shellcheck -x "${scripts[@]}" || return 1
+  say "${#scripts[@]} shell scripts pass shellcheck"
+  mapfile -t files < <(list_files '*.cpp' '*.h' '*.cu' '*.cuh' '*.js')
+  program=$(find_clang_format)
+  if [ -n "$program" ]; then
+    check_files_formatted "$program" "${files[@]}"
+  else
+    skipped+=("formatting: clang-format $clang_format_version is not to be had here")
+  fi
+}
+
+# Counts, so the same on a busy machine and on another; in quickstart's build.
+check_costs() {
+  local code=0
+  mpi_launch/install_packages build costs || return 1
+  bench/check_costs --build build || code=$?
+  if [ "$code" -eq 69 ]; then
+    skipped+=("costs: they cannot be judged here; the reason stands above")
+    return 0
+  fi
+  return "$code"
+}
+
+# Each in its smallest form, by quickstart's build: what must hold whatever the figures. Needs python3.
+check_questions() { mpi_launch/install_packages costs && bench/questions/run --quick 1 2 3 4 5 6 7 8; }
+
+# Compiles all that is for GPUs, for the oldest and the newest but one of those that a release knows, links it, and runs
+# what can run without one.
+check_cuda() {
+  local toolkit=${XDG_CACHE_HOME:-$HOME/.cache}/eave/cuda-13.0 code=0
+  mpi_launch/install_packages build test || return 1
+  mpi_launch/install_cuda "$toolkit" || code=$?
+  if [ "$code" -eq 69 ]; then
+    skipped+=("cuda: the CUDA toolkit cannot be fetched here; the reason stands above")
+    return 0
+  fi
+  [ "$code" -eq 0 ] &&
+    cmake --preset cuda -DEAVE_WERROR=ON -DCUDAToolkit_ROOT="$toolkit" -DCMAKE_CUDA_ARCHITECTURES="75-real;90-real" -DEAVE_UNITY=ON &&
+    cmake --build --preset cuda --target cuda_tests --parallel "$(nproc)" &&
+    ctest --test-dir build/cuda -L '^cuda(_plans|-parity)?$' --output-on-failure --no-tests=error --timeout 120
+}
+
+# From PyPI, for the tests of the Python package and of exported models; it stays for the next time.
+install_pytorch() {
+  export XDG_CACHE_HOME=${XDG_CACHE_HOME:-$HOME/.cache}
+  mkdir -p "$XDG_CACHE_HOME"
+  if ! compgen -G "$XDG_CACHE_HOME/eave/pytorch-*/complete" >/dev/null && [ "$(df --output=avail -k "$XDG_CACHE_HOME" | tail -n 1)" -lt $((10 << 20)) ]; then
+    skipped+=("tests with PyTorch: it takes 4 GB of disk, and less than 10 are free in $XDG_CACHE_HOME")
+    return 0
+  fi
+  mpi_launch/install_packages pytorch
+  timeout 600 python3 bench/pytorch_environment.py ||
+    skipped+=("tests with PyTorch: it cannot be installed from PyPI here, or not within 10 minutes")
+}
+
+check_tests() { mpi_launch/install_packages browser install && install_pytorch && ./test/run --quick --werror; }
+
+# What clusters do to runs, a few times each, to the program that the tests have built.
+check_faults() { test/faults/run --quick --eave build/test/eave; }
+
+# Inputs that are damaged or made to do harm: the same 300 each time, to the same program.
+check_hostile() {
+  local code=0
+  mpi_launch/install_packages hostile || return 1
+  test/hostile_campaign/install_safetensors.py || true # the campaign says what it went without
+  test/hostile --trials 300 --eave build/test/eave || code=$?
+  if [ "$code" -eq 69 ]; then
+    skipped+=("hostile: it cannot be run here; the reason stands above")
+    return 0
+  fi
+  return "$code"
+}
+
+# As people start it on several hosts and in Slurm; the same program. Skips what this machine cannot be made into.
+check_cluster() {
+  if ! mpi_launch/install_packages cluster; then
+    skipped+=("cluster: ssh, Slurm and what makes hosts of one machine cannot be installed here")
+    return 0
+  fi
+  test/cluster/run --quick --eave build/test/eave
+}

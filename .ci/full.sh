@@ -1,0 +1,53 @@
+# The checks of .ci/run --full. Some of them take hours, and some need root: check_NAME as in each_change.sh.
+# shellcheck shell=bash
+
+# Runs a script whose exit code 69 says that it cannot be run here.
+run_or_skip() {
+  local code=0
+  "$@" || code=$?
+  if [ "$code" -eq 69 ]; then
+    skipped+=("${1##*/}: it cannot be run here; the reason stands above")
+    return 0
+  fi
+  return "$code"
+}
+
+# Every test on every number of ranks, file by file; those of threads under ThreadSanitizer, those of the transport with
+# MPICH.
+check_all_tests() { mpi_launch/install_packages browser install && install_pytorch && ./test/run --werror; }
+
+check_asan() { mpi_launch/install_packages build data test && ./test/run --asan --werror; }
+
+check_fuzz() { mpi_launch/install_packages fuzz && test/fuzz/run --seconds 60; }
+
+# The program for the checks that follow, as test/run builds it.
+build_program() {
+  mpi_launch/install_packages build data test &&
+    cmake -S . -B build/test -G Ninja -DEAVE_TESTS=ON -DCMAKE_BUILD_TYPE=Release -DEAVE_WERROR=ON >/dev/null &&
+    cmake --build build/test --target eave --parallel "$(nproc)" >/dev/null
+}
+
+check_all_faults() { build_program && test/faults/run --full --eave build/test/eave; }
+
+check_all_hostile() {
+  mpi_launch/install_packages hostile && build_program || return 1
+  test/hostile_campaign/install_safetensors.py || true # the campaign says what it went without
+  run_or_skip test/hostile --trials 10000 --seed "$(date +%y%m%d)" --eave build/test/eave
+}
+
+# On hosts and in Slurm, with the programs of two other MPIs as well.
+check_all_cluster() {
+  mpi_launch/install_packages cluster && build_program || return 1
+  local mpi
+  for mpi in mpich openmpi5; do run_or_skip test/cluster/build_with "$mpi" || return 1; done
+  test/cluster/run --full --eave build/test/eave
+}
+
+check_clean_root() { run_or_skip test/clean_root bookworm trixie; }
+
+# Compilers that are newer than the one here.
+check_compilers() { run_or_skip test/check_compilers; }
+
+check_gpu_pack() { run_or_skip test/gpu/check_pack; }
+
+check_aarch64() { run_or_skip test/check_aarch64; }
