@@ -16,7 +16,7 @@
  *
  * Every function is collective, but for eave_interface, eave_rank, eave_size, eave_description, eave_traits,
  * eave_look_ahead, eave_steps_left_out, eave_spent_by, eave_abort and the two of errors: all ranks call the same ones
- * in the same order. One thread calls them. They return 0, or an exit code of eave (README, "When something breaks")
+ * in the same order. One thread calls them. They return 0, or an exit code of eave (mpi_launch/guide/faults.md)
  * with the message in eave_error(). After EAVE_USAGE or EAVE_CONFIGURATION nothing has been done: the call may be made
  * again. After another the job cannot go on: leave the process with that code, or by eave_abort, which ends the other
  * ranks.

@@ -121,7 +121,7 @@ TEST(House, examples_include_public_headers_alone) {
   }
 }
 
-// README.md calls it a screenful.
+// mpi_launch/guide/install.md offers it as an example to read whole.
 TEST(House, example_of_a_loop_of_ones_own_has_at_most_40_lines) {
   std::ifstream example(fs::path(EAVE_SOURCE_DIR) / "include/examples/own_loop.cpp");
   int lines = 0;
