@@ -1,6 +1,6 @@
 # NCCL::nccl, NCCL_VERSION. Looks into NCCL_ROOT, then where the CUDA toolkit is, then where the system keeps libraries.
 # A Python package's folder (…/nvidia/nccl) will do: it has no libnccl.so, only libnccl.so.2.
-find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${EAVE_PYTHON_NVIDIA}/nccl/include)
+find_path(NCCL_INCLUDE_DIR nccl.h PATH_SUFFIXES include HINTS ${CUDAToolkit_INCLUDE_DIRS} ${EAVE_NCCL_WHEELS})
 find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 NAMES_PER_DIR PATH_SUFFIXES lib lib64
   HINTS ${NCCL_INCLUDE_DIR}/..)
 

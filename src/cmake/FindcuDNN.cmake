@@ -3,7 +3,7 @@
 # libcudnn is a door to seven other libraries beside it, which it opens itself when they are wanted.
 set(roots ${cuDNN_ROOT} ${CUDNN_ROOT} $ENV{CUDNN_ROOT})
 find_path(cuDNN_INCLUDE_DIR cudnn_version.h PATH_SUFFIXES include
-  HINTS ${roots} ${CUDAToolkit_INCLUDE_DIRS} ${EAVE_PYTHON_NVIDIA}/cudnn)
+  HINTS ${roots} ${CUDAToolkit_INCLUDE_DIRS} ${EAVE_CUDNN_WHEELS})
 find_library(cuDNN_LIBRARY NAMES cudnn libcudnn.so.9 NAMES_PER_DIR PATH_SUFFIXES lib lib64
   HINTS ${roots} ${cuDNN_INCLUDE_DIR}/..)
 

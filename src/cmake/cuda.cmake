@@ -1,19 +1,8 @@
 # What a build with EAVE_CUDA=ON needs: nvcc, and the targets CUDA::cudart_static, CUDA::cublasLt, cuDNN::cudnn and
 # NCCL::nccl. Looked for in this order: CUDAToolkit_ROOT, CUDNN_ROOT and NCCL_ROOT (cache or environment), what is on the
-# PATH, /usr/local/cuda, what mpi_launch/install_cuda made; cuDNN and NCCL also among python3's packages.
+# PATH, /usr/local/cuda, what mpi_launch/install_cuda made; cuBLAS, cuDNN and NCCL also among python3's packages.
 list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
-
-# The folder of python3's packages of NVIDIA, or nothing.
-function(find_python_nvidia variable)
-  set(question "import importlib.util as u; print(next(iter(u.find_spec('nvidia').submodule_search_locations)))")
-  execute_process(COMMAND python3 -c "${question}" OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE
-                  RESULT_VARIABLE code ERROR_QUIET)
-  if(NOT code EQUAL 0)
-    set(folder)
-  endif()
-  set(${variable} "${folder}" CACHE PATH "Where python3's packages of NVIDIA are")
-  mark_as_advanced(${variable})
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/python_nvidia.cmake)
 
 # CMake by itself looks only at CUDACXX and the PATH for the compiler.
 macro(find_nvcc)
@@ -61,8 +50,14 @@ set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 
-find_python_nvidia(EAVE_PYTHON_NVIDIA)
 find_package(CUDAToolkit REQUIRED)
+find_python_nvidia(EAVE_PYTHON_NVIDIA)
+find_wheels(EAVE_CUDNN_WHEELS cudnn)
+find_wheels(EAVE_NCCL_WHEELS nccl)
+find_cublas_wheels(EAVE_CUBLAS_WHEELS)
+if(NOT TARGET CUDA::cublasLt)
+  find_package(cuBLASLt REQUIRED)
+endif()
 find_package(cuDNN 9.8 REQUIRED)
 find_package(NCCL 2.18 REQUIRED)
 list(JOIN CMAKE_CUDA_ARCHITECTURES " " text)

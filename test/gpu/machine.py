@@ -32,21 +32,30 @@ def ask_gpu():
 
 
 def find_wheels():
-    """The folder of python3's packages of NVIDIA, or None."""
+    """The folders of python3's packages of NVIDIA: a user's own packages may lie apart from the system's."""
     found = importlib.util.find_spec("nvidia")
-    return pathlib.Path(next(iter(found.submodule_search_locations))) if found and found.submodule_search_locations else None
+    return [pathlib.Path(place) for place in found.submodule_search_locations or []] if found else []
+
+
+def cuda_of_nvcc():
+    """The first number of nvcc's version, such as "13"; "" where there is no nvcc."""
+    found = re.search(r"release (\d+)", ask("nvcc", "--version"))
+    return found.group(1) if found else ""
 
 
 def wheel_root(package, header):
-    wheels = find_wheels()
-    folder = wheels / package if wheels else None
-    return folder if folder and (folder / "include" / header).exists() else None
+    """The folder of cudnn or nccl among python3's packages. One that is made for another CUDA than nvcc's is passed over:
+    it would load a second cuBLAS."""
+    made_for = f"nvidia_{package}_cu{cuda_of_nvcc() or '*'}-*.dist-info"
+    for wheels in find_wheels():
+        if (wheels / package / "include" / header).exists() and any(wheels.parent.glob(made_for)):
+            return wheels / package
+    return None
 
 
 def find_runtime_libraries():
     """Where cuDNN from a Python package finds, in another program than python3, what it opens by name (nvrtc)."""
-    wheels = find_wheels()
-    folders = [wheels / name / "lib" for name in ("cu13", "cuda_nvrtc", "cublas")] if wheels else []
+    folders = [wheels / name / "lib" for wheels in find_wheels() for name in ("cu13", "cuda_nvrtc", "cublas")]
     return [str(folder) for folder in folders if folder.is_dir()]
 
 
