@@ -60,7 +60,7 @@ install(DIRECTORY include/examples TYPE DOC)
 
 file(GLOB documents RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS *.md mpi_launch/*.md mpi_launch/guide/*.md src/*.md src/*/*.md src/*/*/*.md
      kernels/*.md include/*.md test/*.md bench/*.md bench/questions/*.md
-     bench/results/*question-*.json bench/results/*.svg include/examples/*.cpp)
+     bench/results/*.md bench/results/*.json bench/results/*.svg include/examples/*.cpp)
 foreach(document ${documents} include/eave.h kernels/cpu/wide/split_parts.h src/report/trace_file.h)
   get_filename_component(directory ${document} DIRECTORY)
   install(FILES ${document} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${directory})
