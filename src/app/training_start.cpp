@@ -62,7 +62,7 @@ void TrainingJob::plan_resumption() {
     if (transport_.rank() == 0) warnings_.push_back("a newer checkpoint is passed over: " + damage);
   }
   const auto note = saved.notes.find(kEnded);
-  const std::optional<Reached> reached = note == saved.notes.end() ? std::nullopt : reached_in(note->second);
+  const std::optional<BudgetState> reached = note == saved.notes.end() ? std::nullopt : reached_in(note->second);
   plan_.has_ended = reached && is_enough(plan_, *reached);
   // Fewer ranks take more steps for the same samples: it has done what --max-steps asked of more.
   if (is_elastic_ && !resumption_->has_ended) plan_.steps = std::max(plan_.steps, plan_.first_step);

@@ -8,9 +8,9 @@
 namespace eave {
 
 // Bytes that come one after another, of which there is a known number.
-class ByteSource {
+class ByteStream {
  public:
-  virtual ~ByteSource() = default;
+  virtual ~ByteStream() = default;
   virtual std::uint64_t size() = 0;
   // The next `count` bytes. Throws Error(kInputOutput), also where they end before.
   virtual void read(char* into, std::uint64_t count) = 0;
@@ -18,7 +18,7 @@ class ByteSource {
 
 // Open for reading: a plain file, no symbolic link, no device that would block. Throws Error: kInputMissing,
 // kBadData if it is another kind of file.
-class InputFile final : public ByteSource {
+class InputFile final : public ByteStream {
  public:
   explicit InputFile(const std::filesystem::path& path);
   InputFile(const InputFile&) = delete;

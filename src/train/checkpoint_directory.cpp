@@ -160,7 +160,7 @@ Manifest read_manifest(const fs::path& directory, std::int64_t step) {
 }
 
 CheckpointHeader read_rank(const fs::path& directory, const Manifest& manifest, int rank, std::vector<float>* body,
-                           ByteSource* source) {
+                           ByteStream* source) {
   const fs::path place = checkpoint_place(directory, manifest.step);
   const StoredFile& file = manifest.files.at(static_cast<std::size_t>(rank));
   CheckpointHeader header;

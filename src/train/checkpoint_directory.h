@@ -39,6 +39,6 @@ Manifest read_manifest(const std::filesystem::path& directory, std::int64_t step
 // The file of one rank, held against the manifest; as read_checkpoint_file. Throws Error(kBadData), also where it is
 // missing.
 CheckpointHeader read_rank(const std::filesystem::path& directory, const Manifest& manifest, int rank,
-                           std::vector<float>* body, ByteSource* source = nullptr);
+                           std::vector<float>* body, ByteStream* source = nullptr);
 
 }  // namespace eave

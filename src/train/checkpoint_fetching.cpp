@@ -82,7 +82,7 @@ class FetchingRounds {
   bool are_over_ = false;
 };
 
-class FetchedFile final : public ByteSource {
+class FetchedFile final : public ByteStream {
  public:
   explicit FetchedFile(FetchingRounds& rounds) : rounds_(rounds) {}
 
@@ -137,7 +137,7 @@ std::vector<std::unique_ptr<ReadFile>> files_to_read(const std::vector<std::stri
 }  // namespace
 
 void fetch_files(Transport& transport, const std::vector<int>& blind, const std::filesystem::path& directory,
-                 const std::string& name, const std::function<void(ByteSource&)>& take) {
+                 const std::string& name, const std::function<void(ByteStream&)>& take) {
   const bool takes = is_blind(blind, transport.rank()) && !name.empty();
   const std::vector<std::string> names = transport.gather(takes ? name : "");
   FetchingRounds rounds(transport, files_to_read(names, directory, bytes_at_a_time(blind)));

@@ -30,7 +30,7 @@ CheckpointHeader CheckpointFiles::read(int file, std::vector<float>* body) {
     const std::string name = is_named ? manifest_.files[static_cast<std::size_t>(file)].name : "";
     try {
       fetch_files(transport_, blind_, checkpoint_place(directory_, manifest_.step), name,
-                  [&](ByteSource& source) { header = read_rank(directory_, manifest_, file, body, &source); });
+                  [&](ByteStream& source) { header = read_rank(directory_, manifest_, file, body, &source); });
     } catch (...) {
       failure = std::current_exception();
     }

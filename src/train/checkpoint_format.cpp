@@ -157,7 +157,7 @@ void find_not_finite(ConstSlice part, std::uint64_t first, std::optional<std::ui
 }
 
 // The hash of the vectors together, and each by itself.
-void read_body(ByteSource& file, const CheckpointHeader& header, Hasher& whole, std::vector<float>* body) {
+void read_body(ByteStream& file, const CheckpointHeader& header, Hasher& whole, std::vector<float>* body) {
   std::vector<float> chunk;
   std::size_t place = 0;
   for (const CheckpointVector& vector : header.vectors) {
@@ -179,7 +179,7 @@ void read_body(ByteSource& file, const CheckpointHeader& header, Hasher& whole, 
   }
 }
 
-CheckpointHeader read_all(ByteSource& file, const StoredFile& expected, std::vector<float>* body) {
+CheckpointHeader read_all(ByteStream& file, const StoredFile& expected, std::vector<float>* body) {
   if (file.size() != expected.bytes) {
     refuse_file("it has " + count_text(file.size(), "byte") + ", and was written with " +
                 std::to_string(expected.bytes));
@@ -303,7 +303,7 @@ StoredFile write_checkpoint_file(const OutputPath& path, CheckpointHeader header
 }
 
 CheckpointHeader read_checkpoint_file(const std::filesystem::path& directory, const StoredFile& expected,
-                                      std::vector<float>* body, ByteSource* source) {
+                                      std::vector<float>* body, ByteStream* source) {
   const std::filesystem::path path = directory / expected.name;
   try {
     if (source != nullptr) return read_all(*source, expected, body);

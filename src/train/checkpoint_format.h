@@ -60,6 +60,6 @@ StoredFile write_checkpoint_file(const OutputPath& path, CheckpointHeader header
 // only checked, also that the model in it is finite. `source`: what brings its bytes; nullptr: they are read there.
 // Throws Error(kBadData) naming the file and what is wrong with it, kInputMissing.
 CheckpointHeader read_checkpoint_file(const std::filesystem::path& directory, const StoredFile& expected,
-                                      std::vector<float>* body, ByteSource* source = nullptr);
+                                      std::vector<float>* body, ByteStream* source = nullptr);
 
 }  // namespace eave

@@ -249,7 +249,7 @@ class Loop {
   StepRunner steps_;
   bool is_finished_ = false;
   EvaluationRecord evaluation_;
-  Reached reached_;
+  BudgetState reached_;
 };
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(BlindRanks, send_files_to_rank_0_and_fetch_them_again) {
     }
     bool has_come = false;
     fetch_files(transport, kBlind, is_first ? partial : "/nowhere", rank_file_name(transport.rank()),
-                [&](ByteSource& source) {
+                [&](ByteStream& source) {
                   std::string bytes(source.size(), '\0');
                   source.read(bytes.data(), bytes.size());
                   EXPECT_EQ(bytes, mine) << transport.rank();
@@ -89,7 +89,7 @@ TEST(BlindRanks, that_stop_reading_leave_all_in_step) {
   const TemporaryDirectory temporary;
   put_bytes(temporary.path() / "file", bytes_of_rank(1));
   on_ranks({"threads", 4}, [&](Transport& transport) {
-    const auto give_up = [&](ByteSource& source) {
+    const auto give_up = [&](ByteStream& source) {
       char byte = 0;
       if (transport.rank() == 1) source.read(&byte, 1);
       throw Error(ExitCode::kBadData, "enough");
