@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 
+import limited
+
 NEVER = 10**9  # steps to what a run does not come to
 OURS = ("EAVE_LAB", "EAVE_COMMIT")  # eave would take them for options of its own
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -32,19 +34,25 @@ def require(eave):
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: no program {eave}; build it with mpi_launch/quickstart")
 
 
-def run_command(command):
-    """What it prints; ends this program when it fails."""
+def run_command(command, limit_s=None):
+    """What it prints; ends this program when it fails. With a limit it and all that it started are ended then."""
     inherited = {name: value for name, value in os.environ.items() if name not in OURS}
     environment = {**inherited, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
     command = list(map(str, command))
+    if limit_s is not None:
+        ended = limited.execute(command, limit_s, environment | dict.fromkeys(OURS))
+        if ended.code != 0:
+            what = f"was not done after {limit_s:.0f} s" if ended.code == limited.AT_LIMIT else f"ended with {ended.code}"
+            sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {' '.join(command)} {what}:\n{ended.text}")
+        return ended.text
     ended = subprocess.run(command, capture_output=True, text=True, env=environment)
     if ended.returncode != 0:
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {' '.join(command)} ended with {ended.returncode}:\n{ended.stderr}")
     return ended.stdout
 
 
-def run(eave, ranks, model, batch, steps, words, log_every=1, launcher=None):
+def run(eave, ranks, model, batch, steps, words, log_every=1, launcher=None, limit_s=None):
     """The lines of metrics.jsonl, one thread per rank, on the CPU unless `words` say otherwise; no evaluation before the end.
     `launcher` starts the ranks: words in front of the program, mpirun on this machine by default. No checkpoints by the
     clock either: ranks meet to ask it, and what they wait there for an exchange under way would be no step's time."""
@@ -55,7 +63,7 @@ def run(eave, ranks, model, batch, steps, words, log_every=1, launcher=None):
                    "--evaluate-every", "0", "--checkpoint-every", NEVER, "--progress", "off", "--run-dir", folder, "--overwrite", *words]
         if "--device" not in words:
             command += ["--device", "cpu"]
-        run_command(command)
+        run_command(command, limit_s)
         return [json.loads(line) for line in (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()]
 
 

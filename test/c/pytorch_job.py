@@ -1,9 +1,14 @@
-"""A rank that trains a small network with PyTorch, each method of eave in turn, and holds what must hold."""
+"""A rank that trains a small network with PyTorch, each method of eave in turn, and holds what must hold.
+
+    pytorch_job.py [--device cuda]       on the CPU unless told; on a GPU, all ranks on the first
+"""
 import sys
 
 import eave
 import torch
 
+DEVICE = torch.device("cuda:0" if sys.argv[1:] == ["--device", "cuda"] else "cpu")
+torch.backends.cudnn.allow_tf32 = False  # the tolerances here are those of float32
 SAMPLES, BATCH, STEPS = 240, 12, 60
 METHODS = [("allreduce", {}), ("easgd", {"tau": 5}), ("easgd", {"tau": 5, "order": "after-step"}), ("local-sgd", {"tau": 5}),
            ("easgd-async", {"tau": 5})]
@@ -11,13 +16,13 @@ METHODS = [("allreduce", {}), ("easgd", {"tau": 5}), ("easgd", {"tau": 5, "order
 
 def make_model(seed):
     torch.manual_seed(seed)
-    return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3))
+    return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3)).to(DEVICE)
 
 
 def data():
     torch.manual_seed(1)
     x = torch.randn(SAMPLES, 8)
-    return x, (x @ torch.randn(8, 3)).argmax(1)
+    return x.to(DEVICE), (x @ torch.randn(8, 3)).argmax(1).to(DEVICE)
 
 
 def loss_of(model, x, y):
@@ -62,7 +67,7 @@ def train_alone(momentum):
 
 
 def hold_same_everywhere(consensus, what):
-    mine = consensus.double()
+    mine = consensus.double().cpu()
     mean = torch.tensor(eave.sum_over_ranks(mine.tolist()), dtype=torch.float64) / eave.size()
     assert torch.allclose(mean, mine, rtol=0, atol=1e-12), f"{what}: ranks have another consensus"
 
@@ -70,8 +75,8 @@ def hold_same_everywhere(consensus, what):
 def convolve(is_averaged, **optimizer_options):
     """Ten steps of a convolution, averaged after the fifth, when the optimizer has its momentum."""
     torch.manual_seed(2)
-    x, y = torch.randn(4, 3, 6, 6), torch.randint(5, (4,))
-    model = torch.nn.Sequential(torch.nn.Conv2d(3, 5, 3), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+    x, y = torch.randn(4, 3, 6, 6).to(DEVICE), torch.randint(5, (4,)).to(DEVICE)
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 5, 3), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()).to(DEVICE)
     if optimizer_options:
         model = model.to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=0.9, **optimizer_options)
@@ -122,7 +127,7 @@ def main():
             if communicator == "allreduce":  # averaged gradients of parts are the gradient of the whole batch
                 assert torch.allclose(consensus, train_alone(momentum), rtol=0, atol=2e-5)
             if eave.rank() == 0:
-                print(f"{eave.size()} ranks, {communicator}, momentum {momentum}: loss {at_start:.3f} to {loss:.3f}")
+                print(f"{eave.size()} ranks, {communicator}, momentum {momentum}, on {consensus.device}: loss {at_start:.3f} to {loss:.3f}")
 
 
 try:

@@ -1,255 +1,258 @@
-"""The sections of test/gpu/run, which says what they are."""
+"""The parts of test/gpu/run and their sections; test/gpu/run and README.md say what they are for."""
 import argparse
-import json
+import dataclasses
 import os
 import pathlib
-import re
 import shutil
+import signal
 import sys
-import tarfile
+import tempfile
 import time
-import xml.etree.ElementTree
+import typing
 
+import building
 import machine
+import programs
+import refusals
+import speed
 import training
-from record import FAILED, LEFT_OUT, PASSED, ROOT, Record, last_words
+from limited import Running, end_session
+from record import FAILED, LEFT_OUT, PASSED, ROOT, Record
 
-SECTIONS = ("machine", "build", "parity", "ranks", "nccl", "errors", "memcheck", "speed")
-BUILD = ROOT / "build" / "cuda"
-TARGETS = ("eave", "eave_cuda", "gpu_steps", "describe_device",
-           "test_cuda_kernels", "test_cuda_parity", "test_cuda", "test_cuda-parity")
-BUILDING_S = 300  # of the 530 s that all of it has by default
-# So much is kept for the sections that follow.
-SPEED_S = {True: 120, False: 240}
-COMPILE_S = 60  # the most that torch.compile gets for one case
+SECONDS = 530  # of a part; 10 more are for what is being ended
+FIRST_STEPS_GOAL_S = 180
+TRAVELS_MIB = 64  # of the tree and the pack together: what goes to a machine over a thin connection
+CUT = {signal.SIGINT: "it was interrupted", signal.SIGTERM: "it was told to end"}
+
+
+@dataclasses.dataclass
+class Section:
+    """A step of a part. `needs`: targets without which it is left out. If a `gate` fails, nothing after it is run."""
+    name: str
+    check: typing.Callable
+    needs: tuple = ()
+    gate: bool = False
+
+
+class Cut(BaseException):
+    """A signal told this program to end: why, and the exit code."""
+
+    def __init__(self, number):
+        super().__init__(CUT[number])
+        self.code = 128 + number
+
+
+def check_machine(record, place):
+    gpus, versions = record.facts["machine"]["gpus"], record.facts["versions"]
+    needed = [] if gpus else ["nvidia-smi shows no GPU"]
+    needed += [f"{tool} is missing" for tool in ("nvcc", "cmake", "ninja", "c++") if shutil.which(tool) is None]
+    if not record.planning:
+        for gpu in gpus:
+            print(f"        {gpu['name']}, {gpu['memory']}, driver {gpu['driver']}, compute capability {gpu['architecture']}")
+        print("        " + "; ".join(f"{name} {version or 'none'}" for name, version in versions.items()))
+    return record.note("what building needs is there", FAILED if needed else PASSED, 0, "; ".join(needed))
+
+
+def build(kind):
+    return lambda record, place: place.builder.build(record, kind)
+
+
+def check_first_steps(record, place):
+    passed = training.check_first_steps(record, place.eave)
+    name, age = f"both were compared within {FIRST_STEPS_GOAL_S} s of the start", record.age_s()
+    if passed:
+        record.note(name, PASSED if age <= FIRST_STEPS_GOAL_S else FAILED, 0, f"after {age:.0f} s")
+    else:
+        record.note(name, LEFT_OUT, 0, "not both passed")
+    refusals.check_divergence(record, place.eave)
+
+
+def over_mpi(methods):
+    return lambda record, place: with_mpi(record, lambda: training.check_over_mpi(record, place.references, methods))
+
+
+def over_nccl(methods):
+    return lambda record, place: with_mpi(record, lambda: training.check_over_nccl(record, place.references, methods))
+
+
+def check_averager(record, place):
+    library, python = place.builder.program("libeave.so"), shutil.which("python3")
+    with_mpi(record, lambda: training.check_averager(record, library, python))
+
+
+def with_mpi(record, check):
+    if why := training.lacks_mpi(record):
+        record.leave_out(why, record.section)
+    else:
+        check()
+
+
+def others(methods, but):
+    return [method for method in methods if method not in but]
+
+
+EAVE = ("eave", "eave_cuda")
+MACHINE = Section("machine", check_machine, gate=True)
+PARTS = {
+    "first": ("eave builds here, trains on this GPU as on the CPU, and tells what goes wrong", (
+        MACHINE,
+        Section("build", build(building.FOR_FIRST_STEP)),
+        Section("step", check_first_steps, EAVE),
+        Section("build", build(building.FOR_PARITY), EAVE),
+        Section("parity", lambda record, place: programs.check_parity(record, place.builder), EAVE + building.FOR_PARITY[1]),
+        Section("errors", lambda record, place: refusals.check_errors(record, place.eave), EAVE),
+        Section("memcheck", lambda record, place: programs.check_memory(record, place.builder), EAVE + programs.ALONE))),
+    "ranks": ("ranks that average over MPI, over NCCL and by eave.Averager get the CPU's numbers; says nothing of speed", (
+        MACHINE,
+        Section("build", build(building.FOR_RANKS)),
+        Section("mpi", over_mpi(training.MAIN_OVER_MPI), EAVE),
+        Section("nccl", over_nccl(training.MAIN_OVER_NCCL), EAVE),
+        Section("averager", check_averager, building.FOR_RANKS[1]),
+        Section("mpi", over_mpi(others(training.METHODS, training.MAIN_OVER_MPI)), EAVE),
+        Section("nccl", over_nccl(others(training.OVER_NCCL, training.MAIN_OVER_NCCL)), EAVE))),
+    "speed": ("how long a step takes, beside PyTorch on the same GPU", (
+        MACHINE,
+        Section("build", build(building.FOR_SPEED)),
+        Section("speed", lambda record, place: speed.check_speed(record, place.builder), building.FOR_SPEED[1]))),
+}
+SECTIONS = list(dict.fromkeys(section.name for _, sections in PARTS.values() for section in sections))
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="test/gpu/run")
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("parts", metavar="PART", nargs="*")
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--only", metavar="A,B", default="")
     parser.add_argument("--without", metavar="A,B", default="")
-    parser.add_argument("--seconds", type=float, default=530)
-    out = os.environ.get("OUT")
-    parser.add_argument("--record", type=pathlib.Path,
-                        default=pathlib.Path(out) / "gpu-record.json" if out else ROOT / "build" / "gpu" / "record.json")
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--build", metavar="DIR", type=pathlib.Path, default=ROOT / "build" / "cuda")
+    parser.add_argument("--record", metavar="DIR", type=pathlib.Path,
+                        default=pathlib.Path(os.environ.get("OUT") or ROOT / "build" / "gpu"))
     try:
         arguments = parser.parse_args()
     except SystemExit as error:
         sys.exit(64 if error.code else 0)
     only, without = ([word for word in text.split(",") if word] for text in (arguments.only, arguments.without))
-    for word in only + without:
-        if word not in SECTIONS:
-            print(f"test/gpu/run: there is no section '{word}'; there are {', '.join(SECTIONS)}", file=sys.stderr)
-            sys.exit(64)
-    arguments.sections = [name for name in SECTIONS if (name in only or not only) and name not in without]
+    require_words("part", arguments.parts, list(PARTS))
+    require_words("section", only + without, SECTIONS)
+    arguments.chosen = [name for name in SECTIONS if (name in only or not only) and name not in without]
+    arguments.parts = [name for name in PARTS if name in (arguments.parts or PARTS)]
+    arguments.build, arguments.record = arguments.build.absolute(), arguments.record.absolute()
     return arguments
 
 
-def check_machine(record, arguments):
-    """Without these nothing else can be; returns whether they are there."""
-    facts = record.facts
-    gpus = facts["machine"]["gpus"]
-    needed = [] if gpus else ["nvidia-smi shows no GPU"]
-    needed += [f"{tool} is missing" for tool in ("nvcc", "cmake", "ninja", "c++") if shutil.which(tool) is None]
-    for gpu in gpus:
-        print(f"  {gpu['name']}, {gpu['memory']}, driver {gpu['driver']}, compute capability {gpu['architecture']}")
-    for name, version in facts["versions"].items():
-        print(f"  {name}: {version or 'none'}")
-    if arguments.dry_run:
+def require_words(kind, words, known):
+    for word in words:
+        if word not in known:
+            print(f"test/gpu/run: there is no {kind} '{word}'; there are {', '.join(known)}", file=sys.stderr)
+            sys.exit(64)
+
+
+@dataclasses.dataclass
+class Place:
+    """Where the programs of a part are, and runs on the CPU that its checks share."""
+    builder: building.Builder
+    references: training.References
+
+    @property
+    def eave(self):
+        return self.builder.program("eave")
+
+
+def run_section(record, section, place):
+    """Returns whether what follows may be run."""
+    record.begin(section.name)
+    if why := place.builder.require(*section.needs):
+        record.leave_out(why, section.name)
         return True
-    return record.note("what building needs", FAILED if needed else PASSED, 0, "; ".join(needed))
-
-
-def configure_words(gpus):
-    """What the build is told of this machine."""
-    words = [f"-DCMAKE_CUDA_ARCHITECTURES={gpus[0]['architecture']}-real"] if gpus else []
-    for variable, package, header in (("CUDNN_ROOT", "cudnn", "cudnn_version.h"), ("NCCL_ROOT", "nccl", "nccl.h")):
-        found = machine.wheel_root(package, header)
-        if found and variable not in os.environ:
-            words.append(f"-D{variable}={found}")
-    return words + ["-DEAVE_BENCH=ON", "-DEAVE_WERROR=OFF"]  # newer compilers have warnings of their own
-
-
-def check_build(record, arguments):
-    configure = ["cmake", "--preset", "cuda", *configure_words(record.facts["machine"]["gpus"])]
-    if not record.run("configuring", configure, 90):
-        return False
-    jobs = len(os.sched_getaffinity(0))
-    limit = BUILDING_S * max(1, int(arguments.seconds / 530))
-    built = record.run("building", ["cmake", "--build", BUILD, "--parallel", jobs, "--target", *TARGETS], limit)
-    record.facts["versions"] |= machine.library_versions(BUILD / "CMakeCache.txt")
-    return built
-
-
-def count_tests(junit):
-    """(tests, failed names, tests that skipped themselves) of a JUnit file."""
-    cases = list(xml.etree.ElementTree.parse(junit).getroot().iter("testcase"))
-    failed = [case.get("name") for case in cases if case.get("status") == "fail"]
-    skipped = [case for case in cases if "[  SKIPPED ]" in (case.findtext("system-out") or "")]
-    return len(cases), failed, len(skipped)
-
-
-def find_test_programs(arguments):
-    """The tests that need a GPU, kernels first: ctest knows nothing of them, as they fail where there is none."""
-    kernels = BUILD / "test_cuda_kernels"
-    others = sorted(set(BUILD.glob("test_cuda_*")) - {kernels, BUILD / "test_cuda_plans"})
-    return [kernels] + ([BUILD / "test_cuda_OTHERS"] if arguments.dry_run else others)
-
-
-def judge_gtest(ended):
-    """What is wrong with a test program's end; "" for nothing. Tests that all skip themselves prove nothing."""
-    passed = re.search(r"\[  PASSED  \] (\d+) test", ended.text)
-    failed = re.findall(r"^\[  FAILED  \] ([\w./]+)", ended.text, re.MULTILINE)
-    if ended.code != 0:
-        named = f"failed: {', '.join(dict.fromkeys(failed))}" if failed else last_words(ended.text)
-        return f"exit code {ended.code}, {named[:400]}"
-    return "" if passed and int(passed.group(1)) > 0 else "no test ran"
-
-
-def check_parity(record, arguments):
-    junit = record.logs / "parity.xml"
-    command = ["ctest", "--test-dir", BUILD, "-L", "cuda", "-LE", "emulated|plans", "-j", 6, "--timeout", 120,
-               "--no-tests=error", "--output-on-failure", "--output-junit", junit]
-
-    def judge(ended):
-        if not junit.exists():
-            return f"exit code {ended.code}: {last_words(ended.text)}"
-        tests, failed, skipped = count_tests(junit)
-        print(f"  {tests} tests, {len(failed)} failed, {skipped} skipped by themselves", flush=True)
-        if failed:
-            return f"{len(failed)} of {tests} failed: {', '.join(failed[:8])}"
-        good = ended.code == 0 and tests > skipped
-        return "" if good else f"exit code {ended.code}, {skipped} of {tests} skipped by themselves"
-
-    for program in find_test_programs(arguments):
-        record.run(program.name, [program, "--gtest_brief=1"], 150, judge_gtest)
-    record.run("ctest -L cuda", command, 240, judge)
-    record.run("description of this GPU for the tests of plans", [BUILD / "describe_device"], 30)
-
-
-def check_ranks(record, arguments):
-    training.check_ranks(record, BUILD / "eave", arguments.quick)
-
-
-def check_nccl(record, arguments):
-    training.check_nccl(record, BUILD / "eave", arguments.quick)
-
-
-def check_errors(record, arguments):
-    training.check_errors(record, BUILD / "eave")
-
-
-def check_memory(record, arguments):
-    """The kernels by both tools; what else launches some, if there is time, by the first."""
-    sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-    if not arguments.dry_run and not pathlib.Path(sanitizer).exists():
-        record.note("memcheck", LEFT_OUT, 0, "no compute-sanitizer")
-        return
-    kernels, *others = find_test_programs(arguments)
-    runs = [("memcheck", kernels)] + ([] if arguments.quick else [("racecheck", kernels)])
-    runs += [("memcheck", other) for other in others]
-    for tool, program in runs:
-        command = [sanitizer, "--tool", tool, "--error-exitcode", 9, program, "--gtest_brief=1"]
-        record.run(f"{tool} {program.name}", command, 120, judge_sanitizer)
-
-
-def judge_sanitizer(ended):
-    found = re.findall(r"^=+ (?:Invalid|Error|Uninit|Race|ERROR SUMMARY).*", ended.text, re.MULTILINE)
-    return f"exit code {ended.code}: {found[0]}" if ended.code != 0 and found else judge_gtest(ended)
-
-
-def check_speed(record, arguments):
-    """Returns the table."""
-    table = record.logs / "speed.json"
-    table.unlink(missing_ok=True)
-    left = record.left_s()
-    command = [sys.executable, ROOT / "bench" / "gpu_vs_pytorch", "--program", BUILD / "gpu_steps", "--output", table,
-               "--seconds", int(max(10, left - COMPILE_S - 10)), "--compile-seconds", COMPILE_S]
-    command += ["--quick"] if arguments.quick else []
-
-    def judge(ended):
-        print("".join(f"    {line}\n" for line in ended.text.splitlines()), end="", flush=True)
-        if not table.exists():
-            return f"exit code {ended.code}: {last_words(ended.text)}"
-        missed = json.loads(table.read_text())["missed"]
-        return f"{len(missed)} goals missed, see the table" if missed else ""
-
-    record.run("bench/gpu_vs_pytorch", command, left, judge, {"EAVE_COMMIT": record.facts["commit"]})
-    if not table.exists():
-        return None
-    found = json.loads(table.read_text())
-    if found["missing"]:
-        record.note("the whole table", LEFT_OUT, 0, f"{len(found['missing'])} of its numbers: {found['missing'][0]}, ...")
-    return found
-
-
-def keep_logs(record, archive):
-    with tarfile.open(archive, "w:gz") as packed:
-        for pattern in ("*.log", "*.json", "*.xml"):
-            for path in record.logs.glob(pattern):
-                packed.add(path, path.name)
-
-
-CHECKS = {"machine": check_machine, "build": check_build, "parity": check_parity, "ranks": check_ranks,
-          "nccl": check_nccl, "errors": check_errors, "memcheck": check_memory, "speed": check_speed}
-FIRST, LAST = ("machine", "build"), ("speed",)  # alone, and nothing after what fails of the first; the others share the time
-
-
-def run_section(record, arguments, name):
-    section = record.of_section(name)
     try:
-        return CHECKS[name](section, arguments)
+        passed = section.check(record, place)
     except Exception as error:  # a mistake in these scripts: the record of all else is worth more
-        return section.note("the section", FAILED, 0, f"{type(error).__name__}: {error}")
+        passed = record.note("the section", FAILED, 0, f"{type(error).__name__}: {error}")
+    return record.planning or passed is not False or not section.gate
 
 
-def run_together(record, arguments, names):
-    with training.Pool(1 if arguments.dry_run else len(names)) as pool:
-        for name in names:
-            pool.submit(run_section, record, arguments, name)
+def run_sections(record, sections, arguments):
+    """The sections of a part that were asked for. Returns why the rest was not run, "" if all were."""
+    with tempfile.TemporaryDirectory() as folder:
+        builder = building.Builder(arguments.build, max(1, arguments.seconds / SECONDS))
+        place = Place(builder, training.References(builder.program("eave"), folder))
+        for section in sections:
+            if section.name in arguments.chosen and not run_section(record, section, place):
+                return f"{section.name} failed"
+    return ""
 
 
-def run_all(record, arguments, began):
-    """All sections asked for; returns the table of the last."""
-    for name in [name for name in FIRST if name in arguments.sections]:
-        if not run_section(record, arguments, name):
-            return record.of_section(name).note("all that follows", LEFT_OUT, 0, f"{name} failed")
-    together = [name for name in arguments.sections if name not in FIRST + LAST]
-    if "speed" in arguments.sections:
-        record.until -= SPEED_S[arguments.quick]  # the table shall have its time
-    if together:
-        run_together(record, arguments, together)
-    record.until = began + arguments.seconds
-    return run_section(record, arguments, "speed") if "speed" in arguments.sections else None
+def plan_part(name, facts, arguments, shows=False):
+    record = Record(name, facts, 0, shows=shows)
+    run_sections(record, PARTS[name][1], arguments)
+    return record.checks
 
 
-def summarise(record, arguments, began):
-    counts = {outcome: sum(check["outcome"] == outcome for check in record.checks) for outcome in (PASSED, FAILED, LEFT_OUT)}
-    print(f"\n{counts[PASSED]} checks passed, {counts[FAILED]} failed, {counts[LEFT_OUT]} left out, "
-          f"in {time.monotonic() - began:.0f} s; {arguments.record}")
-    for check in record.checks:
-        if check["outcome"] != PASSED:
-            print(f"  {check['outcome']}: {check['section']}, {check['name']}: {check['detail']}")
+def run_part(name, facts, arguments, began):
+    """Runs a part and writes its record. Returns the exit code."""
+    planned, proves, code = plan_part(name, facts, arguments), PARTS[name][0], None
+    if not planned:
+        return 0  # none of its sections was asked for
+    print(f"== {name}: {proves}; {len(planned)} checks, at most {arguments.seconds:.0f} s", flush=True)
+    record = Record(name, {"proves": proves} | facts, began + arguments.seconds, arguments.record, planned, began=began)
+    try:
+        proven = record.finish(run_sections(record, PARTS[name][1], arguments))
+    except Cut as cut:
+        proven, code = record.finish(str(cut)), cut.code
+    summarise(record)
+    lacking = any(check["section"] == "machine" for check in record.having(FAILED))
+    return code or (0 if proven else 69 if lacking else 1)
+
+
+def summarise(record):
+    print(f"== {record.part}: {record.result}, in {record.age_s():.0f} s")
+    for outcome in (FAILED, LEFT_OUT):
+        for check in record.having(outcome):
+            print(f"     {outcome:8} {check['section']}: {check['name']}: {check['detail']}")
+    print(f"     record: {record.path}\n     output: {record.log}\n", flush=True)
+
+
+def show_plan(arguments, facts):
+    """Prints what would be run and what travels. Returns the exit code: 1 if too much does."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    for name in arguments.parts:
+        if plan_part(name, facts, arguments):
+            print(f"{name}: {PARTS[name][0]}; at most {arguments.seconds:.0f} s")
+            plan_part(name, facts, arguments, True)
+    tree, pack = machine.bytes_of_tree() / 2**20, machine.bytes_of_pack() / 2**20
+    fits = tree + pack <= TRAVELS_MIB
+    print(f"what travels to the machine: tree {tree:.1f} MiB + pack {pack:.1f} MiB, {'within' if fits else 'MORE THAN'} "
+          f"{TRAVELS_MIB} MiB" + ("" if pack else "; there is no pack yet: test/gpu/pack makes it"))
+    return 0 if fits else 1
+
+
+def cut_short(number, _):
+    """The handler of SIGINT and SIGTERM: ends what runs now, and lets the record say so."""
+    for each in CUT:
+        signal.signal(each, signal.SIG_IGN)
+    if Running.process:
+        end_session(Running.process, 1)
+    raise Cut(number)
 
 
 def main():
     arguments = parse_arguments()
     began = time.monotonic()
-    record = Record(began + arguments.seconds, arguments.dry_run, machine.describe())
+    facts = machine.describe()
+    if arguments.dry_run:
+        return show_plan(arguments, facts)
     libraries = [os.environ.get("LD_LIBRARY_PATH", ""), *machine.find_runtime_libraries()]
     os.environ["LD_LIBRARY_PATH"] = ":".join(folder for folder in libraries if folder)
-    speed = run_all(record, arguments, began) or None
-    if arguments.dry_run:
-        return 0
-    record.write(arguments.record, speed)
-    if "OUT" in os.environ:
-        keep_logs(record, pathlib.Path(os.environ["OUT"]) / "gpu-logs.tar.gz")
-    summarise(record, arguments, began)
-    if any(check["section"] == "machine" and check["outcome"] == FAILED for check in record.checks):
-        return 69
-    return 0 if record.passed() else 1
+    for number in CUT:
+        signal.signal(number, cut_short)
+    codes = []
+    for name in arguments.parts:
+        codes.append(run_part(name, facts, arguments, began))
+        if codes[-1] >= 69:
+            break  # another part would meet the same
+        began = time.monotonic()
+    return max(codes)
 
 
 if __name__ == "__main__":

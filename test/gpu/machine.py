@@ -12,10 +12,13 @@ from record import ROOT
 
 
 def ask(*command):
-    """What a command prints; "" where it is missing or fails."""
+    """What a command prints; "" if it is missing, fails, or has not ended after a minute."""
     if shutil.which(command[0]) is None:
         return ""
-    ended = subprocess.run(command, capture_output=True, text=True)
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        return ""
     return ended.stdout.strip() if ended.returncode == 0 else ""
 
 
@@ -80,6 +83,17 @@ def commit():
     carried = ROOT / os.environ.get("EAVE_GPU_PACK", ".gpu_pack") / "commit"
     known = ask("git", "-C", str(ROOT), "describe", "--always", "--dirty")
     return known or (carried.read_text().strip() if carried.exists() else "unknown")
+
+
+def bytes_of_tree():
+    """Of the files that git tracks or would track; 0 where there is no git."""
+    names = ask("git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
+    return sum((ROOT / name).lstat().st_size for name in names if name and os.path.lexists(ROOT / name))
+
+
+def bytes_of_pack():
+    folder = ROOT / os.environ.get("EAVE_GPU_PACK", ".gpu_pack")
+    return sum(path.lstat().st_size for path in folder.rglob("*")) if folder.is_dir() else 0
 
 
 def describe():

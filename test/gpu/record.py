@@ -1,99 +1,175 @@
-"""What is run, how it ended, and the JSON that keeps it."""
-import copy
-import dataclasses
+"""The record of one part of test/gpu/run: every check that was planned, and what became of it."""
 import json
 import os
 import pathlib
 import re
-import signal
-import subprocess
+import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PASSED, FAILED, LEFT_OUT = "passed", "failed", "left out"
+sys.path.insert(0, str(ROOT / "bench"))
+from limited import AT_LIMIT, execute
+
+PASSED, FAILED, LEFT_OUT, NOT_REACHED = "passed", "FAILED", "left out", "not reached"
+UNFINISHED = "unfinished: this part is still running, or was cut short"
+LEAST_S = 5               # no check begins with less time left
+LONG_S = 90               # a check that may take longer says that it begins
+LOG_BYTES = 12 << 20      # of a part's log
+OUTPUT_BYTES = 400 << 10  # of one check in that log; the end counts most
 
 
-@dataclasses.dataclass
-class Ended:
-    """A process that has ended, or was ended at its limit (code 124)."""
-    code: int
-    text: str  # both streams
-    seconds: float
-
-
-def execute(command, limit_s, environment=None, log=None):
-    """Runs a command in the repository's root; at its limit it is ended with all that it started."""
-    begin = time.monotonic()
-    process = subprocess.Popen(list(map(str, command)), cwd=ROOT, env={**os.environ, **(environment or {})},
-                               text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, start_new_session=True)
-    try:
-        text, code = process.communicate(timeout=limit_s)[0], None
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        text, code = process.communicate()[0], 124
-    ended = Ended(process.returncode if code is None else code, text, time.monotonic() - begin)
-    if log:
-        words = " ".join(map(str, command))
-        log.write_text(f"{words}\n\n{ended.text}\nended with {ended.code} after {ended.seconds:.1f} s\n")
-    return ended
+class Wrong(Exception):
+    """Raised by a judge: what is wrong with a check."""
 
 
 class Record:
-    """All checks so far. Every check goes on after a failure; none begins when the time is over."""
+    """The checks of one part, in the order of the plan. The file is written anew after each of them, so a run that is cut
+    short leaves what it has found, and the names of the checks that it did not reach.
 
-    def __init__(self, until, dry, facts):
-        self.until, self.dry, self.facts = until, dry, facts
-        self.checks = []
+    A record that is `planning` runs nothing and only collects the checks; with `shows` it prints their commands."""
+
+    def __init__(self, part, facts, until, folder=None, planned=(), shows=False, began=None):
+        self.part, self.facts, self.until, self.folder = part, facts, until, folder
+        self.began = time.monotonic() if began is None else began
+        self.planning, self.shows = folder is None, shows
         self.section = ""
-        self.logs = ROOT / "build" / "gpu"
-        if not dry:
-            self.logs.mkdir(parents=True, exist_ok=True)
+        self.result = UNFINISHED
+        self.tables = {}  # more of what was found, by name
+        self.checks = [dict(each, outcome=NOT_REACHED) for each in planned]
+        self.log_bytes = 0
+        self.was_late = False  # the last check was ended at its limit
+        if not self.planning:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.log.write_text("")
+            self.write()
 
-    def of_section(self, name):
-        """The same record, for the checks of one section."""
-        view = copy.copy(self)
-        view.section = name
-        if self.dry:
-            print(f"== {name}")
-        return view
+    @property
+    def path(self):
+        return self.folder / f"gpu-{self.part}.json"
+
+    @property
+    def log(self):
+        return self.folder / f"gpu-{self.part}.log"
+
+    def begin(self, section):
+        self.section = section
+        if self.shows:
+            print(f"  {section}")
+
+    def age_s(self):
+        return time.monotonic() - self.began
 
     def left_s(self):
         return self.until - time.monotonic()
 
-    def note(self, name, outcome, seconds, detail=""):
-        self.checks.append({"section": self.section, "name": name, "outcome": outcome, "seconds": round(seconds, 1),
-                            "detail": detail})
-        print(f"{outcome:8} {seconds:6.1f} s  {self.section}: {name}" + (f": {detail}" if detail else ""), flush=True)
+    def plan(self, name, limit_s, words):
+        self.checks.append({"section": self.section, "name": name, "outcome": NOT_REACHED})
+        if self.shows:
+            print(f"    {name} (at most {limit_s:.0f} s): {words}" if words else f"    {name}")
+        return True
+
+    def find(self, name):
+        """The check of this section that has the name, or None."""
+        return next((each for each in self.checks if (each["section"], each["name"]) == (self.section, name)), None)
+
+    def note(self, name, outcome, seconds=0, detail=""):
+        """Keeps what became of a check. Returns whether it passed."""
+        if self.planning:
+            return self.plan(name, 0, "")
+        found = {"section": self.section, "name": name, "outcome": outcome, "seconds": round(seconds, 1),
+                 "at_s": round(self.age_s(), 1), "detail": detail}
+        if check := self.find(name):
+            check |= found
+        else:
+            self.checks.append(found)
+        print(f"{clock(self.age_s())} {outcome:8} {self.section}: {name}" + (f": {detail}" if detail else ""), flush=True)
+        self.write()
         return outcome == PASSED
 
-    def run(self, name, command, limit_s, judge=None, environment=None):
-        """Runs a command as a check. `judge` looks at what has Ended and returns what is wrong, "" for nothing; without it
-        the exit code has to be 0. Returns whether it passed."""
-        if self.dry:
-            words = [f"{key}={value}" for key, value in (environment or {}).items()] + list(map(str, command))
-            print(f"  {name} (at most {limit_s} s): {' '.join(words)}")
-            return True
-        if self.left_s() < 5:
-            return self.note(name, LEFT_OUT, 0, "out of time")
-        log = self.logs / (re.sub(r"[^a-zA-Z0-9]+", "-", f"{self.section} {name}") + ".log")
-        ended = execute(command, min(limit_s, self.left_s()), environment, log)
-        if ended.code == 124:
-            return self.note(name, FAILED, ended.seconds, f"not done after {ended.seconds:.0f} s")
-        wrong = judge(ended) if judge else "" if ended.code == 0 else f"exit code {ended.code}: {last_words(ended.text)}"
-        return self.note(name, FAILED if wrong else PASSED, ended.seconds, wrong)
+    def run(self, name, command, limit_s, judge=None, environment=None, on_line=None):
+        """Runs a command as a check. `judge` gets how it has Ended and returns what it found, or raises Wrong; without a
+        judge the exit code has to be 0. Returns whether it passed."""
+        words = " ".join([f"{key}={value}" for key, value in (environment or {}).items()] + list(map(str, command)))
+        if self.planning:
+            return self.plan(name, limit_s, words)
+        if (known := self.find(name)) and known["outcome"] == LEFT_OUT:
+            return False
+        if self.left_s() < LEAST_S:
+            return self.note(name, LEFT_OUT, 0, "the part's time is over")
+        limit_s = min(limit_s, self.left_s())
+        if limit_s > LONG_S:
+            print(f"{clock(self.age_s())} begins   {self.section}: {name} (at most {limit_s:.0f} s)", flush=True)
+        ended = execute(command, limit_s, environment, ROOT, on_line)
+        self.keep_output(f"{self.section}: {name}", words, ended)
+        self.was_late = ended.code == AT_LIMIT
+        try:
+            if self.was_late:
+                raise Wrong(f"not done after {ended.seconds:.0f} s; its last words: {last_words(ended.text)}")
+            detail = (judge or expect_0)(ended) or ""
+        except Wrong as wrong:
+            return self.note(name, FAILED, ended.seconds, str(wrong))
+        except Exception as error:  # a mistake of the judge, or output that it does not understand
+            return self.note(name, FAILED, ended.seconds, f"its output was not understood: {type(error).__name__}: {error}")
+        return self.note(name, PASSED, ended.seconds, detail)
 
-    def passed(self):
-        return bool(self.checks) and all(check["outcome"] == PASSED for check in self.checks)
+    def keep_output(self, name, words, ended):
+        text = ended.text.encode()
+        if len(text) > OUTPUT_BYTES:
+            text = text[:OUTPUT_BYTES // 4] + b"\n[...]\n" + text[-OUTPUT_BYTES * 3 // 4:]
+        text = f"== {name}\n{words}\n\n".encode() + text + f"\nended with {ended.code} after {ended.seconds:.1f} s\n\n".encode()
+        if self.log_bytes + len(text) <= LOG_BYTES:
+            with self.log.open("ab") as log:
+                log.write(text)
+            self.log_bytes += len(text)
 
-    def write(self, path, speed):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        found = {"what": "test/gpu/run"} | self.facts | {"checks": self.checks, "speed": speed}
-        path.write_text(json.dumps(found, indent=2) + "\n")
+    def leave_out(self, why, section=None):
+        """All checks that were not reached, of one section or of all."""
+        for check in self.checks:
+            if check["outcome"] == NOT_REACHED and section in (None, check["section"]):
+                check |= {"outcome": LEFT_OUT, "detail": why}
+        self.write()
+
+    def having(self, *outcomes):
+        return [check for check in self.checks if check["outcome"] in outcomes]
+
+    def finish(self, why=""):
+        """After the last check, or when the part is cut short, with the reason. Returns whether all is proven."""
+        self.leave_out(why or "the part ended before it")
+        failed, left = len(self.having(FAILED)), len(self.having(LEFT_OUT))
+        parts = [f"{len(self.having(PASSED))} of {len(self.checks)} checks passed"]
+        parts += [f"{failed} FAILED"] if failed else []
+        parts += [f"{left} left out"] if left else []
+        self.result = ("passed: " if not failed + left else "FAILED: " if failed else "incomplete: ") + ", ".join(parts)
+        self.result += f"; {why}" if why else ""
+        self.write()
+        return bool(self.checks) and failed + left == 0
+
+    def write(self):
+        if self.planning:
+            return
+        found = {"what": f"test/gpu/run {self.part}", "result": self.result, "seconds": round(self.age_s(), 1)}
+        found |= self.facts | {"checks": self.checks} | self.tables
+        write_whole(self.path, json.dumps(found, indent=1) + "\n")
+
+
+def write_whole(path, text):
+    """The former file or the new one stands there, never a part of it."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.write_text(text)
+    os.replace(fresh, path)
+
+
+def clock(seconds):
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+def expect_0(ended):
+    if ended.code != 0:
+        raise Wrong(f"exit code {ended.code}: {last_words(ended.text)}")
 
 
 def last_words(text, most=300):
-    """The last line that says something."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """The last line that tells of an error; else the last line that is no warning."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and ": warning: " not in line]
     errors = [line for line in lines if re.search(r"error|fail|fatal", line, re.IGNORECASE)]
     return (errors or lines or ["no output"])[-1][:most]

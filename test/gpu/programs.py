@@ -1,0 +1,82 @@
+"""The test programs that need a GPU: by themselves, through ctest, and under compute-sanitizer."""
+import pathlib
+import re
+import shutil
+import xml.etree.ElementTree
+
+from record import LEFT_OUT, Wrong, expect_0, last_words
+
+# ctest does not know them, as they fail where there is no GPU.
+ALONE = ("test_cuda_kernels", "test_cuda_parity")
+NAN_TEST = "OnGpu.a_weight_that_is_no_number_shows_in_the_loss"
+NAN_CHECK = "a NaN in convolution, bias and relu, fused by cuDNN or not, reaches the loss"
+# ctest's tests run so many at a time. They compare numbers, so it does no harm that they share the GPU.
+AT_ONCE = 4
+
+
+def judge_gtest(ended):
+    """Tests that all skip themselves prove nothing."""
+    passed = re.search(r"\[  PASSED  \] (\d+) test", ended.text)
+    failed = re.findall(r"^\[  FAILED  \] ([\w./]+)", ended.text, re.MULTILINE)
+    if ended.code != 0:
+        named = f"failed: {', '.join(dict.fromkeys(failed))}" if failed else last_words(ended.text)
+        raise Wrong(f"exit code {ended.code}, {named[:400]}")
+    if not passed or int(passed.group(1)) == 0:
+        raise Wrong(f"no test ran: {last_words(ended.text)}")
+    return f"{passed.group(1)} tests"
+
+
+def check_parity(record, builder):
+    """The NaN of a fused relu first, then kernels and plans, then whole models and trainings."""
+    parity = builder.program("test_cuda-parity")
+    record.run(NAN_CHECK, [parity, f"--gtest_filter={NAN_TEST}"], 60, judge_gtest)
+    for name in ALONE:
+        record.run(name, [builder.program(name), "--gtest_brief=1"], 150, judge_gtest)
+    check_ctest(record, builder.folder)
+    record.run("description of this GPU for the tests of plans", [builder.program("describe_device")], 30, expect_0)
+
+
+def check_ctest(record, folder):
+    junit = folder / "gpu-parity.xml"
+    if not record.planning:
+        junit.unlink(missing_ok=True)
+    command = ["ctest", "--test-dir", folder, "-L", "cuda", "-LE", "emulated|plans", "-j", AT_ONCE, "--timeout", 120,
+               "--no-tests=error", "--output-on-failure", "--output-junit", junit]
+
+    def judge(ended):
+        if not junit.exists():
+            raise Wrong(f"exit code {ended.code}: {last_words(ended.text)}")
+        tests, failed, skipped = count_tests(junit)
+        if failed:
+            raise Wrong(f"{len(failed)} of {tests} failed: {', '.join(failed[:8])}")
+        if ended.code != 0 or tests <= skipped:
+            raise Wrong(f"exit code {ended.code}, {skipped} of {tests} skipped by themselves")
+        return f"{tests - skipped} tests" + (f", {skipped} more skipped by themselves" if skipped else "")
+
+    record.run("models and trainings, ctest -L cuda", command, 240, judge)
+
+
+def count_tests(junit):
+    """(tests, failed names, tests that skipped themselves) of a JUnit file."""
+    cases = list(xml.etree.ElementTree.parse(junit).getroot().iter("testcase"))
+    failed = [case.get("name") for case in cases if case.get("status") == "fail"]
+    skipped = [case for case in cases if "[  SKIPPED ]" in (case.findtext("system-out") or "")]
+    return len(cases), failed, len(skipped)
+
+
+def check_memory(record, builder):
+    """The kernels by both tools of compute-sanitizer, then what else launches some by the first."""
+    sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    for tool, name in (("memcheck", ALONE[0]), ("racecheck", ALONE[0]), ("memcheck", ALONE[1])):
+        command = [sanitizer, "--tool", tool, "--error-exitcode", 9, builder.program(name), "--gtest_brief=1"]
+        if record.planning or pathlib.Path(sanitizer).exists():
+            record.run(f"{tool} {name}", command, 120, judge_sanitizer)
+        else:
+            record.note(f"{tool} {name}", LEFT_OUT, 0, "there is no compute-sanitizer here")
+
+
+def judge_sanitizer(ended):
+    found = re.findall(r"^=+ (?:Invalid|Error|Uninit|Race|ERROR SUMMARY).*", ended.text, re.MULTILINE)
+    if ended.code != 0 and found:
+        raise Wrong(f"exit code {ended.code}: {found[0]}")
+    return judge_gtest(ended)

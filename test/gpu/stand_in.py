@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Every program that test/gpu/run starts, for rehearsals where there is no GPU: links to this file bear their names.
+
+Each call is noted in $STAND_IN/calls, and how it goes is told by $STAND_IN_FAULTS, words such as "nccl-hangs". Nothing
+here computes: the numbers only have to be of the right kind.
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+NAME, WORDS = pathlib.Path(sys.argv[0]).name, sys.argv[1:]
+PLACE = pathlib.Path(os.environ["STAND_IN"])
+FAULTS = os.environ.get("STAND_IN_FAULTS", "").split()
+LONG_S = 120  # to the rehearsal, for ever
+
+
+def note(what, **more):
+    with (PLACE / "calls").open("a") as calls:
+        calls.write(json.dumps({"program": NAME, "what": what, "time": time.monotonic(), **more}) + "\n")
+
+
+def value_of(option, default=None):
+    return WORDS[len(WORDS) - 1 - WORDS[::-1].index(option) + 1] if option in WORDS else default
+
+
+def refuse(code, text):
+    print(f"eave: {text}", file=sys.stderr)
+    sys.exit(code)
+
+
+def write_run(folder, device, ranks):
+    steps, every = int(value_of("--max-steps")), int(value_of("--log-every", "1"))
+    shift = 1.3 if "wrong-loss" in FAULTS and device != "cpu" else 1.0
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [{"type": "start", "ranks": [{"device": device}] * ranks}]
+    lines += [{"type": "step", "rank": rank, "step": step, "loss": shift * (2.3 - 0.001 * step), "computing": 0.01,
+               "waiting": 0.0, "loading": 0.0} for step in range(every, steps + 1, every) for rank in range(ranks)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "summary.json").write_text(json.dumps({"test_accuracy": 0.5}))
+
+
+def eave():
+    device, transport, ranks = value_of("--device"), value_of("--transport"), int(os.environ.get("STAND_IN_RANKS", "1"))
+    no_gpu = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
+    if value_of("--gpu") == "99":
+        refuse(64, "--gpu 99: this process sees 1 GPU, counted from 0")
+    if device == "cuda" and no_gpu:
+        refuse(71, "no GPU can be used")
+    if "--share-gpu" in WORDS and ranks == 1:
+        refuse(64, "--share-gpu has no effect")
+    if value_of("--batch") == "4096":
+        refuse(71, "out of memory: try --batch 512")
+    if value_of("--lr") == "999999":
+        refuse(0 if "no-gate" in FAULTS else 76, "training diverged")
+    if os.environ.get("STAND_IN_MIXED") or device == "cuda" and ranks > 1 and "--share-gpu" not in WORDS:
+        refuse(64, "rank 1 has no GPU of its own: give --share-gpu")
+    note("trains", device=device, transport=transport, ranks=ranks, model=value_of("--model"),
+         method=value_of("--communicator"), steps=value_of("--max-steps"))
+    if f"{transport}-hangs" in FAULTS and ranks > 1 and device == "cuda":
+        time.sleep(LONG_S)
+    if "noisy" in FAULTS:
+        print("noise " * (1 << 20))
+    if "slow" in FAULTS:
+        time.sleep(1)
+    if no_gpu:
+        print("no GPU here: trains on the CPU")
+    write_run(pathlib.Path(value_of("--run-dir")), "cuda:0 stand-in" if device == "cuda" else "cpu", ranks)
+    note("trained", device=device)
+
+
+def mpirun():
+    if WORDS == ["--version"]:
+        print("mpirun (stand-in) 1")
+        return
+    ranks = max(WORDS.count(":") + 1, int(value_of("-np")))
+    start = next(place for place, word in enumerate(WORDS) if os.path.isabs(word))
+    command = WORDS[start:WORDS.index(":") if ":" in WORDS else None]
+    devices = {word for option, word in zip(WORDS, WORDS[1:]) if option == "--device"}
+    variables = {"STAND_IN_RANKS": str(ranks), "STAND_IN_MIXED": "1" if len(devices) > 1 else ""}
+    # As Open MPI does: each rank in a process group of its own. Only rank 0 does anything.
+    rank = subprocess.Popen(command, env={**os.environ, **variables}, preexec_fn=os.setpgrp)
+    if "deaf" in FAULTS:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(rank.wait())
+
+
+def cmake():
+    if WORDS == ["--version"]:
+        print("cmake version 3 (stand-in)")
+        return
+    if "--build" not in WORDS:
+        note("configures")
+        print("-- CUDA 13.0, cuDNN 9.13, NCCL 2.27; for 90-real")
+        return
+    targets = WORDS[WORDS.index("--target") + 1:]
+    note("builds", targets=targets)
+    if any(f"no-{target}" in FAULTS for target in targets):
+        print("x.cpp:1: error: stand-in")
+        sys.exit(1)
+    folder = pathlib.Path(value_of("--build"))
+    folder.mkdir(parents=True, exist_ok=True)
+    for target in targets:
+        (folder / target).unlink(missing_ok=True)
+        (folder / target).symlink_to(PLACE / "bin" / "stand_in")
+
+
+def answer_to(kind, words):
+    if words[0] == "drop":
+        return {}
+    if words[0] == "copy":
+        return {"bytes_per_second": 2e12}
+    if words[0] == "update":
+        return {"seconds": {"plain": 20, "pull": 28, "center": 36}[words[2]] * int(words[1]) / 1.8e12}
+    return {"seconds": {"eave": 0.01, "eager": 0.025, "compile": 0.012}[kind], "prepare_seconds": 1, "memory_bytes": 10**9}
+
+
+def peer(greeting, kind):
+    """gpu_steps and pytorch_gpu.py."""
+    if kind == "eave" and "no-eave" in FAULTS:
+        refuse(71, "no GPU")
+    if kind != "eave" and "no-torch" in FAULTS:
+        sys.exit("ModuleNotFoundError: No module named 'torch'")
+    print(json.dumps(greeting), flush=True)
+    for line in sys.stdin:
+        words = line.split()
+        note("times", kind=kind, line=line.strip())
+        if kind == "compile" and words[:2] == ["resnet50", "256"] and "compile-hangs-once" in FAULTS and not (PLACE / "hung").exists():
+            (PLACE / "hung").write_text("")
+            time.sleep(LONG_S)
+        if "slow" in FAULTS:
+            time.sleep(0.2)
+        if words[0] == "resnet50" and kind == "eave" and "steps-hang" in FAULTS and words[1] == "64":
+            time.sleep(LONG_S)
+        print(json.dumps(answer_to(kind, words)), flush=True)
+
+
+def python3():
+    script = next((word for word in WORDS if word.endswith((".py", "gpu_vs_pytorch"))), "")
+    if script.endswith("pytorch_gpu.py"):
+        peer({"torch": "stand-in", "device": "stand-in"}, "compile" if "--compile" in WORDS else "eager")
+    elif script.endswith("pytorch_job.py"):
+        note("averages", ranks=int(os.environ["STAND_IN_RANKS"]))
+        print("2 ranks, easgd, momentum 0.9, on cuda:0: loss 1.2 to 0.1")
+    elif script:
+        os.execv(os.environ["STAND_IN_PYTHON"], ["python3", *WORDS])
+    else:
+        print("stand-in")
+
+
+def test_program():
+    note("tests", words=WORDS)
+    print("[  PASSED  ] 0 tests." if "skips" in FAULTS else "[  PASSED  ] 3 tests.")
+
+
+def ctest():
+    note("tests", words=WORDS)
+    case = '<testcase name="A.b" status="run"><system-out>[       OK ]</system-out></testcase>'
+    pathlib.Path(value_of("--output-junit")).write_text(f"<testsuite>{case}</testsuite>")
+
+
+def nvidia_smi():
+    if "no-gpu" not in FAULTS:
+        print("Stand-in GPU, 580.00, 9.0, 80000 MiB")
+
+
+def nvcc():
+    print("Cuda compilation tools, release 13.0, V13.0.1")
+
+
+def gpu_steps():
+    peer({"eave_device": "stand-in"}, "eave")
+
+
+def compute_sanitizer():
+    test_program()
+
+
+if NAME.startswith(("test_cuda", "describe_device")):
+    test_program()
+else:
+    {"c++": nvcc, "ninja": nvcc}.get(NAME) or globals()[NAME.replace("-", "_")]()
