@@ -2,7 +2,9 @@
 //
 //   gpu_steps [cpu]     cases from standard input, one a line (cpu: on the CPU, only to try this program)
 //
-//   MODEL BATCH PRECISION SECONDS   such as "lenet 128 bf16 0.5": times steps for about so many seconds
+//   MODEL BATCH PRECISION SECONDS   such as "lenet 128 bf16 0.5": times steps for about so many seconds.
+//   "bf16-untuned":
+//                                   with the first plan of the libraries' heuristics, as training without --autotune
 //   drop                            forgets the models made so far, and their memory
 //   copy BYTES                      bytes per second, read and written, of copying so many bytes on the GPU
 //   update PARAMETERS KIND          seconds of the fused update: plain, with a pull, or with the center's arrival
@@ -24,6 +26,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/program.h"
@@ -39,10 +42,12 @@ constexpr std::size_t kLeastChunks = 5;
 constexpr double kChunkSeconds = 0.05;
 constexpr double kMicroSeconds = 0.3;  // of copies and updates
 
-Precision precision_of(const std::string& word) {
-  if (word == "tf32") return Precision::kTf32;
-  if (word == "bf16") return Precision::kBf16;
-  throw Error(ExitCode::kUsage, "no precision '" + word + "' here; there are tf32 and bf16");
+CudaSettings settings_of(const std::string& word) {
+  for (const auto& [name, precision] : {std::pair("tf32", Precision::kTf32), std::pair("bf16", Precision::kBf16)}) {
+    if (word == name) return {.precision = precision, .autotune = true};
+    if (word == std::string(name) + "-untuned") return {.precision = precision};
+  }
+  throw Error(ExitCode::kUsage, "no precision '" + word + "' here; there are tf32, bf16, and each with -untuned");
 }
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -120,13 +125,16 @@ class Timer {
     std::unique_ptr<Compute> compute;
     std::unique_ptr<Trainee> trainee;
     double prepare_seconds = 0;
+    TuningCounts tuning;
     std::size_t memory_bytes = 0;
   };
 
   Device& device() { return gpu_ ? *gpu_ : cpu_device(); }
 
   std::unique_ptr<Compute> make_compute(const std::string& precision) {
-    const CudaSettings settings{.precision = precision_of(precision), .autotune = true};
+    CudaSettings settings = settings_of(precision);
+    settings.counts = &counts_;
+    counts_ = {};
     return gpu_ ? open_cuda_module().make_compute(*gpu_, settings) : make_cpu_compute(1);
   }
 
@@ -140,6 +148,7 @@ class Timer {
     for (int i = 0; i < kWarmUpSteps; ++i) ready.trainee->step();
     device().wait();
     ready.prepare_seconds = now() - begin;
+    ready.tuning = counts_;
     ready.memory_bytes = before - std::min(before, free_bytes_of_gpu());
     return ready;
   }
@@ -150,7 +159,8 @@ class Timer {
         device(), [&] { ready.trainee->step(); }, seconds);
     std::ostringstream text;
     text << "{\"model\": \"" << model << "\", \"batch\": " << batch << ", \"precision\": \"" << precision
-         << "\", \"prepare_seconds\": " << ready.prepare_seconds << ", \"memory_bytes\": " << ready.memory_bytes
+         << "\", \"prepare_seconds\": " << ready.prepare_seconds << ", \"tuned\": " << ready.tuning.timed
+         << ", \"tuning_seconds\": " << ready.tuning.seconds << ", \"memory_bytes\": " << ready.memory_bytes
          << ", \"steps\": " << timed.calls << ", \"seconds\": " << timed.seconds << "}";
     return text.str();
   }
@@ -181,6 +191,7 @@ class Timer {
     return "{\"seconds\": " + std::to_string(1e9 * time_calls(device(), update, kMicroSeconds).seconds) + "e-9}";
   }
 
+  TuningCounts counts_;  // of the model that is being made
   std::unique_ptr<Device> gpu_;
   std::map<std::string, Ready> trainees_;
 };

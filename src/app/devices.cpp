@@ -1,6 +1,7 @@
 #include "app/devices.h"
 
 #include <algorithm>
+#include <iomanip>
 #include <map>
 #include <sstream>
 
@@ -69,6 +70,12 @@ std::vector<DevicePlan> plan_gpus(const OptionValues& values, const std::vector<
     plan.is_cuda = true;
     plan.gpu = take_gpu(values, ranks[rank], rank, taken);
     plans.push_back(plan);
+  }
+  const auto is_on = [&](const char* name) { return values.entries().contains(name) && values.flag(name); };
+  if (is_on("autotune") && is_on("deterministic")) {
+    refuse_option(values, "autotune",
+                  "contradicts --deterministic: which algorithm is the fastest, and so the last bits, "
+                  "differs from run to run; give one");
   }
   const bool shared = std::ranges::any_of(taken, [](const auto& gpu) { return gpu.second > 1; });
   if (values.given("share-gpu") && values.flag("share-gpu") && !shared) {
@@ -150,11 +157,28 @@ std::unique_ptr<Device> open_gpu(const DevicePlan& plan) {
 }
 
 OpenDevice open_device(const DevicePlan& plan, const OptionValues& values) {
-  if (!plan.is_cuda) return {nullptr, make_cpu_compute(static_cast<int>(values.integer("threads", 1, 1024))), ""};
-  OpenDevice opened{open_gpu(plan), nullptr, values.text("precision")};
-  opened.compute = open_cuda_module().make_compute(
-      *opened.gpu, {precision_of(opened.precision), values.flag("deterministic"), values.flag("autotune")});
+  if (!plan.is_cuda)
+    return {nullptr, nullptr, make_cpu_compute(static_cast<int>(values.integer("threads", 1, 1024))), ""};
+  OpenDevice opened{nullptr, open_gpu(plan), nullptr, values.text("precision")};
+  CudaSettings settings{precision_of(opened.precision), values.flag("deterministic"), values.flag("autotune")};
+  if (settings.autotune) {
+    // Times on a GPU that others use say little of it: they serve this run alone.
+    opened.tuning = std::make_unique<Tuning>(plan.is_own ? plan_folder() : std::filesystem::path());
+    settings.choices = &opened.tuning->file;
+    settings.counts = &opened.tuning->counts;
+  }
+  opened.compute = open_cuda_module().make_compute(*opened.gpu, settings);
   return opened;
+}
+
+std::string describe_tuning(const Tuning& tuning) {
+  const TuningCounts& counts = tuning.counts;
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(1) << "plans: " << counts.from_choices << " of earlier runs, " << counts.timed
+       << " timed in " << counts.seconds << " s";
+  if (counts.cut_short > 0) text << " (" << counts.cut_short << " not to the end: the time was over)";
+  if (!tuning.file.why_not_saved().empty()) text << "; not kept: " << tuning.file.why_not_saved();
+  return text.str();
 }
 
 std::vector<OptionSpec> placement_options() {
@@ -177,7 +201,8 @@ std::vector<OptionSpec> device_options() {
                      {"fp32", "tf32", "bf16"}});
   options.push_back(
       {"deterministic", OptionType::kFlag, "off", "cuda: only algorithms that give the same bits each time"});
-  options.push_back({"autotune", OptionType::kFlag, "off", "cuda: time the candidates for each layer once, at start"});
+  options.push_back({"autotune", OptionType::kFlag, "off",
+                     "cuda: time the candidates for each layer, 10 s at most; what is found is kept in ~/.cache/eave"});
   return options;
 }
 

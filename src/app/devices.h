@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/command_line.h"
+#include "device/plan_file.h"
 #include "eave/compute.h"
 #include "eave/options.h"
 #include "eave/transport.h"
@@ -41,9 +42,19 @@ DevicePlan choose_device(Transport& transport, const OptionValues& values);
 
 std::unique_ptr<Device> open_gpu(const DevicePlan& plan);  // nullptr: the CPU
 
-// Declaration order: the device outlives the compute.
+// --autotune: the plans that earlier runs found to be the fastest, and how this run's were chosen.
+struct Tuning {
+  explicit Tuning(std::filesystem::path folder) : file(std::move(folder)) {}
+  PlanFile file;
+  TuningCounts counts;
+};
+// "plans: 61 of earlier runs, 4 timed in 1.2 s".
+std::string describe_tuning(const Tuning& tuning);
+
+// Declaration order: the compute goes first.
 struct OpenDevice {
-  std::unique_ptr<Device> gpu;  // nullptr: the CPU
+  std::unique_ptr<Tuning> tuning;  // nullptr: --autotune off
+  std::unique_ptr<Device> gpu;     // nullptr: the CPU
   std::unique_ptr<Compute> compute;
   std::string precision;  // "" on the CPU
 };

@@ -80,7 +80,8 @@ std::string TrainingJob::describe_device() const {
          (device_.precision == "bf16" ? " and activations, float32 parameters" : "") +
          (values_.flag("deterministic") ? ", deterministic" : "") +
          (train_images_ != nullptr ? "; images on the device" : "; images from the host") +
-         (device_plan_.is_own ? "" : "; GPUs are shared by ranks");
+         (device_plan_.is_own ? "" : "; GPUs are shared by ranks") +
+         (device_.tuning != nullptr ? "; " + describe_tuning(*device_.tuning) : "");
 }
 
 std::string TrainingJob::describe() const {

@@ -18,10 +18,31 @@ enum class Precision {
   kBf16,  // activations and their gradients bfloat16, products with float32 sums
 };
 
+// Which plan was found to be the fastest for an operation, kept from run to run. All texts are of one line, without
+// tabs. What is found here is only a hint: the module checks that it names one of the plans that it would have timed.
+class PlanChoices {
+ public:
+  virtual ~PlanChoices() = default;
+  // Called once, first: all that holds for every operation of this device, such as its properties and versions.
+  virtual void open(const std::string& environment) = 0;
+  virtual std::string find(const std::string& operation) = 0;  // "": nothing is known
+  virtual void keep(const std::string& operation, const std::string& choice) = 0;
+};
+
+// How plans were chosen so far.
+struct TuningCounts {
+  int from_choices = 0;  // operations whose plan PlanChoices knew
+  int timed = 0;         // operations whose candidates were timed
+  int cut_short = 0;     // of these, the ones that the time did not suffice for: the best of some candidates was taken
+  double seconds = 0;    // that looking for candidates and timing them took
+};
+
 struct CudaSettings {
   Precision precision = Precision::kTf32;
-  bool deterministic = false;  // only algorithms that give the same bits each time
-  bool autotune = false;       // time the candidates once, when a layer is planned
+  bool deterministic = false;      // only algorithms that give the same bits each time
+  bool autotune = false;           // time the candidates once, when a layer is planned
+  PlanChoices* choices = nullptr;  // with autotune; outlives the compute. nullptr: nothing is kept
+  TuningCounts* counts = nullptr;  // is added to; outlives the compute
 };
 
 // What the module offers. All throw Error.
@@ -36,7 +57,7 @@ struct CudaModule {
   std::unique_ptr<Compute> (*make_compute)(Device& device, const CudaSettings& settings) = nullptr;
 };
 
-inline constexpr int kCudaModuleVersion = 1;
+inline constexpr int kCudaModuleVersion = 2;
 
 // The name of the one thing that the module shows: a function without arguments that returns a const CudaModule*.
 inline constexpr const char* kCudaModuleEntry = "eave_cuda_module";

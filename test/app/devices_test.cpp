@@ -88,6 +88,12 @@ TEST(Devices, options_without_effect_are_refused) {
   EXPECT_EQ(refusal({{"threads", "2"}}, {host_with("a", {"g0"})}).code(), ExitCode::kUsage);
 }
 
+// Times differ from run to run, and with them the choice and its bits.
+TEST(Devices, autotuning_and_determinism_contradict_each_other) {
+  const std::vector<VisibleGpus> hosts = {host_with("a", {"g0"})};
+  EXPECT_EQ(refusal({{"autotune", "on"}, {"deterministic", "on"}}, hosts).code(), ExitCode::kUsage);
+}
+
 TEST(Devices, what_a_rank_sees_travels_as_text) {
   const VisibleGpus seen = unpack_gpus(pack(VisibleGpus{"host", {"one", "two"}, ""}));
   EXPECT_EQ(seen.host, "host");

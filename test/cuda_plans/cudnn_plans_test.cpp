@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <optional>
 #include <ostream>
 #include <set>
 
@@ -147,6 +149,31 @@ TEST(CudnnCandidates, are_as_many_as_are_asked_for) {
   load_some_driver();
   const auto operation = some_operation(ConvolutionTask::kToWeights);
   EXPECT_EQ(find_plans(target_named("h200"), operation, rules_of(Precision::kTf32, false), 8).size(), 8u);
+}
+
+// Making the candidates is a part of the time of autotuning.
+TEST(CudnnCandidates, of_resnet50_are_found_again_by_their_choices) {
+  load_some_driver();
+  const PlanTarget device = target_named("h200");
+  const PlanRules rules = rules_of(Precision::kBf16, false);
+  Tally tally;
+  double seconds = 0;
+  for (const ConvolutionShape& shape : zoo_convolutions_of("resnet50", {224, 224, 3}, 256)) {
+    const ConvolutionOperation operation = describe_operation(ConvolutionTask::kForward, shape, true);
+    const auto begin = std::chrono::steady_clock::now();
+    const std::vector<CudnnPlan> plans = find_plans(device, operation, rules, 8);
+    seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    for (const CudnnPlan& plan : plans) tally.add(plan);
+    const std::string& last = plans.back().choice();
+    EXPECT_NE(plans.front().choice(), last);
+    const std::optional<CudnnPlan> again = find_plan_again(device, operation, rules, last);
+    ASSERT_TRUE(again.has_value()) << last;
+    EXPECT_EQ(again->choice(), last);
+    EXPECT_FALSE(find_plan_again(device, operation, rules, last + "0").has_value());
+    EXPECT_FALSE(find_plan_again(device, operation, rules, "A 1000000, engine 1, 0 bytes").has_value());
+  }
+  tally.print();
+  std::printf("%.1f s\n", seconds);
 }
 
 }  // namespace

@@ -76,24 +76,35 @@ bool same(const ConvolutionShape& a, const ConvolutionShape& b) {
          a.bias == b.bias && a.relu == b.relu && a.pool == b.pool;
 }
 
+void record(RecordingCompute& compute, const std::string& model, ImageShape input, std::int64_t samples) {
+  const Graph graph = build_graph(model_specification(model), input, 10);
+  for (const Node& node : graph.nodes) {
+    if (!node.layer->is_view()) node.layer->plan(compute, {samples, true, true});
+  }
+}
+
+std::vector<ConvolutionShape> distinct(const std::vector<ConvolutionShape>& all) {
+  std::vector<ConvolutionShape> found;
+  for (const ConvolutionShape& shape : all) {
+    if (std::ranges::none_of(found, [&](const ConvolutionShape& known) { return same(known, shape); }))
+      found.push_back(shape);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<ConvolutionShape> zoo_convolutions(std::int64_t samples) {
   RecordingCompute compute;
-  for (const std::string& model : model_names()) {
-    for (const ImageShape& input : inputs_of(model)) {
-      const Graph graph = build_graph(model_specification(model), input, 10);
-      for (const Node& node : graph.nodes) {
-        if (!node.layer->is_view()) node.layer->plan(compute, {samples, true, true});
-      }
-    }
-  }
-  std::vector<ConvolutionShape> distinct;
-  for (const ConvolutionShape& shape : compute.convolutions) {
-    if (std::ranges::none_of(distinct, [&](const ConvolutionShape& known) { return same(known, shape); }))
-      distinct.push_back(shape);
-  }
-  return distinct;
+  for (const std::string& model : model_names())
+    for (const ImageShape& input : inputs_of(model)) record(compute, model, input, samples);
+  return distinct(compute.convolutions);
+}
+
+std::vector<ConvolutionShape> zoo_convolutions_of(const std::string& model, ImageShape input, std::int64_t samples) {
+  RecordingCompute compute;
+  record(compute, model, input, samples);
+  return distinct(compute.convolutions);
 }
 
 }  // namespace eave

@@ -26,6 +26,7 @@ struct Memory {
   std::map<const char*, std::size_t> pinned;
   std::map<int, std::size_t> used;  // bytes by device
   int open = 0;                     // nested users of device memory
+  long long changes_beside_work = 0;
 };
 
 Memory& memory() {
@@ -186,6 +187,11 @@ Place place_of(const void* pointer, std::size_t bytes) {
   return find_pinned(pointer) != memory().pinned.end() ? Place::kPinned : Place::kPageable;
 }
 
+long long memory_changes_beside_work() {
+  const std::lock_guard guard(lock());
+  return memory().changes_beside_work;
+}
+
 }  // namespace eave::emulated_cuda
 
 using namespace eave::emulated_cuda;
@@ -201,22 +207,30 @@ cudaError_t call_outside_capture(const char* name, Body body) {
   });
 }
 
+template <class Body>
+cudaError_t change_memory(const char* name, Body body) {
+  return call_outside_capture(name, [&] {
+    if (any_stream_has_work()) ++memory().changes_beside_work;
+    return body();
+  });
+}
+
 }  // namespace
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
-  return call_outside_capture("cudaMalloc", [&] { return allocate(pointer, bytes); });
+  return change_memory("cudaMalloc", [&] { return allocate(pointer, bytes); });
 }
 cudaError_t cudaFree(void* pointer) {
-  return call_outside_capture("cudaFree", [&] { return release(pointer); });
+  return change_memory("cudaFree", [&] { return release(pointer); });
 }
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
-  return call_outside_capture("cudaMallocHost", [&] { return allocate_pinned(pointer, bytes); });
+  return change_memory("cudaMallocHost", [&] { return allocate_pinned(pointer, bytes); });
 }
 cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
-  return call_outside_capture("cudaHostAlloc", [&] { return allocate_pinned(pointer, bytes); });
+  return change_memory("cudaHostAlloc", [&] { return allocate_pinned(pointer, bytes); });
 }
 cudaError_t cudaFreeHost(void* pointer) {
-  return call_outside_capture("cudaFreeHost", [&] { return release_pinned(pointer, true); });
+  return change_memory("cudaFreeHost", [&] { return release_pinned(pointer, true); });
 }
 cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned) {
   return call_outside_capture("cudaHostRegister", [&] {

@@ -91,6 +91,7 @@ const std::vector<std::unique_ptr<CUstream_st>>& all_streams();
 Task push(CUstream_st& stream, std::function<void()> work, std::vector<Task> also_needs = {});
 void run(const Task& task);
 void run_everything();
+bool any_stream_has_work();
 
 // Capture.
 const void* this_thread();

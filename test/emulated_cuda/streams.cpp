@@ -161,6 +161,13 @@ void run_everything() {
   });
 }
 
+bool any_stream_has_work() {
+  const auto has_work = [](const Task& task) { return !is_done(task); };
+  return std::ranges::any_of(streams().left_behind, has_work) ||
+         std::ranges::any_of(streams().own, [&](const auto& each) { return has_work(each.second.last); }) ||
+         std::ranges::any_of(streams().made, [&](const auto& each) { return has_work(each->last); });
+}
+
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
   return call("enqueue", [&] { return launch_checked(find_stream(stream), std::move(work)); });
 }

@@ -151,6 +151,8 @@ void get(const Backend& backend, cudnnBackendAttributeName_t name, std::int64_t 
       *count = 1;
       *of(*static_cast<cudnnBackendDescriptor_t*>(values)) = *backend.part(name);
       return;
+    case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
+      return give<std::int64_t>({backend.value<std::int64_t>(name)}, most, count, values);
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
       return give<cudnnBackendNumericalNote_t>(notes_of(backend.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)),
                                                most, count, values);

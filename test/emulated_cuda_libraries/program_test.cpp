@@ -90,6 +90,36 @@ TEST_F(OnEmulatedGpu, a_run_goes_on_on_another_device_but_not_in_another_precisi
   EXPECT_EQ(ended.code, 0) << ended.errors;
 }
 
+TEST_F(OnEmulatedGpu, plans_are_timed_once_and_found_again) {
+  const std::string words =
+      "--device cuda --autotune --max-steps 2 --model 'conv2d 4 3x3; relu; flatten; dense classes' ";
+  const std::string cache = "XDG_CACHE_HOME='" + (place_.path() / "cache").string() + "' ";
+  const std::string new_plans = "plans: 0 of earlier runs, 5 timed in ", no_times = "plans: 5 of earlier runs, 0 timed";
+  const auto expect_card = [](const Ended& ended, const std::string& text) {
+    EXPECT_EQ(ended.code, 0) << ended.errors;
+    EXPECT_NE(ended.output.find(text), std::string::npos) << ended.output;
+  };
+  expect_card(train(words, 0, cache), new_plans);
+  expect_card(train(words, 0, cache), no_times);
+  // Another batch, another precision: other operations.
+  expect_card(train(words + "--batch 3", 0, cache), new_plans);
+  // With fp32 the convolution's operations have one candidate each, which is kept all the same.
+  expect_card(train(words + "--precision fp32", 0, cache), "plans: 0 of earlier runs, 3 timed in ");
+  expect_card(train(words + "--precision fp32", 0, cache), no_times);
+  // Ranks at the same time, each on a GPU of its own.
+  const std::string two = "--batch 5 --transport threads --ranks 2 ";
+  const std::string gpus = cache + "EMULATED_CUDA_DEVICES=2 CUDA_VISIBLE_DEVICES=0,1";
+  expect_card(train(words + two, 0, gpus), new_plans);
+  expect_card(train(words + two, 0, gpus), no_times);
+  expect_card(train(words, 0, cache), no_times);
+  // Without a folder nothing is kept, and nothing else changes.
+  for (const char* none : {"XDG_CACHE_HOME=/proc/eave", "XDG_CACHE_HOME= HOME="})
+    expect_card(train(words, 0, none), new_plans);
+  const Ended ended = train(words, 0, "XDG_CACHE_HOME=/proc/eave");
+  EXPECT_NE(ended.output.find("not kept: cannot create /proc/eave"), std::string::npos) << ended.output;
+  expect_refusal(train(words + "--deterministic"), 64, {"--autotune", "--deterministic"});
+}
+
 TEST_F(OnEmulatedGpu, more_ranks_than_gpus_are_refused) {
   expect_refusal(train("--device cuda --transport threads --ranks 2"), 64, {"rank 1", "1 GPU", "--share-gpu"});
   if (has_mpirun()) expect_refusal(train("--device cuda", 2), 64, {"rank 1", "1 GPU", "--share-gpu"});

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cmath>
 #include <limits>
+#include <vector>
 
 #include "device/cuda/cuda_handles.h"
 #include "eave/check.h"
@@ -10,8 +13,16 @@
 namespace eave::cuda {
 namespace {
 
-constexpr int kRepetitions = 10;  // in one graph: many operations take less time than a launch
-constexpr int kReplays = 7;
+constexpr double kShare = 1.0 / 16;
+constexpr double kDropFrom = 1.5;   // times the best
+constexpr double kLaunchMs = 0.02;  // what one run's time may be off by: launches, and events between them
+constexpr double kReplayMs = 1;     // of one replay, of which three are timed
+constexpr int kMostRuns = 20;       // of one replay: many operations take less time than a launch
+constexpr double kFailed = std::numeric_limits<double>::infinity();
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 Event make_timer() {
   cudaEvent_t event = nullptr;
@@ -19,39 +30,40 @@ Event make_timer() {
   return Event(event);
 }
 
-RecordedGraph record(cudaStream_t stream, const std::function<void()>& run) {
+RecordedGraph record(cudaStream_t stream, int runs, const std::function<void()>& run) {
   cudaGraph_t graph = nullptr;
   EAVE_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   try {
-    for (int i = 0; i < kRepetitions; ++i) run();
+    for (int i = 0; i < runs; ++i) run();
   } catch (...) {
     if (cudaStreamEndCapture(stream, &graph) == cudaSuccess) static_cast<void>(cudaGraphDestroy(graph));
     throw;
   }
   EAVE_CUDA(cudaStreamEndCapture(stream, &graph));
-  cudaGraphExec_t runs = nullptr;
-  const cudaError_t made = cudaGraphInstantiate(&runs, graph, 0);
+  cudaGraphExec_t replay = nullptr;
+  const cudaError_t made = cudaGraphInstantiate(&replay, graph, 0);
   static_cast<void>(cudaGraphDestroy(graph));
   check_cuda(made, "cudaGraphInstantiate");
-  return RecordedGraph(runs);
+  return RecordedGraph(replay);
 }
 
-float median_time_ms(cudaStream_t stream, const std::function<void()>& run) {
-  run();  // loads code, which a capture must not do
-  EAVE_CUDA(cudaStreamSynchronize(stream));
-  const RecordedGraph runs = record(stream, run);
-  EAVE_CUDA(cudaGraphLaunch(runs.get(), stream));
-  const Event begin = make_timer(), end = make_timer();
-  std::array<float, kReplays> times{};
-  for (float& time : times) {
-    EAVE_CUDA(cudaEventRecord(begin.get(), stream));
-    EAVE_CUDA(cudaGraphLaunch(runs.get(), stream));
-    EAVE_CUDA(cudaEventRecord(end.get(), stream));
-    EAVE_CUDA(cudaEventSynchronize(end.get()));
-    EAVE_CUDA(cudaEventElapsedTime(&time, begin.get(), end.get()));
+// kFailed instead of an Error: a refused candidate is no failure. A device that is lost says so again.
+template <class Time>
+double time_or_failed(const Time& time) {
+  try {
+    return time();
+  } catch (const Error&) {
+    static_cast<void>(cudaGetLastError());
+    return kFailed;
   }
-  std::ranges::nth_element(times, times.begin() + kReplays / 2);
-  return times[kReplays / 2];
+}
+
+std::vector<std::size_t> by_time(const std::vector<double>& times) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < times.size(); ++i)
+    if (times[i] != kFailed) order.push_back(i);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return times[i]; });
+  return order;
 }
 
 }  // namespace
@@ -61,21 +73,70 @@ TemporaryMemory::TemporaryMemory(std::int64_t bytes, cudaStream_t stream)
   EAVE_CUDA(cudaMemsetAsync(memory_.get(), 0, static_cast<std::size_t>(bytes), stream));
 }
 
-std::size_t find_fastest(cudaStream_t stream, std::size_t count, const std::function<void(std::size_t)>& run) {
-  std::size_t best = 0;
-  float least = std::numeric_limits<float>::infinity();
-  for (std::size_t i = 0; count > 1 && i < count; ++i) {
-    try {
-      const float time = median_time_ms(stream, [&] { run(i); });
-      if (time < least) {
-        least = time;
-        best = i;
-      }
-    } catch (const Error&) {
-      static_cast<void>(cudaGetLastError());  // a refused candidate is no failure; a lost device will tell again
-    }
+TuningBudget::TuningBudget(double seconds, Clock clock)
+    : left_(seconds), clock_(clock ? std::move(clock) : Clock(steady_seconds)) {}
+
+TuningBudget::Share::Share(TuningBudget& budget)
+    : budget_(budget), begin_(budget.clock_()), seconds_(budget.left_ * kShare) {}
+
+TuningBudget::Share::~Share() {
+  const double seconds = budget_.clock_() - begin_;
+  budget_.spent_ += seconds;
+  budget_.left_ = std::max(0.0, budget_.left_ - seconds);
+}
+
+bool TuningBudget::Share::is_spent() const { return budget_.clock_() - begin_ >= seconds_; }
+
+StreamTimer::StreamTimer(cudaStream_t stream, std::function<void(std::size_t)> run)
+    : stream_(stream), run_(std::move(run)), begin_(make_timer()), end_(make_timer()) {}
+
+double StreamTimer::time(const std::function<void()>& enqueue) {
+  EAVE_CUDA(cudaEventRecord(begin_.get(), stream_));
+  enqueue();
+  EAVE_CUDA(cudaEventRecord(end_.get(), stream_));
+  EAVE_CUDA(cudaEventSynchronize(end_.get()));
+  float milliseconds = 0;
+  EAVE_CUDA(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
+  return static_cast<double>(milliseconds);
+}
+
+double StreamTimer::time_once(std::size_t candidate) {
+  run_(candidate);
+  EAVE_CUDA(cudaStreamSynchronize(stream_));
+  return time([&] { run_(candidate); });
+}
+
+double StreamTimer::time_replays(std::size_t candidate, int runs) {
+  const RecordedGraph replay = record(stream_, runs, [&] { run_(candidate); });
+  EAVE_CUDA(cudaGraphLaunch(replay.get(), stream_));
+  std::array<double, kReplays> times{};
+  for (double& each : times) each = time([&] { EAVE_CUDA(cudaGraphLaunch(replay.get(), stream_)); });
+  std::ranges::nth_element(times, times.begin() + kReplays / 2);
+  return times[kReplays / 2] / runs;
+}
+
+Fastest find_fastest(std::size_t count, CandidateTimer& timer, const std::function<bool()>& is_spent) {
+  Fastest found;
+  if (count < 2) return found;
+  const auto ends = [&] { return is_spent && is_spent(); };
+  std::vector<double> once(count, kFailed), replayed(count, kFailed);
+  for (std::size_t i = 0; i < count && found.is_whole; ++i) {
+    found.is_whole = i == 0 || !ends();
+    if (found.is_whole) once[i] = time_or_failed([&] { return timer.time_once(i); });
   }
-  return best;
+  const std::vector<std::size_t> order = by_time(once);
+  found.timed = order.size();
+  if (order.empty()) return found;
+  found.candidate = order.front();
+  const double kept = kDropFrom * once[order.front()] + kLaunchMs;
+  if (order.size() < 2 || once[order[1]] > kept) return found;
+  for (const std::size_t i : order) {
+    if (once[i] > kept || ends()) break;
+    const int runs = static_cast<int>(std::clamp(kReplayMs / std::max(once[i], 1e-6), 1.0, double{kMostRuns}));
+    replayed[i] = time_or_failed([&] { return timer.time_replays(i, runs); });
+  }
+  if (const std::vector<std::size_t> best = by_time(replayed); !best.empty()) found.candidate = best.front();
+  return found;
 }
 
 }  // namespace eave::cuda

@@ -54,12 +54,12 @@ cublasLtMatrixLayoutOpaque_t layout(bool half, std::int64_t rows, std::int64_t c
   return made;
 }
 
+}  // namespace
+
 std::string to_string(const Product& p) {
   return std::to_string(p.m) + " × " + std::to_string(p.k) + " by " + std::to_string(p.k) + " × " +
          std::to_string(p.n) + (p.bias ? ", bias" : "") + (p.relu ? ", relu" : "") + (p.half ? ", bfloat16" : "");
 }
-
-}  // namespace
 
 void check_cublas(cublasStatus_t status, const char* what, const std::source_location& place) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -105,6 +105,12 @@ cublasLtMatmulDescOpaque_t ProductPlan::describe(const void* bias) const {
     set(made, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   }
   return made;
+}
+
+std::string ProductPlan::choice() const {
+  std::string text = "algorithm";
+  for (const std::uint64_t part : chosen_.algo.data) text += " " + std::to_string(part);
+  return text + ", " + std::to_string(chosen_.workspaceSize) + " bytes";
 }
 
 std::vector<ProductPlan> ProductPlan::find(cublasLtHandle_t handle, const Product& product, Precision precision,

@@ -5,6 +5,7 @@
 
 #include <compare>
 #include <source_location>
+#include <string>
 #include <vector>
 
 #include "device/cuda/plans.h"
@@ -37,6 +38,8 @@ Product forward_product(const DenseShape& shape, bool bias, bool half);
 Product weights_product(const DenseShape& shape, bool half);
 // a: weights, b: gradient of the output, d: gradient of the input.
 Product input_product(const DenseShape& shape, bool half);
+// For messages: "128 × 784 by 784 × 64, bias, relu, bfloat16".
+std::string to_string(const Product& product);
 
 struct ProductCall {
   const void *a, *b, *bias;
@@ -54,6 +57,7 @@ class ProductPlan {
                                        std::size_t most);
 
   const Product& product() const { return product_; }
+  std::string choice() const;  // the same for the same algorithm, with the same cuBLAS on the same kind of device
   std::int64_t workspace_bytes() const { return static_cast<std::int64_t>(chosen_.workspaceSize); }
   void run(cublasLtHandle_t handle, cudaStream_t stream, const ProductCall& call) const;
 

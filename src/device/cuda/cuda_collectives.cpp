@@ -8,7 +8,7 @@ std::string CudaDevice::bus_id() const { return bus_id_of(index_); }
 std::string CudaDevice::collective_library() const { return nccl_library(); }
 
 std::unique_ptr<DeviceCollectives> CudaDevice::make_collectives() {
-  return make_nccl_collectives(index_, stream_.get(), [this](ConstSlice values) { change(values); });
+  return make_nccl_collectives(*this, [this](ConstSlice values) { change(values); });
 }
 
 }  // namespace eave::cuda

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "device/cuda/library_handles.h"
 #include "device/cuda/pass_memory.h"
 #include "device/cuda/pass_recorder.h"
 #include "device/cuda/plans.h"
@@ -34,12 +35,15 @@ class CudaCompute final : public Compute {
     context_.precision = settings.precision;
     context_.deterministic = settings.deterministic;
     context_.autotune = settings.autotune;
+    context_.counts = settings.counts;
+    context_.choices = settings.choices;
+    if (settings.choices != nullptr) settings.choices->open(describe_tuning_environment(device.index()));
     context_.libraries = libraries_.get();
+    context_.finish_all = [this] { device_.finish_all(); };
   }
   ~CudaCompute() override {
-    recorder_.abandon();
+    forget_passes();
     device_.forget_half();
-    static_cast<void>(cudaStreamSynchronize(stream()));
   }
 
   Device& device() override { return device_; }
@@ -64,11 +68,7 @@ class CudaCompute final : public Compute {
 
   ConstSlice begin_pass(const PassKind& kind, const PassInputs& inputs) override;
   void cut() override { recorder_.cut(); }
-  void forget_passes() noexcept override {
-    static_cast<void>(cudaStreamSynchronize(stream()));
-    recorder_.abandon();
-    recorder_.forget();
-  }
+  void forget_passes() noexcept override;
   std::int64_t end_pass() override {
     recorder_.end();
     return memory_.fetch_totals();
@@ -169,13 +169,25 @@ class CudaCompute final : public Compute {
   std::int64_t samples_ = 0;
 };
 
+// The caller frees memory next. A device that has failed says so to whoever calls it next.
+template <class T>
+void CudaCompute<T>::forget_passes() noexcept {
+  recorder_.abandon();
+  try {
+    device_.finish_all();
+  } catch (const Error&) {
+    static_cast<void>(cudaGetLastError());
+  }
+  recorder_.forget();
+}
+
 // What moves takes recorded passes with it.
 template <class T>
 void CudaCompute<T>::reserve(const PassKind& kind, const Batch& batch, std::int64_t inputs) {
   bool moved = memory_.reserve(batch.samples, std::ssize(batch.inputs));
   const auto grow = [&](Buffer& buffer, std::int64_t size) {
     if (static_cast<std::size_t>(size) <= buffer.size()) return;
-    device_.wait();
+    device_.finish_all();
     device_.forget_half();
     buffer = Buffer();
     buffer = device_.allocate(static_cast<std::size_t>(size));
@@ -287,6 +299,7 @@ void CudaCompute<T>::softmax_cross_entropy(std::int64_t classes, ConstSlice logi
 }  // namespace
 
 std::unique_ptr<Compute> make_cuda_compute(CudaDevice& device, const CudaSettings& settings) {
+  device.finish_all();
   if (settings.precision == Precision::kBf16) return std::make_unique<CudaCompute<Half>>(device, settings);
   return std::make_unique<CudaCompute<float>>(device, settings);
 }

@@ -145,15 +145,21 @@ CudaDevice::CudaDevice(int index) : index_(index) {
   stream_ = make_stream();
   done_ = make_event();
   scratch_ = device_bytes(kSumScratch * sizeof(double));
-  // Pinned memory is not to be had while NCCL runs: as many as training has in flight.
+  // As many as training has in flight: to allocate another, finish_all has to wait.
   while (numbers_.size() < kNumbers) numbers_.push_back(std::make_shared<Number>());
 }
 
 // What is in the queue works on memory that goes now.
 CudaDevice::~CudaDevice() { static_cast<void>(cudaStreamSynchronize(stream_.get())); }
 
+void CudaDevice::finish_all() {
+  EAVE_CUDA(cudaStreamSynchronize(stream()));
+  for (const cudaStream_t each : streams_beside_) EAVE_CUDA(cudaStreamSynchronize(each));
+}
+
 Buffer CudaDevice::allocate(std::size_t size) {
   if (size == 0) return {};
+  finish_all();
   void* memory = nullptr;
   const cudaError_t status = cudaMalloc(&memory, size * sizeof(float));
   if (status == cudaErrorMemoryAllocation) {
@@ -171,6 +177,7 @@ Buffer CudaDevice::allocate(std::size_t size) {
 
 Buffer CudaDevice::allocate_for_host(std::size_t size) {
   if (size == 0) return {};
+  finish_all();
   void* memory = nullptr;
   const cudaError_t status = cudaMallocHost(&memory, size * sizeof(float));
   if (status == cudaErrorMemoryAllocation) {
@@ -233,8 +240,9 @@ std::unique_ptr<CopyQueue> CudaDevice::make_copy_queue() { return std::make_uniq
 std::shared_ptr<CudaDevice::Number> CudaDevice::free_number() {
   const auto is_free = [](const std::shared_ptr<Number>& number) { return number.use_count() == 1; };
   auto found = std::ranges::find_if(numbers_, is_free);
-  if (found == numbers_.end()) found = numbers_.insert(found, std::make_shared<Number>());
-  return *found;
+  if (found != numbers_.end()) return *found;
+  finish_all();
+  return numbers_.emplace_back(std::make_shared<Number>());
 }
 
 double CudaDevice::norm(ConstSlice values) {

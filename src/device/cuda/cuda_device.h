@@ -22,6 +22,14 @@ class CudaDevice final : public Device, public CollectiveDevice {
   int index() const { return index_; }
   cudaStream_t stream() const { return stream_.get(); }  // the queue
 
+  // Blocks until the queue and the streams beside it are empty. Call it before memory is allocated or freed: the driver
+  // may hold its lock until all kernels have ended, and a kernel of NCCL's does not end while NCCL's thread needs that
+  // lock. `allocate` and `allocate_for_host` call it; a Buffer's owner does before it drops one during training.
+  void finish_all();
+  // Streams whose kernels may wait for other ranks. Like finish_all, for the device's thread.
+  void add_stream(cudaStream_t stream) { streams_beside_.push_back(stream); }
+  void remove_stream(cudaStream_t stream) noexcept { std::erase(streams_beside_, stream); }
+
   // From now on the optimizers' steps write these parameters as bfloat16 too, in the same pass. Until forget_half.
   void keep_half(ConstSlice parameters, Half* half);
   void forget_half();
@@ -84,6 +92,7 @@ class CudaDevice final : public Device, public CollectiveDevice {
   int index_;
   std::string name_;
   Stream stream_;
+  std::vector<cudaStream_t> streams_beside_;
   Event done_;
   DeviceBytes scratch_;    // of sums
   ConstSlice parameters_;  // that half_ is of

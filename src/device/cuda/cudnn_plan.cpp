@@ -1,6 +1,7 @@
 #include "device/cuda/cudnn_plan.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "eave/check.h"
 
@@ -11,6 +12,7 @@ namespace {
 struct EngineNotes {
   std::vector<cudnnBackendNumericalNote_t> numerical;
   std::vector<cudnnBackendBehaviorNote_t> behavior;
+  std::int64_t engine = 0;  // its number
 
   explicit EngineNotes(const Descriptor& configuration);
   bool has(cudnnBackendNumericalNote_t note) const { return std::ranges::count(numerical, note) > 0; }
@@ -27,12 +29,13 @@ std::vector<Note> read_notes(const Descriptor& engine, cudnnBackendAttributeName
 }
 
 EngineNotes::EngineNotes(const Descriptor& configuration) {
-  const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  cudnnBackendDescriptor_t raw = engine.raw();
+  const Descriptor of(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  cudnnBackendDescriptor_t raw = of.raw();
   configuration.get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw);
-  numerical = read_notes<cudnnBackendNumericalNote_t>(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                                                      CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
-  behavior = read_notes<cudnnBackendBehaviorNote_t>(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
+  engine = of.number(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+  numerical = read_notes<cudnnBackendNumericalNote_t>(of, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                                      CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  behavior = read_notes<cudnnBackendBehaviorNote_t>(of, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
                                                     CUDNN_BEHAVIOR_NOTE_TYPE_COUNT);
 }
 
@@ -82,13 +85,14 @@ PlanRules rules_of(Precision precision, bool deterministic) {
 }
 
 CudnnPlan::CudnnPlan(std::shared_ptr<const OperationGraph> graph, std::vector<Descriptor>&& made_from,
-                     Descriptor&& plan)
+                     Descriptor&& plan, const std::string& offer)
     : graph_(std::move(graph)), made_from_(std::move(made_from)), plan_(std::move(plan)) {
   workspace_bytes_ = plan_.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
   const EngineNotes notes(made_from_.back());
   tensor_cores_ = notes.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
   deterministic_ = !notes.has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
   compiled_ = notes.has(CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION);
+  choice_ = offer + ", engine " + std::to_string(notes.engine) + ", " + std::to_string(workspace_bytes_) + " bytes";
 }
 
 void CudnnPlan::run(cudnnHandle_t handle, std::span<const NamedAddress> tensors, void* workspace) const {
@@ -111,38 +115,57 @@ namespace {
 
 constexpr int kMostRefused = 8;
 
+// Who offers configurations; the letter of CudnnPlan::choice.
+enum Source : char { kHeuristic = 'A', kFallback = 'F', kAllEngines = 'E' };
+
 class PlanSearch {
  public:
   PlanSearch(const PlanTarget& target, const ConvolutionOperation& operation, const PlanRules& rules, std::size_t most,
-             const std::function<bool(const CudnnPlan&)>& accepts)
+             const AcceptsPlan& accepts, const std::function<bool()>& is_spent)
       : target_(target),
         rules_(rules),
         most_(most),
         accepts_(accepts),
+        is_spent_(is_spent),
         graph_(std::make_shared<OperationGraph>(operation, target.handle())) {}
 
-  void ask_heuristic(cudnnBackendHeurMode_t mode);
-  void ask_all_engines();
-  bool is_done() const { return found_.size() >= most_ || refused_ >= kMostRefused; }
+  // `only`: the place of the one offer that is looked at; all.
+  static constexpr std::int64_t kAll = -1;
+  void ask(Source source, std::int64_t only = kAll);
+  bool is_done() const {
+    return found_.size() >= most_ || refused_ >= kMostRefused || (has_found() && is_spent_ && is_spent_());
+  }
   bool has_found() const { return !found_.empty(); }
   bool has_refused() const { return refused_ > 0; }
   const std::string& last_answer() const { return last_answer_; }
   std::vector<CudnnPlan> take() { return std::move(found_); }
 
  private:
-  void consider(std::vector<Descriptor>&& made_from);
+  void ask_heuristic(Source source, std::int64_t only);
+  void ask_all_engines(std::int64_t only);
+  void consider(std::vector<Descriptor>&& made_from, const std::string& offer);
 
   const PlanTarget& target_;
   PlanRules rules_;
   std::size_t most_;
-  const std::function<bool(const CudnnPlan&)>& accepts_;
+  const AcceptsPlan& accepts_;
+  const std::function<bool()>& is_spent_;
   std::shared_ptr<const OperationGraph> graph_;
   std::vector<CudnnPlan> found_;
   int refused_ = 0;
   std::string last_answer_ = "no engine was offered";
 };
 
-void PlanSearch::ask_heuristic(cudnnBackendHeurMode_t mode) {
+std::string offer_text(Source source, std::int64_t place) {
+  return std::string(1, source) + " " + std::to_string(place);
+}
+
+void PlanSearch::ask(Source source, std::int64_t only) {
+  source == kAllEngines ? ask_all_engines(only) : ask_heuristic(source, only);
+}
+
+void PlanSearch::ask_heuristic(Source source, std::int64_t only) {
+  const cudnnBackendHeurMode_t mode = source == kFallback ? CUDNN_HEUR_MODE_FALLBACK : CUDNN_HEUR_MODE_A;
   Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_->descriptor()).set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
   target_.name_in_heuristic(heuristic);
@@ -157,16 +180,18 @@ void PlanSearch::ask_heuristic(cudnnBackendHeurMode_t mode) {
   const std::int64_t given =
       heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, offered, raw.data());
   for (std::int64_t i = 0; i < given && !is_done(); ++i) {
+    if (only != kAll && only != i) continue;
     std::vector<Descriptor> made_from;
     made_from.push_back(std::move(configurations[static_cast<std::size_t>(i)]));
-    consider(std::move(made_from));
+    consider(std::move(made_from), offer_text(source, i));
   }
 }
 
 // Each engine as it comes, without choices of its knobs: slower than what heuristics choose, but complete.
-void PlanSearch::ask_all_engines() {
+void PlanSearch::ask_all_engines(std::int64_t only) {
   const std::int64_t engines = graph_->descriptor().number(CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT);
   for (std::int64_t i = 0; i < engines && !is_done(); ++i) {
+    if (only != kAll && only != i) continue;
     std::vector<Descriptor> made_from;
     Descriptor& engine = made_from.emplace_back(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph_->descriptor()).set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, i);
@@ -176,18 +201,18 @@ void PlanSearch::ask_all_engines() {
     configuration.set(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
     if (!configuration.try_to_finalise(last_answer_)) continue;
     made_from.push_back(std::move(configuration));
-    consider(std::move(made_from));
+    consider(std::move(made_from), offer_text(kAllEngines, i));
   }
 }
 
-void PlanSearch::consider(std::vector<Descriptor>&& made_from) {
+void PlanSearch::consider(std::vector<Descriptor>&& made_from, const std::string& offer) {
   const Descriptor& configuration = made_from.back();
   if (!EngineNotes(configuration).keeps(rules_)) return;
   Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   target_.name_in_plan(plan);
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
   if (!plan.try_to_finalise(last_answer_)) return;
-  CudnnPlan made(graph_, std::move(made_from), std::move(plan));
+  CudnnPlan made(graph_, std::move(made_from), std::move(plan), offer);
   if (made.workspace_bytes() > rules_.most_workspace_bytes) {
     last_answer_ = "an engine asked for a workspace of " + std::to_string(made.workspace_bytes() >> 20) + " MiB";
   } else if (accepts_ && !accepts_(made)) {
@@ -200,18 +225,33 @@ void PlanSearch::consider(std::vector<Descriptor>&& made_from) {
 }  // namespace
 
 std::vector<CudnnPlan> find_plans(const PlanTarget& target, const ConvolutionOperation& operation,
-                                  const PlanRules& rules, std::size_t most,
-                                  const std::function<bool(const CudnnPlan&)>& accepts) {
-  PlanSearch search(target, operation, rules, most, accepts);
-  search.ask_heuristic(CUDNN_HEUR_MODE_A);
-  if (!search.has_found()) search.ask_heuristic(CUDNN_HEUR_MODE_FALLBACK);
-  if (!search.has_found()) search.ask_all_engines();
+                                  const PlanRules& rules, std::size_t most, const AcceptsPlan& accepts,
+                                  const std::function<bool()>& is_spent) {
+  PlanSearch search(target, operation, rules, most, accepts, is_spent);
+  for (const Source source : {kHeuristic, kFallback, kAllEngines})
+    if (!search.has_found()) search.ask(source);
   if (search.has_found() || search.has_refused()) return search.take();
   throw Error(ExitCode::kResource, "cuDNN " + std::to_string(cudnnGetVersion()) + " has no " +
                                        (rules.deterministic ? "deterministic " : "") + "plan " +
                                        (rules.tensor_cores ? "" : "without tensor cores ") + "for the " +
                                        to_string(operation) + " (last answer: " + search.last_answer() +
                                        "); choose another --precision, another model, or a newer cuDNN");
+}
+
+std::optional<CudnnPlan> find_plan_again(const PlanTarget& target, const ConvolutionOperation& operation,
+                                         const PlanRules& rules, const std::string& choice,
+                                         const AcceptsPlan& accepts) {
+  std::int64_t place = 0;
+  const std::size_t kPlaceAt = 2;
+  if (choice.size() <= kPlaceAt || std::string("AFE").find(choice[0]) == std::string::npos) return std::nullopt;
+  const auto [end, error] = std::from_chars(choice.data() + kPlaceAt, choice.data() + choice.size(), place);
+  if (error != std::errc() || place < 0) return std::nullopt;
+  const std::function<bool()> never;
+  PlanSearch search(target, operation, rules, 1, accepts, never);
+  search.ask(static_cast<Source>(choice[0]), place);
+  std::vector<CudnnPlan> found = search.take();
+  if (found.empty() || found.front().choice() != choice) return std::nullopt;
+  return std::move(found.front());
 }
 
 }  // namespace eave::cuda

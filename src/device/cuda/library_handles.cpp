@@ -2,8 +2,9 @@
 
 #include <dlfcn.h>
 
-#include <functional>
-#include <string>
+#include <algorithm>
+#include <fstream>
+#include <utility>
 
 #include "device/cuda/cuda_check.h"
 #include "device/cuda/plan_trial.h"
@@ -32,9 +33,25 @@ What without_relu(What what) {
   return what;
 }
 
+std::string rules_text(const Context& context) {
+  const char* const names[] = {"fp32", "tf32", "bf16"};
+  return std::string("; ") + names[static_cast<int>(context.precision)] +
+         (context.deterministic ? ", deterministic" : "");
+}
+
+std::string describe(const Context& context, const ConvolutionOperation& operation) {
+  return to_string(operation) + rules_text(context);
+}
+
+std::string describe(const Context& context, const Product& p) {
+  return "product of " + to_string(p) + ", strides " + std::to_string(p.stride_a) + " " + std::to_string(p.stride_b) +
+         " " + std::to_string(p.stride_d) + (p.transpose_a ? ", a transposed" : "") +
+         (p.transpose_b ? ", b transposed" : "") + (p.half_result ? ", bfloat16 result" : "") + rules_text(context);
+}
+
 }  // namespace
 
-LibraryHandles::LibraryHandles(cudaStream_t stream) {
+LibraryHandles::LibraryHandles(cudaStream_t stream, TuningBudget tuning) : tuning_(std::move(tuning)) {
   open_runtime_compiler();
   check_cudnn(cudnnCreate(&cudnn_), "cudnnCreate");
   try {
@@ -54,35 +71,125 @@ LibraryHandles::~LibraryHandles() {
   static_cast<void>(cudnnDestroy(cudnn_));
 }
 
+std::vector<CudnnPlan> LibraryHandles::find(const Context& context, const ConvolutionOperation& operation,
+                                            const IsSpent& is_spent) {
+  AcceptsPlan accepts;
+  if (operation.relu) accepts = [&](const CudnnPlan& each) { return passes_nan(context, cudnn_, each); };
+  return find_plans(PlanTarget(cudnn_), operation, rules_of(context.precision, context.deterministic), wanted(context),
+                    accepts, is_spent);
+}
+
+std::vector<ProductPlan> LibraryHandles::find(const Context& context, const Product& product, const IsSpent& is_spent) {
+  std::vector<ProductPlan> plans =
+      ProductPlan::find(cublas_, product, context.precision, product.relu ? kCandidates : wanted(context));
+  if (!product.relu) return plans;
+  std::vector<ProductPlan> accepted;
+  for (const ProductPlan& each : plans) {
+    if (accepted.size() >= wanted(context) || (!accepted.empty() && is_spent && is_spent())) break;
+    if (passes_nan(context, cublas_, each)) accepted.push_back(each);
+  }
+  return accepted;
+}
+
+std::optional<CudnnPlan> LibraryHandles::find_again(const Context& context, const ConvolutionOperation& operation,
+                                                    const std::string& choice) {
+  AcceptsPlan accepts;
+  if (operation.relu) accepts = [&](const CudnnPlan& each) { return passes_nan(context, cudnn_, each); };
+  return find_plan_again(PlanTarget(cudnn_), operation, rules_of(context.precision, context.deterministic), choice,
+                         accepts);
+}
+
+std::optional<ProductPlan> LibraryHandles::find_again(const Context& context, const Product& product,
+                                                      const std::string& choice) {
+  for (const ProductPlan& each : ProductPlan::find(cublas_, product, context.precision, kCandidates))
+    if (each.choice() == choice && (!product.relu || passes_nan(context, cublas_, each))) return each;
+  return std::nullopt;
+}
+
+template <class Plan, class What>
+std::shared_ptr<const Plan> LibraryHandles::recall(const Context& context, const What& what) {
+  const std::string choice = context.choices == nullptr ? "" : context.choices->find(describe(context, what));
+  if (choice.empty()) return nullptr;
+  std::optional<Plan> again = find_again(context, what, choice);
+  return again ? std::make_shared<const Plan>(std::move(*again)) : nullptr;
+}
+
+template <class Plan, class What>
+std::shared_ptr<const Plan> LibraryHandles::tune(const Context& context, const What& what, TuningCounts& counts) {
+  const double before = tuning_.spent();
+  std::vector<Plan> plans;
+  Fastest fastest;
+  {
+    const TuningBudget::Share share(tuning_);
+    const IsSpent is_spent = [&] { return share.is_spent(); };
+    plans = find(context, what, is_spent);
+    if (plans.empty()) return nullptr;
+    const bool found_all = plans.size() == kCandidates || !is_spent();
+    fastest = find_fastest_plan(context, handle_for(what), plans, is_spent);
+    fastest.is_whole = fastest.is_whole && found_all;
+  }
+  counts.seconds += tuning_.spent() - before;
+  counts.timed += fastest.timed > 1 ? 1 : 0;
+  counts.cut_short += fastest.is_whole ? 0 : 1;
+  Plan& best = plans[fastest.candidate];
+  // If there was no time for a comparison, the next run may have it.
+  if (context.choices != nullptr && (fastest.timed > 1 || fastest.is_whole))
+    context.choices->keep(describe(context, what), best.choice());
+  return std::make_shared<const Plan>(std::move(best));
+}
+
+template <class Plan, class What>
+std::shared_ptr<const Plan> LibraryHandles::choose(const Context& context, const What& what) {
+  if (context.finish_all) context.finish_all();
+  if (!context.autotune) {
+    std::vector<Plan> plans = find(context, what, {});
+    return plans.empty() ? nullptr : std::make_shared<const Plan>(std::move(plans.front()));
+  }
+  TuningCounts uncounted;
+  TuningCounts& counts = context.counts != nullptr ? *context.counts : uncounted;
+  if (std::shared_ptr<const Plan> known = recall<Plan>(context, what)) {
+    ++counts.from_choices;
+    return known;
+  }
+  return tune<Plan>(context, what, counts);
+}
+
 std::shared_ptr<const CudnnPlan> LibraryHandles::plan(const Context& context, const ConvolutionOperation& operation) {
   auto& known = convolutions_[{operation, context.precision, context.deterministic, context.autotune}];
-  if (known) return known;
-  std::function<bool(const CudnnPlan&)> accepts;
-  if (operation.relu) accepts = [&](const CudnnPlan& each) { return passes_nan(context, cudnn_, each); };
-  std::vector<CudnnPlan> plans = find_plans(
-      PlanTarget(cudnn_), operation, rules_of(context.precision, context.deterministic), wanted(context), accepts);
-  if (plans.empty()) return known = plan(context, without_relu(operation));
-  const std::size_t best = find_fastest_plan(context, cudnn_, plans);
-  return known = std::make_shared<const CudnnPlan>(std::move(plans[best]));
+  if (!known) known = choose<CudnnPlan>(context, operation);
+  if (!known) known = plan(context, without_relu(operation));
+  return known;
 }
 
 std::shared_ptr<const ProductPlan> LibraryHandles::plan(const Context& context, const Product& product) {
   auto& known = products_[{product, context.precision, context.deterministic, context.autotune}];
-  if (known) return known;
-  std::vector<ProductPlan> plans =
-      ProductPlan::find(cublas_, product, context.precision, product.relu ? kCandidates : wanted(context));
-  if (product.relu) {
-    std::vector<ProductPlan> accepted;
-    for (const ProductPlan& each : plans)
-      if (accepted.size() < wanted(context) && passes_nan(context, cublas_, each)) accepted.push_back(each);
-    plans = std::move(accepted);
-  }
-  if (plans.empty()) return known = plan(context, without_relu(product));
-  const std::size_t best = find_fastest_plan(context, cublas_, plans);
-  return known = std::make_shared<const ProductPlan>(plans[best]);
+  if (!known) known = choose<ProductPlan>(context, product);
+  if (!known) known = plan(context, without_relu(product));
+  return known;
 }
 
 std::unique_ptr<Libraries> make_libraries(cudaStream_t stream) { return std::make_unique<LibraryHandles>(stream); }
+
+// The driver's version is not that of CUDA which it can run: several drivers have the same.
+std::string describe_tuning_environment(int device_index) {
+  constexpr int kSearch = 1;  // of this search: another one may take other plans for candidates
+  cudaDeviceProp device{};
+  EAVE_CUDA(cudaGetDeviceProperties(&device, device_index));
+  int driver = 0, runtime = 0;
+  EAVE_CUDA(cudaDriverGetVersion(&driver));
+  EAVE_CUDA(cudaRuntimeGetVersion(&runtime));
+  std::string module;
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::getline(file, module);
+  std::replace_if(
+      module.begin(), module.end(), [](char c) { return c < ' '; }, ' ');
+  return "search " + std::to_string(kSearch) + "; " + device.name + ", compute capability " +
+         std::to_string(device.major) + "." + std::to_string(device.minor) + ", " +
+         std::to_string(device.multiProcessorCount) + " multiprocessors, " +
+         std::to_string(device.totalGlobalMem >> 20) + " MiB; driver of CUDA " + std::to_string(driver) + ", CUDA " +
+         std::to_string(runtime) + ", cuDNN " + std::to_string(cudnnGetVersion()) + ", cuBLAS " +
+         std::to_string(cublasLtGetVersion()) + (module.empty() ? "" : "; " + module);
+}
 
 const void* Context::weights(ConstSlice of) const {
   if (precision != Precision::kBf16) return of.data();

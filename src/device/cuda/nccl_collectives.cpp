@@ -62,11 +62,14 @@ class NcclTicket final : public DeviceTicket {
 
 class NcclCollectives final : public DeviceCollectives {
  public:
-  NcclCollectives(int index, cudaStream_t computing, std::function<void(ConstSlice)> before_each)
+  NcclCollectives(CudaDevice& device, std::function<void(ConstSlice)> before_each)
       : before_each_(std::move(before_each)),
-        computing_(computing),
+        device_(device),
         stream_(make_urgent_stream()),
-        communicators_(index) {}
+        communicators_(device.index()) {
+    device_.add_stream(stream_.get());
+  }
+  ~NcclCollectives() override { device_.remove_stream(stream_.get()); }
 
   std::string make_word() override {
     ncclUniqueId id;
@@ -81,7 +84,7 @@ class NcclCollectives final : public DeviceCollectives {
     return communicators_.join(id, place, size);
   }
 
-  std::unique_ptr<DeviceTicket> make_ticket() override { return std::make_unique<NcclTicket>(computing_); }
+  std::unique_ptr<DeviceTicket> make_ticket() override { return std::make_unique<NcclTicket>(device_.stream()); }
 
   void all_reduce_sum(int group, Slice values, DeviceTicket& ticket) override {
     before_each_(values);
@@ -111,7 +114,7 @@ class NcclCollectives final : public DeviceCollectives {
   }
 
   const std::function<void(ConstSlice)> before_each_;
-  const cudaStream_t computing_;
+  CudaDevice& device_;
   const Stream stream_;
   NcclCommunicators communicators_;  // leaves before its stream goes
 };
@@ -131,9 +134,9 @@ std::string bus_id_of(int index) {
   return text.data();
 }
 
-std::unique_ptr<DeviceCollectives> make_nccl_collectives(int index, cudaStream_t stream,
+std::unique_ptr<DeviceCollectives> make_nccl_collectives(CudaDevice& device,
                                                          std::function<void(ConstSlice)> before_each) {
-  return std::make_unique<NcclCollectives>(index, stream, std::move(before_each));
+  return std::make_unique<NcclCollectives>(device, std::move(before_each));
 }
 
 }  // namespace eave::cuda

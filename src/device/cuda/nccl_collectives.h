@@ -1,12 +1,11 @@
 // Sums between GPUs by NCCL.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "device/cuda/cuda_device.h"
 #include "device/device_collectives.h"
 
 namespace eave::cuda {
@@ -17,9 +16,9 @@ std::string nccl_library();
 // "0000:3b:00.0"
 std::string bus_id_of(int index);
 
-// For GPU `index` and the stream of its Device, whose thread calls this; the Device outlives them. `before_each` is
-// called before each operation, with its values.
-std::unique_ptr<DeviceCollectives> make_nccl_collectives(int index, cudaStream_t stream,
+// The device's thread calls this; the device outlives the collectives. `before_each` is called before each operation,
+// with its values.
+std::unique_ptr<DeviceCollectives> make_nccl_collectives(CudaDevice& device,
                                                          std::function<void(ConstSlice)> before_each);
 
 }  // namespace eave::cuda

@@ -12,11 +12,12 @@ PassMemory::PassMemory(CudaDevice& device) : device_(device), totals_(device_byt
 bool PassMemory::reserve(std::int64_t samples, std::int64_t inputs) {
   const auto more_samples = static_cast<std::size_t>(samples), more_inputs = static_cast<std::size_t>(inputs);
   if (more_samples <= samples_ && more_inputs <= inputs_.size()) return false;
-  device_.wait();
+  device_.finish_all();
   samples_ = std::max(samples_, more_samples);
   block_ = device_bytes(block_bytes());
   for (Slot& slot : slots_) slot.block = host_bytes(block_bytes());
   if (more_inputs > inputs_.size()) {
+    inputs_ = {};  // first: what is allocated is cleared, which must not be under way when the old one is freed
     inputs_ = device_.allocate(more_inputs);
     for (Slot& slot : slots_) slot.inputs = device_.allocate_for_host(more_inputs);
   }

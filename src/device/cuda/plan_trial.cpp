@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "device/cuda/autotune.h"
 #include "device/cuda/slice_pieces.h"
 #include "eave/check.h"
 
@@ -45,6 +44,10 @@ class Trial {
  public:
   Trial(const Context& context, const TrialLayout& places)
       : context_(context), places_(places), memory_(places.layout.floats() * 4, context.stream) {}
+  // The memory is freed when nothing runs.
+  ~Trial() { static_cast<void>(cudaStreamSynchronize(context_.stream)); }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
 
   void run(cudnnHandle_t handle, const CudnnPlan& plan) const {
     std::vector<NamedAddress> tensors = {{kInput, at(places_.input)}, {kFilter, at(places_.weights)}};
@@ -84,10 +87,17 @@ class Trial {
 };
 
 template <class Plan, class Handle, class What>
-std::size_t find_fastest_of(const Context& context, Handle handle, const std::vector<Plan>& plans, const What& what) {
-  if (plans.size() == 1) return 0;
-  const Trial trial(context, TrialLayout(what, most_workspace(plans)));
-  return find_fastest(context.stream, plans.size(), [&](std::size_t i) { trial.run(handle, plans[i]); });
+Fastest find_fastest_of(const Context& context, Handle handle, const std::vector<Plan>& plans, const What& what,
+                        const std::function<bool()>& is_spent) {
+  if (plans.size() == 1) return {};
+  try {
+    const Trial trial(context, TrialLayout(what, most_workspace(plans)));
+    StreamTimer timer(context.stream, [&](std::size_t i) { trial.run(handle, plans[i]); });
+    return find_fastest(plans.size(), timer, is_spent);
+  } catch (const Error&) {
+    static_cast<void>(cudaGetLastError());  // memory is short, or the device is lost, which will tell again
+    return {.candidate = 0, .timed = 0, .is_whole = false};
+  }
 }
 
 template <class Plan, class Handle, class What>
@@ -106,12 +116,14 @@ bool passes_nan_at(const Context& context, Handle handle, const Plan& plan, cons
 
 }  // namespace
 
-std::size_t find_fastest_plan(const Context& context, cudnnHandle_t handle, const std::vector<CudnnPlan>& plans) {
-  return find_fastest_of(context, handle, plans, plans.front().operation());
+Fastest find_fastest_plan(const Context& context, cudnnHandle_t handle, const std::vector<CudnnPlan>& plans,
+                          const std::function<bool()>& is_spent) {
+  return find_fastest_of(context, handle, plans, plans.front().operation(), is_spent);
 }
 
-std::size_t find_fastest_plan(const Context& context, cublasLtHandle_t handle, const std::vector<ProductPlan>& plans) {
-  return find_fastest_of(context, handle, plans, plans.front().product());
+Fastest find_fastest_plan(const Context& context, cublasLtHandle_t handle, const std::vector<ProductPlan>& plans,
+                          const std::function<bool()>& is_spent) {
+  return find_fastest_of(context, handle, plans, plans.front().product(), is_spent);
 }
 
 // All channels of the pixel in the middle of the last image: its window lies on the image, whatever the padding.

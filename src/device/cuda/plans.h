@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <functional>
 #include <memory>
 
 #include "device/cuda_module.h"
@@ -22,9 +23,13 @@ std::unique_ptr<Libraries> make_libraries(cudaStream_t stream);
 struct Context {
   cudaStream_t stream = nullptr;
   Precision precision = Precision::kTf32;
-  bool deterministic = false;  // only algorithms that give the same bits each time
-  bool autotune = false;       // time the candidates once, when a plan is made
+  bool deterministic = false;      // only algorithms that give the same bits each time
+  bool autotune = false;           // time the candidates once, when a plan is made
+  PlanChoices* choices = nullptr;  // with autotune; nullptr: nothing is kept
+  TuningCounts* counts = nullptr;
   Libraries* libraries = nullptr;
+  // CudaDevice::finish_all: a plan may be made in the middle of training, and to find one memory is allocated.
+  std::function<void()> finish_all = {};
   // In a pass with bf16: its parameters, and where they lie as bfloat16, element by element.
   const float* parameters = nullptr;
   const void* half_parameters = nullptr;

@@ -26,6 +26,7 @@ std::unique_ptr<ResidentImages> load_resident_images(
     const std::function<void(std::int64_t, std::span<std::uint8_t>)>& read) {
   const std::int64_t size = placing.input.size();
   if (count == 0 || count * size > device.free_bytes() / 2) return nullptr;
+  device.finish_all();
   auto images = std::make_unique<ResidentImages>();
   images->placing = {.samples = 0,
                      .input = placing.input,

@@ -44,4 +44,8 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 // Kernels, copies, fills and host functions that have run since the process began.
 long long operations_run();
 
+// How often memory, of the device or pinned, was allocated or freed since the process began while any stream had work:
+// a GPU may freeze if the work is NCCL's.
+long long memory_changes_beside_work();
+
 }  // namespace eave::emulated_cuda

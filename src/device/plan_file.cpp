@@ -1,0 +1,121 @@
+#include "device/plan_file.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "base/durable.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/host.h"
+#include "base/message.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTitle = "eave plans 1";
+constexpr std::size_t kMostBytes = std::size_t{4} << 20;  // some 10,000 operations; a file of more begins anew
+
+fs::path absolute_path(const char* variable) {
+  const char* const text = std::getenv(variable);
+  const fs::path path = text != nullptr ? text : "";
+  return path.is_absolute() ? path : fs::path();
+}
+
+std::string line_of(const std::string& operation, const std::string& choice) {
+  const std::string content = operation + "\t" + choice;
+  return hash_of(content).text() + "\t" + content + "\n";
+}
+
+bool is_one_line(const std::string& text) { return text.find_first_of("\t\n\r") == std::string::npos; }
+
+}  // namespace
+
+fs::path plan_folder() {
+  fs::path cache = absolute_path("XDG_CACHE_HOME");
+  if (const fs::path home = absolute_path("HOME"); cache.empty() && !home.empty()) cache = home / ".cache";
+  return cache.empty() ? cache : cache / "eave" / "plans";
+}
+
+void PlanFile::open(const std::string& environment) {
+  EAVE_CHECK(is_one_line(environment), "a line: " + environment);
+  save();
+  environment_ = environment;
+  known_ = read();
+}
+
+std::string PlanFile::find(const std::string& operation) {
+  const auto found = known_.find(operation);
+  return found == known_.end() ? "" : found->second;
+}
+
+void PlanFile::keep(const std::string& operation, const std::string& choice) {
+  EAVE_CHECK(is_one_line(operation) && is_one_line(choice), "lines: " + operation + ", " + choice);
+  known_[operation] = new_[operation] = choice;
+}
+
+void PlanFile::save() noexcept {
+  if (new_.empty() || folder_.empty()) return;
+  try {
+    Choices all = read();
+    for (const auto& [operation, choice] : std::exchange(new_, {})) all[operation] = choice;
+    write(all);
+  } catch (const Error& error) {
+    why_not_saved_ = message_of(error);
+  } catch (const std::exception& error) {
+    why_not_saved_ = error.what();
+  }
+}
+
+std::string PlanFile::name() const { return hash_of(environment_).text(); }
+
+PlanFile::Choices PlanFile::read() const {
+  if (folder_.empty()) return {};
+  std::string text;
+  try {
+    text = read_file(folder_ / name(), kMostBytes);
+  } catch (const Error&) {
+    return {};
+  }
+  std::istringstream lines(text);
+  std::string title, environment;
+  if (!std::getline(lines, title) || title != kTitle || !std::getline(lines, environment) ||
+      environment != environment_)
+    return {};
+  Choices choices;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find('\t'), second = line.find('\t', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string operation = line.substr(first + 1, second - first - 1), choice = line.substr(second + 1);
+    if (line + "\n" == line_of(operation, choice)) choices[operation] = choice;
+  }
+  return choices;
+}
+
+void PlanFile::write(const Choices& choices) const {
+  const fs::path above = folder_.parent_path();
+  for (const fs::path& each : {above.parent_path(), above, folder_}) make_directory(OutputFolder(each));
+  std::string text = std::string(kTitle) + "\n" + environment_ + "\n";
+  for (const auto& [operation, choice] : choices) text += line_of(operation, choice);
+  const OutputFolder folder(folder_);
+  const OutputPath target = folder / name();
+  // Ranks may be threads of one process.
+  const OutputPath own = target.with("." + host_name() + "." + std::to_string(::getpid()) + "." +
+                                     std::to_string(reinterpret_cast<std::uintptr_t>(this)));
+  try {
+    write_file_atomically(own, text);
+    rename_file(own, target);
+  } catch (const Error&) {
+    remove_tree(own);
+    throw;
+  }
+}
+
+}  // namespace eave

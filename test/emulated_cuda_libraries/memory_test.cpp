@@ -1,0 +1,104 @@
+// Memory is allocated and freed only when nothing runs on the device: beside NCCL's kernels a driver may freeze.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "device/cuda/cuda_compute.h"
+#include "device/cuda/cuda_device.h"
+#include "emulator.h"
+
+namespace eave::cuda {
+namespace {
+
+class MemoryBesideExchanges : public testing::Test {
+ protected:
+  MemoryBesideExchanges() { device_.add_stream(exchanges_.get()); }
+  ~MemoryBesideExchanges() override {
+    device_.finish_all();
+    device_.remove_stream(exchanges_.get());
+  }
+
+  // Does `change` while a sum is in flight, for which what the device computes next has to wait, and one that nothing
+  // waits for.
+  void expect_undisturbed(const char* what, const std::function<void()>& change) {
+    device_.finish_all();
+    const long long before = emulated_cuda::memory_changes_beside_work();
+    start_sum();
+    EAVE_CUDA(cudaEventRecord(summed_.get(), exchanges_.get()));
+    EAVE_CUDA(cudaStreamWaitEvent(device_.stream(), summed_.get(), 0));
+    start_sum();
+    change();
+    EXPECT_EQ(emulated_cuda::memory_changes_beside_work(), before) << what;
+  }
+
+  static void pass(
+      Compute& compute, std::int64_t samples, const std::function<void()>& calls = [] {}) {
+    const auto count = static_cast<std::size_t>(samples);
+    const std::vector<float> inputs(10 * count);
+    const std::vector<std::int32_t> labels(count);
+    const std::vector<std::int64_t> indices(count);
+    const Batch batch{samples, 0, inputs, labels, indices};
+    static float parameters[8];
+    compute.begin_pass({.parameters = parameters, .parameter_size = samples, .variant = int(samples)}, {batch});
+    calls();
+    compute.end_pass();
+  }
+
+  CudaDevice device_{0};
+  const Stream exchanges_ = make_stream();
+  const Event summed_ = make_event();
+
+ private:
+  void start_sum() {
+    EAVE_CUDA(emulated_cuda::enqueue(exchanges_.get(), [] {}));
+  }
+};
+
+TEST_F(MemoryBesideExchanges, is_allocated_by_the_device_when_they_have_ended) {
+  Buffer of_device, of_host;
+  expect_undisturbed("allocate", [&] { of_device = device_.allocate(100); });
+  expect_undisturbed("allocate_for_host", [&] { of_host = device_.allocate_for_host(100); });
+  std::vector<std::shared_ptr<DeviceAnswer>> answers;
+  expect_undisturbed("more answers than are in flight in training", [&] {
+    for (int i = 0; i < 20; ++i) answers.push_back(device_.all_finite(of_device.slice()));
+  });
+}
+
+TEST_F(MemoryBesideExchanges, is_allocated_for_passes_when_they_have_ended) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    std::unique_ptr<Compute> compute;
+    Buffer values = device_.allocate(1000), arena = device_.allocate(1000);
+    expect_undisturbed("a compute", [&] { compute = make_cuda_compute(device_, {.precision = precision}); });
+    for (const std::int64_t samples : {2, 5, 3}) expect_undisturbed("a pass", [&] { pass(*compute, samples); });
+    expect_undisturbed("scratch", [&] {
+      pass(*compute, 4, [&] {
+        const Slice channels = values.slice().first(8);
+        compute->batch_norm_evaluate({4, 8},
+                                     {values.slice(), {}, channels, channels, channels, channels, arena.slice()});
+      });
+    });
+    expect_undisturbed("another arena", [&] {
+      compute->forget_passes();
+      arena = Buffer();
+      arena = device_.allocate(2000);
+    });
+    expect_undisturbed("the end", [&] { compute.reset(); });
+  }
+}
+
+TEST_F(MemoryBesideExchanges, is_allocated_for_trials_of_plans_when_they_have_ended) {
+  for (const bool autotune : {false, true}) {
+    const auto compute = make_cuda_compute(device_, {.autotune = autotune});
+    std::unique_ptr<LinearPlan> plan;
+    expect_undisturbed("a convolution with relu", [&] {
+      plan = compute->plan_convolution({2, {6, 5, 4}, {3, 3, 1, 1}, 7, true, true, 0});
+    });
+    expect_undisturbed("a product with relu", [&] { plan = compute->plan_dense({6, 20, 10, true, true}); });
+  }
+}
+
+}  // namespace
+}  // namespace eave::cuda
