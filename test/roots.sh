@@ -25,10 +25,24 @@ copy_certificates() {
   fi
 }
 
+# debootstrap_words SUITE: the words that choose its components. What is needed of Ubuntu is in two.
+debootstrap_words() {
+  local script=/usr/share/debootstrap/scripts/$1
+  if [ "$(basename -- "$(readlink -f "$script")")" = gutsy ] || [ ! -e "$script" ]; then echo --components=main,universe; fi
+}
+
+# debootstrap_script SUITE: nothing, or the name of the script for releases of Ubuntu that debootstrap does not know yet: it
+# is the same for all of them.
+debootstrap_script() {
+  if [ ! -e "/usr/share/debootstrap/scripts/$1" ]; then echo gutsy; fi
+}
+
 # make_minimal_root SUITE ROOT MIRROR: without package lists, as container images come. False, and why, if that fails.
 make_minimal_root() {
   local suite=$1 to=$2 mirror=$3
-  if ! debootstrap --variant=minbase "$suite" "$to" "$mirror" >"$to.log" 2>&1; then
+  # shellcheck disable=SC2046 # none or one word each
+  if ! debootstrap --variant=minbase $(debootstrap_words "$suite") "$suite" "$to" "$mirror" $(debootstrap_script "$suite") \
+    >"$to.log" 2>&1; then
     tail -n 10 "$to.log" >&2
     return 1
   fi

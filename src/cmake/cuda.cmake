@@ -3,6 +3,9 @@
 # PATH, /usr/local/cuda, what mpi_launch/install_cuda made; cuBLAS, cuDNN and NCCL also among python3's packages.
 list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
 include(${CMAKE_CURRENT_LIST_DIR}/python_nvidia.cmake)
+if(POLICY CMP0144)
+  cmake_policy(SET CMP0144 NEW) # CUDNN_ROOT is also looked into for cuDNN; without a word CMake 3.27 warns of it
+endif()
 
 # CMake by itself looks only at CUDACXX and the PATH for the compiler.
 macro(find_nvcc)
