@@ -2,9 +2,8 @@
 //
 //   gpu_steps [cpu]     cases from standard input, one a line (cpu: on the CPU, only to try this program)
 //
-//   MODEL BATCH PRECISION SECONDS   such as "lenet 128 bf16 0.5": times steps for about so many seconds.
-//   "bf16-untuned":
-//                                   with the first plan of the libraries' heuristics, as training without --autotune
+//   MODEL BATCH PRECISION SECONDS   such as "lenet 128 bf16 0.5": times steps for about so many seconds, tuned
+//                                   as by --autotune; not tuned if the precision is bf16-untuned or tf32-untuned
 //   drop                            forgets the models made so far, and their memory
 //   copy BYTES                      bytes per second, read and written, of copying so many bytes on the GPU
 //   update PARAMETERS KIND          seconds of the fused update: plain, with a pull, or with the center's arrival

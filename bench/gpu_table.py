@@ -7,7 +7,8 @@ import pathlib
 # In the order of what is learned by them. Of each model the larger batch in bf16 comes first.
 BATCHES = {"resnet50": (256, 64), "resnet20": (512, 128), "cifar7": (512, 128), "lenet": (512, 128), "mlp": (512, 128)}
 LARGE = ("resnet50", "resnet20")
-PRECISIONS, SIDES, KINDS = ("bf16", "tf32"), ("eager", "compile"), ("steps", "update", "exchange")
+# untuned: eave itself without --autotune, for the decision whether that becomes the default (CONTRIBUTING.md).
+PRECISIONS, SIDES, KINDS = ("bf16", "tf32"), ("eager", "compile", "untuned"), ("steps", "update", "exchange")
 # How many times as fast as PyTorch a step has to be.
 GOALS = {model: {"eager": 2.0, "compile": 1.1} for model in BATCHES} | {"resnet50": {"compile": 1.0}}
 UPDATE_GOAL, EXCHANGE_GOAL = 0.85, 0.03
@@ -18,8 +19,8 @@ NOT_BEGUN = "not begun"
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """One number or a few that belong together: `kind` steps has (model, batch, precision) and a side of PyTorch, update a
-    size, exchange a model."""
+    """One number or a few that belong together: `kind` steps has (model, batch, precision) and the side that eave is held
+    against, update a size, exchange a model."""
     kind: str
     case: tuple
     side: str = ""
@@ -33,8 +34,8 @@ class Job:
 
 def list_jobs(models, precisions, sides, kinds, quick):
     """In this order, whenever the time is over: the large models' first case beside eager, then beside compiled PyTorch; the
-    update; the large models' other cases; the small models' first cases beside both; exchanges; the rest beside eager; the
-    rest beside compiled PyTorch, which takes longest."""
+    update; the same cases untuned; the large models' other cases; the small models' first cases; exchanges; the rest beside eager; the rest
+    beside compiled PyTorch, which takes longest."""
     cases = {model: [(model, batch, precision) for batch in (BATCHES[model][-1:] if quick else BATCHES[model])
                      for precision in PRECISIONS if precision in precisions] for model in BATCHES if model in models}
     large, small = ([model for model in cases if (model in LARGE) is is_large] for is_large in (True, False))
@@ -45,6 +46,7 @@ def list_jobs(models, precisions, sides, kinds, quick):
     first = [cases[model][0] for model in large]
     order = steps(first, "eager") + steps(reversed(first), "compile")  # resnet20 is compiled in a part of resnet50's time
     order += [Job("update", (size,)) for size in UPDATE_SIZES]
+    order += steps(first, "untuned")
     order += steps([case for model in large for case in cases[model]], "eager")
     order += [job for model in small for side in SIDES for job in steps(cases[model][:1], side)]
     order += [Job("exchange", (model,)) for model in (("lenet",) if quick else ("lenet", "resnet20"))]
@@ -109,7 +111,7 @@ class Table:
 
 
 HEADER = (f"{'model':9} {'batch':>5} {'precision':9} {'eave ms':>9} {'eager ms':>9} {'compiled':>9} {'x eager':>8} "
-          f"{'x compiled':>10} {'MiB':>7} {'eager MiB':>9}")
+          f"{'x compiled':>10} {'x untuned':>9} {'MiB':>7} {'eager MiB':>9}")
 
 
 def format_row(row):
@@ -119,4 +121,4 @@ def format_row(row):
     mib = 1 / 2**20
     return (f"{row['model']:9} {row['batch']:5} {row['precision']:9} {number('eave_ms', 9, 3)} {number('eager_ms', 9, 3)} "
             f"{number('compile_ms', 9, 3)} {number('over_eager', 8, 2)} {number('over_compile', 10, 2)} "
-            f"{number('eave_memory_bytes', 7, 0, mib)} {number('eager_memory_bytes', 9, 0, mib)}")
+            f"{number('over_untuned', 9, 3)} {number('eave_memory_bytes', 7, 0, mib)} {number('eager_memory_bytes', 9, 0, mib)}")

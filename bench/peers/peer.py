@@ -27,6 +27,9 @@ class Peer:
         except OSError as error:
             self.process, self.told = None, {"error": f"{self.command[0]} cannot be started: {error.strerror}"}
 
+    def is_running(self):
+        return self.process is not None and self.process.poll() is None
+
     @property
     def greeting(self):
         if self.told is None:
@@ -54,10 +57,12 @@ class Peer:
 
     def ask(self, *words, limit_s=ANSWER_SECONDS):
         """Starts the program anew if it has ended."""
-        if self.process is None or self.process.poll() is not None:
+        if not self.is_running():
             self.start()
-        if "error" in self.greeting:
-            return self.greeting
+        if self.told is None:
+            self.told = self.read(limit_s)
+        if "error" in self.told:
+            return self.told
         try:
             self.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
             self.process.stdin.flush()

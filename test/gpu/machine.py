@@ -78,6 +78,14 @@ def library_versions(cache):
             "nccl": version_in(nccl, r"#define NCCL_(?:MAJOR|MINOR|PATCH)\s+(\d+)")}
 
 
+def version_of_pytorch():
+    """Of python3's PyTorch, such as "2.11.0+cu130"; "" if there is none. Without loading it, which takes seconds."""
+    found = importlib.util.find_spec("torch")
+    file = pathlib.Path(found.origin).parent / "version.py" if found and found.origin else None
+    text = file.read_text() if file and file.exists() else ""
+    return "".join(re.findall(r"""^__version__\b[^'"]*['"]([^'"]+)""", text, re.MULTILINE)[:1])
+
+
 def commit():
     """Of this tree; where it was carried without its history, the one that test/gpu/pack wrote down."""
     carried = ROOT / os.environ.get("EAVE_GPU_PACK", ".gpu_pack") / "commit"
@@ -98,7 +106,6 @@ def bytes_of_pack():
 
 def describe():
     """Everything that a reader of the record needs to know of the machine."""
-    torch = "import torch; print(torch.__version__, torch.version.cuda, torch.backends.cudnn.version())"
     cpu = re.search(r"^model name\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -109,5 +116,5 @@ def describe():
         "versions": {"compiler": first_line(ask("c++", "--version")),
                      "nvcc": re.sub(r".*release ([\d.]+).*", r"\1", ask("nvcc", "--version"), flags=re.S),
                      "cmake": first_line(ask("cmake", "--version")), "mpi": first_line(ask("mpirun", "--version")),
-                     "python": platform.python_version(), "pytorch": ask("python3", "-c", torch)},
+                     "python": platform.python_version(), "pytorch": version_of_pytorch()},
     }

@@ -4,7 +4,7 @@ import re
 import shutil
 import xml.etree.ElementTree
 
-from record import LEFT_OUT, Wrong, expect_0, last_words
+from record import LEFT_OUT, Lacking, Wrong, expect_0, last_words
 
 # ctest does not know them, as they fail where there is no GPU.
 ALONE = ("test_cuda_kernels", "test_cuda_parity")
@@ -77,6 +77,8 @@ def check_memory(record, builder):
 
 def judge_sanitizer(ended):
     found = re.findall(r"^=+ (?:Invalid|Error|Uninit|Race|ERROR SUMMARY).*", ended.text, re.MULTILINE)
+    if "Device not supported" in ended.text:
+        raise Lacking("compute-sanitizer does not support this device")
     if ended.code != 0 and found:
         raise Wrong(f"exit code {ended.code}: {found[0]}")
     return judge_gtest(ended)

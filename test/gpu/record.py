@@ -13,6 +13,7 @@ from limited import AT_LIMIT, execute
 PASSED, FAILED, LEFT_OUT, NOT_REACHED = "passed", "FAILED", "left out", "not reached"
 UNFINISHED = "unfinished: this part is still running, or was cut short"
 LEAST_S = 5               # no check begins with less time left
+HASTE = float(os.environ.get("EAVE_GPU_HASTE", 1))  # rehearsals divide the limits of checks by it
 LONG_S = 90               # a check that may take longer says that it begins
 LOG_BYTES = 12 << 20      # of a part's log
 OUTPUT_BYTES = 400 << 10  # of one check in that log; the end counts most
@@ -20,6 +21,10 @@ OUTPUT_BYTES = 400 << 10  # of one check in that log; the end counts most
 
 class Wrong(Exception):
     """Raised by a judge: what is wrong with a check."""
+
+
+class Lacking(Exception):
+    """Raised by a judge: what the machine lacks, so that the check says nothing."""
 
 
 class Record:
@@ -96,16 +101,21 @@ class Record:
             return False
         if self.left_s() < LEAST_S:
             return self.note(name, LEFT_OUT, 0, "the part's time is over")
-        limit_s = min(limit_s, self.left_s())
+        limit_s /= HASTE
+        is_short, limit_s = self.left_s() < limit_s, min(limit_s, self.left_s())
         if limit_s > LONG_S:
             print(f"{clock(self.age_s())} begins   {self.section}: {name} (at most {limit_s:.0f} s)", flush=True)
         ended = execute(command, limit_s, environment, ROOT, on_line)
         self.keep_output(f"{self.section}: {name}", words, ended)
         self.was_late = ended.code == AT_LIMIT
         try:
+            if self.was_late and is_short:
+                raise Lacking(f"the part's time was over after {ended.seconds:.0f} s of it")
             if self.was_late:
                 raise Wrong(f"not done after {ended.seconds:.0f} s; its last words: {last_words(ended.text)}")
             detail = (judge or expect_0)(ended) or ""
+        except Lacking as lacking:
+            return self.note(name, LEFT_OUT, ended.seconds, str(lacking))
         except Wrong as wrong:
             return self.note(name, FAILED, ended.seconds, str(wrong))
         except Exception as error:  # a mistake of the judge, or output that it does not understand
