@@ -1,4 +1,5 @@
 """Programs that are run with a limit of time and ended with all that they started."""
+import ctypes
 import dataclasses
 import os
 import pathlib
@@ -9,6 +10,8 @@ import time
 
 AT_LIMIT = 124  # the exit code of a program that was ended at its limit, as timeout(1) has it
 GRACE_S = 3     # between SIGTERM and SIGKILL: mpirun needs it to end the ranks
+SET_DEATH_SIGNAL = 1  # of prctl(2)
+LIBC = ctypes.CDLL(None)
 
 
 @dataclasses.dataclass
@@ -17,6 +20,11 @@ class Ended:
     code: int
     text: str
     seconds: float
+
+
+def end_with_parent():
+    """For a child before it begins: SIGTERM if this program is killed, since a session of its own outlives a terminal."""
+    LIBC.prctl(SET_DEATH_SIGNAL, signal.SIGTERM)
 
 
 def processes():
@@ -85,7 +93,7 @@ def execute(command, limit_s, environment=None, folder=None, on_line=None):
     try:
         process = subprocess.Popen(list(map(str, command)), cwd=folder, env=variables, text=True, errors="replace",
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   start_new_session=True)
+                                   start_new_session=True, preexec_fn=end_with_parent)
     except OSError as error:
         return Ended(127, f"{command[0]} cannot be started: {error.strerror}\n", 0.0)
     Running.process = process

@@ -83,8 +83,7 @@ def mpirun():
     variables = {"STAND_IN_RANKS": str(ranks), "STAND_IN_MIXED": "1" if len(devices) > 1 else ""}
     # As Open MPI does: each rank in a process group of its own. Only rank 0 does anything.
     rank = subprocess.Popen(command, env={**os.environ, **variables}, preexec_fn=os.setpgrp)
-    if "deaf" in FAULTS:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN if "deaf" in FAULTS else lambda *_: rank.kill())
     sys.exit(rank.wait())
 
 
