@@ -68,7 +68,8 @@ struct MaxPass {
         const auto value = value_at<kLanes>(input_at(p, at.sample, top + i, left + j) + channel, more);
         const auto position = static_cast<std::uint8_t>(i * p.window_width + j);
         for (int k = 0; k < kLanes; ++k) {
-          const bool larger = first || !(value.at[k] <= best.value.at[k]);
+          // NaN wins, wherever in the window it is.
+          const bool larger = first || value.at[k] > best.value.at[k] || value.at[k] != value.at[k];
           best.value.at[k] = larger ? value.at[k] : best.value.at[k];
           best.winner.at[k] = larger ? position : best.winner.at[k];
         }

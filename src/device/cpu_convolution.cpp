@@ -12,6 +12,14 @@ using Tag = memory::format_tag;
 
 memory::desc describe(const memory::dims& dims, Tag tag) { return {dims, memory::data_type::f32, tag}; }
 
+// In place. As many threads share the work as share that of oneDNN's operations.
+void apply_relu(float* values, std::int64_t count) {
+  constexpr std::int64_t kPiece = std::int64_t{1} << 14;
+#pragma omp parallel for
+  for (std::int64_t first = 0; first < count; first += kPiece)
+    cpu::add_bias(values + first, nullptr, true, 1, std::min(kPiece, count - first));
+}
+
 }  // namespace
 
 CpuConvolution::CpuConvolution(DnnlContext& context, const ConvolutionShape& shape) : context_(context), shape_(shape) {
@@ -45,8 +53,7 @@ void CpuConvolution::fit_scratch(const DnnlRepacking& repacking, const DnnlOpera
 void CpuConvolution::plan_forward() {
   DnnlConvolution c = description(Tag::any);
   if (shape_.bias) c.bias = describe({shape_.outputs}, Tag::x);
-  const auto attributes = shape_.relu ? with_relu(with_own_scratch()) : with_own_scratch();
-  const ForwardDescription chosen = describe_forward(context_.engine, c, attributes);
+  const ForwardDescription chosen = describe_forward(context_.engine, c, with_own_scratch());
   DnnlOperation::Arguments arguments = {
       {DNNL_ARG_SRC, c.input}, {DNNL_ARG_WEIGHTS, chosen.weights_desc()}, {DNNL_ARG_DST, c.output}};
   if (shape_.bias) arguments.emplace_back(DNNL_ARG_BIAS, c.bias);
@@ -99,6 +106,7 @@ void CpuConvolution::convolve(const float* packed, ConstSlice bias, const float*
   ScratchPieces pieces(scratch);
   pieces.take(packed_size_);
   forward_.run(context_.stream, pieces.take(working_size_));
+  if (shape_.relu) apply_relu(output, shape_.samples * shape_.convolved().size());
 }
 
 void CpuConvolution::backward(const LinearBackward& call) {

@@ -7,7 +7,8 @@
 
 namespace eave {
 
-// Without a pool. Weights are packed once per pass into the layout that oneDNN prefers; images are never repacked.
+// Without a pool. Relu is a pass of its own, because oneDNN's makes 0 of NaN: a network that has diverged would train
+// on. Weights are packed once per pass into the layout that oneDNN prefers; images are never repacked.
 class CpuConvolution final : public LinearPlan {
  public:
   CpuConvolution(DnnlContext& context, const ConvolutionShape& shape);

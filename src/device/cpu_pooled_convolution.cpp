@@ -12,9 +12,11 @@ namespace {
 
 constexpr std::int64_t kGroupBytes = 512 << 10;  // of the convolution's output: a part of a core's second-level cache
 
+// Relu follows the pool, where it has fewer values: the largest value is the same.
 ConvolutionShape without_pool(ConvolutionShape shape, std::int64_t samples, bool training) {
   shape.samples = samples;
   shape.pool = 0;
+  shape.relu = false;
   shape.training = training;
   return shape;
 }
@@ -91,7 +93,9 @@ void CpuPooledConvolution::forward_group(CpuConvolution& group, const LinearForw
   group.convolve(packed, call.bias, call.input.data() + first * shape_.input.size(), convolved, working);
   const std::int64_t at = first * shape_.output().size();
   auto* winners = call.saved.empty() ? nullptr : reinterpret_cast<std::uint8_t*>(call.saved.data()) + at;
-  cpu::max_pool(pool(samples), convolved, call.output.data() + at, winners);
+  float* const output = call.output.data() + at;
+  cpu::max_pool(pool(samples), convolved, output, winners);
+  if (shape_.relu) cpu::add_bias(output, nullptr, true, 1, samples * shape_.output().size());
 }
 
 void CpuPooledConvolution::backward(const LinearBackward& call) {

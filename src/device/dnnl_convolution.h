@@ -22,7 +22,5 @@ BackwardDataDescription describe_backward_data(const dnnl::engine& engine, const
 BackwardWeightsDescription describe_backward_weights(const dnnl::engine& engine, const DnnlConvolution& convolution,
                                                      const dnnl::primitive_attr& attributes,
                                                      const ForwardDescription& hint);
-// Adds max(·, 0) behind the operation.
-dnnl::primitive_attr with_relu(dnnl::primitive_attr attributes);
 
 }  // namespace eave

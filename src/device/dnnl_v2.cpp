@@ -33,11 +33,4 @@ BackwardWeightsDescription describe_backward_weights(const dnnl::engine& engine,
   return {operation, attributes, engine, hint};
 }
 
-dnnl::primitive_attr with_relu(dnnl::primitive_attr attributes) {
-  dnnl::post_ops after;
-  after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
-  attributes.set_post_ops(after);
-  return attributes;
-}
-
 }  // namespace eave

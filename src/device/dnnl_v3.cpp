@@ -29,11 +29,4 @@ BackwardWeightsDescription describe_backward_weights(const dnnl::engine& engine,
   return {engine, kAlgorithm, c.input, c.weights, c.output, c.strides, c.pad_before, c.pad_after, hint, attributes};
 }
 
-dnnl::primitive_attr with_relu(dnnl::primitive_attr attributes) {
-  dnnl::post_ops after;
-  after.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
-  attributes.set_post_ops(after);
-  return attributes;
-}
-
 }  // namespace eave

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "data/augment.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/pool.h"
@@ -75,6 +78,21 @@ TYPED_TEST(CudaImages, max_pool_is_that_of_the_cpu) {
       max_pool_forward<T>(stream, p, x_there.data(), y_there.data(), nullptr);
       expect_rounded(y_there.read(), y);
     }
+  }
+}
+
+TYPED_TEST(CudaImages, nan_wins_wherever_in_the_window_it_is) {
+  using T = TypeParam;
+  const TestStream stream;
+  const PoolGeometry p = pool_of(1, 4, 4, 8, 2, 2, 2, 0);
+  for (const std::size_t pixel : {0, 1, 4, 5}) {  // the first window
+    std::vector<float> x(inputs(p), 1.0f);
+    x[8 * pixel] = std::numeric_limits<float>::quiet_NaN();
+    OnDevice<T> x_there(stream, as<T>(x)), y_there(stream, outputs(p));
+    max_pool_forward<T>(stream, p, x_there.data(), y_there.data(), nullptr);
+    EXPECT_TRUE(std::isnan(to_floats(y_there.read()).front())) << pixel;
+    bias_relu_max_pool<T>(stream, p, x_there.data(), nullptr, true, y_there.data(), nullptr);
+    EXPECT_TRUE(std::isnan(to_floats(y_there.read()).front())) << pixel;
   }
 }
 

@@ -50,13 +50,34 @@ TEST(NanOnCpu, passes_dense_layers_with_relu) {
   }
 }
 
+TEST(NanOnCpu, passes_convolutions_with_relu) {
+  for (const int threads : {1, 2}) {
+    const auto cpu = make_cpu_compute(threads);
+    for (const int pool : {0, 2}) {
+      for (const int outputs : {1, 7, 16, 64}) {
+        for (const bool bias : {true, false}) {
+          for (const bool training : {true, false}) {
+            const ConvolutionShape shape = {3, {7, 6, 5}, {3, 3, 1, 1}, outputs, bias, true, pool, training};
+            const auto plan = cpu->plan_convolution(shape);
+            EXPECT_TRUE(std::isnan(first_output(*plan, 3 * shape.input.size(), std::int64_t{45} * outputs, outputs,
+                                                3 * shape.output().size(), training)))
+                << threads << " threads, pool " << pool << ", " << outputs << " outputs";
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(NanOnCpu, passes_max_pools) {
   const auto cpu = make_cpu_compute(1);
   const PoolShape shape = {1, {4, 4, 3}, {2, 2, 2, 0}};
-  std::vector<float> input(48, 1.0f), output = zeros(12), winners = zeros(12);
-  input[3 * 5] = kNotANumber;
-  cpu->max_pool_forward(shape, input, output, winners);
-  EXPECT_TRUE(std::isnan(output.front()));
+  for (const std::size_t pixel : {0, 1, 4, 5}) {  // the first window
+    std::vector<float> input(48, 1.0f), output = zeros(12), winners = zeros(12);
+    input[3 * pixel] = kNotANumber;
+    cpu->max_pool_forward(shape, input, output, winners);
+    EXPECT_TRUE(std::isnan(output.front())) << pixel;
+  }
 }
 
 }  // namespace
