@@ -3,6 +3,7 @@
 #include <limits>
 #include <string>
 
+#include "base/cuda_advice.h"
 #include "eave/check.h"
 
 namespace eave::cuda {
@@ -10,7 +11,7 @@ namespace eave::cuda {
 void check_launch(cudaError_t status, const char* kernel) {
   if (status == cudaSuccess) return;
   throw Error(ExitCode::kResource, std::string("CUDA, launch of ") + kernel + ": " + cudaGetErrorString(status) + " (" +
-                                       cudaGetErrorName(status) + ")");
+                                       cudaGetErrorName(status) + ")" + advice_for_cuda_error(status));
 }
 
 dim3 grid_of(std::int64_t blocks) {

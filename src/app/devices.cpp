@@ -1,6 +1,8 @@
 #include "app/devices.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 #include <iomanip>
 #include <map>
 #include <sstream>
@@ -9,6 +11,7 @@
 #include "base/message.h"
 #include "base/number_text.h"
 #include "base/option_checks.h"
+#include "base/printable.h"
 #include "device/cuda_module.h"
 #include "eave/check.h"
 
@@ -36,24 +39,42 @@ std::vector<DevicePlan> plan_cpu(const OptionValues& values, std::size_t ranks, 
 // How many ranks of a host have taken each of its GPUs.
 using Taken = std::map<std::pair<std::string, std::string>, int>;
 
+// "2 GPUs"; if a variable chose them, that too: a word in it that names no GPU here ends the list.
+std::string count_gpus(const VisibleGpus& rank) {
+  return count_text(std::ssize(rank.ids), "GPU") +
+         (rank.visible.empty() ? "" : " (its CUDA_VISIBLE_DEVICES is '" + rank.visible + "')");
+}
+
+// The first of those that fit and have the fewest users.
+std::size_t find_free_gpu(const VisibleGpus& rank, const std::function<int&(std::size_t)>& users) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < rank.ids.size(); ++i) {
+    if (rank.unfit.contains(i)) continue;
+    if (rank.unfit.contains(best) || users(i) < users(best)) best = i;
+  }
+  return best;
+}
+
 int take_gpu(const OptionValues& values, const VisibleGpus& rank, std::size_t number, Taken& taken) {
   const auto users = [&](std::size_t i) -> int& { return taken[{rank.host, rank.ids[i]}]; };
   std::size_t best = 0;
   if (values.has("gpu")) {
     best = static_cast<std::size_t>(values.integer("gpu", 0, 1 << 20));
     if (best >= rank.ids.size()) {
-      refuse_option(values, "gpu",
-                    "rank " + std::to_string(number) + " on " + rank.host + " sees " +
-                        count_text(std::ssize(rank.ids), "GPU") + ", counted from 0");
+      refuse_option(
+          values, "gpu",
+          "rank " + std::to_string(number) + " on " + rank.host + " sees " + count_gpus(rank) + ", counted from 0");
     }
   } else {
-    for (std::size_t i = 1; i < rank.ids.size(); ++i) {
-      if (users(i) < users(best)) best = i;
-    }
+    best = find_free_gpu(rank, users);
+  }
+  if (const auto unfit = rank.unfit.find(best); unfit != rank.unfit.end()) {
+    throw Error(ExitCode::kResource, "rank " + std::to_string(number) + " on " + rank.host + ": " + unfit->second +
+                                         "; give another --gpu, or --device cpu");
   }
   if (users(best) > 0 && !values.flag("share-gpu")) {
     throw Error(ExitCode::kUsage, "no GPU is left for rank " + std::to_string(number) + " on " + rank.host +
-                                      ", which sees " + count_text(std::ssize(rank.ids), "GPU") +
+                                      ", which sees " + count_gpus(rank) +
                                       (values.has("gpu") ? " and shall take GPU " + values.text("gpu") : "") +
                                       "; start one rank for each GPU, or give --share-gpu or --device cpu");
   }
@@ -90,13 +111,30 @@ Precision precision_of(const std::string& word) {
   return word == "bf16" ? Precision::kBf16 : Precision::kTf32;
 }
 
+// If none fits, there are none.
+void take_in(const std::vector<FoundGpu>& gpus, VisibleGpus& found) {
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    if (!gpus[i].unfit.empty()) found.unfit[i] = gpus[i].unfit;
+  }
+  if (found.unfit.size() == gpus.size()) {
+    found.why_none = "no GPU can be used: " + gpus.front().unfit + "; train with --device cpu";
+    found.unfit.clear();
+    return;
+  }
+  for (const FoundGpu& gpu : gpus) found.ids.push_back(gpu.id);
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible != nullptr) found.visible = printable(visible);
+}
+
 }  // namespace
 
 VisibleGpus find_gpus(const OptionValues& values, const std::string& host) {
   VisibleGpus found{host, {}, ""};
   if (values.text("device") == "cpu") return found;
   try {
-    found.ids = open_cuda_module().list_devices();
+    const std::vector<FoundGpu> gpus = open_cuda_module().list_devices();
+    open_cuda_module().check_libraries();
+    take_in(gpus, found);
   } catch (const Error& error) {
     found.why_none = message_of(error);
   }
@@ -104,8 +142,11 @@ VisibleGpus find_gpus(const OptionValues& values, const std::string& host) {
 }
 
 std::string pack(const VisibleGpus& gpus) {
-  std::string text = gpus.host + "\n" + gpus.why_none + "\n";
-  for (const std::string& id : gpus.ids) text += id + "\n";
+  std::string text = gpus.host + "\n" + gpus.why_none + "\n" + gpus.visible + "\n";
+  for (std::size_t i = 0; i < gpus.ids.size(); ++i) {
+    const auto unfit = gpus.unfit.find(i);
+    text += gpus.ids[i] + "\n" + (unfit == gpus.unfit.end() ? "" : unfit->second) + "\n";
+  }
   return text;
 }
 
@@ -114,7 +155,11 @@ VisibleGpus unpack_gpus(const std::string& text) {
   VisibleGpus gpus;
   std::getline(lines, gpus.host);
   std::getline(lines, gpus.why_none);
-  for (std::string id; std::getline(lines, id);) gpus.ids.push_back(id);
+  std::getline(lines, gpus.visible);
+  for (std::string id, unfit; std::getline(lines, id) && std::getline(lines, unfit);) {
+    if (!unfit.empty()) gpus.unfit[gpus.ids.size()] = unfit;
+    gpus.ids.push_back(id);
+  }
   return gpus;
 }
 

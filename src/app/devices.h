@@ -1,6 +1,7 @@
 // Which device each rank computes on.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@ struct VisibleGpus {
   std::string host;
   std::vector<std::string> ids;  // of each GPU that the process sees, in its order; the same GPU has one id everywhere
   std::string why_none;          // a sentence
+  // By number: why eave cannot compute on a GPU that it sees. Ranks pass such GPUs over.
+  std::map<std::size_t, std::string> unfit = {};
+  std::string visible = {};  // CUDA_VISIBLE_DEVICES
 };
 
 // Looks for GPUs unless --device cpu.
@@ -34,7 +38,8 @@ struct DevicePlan {
 
 // What the ranks of a job compute on, all on GPUs or none: the same answer on every rank. A rank takes the first GPU it
 // sees that no lower rank of its host has taken. Throws Error: kResource where --device cuda finds no GPU somewhere,
-// kUsage where ranks would share one without --share-gpu, or where an option has no effect.
+// or --gpu names one that does not fit, kUsage where ranks would share one without --share-gpu, or where an option has
+// no effect.
 std::vector<DevicePlan> plan_devices(const OptionValues& values, const std::vector<VisibleGpus>& ranks);
 
 // Collective: this rank's part of plan_devices. Throws AgreedError.

@@ -16,7 +16,7 @@ macro(find_nvcc)
     endif()
     find_program(EAVE_NVCC nvcc PATH_SUFFIXES bin NO_CMAKE_SYSTEM_PATH
       HINTS ${CUDAToolkit_ROOT} $ENV{CUDAToolkit_ROOT} $ENV{CUDA_HOME} $ENV{CUDA_PATH}
-      PATHS /usr/local/cuda ${made}/eave/cuda-13.0)
+      PATHS /usr/local/cuda ${made}/eave/cuda-13.0 ${made}/eave/cuda-12.4)
     if(NOT EAVE_NVCC)
       message(FATAL_ERROR "no nvcc here. Run mpi_launch/install_cuda, or name a CUDA toolkit with -DCUDAToolkit_ROOT=DIR")
     endif()

@@ -5,9 +5,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/user_path.h"
+#include "device/cuda_driver.h"
+#include "device/library_file.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -47,25 +50,66 @@ fs::path find_module() {
 fs::path require_module() {
   const fs::path path = find_module();
   if (!path.empty()) return path;
-  throw Error(ExitCode::kResource, "this eave was built without GPUs: there is no " + places().front().string() +
+  const std::string place = places().front().string();
+  if (named_module() != nullptr) {
+    throw Error(ExitCode::kResource,
+                "LIBEAVE_CUDA names " + place + ", which is not there; unset it, or train with --device cpu");
+  }
+  throw Error(ExitCode::kResource, "this eave was built without GPUs: there is no " + place +
                                        "; build it with cmake --preset cuda, or train with --device cpu");
 }
 
-// The module has it asked for too, but with all its libraries in memory.
-void require_driver() {
-  if (named_module() != nullptr || dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) return;
-  throw Error(
-      ExitCode::kResource,
-      "no GPU can be used: there is no NVIDIA driver here (libcuda.so.1); install it, or train with --device cpu");
+[[noreturn]] void fail_to_open(const std::string& reason, const std::string& advice) {
+  throw Error(ExitCode::kResource,
+              "the module for GPUs cannot be opened: " + reason + "; " + advice + ", or train with --device cpu");
+}
+
+struct NeededLibrary {
+  const char* file;    // begin of its name
+  const char* symbol;  // begin of the names of its functions
+  const char* product;
+};
+constexpr NeededLibrary kNeededLibraries[] = {{"libcudnn.so.", "cudnn", "cuDNN"},
+                                              {"libnccl.so.", "nccl", "NCCL"},
+                                              {"libcublasLt.so.", "cublas", "cuBLAS"},
+                                              {"libcudart.so.", "cuda", "the CUDA runtime"},
+                                              {"libcuda.so.", "cu", "the NVIDIA driver"}};
+
+// Versions of a library beside the one that is missing.
+std::string other_versions(const fs::path& module, const std::string& start) {
+  std::string text;
+  for (const fs::path& other : libraries_named(module, start)) text += (text.empty() ? "" : ", ") + other.string();
+  return text.empty() ? "" : " (there is " + text + ", of another version)";
+}
+
+// The loader's words name a file or a function; this says whose it is and what to do.
+[[noreturn]] void explain_loader(const fs::path& path, const std::string& reason) {
+  for (const NeededLibrary& each : kNeededLibraries) {
+    if (reason.starts_with(each.file) && reason.find("No such file") != std::string::npos) {
+      fail_to_open(reason + other_versions(path, each.file),
+                   "install " + std::string(each.product) +
+                       " of that version, or put its folder into LD_LIBRARY_PATH (mpi_launch/install_cuda brings it)");
+    }
+  }
+  constexpr std::string_view kUndefined = "undefined symbol: ";
+  const std::size_t at = reason.find(kUndefined);
+  const std::string symbol = at == std::string::npos ? "" : reason.substr(at + kUndefined.size());
+  for (const NeededLibrary& each : kNeededLibraries) {
+    if (symbol.starts_with(each.symbol))
+      fail_to_open(reason,
+                   "the version of " + std::string(each.product) + " that is found is too old: install a newer one");
+  }
+  fail_to_open(reason, "install what it needs");
 }
 
 const CudaModule* open_module(const fs::path& path) {
-  require_driver();
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) fail_to_open(path.string() + " is not a file", "build eave again");
+  if (named_module() == nullptr) require_cuda_driver(EAVE_CUDA_TOOLKIT);  // one that is named may need none
+  if (const std::string damage = why_library_is_damaged(path); !damage.empty())
+    fail_to_open(damage, "install it again");
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    throw Error(ExitCode::kResource, "the module for GPUs cannot be opened: " + std::string(dlerror()) +
-                                         "; install what it needs, or train with --device cpu");
-  }
+  if (library == nullptr) explain_loader(path, dlerror());
   using Entry = const CudaModule* (*)();
   const auto entry = reinterpret_cast<Entry>(dlsym(library, kCudaModuleEntry));
   const CudaModule* module = entry == nullptr ? nullptr : entry();
@@ -85,11 +129,17 @@ const CudaModule& open_cuda_module() {
 }
 
 std::unique_ptr<Device> gpu_device(std::int64_t number) {
-  const std::size_t gpus = open_cuda_module().list_devices().size();
-  if (number >= 0 && static_cast<std::size_t>(number) < gpus)
-    return open_cuda_module().open_device(static_cast<int>(number));
-  throw Error(ExitCode::kUsage, "gpu=" + std::to_string(number) + ": this process sees " + std::to_string(gpus) +
-                                    (gpus == 1 ? " GPU" : " GPUs") + ", counted from 0");
+  const std::vector<FoundGpu> gpus = open_cuda_module().list_devices();
+  if (number < 0 || number >= std::ssize(gpus)) {
+    throw Error(ExitCode::kUsage, "gpu=" + std::to_string(number) + ": this process sees " +
+                                      std::to_string(gpus.size()) + (gpus.size() == 1 ? " GPU" : " GPUs") +
+                                      ", counted from 0");
+  }
+  const FoundGpu& gpu = gpus[static_cast<std::size_t>(number)];
+  if (!gpu.unfit.empty())
+    throw Error(ExitCode::kResource,
+                "gpu=" + std::to_string(number) + ": " + gpu.unfit + "; use another, or device=cpu");
+  return open_cuda_module().open_device(static_cast<int>(number));
 }
 
 }  // namespace eave

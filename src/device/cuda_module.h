@@ -45,19 +45,25 @@ struct CudaSettings {
   TuningCounts* counts = nullptr;  // is added to; outlives the compute
 };
 
+struct FoundGpu {
+  std::string id;     // the same for the same GPU in every process
+  std::string unfit;  // why eave cannot compute on it; "" if it can
+};
+
 // What the module offers. All throw Error.
 struct CudaModule {
   int version = 0;  // kCudaModuleVersion of the program that it was built with
-  // An id of each GPU this process sees, at least one: the same for the same GPU in every process. kResource: no
-  // driver, too old a driver, no GPU.
-  std::vector<std::string> (*list_devices)() = nullptr;
+  // Each GPU this process sees, at least one. kResource: no driver, too old a driver, no GPU.
+  std::vector<FoundGpu> (*list_devices)() = nullptr;
+  // kResource if a library that layers need is of a version that eave was not built for.
+  void (*check_libraries)() = nullptr;
   // Makes the GPU the calling thread's. kResource where it cannot be had.
   std::unique_ptr<Device> (*open_device)(int index) = nullptr;
   // `device` is one that open_device gave; it outlives the compute.
   std::unique_ptr<Compute> (*make_compute)(Device& device, const CudaSettings& settings) = nullptr;
 };
 
-inline constexpr int kCudaModuleVersion = 2;
+inline constexpr int kCudaModuleVersion = 3;
 
 // The name of the one thing that the module shows: a function without arguments that returns a const CudaModule*.
 inline constexpr const char* kCudaModuleEntry = "eave_cuda_module";

@@ -46,8 +46,9 @@ class DeviceCollectives {
 class CollectiveDevice {
  public:
   virtual ~CollectiveDevice() = default;
-  virtual std::string bus_id() const = 0;              // tells the devices of a host apart: "0000:3b:00.0"
-  virtual std::string collective_library() const = 0;  // "NCCL 2.28.9"; empty: there is none
+  virtual std::string bus_id() const = 0;  // tells the devices of a host apart: "0000:3b:00.0"
+  // "NCCL 2.28.9"; empty: there is none. Throws Error(kResource) if it is of a version that eave was not built for.
+  virtual std::string collective_library() const = 0;
   // The device outlives them.
   virtual std::unique_ptr<DeviceCollectives> make_collectives() = 0;
 };

@@ -47,6 +47,7 @@ class NcclTransport final : public Transport {
   };
 
   bool is_here(ConstSlice values) const { return collectives_ && device_->holds(values); }
+  NcclObstacle find_obstacle(const Device& device);
   void set_up(CollectiveDevice& device);
   int group_of(std::span<const int> ranks);
   std::string share_word(std::span<const int> ranks);
@@ -66,11 +67,19 @@ class NcclTransport final : public Transport {
   Operation* requested_ = nullptr;  // belongs to `inner_`, which keeps it
 };
 
-void NcclTransport::attach(Device& device) {
+// A library that is found and does not fit ends the job, also where sums could go through the host instead: that way is
+// many times slower, and nobody would see why.
+NcclObstacle NcclTransport::find_obstacle(const Device& device) {
+  NcclPlace own;
+  agree(inner_, [&] { own = place_of(device); });
   std::vector<NcclPlace> places;
-  for (const std::string& text : inner_.all_gather(pack(place_of(device)))) places.push_back(unpack_place(text));
-  const NcclObstacle obstacle = find_nccl_obstacle(places);
+  for (const std::string& text : inner_.all_gather(pack(own))) places.push_back(unpack_place(text));
+  return find_nccl_obstacle(places);
+}
+
+void NcclTransport::attach(Device& device) {
   const bool is_needed = use_ == NcclUse::kRequired || size() > 1;
+  const NcclObstacle obstacle = is_needed ? find_obstacle(device) : NcclObstacle();
   if (!obstacle.message.empty() && use_ == NcclUse::kRequired) throw AgreedError(obstacle.code, obstacle.message);
   inner_.attach(device);  // for requests
   device_ = &device;

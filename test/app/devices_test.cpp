@@ -101,5 +101,29 @@ TEST(Devices, what_a_rank_sees_travels_as_text) {
   EXPECT_EQ(unpack_gpus(pack(host_without("b"))).why_none, "no GPU can be used: there is no driver");
 }
 
+TEST(Devices, a_gpu_that_does_not_fit_is_passed_over) {
+  VisibleGpus a = host_with("a", {"g0", "g1", "g2"});
+  a.unfit[0] = "GPU 0, Old, has compute capability 7.0";
+  EXPECT_EQ(gpus({}, {a, a}), (std::vector{1, 2}));
+  EXPECT_EQ(gpus({{"share-gpu", "on"}}, {a, a, a}), (std::vector{1, 2, 1}));
+  EXPECT_EQ(refusal({}, {a, a, a}).code(), ExitCode::kUsage);
+  const Error named = refusal({{"gpu", "0"}}, {a});
+  EXPECT_EQ(named.code(), ExitCode::kResource);
+  EXPECT_NE(std::string(named.what()).find("compute capability 7.0"), std::string::npos) << named.what();
+}
+
+TEST(Devices, other_ranks_know_what_hides_gpus_and_which_do_not_fit) {
+  VisibleGpus sent = host_with("a", {"g0", "g1"});
+  sent.unfit[1] = "too old";
+  sent.visible = "0,1,x";
+  const VisibleGpus seen = unpack_gpus(pack(sent));
+  EXPECT_EQ(seen.ids, sent.ids);
+  EXPECT_EQ(seen.unfit, sent.unfit);
+  EXPECT_EQ(seen.visible, "0,1,x");
+  const Error error = refusal({}, {seen, seen});
+  EXPECT_NE(std::string(error.what()).find("sees 2 GPUs (its CUDA_VISIBLE_DEVICES is '0,1,x')"), std::string::npos)
+      << error.what();
+}
+
 }  // namespace
 }  // namespace eave

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,12 +20,20 @@ namespace {
 thread_local int device_of_thread = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 
-constexpr int kVersion = 13000;
 constexpr int kMultiprocessors = 4;
 
-int devices_asked() {
-  const char* text = std::getenv("EMULATED_CUDA_DEVICES");
-  return text != nullptr ? std::atoi(text) : 1;
+int devices_asked() { return number_in("EMULATED_CUDA_DEVICES", 1); }
+
+int driver_version() { return devices_asked() < 0 ? 0 : number_in("EMULATED_CUDA_DRIVER", CUDART_VERSION); }
+
+// Which GPU a word of CUDA_VISIBLE_DEVICES means: "2"; "GPU-2" and "MIG-2-…" stand for the long names of real ones.
+int number_named(std::string word) {
+  const bool is_instance = word.starts_with("MIG-");
+  if (is_instance || word.starts_with("GPU-")) word.erase(0, 4);
+  if (is_instance) word = word.substr(0, word.find('-'));
+  int number = -1;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  return error == std::errc() && end == word.data() + word.size() ? number : -1;
 }
 
 // The numbers, among all of the machine, of those that the process sees.
@@ -38,17 +47,37 @@ std::vector<int> devices_seen() {
   }
   std::istringstream words(visible);
   for (std::string word; std::getline(words, word, ',');) {
-    int number = -1;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc() || end != word.data() + word.size() || number < 0 || number >= count) break;
+    const int number = number_named(word);
+    if (number < 0 || number >= count) break;
     numbers.push_back(number);
+    if (word.starts_with("MIG-")) break;  // a process sees one instance
   }
   return numbers;
 }
 
-int number_of(int device) { return devices_seen()[static_cast<std::size_t>(device)]; }
+int number_of(int device) {
+  const std::vector<int> seen = devices_seen();
+  const auto index = static_cast<std::size_t>(device);
+  return index < seen.size() ? seen[index] : -1;
+}
+
+// "9.0,7.0" is the compute capability of GPU 0, and of all others.
+std::pair<int, int> capability_of(int number) {
+  const char* const text = std::getenv("EMULATED_CUDA_CAPABILITY");
+  std::istringstream words(text != nullptr ? text : "9.0");
+  std::string word;
+  for (int i = 0; i <= number && std::getline(words, word, ',');) ++i;
+  std::pair<int, int> capability;
+  std::sscanf(word.c_str(), "%d.%d", &capability.first, &capability.second);
+  return capability;
+}
 
 }  // namespace
+
+int number_in(const char* name, int otherwise) {
+  const char* const text = std::getenv(name);
+  return text != nullptr ? std::atoi(text) : otherwise;
+}
 
 std::mutex& lock() {
   static auto* const one = new std::mutex;
@@ -59,15 +88,19 @@ int current_device() { return device_of_thread; }
 int device_count() { return static_cast<int>(devices_seen().size()); }
 
 cudaError_t devices_status() {
-  return device_count() > 0 ? cudaSuccess : devices_asked() >= 0 ? cudaErrorNoDevice : cudaErrorInsufficientDriver;
+  if (driver_version() / 1000 < CUDART_VERSION / 1000) return cudaErrorInsufficientDriver;
+  return device_count() > 0 ? cudaSuccess : cudaErrorNoDevice;
 }
 
 cudaError_t injected_failure(const char* call) {
   static auto* const calls = new std::map<std::string, long>;
-  static cudaError_t broken = cudaSuccess;
+  static auto* const broken = new std::map<std::string, cudaError_t>;  // by "" or the GPU
   const char* plan = std::getenv("EMULATED_CUDA_FAIL");
-  if (plan == nullptr || broken != cudaSuccess) return broken;
-  const long count = ++(*calls)[call];
+  if (plan == nullptr) return cudaSuccess;
+  const std::string gpu = std::to_string(number_of(current_device())) + "/";
+  for (const std::string& who : {std::string(), gpu})
+    if (broken->contains(who)) return broken->at(who);
+  const long count = ++(*calls)[call], count_on_gpu = ++(*calls)[gpu + call];
   std::istringstream parts(plan);
   for (std::string part; std::getline(parts, part, ',');) {
     std::istringstream words(part);
@@ -76,9 +109,10 @@ cudaError_t injected_failure(const char* call) {
     std::getline(words, which, ':');
     std::getline(words, error, ':');
     std::getline(words, lasting, ':');
-    if (name != call || std::atol(which.c_str()) != count) continue;
+    const bool is_of_gpu = name == gpu + call;
+    if ((!is_of_gpu && name != call) || std::atol(which.c_str()) != (is_of_gpu ? count_on_gpu : count)) continue;
     const auto failure = static_cast<cudaError_t>(std::atoi(error.c_str()));
-    if (lasting == "lasting") broken = failure;
+    if (lasting == "lasting") (*broken)[is_of_gpu ? gpu : ""] = failure;
     return failure;
   }
   return cudaSuccess;
@@ -116,6 +150,14 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorInvalidResourceHandle";
     case cudaErrorNotReady:
       return "cudaErrorNotReady";
+    case cudaErrorDevicesUnavailable:
+      return "cudaErrorDevicesUnavailable";
+    case cudaErrorNoKernelImageForDevice:
+      return "cudaErrorNoKernelImageForDevice";
+    case cudaErrorECCUncorrectable:
+      return "cudaErrorECCUncorrectable";
+    case cudaErrorSystemNotReady:
+      return "cudaErrorSystemNotReady";
     case cudaErrorIllegalAddress:
       return "cudaErrorIllegalAddress";
     case cudaErrorLaunchFailure:
@@ -154,7 +196,7 @@ cudaError_t cudaSetDevice(int device) {
     if (const cudaError_t status = devices_status(); status != cudaSuccess) return status;
     if (device < 0 || device >= device_count()) return cudaErrorInvalidDevice;
     device_of_thread = device;
-    return cudaSuccess;
+    return is_full(device) ? cudaErrorMemoryAllocation : cudaSuccess;  // there a GPU is set up for the process
   });
 }
 cudaError_t cudaGetDevice(int* device) {
@@ -165,13 +207,13 @@ cudaError_t cudaGetDevice(int* device) {
 }
 cudaError_t cudaDriverGetVersion(int* version) {
   return call("cudaDriverGetVersion", [&] {
-    *version = devices_asked() < 0 ? 0 : kVersion;
+    *version = driver_version();
     return cudaSuccess;
   });
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
   return call("cudaRuntimeGetVersion", [&] {
-    *version = kVersion;
+    *version = CUDART_VERSION;
     return cudaSuccess;
   });
 }
@@ -186,7 +228,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     properties->uuid.bytes[15] = static_cast<char>(number_of(device));
     properties->totalGlobalMem = total_bytes;
     properties->sharedMemPerBlock = 48 << 10;
-    properties->major = 9;
+    std::tie(properties->major, properties->minor) = capability_of(number_of(device));
     properties->multiProcessorCount = kMultiprocessors;
     properties->maxThreadsPerBlock = 1024;
     properties->maxThreadsPerMultiProcessor = 2048;

@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -39,6 +40,17 @@ std::size_t device_bytes() {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : std::size_t{4} << 30;
 }
 
+// What others have of each.
+std::size_t taken_bytes() {
+  const char* const text = std::getenv("EMULATED_CUDA_TAKEN");
+  return std::min(device_bytes(), text != nullptr ? std::size_t{std::strtoull(text, nullptr, 10)} : std::size_t{0});
+}
+
+std::size_t free_of(int device) {
+  const std::size_t rest = device_bytes() - taken_bytes();
+  return rest - std::min(rest, memory().used[device]);
+}
+
 std::size_t rounded_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
 void protect_all(int protection) {
@@ -68,7 +80,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes) {
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   const int device = current_device();
-  if (bytes > device_bytes() || memory().used[device] > device_bytes() - bytes) return cudaErrorMemoryAllocation;
+  if (bytes > free_of(device)) return cudaErrorMemoryAllocation;
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t usable = rounded_up(bytes, page);
   void* mapped = mmap(nullptr, usable + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -171,6 +183,8 @@ cudaError_t set(CUstream_st* stream, void* into, int value, std::size_t bytes) {
 
 }  // namespace
 
+bool is_full(int) { return taken_bytes() == device_bytes(); }
+
 void with_device_memory(const std::function<void()>& body) {
   if (memory().open++ == 0) protect_all(PROT_READ | PROT_WRITE);
   body();
@@ -246,7 +260,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
   return call("cudaMemGetInfo", [&] {
     if (const cudaError_t status = devices_status(); status != cudaSuccess) return status;
     *total_bytes = device_bytes();
-    *free_bytes = *total_bytes - std::min(*total_bytes, memory().used[current_device()]);
+    *free_bytes = free_of(current_device());
     return cudaSuccess;
   });
 }

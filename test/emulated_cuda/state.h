@@ -66,6 +66,7 @@ std::mutex& lock();
 int current_device();
 int device_count();
 cudaError_t devices_status();
+bool is_full(int device);  // of what other processes hold
 // Of EMULATED_CUDA_FAIL; cudaSuccess where it names no such call.
 cudaError_t injected_failure(const char* call);
 cudaError_t remember_error(cudaError_t status);

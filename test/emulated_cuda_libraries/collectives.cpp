@@ -1,7 +1,9 @@
 // The emulated device has no library of collectives; transports say so, and go through the host.
 #include <array>
+#include <cstdlib>
 
 #include "device/cuda/cuda_device.h"
+#include "device/cuda/library_version.h"
 #include "device/device_collectives.h"
 #include "eave/check.h"
 
@@ -13,7 +15,14 @@ std::string CudaDevice::bus_id() const {
   return text.data();
 }
 
-std::string CudaDevice::collective_library() const { return {}; }
+// EMULATED_NCCL_VERSION is one that is found and looked at, as for the real one, and does nothing.
+std::string CudaDevice::collective_library() const {
+  const char* const version = std::getenv("EMULATED_NCCL_VERSION");
+  if (version == nullptr) return {};
+  constexpr long long kBuiltWith = 22809;
+  require_version("NCCL", std::atoll(version), kBuiltWith, "--transport mpi does without NCCL");
+  return {};
+}
 
 std::unique_ptr<DeviceCollectives> CudaDevice::make_collectives() {
   throw Error(ExitCode::kResource, "the emulated GPU has no collectives");

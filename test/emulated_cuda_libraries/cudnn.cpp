@@ -189,7 +189,10 @@ void execute(cudnnHandle_t handle, const Backend& plan, const Backend& pack) {
 
 using namespace eave::emulated_cuda;
 
-std::size_t cudnnGetVersion() { return 91900; }
+std::size_t cudnnGetVersion() { return static_cast<std::size_t>(number_in("EMULATED_CUDNN_VERSION", CUDNN_VERSION)); }
+std::size_t cudnnGetCudartVersion() {
+  return static_cast<std::size_t>(number_in("EMULATED_CUDNN_CUDA", CUDART_VERSION));
+}
 const char* cudnnGetErrorString(cudnnStatus_t status) {
   return status == CUDNN_STATUS_SUCCESS ? "CUDNN_STATUS_SUCCESS" : "a status of the emulated cuDNN";
 }

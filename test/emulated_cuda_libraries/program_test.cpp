@@ -1,34 +1,16 @@
 // The program on an emulated GPU, as people run it.
-#include "test/program/program.h"
-
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "on_emulated_gpu.h"
 
 namespace eave {
 namespace {
 
-class OnEmulatedGpu : public testing::Test {
- protected:
-  Ended train(const std::string& words, int ranks = 0, const std::string& environment = "") const {
-    return place_.eave("train" + std::string(kQuick) + words,
-                       {ranks, "LIBEAVE_CUDA='" EAVE_CUDA_MODULE "' " + environment});
-  }
-
-  double loss_of(const std::string& run) const {
-    return nlohmann::json::parse(place_.read(run + "/summary.json")).at("evaluation").at("center").at("loss");
-  }
-
-  // A refusal, told once, with its code.
-  void expect_refusal(const Ended& ended, int code, const std::vector<std::string>& texts) const {
-    EXPECT_EQ(ended.code, code) << ended.errors;
-    EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
-    for (const std::string& text : texts) EXPECT_TRUE(ended.says(text)) << text << "\n" << ended.errors;
-  }
-
-  Place place_;
-};
+double loss_of(const Place& place, const std::string& run) {
+  return nlohmann::json::parse(place.read(run + "/summary.json")).at("evaluation").at("center").at("loss");
+}
 
 TEST_F(OnEmulatedGpu, auto_takes_the_gpu_and_says_so) {
   const Ended ended = train("--max-steps 2");
@@ -47,7 +29,7 @@ TEST_F(OnEmulatedGpu, ranks_that_share_it_end_where_the_cpu_ends) {
     const Ended here = train(words + "here --device cpu", 2);
     ASSERT_EQ(there.code, 0) << there.errors;
     ASSERT_EQ(here.code, 0) << here.errors;
-    EXPECT_NEAR(loss_of("there"), loss_of("here"), 1e-4);
+    EXPECT_NEAR(loss_of(place_, "there"), loss_of(place_, "here"), 1e-4);
   }
 }
 
@@ -149,21 +131,6 @@ TEST_F(OnEmulatedGpu, no_driver_and_no_gpu_are_told_apart) {
 TEST_F(OnEmulatedGpu, out_of_memory_says_what_would_fit) {
   expect_refusal(train("--device cuda --batch 90", 0, "EMULATED_CUDA_MEMORY=150000"), 71,
                  {"out of memory on cuda:0", "are needed", "are free", "samples", "would fit"});
-}
-
-// Whatever call it is: one message, all ranks end.
-TEST_F(OnEmulatedGpu, a_device_that_fails_ends_all_ranks) {
-  for (const std::string call : {"cudaGraphLaunch:3:719", "cudaMemcpyAsync:30:700", "cudaEventQuery:9:719",
-                                 "cudaGraphLaunch:3:719:lasting", "cudaEventRecord:40:700:lasting"}) {
-    SCOPED_TRACE(call);
-    for (const int ranks : {0, 2}) {
-      if (ranks > 0 && !has_mpirun()) continue;
-      const Ended ended =
-          train(std::string("--device cuda") + (ranks > 0 ? " --share-gpu" : ""), ranks, "EMULATED_CUDA_FAIL=" + call);
-      EXPECT_EQ(ended.code, 71) << ended.errors;
-      EXPECT_TRUE(ended.says("CUDA, cuda")) << ended.errors;
-    }
-  }
 }
 
 TEST_F(OnEmulatedGpu, a_loss_that_is_not_finite_ends_training) {

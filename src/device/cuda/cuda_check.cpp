@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/cuda_advice.h"
 #include "eave/check.h"
 
 namespace eave::cuda {
@@ -12,7 +13,8 @@ void check_cuda(cudaError_t status, const char* what, const std::source_location
   cudaGetLastError();  // errors of a single call are kept there too, and would be taken for the next call's
   const std::string file = std::filesystem::path(place.file_name()).filename();
   throw Error(ExitCode::kResource, "CUDA, " + std::string(what) + " (" + file + ":" + std::to_string(place.line()) +
-                                       "): " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
+                                       "): " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")" +
+                                       advice_for_cuda_error(status));
 }
 
 }  // namespace eave::cuda

@@ -10,35 +10,12 @@
 namespace eave::cuda {
 namespace {
 
-constexpr std::size_t kMebi = std::size_t{1} << 20;
 constexpr std::size_t kNumbers = 8;
 
 std::size_t bytes_of(ConstSlice values) { return values.size() * sizeof(float); }
 
-std::string mebi(std::size_t bytes) {
-  return bytes < 10 * kMebi ? std::to_string(bytes / 1024) + " KiB" : std::to_string(bytes / kMebi) + " MiB";
-}
-
 void require_equal(ConstSlice a, ConstSlice b) {
   EAVE_CHECK(a.size() == b.size(), std::to_string(a.size()) + " and " + std::to_string(b.size()) + " numbers");
-}
-
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
-[[noreturn]] void fail_without_driver() {
-  int driver = 0, runtime = 0;
-  static_cast<void>(cudaDriverGetVersion(&driver));
-  static_cast<void>(cudaRuntimeGetVersion(&runtime));
-  if (driver == 0) {
-    throw Error(ExitCode::kResource,
-                "no GPU can be used: there is no NVIDIA driver here (libcuda.so.1); install it, or "
-                "train with --device cpu");
-  }
-  throw Error(ExitCode::kResource, "no GPU can be used: the driver is of CUDA " + version_text(driver) +
-                                       ", and eave was built with CUDA " + version_text(runtime) +
-                                       "; install a newer driver, or train with --device cpu");
 }
 
 class CudaCopies final : public CopyQueue {
@@ -72,19 +49,6 @@ class CudaCopies final : public CopyQueue {
 };
 
 }  // namespace
-
-int count_devices() {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status == cudaErrorInsufficientDriver) fail_without_driver();
-  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) {
-    throw Error(ExitCode::kResource,
-                "no GPU can be used: the driver sees none (CUDA_VISIBLE_DEVICES may hide it); train "
-                "with --device cpu");
-  }
-  check_cuda(status, "cudaGetDeviceCount");
-  return count;
-}
 
 class CudaDevice::Mark final : public DeviceMark {
  public:
@@ -138,15 +102,16 @@ CudaDevice::CudaDevice(int index) : index_(index) {
                 "there is no GPU " + std::to_string(index) + ": this machine shows " +
                     (count == 1 ? "one, GPU 0" : std::to_string(count) + ", GPU 0 to " + std::to_string(count - 1)));
   }
-  EAVE_CUDA(cudaSetDevice(index));
   cudaDeviceProp properties{};
   EAVE_CUDA(cudaGetDeviceProperties(&properties, index));
   name_ = "cuda:" + std::to_string(index) + " " + properties.name;
+  start(properties);
   stream_ = make_stream();
   done_ = make_event();
   scratch_ = device_bytes(kSumScratch * sizeof(double));
   // As many as training has in flight: to allocate another, finish_all has to wait.
   while (numbers_.size() < kNumbers) numbers_.push_back(std::make_shared<Number>());
+  try_out(properties);
 }
 
 // What is in the queue works on memory that goes now.
@@ -164,9 +129,9 @@ Buffer CudaDevice::allocate(std::size_t size) {
   const cudaError_t status = cudaMalloc(&memory, size * sizeof(float));
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    throw Error(ExitCode::kResource, "out of memory on " + name_ + ": " + mebi(size * sizeof(float)) + " are needed, " +
-                                         mebi(static_cast<std::size_t>(free_bytes())) +
-                                         " are free; use a smaller batch or model");
+    throw Error(ExitCode::kResource, "out of memory on " + name_ + ": " + mebi_text(size * sizeof(float)) +
+                                         " are needed, " + mebi_text(static_cast<std::size_t>(free_bytes())) +
+                                         " are free; use a smaller batch or model" + others_memory());
   }
   check_cuda(status, "cudaMalloc");
   Buffer buffer(static_cast<float*>(memory), size, [](float* data) noexcept { static_cast<void>(cudaFree(data)); });
@@ -183,7 +148,7 @@ Buffer CudaDevice::allocate_for_host(std::size_t size) {
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     throw Error(ExitCode::kResource,
-                "cannot get " + mebi(size * sizeof(float)) + " of pinned memory; use fewer ranks on this machine");
+                "cannot get " + mebi_text(size * sizeof(float)) + " of pinned memory; use fewer ranks on this machine");
   }
   check_cuda(status, "cudaMallocHost");
   std::fill_n(static_cast<float*>(memory), size, 0.0f);

@@ -83,6 +83,9 @@ class CudaDevice final : public Device, public CollectiveDevice {
   class Mark;
   class Number;
 
+  void start(const cudaDeviceProp& properties);
+  void try_out(const cudaDeviceProp& properties);
+  std::string others_memory() const;      // "; other processes held …" if they held much
   Half* half_of(Slice parameters);        // that is about to be written with them; nullptr: there is none
   void change(ConstSlice written);        // before any other call that writes
   std::shared_ptr<Number> free_number();  // one that nobody waits for
@@ -91,6 +94,7 @@ class CudaDevice final : public Device, public CollectiveDevice {
 
   int index_;
   std::string name_;
+  std::size_t total_bytes_ = 0, taken_bytes_ = 0;  // when this process began
   Stream stream_;
   std::vector<cudaStream_t> streams_beside_;
   Event done_;
@@ -104,5 +108,8 @@ class CudaDevice final : public Device, public CollectiveDevice {
 
 // kResource: no driver, too old a driver, no GPU.
 int count_devices();
+
+// "300 MiB"
+std::string mebi_text(std::size_t bytes);
 
 }  // namespace eave::cuda

@@ -1,18 +1,38 @@
 // The door of the module: all that the program sees of it.
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "device/cuda/cuda_compute.h"
 #include "device/cuda/cuda_device.h"
+#include "device/cuda/library_version.h"
 #include "device/cuda_module.h"
 
 namespace eave::cuda {
 namespace {
 
-std::vector<std::string> list_devices() {
-  std::vector<std::string> ids;
+constexpr int kLeastMajor = 7, kLeastMinor = 5;  // compute capability; kernels are compiled for no older ones
+
+std::string why_unfit(int index, const cudaDeviceProp& properties) {
+  if (properties.major > kLeastMajor || (properties.major == kLeastMajor && properties.minor >= kLeastMinor)) return "";
+  const auto text = [](int major_number, int minor_number) {
+    return std::to_string(major_number) + "." + std::to_string(minor_number);
+  };
+  return "GPU " + std::to_string(index) + ", " + properties.name + ", has compute capability " +
+         text(properties.major, properties.minor) + ", and eave needs " + text(kLeastMajor, kLeastMinor) + " or more";
+}
+
+// A process sees one instance of a GPU that is divided (MIG), by its name; several may have the whole GPU's id.
+std::string instance_named() {
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  const std::string text = visible == nullptr ? "" : visible;
+  return text.starts_with("MIG-") ? " " + text.substr(0, text.find(',')) : "";
+}
+
+std::vector<FoundGpu> list_devices() {
+  std::vector<FoundGpu> gpus;
   const int count = count_devices();
   for (int index = 0; index < count; ++index) {
     cudaDeviceProp properties{};
@@ -23,12 +43,12 @@ std::vector<std::string> list_devices() {
       std::snprintf(hex.data(), hex.size(), "%02x", static_cast<unsigned char>(byte));
       id += hex.data();
     }
-    ids.push_back(id);
+    gpus.push_back({id + instance_named(), why_unfit(index, properties)});
   }
-  return ids;
+  return gpus;
 }
 
-constexpr CudaModule kModule{kCudaModuleVersion, list_devices,
+constexpr CudaModule kModule{kCudaModuleVersion, list_devices, require_cudnn_version,
                              [](int index) -> std::unique_ptr<Device> { return std::make_unique<CudaDevice>(index); },
                              [](Device& device, const CudaSettings& settings) {
                                return make_cuda_compute(static_cast<CudaDevice&>(device), settings);

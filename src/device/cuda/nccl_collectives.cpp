@@ -8,6 +8,7 @@
 
 #include "device/cuda/cuda_check.h"
 #include "device/cuda/cuda_handles.h"
+#include "device/cuda/library_version.h"
 #include "device/cuda/nccl_check.h"
 #include "device/cuda/nccl_communicators.h"
 
@@ -124,6 +125,7 @@ class NcclCollectives final : public DeviceCollectives {
 std::string nccl_library() {
   int version = 0;
   EAVE_NCCL(ncclGetVersion(&version));
+  require_version("NCCL", version, NCCL_VERSION_CODE, "--transport mpi does without NCCL");
   return "NCCL " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
          std::to_string(version % 100);
 }

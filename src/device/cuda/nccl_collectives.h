@@ -10,7 +10,7 @@
 
 namespace eave::cuda {
 
-// "NCCL 2.28.9": the library this process has loaded.
+// "NCCL 2.28.9": the library this process has loaded. Throws Error(kResource) if eave was not built for it.
 std::string nccl_library();
 
 // "0000:3b:00.0"

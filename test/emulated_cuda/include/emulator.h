@@ -20,10 +20,14 @@
 // Environment, read at each call:
 //   EMULATED_CUDA_DEVICES   number of devices; 1. 0: cudaErrorNoDevice. -1: cudaErrorInsufficientDriver.
 //                           Where it is set, CUDA_VISIBLE_DEVICES chooses among them, by numbers; the first word
-//                           that is not one of theirs ends the list, as in CUDA.
+//                           that is not one of theirs ends the list, as in CUDA. GPU-1 and MIG-1-x mean GPU 1.
+//   EMULATED_CUDA_DRIVER    version of the driver, as CUDA writes it; 13000.
+//   EMULATED_CUDA_CAPABILITY  compute capability of each device, "9.0,7.0"; the last is that of all others; 9.0.
 //   EMULATED_CUDA_MEMORY    bytes of each device; 4 GiB.
+//   EMULATED_CUDA_TAKEN     how many of them other processes hold; 0.
 //   EMULATED_CUDA_FAIL      "cudaMalloc:3:2": the third call of cudaMalloc (counted from the start) returns error 2.
 //                           "cudaGraphLaunch:3:719:lasting": and so does every call after it, as on a GPU that fails.
+//                           "1/cudaGraphLaunch:3:719": the third on GPU 1 only, by its number among all.
 //                           Several, separated by commas. A kernel's launch is cudaLaunchKernel.
 // Threads of the host may call it at the same time: each call holds one lock, also while kernels run.
 #pragma once
@@ -40,6 +44,9 @@ cudaError_t launch_kernel(const dim3& grid, const dim3& block, cudaStream_t stre
 
 // Enqueues work on the host's CPU that may touch device memory, as a kernel does.
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
+
+// A whole number in the environment.
+int number_in(const char* name, int otherwise);
 
 // Kernels, copies, fills and host functions that have run since the process began.
 long long operations_run();

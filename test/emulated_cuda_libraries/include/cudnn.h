@@ -7,6 +7,8 @@
 
 #include "cuda_runtime_api.h"
 
+#define CUDNN_VERSION 91900
+
 enum cudnnStatus_t {
   CUDNN_STATUS_SUCCESS = 0,
   CUDNN_STATUS_NOT_INITIALIZED = 1001,
@@ -135,7 +137,8 @@ enum cudnnBackendAttributeName_t {
 using cudnnHandle_t = struct cudnnContext*;
 using cudnnBackendDescriptor_t = void*;
 
-std::size_t cudnnGetVersion();
+std::size_t cudnnGetVersion();        // EMULATED_CUDNN_VERSION
+std::size_t cudnnGetCudartVersion();  // EMULATED_CUDNN_CUDA
 const char* cudnnGetErrorString(cudnnStatus_t status);
 void cudnnGetLastErrorString(char* message, std::size_t size);
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle);
