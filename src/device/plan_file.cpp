@@ -44,6 +44,26 @@ fs::path plan_folder() {
   return cache.empty() ? cache : cache / "eave" / "plans";
 }
 
+std::string plans_text(const Plans& plans, const std::string& environment) {
+  std::string text = std::string(kTitle) + "\n" + environment + "\n";
+  for (const auto& [operation, choice] : plans) text += line_of(operation, choice);
+  return text;
+}
+
+Plans parse_plans(const std::string& text, const std::string& environment) {
+  std::istringstream lines(text);
+  std::string title, of;
+  if (!std::getline(lines, title) || title != kTitle || !std::getline(lines, of) || of != environment) return {};
+  Plans plans;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find('\t'), second = line.find('\t', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string operation = line.substr(first + 1, second - first - 1), choice = line.substr(second + 1);
+    if (line + "\n" == line_of(operation, choice)) plans[operation] = choice;
+  }
+  return plans;
+}
+
 void PlanFile::open(const std::string& environment) {
   EAVE_CHECK(is_one_line(environment), "a line: " + environment);
   save();
@@ -64,7 +84,7 @@ void PlanFile::keep(const std::string& operation, const std::string& choice) {
 void PlanFile::save() noexcept {
   if (new_.empty() || folder_.empty()) return;
   try {
-    Choices all = read();
+    Plans all = read();
     for (const auto& [operation, choice] : std::exchange(new_, {})) all[operation] = choice;
     write(all);
   } catch (const Error& error) {
@@ -76,41 +96,25 @@ void PlanFile::save() noexcept {
 
 std::string PlanFile::name() const { return hash_of(environment_).text(); }
 
-PlanFile::Choices PlanFile::read() const {
+Plans PlanFile::read() const {
   if (folder_.empty()) return {};
-  std::string text;
   try {
-    text = read_file(folder_ / name(), kMostBytes);
+    return parse_plans(read_file(folder_ / name(), kMostBytes), environment_);
   } catch (const Error&) {
     return {};
   }
-  std::istringstream lines(text);
-  std::string title, environment;
-  if (!std::getline(lines, title) || title != kTitle || !std::getline(lines, environment) ||
-      environment != environment_)
-    return {};
-  Choices choices;
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t first = line.find('\t'), second = line.find('\t', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string operation = line.substr(first + 1, second - first - 1), choice = line.substr(second + 1);
-    if (line + "\n" == line_of(operation, choice)) choices[operation] = choice;
-  }
-  return choices;
 }
 
-void PlanFile::write(const Choices& choices) const {
+void PlanFile::write(const Plans& plans) const {
   const fs::path above = folder_.parent_path();
   for (const fs::path& each : {above.parent_path(), above, folder_}) make_directory(OutputFolder(each));
-  std::string text = std::string(kTitle) + "\n" + environment_ + "\n";
-  for (const auto& [operation, choice] : choices) text += line_of(operation, choice);
   const OutputFolder folder(folder_);
   const OutputPath target = folder / name();
   // Ranks may be threads of one process.
   const OutputPath own = target.with("." + host_name() + "." + std::to_string(::getpid()) + "." +
                                      std::to_string(reinterpret_cast<std::uintptr_t>(this)));
   try {
-    write_file_atomically(own, text);
+    write_file_atomically(own, plans_text(plans, environment_));
     rename_file(own, target);
   } catch (const Error&) {
     remove_tree(own);

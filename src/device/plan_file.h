@@ -12,6 +12,12 @@ namespace eave {
 // $XDG_CACHE_HOME/eave/plans, or ~/.cache/eave/plans; empty: neither is known.
 std::filesystem::path plan_folder();
 
+using Plans = std::map<std::string, std::string>;  // the choice, by operation
+
+// The text of a file, and what is in a text: nothing if it is of another environment. parse_plans takes any text.
+std::string plans_text(const Plans& plans, const std::string& environment);
+Plans parse_plans(const std::string& text, const std::string& environment);
+
 // One file per environment: a device of another kind or another version of a library begins a new one. Each line has a
 // hash of its own. A file or a line that is damaged, or that something else has written, counts as not there, and is
 // written anew. Nothing here fails a run.
@@ -37,15 +43,13 @@ class PlanFile final : public PlanChoices {
   const std::string& why_not_saved() const { return why_not_saved_; }
 
  private:
-  using Choices = std::map<std::string, std::string>;  // by operation
-
   std::string name() const;
-  Choices read() const;
-  void write(const Choices& choices) const;
+  Plans read() const;
+  void write(const Plans& plans) const;
 
   const std::filesystem::path folder_;
   std::string environment_;
-  Choices known_, new_;
+  Plans known_, new_;
   std::string why_not_saved_;
 };
 
