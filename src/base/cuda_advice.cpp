@@ -15,7 +15,7 @@ constexpr OldestDriver kOldestDrivers[] = {{12, "525.60.13"}, {13, "580"}};
 
 std::string oldest_driver(int toolkit) {
   for (const OldestDriver& each : kOldestDrivers)
-    if (each.toolkit_major == toolkit / 1000) return "release " + std::string(each.release);
+    if (each.toolkit_major == toolkit / 1000) return "driver " + std::string(each.release);
   return "one of CUDA " + std::to_string(toolkit / 1000);
 }
 
@@ -61,6 +61,8 @@ std::string advice_for_cuda_error(int error) {
     case 34:  // stub library
       return "; a stub of the driver, made for linking only, comes first: take its folder (stubs) out of "
              "LD_LIBRARY_PATH";
+    case 36:  // call requires a newer driver
+      return "; update the driver";
     case 46:  // devices unavailable
       return "; another process has the GPU for itself (nvidia-smi -q -d COMPUTE shows an exclusive mode), or it is "
              "being "
@@ -109,9 +111,8 @@ std::string advice_for_cuda_error(int error) {
       return "; NVIDIA's MPS does not serve this process: look at nvidia-cuda-mps-control on this host";
     case 3:    // initialization
     case 999:  // unknown
-      return "; does nvidia-smi work on this host? The kernel's module nvidia_uvm may be missing (modprobe "
-             "nvidia-uvm), "
-             "or the GPU is lost (Xid in dmesg)";
+      return "; see whether nvidia-smi works on this host: the kernel's module nvidia_uvm may be missing (modprobe "
+             "nvidia-uvm), or the GPU lost (Xid in dmesg)";
     default:
       return "";
   }

@@ -68,7 +68,7 @@ void require_cuda_driver(int toolkit) {
   if (status == 0) return;
   const std::string advice = advice_for_cuda_error(status);
   throw no_gpu("the driver does not start (" + driver.name_of(status) + ")",
-               advice.empty() ? "; does nvidia-smi work on this host?" : advice);
+               advice.empty() ? "; see whether nvidia-smi works on this host" : advice);
 }
 
 }  // namespace eave

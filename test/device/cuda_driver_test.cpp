@@ -29,7 +29,7 @@ TEST(CudaAdvice, too_old_a_driver_is_told_with_the_one_that_is_needed) {
     EXPECT_TRUE(has_text(old, part)) << part << "\n" << old;
   EXPECT_FALSE(has_text(old, "build eave"));
   const std::string newer = why_driver_is_too_old(12040, 13000);
-  for (const char* part : {"CUDA 12.4", "CUDA 13.0", "580", "--toolkit 12.4"})
+  for (const char* part : {"CUDA 12.4", "CUDA 13.0", "driver 580 or later", "--toolkit 12.4"})
     EXPECT_TRUE(has_text(newer, part)) << part << "\n" << newer;
 }
 
@@ -82,12 +82,14 @@ TEST_F(CudaDriver, whatever_start_returns_is_told_with_its_number_and_what_to_do
     setenv("FAKE_DRIVER_INIT", std::to_string(code).c_str(), 1);
     const std::string why = refusal(13000);
     EXPECT_TRUE(has_text(why, "error " + std::to_string(code) + "); ")) << why;
+    EXPECT_FALSE(has_text(why, "?,")) << why;
   }
   const auto told = [](int code, const char* part) {
     setenv("FAKE_DRIVER_INIT", std::to_string(code).c_str(), 1);
     EXPECT_TRUE(has_text(refusal(13000), part)) << code << " " << refusal(13000);
   };
   told(34, "stub");
+  told(36, "update the driver");
   told(46, "another process");
   told(802, "nvidia-fabricmanager");
   told(803, "restart");
