@@ -50,3 +50,37 @@ make_minimal_root() {
   copy_apt_settings "$to"
   copy_certificates "$to" "$mirror"
 }
+
+# compiler_cache: the folder of the ccache that builds on this machine use, or nothing.
+compiler_cache() {
+  if [[ ${CMAKE_CXX_COMPILER_LAUNCHER:-} == *ccache ]]; then ccache --get-config cache_dir; fi
+}
+
+# run_in_root ROOT COMMAND…: in the root's /opt/eave, with that cache, and no variable of this machine but the proxies'.
+# Mounts and processes live in name spaces of their own and end with them.
+run_in_root() {
+  # shellcheck disable=SC2016 # expanded by the inner shells
+  unshare --mount --pid --fork --propagation private bash -ec '
+    inside=$1 cache=$2; shift 2
+    mount -t proc proc "$inside/proc"
+    mount -t tmpfs tmpfs "$inside/dev/shm"
+    ccache=()
+    if [ -n "$cache" ]; then
+      mkdir -p "$inside/var/cache/ccache"
+      mount --bind "$cache" "$inside/var/cache/ccache"
+      ccache=(CCACHE_DIR=/var/cache/ccache CCACHE_BASEDIR=/opt/eave CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
+        CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache)
+    fi
+    exec chroot "$inside" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 \
+      OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1 \
+      PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe "${ccache[@]}" \
+      ${http_proxy:+"http_proxy=$http_proxy"} ${https_proxy:+"https_proxy=$https_proxy"} \
+      bash -c "mkdir -p /opt/eave && cd /opt/eave && exec \"\$@\"" inside "$@"
+  ' run_in_root "$1" "$(compiler_cache)" "${@:2}" </dev/null
+}
+
+# copy_tree TREE ROOT: what is committed of it becomes the root's /opt/eave.
+copy_tree() {
+  rm -rf "$2/opt/eave"
+  git clone --quiet --no-hardlinks "$1" "$2/opt/eave"
+}

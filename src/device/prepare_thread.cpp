@@ -77,17 +77,24 @@ void require_threads(int threads) {
                 std::system_error(error, std::generic_category()), "give fewer --threads");
 }
 
+// Operands and results of this thread's arithmetic that are denormal become zero.
+void flush_denormals() {
+#if defined(__SSE__)
+  _mm_setcsr(_mm_getcsr() | 0x8040);  // flush-to-zero and denormals-are-zero
+#elif defined(__aarch64__)
+  std::uint64_t control = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(control));
+  asm volatile("msr fpcr, %0" : : "r"(control | std::uint64_t{1} << 24));
+#endif
+}
+
 }  // namespace
 
 void prepare_compute_thread(int threads) {
   require_threads(std::min(threads, omp_get_thread_limit()));
   omp_set_num_threads(threads);
 #pragma omp parallel num_threads(threads)
-  {
-#ifdef __SSE__
-    _mm_setcsr(_mm_getcsr() | 0x8040);  // flush-to-zero and denormals-are-zero
-#endif
-  }
+  { flush_denormals(); }
 }
 
 }  // namespace eave
