@@ -50,4 +50,14 @@ check_compilers() { run_or_skip test/check_compilers; }
 
 check_gpu_pack() { run_or_skip test/gpu/check_pack; }
 
+# The CUDA that most clusters have: compiled and linked for one architecture, and tested as check_cuda does.
+check_cuda_12() {
+  local toolkit=${XDG_CACHE_HOME:-$HOME/.cache}/eave/cuda-12.4
+  mpi_launch/install_packages build test && run_or_skip mpi_launch/install_cuda --toolkit 12.4 "$toolkit" || return 1
+  [ -x "$toolkit/bin/nvcc" ] || return 0
+  cmake --preset cuda -B build/cuda12 -DEAVE_WERROR=ON -DCUDAToolkit_ROOT="$toolkit" -DCMAKE_CUDA_ARCHITECTURES=90-real -DEAVE_UNITY=ON &&
+    cmake --build build/cuda12 --target cuda_tests --parallel "$(nproc)" &&
+    ctest --test-dir build/cuda12 -L '^cuda(_plans|-parity)?$' --output-on-failure --no-tests=error --timeout 120
+}
+
 check_aarch64() { run_or_skip test/check_aarch64; }
