@@ -46,7 +46,8 @@ void DirectWire::in_pieces(Slice values, Scatter scatter, Combine combine, Gathe
     std::ranges::fill(exchange.outgoing, std::span<const std::byte>());
     std::ranges::fill(exchange.incoming, std::span<std::byte>());
     fill(piece(k), exchange, k % 2);
-    const std::span outgoing(exchange.outgoing), incoming(exchange.incoming);
+    const std::span outgoing(exchange.outgoing);
+    const std::span incoming(exchange.incoming);
     messages_.start(number_of(phase, k), {ranks_, outgoing.first(ranks_.size()), incoming.first(ranks_.size())});
   };
   if (count > 0) start(kScatter, 0, scatter);
