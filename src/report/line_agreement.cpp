@@ -115,14 +115,14 @@ void LineAgreement::require_samples(double step, double samples, double epoch) c
 
 // Its parts of the time since this rank's line before.
 void LineAgreement::require_times(const StepLine& line, const OfRank& before) const {
-  constexpr const char* kWhole = "the seconds since this rank's line before";
+  constexpr const char* kWholeTime = "the seconds since this rank's line before";
   const double seconds = line[StepLine::kSeconds], whole = seconds - before.seconds, slack = slack_of(seconds);
   const double computing = line[StepLine::kComputing], loading = line[StepLine::kLoading];
   const double waiting = line[StepLine::kWaiting];
-  require_at_most("computing", computing, whole, kWhole, slack);
-  require_at_most("loading", loading, whole, kWhole, slack);
-  require_at_most("waiting", waiting, whole, kWhole, slack);
-  require_at_most("computing + loading + waiting", computing + loading + waiting, whole, kWhole, slack);
+  require_at_most("computing", computing, whole, kWholeTime, slack);
+  require_at_most("loading", loading, whole, kWholeTime, slack);
+  require_at_most("waiting", waiting, whole, kWholeTime, slack);
+  require_at_most("computing + loading + waiting", computing + loading + waiting, whole, kWholeTime, slack);
   require_at_most("exchanging", line[StepLine::kExchanging], 2 * (seconds + evaluation_seconds_) + kExchangeSlack,
                   "twice the seconds of training and evaluations so far, and an hour");
 }

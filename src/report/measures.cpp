@@ -115,7 +115,7 @@ void measure_speedups(std::vector<Variant>& variants, const std::vector<RunRecor
 
 void measure_to_target(std::vector<Variant>& variants, const std::vector<RunRecord>& runs, double accuracy) {
   const auto reached = [&](double Reached::*field) {
-    return [&runs, accuracy, field](const RunRecord& run) -> std::optional<double> {
+    return [accuracy, field](const RunRecord& run) -> std::optional<double> {
       const std::optional<Reached> when = reach(run, accuracy);
       return when ? std::optional((*when).*field) : std::nullopt;
     };
