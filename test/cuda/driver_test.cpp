@@ -36,7 +36,8 @@ class BadDriver : public testing::Test {
 };
 
 TEST_F(BadDriver, too_old_is_refused_with_the_oldest_that_serves) {
-  expect_refusal_by_all("FAKE_DRIVER_VERSION=11040", {"CUDA 11.4", "525.60.13", "update the driver", "--device cpu"});
+  const std::string oldest = EAVE_CUDA_MAJOR == 12 ? "525.60.13" : "driver 580";
+  expect_refusal_by_all("FAKE_DRIVER_VERSION=11040", {"CUDA 11.4", oldest, "update the driver", "--device cpu"});
 }
 
 TEST_F(BadDriver, that_does_not_start_is_refused_with_what_to_do) {
