@@ -1,3 +1,4 @@
+// The arithmetic of layers on the CPU: eave's kernels and oneDNN.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,7 +23,7 @@ namespace {
 const float* address(ConstSlice values) { return values.empty() ? nullptr : values.data(); }
 std::int64_t count(ConstSlice values) { return static_cast<std::int64_t>(values.size()); }
 
-// As the rest of the program does.
+// Throws std::bad_alloc if oneDNN is out of memory, as the rest of the program does.
 template <class Make>
 auto tell_lack_of_memory(Make make) {
   try {
@@ -103,7 +104,7 @@ class CpuCompute final : public Compute {
   }
   void dropout_forward(const DropoutShape& shape, ConstSlice input, Slice output) override;
   void dropout_backward(const DropoutShape& shape, ConstSlice d_output, Slice d_input) override {
-    dropout_forward(shape, d_output, d_input);  // the same pattern and factor
+    dropout_forward(shape, d_output, d_input);  // the gradient has the same pattern and factor
   }
   void shortcut_forward(const ShortcutShape& shape, ConstSlice input, Slice output) override {
     cpu::shortcut(geometry(shape), input.data(), output.data());
@@ -122,7 +123,7 @@ class CpuCompute final : public Compute {
   }
 
  private:
-  // Per-channel numbers while a batch norm runs; grows to the widest layer.
+  // Scratch of one batch norm call, per channel. It grows to the widest layer.
   struct Channels {
     std::vector<double> sums;
     std::vector<float> a, b, c, factor, offset;
@@ -134,11 +135,11 @@ class CpuCompute final : public Compute {
   const cpu::WideKernels* kernels_;
   Channels channels_;
   RankMoments rank_moments_;
-  const Batch* inputs_ = nullptr;  // of the pass
+  const Batch* inputs_ = nullptr;  // of the current pass
   std::uint64_t seed_ = 0;
   float loss_factor_ = 0;
   std::int64_t ticket_ = 0;
-  std::array<LossSum, kKeptLosses> losses_{};  // of the last passes, by ticket
+  std::array<LossSum, kKeptLosses> losses_{};  // of the last kKeptLosses passes, at ticket % kKeptLosses
 };
 
 void CpuCompute::Channels::fit(std::size_t channels) {
@@ -176,7 +177,8 @@ void CpuCompute::batch_norm_forward(const BatchNormShape& shape, const BatchNorm
     const float mean_now = call.running_mean[i] + kBatchNormMomentum * (mean[i] - call.running_mean[i]);
     const float variance_now =
         call.running_variance[i] + kBatchNormMomentum * (variance[i] * unbiased - call.running_variance[i]);
-    if (!std::isfinite(mean_now) || !std::isfinite(variance_now)) continue;  // of a batch that is no number
+    // If a channel's new averages would not be finite, it keeps the old ones.
+    if (!std::isfinite(mean_now) || !std::isfinite(variance_now)) continue;
     call.running_mean[i] = mean_now;
     call.running_variance[i] = variance_now;
   }
@@ -193,7 +195,7 @@ void CpuCompute::batch_norm_backward(const BatchNormShape& shape, const BatchNor
   cpu::NormGradientSums sums{call.input.data(), nullptr, address(call.d_more), mean.data(), inverse_deviation.data()};
   if (shape.relu && shape.has_skip) {
     sums.output = call.output.data();
-  } else if (shape.relu) {  // as in forward, to the bit
+  } else if (shape.relu) {  // the same operations as in forward, so relu's mask is equal bit for bit
     for (std::size_t i = 0; i < channels; ++i) {
       channels_.factor[i] = call.scale[i] * inverse_deviation[i];
       channels_.offset[i] = call.shift[i] - mean[i] * channels_.factor[i];
@@ -228,7 +230,8 @@ void CpuCompute::batch_norm_backward(const BatchNormShape& shape, const BatchNor
   }
   cpu::NormInputGradient gradient{call.d_output.data(), call.input.data(), channels_.a.data(), channels_.b.data(),
                                   channels_.c.data()};
-  if (call.d_more.empty()) {  // else d_output is what relu let pass by now
+  // With d_more, norm_gradient_sums has already set d_output to 0 where relu passes nothing.
+  if (call.d_more.empty()) {
     gradient.factor = sums.factor;
     gradient.offset = sums.offset;
   }
@@ -249,7 +252,7 @@ void CpuCompute::batch_norm_evaluate(const BatchNormShape& shape, const BatchNor
 void CpuCompute::dropout_forward(const DropoutShape& shape, ConstSlice input, Slice output) {
   const RandomKey key{seed_, Purpose::kDropout, shape.layer};
   for (std::int64_t sample = 0; sample < shape.samples; ++sample) {
-    // Steps take the upper half of the counter: 2^32 of them, and as many samples.
+    // The step is in the upper half of the counter and the sample's index in the lower: 2^32 of each.
     const auto index = static_cast<std::uint64_t>(inputs_->indices[static_cast<std::size_t>(sample)]);
     const std::uint64_t counter = (static_cast<std::uint64_t>(inputs_->step) << 32) ^ index;
     cpu::dropout(key, counter, shape.rate, shape.size, input.data() + sample * shape.size,
@@ -261,7 +264,7 @@ void CpuCompute::dropout_forward(const DropoutShape& shape, ConstSlice input, Sl
 
 std::unique_ptr<Compute> make_cpu_compute(int threads) {
   const auto kernels = cpu::wide_kernels();
-  // The wide kernels work on one thread; the library's operations share the work of several.
+  // The wide kernels use one thread. With several threads, oneDNN's operations share the work.
   return make_cpu_compute_with(threads, threads > 1 || kernels.empty() ? nullptr : kernels.front());
 }
 

@@ -12,7 +12,7 @@ using Tag = memory::format_tag;
 
 memory::desc describe(const memory::dims& dims, Tag tag) { return {dims, memory::data_type::f32, tag}; }
 
-// In place. As many threads share the work as share that of oneDNN's operations.
+// Works in place, on as many threads as oneDNN's operations use.
 void apply_relu(float* values, std::int64_t count) {
   constexpr std::int64_t kPiece = std::int64_t{1} << 14;
 #pragma omp parallel for
@@ -39,7 +39,7 @@ DnnlConvolution CpuConvolution::description(Tag weights) const {
   c.output = describe({shape_.samples, out.channels, out.height, out.width}, Tag::nhwc);
   c.strides = {window.stride, window.stride};
   c.pad_before = {window.pad, window.pad};
-  // What oneDNN expects behind: the padding that is used, which a stride may cut short.
+  // oneDNN wants the padding that is really used at the end. A stride may leave some of it unused.
   c.pad_after = {(out.height - 1) * window.stride + window.height - in.height - window.pad,
                  (out.width - 1) * window.stride + window.width - in.width - window.pad};
   return c;

@@ -7,8 +7,9 @@
 
 namespace eave {
 
-// Without a pool. Relu is a pass of its own, because oneDNN's makes 0 of NaN: a network that has diverged would train
-// on. Weights are packed once per pass into the layout that oneDNN prefers; images are never repacked.
+// A convolution with optional bias and relu, but without a pool. Relu runs as a separate pass, because oneDNN's relu
+// turns NaN into 0, and a diverged network would train on unnoticed. Each pass packs the weights once, into the layout
+// that oneDNN prefers. Images are never repacked.
 class CpuConvolution final : public LinearPlan {
  public:
   CpuConvolution(DnnlContext& context, const ConvolutionShape& shape);
@@ -17,11 +18,12 @@ class CpuConvolution final : public LinearPlan {
   void forward(const LinearForward& call) override;
   void backward(const LinearBackward& call) override;
 
-  // The two halves of forward, to convolve several groups of samples with the same weights. The packed weights lie in
-  // the scratch, or are `weights` themselves.
+  // forward() is pack() followed by convolve(). Call them separately to convolve several groups of samples with the
+  // same weights. pack() returns the packed weights: they lie in `scratch`, or are `weights` itself if oneDNN needs no
+  // packing.
   const float* pack(ConstSlice weights, Slice scratch);
   void convolve(const float* packed, ConstSlice bias, const float* input, float* output, Slice scratch);
-  // The gradients, where relu has been dealt with.
+  // The gradients of weights and input. `d_convolved` is the gradient of the convolution's output before relu.
   void convolve_back(const LinearBackward& call, const float* d_convolved);
 
  private:

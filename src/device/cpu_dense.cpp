@@ -1,3 +1,4 @@
+// Dense layers on the CPU, by eave's matrix products or by oneDNN's.
 #include <dnnl.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 const float* start_of(ConstSlice values) { return values.empty() ? nullptr : values.data(); }
 float* start_of(Slice values) { return values.empty() ? nullptr : values.data(); }
 
-// By eave's own products: bias and relu within, no memory of their own.
+// Uses eave's products, which include bias and relu and need no memory of their own.
 class WideDense final : public LinearPlan {
  public:
   WideDense(const cpu::WideKernels& kernels, const DenseShape& shape) : kernels_(kernels), s_(shape) {}

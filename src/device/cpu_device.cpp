@@ -1,4 +1,4 @@
-// The CPU's memory: the kernels of kernels/cpu, and Eigen where a plain expression does.
+// The CPU as a Device. It calls kernels/cpu, and Eigen where a plain expression is enough.
 #include <algorithm>
 
 #include "base/memory.h"

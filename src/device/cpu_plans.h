@@ -1,4 +1,4 @@
-// The plans of the CPU, for cpu_compute.cpp.
+// Factories of the CPU's dense and convolution plans. cpu_compute.cpp calls them.
 #pragma once
 
 #include <dnnl.hpp>
@@ -9,20 +9,21 @@
 
 namespace eave {
 
-// oneDNN's handles of one Compute, which outlives its plans.
+// oneDNN's handles. Each CPU Compute owns one set, which outlives its plans.
 struct DnnlContext {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
 };
 
-// `kernels` is nullptr where the library's operations serve instead.
+// If `kernels` is nullptr, the plans use oneDNN's operations instead.
 std::unique_ptr<LinearPlan> make_cpu_dense(const cpu::WideKernels* kernels, const DenseShape& shape);
 std::unique_ptr<LinearPlan> make_cpu_convolution(DnnlContext& context, const cpu::WideKernels* kernels,
                                                  const ConvolutionShape& shape);
-// A Compute with these kernels; make_cpu_compute takes the fastest that fit.
+// A Compute that uses `kernels`. make_cpu_compute chooses the fastest kernels that fit the CPU.
 std::unique_ptr<Compute> make_cpu_compute_with(int threads, const cpu::WideKernels* kernels);
 
-// Throws Error(kInternal) with oneDNN's status when the call fails.
+// Throws std::bad_alloc if oneDNN is out of memory, and Error(kInternal) with oneDNN's status for any other failure.
+// `what` names the call, for the message.
 void check_dnnl(dnnl_status_t status, const char* what);
 
 }  // namespace eave

@@ -1,5 +1,5 @@
-// Convolution, relu and a max-pool without overlap as one operation. Forward works on groups of samples, so that what
-// the convolution gives is pooled while it is in the cache, and is never kept.
+// Convolution, relu and a max-pool without overlap as one operation. Forward works on groups of samples: each group's
+// convolved values are pooled while they are in the cache, and are not kept.
 #include <algorithm>
 #include <optional>
 
@@ -10,9 +10,10 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kGroupBytes = 512 << 10;  // of the convolution's output: a part of a core's second-level cache
+// Bytes of a group's convolved values: they fit a part of a core's second-level cache.
+constexpr std::int64_t kGroupBytes = 512 << 10;
 
-// Relu follows the pool, where it has fewer values: the largest value is the same.
+// Relu runs after the pool, on fewer values. The result is the same, because relu is monotonic.
 ConvolutionShape without_pool(ConvolutionShape shape, std::int64_t samples, bool training) {
   shape.samples = samples;
   shape.pool = 0;
@@ -43,7 +44,7 @@ class CpuPooledConvolution final : public LinearPlan {
   void backward_winners(const LinearBackward& call, const std::uint8_t* winners);
 
   ConvolutionShape shape_;
-  const cpu::WideKernels* kernels_;  // nullptr: backward goes through all of the convolution's output
+  const cpu::WideKernels* kernels_;  // nullptr: backward visits every value of the convolution's output
   std::int64_t group_;
   std::optional<CpuConvolution> of_group_, of_rest_, of_all_;
   std::int64_t scratch_size_ = 0;
@@ -80,7 +81,7 @@ void CpuPooledConvolution::forward(const LinearForward& call) {
   const float* packed = of_group_->pack(call.weights, call.scratch);
   for (std::int64_t i = 0; i < groups; ++i) forward_group(*of_group_, call, i * group_, group_, packed);
   if (!of_rest_) return;
-  // Another number of samples may want another layout of the weights.
+  // A different number of samples may need a different layout of the weights.
   packed = of_rest_->pack(call.weights, call.scratch);
   forward_group(*of_rest_, call, groups * group_, shape_.samples % group_, packed);
 }
@@ -101,7 +102,7 @@ void CpuPooledConvolution::forward_group(CpuConvolution& group, const LinearForw
 void CpuPooledConvolution::backward(const LinearBackward& call) {
   const ImageShape out = shape_.output();
   float* d_bias = call.d_bias.empty() ? nullptr : call.d_bias.data();
-  // What relu made 0 is 0 after the pool too, and nothing else is.
+  // A pooled value is 0 exactly where relu stopped it, so the pool's output gives relu's mask.
   cpu::add_bias_gradient(shape_.relu ? call.output.data() : nullptr, call.d_output.data(), d_bias,
                          shape_.samples * out.height * out.width, out.channels);
   const auto* winners = reinterpret_cast<const std::uint8_t*>(call.saved.data());

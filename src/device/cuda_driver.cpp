@@ -18,7 +18,7 @@ Error no_gpu(const std::string& why, const std::string& advice) {
   return {ExitCode::kResource, "no GPU can be used: " + why + advice + ", or train with --device cpu"};
 }
 
-// Functions of the driver by name, so that nothing is linked that only machines with GPUs have.
+// Calls the driver's functions by name, so that the program does not link a library that only machines with GPUs have.
 class Driver {
  public:
   Driver() {
@@ -51,7 +51,7 @@ class Driver {
   }
 
  private:
-  void* library_ = nullptr;  // stays open
+  void* library_ = nullptr;  // never closed
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
-// The driver of GPUs, asked without a header of CUDA and before the module for GPUs is in memory: libcuda.so.1 is a
-// small library, and what the module brings is 200 MB.
+// Checks the NVIDIA driver before the module for GPUs is loaded, and without CUDA headers. libcuda.so.1 is a small
+// library. The module loads 200 MB of libraries.
 #pragma once
 
 namespace eave {
 
-// Throws Error(kResource) unless there is a driver that starts, runs what was built with CUDA `toolkit` (12040 is 12.4)
-// and shows a GPU.
+// Throws Error(kResource) unless a driver is installed that starts, shows at least one GPU and can run programs built
+// with CUDA `toolkit` (12040 means 12.4).
 void require_cuda_driver(int toolkit);
 
 }  // namespace eave

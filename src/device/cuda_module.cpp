@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 
 const char* named_module() { return std::getenv("LIBEAVE_CUDA"); }
 
-// Where libeave.so is, in a program that uses it. A program's own name may be relative, and is no place then.
+// The folder of libeave.so, if the calling program uses that library. In a program of eave itself, the file name may be
+// relative and is then useless; the result is empty.
 fs::path library_directory() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&named_module), &info) == 0 || info.dli_fname == nullptr) return {};
@@ -28,7 +29,7 @@ fs::path library_directory() {
   return file.is_absolute() ? file.parent_path() : fs::path();
 }
 
-// Beside the program, as it is built; as it is installed; beside libeave.so.
+// Candidates, in this order: beside the program (build tree), in the library folder (installed), beside libeave.so.
 std::vector<fs::path> places() {
   if (const char* const named = named_module()) return {read_path(named).value.value_or(named)};
   std::error_code error;
@@ -65,8 +66,8 @@ fs::path require_module() {
 }
 
 struct NeededLibrary {
-  const char* file;    // begin of its name
-  const char* symbol;  // begin of the names of its functions
+  const char* file;    // start of the file name
+  const char* symbol;  // start of its functions' names
   const char* product;
 };
 constexpr NeededLibrary kNeededLibraries[] = {{"libcudnn.so.", "cudnn", "cuDNN"},
@@ -75,14 +76,14 @@ constexpr NeededLibrary kNeededLibraries[] = {{"libcudnn.so.", "cudnn", "cuDNN"}
                                               {"libcudart.so.", "cuda", "the CUDA runtime"},
                                               {"libcuda.so.", "cu", "the NVIDIA driver"}};
 
-// Versions of a library beside the one that is missing.
+// Names the versions of a library that are installed while the wanted one is missing.
 std::string other_versions(const fs::path& module, const std::string& start) {
   std::string text;
   for (const fs::path& other : libraries_named(module, start)) text += (text.empty() ? "" : ", ") + other.string();
   return text.empty() ? "" : " (there is " + text + ", of another version)";
 }
 
-// The loader's words name a file or a function; this says whose it is and what to do.
+// The loader's message names a file or a function. This adds the product that it belongs to, and what to do.
 [[noreturn]] void explain_loader(const fs::path& path, const std::string& reason) {
   for (const NeededLibrary& each : kNeededLibraries) {
     if (reason.starts_with(each.file) && reason.find("No such file") != std::string::npos) {
@@ -105,7 +106,8 @@ std::string other_versions(const fs::path& module, const std::string& start) {
 const CudaModule* open_module(const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) fail_to_open(path.string() + " is not a file", "build eave again");
-  if (named_module() == nullptr) require_cuda_driver(EAVE_CUDA_TOOLKIT);  // one that is named may need none
+  // A module named by LIBEAVE_CUDA may need no driver.
+  if (named_module() == nullptr) require_cuda_driver(EAVE_CUDA_TOOLKIT);
   if (const std::string damage = why_library_is_damaged(path); !damage.empty())
     fail_to_open(damage, "install it again");
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -1,5 +1,5 @@
-// The backend for GPUs, a library of its own that is opened when it is asked for: the program starts without it, and a
-// rank on the CPU does not carry what it needs.
+// The GPU backend: a shared library that the program opens only if a GPU is asked for. So the program starts on
+// machines without CUDA, and a rank on the CPU does not load CUDA's libraries.
 #pragma once
 
 #include <memory>
@@ -11,38 +11,39 @@
 
 namespace eave {
 
-// The type of activations, and how matrix products are computed. Parameters and their gradients are float32 with each.
+// The type of activations and the arithmetic of matrix products. Parameters and their gradients are always float32.
 enum class Precision {
-  kFp32,  // float32 throughout, no tensor cores
-  kTf32,  // float32, products of tensor cores with 10 bits of mantissa
-  kBf16,  // activations and their gradients bfloat16, products with float32 sums
+  kFp32,  // float32 everywhere; no tensor cores
+  kTf32,  // float32; tensor cores multiply with 10 bits of mantissa
+  kBf16,  // activations and their gradients are bfloat16; products are summed in float32
 };
 
-// Which plan was found to be the fastest for an operation, kept from run to run. All texts are of one line, without
-// tabs. What is found here is only a hint: the module checks that it names one of the plans that it would have timed.
+// Remembers the fastest plan of each operation from run to run. Every string is one line without tabs. A stored choice
+// is only a hint: the module checks that it names one of the plans that it would have timed.
 class PlanChoices {
  public:
   virtual ~PlanChoices() = default;
-  // Called once, first: all that holds for every operation of this device, such as its properties and versions.
+  // Called once, before the other functions. `environment` describes everything that holds for all operations of this
+  // device, such as its properties and library versions.
   virtual void open(const std::string& environment) = 0;
-  virtual std::string find(const std::string& operation) = 0;  // "": nothing is known
+  virtual std::string find(const std::string& operation) = 0;  // "" if no choice is known
   virtual void keep(const std::string& operation, const std::string& choice) = 0;
 };
 
-// How plans were chosen so far.
+// Counts how plans were chosen so far.
 struct TuningCounts {
   int from_choices = 0;  // operations whose plan PlanChoices knew
-  int timed = 0;         // operations whose candidates were timed
-  int cut_short = 0;     // of these, the ones that the time did not suffice for: the best of some candidates was taken
-  double seconds = 0;    // that looking for candidates and timing them took
+  int timed = 0;         // operations whose plan was found by timing candidates
+  int cut_short = 0;     // operations for which time ran out, so that only some candidates were compared
+  double seconds = 0;    // spent on finding candidates and timing them
 };
 
 struct CudaSettings {
   Precision precision = Precision::kTf32;
-  bool deterministic = false;      // only algorithms that give the same bits each time
-  bool autotune = false;           // time the candidates once, when a layer is planned
-  PlanChoices* choices = nullptr;  // with autotune; outlives the compute. nullptr: nothing is kept
-  TuningCounts* counts = nullptr;  // is added to; outlives the compute
+  bool deterministic = false;      // allow only algorithms that give the same bits each time
+  bool autotune = false;           // when a layer is planned, time the candidate plans once
+  PlanChoices* choices = nullptr;  // used with autotune; outlives the compute; nullptr: no choice is kept
+  TuningCounts* counts = nullptr;  // incremented by the compute, which it outlives; may be nullptr
 };
 
 struct FoundGpu {
@@ -50,29 +51,31 @@ struct FoundGpu {
   std::string unfit;  // why eave cannot compute on it; "" if it can
 };
 
-// What the module offers. All throw Error.
+// The functions that the module offers. All of them throw Error.
 struct CudaModule {
-  int version = 0;  // kCudaModuleVersion of the program that it was built with
-  // Each GPU this process sees, at least one. kResource: no driver, too old a driver, no GPU.
+  int version = 0;  // kCudaModuleVersion when the module was built
+  // Lists the GPUs that this process sees, at least one. Throws kResource if there is no driver, too old a driver or no
+  // GPU.
   std::vector<FoundGpu> (*list_devices)() = nullptr;
-  // kResource if a library that layers need is of a version that eave was not built for.
+  // Throws kResource if eave was not built for the version of a library that layers need.
   void (*check_libraries)() = nullptr;
-  // Makes the GPU the calling thread's. kResource where it cannot be had.
+  // Opens GPU `index` and makes it the calling thread's current device. Throws kResource if that fails.
   std::unique_ptr<Device> (*open_device)(int index) = nullptr;
-  // `device` is one that open_device gave; it outlives the compute.
+  // `device` must come from open_device, and must outlive the returned Compute.
   std::unique_ptr<Compute> (*make_compute)(Device& device, const CudaSettings& settings) = nullptr;
 };
 
 inline constexpr int kCudaModuleVersion = 3;
 
-// The name of the one thing that the module shows: a function without arguments that returns a const CudaModule*.
+// The only symbol that the module exports: a function without arguments that returns a const CudaModule*.
 inline constexpr const char* kCudaModuleEntry = "eave_cuda_module";
 
-// Whether there is a module to open: a program that was built without one has nothing to say about GPUs.
+// Whether a module file exists. A program that was built without GPUs has none, and then says nothing about GPUs.
 bool has_cuda_module();
 
-// Opens the module: the file that LIBEAVE_CUDA names, or libeave_cuda.so beside the program or in ../lib. It stays
-// open. Throws Error(kResource) that says why it cannot be.
+// Opens the module on the first call and keeps it open. The module is the file that LIBEAVE_CUDA names; without that
+// variable it is libeave_cuda.so beside the program, in ../lib, or beside libeave.so. Throws Error(kResource) with the
+// reason if it cannot be opened.
 const CudaModule& open_cuda_module();
 
 }  // namespace eave

@@ -1,5 +1,5 @@
-// oneDNN's convolution descriptions. Versions 2 and 3 build them differently: dnnl_v2.cpp and dnnl_v3.cpp define these
-// functions, and CMake takes the one that fits the installed library.
+// Descriptions of oneDNN's convolutions. oneDNN 2 and 3 build them differently: dnnl_v2.cpp and dnnl_v3.cpp both define
+// these functions, and CMake compiles the one that fits the installed library.
 #pragma once
 
 #include <dnnl.hpp>
@@ -7,7 +7,7 @@
 namespace eave {
 
 struct DnnlConvolution {
-  dnnl::memory::desc input, weights, bias, output;  // a bias without dimensions: none
+  dnnl::memory::desc input, weights, bias, output;  // a bias without dimensions means no bias
   dnnl::memory::dims strides, pad_before, pad_after;
 };
 

@@ -26,7 +26,7 @@ dnnl::primitive_attr with_own_scratch() {
 }
 
 void DnnlOperation::set(int argument, const float* data) {
-  // oneDNN takes inputs by pointer to non-const and does not write to them.
+  // oneDNN's interface takes inputs as pointers to non-const, but does not write to them.
   memories_.at(argument).set_data_handle(const_cast<float*>(data));
 }
 

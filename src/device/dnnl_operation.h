@@ -11,17 +11,17 @@
 
 namespace eave {
 
-// Floats in whole cache lines.
+// `bytes` rounded up to whole cache lines of 64 bytes, as a number of floats.
 std::int64_t floats_of(std::size_t bytes);
 
-// Scratch memory comes from the caller: a run allocates none.
+// Attributes of primitives whose scratch memory the caller provides, so that a run allocates nothing.
 dnnl::primitive_attr with_own_scratch();
 
-// Throws std::bad_alloc where memory is about to end: oneDNN (2.6) does not ask whether it got any for the code that it
-// generates, and the process would end without a word.
+// Throws std::bad_alloc if memory is almost exhausted. oneDNN (2.6) does not check whether it got memory for the code
+// that it generates, so the process would die without a message.
 void require_memory_for_code();
 
-// A primitive with its memories: a run sets addresses and executes.
+// A primitive with its memory objects. A run only sets addresses and executes.
 class DnnlOperation {
  public:
   using Arguments = std::vector<std::pair<int, dnnl::memory::desc>>;
@@ -45,7 +45,7 @@ class DnnlOperation {
   std::int64_t scratch_size_ = 0;
 };
 
-// From one layout of the same values into another; nothing where they are equal.
+// Copies values from one layout to another. If both layouts are equal, there is nothing to do and is_needed() is false.
 class DnnlRepacking {
  public:
   DnnlRepacking() = default;
@@ -62,11 +62,11 @@ class DnnlRepacking {
   DnnlOperation operation_;
 };
 
-// Hands out pieces of a scratch slice, one behind the other.
+// Hands out consecutive pieces of a scratch slice.
 class ScratchPieces {
  public:
   explicit ScratchPieces(Slice scratch) : rest_(scratch) {}
-  Slice take(std::int64_t size);  // fails when too little is left
+  Slice take(std::int64_t size);  // throws Error if less than `size` is left
   Slice rest() const { return rest_; }
 
  private:

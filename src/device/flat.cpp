@@ -45,7 +45,7 @@ double distance(ConstSlice a, ConstSlice b) {
   return std::sqrt((view(a).cast<double>() - view(b).cast<double>()).square().sum());
 }
 
-// A part at a time, each without a branch: four or eight values in one instruction.
+// Checks a part at a time without branches inside it, so that one instruction handles four or eight values.
 bool all_finite(ConstSlice values) {
   constexpr std::size_t kPart = 4096;
   constexpr std::int32_t kLargest = 0x7f7fffff;  // the magnitude of the largest finite number

@@ -1,5 +1,5 @@
-// Algebra on flat vectors in the CPU's memory. Both operands are equally long (checked). Sums are in double and always
-// in the same order: same values, same bits.
+// Algebra on flat vectors in the CPU's memory. Both operands must have the same size (checked). Sums are accumulated in
+// double and always in the same order, so the same values give the same bits.
 #pragma once
 
 #include "eave/slice.h"

@@ -1,4 +1,4 @@
-// Shapes as the kernels of every device take them.
+// Converts the shapes of Compute to the geometry types that the kernels of every device take.
 #pragma once
 
 #include "eave/compute.h"

@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The parts of a library's file that say what else there is of it. Each read is checked against the file's end.
+// The parts of an ELF file that tell its expected size and the libraries that it needs. Each read is checked against
+// the file's end.
 class LibraryFile {
  public:
   explicit LibraryFile(const fs::path& path) : path_(path), stream_(path, std::ios::binary) {
@@ -40,7 +41,7 @@ class LibraryFile {
     }
   }
 
-  // The loader tells by itself of files that are no libraries of this machine.
+  // Only truncation counts as damage. The loader itself reports files that are no libraries of this machine.
   std::string damage() const {
     if (size_ >= expected_) return "";
     return path_.string() + " is cut short: " + std::to_string(size_) + " of at least " + std::to_string(expected_) +
@@ -49,7 +50,7 @@ class LibraryFile {
 
   std::vector<std::string> needed() { return texts(DT_NEEDED); }
 
-  // The folders that it names for the libraries that it needs.
+  // The folders in which this library looks for the libraries that it needs (RUNPATH, else RPATH).
   std::vector<fs::path> places() {
     std::vector<std::string> lists = texts(DT_RUNPATH);
     if (lists.empty()) lists = texts(DT_RPATH);
@@ -74,7 +75,7 @@ class LibraryFile {
     return static_cast<bool>(stream_);
   }
 
-  // Where in the file an address of the loaded library lies.
+  // The offset in the file of an address in the loaded library.
   std::uint64_t offset_of(std::uint64_t address) const {
     for (const ElfW(Phdr) & part : parts_) {
       if (part.p_type == PT_LOAD && address >= part.p_vaddr && address - part.p_vaddr < part.p_filesz)
@@ -119,7 +120,7 @@ std::vector<fs::path> places_of_environment() {
   return folders;
 }
 
-// Those of the loader without its cache, for distributions that eave is built on.
+// The loader's default folders, without its cache, on the distributions that eave is built on.
 constexpr const char* kUsualPlaces[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
                                         "/usr/lib", "/usr/local/lib"};
 
@@ -148,7 +149,7 @@ std::vector<fs::path> list(const std::vector<fs::path>& folders, const std::stri
   return found;
 }
 
-// cuDNN's front opens the rest of it by name when it is wanted.
+// libcudnn.so opens cuDNN's other libraries by name when it first needs them.
 std::vector<fs::path> opened_later_by(const fs::path& library) {
   if (!library.filename().string().starts_with("libcudnn.so.")) return {};
   return list({library.parent_path()}, "libcudnn_");

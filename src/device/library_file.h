@@ -1,5 +1,5 @@
-// Shared libraries as files, looked at before they are opened: the loader maps a file that was cut short without a
-// word, and the process dies of SIGBUS later.
+// Checks the files of shared libraries before they are opened. The loader maps a truncated file without complaint, and
+// the process dies of SIGBUS later.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,13 @@
 
 namespace eave {
 
-// "" if the library and those that it needs are whole, as far as they are found: by LD_LIBRARY_PATH, the places that
-// each library names, and the system's usual ones. Else which one is not, and how much of it is there. A name without a
-// folder is looked for.
+// Returns "" if `library` and every library that it needs are complete. Otherwise it says which file is cut short, and
+// how much of it is there. Needed libraries are searched in LD_LIBRARY_PATH, the folders that each library names, and
+// the system's usual ones; those not found are skipped. A `library` without a folder is searched for too.
 std::string why_library_is_damaged(const std::filesystem::path& library);
 
-// Files of those folders whose names begin with `start`: "libcudnn.so." finds versions that nobody asked for.
+// Files in the same folders whose names begin with `start`. For example, "libcudnn.so." finds versions that nobody
+// asked for. `user` is the library whose folders are searched.
 std::vector<std::filesystem::path> libraries_named(const std::filesystem::path& user, const std::string& start);
 
 }  // namespace eave

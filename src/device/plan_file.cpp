@@ -21,7 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTitle = "eave plans 1";
-constexpr std::size_t kMostBytes = std::size_t{4} << 20;  // some 10,000 operations; a file of more begins anew
+// About 10,000 operations. A larger file is dropped and begun anew.
+constexpr std::size_t kMostBytes = std::size_t{4} << 20;
 
 fs::path absolute_path(const char* variable) {
   const char* const text = std::getenv(variable);
@@ -110,7 +111,7 @@ void PlanFile::write(const Plans& plans) const {
   for (const fs::path& each : {above.parent_path(), above, folder_}) make_directory(OutputFolder(each));
   const OutputFolder folder(folder_);
   const OutputPath target = folder / name();
-  // Ranks may be threads of one process.
+  // The address of `this` is part of the name, because ranks may be threads of one process.
   const OutputPath own = target.with("." + host_name() + "." + std::to_string(::getpid()) + "." +
                                      std::to_string(reinterpret_cast<std::uintptr_t>(this)));
   try {

@@ -1,4 +1,4 @@
-// The file in the user's cache folder where a device's fastest plans are kept from run to run.
+// Keeps a device's fastest plans from run to run, in a file in the user's cache folder.
 #pragma once
 
 #include <filesystem>
@@ -9,25 +9,26 @@
 
 namespace eave {
 
-// $XDG_CACHE_HOME/eave/plans, or ~/.cache/eave/plans; empty: neither is known.
+// $XDG_CACHE_HOME/eave/plans, or else ~/.cache/eave/plans. Empty if neither variable is set to an absolute path.
 std::filesystem::path plan_folder();
 
-using Plans = std::map<std::string, std::string>;  // the choice, by operation
+using Plans = std::map<std::string, std::string>;  // operation → choice
 
-// The text of a file, and what is in a text: nothing if it is of another environment. parse_plans takes any text.
+// plans_text writes the content of a file, and parse_plans reads it. parse_plans accepts any text, and returns nothing
+// if the text belongs to another environment.
 std::string plans_text(const Plans& plans, const std::string& environment);
 Plans parse_plans(const std::string& text, const std::string& environment);
 
-// One file per environment: a device of another kind or another version of a library begins a new one. Each line has a
-// hash of its own. A file or a line that is damaged, or that something else has written, counts as not there, and is
-// written anew. Nothing here fails a run.
+// There is one file per environment: another kind of device or another library version gets a new file. Each line
+// carries its own hash. A damaged or foreign file or line counts as missing and is written anew. Nothing here fails a
+// run.
 //
-// Several processes may use the folder at the same time. Each writes a whole file under a name of its own and renames
-// it, after reading again what others have written. Of two that write at the same moment the later one's file stays,
-// and what only the other one found is timed again in a later run.
+// Several processes may use the folder at the same time. Each process reads again what others have written, writes a
+// complete file under a name of its own and renames it. If two processes write at the same moment, the later file
+// stays. Choices that only the other process found are timed again in a later run.
 class PlanFile final : public PlanChoices {
  public:
-  // `folder`: empty: nothing is read or written.
+  // If `folder` is empty, nothing is read or written.
   explicit PlanFile(std::filesystem::path folder) : folder_(std::move(folder)) {}
   ~PlanFile() override { save(); }
   PlanFile(const PlanFile&) = delete;
@@ -37,9 +38,9 @@ class PlanFile final : public PlanChoices {
   std::string find(const std::string& operation) override;
   void keep(const std::string& operation, const std::string& choice) override;
 
-  // Writes what is new.
+  // Writes the choices that are not yet in the file.
   void save() noexcept;
-  // Why nothing could be written; "": it could, or there was nothing to write.
+  // Why a save failed, or "" if none has failed.
   const std::string& why_not_saved() const { return why_not_saved_; }
 
  private:

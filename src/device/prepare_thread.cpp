@@ -1,3 +1,4 @@
+// Prepares a thread to compute: its OpenMP threads, and denormal numbers flushed to zero.
 #include <omp.h>
 #include <pthread.h>
 
@@ -21,7 +22,7 @@
 namespace eave {
 namespace {
 
-// Bytes by OpenMP's grammar: a number, blanks, and B, K (also without a letter), M or G.
+// Reads a stack size in bytes, by OpenMP's grammar: a number, blanks, then B, K (also the default), M or G.
 std::optional<std::size_t> stack_size_of(const char* variable) {
   const char* const text = std::getenv(variable);
   if (!text) return std::nullopt;
@@ -36,7 +37,7 @@ std::optional<std::size_t> stack_size_of(const char* variable) {
   return static_cast<std::size_t>(number) << shift;
 }
 
-// A thread of the size that OpenMP gives its own, which stands still until `end`.
+// A thread with the stack size that OpenMP gives its threads. It sleeps until `end` is set.
 class ProbeThread {
  public:
   ProbeThread(std::atomic<bool>& end, int& error) : end_(end) {
@@ -44,7 +45,7 @@ class ProbeThread {
     pthread_attr_init(&attributes);
     const auto first = stack_size_of("OMP_STACKSIZE");
     if (const auto stack = first ? first : stack_size_of("GOMP_STACKSIZE"))
-      pthread_attr_setstacksize(&attributes, *stack);  // one that is too small changes nothing, as with OpenMP
+      pthread_attr_setstacksize(&attributes, *stack);  // too small a size is ignored, as by OpenMP
     error = pthread_create(&thread_, &attributes, wait, &end_);
     pthread_attr_destroy(&attributes);
   }
@@ -60,7 +61,8 @@ class ProbeThread {
   pthread_t thread_{};
 };
 
-// OpenMP ends the program if it cannot have a thread: whether it can is tried before it is asked.
+// OpenMP ends the program if it cannot start a thread. So this first tries to start as many threads itself, and throws
+// if one fails.
 void require_threads(int threads) {
   std::atomic<bool> end = false;
   std::vector<ProbeThread> started;
@@ -77,7 +79,7 @@ void require_threads(int threads) {
                 std::system_error(error, std::generic_category()), "give fewer --threads");
 }
 
-// Operands and results of this thread's arithmetic that are denormal become zero.
+// In this thread, denormal operands and results become zero.
 void flush_denormals() {
 #if defined(__SSE__)
   _mm_setcsr(_mm_getcsr() | 0x8040);  // flush-to-zero and denormals-are-zero

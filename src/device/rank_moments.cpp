@@ -12,7 +12,7 @@ bool are_finite(ConstSlice values) {
 
 }  // namespace
 
-// A rank's message: its means, its variances, its rows.
+// A rank's message holds its means, its variances and its number of rows.
 double RankMoments::merge(MomentExchange& ranks, std::int64_t rows, Slice mean, Slice variance) {
   const std::size_t channels = mean.size(), length = 2 * channels + 1;
   mine_.assign(length, 0);

@@ -1,4 +1,4 @@
-// What batch norm measures of one rank's rows, merged with that of all others.
+// Merges batch norm's statistics of one rank's rows with those of all other ranks.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,22 @@
 
 namespace eave {
 
-// Mean and variance (biased) of the rows of p ranks, n_i of them on rank i, from those of each:
+// Computes the mean and the biased variance of the rows of p ranks from those of each rank, n_i rows on rank i (Chan,
+// Golub and LeVeque 1979):
 //
 //     n = sum n_i;   mean = sum n_i mean_i / n;   variance = sum n_i (variance_i + (mean_i - mean)^2) / n
 //
-// in double and in rank order: no cancellation where means are much larger than deviations, and the same bits on all
-// ranks. Chan, Golub and LeVeque 1979.
+// Sums are in double and in rank order. So nothing cancels if means are much larger than deviations, and all ranks get
+// the same bits.
 class RankMoments {
  public:
-  // Collective. `mean` and `variance` hold this rank's, or with 0 rows anything, and become those of all. Returns n: a
-  // rank whose moments are not finite does not count; without any that counts, 0, and all are NaN.
+  // Collective. On entry, `mean` and `variance` hold this rank's values (with 0 rows, anything); on return, those of
+  // all ranks together. Returns n. A rank whose moments are not finite does not count. If no rank counts, n is 0 and
+  // all values are NaN.
   double merge(MomentExchange& ranks, std::int64_t rows, Slice mean, Slice variance);
 
-  // Collective: the sums over ranks of each value, those of `d_scale` first; of this rank nothing counts where one is
-  // not finite. Until the next call.
+  // Collective. Returns the sums of each value over all ranks: first those of `d_scale`, then those of `d_shift`. If
+  // one of this rank's values is not finite, none of them count. The result is valid until the next call.
   ConstSlice sum(MomentExchange& ranks, ConstSlice d_scale, ConstSlice d_shift);
 
  private:

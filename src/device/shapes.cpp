@@ -1,3 +1,4 @@
+// Sizes that follow from the shapes of layers.
 #include "eave/compute.h"
 
 namespace eave {
