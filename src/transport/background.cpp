@@ -17,7 +17,7 @@ namespace eave {
 
 namespace {
 
-// Of sched_setattr(2), which glibc does not declare.
+// The argument of sched_setattr(2), which glibc does not declare.
 struct SchedulerAttributes {
   std::uint32_t size = sizeof(SchedulerAttributes);
   std::uint32_t policy = 0;  // SCHED_OTHER
@@ -30,9 +30,10 @@ struct SchedulerAttributes {
 };
 
 // This thread works little and often while compute threads fill the cores. A short time slice lets it run as soon as it
-// wakes instead of some ms later (Linux 6.12 on; before, the request does nothing).
+// wakes, instead of some ms later. Linux before 6.12 ignores the request.
 void ask_for_prompt_wake_up() noexcept {
-  prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds: the default adds 50 us to every sleep
+  // The default slack, in nanoseconds, adds 50 us to every sleep.
+  prctl(PR_SET_TIMERSLACK, 1UL);
   SchedulerAttributes attributes;
   syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0);
   attributes.runtime_ns = 100'000;
@@ -161,7 +162,8 @@ bool BackgroundTransport::is_on_device(const Operation::Request& request) const 
          std::ranges::any_of(request.requests, [&](const auto& each) { return staged_->stages(each.values); });
 }
 
-// Only the device's thread, which is this one, may ask for more memory, and only while the other does not use it.
+// Only the device's thread may allocate more pinned memory, and that is the caller of this function. It allocates only
+// while the communication thread does not use that memory.
 void BackgroundTransport::prepare_staging(const Operation::Request& request) {
   const std::size_t size = staged_->size_for(request.values, request.requests);
   if (size <= staged_->size()) return;
@@ -169,7 +171,7 @@ void BackgroundTransport::prepare_staging(const Operation::Request& request) {
   staged_->grow(size);
 }
 
-// Until there is an operation, or none will come.
+// Answers requests until there is an operation, or until none will come.
 void BackgroundTransport::attend(std::unique_lock<std::mutex>& lock) {
   const auto called = [this] { return first_ || closing_; };
   while (!called()) {
@@ -196,7 +198,7 @@ bool BackgroundTransport::begin_next(std::exception_ptr& failure) {
   return true;
 }
 
-// The call that is recorded, and whose time is taken, is the first that has not ended.
+// The call record and the timer cover one operation at a time: the oldest that has not ended.
 void BackgroundTransport::end_first(const std::exception_ptr& failure) {
   calls_->end();
   Operation* const first = begun_.front();
@@ -220,7 +222,7 @@ void BackgroundTransport::carry_out_all() noexcept {
   }
 }
 
-// The sum that has been begun, and those that are asked for right behind it before it ends.
+// The sum that has begun, and the sums that are queued right behind it before it ends.
 class BackgroundTransport::Row final : public SumRow {
  public:
   explicit Row(BackgroundTransport& transport) : transport_(transport), first_(transport.begun_.front()) {}
@@ -238,7 +240,7 @@ class BackgroundTransport::Row final : public SumRow {
   void done() override { transport_.end_first(nullptr); }
 
  private:
-  // Whether one that has not ended does: it has to be through with them.
+  // Whether a sum that has not ended works on any of these values. If so, the next sum has to wait for it.
   bool works_on(Slice values) const {
     return std::ranges::any_of(transport_.begun_, [&](const Operation* each) {
       const Slice other = each->request().values;
@@ -248,16 +250,16 @@ class BackgroundTransport::Row final : public SumRow {
   }
 
   BackgroundTransport& transport_;
-  Operation* first_;  // until it is asked for
+  Operation* first_;  // nullptr once next() has returned it
 };
 
-// A sum whose values the wire can begin with at once.
+// Whether the wire can begin this sum while earlier sums are still in flight.
 bool BackgroundTransport::may_follow(const Operation::Request& request) const {
   return request.verb == Operation::Verb::kAllReduceSum && request.ranks.empty() && !request.compression.codec &&
          !staged_;
 }
 
-// The device may still have much to compute before it: who asks this rank's service meanwhile is answered.
+// Waits for the device, which may still have much to compute before the operation. Answers requests meanwhile.
 void BackgroundTransport::await(DeviceMark& mark) {
   const Patience patience;
   while (!mark.reached()) {
@@ -294,7 +296,8 @@ void BackgroundTransport::carry_out(Operation& operation) {
   const Operation::Request& request = operation.request();
   if (request.mark) {
     await(*request.mark);
-    operation.start();  // what the device had to compute first is no part of it
+    // The operation's time does not include what the device had to compute first.
+    operation.start();
   }
   calls_->begin(request);
   switch (request.verb) {

@@ -1,4 +1,4 @@
-// A Transport whose operations are carried out by a communication thread, one after another.
+// A Transport with a communication thread, which carries out the operations one after another.
 #pragma once
 
 #include <condition_variable>
@@ -18,8 +18,8 @@
 
 namespace eave {
 
-// Owns the wire and the thread. Once an operation fails, all that follow fail with the same error: the ranks are no
-// longer in step. Destroying it carries out what is queued, then ends the thread.
+// Owns the wire and the thread. If an operation fails, all later operations fail with the same error, because the ranks
+// are no longer in step. The destructor carries out the queued operations, then ends the thread.
 class BackgroundTransport final : public Transport {
  public:
   explicit BackgroundTransport(std::unique_ptr<Wire> wire);
@@ -55,7 +55,7 @@ class BackgroundTransport final : public Transport {
   class Row;
 
   void carry_out_all() noexcept;
-  // Blocks, and answers requests meanwhile; false: there will be no more.
+  // Blocks until there is an operation, and answers requests meanwhile. Returns false if no operation will follow.
   bool begin_next(std::exception_ptr& failure);
   void end_first(const std::exception_ptr& failure);
   bool may_follow(const Operation::Request& request) const;
@@ -67,18 +67,19 @@ class BackgroundTransport final : public Transport {
 
   std::unique_ptr<Wire> wire_;
   Device* device_ = nullptr;
-  // While a rank has a device with memory of its own. Changed by the compute thread when nothing is in flight.
+  // Set while a rank has a device with its own memory. The compute thread changes it when nothing is in flight.
   std::unique_ptr<StagedWire> staged_;
-  std::unique_ptr<DirectWire> direct_;  // where messages reach the devices of all ranks
-  OwnService alone_;                    // of a single rank
-  std::unique_ptr<CallRecord> calls_;   // of several ranks
+  std::unique_ptr<DirectWire> direct_;  // set if messages reach the devices of all ranks
+  OwnService alone_;                    // used by a single rank
+  std::unique_ptr<CallRecord> calls_;   // set if there are several ranks
   OperationPool pool_;
   std::mutex mutex_;
   std::condition_variable changed_;
   Operation* first_ = nullptr;
   Operation* last_ = nullptr;
   bool closing_ = false;
-  std::vector<Operation*> begun_;  // of the communication thread: what has not ended; only sums are begun ahead
+  // Used by the communication thread: the operations that have begun and not ended. Only sums begin ahead of others.
+  std::vector<Operation*> begun_;
   std::thread thread_;
 };
 

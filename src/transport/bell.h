@@ -1,4 +1,4 @@
-// Wakes whoever waits for something in memory that processes of one host share.
+// Wakes processes of one host that wait for a change in memory that they share.
 #pragma once
 
 #include <atomic>
@@ -7,14 +7,15 @@
 
 namespace eave {
 
-// Lies in that memory; zeros are a new one. Who waits takes rings(), looks whether what it waits for is there, and
-// calls wait() if not: nothing that was rung for in between is missed.
+// Lies in the shared memory; zeroed memory is a new Bell. To wait, call rings(), then check the condition, and if it
+// does not hold call wait(). Then no ring between the two calls is missed.
 class Bell {
  public:
   std::uint32_t rings() const { return rings_.load(); }
-  // What is rung for was written before. Where nobody waits it calls no kernel.
+  // Call it after writing what the waiting processes check. If none waits, it makes no system call.
   void ring() noexcept;
-  // Until it was rung since `rings`, at most so long; it may also return for nothing.
+  // Returns when the Bell has rung since rings() returned `rings`, or after `at_most`. It may also return without a
+  // reason.
   void wait(std::uint32_t rings, std::chrono::nanoseconds at_most) noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// How float32 values travel in fewer bytes.
+// Codecs: float32 values encoded in fewer bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,39 +11,40 @@
 
 namespace eave {
 
-// Keeps nothing from one block to the next, so any thread may use it, and a vector's bytes do not depend on how it is
-// cut between blocks. Values that are not finite come back as such; of a block that has some, all may.
+// A codec is stateless, so any thread may use it, and each block is encoded by itself. If a block contains values that
+// are not finite, these come back as not finite, and possibly all other values of the block too.
 class Codec {
  public:
   static constexpr std::size_t kBlock = 1024;                        // values; a vector's last block may be shorter
-  static constexpr std::size_t kMostBytes = kBlock * sizeof(float);  // that a block takes
+  static constexpr std::size_t kMostBytes = kBlock * sizeof(float);  // the longest encoded block
   virtual ~Codec() = default;
-  // Of a block of so many values, 1 … kBlock: whatever they are.
+  // The encoded size of any block of `count` values, 1 … kBlock.
   virtual std::size_t encoded_bytes(std::size_t count) const = 0;
   virtual void encode(ConstSlice block, std::byte* into) const = 0;
   virtual void decode(Slice block, const std::byte* from) const = 0;
-  // What is dropped of a value, in a few words of ASCII.
+  // What encoding drops of a value, in a few words of ASCII.
   virtual std::string describe() const = 0;
 };
 
-// Of a vector of so many values.
+// The encoded size of a vector of `count` values.
 std::size_t encoded_bytes(const Codec& codec, std::size_t count);
 // A whole vector, block after block.
 void encode(const Codec& codec, ConstSlice values, std::byte* into);
 void decode(const Codec& codec, Slice values, const std::byte* from);
 
-// Each value becomes what a codec leaves of it.
+// Replaces each value by what remains of it after encoding and decoding.
 void round_trip(const Codec& codec, Slice values);
 
 // A member of the codec family: one file in src/transport/codecs and one word in its CMake list.
 struct CodecKind {
   std::string name;
   std::string summary;
-  // Whether each value comes back within a small part of itself, or of the largest one in its block: then values that
-  // are not differences can be sent too.
+  // Whether each value comes back with an error that is small against itself or against the largest value of its block.
+  // Such a codec can also send values that are not differences.
   bool only_rounds = false;
-  std::vector<OptionSpec> options;  // used by this codec; given with another they are an error
-  // Throws Error(kUsage) for options out of range.
+  // Options of this codec. Giving them with another codec is an error.
+  std::vector<OptionSpec> options;
+  // Throws Error(kUsage) if an option is out of range.
   std::unique_ptr<Codec> (*make)(const OptionValues& values);
 };
 

@@ -11,7 +11,8 @@ void add(Slice into, ConstSlice values) {
   for (std::size_t i = 0; i < into.size(); ++i) into[i] += values[i];
 }
 
-// Where what was sent is no number nobody takes it, so all that is one is left over.
+// Writes what encoding dropped of each value. If the sent value is not finite, receivers cannot use it. Then the whole
+// value is left over, or 0 if the value itself is not finite.
 void write_rest(Slice rest, ConstSlice whole, ConstSlice sent) {
   for (std::size_t i = 0; i < rest.size(); ++i) {
     const float left = whole[i] - sent[i], kept = std::isfinite(whole[i]) ? whole[i] : 0;
@@ -26,7 +27,7 @@ CompressedSum::CompressedSum(ByteExchanger& exchanger, int rank, int size)
   std::iota(all_.begin(), all_.end(), 0);
 }
 
-// A segment passes through three phases; between them others have their turn.
+// Each segment passes through three phases. Other segments have their turns between two phases of one segment.
 void CompressedSum::run(Slice values, std::span<const int> ranks, const Compression& compression) {
   prepare(values, ranks, compression);
   if (places() == 1) return;

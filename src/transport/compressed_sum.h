@@ -1,4 +1,4 @@
-// Sums whose values travel encoded: Transport::all_reduce_sum with a Compression, whatever carries the bytes.
+// Sums whose values travel encoded, over any ByteExchanger: Transport::all_reduce_sum with a Compression.
 #pragma once
 
 #include <array>
@@ -13,9 +13,9 @@
 
 namespace eave {
 
-// Reduce-scatter, then all-gather, each of encoded blocks between all pairs, as Compression describes. Values go in
-// segments of as many blocks for each rank as fit a message; several segments are under way at once, so that encoding
-// goes on while messages travel. Memory is kept from sum to sum.
+// A reduce-scatter, then an all-gather, of encoded blocks between all pairs of ranks; Compression has the formulas. A
+// segment has as many blocks for each rank as fit into one message. Several segments are in flight, so that encoding
+// overlaps messages. Its memory is reused from sum to sum.
 class CompressedSum {
  public:
   CompressedSum(ByteExchanger& exchanger, int rank, int size);
@@ -25,23 +25,23 @@ class CompressedSum {
   void run(Slice values, std::span<const int> ranks, const Compression& compression);
 
  private:
-  // Just below the 64 KiB up to which Open MPI sends over TCP at once.
+  // Just below 64 KiB: up to there, Open MPI sends over TCP at once.
   static constexpr std::size_t kMessageBytes = std::size_t{60} << 10;
   static constexpr std::size_t kInFlightBytes = std::size_t{1} << 24;
   using Values = std::array<float, Codec::kBlock>;
 
-  // One segment under way. By place in the ranks: what goes to its owner, later the sum that comes from there; and what
-  // comes for this rank's blocks.
+  // One segment in flight. `parts`, by place: what this rank sends to each owner, and later the sum that the owner
+  // sends back. `received`, by place: what the others send for this rank's blocks.
   struct Slot {
     std::vector<std::byte> parts, received;
-    std::vector<std::size_t> bytes;  // of a part
+    std::vector<std::size_t> bytes;  // of each part
     std::vector<std::span<const std::byte>> outgoing;
     std::vector<std::span<std::byte>> incoming;
   };
   struct Block {
     Slice values, residual;
-    std::size_t owner;  // its place
-    std::size_t begin;  // in its owner's part
+    std::size_t owner;  // its place in the ranks
+    std::size_t begin;  // offset in its owner's part, in bytes
   };
 
   void prepare(Slice values, std::span<const int> ranks, const Compression& compression);
@@ -64,14 +64,14 @@ class CompressedSum {
   std::vector<int> all_;
   std::vector<Slot> slots_;
   Values sum_, decoded_;
-  // Of the sum that is carried out.
+  // The sum in progress.
   Slice values_;
   std::span<const int> ranks_;
   Compression compression_;
   std::size_t place_ = 0;           // of this rank
-  std::size_t segment_blocks_ = 0;  // in a segment, all ranks' together
-  std::size_t part_bytes_ = 0;      // at most
-  std::size_t lag_ = 1;             // segments between one phase and the next
+  std::size_t segment_blocks_ = 0;  // per segment, of all ranks together
+  std::size_t part_bytes_ = 0;      // longest part
+  std::size_t lag_ = 1;             // how many segments a phase is behind the previous phase
 };
 
 }  // namespace eave

@@ -34,7 +34,7 @@ Slice DirectWire::row(std::size_t turn, std::size_t number, std::size_t size) {
   return received_.slice().subspan((turn * (all_.size() - 1) + number) * part_, size);
 }
 
-// While the device adds up a piece, the next one comes and the one before goes out.
+// While the device adds up a piece, messages bring the next piece and send out the previous one.
 template <class Scatter, class Combine, class Gather>
 void DirectWire::in_pieces(Slice values, Scatter scatter, Combine combine, Gather gather) {
   const std::size_t length = part_ * ranks_.size(), count = (values.size() + length - 1) / length;
@@ -77,7 +77,8 @@ void DirectWire::broadcast(Slice values, int root) {
       [](Slice, std::size_t) {}, [&](Slice piece, Exchange& exchange, std::size_t) { gather(piece, exchange, root); });
 }
 
-// Every other gets its part of this rank's piece. Of the own part, the others' shares come one row behind the other.
+// Sends each other rank its part of this rank's piece. Receives the other ranks' shares of this rank's part, one row
+// behind the other.
 void DirectWire::scatter(Slice piece, Exchange& exchange, std::size_t turn) {
   const std::size_t mine = part(piece, place_).size();
   std::size_t number = 0;
@@ -88,7 +89,7 @@ void DirectWire::scatter(Slice piece, Exchange& exchange, std::size_t turn) {
   }
 }
 
-// In the order of places: ((x0 + x1) + x2) + …, so this rank's own part stands at its place in the row, not first.
+// Adds up in the order of places: ((x0 + x1) + x2) + …. So this rank's part is added at its place, not first.
 void DirectWire::sum(Slice piece, std::size_t turn) {
   const Slice mine = part(piece, place_);
   if (mine.empty()) return;
@@ -99,7 +100,7 @@ void DirectWire::sum(Slice piece, std::size_t turn) {
   sums_->wait();
 }
 
-// `root` sends every rank its part.
+// The root sends every rank its part.
 void DirectWire::hand_out(Slice piece, Exchange& exchange, int root) {
   const auto of_root = static_cast<std::size_t>(root);
   if (place_ != of_root) {
@@ -110,7 +111,7 @@ void DirectWire::hand_out(Slice piece, Exchange& exchange, int root) {
     if (place != place_) exchange.outgoing[place] = std::as_bytes(part(piece, place));
 }
 
-// Everybody's part goes to all others, but to the one at place `root`, which has them all.
+// Every rank sends its part to all others. The rank at place `root` receives none, because it has all parts.
 void DirectWire::gather(Slice piece, Exchange& exchange, int root) {
   for (std::size_t place = 0; place < ranks_.size(); ++place) {
     if (place == place_) continue;

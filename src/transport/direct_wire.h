@@ -1,4 +1,4 @@
-// Values in a device's memory on messages that reach it.
+// Sums and broadcasts of values in device memory, by messages that reach that memory.
 #pragma once
 
 #include <array>
@@ -12,27 +12,27 @@
 
 namespace eave {
 
-// Sums and broadcasts without the host's memory, where the library of the messages takes addresses of the device's
-// (CUDA-aware MPI). Cut, dealt out and added up as MpiWire does, by the device: the same bits. In messages of up to 1
-// MiB from each rank to each other, for one of MpiWire's length is far too short for a copy from a device.
+// Needs no host memory, because the message library accepts device addresses (CUDA-aware MPI). It cuts and shares out
+// the values as MpiWire does, and the device adds them in the same order, so the bits are the same. Messages between
+// two ranks have up to 1 MiB. MpiWire's messages would be far too short for a copy from a device.
 //
-// Made by the device's thread, which alone calls the destructor, when nothing is carried out. All else is called by the
-// communication thread, after what was to be computed before.
+// The device's thread makes and destroys it, while no operation is in flight. The communication thread calls all else,
+// after the device has computed the values.
 class DirectWire {
  public:
-  // A message's longest, in values.
+  // The longest message, in values.
   static constexpr std::size_t kPart = std::size_t{256} << 10;
 
-  // Takes memory of the device: twice `part` values for each other rank.
+  // Allocates 2 · `part` values of device memory for each other rank.
   DirectWire(ByteExchanger& messages, Device& device, int rank, int size, std::size_t part = kPart);
 
   bool carries(ConstSlice values) const { return device_.holds(values); }  // any thread
-  // As those of Wire, of values that lie in the memory of each rank's device.
+  // As in Wire, for values in the memory of each rank's device.
   void all_reduce_sum(Slice values, std::span<const int> ranks);
   void broadcast(Slice values, int root);
 
  private:
-  // An exchange under way, and what it lends. Pieces use the two of each phase by turns.
+  // The messages of one phase of a piece. Each phase has two of these, and pieces use them in turn.
   struct Exchange {
     std::vector<std::span<const std::byte>> outgoing;
     std::vector<std::span<std::byte>> incoming;
@@ -59,7 +59,7 @@ class DirectWire {
   std::array<std::array<Exchange, 2>, 2> exchanges_;  // [phase][turn]
   std::vector<int> all_;
   std::span<const int> ranks_;  // of the operation
-  std::size_t place_ = 0;       // of this rank in them
+  std::size_t place_ = 0;       // the index of this rank in ranks_
 };
 
 }  // namespace eave

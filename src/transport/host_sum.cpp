@@ -15,25 +15,25 @@ namespace eave {
 namespace {
 
 constexpr std::size_t kSegment = 64 * 1024;  // values
-constexpr std::size_t kRooms = 8;            // on a desk
-constexpr std::size_t kLag = 2;              // segments between two phases of one
+constexpr std::size_t kRooms = 8;            // per desk
+constexpr std::size_t kLag = 2;              // segments between two phases of a segment
 static_assert(kRooms > 2 * kLag, "a segment is on the desk through all of its phases");
 
 using Count = std::uint64_t;
 
-// Others read it while its rank writes.
+// Other ranks read the count while its rank writes it.
 Count load(const Count& count) { return std::atomic_ref(const_cast<Count&>(count)).load(std::memory_order_acquire); }
 
 }  // namespace
 
-// Numbers of segments this rank is through with, each phase on a cache line of its own.
+// How many segments this rank has finished, by phase. Each phase has its own cache line.
 struct HostSum::Desk {
   alignas(64) Count contributed;
   alignas(64) Count summed;
   alignas(64) Count taken;
-  alignas(64) std::array<Count, kRooms> lengths;  // of the slices that the segments in its rooms belong to
-  std::array<Count, kRooms> places;               // 0: in the room; else where in lent memory, and one
-  alignas(64) Bell bell;                          // rung for each of the first three
+  alignas(64) std::array<Count, kRooms> lengths;  // of the slices of the segments in the rooms
+  std::array<Count, kRooms> places;               // 0: in the room; else 1 + the place in lent memory
+  alignas(64) Bell bell;                          // rung when one of the three counts grows
   alignas(64) std::array<float, kRooms * kSegment> rooms;
 };
 
@@ -82,7 +82,7 @@ void HostSum::all_reduce_sum(Slice values) {
   next_ += count;
 }
 
-// As one segment, which needs no room.
+// The slice is one segment, and needs no room.
 void HostSum::sum_in_place(Slice values, std::ptrdiff_t stride, Count at) {
   Desk& mine = desk(place_);
   const Count number = next_++;
@@ -103,7 +103,7 @@ void HostSum::sum_in_place(Slice values, std::ptrdiff_t stride, Count at) {
 void HostSum::add_up_in_place(Slice part, std::ptrdiff_t stride) const {
   const auto of = [&](int place) { return part.data() + stride * (place - place_); };
   if (ranks_ == 2) return cpu::add_to_both(of(0), of(1), std::ssize(part));
-  constexpr std::size_t kAtATime = 2048;  // of the sums, in the first cache
+  constexpr std::size_t kAtATime = 2048;  // sums at a time, which fit into the first-level cache
   std::array<float, kAtATime> sums;
   for (; !part.empty(); part = part.subspan(std::min(kAtATime, part.size()))) {
     const std::ptrdiff_t count = std::min(std::ssize(sums), std::ssize(part));

@@ -18,10 +18,11 @@
 namespace eave {
 namespace {
 
-enum Tag { kScatter = 1, kGather, kExchange, kTexts };  // and seven behind it
+enum Tag { kScatter = 1, kGather, kExchange, kTexts };  // kTexts and the seven numbers after it belong to MpiTexts
 
 constexpr std::size_t kSlots = 13;
-constexpr std::chrono::milliseconds kWhereNobodyAsks(100);  // between two looks at others of the host, unless they ring
+// The longest wait for a ring of this host's ranks, when this rank has no requests to answer.
+constexpr std::chrono::milliseconds kWhereNobodyAsks(100);
 
 class OneSum final : public SumRow {
  public:
@@ -68,7 +69,8 @@ void MpiWire::share_memory() {
              ranks = static_cast<int>(of_host_.size());
   const std::lock_guard lock(messages_.in_mpi());
   memory_ = share_memory_of_host(messages_.communicator(), host_of(rank()), HostSum::bytes_for(ranks));
-  if (!settings_.sums_by_host) memory_.reset();  // asked for in any case: ranks may have been told different transports
+  // The collective call above is made in any case, because ranks may have been given different transports.
+  if (!settings_.sums_by_host) memory_.reset();
   if (!memory_) return;
   host_sum_.emplace(memory_->bytes(), place, ranks, [this](bool is_first) {
     if (server_.attend() || is_first) patience_.renew();
@@ -82,14 +84,15 @@ MpiWire::Team MpiWire::team_of(std::span<const int> ranks) const {
   return {ranks, place, static_cast<int>(ranks.size())};
 }
 
-// A segment begins its next phase as soon as what the last one asked for has come, in the order of segments: a later
-// phase of one never waits for an earlier phase of another.
+// A segment begins a phase as soon as the messages of its previous phase have come. In each phase, segments keep their
+// order. So a late phase of one segment never waits for an early phase of another.
 template <class... Phases>
 void MpiWire::in_segments(SumRow& row, int parts, Phases... phases) {
   constexpr std::size_t count = sizeof...(Phases);
   const std::size_t length = pace_.part * static_cast<std::size_t>(parts),
                     most = std::clamp(2 * pace_.in_flight_bytes / (length * sizeof(float)), std::size_t{2}, kSlots);
-  std::array<std::size_t, count + 1> begun{};  // how many segments have begun each phase; behind the last: have ended
+  // begun[k]: how many segments have begun phase k. The last entry counts the segments that have ended.
+  std::array<std::size_t, count + 1> begun{};
   const auto slot_of = [&](std::size_t number) -> Slot& { return slots_[number % kSlots]; };
   const auto begin = [&](std::size_t phase) {
     Slot& slot = slot_of(begun[phase]++);
@@ -111,7 +114,7 @@ void MpiWire::in_segments(SumRow& row, int parts, Phases... phases) {
   for (;;) {
     bool moved = take();
     if (begun.back() == begun.front()) return;
-    for (std::size_t phase = count; phase-- > 0;) {  // the last one first: it makes room
+    for (std::size_t phase = count; phase-- > 0;) {  // the last phase first: it frees slots
       if (begun[phase + 1] == begun[phase]) continue;
       Slot& slot = slot_of(begun[phase + 1]);
       moved |= messages_.advance(slot[phase].requests);
@@ -212,7 +215,7 @@ void MpiWire::broadcast(Slice values, int root) {
       [&](Slice segment, Slot& slot) { gather(segment, team, root, slot[1]); });
 }
 
-// `root` sends every rank its part.
+// The root sends every rank its part.
 void MpiWire::hand_out(Slice segment, const Team& team, int root, Stage& stage) {
   const auto part = [&](int place) { return part_of(segment, place, team.size()); };
   const std::lock_guard lock(messages_.in_mpi());
@@ -221,8 +224,8 @@ void MpiWire::hand_out(Slice segment, const Team& team, int root, Stage& stage) 
     if (peer != root) send(std::as_bytes(part(peer)), peer, kScatter, stage.requests);
 }
 
-// Sends every owner its part of this rank's segment, and receives the others' share of the own part one behind the
-// other.
+// Sends every owner its part of this rank's segment. Receives the other ranks' shares of this rank's part, one behind
+// the other.
 void MpiWire::scatter(Slice segment, const Team& team, Stage& stage) {
   const std::size_t mine = team.owns() ? part_of(segment, team.place, team.owners).size() : 0;
   std::vector<float>& received = stage.received;
@@ -234,14 +237,14 @@ void MpiWire::scatter(Slice segment, const Team& team, Stage& stage) {
     receive(std::as_writable_bytes(Slice(received).subspan(at, mine)), peer, kScatter, stage.requests);
     at += mine;
   }
-  for (int step = 1; step < team.size(); ++step) {  // starting behind itself, so that not all send to the first first
+  for (int step = 1; step < team.size(); ++step) {  // starts behind its own place, so that not all send to rank 0 first
     const int place = (team.place + step) % team.size();
     if (place >= team.owners) continue;
     send(std::as_bytes(part_of(segment, place, team.owners)), team.rank_at(place), kScatter, stage.requests);
   }
 }
 
-// In the order of places: ((x0 + x1) + x2) + …, so this rank's own part stands at its place in the row, not first.
+// Adds up in the order of places: ((x0 + x1) + x2) + …. So this rank's part is added at its place, not first.
 void MpiWire::sum(Slice segment, const Team& team, Stage& stage) {
   const Slice mine = part_of(segment, team.place, team.owners);
   const auto row = [&](int number) { return stage.received.data() + static_cast<std::size_t>(number) * mine.size(); };
@@ -250,8 +253,8 @@ void MpiWire::sum(Slice segment, const Team& team, Stage& stage) {
   for (int number = team.place; number < team.size() - 1; ++number) add(row(number), mine.data(), mine.size());
 }
 
-// Owners send their part to all, and receive the others' in place. The one at place `root` has them all already; -1:
-// nobody has.
+// Owners send their part to all, and every rank receives the parts of the others in place. The rank at place `root` has
+// all parts already; -1: no rank has.
 void MpiWire::gather(Slice segment, const Team& team, int root, Stage& stage) {
   const auto part = [&](int place) { return part_of(segment, place, team.owners); };
   const std::lock_guard lock(messages_.in_mpi());
@@ -277,7 +280,8 @@ void MpiWire::start(std::size_t number, const ByteExchange& exchange) {
   }
 }
 
-// Freeing a communicator may wait for its ranks: only when all have come, through with their parts.
+// MPI_Comm_free may wait for the other ranks of the old part. After the exchange of texts, all ranks are through with
+// their old parts.
 std::unique_ptr<Wire> MpiWire::split(int part) {
   const std::vector<std::string> parts = texts(std::to_string(part), TextRoute::kAllToAll);
   {
@@ -295,8 +299,8 @@ std::unique_ptr<Wire> MpiWire::split(int part) {
   return std::make_unique<MpiWire>(split_, std::move(settings));
 }
 
-// Whoever has come has no request open: past the first exchange of words, the former services have nothing left to do.
-// Past the second, all new ones are there.
+// A rank that calls serve has no request open. After the first exchange of texts, no request is left for the former
+// services. After the second, every new service is open.
 void MpiWire::serve(Service* service) {
   texts({}, TextRoute::kAllToAll);
   server_.close();
@@ -346,7 +350,7 @@ void MpiWire::abort(ExitCode code) noexcept {
       std::_Exit(static_cast<int>(code));
     }).detach();
   } catch (const std::system_error&) {
-    std::_Exit(static_cast<int>(code));  // out of processes: the launcher ends the other ranks
+    std::_Exit(static_cast<int>(code));  // no thread to be had; the launcher ends the other ranks
   }
   if (messages_.in_mpi().try_lock_for(std::chrono::seconds(1)))
     MPI_Abort(messages_.communicator(), static_cast<int>(code));

@@ -1,4 +1,4 @@
-// Messages between processes, by the point-to-point part of MPI-3.
+// The wire between processes, made of point-to-point messages of MPI-3.
 #pragma once
 
 #include <array>
@@ -27,43 +27,47 @@
 namespace eave {
 
 struct MpiWireSettings {
-  std::string name = "mpi";           // of the transport
-  std::size_t part = 0;               // in values; 0: as suits the links between hosts
-  std::vector<int> hosts = {};        // of each rank, some number of its host; empty: all differ
-  bool sums_by_host = true;           // else by messages in rank order, whatever the hosts
-  bool takes_gpu_memory = false;      // this MPI does, in messages
-  ControlChannel* control = nullptr;  // lent
-  // Held by whoever calls MPI in this process.
+  std::string name = "mpi";  // of the transport
+  // Values per part of a segment; 0: the wire chooses by the speed of the links between hosts.
+  std::size_t part = 0;
+  // hosts[r]: a number that tells rank r's host from the others. Empty: each rank has its own host.
+  std::vector<int> hosts = {};
+  bool sums_by_host = true;           // false: messages in rank order, whatever the hosts
+  bool takes_gpu_memory = false;      // whether this MPI accepts addresses of GPU memory
+  ControlChannel* control = nullptr;  // not owned
+  // Every thread of this process that calls MPI holds it.
   std::shared_ptr<std::timed_mutex> in_mpi = std::make_shared<std::timed_mutex>();
 };
 
-// Allreduce: reduce-scatter, then all-gather, each by direct messages between all pairs. Rank j adds up the j-th part
-// of all ranks in rank order and sends the sum to all: 2(p−1)/p·M bytes per rank, two message times, and the same bits
-// whatever the length of a part. A slice goes in segments of p parts; several segments are under way at once, those of
-// the next sum behind those of the one before. On slow links parts are short and few (mpi_pace.h). Which links are
-// slow, ranks of several hosts find out together by a few sums at the beginning.
+// All-reduce: a reduce-scatter, then an all-gather, each by direct messages between all pairs. Rank j adds up the j-th
+// part of all ranks in rank order and sends the sum to all. This costs 2(p−1)/p·M bytes per rank and two message times.
+// The bits do not depend on the length of a part.
 //
-// Why not a non-blocking collective of the library: the order of its sums is its own affair, and waiting for one at
-// once is slower than the blocking call. Why not the blocking one: a thread in it burns a whole core until the last
-// rank comes.
+// A slice is cut into segments of p parts. Several segments are in flight at once, and those of the next sum follow
+// those of the previous sum directly. On slow links, parts are short and few are in flight (mpi_pace.h). If there are
+// several hosts, the constructor finds out by a few sums whether the links are slow.
 //
-// Where hosts have several ranks each, a sum takes two levels: within each host, in rank order, then between one rank
-// of each host, in the hosts' order, each for its share of the values. A host sends 2(h−1)/h·M to h − 1 others then,
-// however many ranks it has, and not that for each of them. Within a host MPI uses shared memory. A sum of all ranks of
-// one host, and of no others, needs no messages: HostSum.
+// Why no non-blocking collective of the MPI library: the library chooses the order of additions. Waiting for such a
+// collective at once is also slower than the blocking call. Why no blocking collective: its thread keeps a whole core
+// busy until the last rank comes.
 //
-// All waiting is one loop: look whether messages have moved, have requests answered that have come, sleep; in HostSum
-// until one of the host rings.
+// If hosts have several ranks each, a sum takes two levels (SumLevels). First the ranks of each host add up in rank
+// order. Then one rank of each host adds up the hosts' sums, in the hosts' order, for its share of the values. So a
+// host sends 2(h−1)/h·M bytes to the h − 1 other hosts in total, not for each of its ranks. Within a host, MPI uses
+// shared memory. If the ranks of a sum are exactly all ranks of one host, the sum needs no messages: HostSum.
+//
+// All waiting is one loop: test the messages, answer requests that have come, sleep. In HostSum, a rank of the same
+// host ends the sleep by ringing a Bell.
 class MpiWire final : public Wire, public ByteExchanger {
  public:
-  // `communicator` is lent, has MPI_ERRORS_RETURN set, and is used by nobody else. All of its ranks call it.
-  // Ranks that differ in sums_by_host or takes_gpu_memory can still tell each other so by texts.
+  // Collective over `communicator`. The communicator is not owned, has MPI_ERRORS_RETURN set, and nobody else uses it.
+  // Ranks whose sums_by_host or takes_gpu_memory differ can still exchange texts, so they can report the difference.
   explicit MpiWire(MPI_Comm communicator, MpiWireSettings settings = {});
 
   int rank() const override { return messages_.rank(); }
   int size() const override { return messages_.size(); }
   std::string name() const override { return settings_.name; }
-  // Not where sums take two levels: what goes between devices has one.
+  // nullptr if sums take two levels: between devices, sums have one level.
   ByteExchanger* exchanger_in(DeviceKind kind) override {
     const bool reaches = settings_.takes_gpu_memory && kind == DeviceKind::kCuda;
     return reaches && !(levels_ && levels_->arrange(all_)) ? this : nullptr;
@@ -94,8 +98,8 @@ class MpiWire final : public Wire, public ByteExchanger {
   using Bytes = MpiMessages::Bytes;
   using ConstBytes = MpiMessages::ConstBytes;
   using Requests = MpiMessages::Requests;
-  // Messages that one phase of a segment has asked for: other ranks' shares of what this rank adds up, or finished
-  // parts.
+  // The messages of one phase of a segment. They bring other ranks' shares of the part that this rank adds up, or
+  // finished parts.
   struct Stage {
     std::vector<float> received;
     Requests requests;
@@ -103,10 +107,10 @@ class MpiWire final : public Wire, public ByteExchanger {
   struct Slot {  // one segment under way
     Slice segment;
     bool ends_sum = false;
-    std::array<Stage, 4> stages;  // one for each of its phases
+    std::array<Stage, 4> stages;  // one per phase
     Stage& operator[](std::size_t phase) { return stages[phase]; }
   };
-  // Who takes part in a phase. A place is a number in `ranks`; the first `owners` of them add up a part each.
+  // The ranks of a phase. A place is an index into `ranks`. The first `owners` places add up one part each.
   struct Team {
     std::span<const int> ranks;
     int place;  // of this rank
@@ -128,11 +132,11 @@ class MpiWire final : public Wire, public ByteExchanger {
   void sum(Slice segment, const Team& team, Stage& stage);
   void gather(Slice segment, const Team& team, int root, Stage& stage);
 
-  // Nothing is no message.
+  // Empty bytes are not sent.
   void send(ConstBytes bytes, int to, int tag, Requests& requests);
   void receive(Bytes bytes, int from, int tag, Requests& requests);
   void wait_for(Requests& requests);
-  void wait_after(bool moved);  // no longer than it takes to look again, if something did
+  void wait_after(bool moved);  // sleeps only if nothing moved
 
   MpiMessages messages_;
   MpiServer server_;
@@ -140,12 +144,13 @@ class MpiWire final : public Wire, public ByteExchanger {
   Patience patience_;
   const MpiWireSettings settings_;
   MpiPace pace_;
-  MPI_Comm split_ = MPI_COMM_NULL;  // that of this rank's part
+  MPI_Comm split_ = MPI_COMM_NULL;  // the communicator of this rank's part
   std::optional<SumLevels> levels_;
-  std::vector<int> of_host_;  // this host's ranks
+  std::vector<int> of_host_;  // the ranks of this host
   std::unique_ptr<SharedMemory> memory_;
-  std::optional<HostSum> host_sum_;  // of all of them
-  // What a call of lend gave to each rank of the host, one behind the other.
+  std::optional<HostSum> host_sum_;  // over all ranks of this host
+  // The memory of one call of lend. The ranks of the host have their values one behind the other, `stride` values
+  // apart.
   struct Lent {
     std::unique_ptr<SharedMemory> memory;
     Slice mine;
@@ -153,12 +158,12 @@ class MpiWire final : public Wire, public ByteExchanger {
   };
   std::vector<Lent> lent_;
   std::atomic<std::size_t> bytes_of_others_{0};
-  std::vector<int> all_;       // ranks
-  std::vector<bool> serving_;  // by rank
+  std::vector<int> all_;       // all ranks
+  std::vector<bool> serving_;  // by rank: whether it has a service
   std::vector<Slot> slots_;
   MpiTexts texts_;
   CompressedSum compressed_;
-  std::vector<Requests> exchanges_;  // under way
+  std::vector<Requests> exchanges_;  // in flight, by number
 };
 
 }  // namespace eave

@@ -82,9 +82,9 @@ bool Pending::done() const { return !operation_ || operation_->done(); }
 
 double Pending::wait() {
   if (!operation_) return 0;
-  Pending waited(std::move(*this));  // frees the operation when this throws
+  Pending waited(std::move(*this));  // its destructor frees the operation if wait() throws
   const double seconds = waited.operation_->wait();
-  std::exchange(waited.operation_, nullptr)->set_free();  // not by ~Pending: that would wait for a device
+  std::exchange(waited.operation_, nullptr)->set_free();  // ~Pending would wait for a device
   return seconds;
 }
 

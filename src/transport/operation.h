@@ -1,4 +1,4 @@
-// What a Pending waits for: one communication, handed from the compute thread to the communication thread.
+// One communication, which the compute thread hands to the communication thread. A Pending waits for it.
 #pragma once
 
 #include <atomic>
@@ -27,16 +27,17 @@ inline double seconds_between(Clock::time_point start, Clock::time_point end) {
 
 class Operation;
 
-// Told once, when it has just ended, how long an operation took from its start; in the communication thread, or that of
-// who observes it too late.
+// Is told once how long an operation took, from its start to its end. The thread that ends the operation calls it
+// (usually the communication thread). If the operation has ended before observe(), the caller of observe() calls it.
 class OperationObserver {
  public:
   virtual ~OperationObserver() = default;
   virtual void finished(const Operation& operation, double seconds) noexcept = 0;
 };
 
-// The request and its outcome. The compute thread fills the request; the communication thread calls start and finish.
-// Transports with another way to carry out what is asked override what the compute thread calls.
+// A request and its outcome. The compute thread fills the request. The communication thread calls start() and finish().
+// A transport without a communication thread overrides the virtual functions, which the compute thread calls
+// (NcclOperation).
 class Operation {
  public:
   enum class Verb {
@@ -57,18 +58,23 @@ class Operation {
     Verb verb = Verb::kAllReduceSum;
     Slice values{};
     int root = 0;
-    const std::string* mine = nullptr;  // of texts, whose outcome is `all`
+    // The verbs of texts: the text of this rank. The texts that this rank gets go to `all`.
+    const std::string* mine = nullptr;
     std::vector<std::string>* all = nullptr;
-    std::span<const int> ranks{};  // empty: all
+    std::span<const int> ranks{};  // the group; empty: all ranks
     Compression compression{};
-    std::span<const std::span<const std::byte>> outgoing{};  // kExchange, between wires alone
-    std::size_t size = 0;                                    // kLend, whose outcome is `lent`
+    // kExchange only, which ThreadsWire uses when its ranks meet.
+    std::span<const std::span<const std::byte>> outgoing{};
+    // kLend: the number of values to lend; the result goes to `lent`.
+    std::size_t size = 0;
     Slice* lent = nullptr;
-    int part = 0;  // kSplit, whose outcome is `wire`
+    // kSplit: this rank's part; the result goes to `wire`.
+    int part = 0;
     std::unique_ptr<Wire>* wire = nullptr;
     Service* service = nullptr;
     std::span<const ServiceRequest> requests{};
-    std::shared_ptr<DeviceMark> mark{};  // of values in a device's memory: to be waited for first
+    // Set if values lie in a device's memory. The communication thread waits for this mark before it begins.
+    std::shared_ptr<DeviceMark> mark{};
   };
 
   Operation() = default;
@@ -76,7 +82,7 @@ class Operation {
   Operation& operator=(const Operation&) = delete;
   virtual ~Operation() = default;
 
-  // Makes a free operation ready for use again.
+  // Prepares a free operation for another request.
   void reuse(const Request& request);
   const Request& request() const { return request_; }
 
@@ -85,14 +91,14 @@ class Operation {
 
   virtual bool done() noexcept { return done_.load(std::memory_order_acquire); }
   virtual double wait_until_done() noexcept;  // returns the seconds it blocked
-  virtual double wait();                      // Pending::wait; may leave the rest to a device's queue
-  virtual void observe(std::shared_ptr<OperationObserver> observer);  // at once when it is done already
+  virtual double wait();                      // as Pending::wait; may leave the wait to a device's queue
+  virtual void observe(std::shared_ptr<OperationObserver> observer);  // called at once if it is done
 
-  // Free: nobody but the pool holds on to it.
+  // Free: only the pool refers to it.
   bool is_free() const noexcept { return free_.load(std::memory_order_acquire); }
   void set_free() noexcept { free_.store(true, std::memory_order_release); }
 
-  Operation* next = nullptr;  // the queue's link
+  Operation* next = nullptr;  // link of the transport's queue
 
  private:
   Request request_;
@@ -106,7 +112,7 @@ class Operation {
   std::atomic<bool> free_{true};
 };
 
-// Recycles operations, so that a steady state allocates none. Used by one thread.
+// Recycles operations, so that a job allocates none after its first steps. One thread uses it.
 class OperationPool {
  public:
   std::shared_ptr<Operation> take(const Operation::Request& request);

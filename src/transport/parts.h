@@ -1,4 +1,4 @@
-// How a slice is dealt out among ranks.
+// How ranks share out a slice.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace eave {
 
-// The first `slice.size() % parts` parts are one value longer.
+// Part `number` of `parts` consecutive parts. The first `slice.size() % parts` parts are one value longer.
 inline Slice part_of(Slice slice, int number, int parts) {
   const auto k = static_cast<std::size_t>(number), p = static_cast<std::size_t>(parts);
   const std::size_t share = slice.size() / p, rest = slice.size() % p;

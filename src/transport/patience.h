@@ -1,4 +1,4 @@
-// How long to sleep between two looks at something that another rank has yet to do.
+// Back-off: how long to sleep between two checks for something that another rank has yet to do.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +7,11 @@
 
 namespace eave {
 
-// Sleeps an eighth of the time waited so far, at most 0.5 ms; when that is less than a 256th of it, that, at most 8 ms.
-// So what is late by t is seen at most t/8 late, and a long wait costs little processor time: each look takes some
-// 10 us, which is 2 % of a core after 4 ms of waiting and 0.1 % after two seconds; more where others use the caches.
-// Messages arrive close together, so renew() (something came) starts with short sleeps again.
+// Sleeps 1/8 of the time waited so far, within 20 us … 0.5 ms. If 1/256 of that time is longer, sleeps that, at most 8
+// ms. So an event that comes after time t is seen at most t/8 late. A long wait costs little processor time: each check
+// takes some 10 us. That is 2 % of a core after 4 ms of waiting and 0.1 % after two seconds, and more if other threads
+// use the caches. Messages arrive close together, so a caller calls renew() when one has come, to start with short
+// sleeps again.
 class Patience {
  public:
   void renew() { since_ = std::chrono::steady_clock::now(); }

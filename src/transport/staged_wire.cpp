@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kWhole = std::numeric_limits<std::size_t>::max();
 
-// However an operation ends, no copy may be left that touches the caller's values.
+// However an operation ends, no copy may remain in flight on the caller's values.
 class CopiesEnd {
  public:
   explicit CopiesEnd(CopyQueue& copies) : copies_(copies) {}
@@ -19,7 +19,7 @@ class CopiesEnd {
   ~CopiesEnd() {
     try {
       copies_.wait();
-    } catch (...) {  // the device has failed, and says so to who calls it next
+    } catch (...) {  // the device has failed; its next call reports that
     }
   }
 
@@ -33,7 +33,7 @@ StagedWire::StagedWire(Wire& wire, Device& device)
     : wire_(wire), device_(device), has_own_memory_(device.kind() != DeviceKind::kCpu) {
   if (!has_own_memory_) return;
   copies_ = device_.make_copy_queue();
-  if (wire_.piece() == kWhole) return;  // grows as needed
+  if (wire_.piece() == kWhole) return;  // grow() allocates when needed
   for (Buffer& each : pinned_) each = device_.allocate_for_host(wire_.piece());
 }
 
@@ -46,7 +46,7 @@ std::size_t StagedWire::size_for(ConstSlice values, std::span<const ServiceReque
 
 void StagedWire::grow(std::size_t size) {
   device_.wait();
-  pinned_.front() = {};  // first, so that there is never memory for both
+  pinned_.front() = {};  // freed first, so that the two never exist together
   pinned_.front() = device_.allocate_for_host(size);
 }
 
@@ -59,7 +59,7 @@ template <class Carry>
 void StagedWire::in_pieces(Slice values, bool come, bool go, Carry carry) {
   if (stages(values)) return in_staged_pieces(values, come, go, carry);
   std::size_t done = 0;
-  for (std::size_t k = 0; k == 0 || done < values.size(); ++k) {  // nothing is a piece too: the ranks meet
+  for (std::size_t k = 0; k == 0 || done < values.size(); ++k) {  // an empty slice is one piece: ranks meet
     carry(piece(values, k));
     done += piece(values, k).size();
   }
@@ -78,7 +78,8 @@ void StagedWire::in_staged_pieces(Slice values, bool come, bool go, Carry carry)
     const Slice mine = piece(values, k), on_wire = pinned(k, mine.size());
     fetch(k + 1);
     carry(on_wire);
-    copies_->wait();  // for the next piece, and for the one before, whose memory is the next but one's
+    // Waits for the next piece to arrive. Also for the previous piece: the piece after next uses its memory.
+    copies_->wait();
     if (go) copies_->write(mine, on_wire);
   }
   copies_->wait();

@@ -1,4 +1,4 @@
-// Values in a device's memory on a wire that reaches the host's.
+// Sums, broadcasts and requests of values in device memory, over a wire that reaches only host memory.
 #pragma once
 
 #include <array>
@@ -13,37 +13,38 @@
 
 namespace eave {
 
-// Carries out sums and broadcasts in pieces, through pinned host memory: while a piece is on the wire, the one before
-// it is copied to the device and the one behind it comes from there. What lies in host memory already is cut into the
-// same pieces, because other ranks may have the same values on a device. A sum is taken element by element, so cutting
-// changes no bit of it.
+// Carries out sums and broadcasts in pieces, through pinned host memory. While one piece is on the wire, the previous
+// piece is copied to the device and the next one is copied from there. Values that already lie in host memory are cut
+// into the same pieces, because other ranks may have these values on a device. A sum works element by element, so
+// cutting does not change its bits.
 //
-// Requests of one call are staged as a whole: an owner may want to answer the last first.
+// All requests of one call are staged before the first is sent, because an owner may answer the last one first.
 //
-// An MPI that takes addresses of the device's memory (CUDA-aware) needs it for requests alone, whose replies are made
-// by the host: the rest is DirectWire's.
+// With a CUDA-aware MPI, DirectWire carries out sums and broadcasts. Requests still come here, because the host makes
+// their replies.
 //
-// Made by the device's thread, which alone calls size_for, grow and the destructor, when nothing is carried out. All
-// else is called by the communication thread, after what was to be computed before.
+// The device's thread makes and destroys it and calls size_for and grow, while no operation is in flight. The
+// communication thread calls all else, after the device has computed the values.
 class StagedWire {
  public:
   StagedWire(Wire& wire, Device& device);
 
   bool stages(ConstSlice values) const { return has_own_memory_ && device_.holds(values); }  // any thread
   std::size_t size() const { return pinned_.front().size(); }
-  // That size() must have for this to be carried out.
+  // The size() that this operation needs.
   std::size_t size_for(ConstSlice values, std::span<const ServiceRequest> requests) const;
-  // Waits for the device first. To give pinned memory back, a driver holds its lock until all kernels have ended; one
-  // of NCCL's does not end while NCCL's own thread needs that lock, and the job freezes.
+  // Waits for the device, then allocates pinned memory. Freeing pinned memory makes the driver hold a lock until all
+  // kernels have ended. An NCCL kernel does not end while NCCL's own thread waits for that lock, so the job would
+  // freeze.
   void grow(std::size_t size);
 
-  // As those of Wire; afterwards values on the device are visible to whatever it is asked for.
+  // As in Wire. Work that the device gets afterwards sees the resulting values.
   void all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression);
   void broadcast(Slice values, int root);
   void request(std::span<const ServiceRequest> requests);
 
  private:
-  static constexpr std::size_t kPieces = 3;  // one comes, one is on the wire, one goes
+  static constexpr std::size_t kPieces = 3;  // one is read from the device, one is on the wire, one is written back
 
   template <class Carry>
   void in_pieces(Slice values, bool come, bool go, Carry carry);
@@ -55,9 +56,9 @@ class StagedWire {
   Wire& wire_;
   Device& device_;
   const bool has_own_memory_;
-  std::array<Buffer, kPieces> pinned_;  // the first may be longer than a piece
+  std::array<Buffer, kPieces> pinned_;  // grow() makes the first longer than a piece
   std::unique_ptr<CopyQueue> copies_;
-  std::vector<ServiceRequest> requests_;  // as they are on the wire
+  std::vector<ServiceRequest> requests_;  // as sent: their values lie in pinned memory
 };
 
 }  // namespace eave

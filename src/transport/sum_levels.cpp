@@ -6,7 +6,7 @@
 namespace eave {
 
 SumLevels::SumLevels(std::vector<int> hosts, int rank) : rank_(rank), host_of_(std::move(hosts)) {
-  std::vector<int> names;  // in the order of their first ranks
+  std::vector<int> names;  // in the order of their lowest ranks
   for (int& host : host_of_) {
     const auto known = std::ranges::find(names, host);
     const auto number = static_cast<int>(known - names.begin());
@@ -35,7 +35,7 @@ bool SumLevels::arrange(std::span<const int> ranks) {
   const auto place = static_cast<int>(std::ranges::find(within_, rank_) - within_.begin());
   across_.clear();
   for (std::size_t host = 0; host < count_of_.size(); ++host) {
-    int left = place;  // ranks of that host to pass by
+    int left = place;  // ranks of that host to skip
     for (int each : ranks)
       if (host_of(each) == static_cast<int>(host) && left-- == 0) across_.push_back(each);
   }

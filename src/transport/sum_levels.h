@@ -1,4 +1,4 @@
-// Who adds up what where hosts have several ranks: the ranks of a host first, then one rank of each host.
+// Plans a sum in two levels: first among the ranks of each host, then among one rank of each host.
 #pragma once
 
 #include <span>
@@ -6,20 +6,20 @@
 
 namespace eave {
 
-// Hosts stand in the order of their lowest ranks. Of each host the first `owners()` ranks of a sum add up a share of
-// the values each: as many on every host, so the host with the fewest of them sets it.
+// Hosts are in the order of their lowest ranks. On each host, the first `owners()` ranks of a sum add up one share of
+// the values each. Every host has the same number of owners: that of the host with the fewest ranks in the sum.
 class SumLevels {
  public:
-  // `hosts[r]`: some number of rank r's host.
+  // `hosts[r]`: a number that tells rank r's host from the others.
   SumLevels(std::vector<int> hosts, int rank);
 
-  // For a sum among these ranks, with this one in it. False: it has one level, as all are on one host, or each on its
-  // own. True: what follows tells of it until the next call.
+  // Plans a sum among these ranks, which include this rank. Returns false if one level is enough: all ranks are on one
+  // host, or each on a host of its own. If it returns true, the functions below describe this sum until the next call.
   bool arrange(std::span<const int> ranks);
   int hosts() const { return hosts_used_; }
   int owners() const { return owners_; }
-  std::span<const int> within() const { return within_; }  // this host's ranks, ascending
-  // Of each host the rank at the same place of its ranks as this one, in the hosts' order. Of owners only.
+  std::span<const int> within() const { return within_; }  // the ranks of this host, ascending
+  // From each host, the rank at the same place within its host as this rank, in the hosts' order. Valid on owners only.
   std::span<const int> across() const { return across_; }
 
  private:
@@ -28,7 +28,7 @@ class SumLevels {
 
   const int rank_;
   std::vector<int> host_of_;   // by rank: 0, 1, 2 …
-  std::vector<int> count_of_;  // by host: its ranks in this sum
+  std::vector<int> count_of_;  // by host: how many of its ranks are in this sum
   int hosts_used_ = 0, owners_ = 0;
   std::vector<int> within_, across_;
 };

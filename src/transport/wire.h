@@ -1,4 +1,4 @@
-// The blocking half of a transport: what a communication thread calls.
+// The blocking half of a transport, which a communication thread calls.
 #pragma once
 
 #include <chrono>
@@ -17,49 +17,53 @@ namespace eave {
 
 class CallRecord;  // src/transport/call_record.h
 
-// Bytes that go between ranks. The i-th of `ranks` gets `outgoing[i]`, and `incoming[i]` comes from it, as long on both
-// sides; a rank's own are left alone, and what is empty is not sent. All that it lends stays alive until it is
-// finished.
+// Bytes that ranks exchange. This rank sends `outgoing[i]` to `ranks[i]` and receives `incoming[i]` from it. Sender and
+// receiver give the same length. This rank's own entries are ignored, and empty entries are not sent. The caller keeps
+// the spans and the bytes alive until the exchange is finished.
 struct ByteExchange {
   std::span<const int> ranks;
   std::span<const std::span<const std::byte>> outgoing;
   std::span<const std::span<std::byte>> incoming;
 };
 
-// Several may be under way, each with a number of its own. All ranks of an exchange start it, and finish it, in the
-// same order among theirs.
+// Exchanges bytes between ranks. Several exchanges may be in flight, each with its own number. All ranks of an exchange
+// start it, and all finish it. Any two ranks start their common exchanges in the same order, and also finish them so.
 class ByteExchanger {
  public:
   virtual ~ByteExchanger() = default;
-  virtual void start(std::size_t number, const ByteExchange& exchange) = 0;  // numbers count from 0, some 20 at most
+  // Numbers count from 0; some 20 are used at most.
+  virtual void start(std::size_t number, const ByteExchange& exchange) = 0;
   virtual void finish(std::size_t number) = 0;
 };
 
-// Sums over all ranks, of values of their own each, that a wire carries out in their order. It may begin one before
-// those in front of it have ended, so that a link is never idle between two.
+// A queue of sums over all ranks, each of different values. A wire carries them out in their order. It may begin a sum
+// before the previous sums have ended, so that a link is not idle between two sums.
 class SumRow {
  public:
   virtual ~SumRow() = default;
-  virtual std::optional<Slice> next() = 0;  // the next one's values; nullopt: nobody has asked for another, so far
-  virtual void done() = 0;                  // the first that had not ended has
+  // The values of the next sum. nullopt: no further sum has been asked for so far.
+  virtual std::optional<Slice> next() = 0;
+  // The wire calls it when the oldest unfinished sum has ended.
+  virtual void done() = 0;
 };
 
-// Operations between ranks that return when they are done, in the meaning of Transport. One thread calls them, except
-// abort and withdraw, which any thread may call while another is in an operation. Never called with a single rank.
+// Operations between ranks that return when they are done; Transport says what each means. One thread calls them. Any
+// thread may call abort and withdraw, also while an operation runs. A job of one rank calls none of them.
 class Wire {
  public:
   virtual ~Wire() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string name() const = 0;
-  // In how long pieces, in values, a sum or a broadcast is best cut whose values come and go by copies meanwhile.
+  // The best length, in values, of the pieces into which a caller cuts a sum or a broadcast. Callers cut it to overlap
+  // messages with copies from and to a device.
   virtual std::size_t piece() const { return std::size_t{2} << 20; }
 
-  // Messages that may lie in the memory of such a device; nullptr: there are none.
+  // The object that exchanges bytes in the memory of such a device; nullptr: this wire cannot.
   virtual ByteExchanger* exchanger_in(DeviceKind) { return nullptr; }
 
   virtual void all_reduce_sum(Slice values, std::span<const int> ranks = {}) = 0;  // empty: all ranks
-  // Returns when all that the row had have ended.
+  // Returns when all sums that the row gave have ended.
   virtual void all_reduce_sums(SumRow& row) {
     while (const std::optional<Slice> values = row.next()) {
       all_reduce_sum(*values);
@@ -69,21 +73,21 @@ class Wire {
   virtual void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) = 0;
   virtual void broadcast(Slice values, int root) = 0;
   virtual std::vector<std::string> texts(const std::string& mine, TextRoute route) = 0;
-  // As Transport::lend and bytes_of_others.
+  // As Transport::lend and Transport::bytes_of_others.
   virtual Slice lend(std::size_t) { return {}; }
   virtual std::size_t bytes_of_others() const { return 0; }
-  // As Transport::split. What this rank gets outlives neither this wire nor the next split.
+  // As Transport::split. The returned wire must be destroyed before this wire, and before the next split.
   virtual std::unique_ptr<Wire> split(int part);
   virtual void serve(Service* service) = 0;
   virtual void request(std::span<const ServiceRequest> requests) = 0;
-  virtual std::optional<std::size_t> request_length() const { return std::nullopt; }  // nullopt: as any transport's
+  virtual std::optional<std::size_t> request_length() const { return std::nullopt; }  // nullopt: the default
   virtual void withdraw() noexcept = 0;
-  // Called between operations: answers what has come, and returns how long to wait before the next call. nullopt: there
-  // is nothing that this thread would have to answer before the next operation.
+  // The communication thread calls it between operations. Answers requests that have come. Returns how long the thread
+  // may wait before the next call; nullopt: until the next operation, because this rank has no requests to answer.
   virtual std::optional<std::chrono::nanoseconds> attend() { return std::nullopt; }
-  // As Transport::control: for another thread than calls the rest.
+  // As Transport::control. Another thread than the one that calls the other methods uses the channel.
   virtual ControlChannel* control() { return nullptr; }
-  // Of the transport behind this, where that keeps one.
+  // The record of the transport behind this wire, if that transport keeps one; otherwise nullptr.
   virtual const CallRecord* calls() const { return nullptr; }
   virtual void abort(ExitCode code) noexcept = 0;
 };
