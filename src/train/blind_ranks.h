@@ -1,4 +1,4 @@
-// Ranks on hosts that do not see the directory of the checkpoints: what is theirs goes through rank 0.
+// Blind ranks: ranks on hosts that do not see the directory of the checkpoints. Rank 0 reads and writes their files.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +7,11 @@
 
 namespace eave {
 
-// `blind`: ascending, without rank 0.
+// `blind` is ascending and does not contain rank 0.
 inline bool is_blind(const std::vector<int>& blind, int rank) { return std::ranges::binary_search(blind, rank); }
 
-// Of one rank's file that go at a time: those of all blind ranks go together, and are in rank 0's memory together.
+// Bytes of one blind rank's file that travel in one round. The parts of all blind ranks travel together, and rank 0
+// holds them in memory together: at most 16 MiB, or 64 KiB per blind rank if that is more.
 inline std::size_t bytes_at_a_time(const std::vector<int>& blind) {
   constexpr std::size_t kOfAll = std::size_t{16} << 20, kLeast = std::size_t{64} << 10;
   return std::max(kLeast, kOfAll / std::max<std::size_t>(1, blind.size()));

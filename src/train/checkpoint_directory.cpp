@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kStep = "step-", kPartial = ".partial", kReplaced = ".replaced.partial";
 constexpr const char* kManifest = "manifest.json";
-constexpr std::uint64_t kManifestLimitBytes = std::uint64_t{1} << 24;  // 100 bytes a rank
+constexpr std::uint64_t kManifestLimitBytes = std::uint64_t{1} << 24;  // a rank takes about 100 bytes
 
 std::string step_name(std::int64_t step) {
   std::array<char, 32> text{};
@@ -32,7 +32,7 @@ std::optional<std::int64_t> step_in(const std::string& name) {
   return step >= 1 && step_name(step) == name ? std::optional(step) : std::nullopt;
 }
 
-// Names of directories, which are no links.
+// Names of the directories in `directory`; symbolic links are left out.
 std::vector<std::string> directories_in(const fs::path& directory) {
   std::vector<std::string> names;
   std::error_code error;
@@ -40,7 +40,7 @@ std::vector<std::string> directories_in(const fs::path& directory) {
     std::error_code unknown;
     if (fs::is_directory(entry.symlink_status(unknown))) names.push_back(entry.path().filename().string());
   }
-  // A directory that cannot be read just now is not one without checkpoints.
+  // Do not take a directory that cannot be read just now for one without checkpoints.
   if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
     throw Error(ExitCode::kInputOutput, "cannot read " + directory.string() + ": " + error.message());
   std::ranges::sort(names);
@@ -52,7 +52,7 @@ OutputPath partial_in(const OutputFolder& directory, std::int64_t step) {
   return place_in(directory, step).with(std::string(kPartial));
 }
 
-// In two steps: what is half removed has no name that is read.
+// Renames first, then removes: a half-removed checkpoint must not have a name that is read.
 void remove_checkpoint(const OutputFolder& directory, std::int64_t step, FileCalls& calls) {
   const OutputPath aside = partial_in(directory, step);
   remove_tree(aside, calls);
@@ -66,7 +66,8 @@ void remove_checkpoint(const OutputFolder& directory, std::int64_t step, FileCal
 
 OutputPath aside_place(const OutputPath& place) { return place.with(std::string(kReplaced)); }
 
-// One of the same step that is there already stands aside until the new one has its name.
+// Gives the partial checkpoint its final name. A checkpoint of the same step that is already there keeps another name
+// until then.
 void give_name(const OutputPath& partial, const OutputPath& place, FileCalls& calls) {
   if (!is_there(place)) return rename_file(partial, place, calls);
   remove_tree(aside_place(place), calls);

@@ -1,4 +1,4 @@
-// Going on with another number of ranks.
+// Resuming with another number of ranks: ElasticResumption of train/checkpoint_load.h.
 #include <algorithm>
 #include <span>
 
@@ -9,7 +9,7 @@
 
 namespace eave {
 
-// A rank's file of the former run.
+// The file of one rank of the former run.
 struct ElasticResumption::FormerRank {
   CheckpointHeader header;
   std::vector<float> body;
@@ -111,7 +111,8 @@ TrainingProgress ElasticResumption::load() {
   return progress_after(headers);
 }
 
-// A center on a GPU's host is shown by a copy of it, so what is saved as the consensus does not tell.
+// Whether the method keeps a center. The name of the saved consensus does not tell: a center on a GPU is saved as a
+// copy.
 bool ElasticResumption::has_center() const {
   return std::ranges::any_of(parts_.communicator.common_state(),
                              [this](Slice each) { return each.size() == parts_.replica.parameters.size(); });
@@ -156,7 +157,8 @@ void ElasticResumption::restore_common(const FormerRank& first, const std::vecto
     std::erase_if(equal,
                   [&](const auto& each) { return std::ranges::find(header.vectors, each) == header.vectors.end(); });
   }
-  // What one rank had cannot be told from what all had, nor what a method of other groups keeps under a name.
+  // From one former rank one cannot tell what all ranks had in common. With other groups, a method may keep something
+  // else under the same name.
   const bool is_one = std::ssize(manifest_.files) == 1;
   const bool has_method = !is_one && have_same_names(first.header.vectors, state_of(parts_));
   const std::vector<Slice> common = parts_.communicator.common_state();

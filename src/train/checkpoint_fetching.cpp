@@ -13,11 +13,11 @@
 namespace eave {
 namespace {
 
-// What a rank gets in a round: whether there is another, what this is, and that itself.
+// A part that a rank gets in a round: kMore or kLast, then the kind of its content, then the content.
 constexpr char kMore = '+', kLast = '.';
-constexpr char kNothing = '-', kBytes = 'b', kFailure = 'f';  // kBytes: the size of the file and what follows in it
+constexpr char kNothing = '-', kBytes = 'b', kFailure = 'f';  // kBytes: the file's size, then its next bytes
 
-// One rank's file, on rank 0.
+// On rank 0: the file of one blind rank.
 class ReadFile {
  public:
   ReadFile(std::filesystem::path path, std::size_t most) : path_(std::move(path)), most_(most) {}
@@ -57,7 +57,7 @@ class ReadFile {
 // All ranks go through the same rounds, until rank 0 has nothing left to send.
 class FetchingRounds {
  public:
-  // `files`: on rank 0, of each rank; nullptr for one that wants none.
+  // `files`: on rank 0, one per rank; nullptr for a rank that wants none.
   FetchingRounds(Transport& transport, std::vector<std::unique_ptr<ReadFile>> files)
       : transport_(transport), files_(std::move(files)) {}
 
@@ -120,7 +120,7 @@ class FetchedFile final : public ByteStream {
 
   FetchingRounds& rounds_;
   std::string part_;
-  std::string_view rest_;  // of it
+  std::string_view rest_;  // the part of `part_` not yet read
   std::uint64_t size_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// Files that rank 0 reads for ranks that do not see them. Their bytes come some at a time, to all such ranks together.
+// Files that rank 0 reads for blind ranks (train/blind_ranks.h). The bytes travel in rounds, to all blind ranks
+// together.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +12,9 @@
 
 namespace eave {
 
-// Collective: on blind ranks runs `take` with the bytes of the file `name` in rank 0's `directory`; "": of none. Where
-// it cannot be read there, `take` gets the Error that says so. What it throws it throws there, when all are through.
+// Collective. On each blind rank, runs `take` with the bytes of the file `name` in rank 0's `directory`; `name` may
+// differ from rank to rank, and "" asks for no file. If rank 0 cannot read the file, the ByteStream throws the Error
+// that says why. An exception of `take` is thrown again on that rank alone, after the last round.
 void fetch_files(Transport& transport, const std::vector<int>& blind, const std::filesystem::path& directory,
                  const std::string& name, const std::function<void(ByteStream&)>& take);
 

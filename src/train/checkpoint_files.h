@@ -1,5 +1,5 @@
-// The files of one checkpoint, for all ranks: those that do not see it get theirs through rank 0. Everything is
-// collective, and throws on all ranks alike where it fails on one.
+// The files of one checkpoint, read by all ranks. Blind ranks (train/blind_ranks.h) get theirs through rank 0. Every
+// function here is collective, and throws on all ranks alike if it fails on one.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ Manifest read_manifest_on_all(Transport& transport, const std::vector<int>& blin
 
 class CheckpointFiles {
  public:
-  // All outlive it.
+  // All arguments outlive this object.
   CheckpointFiles(Transport& transport, const std::vector<int>& blind, const std::filesystem::path& directory,
                   const Manifest& manifest)
       : transport_(transport), blind_(blind), directory_(directory), manifest_(manifest) {}
 
-  // As read_rank: the file of rank `file` of the run that saved, another one on each rank; -1: none.
+  // Reads a file as read_rank does. `file` is a rank of the run that saved, a different one on each rank; -1 reads
+  // none.
   CheckpointHeader read(int file, std::vector<float>* body);
-  // Of all files, in rank order. Rank 0 reads them.
+  // The headers of all files, in rank order. Rank 0 reads and checks the files.
   std::vector<CheckpointHeader> headers();
 
  private:

@@ -115,7 +115,7 @@ void check_prelude(Decoder& decoder, std::uint64_t header_bytes, std::uint64_t f
 void read_vectors(Decoder& decoder, CheckpointHeader& header, std::uint64_t body_bytes) {
   std::uint64_t left = body_bytes;
   const auto count = decoder.number<std::uint32_t>();
-  for (std::uint32_t i = 0; i < count; ++i) {  // each takes bytes of the header, which is short
+  for (std::uint32_t i = 0; i < count; ++i) {  // a false count ends soon: each vector takes bytes of the short header
     CheckpointVector vector;
     vector.name = decoder.name(false);
     vector.size = decoder.number<std::uint64_t>();
@@ -137,13 +137,15 @@ std::uint64_t header_length(const std::string& prelude) {
   return decoder.number<std::uint64_t>();
 }
 
-// Momentum and the like may be anything; a model that is not finite is none to go on from, or to give away.
+// Whether the vector is part of the model. A model that is not finite must be neither resumed nor published. Optimizer
+// state such as momentum may hold any value.
 bool is_of_model(const CheckpointVector& vector, const CheckpointHeader& header) {
   return vector.name == "parameters" || vector.name == "statistics" || vector.name == "consensus" ||
          vector.name == header.consensus;
 }
 
-// Sets `index` to the first value that is not finite, unless an earlier part had one. `part` begins at `first`.
+// Sets `index` to the index of the first value that is not finite, unless an earlier part had one. `first` is the index
+// of the beginning of `part`.
 void find_not_finite(ConstSlice part, std::uint64_t first, std::optional<std::uint64_t>& index) {
   if (index) return;
   const auto found = std::ranges::find_if(part, [](float value) { return !std::isfinite(value); });
@@ -156,7 +158,7 @@ void find_not_finite(ConstSlice part, std::uint64_t first, std::optional<std::ui
               " is not finite: the first such value is at index " + std::to_string(index));
 }
 
-// The hash of the vectors together, and each by itself.
+// Reads the values. Adds them to `whole`, and checks the hash of each vector.
 void read_body(ByteStream& file, const CheckpointHeader& header, Hasher& whole, std::vector<float>* body) {
   std::vector<float> chunk;
   std::size_t place = 0;
@@ -260,7 +262,7 @@ CheckpointHeader parse_checkpoint_header(std::string_view bytes, std::uint64_t f
               header.progress);
   const TrainingProgress& progress = header.progress;
   const bool has_counts = progress.nonfinite >= 0 && progress.nonfinite_in_a_row >= 0 && progress.repaired >= 0;
-  constexpr double kMostSeconds = 1e12;  // as in metrics.jsonl
+  constexpr double kMostSeconds = 1e12;  // the same bound as in metrics.jsonl
   const auto may_be_time = [](double seconds) { return seconds >= -1e-6 && seconds <= kMostSeconds; };
   const UnrecordedSteps& rest = progress.unrecorded;
   const bool has_times = std::ranges::all_of(

@@ -1,9 +1,12 @@
-// One rank's file of a checkpoint. All numbers are little-endian:
+// The format of one rank's file of a checkpoint. All numbers are little-endian. The parts follow one another:
 //
-//   magic "EAVESTAT", version, byte order, bytes of the header, bytes of the file      32 bytes
-//   step, rank, ranks, configuration, progress, updates, name of the consensus         the rest of the header,
-//   count of vectors; of each its name, number of values and XXH3-128                  at most 1 MiB, padded to 64
-//   bytes the vectors' float32 values, one after another XXH3-128 of all before 16 bytes
+//   prelude, 32 bytes   magic "EAVESTAT", version, byte order, bytes of the header, bytes of the file
+//   rest of the header  step, rank, ranks, configuration, progress, updates, name of the consensus, count of vectors;
+//                       for each vector its name, number of values and XXH3-128
+//   values              the float32 values of the vectors, one after another
+//   hash, 16 bytes      XXH3-128 of all bytes before it
+//
+// The header, prelude included, has at most 1 MiB and is padded to a multiple of 64 bytes.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +24,7 @@
 namespace eave {
 
 struct CheckpointVector {
-  std::string name;  // of A-Z a-z 0-9 . _ -
+  std::string name;  // characters A-Z a-z 0-9 . _ - only
   std::uint64_t size = 0;
   Hash128 hash;  // of its values
   bool operator==(const CheckpointVector&) const = default;
@@ -32,33 +35,33 @@ struct CheckpointHeader {
   Hash128 configuration;
   TrainingProgress progress;
   std::int64_t updates = 0;    // Optimizer::update_count
-  std::string consensus = {};  // the vector that holds it; "": it is in rank 0's file
+  std::string consensus = {};  // the vector that holds the consensus; "": only rank 0's file has it
   std::vector<CheckpointVector> vectors = {};
 };
 
-// What the manifest says of a rank's file.
+// A rank's file, as the manifest describes it.
 struct StoredFile {
   std::string name = {};
   std::uint64_t bytes = 0;
   Hash128 hash = {};
 };
 
-// Of names in files, and of files that are named in files.
+// Whether a name read from a file may be used: as the name of a vector, or of a file in the checkpoint's directory.
 bool is_plain_name(std::string_view name);
 
-// Throws Error(kBadData), without the file's name: what does not fit, before anything is allocated for it.
-// `bytes`: the whole header. `file_bytes`: of the whole file.
+// Throws Error(kBadData) if anything in the header does not fit, before memory is allocated for it. The message does
+// not name the file. `bytes` is the whole header, `file_bytes` the size of the whole file.
 CheckpointHeader parse_checkpoint_header(std::string_view bytes, std::uint64_t file_bytes);
 std::string encode_checkpoint_header(const CheckpointHeader& header);
 
-// Writes and flushes a new file. `values`: those of header.vectors, whose hashes are filled in. Throws Error:
-// kCannotCreate, kInputOutput.
+// Writes a new file and flushes it to the disk. `values` are those of header.vectors, in that order; this fills in
+// their hashes. Throws Error: kCannotCreate, kInputOutput.
 StoredFile write_checkpoint_file(const OutputPath& path, CheckpointHeader header, const std::vector<ConstSlice>& values,
                                  FileCalls& calls);
 
-// Reads the whole file and holds it against what the manifest says. `body`: where its values go; nullptr: they are
-// only checked, also that the model in it is finite. `source`: what brings its bytes; nullptr: they are read there.
-// Throws Error(kBadData) naming the file and what is wrong with it, kInputMissing.
+// Reads the whole file and checks it against `expected`. The values go to `body`. If `body` is nullptr, the values are
+// only checked, and the model among them must be finite. The bytes come from `source`, or from `directory` if it is
+// nullptr. Throws Error: kBadData, with the file and what is wrong with it; kInputMissing.
 CheckpointHeader read_checkpoint_file(const std::filesystem::path& directory, const StoredFile& expected,
                                       std::vector<float>* body, ByteStream* source = nullptr);
 

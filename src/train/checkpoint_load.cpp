@@ -26,7 +26,8 @@ std::vector<std::int64_t> steps_in(const std::string& text) {
   return steps;
 }
 
-// Of this rank's share of the files among the ranks that see them; "": they are whole.
+// Checks this rank's share of the files. The ranks that see them divide them. Returns what is wrong; "" if they are
+// whole.
 std::string damage_in(const fs::path& directory, std::int64_t step, const Transport& transport,
                       const std::vector<int>& blind, Manifest& manifest) {
   if (is_blind(blind, transport.rank())) return "";
@@ -44,7 +45,7 @@ std::string damage_in(const fs::path& directory, std::int64_t step, const Transp
   return "";
 }
 
-// The message names the checkpoint, not the rank's file: all ranks say the same.
+// The message names the checkpoint and not the rank's file, so that all ranks say the same.
 void require_same(const fs::path& place, const std::string& key, const std::string& saved, const std::string& mine) {
   if (saved == mine) return;
   if (key == "data") {
@@ -59,7 +60,7 @@ void require_same(const fs::path& place, const std::string& key, const std::stri
                                             (key == "ranks" ? ", or with --resume elastic" : ""));
 }
 
-// Checkpoints from before data had an identity do not say which it was.
+// Whether the checkpoint records this setting. Early checkpoints do not record the identity of the data.
 bool tells(const Manifest& manifest, const std::string& key) {
   return key != "data" || manifest.identity.contains(key);
 }
@@ -89,7 +90,7 @@ void require_same_vectors(const fs::path& directory, const Manifest& manifest, c
                names_of(state_of(parts)));
 }
 
-// Nothing is written before all of it fits.
+// Checks all sizes before it writes any value.
 void restore(const fs::path& place, const TrainingParts& parts, const CheckpointHeader& header, ConstSlice body) {
   const std::vector<NamedSlice> state = state_of(parts);
   for (std::size_t i = 0; i < state.size(); ++i) {
@@ -103,7 +104,7 @@ void restore(const fs::path& place, const TrainingParts& parts, const Checkpoint
   if (std::int64_t* count = parts.replica.optimizer.update_count()) *count = header.updates;
 }
 
-// Collective: of all ranks' texts the first that is not empty; "": all are.
+// Collective. Returns the first rank's text that is not empty; "" if all are empty.
 std::string first_of(Transport& transport, const std::string& mine) {
   const std::vector<std::string> texts = transport.gather(mine);
   const auto first = std::ranges::find_if(texts, [](const std::string& each) { return !each.empty(); });

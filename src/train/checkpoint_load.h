@@ -1,4 +1,4 @@
-// Going on from a checkpoint: finds the newest that is whole, and loads it.
+// Resuming from a checkpoint: finds the newest one that is whole, and loads it.
 #pragma once
 
 #include <cstdint>
@@ -15,48 +15,56 @@ namespace eave {
 
 struct FoundCheckpoint {
   Manifest manifest;
-  std::vector<std::string> passed_over;  // newer ones, with what is wrong with them
+  std::vector<std::string> passed_over;  // damaged newer checkpoints, each with what is wrong
 };
 
-// Collective: the newest checkpoint all of whose files are what was written. Each rank that sees them reads its share.
-// No run is writing there: one that was being replaced when its run ended gets its name again.
-// `blind`: as CheckpointPlan::blind_ranks.
-// Nothing: there is none. Throws AgreedError(kBadData) where there are some, and none is whole.
+// Collective. Returns the newest checkpoint whose files are all as they were written; nothing if there is no
+// checkpoint. Each rank that sees the files checks its share of them. No run may be writing in `directory`. A
+// checkpoint that was being replaced when its run ended gets its name again. `blind` is as CheckpointPlan::blind_ranks.
+// Throws AgreedError(kBadData) if there are checkpoints and none is whole.
 std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const std::filesystem::path& directory,
                                                const std::vector<int>& blind = {});
 
-// Not collective, also before Communicator::begin: throws Error(kConfiguration) naming what is another in this run
-// than in the one that saved; of this rank's own file only where it sees it. Changes nothing.
+// Throws Error(kConfiguration) with the first setting that differs between this run and the one that saved. A rank that
+// sees its own file compares that file's vectors too. Changes nothing. Not collective; may be called before
+// Communicator::begin.
 void check_same_run(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts,
                     const std::vector<int>& blind = {});
-// The same, where the number of ranks may be another, and, with other files, the samples.
+// The same for an elastic resumption: the number of ranks may differ, and with `has_other_files` the samples too.
 void check_same_model(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts,
                       bool has_other_files = false);
 
-// Collective, after Communicator::begin. Checks the whole file of each rank before it touches the replica. Throws on
-// all ranks alike: kBadData (missing, damaged), kConfiguration (another run).
+// Collective, after Communicator::begin. Checks the whole file of each rank before it changes the replica. Throws on
+// all ranks alike: kBadData (missing or damaged), kConfiguration (another run).
 TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, const TrainingParts& parts);
 
-// The first step of a run with another number of ranks that goes on after `samples`, or after as many fewer as a step
-// of its own may have.
+// The first step of a run with another number of ranks that resumes after `samples`. If `samples` is not at the end of
+// one of this run's steps, the step that contains it is done again.
 std::int64_t step_after_samples(const Sampler& sampler, std::int64_t samples);
 
-// Collective, in two parts. Before Communicator::begin: the replica becomes the consensus, so that the method begins
-// from it. After: where the consensus is a variable of the method's own, such as a center, or one worker's, a worker
-// that was there before has its own parameters and optimizer state back; where it is the workers' mean, they met in it.
-// Every rank gets what the method says is common to all (Communicator::common_state), and what is as large as the
-// parameters and was the same on several former ranks (momentum of averaged gradients). A rank that was there gets what
-// the method says is its own (own_state). The rest begins anew, and the method joins the ranks (Communicator::join).
-// Throws as load_checkpoint.
+// Resuming with another number of ranks. Collective, in two parts. Both throw as load_checkpoint does.
+//
+// The constructor runs before Communicator::begin. It makes the replica the consensus, so that the method begins from
+// it.
+//
+// load() runs after Communicator::begin:
+// - Every rank gets the method's Communicator::common_state.
+// - Every rank gets the vectors that are as large as the parameters and were equal on all former ranks, such as the
+//   momentum of averaged gradients.
+// - A worker that was there before gets its Communicator::own_state.
+// - A worker that was there before also gets its own parameters and optimizer state, if the consensus is a variable of
+//   the method (such as a center) or the parameters of one worker. If the consensus is the workers' mean, all start
+//   from it.
+// - All other state begins anew, and the method takes the ranks in (Communicator::join).
 class ElasticResumption {
  public:
   ElasticResumption(const TrainingParts& parts, const TrainingPlan& plan);
-  TrainingProgress load();  // after Communicator::begin
+  TrainingProgress load();  // second part, after Communicator::begin
 
  private:
   struct FormerRank;
 
-  FormerRank read_former(int rank);  // collective: on each rank that of another; -1: of none
+  FormerRank read_former(int rank);  // collective: `rank` differs from rank to rank; -1 reads none
   void begin_from_consensus(const FormerRank& first);
   bool has_center() const;
   void restore_common(const FormerRank& first, const std::vector<CheckpointHeader>& headers);

@@ -31,7 +31,7 @@ Hash128 hash_in(const std::string& text) {
   return hash;
 }
 
-// What is before the hash of it.
+// Returns the part of the text before its hash. Throws Error(kBadData) if the hash does not match.
 std::string_view hashed_part(std::string_view text) {
   const std::size_t tail = kDigits + kAfterHash.size();
   if (text.size() < tail + kBeforeHash.size() || !text.ends_with(kAfterHash)) refuse_manifest("it has no end");
@@ -84,7 +84,7 @@ std::string encode_manifest(const Manifest& manifest) {
                     {"samples", manifest.samples}, {"identity", manifest.identity},
                     {"notes", manifest.notes},     {"files", files}};
   std::string text = all.dump(2, ' ', false, Json::error_handler_t::replace);
-  text.resize(text.size() - 2);  // "\n}"
+  text.resize(text.size() - 2);  // the closing "\n}"
   text += ",\n  " + std::string(kBeforeHash);
   return text + hash_of(text).text() + std::string(kAfterHash);
 }

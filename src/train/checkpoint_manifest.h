@@ -1,5 +1,5 @@
-// manifest.json of a checkpoint: what it is of, and every rank's file with its size and hash. Its last line holds the
-// hash of all before it.
+// manifest.json of a checkpoint: the run it belongs to, and every rank's file with its size and hash. Its last line
+// holds the hash of all lines before it.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,29 @@
 
 namespace eave {
 
-// Notes: how many ranks trained; of how many the batch-norm statistics are merged, 1 or all that trained; and, where
-// the run ended there before its steps were done, what it had reached (to_text in train/budget.h).
+// Keys of Manifest::notes. kWorkers: how many ranks trained. kStatistics: how many ranks' batch-norm statistics a
+// reader merges, 1 or all that trained. kEnded: if the run ended here before its last step, what it had reached
+// (to_text in train/budget.h).
 constexpr const char* kWorkers = "workers";
 constexpr const char* kStatistics = "statistics of ranks";
 constexpr const char* kEnded = "ended";
 
 struct Manifest {
   std::int64_t step = 0;
-  std::int64_t samples = 0;                       // seen by all ranks
-  std::map<std::string, std::string> identity{};  // what must be the same in a run that goes on from here
-  std::map<std::string, std::string> notes{};     // CheckpointPlan::notes, and those above
-  std::vector<StoredFile> files{};                // of every rank, in rank order
+  std::int64_t samples = 0;  // seen by all ranks together
+  // Must be the same in a run that resumes from here.
+  std::map<std::string, std::string> identity{};
+  std::map<std::string, std::string> notes{};  // CheckpointPlan::notes, and the keys above
+  std::vector<StoredFile> files{};             // one per rank, in rank order
 };
 
-// One of these numbers: at least one, and no more than there are files.
+// The number in a note, kWorkers or kStatistics, kept within 1 and the number of files; 1 if there is no such note.
 int count_in(const Manifest& manifest, const char* note);
 
 Hash128 configuration_of(const std::map<std::string, std::string>& identity);
 
 std::string encode_manifest(const Manifest& manifest);
-// Throws Error(kBadData), without the file's name.
+// Throws Error(kBadData). The message does not name the file.
 Manifest parse_manifest(std::string_view text);
 
 }  // namespace eave

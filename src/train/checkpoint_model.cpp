@@ -18,7 +18,8 @@ std::vector<float> vector_in(const CheckpointHeader& header, const std::vector<f
   throw Error(ExitCode::kBadData, "the checkpoint of rank " + std::to_string(header.rank) + " has no '" + name + "'");
 }
 
-// mean = E[mean_i], variance = E[variance_i + mean_i^2] - mean^2, as in training.
+// Merges by the law of total variance: mean = E[mean_i], variance = E[variance_i + mean_i^2] - mean^2, as training
+// does.
 std::vector<float> merge(const std::vector<std::vector<float>>& of_ranks, const std::vector<TensorInfo>& tensors) {
   if (of_ranks.size() == 1) return of_ranks[0];
   std::vector<float> merged(of_ranks[0].size());

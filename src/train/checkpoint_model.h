@@ -1,4 +1,4 @@
-// The model in a checkpoint, without a run.
+// Reads the model in a checkpoint without a training run.
 #pragma once
 
 #include <filesystem>
@@ -9,15 +9,18 @@
 
 namespace eave {
 
-// All files of it, each held against the manifest. Throws Error(kBadData).
+// Reads all files of the checkpoint and checks each against the manifest. Throws Error(kBadData).
 void verify_checkpoint(const std::filesystem::path& directory, const Manifest& manifest);
 
 struct CheckpointModel {
   std::vector<float> parameters;  // the consensus
-  std::vector<float> statistics;  // of batch norm, as that model is evaluated; averaged where they would be measured
+  // The batch-norm statistics with which the consensus is evaluated. If the run measures them anew (kRecompute), these
+  // are the average instead.
+  std::vector<float> statistics;
 };
 
-// `statistics`: the places of the model's, in pairs of mean and variance. Throws Error(kBadData).
+// `statistics` lists the model's statistics tensors, in pairs of mean and variance. If it is empty, the statistics are
+// those of rank 0. Throws Error(kBadData).
 CheckpointModel read_checkpoint_model(const std::filesystem::path& directory, const Manifest& manifest,
                                       const std::vector<TensorInfo>& statistics);
 

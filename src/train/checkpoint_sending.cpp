@@ -9,7 +9,8 @@
 namespace eave {
 namespace {
 
-// All ranks go through the same rounds, until one in which nobody has sent anything.
+// All ranks go through the same rounds. The first round in which no rank sends anything, or rank 0 has failed, is the
+// last.
 class SendingRounds {
  public:
   SendingRounds(Transport& transport, ReceivedFiles* files) : transport_(transport), files_(files) {}
@@ -34,14 +35,14 @@ class SendingRounds {
   bool are_over_ = false;
 };
 
-// One file, whose bytes go to rank 0. It is rank 0 that creates, flushes and closes it there, and that says what fails.
+// A file whose bytes go to rank 0. Rank 0 creates, flushes and closes the real file, and reports failures.
 class SentFile final : public FileCalls {
  public:
   SentFile(SendingRounds& rounds, std::size_t most) : rounds_(rounds), most_(most) {}
 
   int create(const OutputPath&, Existing) override { return 0; }
   std::ptrdiff_t write(int, std::string_view bytes) override {
-    if (rounds_.are_over()) return static_cast<std::ptrdiff_t>(bytes.size());  // nobody wants them
+    if (rounds_.are_over()) return static_cast<std::ptrdiff_t>(bytes.size());  // rank 0 has failed and takes no more
     bytes = bytes.substr(0, most_ - waiting_.size());
     waiting_ += bytes;
     if (waiting_.size() == most_) send();

@@ -1,5 +1,5 @@
-// Files of a checkpoint that rank 0 writes for ranks that do not see its directory. Their bytes come some at a time,
-// from all such ranks together.
+// Files of a checkpoint that rank 0 writes for blind ranks (train/blind_ranks.h). The bytes travel in rounds, from all
+// blind ranks together.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace eave {
 
-// On rank 0: the files of other ranks in the checkpoint that is being written.
+// On rank 0: the files of blind ranks in the checkpoint that is being written.
 class ReceivedFiles {
  public:
   ReceivedFiles(OutputFolder directory, std::int64_t step, FileCalls& calls)
       : directory_(std::move(directory)), step_(step), calls_(calls) {}
 
-  // What follows in that rank's file. What cannot be written is kept for finish().
+  // Appends to that rank's file. A failure to write is kept, and finish() throws it.
   void add(int rank, std::string_view bytes);
   bool has_failed() const { return failure_.has_value(); }
-  // Once: flushes them to the disk. Throws Error, of add() too.
+  // Flushes the files to the disk. Call once. Throws Error, also the one that add() kept.
   void finish();
 
  private:
@@ -34,8 +34,8 @@ class ReceivedFiles {
   std::optional<Error> failure_;
 };
 
-// Collective: on blind ranks runs `write`, which writes one file by the calls that it is given; rank 0 adds it to
-// `files`. Where those fail, what else is written comes to nothing.
+// Collective. On each blind rank, runs `write`, which writes one file through the FileCalls it is given. Rank 0 adds
+// the bytes to `files`. If rank 0 cannot write them, it discards the rest.
 void send_files(Transport& transport, const std::vector<int>& blind, const std::function<void(FileCalls&)>& write,
                 ReceivedFiles* files);
 

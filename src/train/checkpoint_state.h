@@ -1,4 +1,4 @@
-// What a checkpoint keeps of a rank.
+// The state of one rank that a checkpoint keeps.
 #pragma once
 
 #include <deque>
@@ -16,17 +16,19 @@ struct NamedSlice {
   Slice values;
 };
 
-// Everything that a step reads and a later step needs, in the device's memory or the host's.
+// All values that one step changes and a later step needs. A slice lies in the device's memory or in the host's.
 std::vector<NamedSlice> state_of(const TrainingParts& parts);
 
-// What must be the same in the run that saved and the run that goes on; and only in one with as many ranks.
+// Settings that must be equal in the run that saved and the run that resumes, by name. "ranks" and "steps per epoch"
+// may differ in an elastic resumption.
 std::map<std::string, std::string> identity_of(const TrainingParts& parts);
 
 // A rank's state at one moment, as it goes into its file.
 class SavedState {
  public:
-  // After consensus(), which is `consensus`. Values that lie in the host's memory are only referred to, unless
-  // `copies`: then the state may change once this returns. The memory of a former moment is used again.
+  // Takes the state. `consensus` is the result of Communicator::consensus(), called just before. Values in the host's
+  // memory are only referred to, unless `copies` is set: then the state may change once this returns. Memory of an
+  // earlier call is used again.
   void take(const TrainingParts& parts, const TrainingProgress& progress, ConstSlice consensus, bool copies);
   const CheckpointHeader& header() const { return header_; }
   const std::vector<ConstSlice>& values() const { return values_; }
@@ -37,7 +39,7 @@ class SavedState {
   std::deque<std::vector<float>> copies_;
 };
 
-// From the host's memory, where the values lie on another device.
+// Writes `values`, in the host's memory, to `into`, which may lie in the device's memory.
 void write_values(Device& device, Slice into, ConstSlice values);
 
 }  // namespace eave

@@ -14,8 +14,9 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kFirstMeeting = 16;     // steps, after which rank 0 knows how long they take
-constexpr double kFirstPatienceSeconds = 0.1;  // then twice as long, and so on
+constexpr std::int64_t kFirstMeeting = 16;  // steps; by then rank 0 knows how long a step takes
+// Time to the first meeting while files are being written; it doubles at each further meeting.
+constexpr double kFirstPatienceSeconds = 0.1;
 
 class Stopwatch {
  public:
@@ -95,13 +96,13 @@ void Checkpoints::start(const TrainingProgress& progress, bool copies) {
   });
 }
 
-// Before what it tells all; "" where it is alone.
+// Begins a message that this rank sends to all; "" if there is one rank.
 std::string Checkpoints::who() const {
   if (parts_.transport.size() == 1) return "";
   return "rank " + std::to_string(parts_.transport.rank()) + " on " + host_name() + ": ";
 }
 
-// Of ranks that do not see the directory; all others wait.
+// Collective: blind ranks send their files, and all others wait.
 void Checkpoints::send() {
   if (parts_.transport.rank() == 0) received_.emplace(directory_, step_, calls_);
   const auto write = [this](FileCalls& calls) {
@@ -120,7 +121,7 @@ StoredFile Checkpoints::write() {
                                calls_);
 }
 
-// All ranks wait until nothing is being written.
+// Collective: waits until nothing is being written.
 void Checkpoints::complete() {
   while (phase_ != Phase::kIdle) {
     if (task_.valid()) task_.wait();
@@ -128,7 +129,7 @@ void Checkpoints::complete() {
   }
 }
 
-// Collective. All ranks hear the same of rank 0, and draw the same conclusions.
+// Collective. Rank 0 tells all ranks the same verdict, so all draw the same conclusions.
 void Checkpoints::look(std::int64_t steps) {
   std::vector<Report> all;  // on rank 0
   for (const std::string& text : parts_.transport.gather(pack(report(steps)))) all.push_back(unpack(text));
@@ -139,7 +140,8 @@ void Checkpoints::look(std::int64_t steps) {
   next_meeting_ = until > 0 ? steps + until : 0;
 }
 
-// Busy where one is, failed where one has, with what the first of them says; else what rank 0 says.
+// The common status: busy if a rank is busy, else failed if one has failed, with the message of the first such rank.
+// All else comes from rank 0's report.
 Checkpoints::Report Checkpoints::verdict_of(const std::vector<Report>& all) {
   Report verdict = all[0];
   const auto busy = std::ranges::find(all, Status::kBusy, &Report::status);
@@ -166,7 +168,7 @@ Checkpoints::Report Checkpoints::report(std::int64_t steps) {
   return mine;
 }
 
-// As many steps as fit into a time; never many more than were timed.
+// Turns times into numbers of steps, by the mean step so far. Never plans many more steps than were timed.
 void Checkpoints::plan_meetings(std::int64_t steps, Report& mine) {
   const auto now = Clock::now();
   const auto since = [&](Clock::time_point then) { return std::chrono::duration<double>(now - then).count(); };
@@ -183,7 +185,7 @@ void Checkpoints::plan_meetings(std::int64_t steps, Report& mine) {
   mine.steps_if_idle = steps_in(mine.is_due ? plan_.every_seconds : left);
 }
 
-// `all`: on rank 0.
+// `all` is empty on ranks other than 0.
 void Checkpoints::advance(const Report& verdict, const std::vector<Report>& all) {
   if (phase_ == Phase::kIdle || verdict.status == Status::kBusy) return;
   if (verdict.status == Status::kFailed) return fail(verdict.failure);
@@ -213,7 +215,7 @@ void Checkpoints::begin_commit(const std::vector<Report>& all) {
   });
 }
 
-// Returns why what was told of the steps may not be on the disk; "": it is.
+// Returns why the step records may not be on the disk; "" if they are.
 std::string Checkpoints::commit(const Manifest& manifest) const {
   const std::string unflushed = events_.flush ? events_.flush() : "";
   commit_checkpoint(directory_, manifest, calls_);

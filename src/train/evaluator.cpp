@@ -1,3 +1,4 @@
+// Evaluates the consensus, and the workers, on the test set: `evaluate` of eave/trainer.h.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -29,11 +30,11 @@ Score score_part(const TrainingParts& parts, const TrainingPlan& plan, const Dat
 
 ModelScore divide(double loss_sum, double correct, double samples) { return {loss_sum / samples, correct / samples}; }
 
-// Ranks that only serve take part in every exchange here, with nothing.
+// Ranks that only serve take part in every exchange of this file, with no data.
 std::int64_t workers_of(const TrainingParts& parts) { return parts.sampler.ranks(); }
 bool is_worker(const TrainingParts& parts) { return parts.transport.rank() < workers_of(parts); }
 
-// A model that all ranks hold: each worker scores its part of the data. `statistics` are in the host's memory.
+// Scores a model that all ranks hold: each worker takes its part of the data. `statistics` are in the host's memory.
 ModelScore score_together(const TrainingParts& parts, const TrainingPlan& plan, const Dataset& data,
                           ConstSlice parameters, ConstSlice statistics) {
   const std::int64_t size = data.size();
@@ -48,7 +49,7 @@ ModelScore score_together(const TrainingParts& parts, const TrainingPlan& plan, 
   return divide(sum[0], sum[1], sum[2]);
 }
 
-// Of the workers' losses and right answers, those of rank 0 and of the best, and who that is.
+// From each worker's loss sum and correct answers: those of rank 0, those of the best worker, and which worker it is.
 std::vector<double> first_and_best(const Rows& rows) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < rows.size() && !rows[i].empty(); ++i) {
@@ -57,7 +58,7 @@ std::vector<double> first_and_best(const Rows& rows) {
   return {rows[0][0], rows[0][1], rows[best][0], rows[best][1], static_cast<double>(best)};
 }
 
-// Each worker on the whole test set.
+// Scores each worker on the whole test set.
 void score_each(const TrainingParts& parts, const TrainingPlan& plan, WorkerScores& workers) {
   std::vector<double> mine;
   if (is_worker(parts)) {
@@ -82,13 +83,13 @@ ModelScore score_mean(const TrainingParts& parts, const TrainingPlan& plan, Cons
   }
   parts.transport.all_reduce_sum(mean).wait();
   device.scale(mean, 1.0f / static_cast<float>(workers_of(parts)));
-  // Only what is measured depends on the parameters.
+  // Only recomputed statistics depend on the parameters, so only then does the mean need its own.
   const bool has_its_own = plan.statistics == NormStatistics::kRecompute && parts.traits.has_center;
   return score_together(parts, plan, *parts.data.test, mean,
                         has_its_own ? statistics_for(parts, plan, mean) : statistics);
 }
 
-// Workers that are equal are as good as `center`, which is what they are.
+// If all workers are equal, each scores as `center`, which holds the same parameters.
 WorkerScores score_workers(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice statistics,
                            const ModelScore& center) {
   WorkerScores workers{center, center, center};
@@ -98,7 +99,7 @@ WorkerScores score_workers(const TrainingParts& parts, const TrainingPlan& plan,
   return workers;
 }
 
-// The least, the largest and the mean.
+// Returns the smallest, the largest and the mean of all values.
 std::vector<double> range_of(const Rows& rows) {
   std::vector<double> all;
   for (const std::vector<double>& row : rows) all.insert(all.end(), row.begin(), row.end());
@@ -109,7 +110,7 @@ std::vector<double> range_of(const Rows& rows) {
 void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationRecord& record) {
   std::vector<double> mine;
   const double size = parts.replica.device.norm(center);
-  // A library's relu may make 0 of what is no number: then the loss alone does not tell.
+  // A library's relu may turn NaN into 0, so the loss alone does not show a NaN among the parameters.
   if (!std::isfinite(size)) record.center.loss = std::numeric_limits<double>::quiet_NaN();
   if (is_worker(parts))
     mine.push_back(parts.replica.device.distance(parts.replica.parameters.slice(), center) / (size > 0 ? size : 1));

@@ -11,7 +11,7 @@ Slice Injection::element_of(Slice values) const {
 
 void Injection::around(std::int64_t step, const std::function<void()>& train) {
   if (!is_due(step, InjectedFault::Kind::kNanLoss)) return train();
-  // Of the last layer: a library's relu may make 0 of what is no number.
+  // A parameter of the last layer: behind earlier ones, a library's relu may turn NaN into 0.
   const TensorInfo& last = replica_.model.parameters().back();
   const Slice place = replica_.parameters.slice().subspan(static_cast<std::size_t>(last.offset), 1);
   float before = 0;

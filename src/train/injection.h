@@ -1,4 +1,4 @@
-// Faults made on purpose (--inject-fault), where they arise in life.
+// Faults made on purpose (--inject-fault), injected where real ones arise.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@ namespace eave {
 
 class Injection {
  public:
-  // All outlive it.
+  // All arguments outlive this object.
   Injection(const InjectedFault& fault, Replica& replica, Communicator& communicator)
       : fault_(fault), replica_(replica), communicator_(communicator) {}
 
-  // Around forward and backward of a step, which `train` does: a parameter that is no number there makes the loss so.
+  // Runs `train`, which is the forward and backward pass of a step. kNanLoss: one parameter is NaN meanwhile, so the
+  // loss is NaN.
   void around(std::int64_t step, const std::function<void()>& train);
-  // These gradients are computed, and not sent yet.
+  // kNanGradient, kInfGradient: call when the gradients in `part` are computed and not yet sent.
   void in_gradients(std::int64_t step, Slice part);
   void after_step(std::int64_t step);
 

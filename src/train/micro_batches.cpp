@@ -44,7 +44,7 @@ Score MicroBatches::train(const Batch& batch, const Step& step, const std::funct
   return whole;
 }
 
-// The step's samples are cut at the same places whatever the number of ranks.
+// Cuts the step's samples at the same places for any number of ranks.
 Batch MicroBatches::cut(const Batch& batch, const Step& step, int part) {
   const std::int64_t all = step.samples_everywhere, first_of_rank = std::int64_t{parts_.transport.rank()} * of_rank_;
   const auto place = [&](std::int64_t number) { return all * number / micro_batches_; };
@@ -84,7 +84,7 @@ Score MicroBatches::train_part(const Batch& part, const Step& step, Slice gradie
   return replica_.model.score(part.samples, ticket);
 }
 
-// As a carry goes through a binary number: equal sums meet, neighbours first.
+// Adds sums of equal size, like a carry through a binary number; neighbours meet first.
 void MicroBatches::keep_sum(int part) {
   replica_.device.copy(sums_[kept_].statistics.slice(), replica_.statistics.slice());
   for (int ones = part; ones % 2 == 1; ones /= 2) {
@@ -95,7 +95,7 @@ void MicroBatches::keep_sum(int part) {
   ++kept_;
 }
 
-// To the last micro-batch's: those of its own size first.
+// Adds the kept sums to the gradients of the last micro-batch, the smallest sum first.
 void MicroBatches::add_kept(Slice values) {
   const auto offset = static_cast<std::size_t>(values.data() - replica_.gradients.slice().data());
   for (std::size_t i = kept_; i-- > 0;) {

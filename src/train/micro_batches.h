@@ -1,4 +1,5 @@
-// The gradients of a rank's batch as the sum, in pairs, of those of its micro-batches (Communicator::micro_batches).
+// Computes the gradients of a rank's batch as the pairwise sum of those of its micro-batches
+// (Communicator::micro_batches).
 #pragma once
 
 #include <cstdint>
@@ -11,15 +12,15 @@ namespace eave {
 
 class MicroBatches {
  public:
-  // The communicator of `parts` has micro-batches; all outlive it. Memory: log2 of this rank's micro-batches times that
-  // of the gradients, and one micro-batch's images.
+  // The communicator of `parts` has micro-batches. All parts outlive this object. Memory: log2(this rank's
+  // micro-batches) copies of the gradients, and the images of one micro-batch.
   explicit MicroBatches(const TrainingParts& parts);
 
-  // As Model::train, of all micro-batches of this rank. `step` is that of the whole batch.
+  // Like Model::train, for all micro-batches of this rank. `step` is that of the whole batch.
   Score train(const Batch& batch, const Step& step, const std::function<void(Slice)>& ready);
 
  private:
-  // Of neighbouring micro-batches, weighted.
+  // The weighted sum over neighbouring micro-batches.
   struct Sum {
     Buffer gradients, statistics;
   };
@@ -32,10 +33,11 @@ class MicroBatches {
   const TrainingParts& parts_;
   Replica& replica_;
   const int micro_batches_, of_rank_;
-  std::vector<Sum> sums_;  // of 2^k micro-batches each, of ever fewer; the first `kept_` are in use
+  // Each sums 2^k micro-batches, with k falling from one to the next. The first `kept_` are in use.
+  std::vector<Sum> sums_;
   std::size_t kept_ = 0;
-  Buffer before_;  // statistics, as the step finds them
-  Buffer inputs_;  // of one micro-batch, at an address as good as any other's
+  Buffer before_;  // statistics at the beginning of the step
+  Buffer inputs_;  // images of one micro-batch: a slice of the batch may be less well aligned
 };
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// Batch-norm statistics of a model that is not a worker: the center, or the mean of workers.
+// Batch-norm statistics of a model that no worker trains: the center, or the mean of the workers.
 #include <algorithm>
 #include <vector>
 
@@ -8,13 +8,13 @@
 namespace eave {
 namespace {
 
-// Means and variances of parts of a set of samples, merged by the law of total variance.
+// Merges means and variances of parts of a set of samples, by the law of total variance.
 class Mixture {
  public:
   explicit Mixture(const Model& model)
       : tensors_(model.statistics()), sums_(static_cast<std::size_t>(model.statistics_size()) + 1) {}
 
-  // `weight`: the share that the part has in the whole, such as its samples.
+  // `weight`: the part's share in the whole, such as its number of samples.
   void add(ConstSlice statistics, double weight) {
     for (std::size_t pair = 0; pair + 1 < tensors_.size(); pair += 2) {
       for (std::int64_t i = 0; i < tensors_[pair].size; ++i) {
@@ -26,7 +26,7 @@ class Mixture {
     sums_.back() += weight;
   }
 
-  // Collective, once: of the parts of all ranks. Variances are as those of the parts: biased where these are.
+  // Collective; call once. Merges the parts of all ranks. Merged variances are biased if those of the parts are.
   std::vector<float> merge(Transport& transport) {
     sums_ = sum_over_ranks(transport, sums_);
     const double whole = sums_.back();
@@ -41,7 +41,8 @@ class Mixture {
     return merged;
   }
 
-  // After merge: variances divided by N - 1 instead of N, the rows that each is of. Weights are samples.
+  // Call after merge, if weights are numbers of samples. Makes each variance one divided by N - 1 instead of N, where N
+  // is the number of its rows.
   void unbias(std::vector<float>& merged, const std::vector<std::int64_t>& rows_per_sample) const {
     for (std::size_t norm = 0; norm < rows_per_sample.size(); ++norm) {
       const double rows = sums_.back() * static_cast<double>(rows_per_sample[norm]);
@@ -59,7 +60,8 @@ class Mixture {
   }
 
   const std::vector<TensorInfo>& tensors_;
-  std::vector<double> sums_;  // of means, and of variances plus squared means; at the end the weights'
+  // Weighted sums of means, and of variances plus squared means. The last value is the sum of the weights.
+  std::vector<double> sums_;
 };
 
 std::vector<float> statistics_of_first(const TrainingParts& parts) {
@@ -69,7 +71,8 @@ std::vector<float> statistics_of_first(const TrainingParts& parts) {
   return statistics;
 }
 
-// The loader's thread has parts.sampler to itself, but for the numbers of samples.
+// Measures with a sampler of its own, because the loader's thread uses parts.sampler. Here only the latter's numbers of
+// samples may be asked for.
 std::vector<float> measure_anew(const TrainingParts& parts, std::int64_t batches, ConstSlice parameters) {
   const std::uint64_t seed = parts.replica.seed;
   Sampler sampler(Sampling::kShard, parts.data.train->size(), 1, parts.sampler.samples(0, 0), seed, {});

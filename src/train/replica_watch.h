@@ -1,4 +1,5 @@
-// Compares, every so many steps and before evaluations, what a method keeps bit-identical on all ranks.
+// Compares the vectors that a method keeps bit-identical on all ranks, every --replica-hash-every steps and before
+// evaluations. guard/replica_comparison.h does the work.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +11,15 @@ namespace eave {
 
 class ReplicaWatch {
  public:
-  // All outlive it.
+  // All arguments outlive this object.
   ReplicaWatch(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events);
 
   // Collective, before the first step: compares what was loaded from a checkpoint.
   void begin(const TrainingProgress& progress);
   // After each step, on all ranks. Throws AgreedError(kInternal) if ranks differ and are not repaired.
   void after_step(std::int64_t index) { comparison_.after_step(index); }
-  void meet();  // collective, at an evaluation: compares now
-  // Times, since the run began.
+  void meet();  // collective, before an evaluation or a checkpoint: compares now
+  // How many times replicas were repaired since the run began, resumptions included.
   std::int64_t repaired() const { return repaired_before_ + comparison_.repaired(); }
 
  private:

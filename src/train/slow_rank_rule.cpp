@@ -8,7 +8,7 @@ namespace {
 constexpr double kAbove = 1.5, kFarAbove = 3, kSeconds = 1, kSecondsFarAbove = 0.25;
 constexpr std::int64_t kSteps = 30, kStepsFarAbove = 40;
 
-// How often a rank's number is the median of the others'; 0 where either is not known.
+// A rank's number divided by the median of the other ranks' numbers; 0 if either is not known.
 double factor_of(const std::vector<ComputingTimes>& window, std::size_t rank, double ComputingTimes::*number) {
   std::vector<double> others;
   for (std::size_t i = 0; i < window.size(); ++i) {

@@ -1,4 +1,4 @@
-// When a rank counts as slow: a rule that hiccups and busy cores do not meet.
+// When a rank counts as slow. Short hiccups and hosts with too few cores do not meet the rule.
 #pragma once
 
 #include <cstddef>
@@ -9,25 +9,27 @@
 
 namespace eave {
 
-// How long one rank computed per step in a window of steps. Zeros: not known.
+// Seconds that one rank computed per step, in a window of steps. 0: not known.
 struct ComputingTimes {
-  double shortest = 0;  // of the window's steps: what disturbs some of them does not show here
-  double mean = 0;      // without the time in which the rank was ready to run and other threads had the cores
+  double shortest = 0;  // the shortest step: a disturbance of some steps does not show here
+  double mean = 0;      // excludes time in which the rank was ready to run but had no core
 };
 
-// A window stands out by the smaller of two factors, by which each of its numbers is above the median of the other
-// ranks'. A rank is slow when windows in a row stand out
-//     by more than 1.5, of 30 steps and of a second of its computing, or
-//     by more than 3, of 40 steps and of a quarter of a second.
+// Compares each rank's ComputingTimes with the median of the other ranks. The rank's factor in a window is the smaller
+// of its two ratios (shortest, mean). A rank is slow if consecutive windows
+//     all have a factor above 1.5, for at least 30 steps and 1 s of its computing, or
+//     all have a factor above 3, for at least 40 steps and 0.25 s of its computing.
 // In less time than that, neighbours on the same processor slow one rank down and then another.
-// So most others have to be faster, and neither a step that was held up nor many ranks on few cores, which delay all in
-// turn, make one slow. What else takes a rank's core from it does not either: Stragglers show that at the end. A rank
-// is named once.
+//
+// So most other ranks have to be faster. One step that was held up makes no rank slow. Nor do many ranks on few cores,
+// which delay all ranks in turn, nor other programs that take a rank's core. The Stragglers at the end of the run show
+// that last case. Each rank is reported once.
 class SlowRankRule {
  public:
   explicit SlowRankRule(std::size_t ranks) : ranks_(ranks) {}
 
-  // The next window of all ranks, of so many steps. Returns who is slow from now on.
+  // Adds the next window, with one entry per rank; it has `steps` steps. Returns the ranks that count as slow from now
+  // on.
   std::vector<Straggler> add(const std::vector<ComputingTimes>& window, std::int64_t steps);
 
  private:

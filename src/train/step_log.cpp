@@ -9,7 +9,8 @@
 namespace eave {
 namespace {
 
-constexpr double kSecondsUntold = 1.0;  // of what rank 0 has recorded itself
+// Rank 0 reports its own records within this time.
+constexpr double kSecondsUntold = 1.0;
 constexpr std::chrono::milliseconds kBetweenGlances{200};
 
 std::string pack(const std::vector<StepRecord>& records) {
@@ -167,8 +168,9 @@ StepRecord StepLog::record_of_now(LossMean& loss) {
   return record;
 }
 
-// Were the next record, which takes as long as this one, waited for. Rank 0's alone: those of the others come when the
-// ranks meet, and to meet for them would make ranks wait that train on their own.
+// Whether rank 0's own records would be late if they waited for the next record, which presumably takes as long as this
+// one. Records of other ranks wait until the ranks meet: meeting for them would delay ranks that train at their own
+// pace.
 bool StepLog::is_late_at_next(const StepRecord& record) const {
   const double taken = record.computing + record.waiting + record.loading;
   return parts_.transport.rank() == 0 && record.seconds + taken - told_seconds_ >= kSecondsUntold;

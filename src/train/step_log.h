@@ -1,5 +1,5 @@
-// What a rank keeps and tells of its steps: records and the run's totals. Time runs from begin() on, but for what is
-// done outside_of_training.
+// Keeps a rank's step records and totals, and reports them. Training time runs from begin() on, except during
+// outside_of_training.
 #pragma once
 
 #include <chrono>
@@ -10,11 +10,11 @@
 
 namespace eave {
 
-// The mean loss of the samples of some steps.
+// The mean loss over the samples of some steps.
 class LossMean {
  public:
   void add(const Score& score);
-  // NaN where there was no sample. Begins anew.
+  // Returns the mean and begins anew; NaN if there was no sample.
   double take();
   double sum() const { return sum_; }
   std::int64_t samples() const { return samples_; }
@@ -26,34 +26,37 @@ class LossMean {
 
 class StepLog {
  public:
-  // All outlive it.
+  // All arguments outlive this object.
   StepLog(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events, const Loader& loader);
 
   void begin(const TrainingProgress& so_far);
-  // A step that is done; `whole`: and was not left out. A loss that is not finite is none where steps are left out.
+  // Adds a finished step. `whole` is false if the step was left out. With OnNonfinite::kSkip the caller passes an empty
+  // score in place of a loss that is not finite.
   void add(const Step& step, const Score& score, bool whole);
-  void add_waiting(double seconds) { seconds_meeting_ += seconds; }  // that no communicator counts
-  void glance();                                                     // tells how far this rank is, now and then
-  void record();  // of the steps since the last one; a rank that only serves has nothing to tell
+  void add_waiting(double seconds) { seconds_meeting_ += seconds; }  // waiting that the communicator does not count
+  void glance();  // reports progress (TrainingEvents::glance), at most every 0.2 s
+  // Makes the record of the steps since the last one. A rank that only serves makes none.
+  void record();
 
-  // Collective. Ranks that train on their own reach an evaluation at different times: what the fast ones wait belongs
-  // to training.
+  // Collective: a barrier before an evaluation. Ranks that train at their own pace reach it at different times. The
+  // time that fast ranks wait here counts as training.
   void meet();
-  // Neither time nor bytes of `action` are those of the steps around it, but for replies: other ranks may train.
+  // Runs `action` without counting its time and bytes to the steps around it. Bytes of replies still count: other ranks
+  // may be training.
   void outside_of_training(const std::function<void()>& action);
 
-  void tell_records();      // collective: all records of all ranks, to rank 0
-  void tell_own_records();  // rank 0's, the others' wait
+  void tell_records();      // collective: sends all records of all ranks to rank 0
+  void tell_own_records();  // reports rank 0's records; those of other ranks wait
 
   const TrainingProgress& progress() const { return progress_; }
-  // Outside of training: with what the next record will tell of steps that are done.
+  // The progress, with what the next record will say of the steps already done. Call within outside_of_training.
   TrainingProgress progress_to_save() const;
   double epochs() const;
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Running totals; a record is the difference between two of them.
+  // Running totals. A record is the difference between two of them.
   struct Totals {
     double loading = 0, waiting = 0, exchanging = 0;
     std::int64_t bytes = 0, bytes_replied = 0;
@@ -70,7 +73,7 @@ class StepLog {
   const int most_records_;
   const TrainingEvents& events_;
   const Loader& loader_;
-  std::vector<StepRecord> records_;  // of this rank, not told yet
+  std::vector<StepRecord> records_;  // of this rank, not yet reported
   int records_since_meeting_ = 0;
   Totals last_;
   Clock::time_point interval_start_, glanced_ = Clock::now();

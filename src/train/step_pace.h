@@ -1,4 +1,4 @@
-// A larger model's time of computing, for experiments.
+// Slows computing down to the pace of a larger model, for experiments (--shape-compute).
 #pragma once
 
 #include <chrono>
@@ -6,17 +6,17 @@
 
 namespace eave {
 
-// Gradients that take at least so long, by sleeping: a third of it for the forward pass, and backward as many values
-// per second all along, so that what is exchanged behind it has the same room as with a model that does compute so
-// long.
+// Makes the gradients of a step take at least `seconds`, by sleeping. A third of it is the forward pass. In the
+// backward pass the gradients become ready at a constant rate, so exchanges have as much time behind it as with a model
+// that does compute so long.
 class StepPace {
  public:
-  // 0 seconds: never sleeps. `values`: of all gradients.
+  // If `seconds` is 0, it never sleeps. `values` is the number of all gradients.
   StepPace(double seconds, std::size_t values) : seconds_(seconds), values_(static_cast<double>(values)) {}
 
-  void begin();                    // of a step's forward pass
-  void ready(std::size_t values);  // so many gradients more are known
-  void end();                      // all are
+  void begin();                    // call when a step's forward pass begins
+  void ready(std::size_t values);  // call when this many more gradients are ready
+  void end();                      // call when all gradients are ready
 
  private:
   void reach(double share) const;

@@ -12,7 +12,7 @@
 namespace eave {
 namespace {
 
-// How many steps a device that computes behind the host has before it, when the host asks what came of one.
+// The number of steps that a background device is ahead when the host asks for the result of one.
 constexpr std::size_t kStepsAhead = 2;
 static_assert(kStepsAhead < kKeptLosses);
 
@@ -87,7 +87,7 @@ Score StepRunner::score(const Started& started) {
   return started.score ? *started.score : parts_.replica.model.score(started.step.samples, started.ticket);
 }
 
-// The accounts of the steps that were started, but for the last few: what came of them is known.
+// Records the started steps whose results are known: all but the last `rest`.
 void StepRunner::settle(std::size_t rest) {
   while (started_.size() > rest) {
     const Started started = started_.front();
@@ -133,7 +133,7 @@ void StepRunner::end_or_remember(const std::string& what) {
   if (divergence_.empty()) divergence_ = what;
 }
 
-// Until all leave, such steps are left out as those before were.
+// Until all ranks leave, further steps of this kind are left out as the earlier ones were.
 void StepRunner::diverge(const std::string& what) {
   if (!parts_.leave) return end_or_remember(what);
   if (divergence_.empty()) divergence_ = what;
@@ -145,7 +145,7 @@ void StepRunner::account(const Step& step, const Score& score, bool whole, bool 
   if ((step.index + 1) % plan_.log_every_steps == 0 && !meets_after) log_.record();
 }
 
-// From the samples alone: a run that is resumed here sees the drop too.
+// Depends on the samples alone, so a run that resumes here sees the drop too.
 bool StepRunner::is_first_after_drop(std::int64_t index) const {
   if (index == 0) return false;
   const std::int64_t seen = samples_, steps = parts_.sampler.steps_per_epoch();
@@ -188,7 +188,7 @@ void StepRunner::compute_gradients(const Batch& batch, Started& started) {
   pace_.end();
 }
 
-// Returns whether all of this rank's elements moved.
+// Returns the answer whether all of this rank's elements moved.
 std::shared_ptr<DeviceAnswer> StepRunner::apply_update(const Started& started) {
   Replica& replica = parts_.replica;
   const Step& step = started.step;
@@ -208,7 +208,7 @@ std::shared_ptr<DeviceAnswer> StepRunner::apply_update(const Started& started) {
   return finite;
 }
 
-// A loss that is not finite makes these gradients not finite.
+// If the loss is not finite, these gradients are not finite either.
 ConstSlice StepRunner::gradients_of_last_tensor() {
   const TensorInfo& last = parts_.replica.model.parameters().back();
   return parts_.replica.gradients.slice().subspan(static_cast<std::size_t>(last.offset),

@@ -1,4 +1,4 @@
-// One rank's steps: batch, gradients, exchange, update, and what came of each.
+// Runs one rank's steps: batch, gradients, exchange, update, and the account of each.
 #pragma once
 
 #include <cstdint>
@@ -19,30 +19,30 @@ namespace eave {
 
 class StepRunner {
  public:
-  // All outlive it. Every step is accounted for in `log`, and told to `watch`.
+  // All arguments outlive this object. Every step is recorded in `log`, and timed by `watch`.
   StepRunner(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events, Loader& loader,
              StepLog& log, SlowWatch& watch, const StepTrace& trace);
 
-  // `progress`: before the plan's first step.
+  // `progress` is that before the plan's first step.
   void begin(const TrainingProgress& progress);
-  // Where all ranks come together after the step, its record waits for their meeting.
+  // Runs one step. If all ranks meet after it (`meets_after`), the caller makes its record at that meeting.
   void run(std::int64_t index, bool meets_after);
-  // A device may compute behind the host: the accounts of all steps that were started, once they are known.
-  // Throws Error(kDiverged) as train() does.
+  // Waits for the results of all steps that were started, and records them. Until then a device may compute behind the
+  // host. Throws Error(kDiverged) as train() does.
   void settle() { settle(0); }
   std::int64_t nonfinite_in_a_row() const { return nonfinite_in_a_row_; }
-  // Why training has diverged on this rank, where that ends it on all together; "": it has not.
+  // Why training has diverged on this rank, if divergence ends the run on all ranks together; "" otherwise.
   const std::string& divergence() const { return divergence_; }
 
  private:
-  // A step that the host is done with. The device may still be computing.
+  // A step that the host has finished. The device may still be computing it.
   struct Started {
     Step step;
     bool meets_after = false;
-    std::int64_t ticket = 0;  // of its score, where that is not known yet
+    std::int64_t ticket = 0;  // of its score, if that is not known yet
     std::optional<Score> score = {};
     bool is_left_out = false;                        // its loss is known not to be finite
-    std::shared_ptr<DeviceAnswer> finite = nullptr;  // whether all elements moved
+    std::shared_ptr<DeviceAnswer> finite = nullptr;  // whether the update moved all elements
   };
 
   const Batch& load(std::int64_t index);
@@ -73,9 +73,9 @@ class StepRunner {
   Injection injection_;
   StepPace pace_;
   std::optional<MicroBatches> micro_batches_;
-  const std::int64_t most_samples_;  // of this rank in a step
+  const std::int64_t most_samples_;  // of this rank in one step
   const bool runs_ahead_;
-  std::int64_t samples_ = 0;  // of all ranks, in the steps that were started
+  std::int64_t samples_ = 0;  // of all ranks, in the steps started so far
   std::vector<Started> started_;
   std::int64_t nonfinite_in_a_row_ = 0;
   bool has_told_nonfinite_ = false;

@@ -5,7 +5,7 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kShortest = 1000;  // ns: what takes less is not seen
+constexpr std::int64_t kShortest = 1000;  // ns; a shorter span could not be seen
 
 }  // namespace
 
@@ -20,7 +20,7 @@ StepTrace::Span::~Span() {
   if (!trace_.buffer_) return;
   const std::int64_t end = steady_nanoseconds();
   const double waited = trace_.communicator_.costs().seconds_waiting - waited_;
-  // All that an evaluation waits for is a part of it.
+  // Waiting within an evaluation stays part of the evaluation.
   const std::int64_t waiting =
       kind_ == SpanKind::kEvaluation ? end : std::max(end - static_cast<std::int64_t>(1e9 * waited), begin_);
   if (waiting - begin_ >= kShortest) trace_.buffer_->add({begin_, waiting, step_, kind_});

@@ -1,4 +1,4 @@
-// Keeps what the thread that computes does, and when.
+// Records what the computing thread does, and when.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace eave {
 
-// With nullptr nothing is kept, and no clock is read. What a span waited for other ranks becomes one of its own at its
-// end: the communicator waits last in each of its calls, and says for how long.
-// (With --batch-norm sync also between a pass's layers: what they waited for is shown behind them.)
+// If `buffer` is nullptr, nothing is recorded and no clock is read. The time that a span waited for other ranks becomes
+// a span of its own, at the end: each call of the communicator does its waiting last, and reports how long it was. With
+// --batch-norm sync, ranks also wait between the layers of a pass; that waiting is shown at the end too.
 class StepTrace {
  public:
   StepTrace(TraceBuffer* buffer, const Communicator& communicator) : buffer_(buffer), communicator_(communicator) {}
 
-  // From here to its destruction.
+  // A span lasts from construction to destruction.
   class Span {
    public:
     Span(const StepTrace& trace, SpanKind kind, std::int64_t index);
@@ -30,7 +30,7 @@ class StepTrace {
     std::int64_t begin_ = 0;
     double waited_ = 0;
   };
-  // `index` of the step, from 0.
+  // `index`: the step, from 0.
   Span span(SpanKind kind, std::int64_t index) const { return {*this, kind, index}; }
 
  private:

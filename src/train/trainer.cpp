@@ -70,8 +70,8 @@ class Loop {
     steps_.begin(progress);
   }
 
-  // Where the ranks of one host share memory, gradients that are averaged are added up in place. Here, where all ranks
-  // are known to have come, and not when the replica is made.
+  // If the ranks of one host share memory, averaged gradients are added up in place there. This happens here, and not
+  // when the replica is made, because here all ranks are known to have come.
   void place_gradients() {
     if (!parts_.traits.averages_gradients) return;
     Buffer& gradients = parts_.replica.gradients;
@@ -79,7 +79,7 @@ class Loop {
     if (!lent.empty()) gradients = Buffer(lent.data(), lent.size(), [](float*) noexcept {});
   }
 
-  // Returns whether it was the last one: of the plan, or because the run is to end there.
+  // Returns whether this was the run's last step: the plan's last, or a limit was reached.
   bool run_step(std::int64_t index) {
     const bool meets = meets_after(index);
     steps_.run(index, meets);
@@ -103,25 +103,28 @@ class Loop {
       evaluate_and_tell(is_last || is_spent);
     });
     if (is_last || is_spent) return true;
-    reached_.accuracy = evaluation_.center.accuracy;  // the same on all ranks
+    reached_.accuracy = evaluation_.center.accuracy;
     if (!is_enough(plan_, reached_)) return false;
     log_.outside_of_training([this] { finish(); });
     return true;
   }
 
-  // The one of the last step has all that is needed to go on from there, or to end again.
+  // Saves a checkpoint if one is due. The last step's checkpoint is complete, so that a run can go on from it or end
+  // again.
   void keep_checkpoint(std::int64_t index, bool is_over) {
     const bool is_evaluated = evaluation_.step == index + 1;
     if (!checkpoints_.is_on() || !(is_over || is_evaluated || checkpoints_.meets_after(index + 1))) return;
     steps_.settle();
-    if (!is_over && !is_evaluated) end_if_diverged();  // those have asked
+    // The last step, and a step with an evaluation, have already done this.
+    if (!is_over && !is_evaluated) end_if_diverged();
     log_.outside_of_training([&] {
       be_in(Section::kCheckpoint, index + 1);
       TrainingProgress progress = progress_to_save();
       const bool is_due = checkpoints_.meets_after(index + 1) && checkpoints_.meet(progress);
       if (is_over || is_evaluated || is_due) {
         log_.tell_records();
-        replicas_.meet();  // what is kept is the same on all ranks
+        // The vectors about to be saved must be equal on all ranks.
+        replicas_.meet();
         progress.repaired = replicas_.repaired();
       }
       if (is_over) {
@@ -132,7 +135,7 @@ class Loop {
     });
   }
 
-  // A run that was ended behind its last checkpoint.
+  // The run has already ended at this checkpoint: only finishes and evaluates again.
   void end_again() {
     log_.outside_of_training([this] {
       finish();
@@ -140,7 +143,7 @@ class Loop {
     });
   }
 
-  // All ranks, before the same step.
+  // Collective: all ranks leave before the same step.
   [[noreturn]] void leave() {
     steps_.settle();
     end_if_diverged();
@@ -200,13 +203,13 @@ class Loop {
     return eave::is_budget_spent(plan_, reached_);
   }
 
-  // All ranks come together there.
+  // Whether all ranks meet after this step.
   bool meets_after(std::int64_t index) const { return ends_part(index) || asks_for_budget(index); }
   bool asks_for_budget(std::int64_t index) const {
     return (plan_.stop_after_seconds > 0 || plan_.stop_after_bytes > 0) && (index + 1) % plan_.ask_every_steps == 0;
   }
 
-  // An evaluation follows the step.
+  // Whether an evaluation follows this step.
   bool ends_part(std::int64_t index) const {
     return index + 1 == plan_.steps ||
            (plan_.evaluate_every_steps > 0 && (index + 1) % plan_.evaluate_every_steps == 0);
