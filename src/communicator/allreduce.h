@@ -1,4 +1,4 @@
-// Gradient averaging, for methods that begin with it.
+// The gradient averaging of `allreduce`, for methods that begin with it (local-sgd --post-local-at).
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,21 @@ namespace eave {
 
 enum class GradientReduction { kWeighted, kMean, kSum };
 
-// `loss_is_summed`: a rank's loss is the sum over its samples, not their mean.
+// The settings of gradient averaging; methods/allreduce.cpp has the formulas.
 struct GradientAveraging {
-  std::int64_t bucket_bytes = 0;  // 0: chosen by the number of gradients
+  std::int64_t bucket_bytes = 0;  // 0: chosen from the number of gradients
   GradientReduction reduction = GradientReduction::kWeighted;
+  // A rank's loss is the sum over its samples; false: their mean.
   bool loss_is_summed = false;
-  std::shared_ptr<const Codec> codec = nullptr;  // nullptr: gradients travel as they are
-  int micro_batches = 0;                         // of a step, summed in pairs; 0: each rank's batch at once
-  bool syncs_batch_norm = false;                 // over the batches of all ranks
+  std::shared_ptr<const Codec> codec = nullptr;  // nullptr: gradients are not compressed
+  int micro_batches = 0;  // per step, of all ranks together, summed in pairs; 0: each rank computes its batch at once
+  bool syncs_batch_norm = false;  // batch norm computes its moments over the batches of all ranks
 };
 
+// Makes the communicator `allreduce`. `transport` must outlive it.
 std::unique_ptr<Communicator> make_gradient_averaging(Transport& transport, const GradientAveraging& settings);
 
-// --bucket-bytes; 0 where it is not given. Throws Error(kUsage) where they are too few.
+// --bucket-bytes, in bytes; 0 if it is not given. bucket_bytes_in throws Error(kUsage) if the value is below 4096.
 OptionSpec bucket_bytes_option();
 std::int64_t bucket_bytes_in(const OptionValues& values);
 

@@ -15,9 +15,10 @@ namespace eave {
 namespace {
 
 constexpr std::int64_t kSmallestShard = 16;
-constexpr std::int64_t kLongestOrder = std::int64_t{1} << 25;  // exchanges of all shards: 64 MiB
+// Exchanges of all shards together: 64 MiB at two bytes each.
+constexpr std::int64_t kLongestOrder = std::int64_t{1} << 25;
 
-// Exchanges of one worker before step `step`.
+// Number of exchanges of one worker before step `step`.
 std::int64_t exchanges_before(std::int64_t step, const AsyncSettings& settings) {
   return (step + (settings.after_steps ? 0 : settings.tau - 1)) / settings.tau;
 }
@@ -152,7 +153,7 @@ AsyncCenter::AsyncCenter(Transport& transport, AsyncSettings settings, CenterRul
       snapshots_(vectors.count),
       encoded_(settings_.codec) {}
 
-// An exception may unwind past a center that others still ask.
+// If an exception unwinds, other ranks may still send requests to this center.
 AsyncCenter::~AsyncCenter() {
   if (shards_) transport_.withdraw();
 }
@@ -187,7 +188,8 @@ std::size_t AsyncCenter::shard_size(std::size_t size, std::size_t owners) const 
   return shard_size_of(size, static_cast<std::size_t>(settings_.log->shards), owners);
 }
 
-// Workers that come at the same time begin at different owners. In turns, a common order lets them follow each other.
+// Workers begin at different owners, so workers that come at the same time do not queue at one owner. In round-robin
+// order all workers ask in the same order, so they follow each other from shard to shard.
 std::vector<std::size_t> AsyncCenter::order_of_shards() const {
   if (settings_.order != ExchangeOrder::Kind::kRoundRobin && is_worker()) {
     const std::size_t owners = layout_->owners().size();
@@ -205,7 +207,8 @@ void AsyncCenter::wait_in(const std::function<void()>& collective) {
   seconds_waiting_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// What state() was lent for, a checkpoint to be restored, has been written between begin and the first step.
+// Runs before the first step. A checkpoint has been restored into the slices of state() by then, so the snapshots hold
+// the center to begin with.
 void AsyncCenter::open_center() {
   std::vector<ConstSlice> vectors;
   for (const Buffer& snapshot : snapshots_) vectors.push_back(snapshot.slice());
@@ -245,8 +248,8 @@ void AsyncCenter::settle() {
   in_flight_ = false;
 }
 
-// No worker has a request in flight once all have come here. An owner's broadcast is of a copy, so whoever leaves first
-// may exchange again.
+// After the all_gather no worker has a request in flight. Owners broadcast a copy, so a rank that leaves first may
+// exchange again.
 void AsyncCenter::take_snapshot() {
   transport_.all_gather("");
   for (std::size_t i = 0; i < vectors_.count; ++i) {
@@ -295,7 +298,7 @@ void AsyncCenter::write_report() {
   std::memcpy(report_.staleness.data(), first.data(), first.size());
 }
 
-// Turns need no order to be repeated, and a resumed run's would not be that of a whole run.
+// A round-robin run needs no log to be repeated. The log of a resumed run would not cover the whole run.
 bool AsyncCenter::has_order() const {
   return settings_.order != ExchangeOrder::Kind::kRoundRobin && settings_.first_step == 0 && settings_.steps > 0;
 }
@@ -307,7 +310,8 @@ bool AsyncCenter::keeps_order() const {
 
 void AsyncCenter::write_order() {
   const std::vector<std::string> parts = transport_.gather(shards_->order_bytes());
-  if (transport_.rank() != 0 || exchanges_ < exchanges_of_worker(settings_)) return;  // ended early: no whole run's
+  // If the run ended early, the log would not cover the whole run.
+  if (transport_.rank() != 0 || exchanges_ < exchanges_of_worker(settings_)) return;
   std::string all;
   for (const std::string& each : parts) all += each;
   ExchangeLog log;

@@ -1,4 +1,4 @@
-// --batch-norm: what batch norm measures, over the batches of all ranks.
+// --batch-norm sync: batch norm measures its moments over the batches of all ranks.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace eave {
 
-// By sums that wait for all ranks: one of p (2 C + 1) floats in the forward pass of a batch norm of C channels, one of
-// 2 C in its backward. They are carried out behind what gradients are in flight already.
+// Exchanges moments by sums for which all ranks wait. A batch norm with C channels sums p (2 C + 1) floats in its
+// forward pass and 2 C in its backward pass. The sums queue behind the gradients that are already in flight.
 class BatchMoments final : public MomentExchange {
  public:
-  // `transport` outlives it. `seconds_waiting` grows by the time that ranks are waited for.
+  // `transport` must outlive this object. Each call adds the seconds of waiting for other ranks to `seconds_waiting`.
   BatchMoments(Transport& transport, double& seconds_waiting)
       : transport_(transport), seconds_waiting_(seconds_waiting) {}
 
@@ -27,7 +27,7 @@ class BatchMoments final : public MomentExchange {
 };
 
 OptionSpec batch_norm_option();
-// Whether it is sync.
+// Whether --batch-norm is sync.
 bool syncs_batch_norm(const OptionValues& values);
 
 }  // namespace eave

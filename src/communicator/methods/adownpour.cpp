@@ -1,10 +1,13 @@
-// ADOWNPOUR (Zhang, Choromanska, LeCun 2015, section 5): DOWNPOUR, whose center is averaged for evaluation.
+// ADOWNPOUR (Zhang, Choromanska, LeCun 2015, section 5): DOWNPOUR that evaluates the mean of all its centers.
 //
-//   as in downpour.cpp;   after update t = 1, 2 ... of the center:  z <- (1 - a) z + a c,  a = 1/(t + 1),
-// so z is the mean of c_0 ... c_t. t counts the updates of each shard, by whichever worker. Workers never see z.
+//   as in downpour.cpp;   after update t = 1, 2 ... of the center:  z <- (1 - a) z + a c,  a = 1/(t + 1)
 //
-// Rounds and bytes are DOWNPOUR's: z is kept where c is, with what float32 drops of it (move_average), so the shards
-// take three times its memory. Evaluated is z. Deterministic in round-robin order and in a replay.
+// So z is the mean of c_0 ... c_t. Each shard counts its own updates t, from all workers together. The consensus is z;
+// workers never receive it.
+//
+// Rounds and bytes are those of DOWNPOUR. Each owner of a shard keeps z beside c, and beside z its float32 rounding
+// errors (move_average). So shards take three times the memory of DOWNPOUR's. A run is deterministic in round-robin
+// order and in a replay.
 #include "communicator/downpour_worker.h"
 
 namespace eave {

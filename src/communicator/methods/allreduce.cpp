@@ -1,33 +1,35 @@
-// Synchronous gradient averaging:  g <- sum_i w_i g_i,  n_i = samples of rank i in this step, g_i the gradient of their
-// mean loss:
+// Synchronous gradient averaging:  g <- sum_i w_i g_i. Rank i has n_i samples in this step, and g_i is the gradient of
+// their mean loss. Options choose the weights:
 //
-//   --reduction    --loss-reduction mean    sum         with equal n_i, lr acts as if it were so many times as large
+//   --reduction    --loss-reduction mean    sum         with equal n_i, lr acts as if multiplied by
 //   weighted       w_i = n_i / sum_j n_j    n_i w_i     1       n_i
 //   mean           w_i = 1/p                n_i/p       1       n_i
 //   sum            w_i = 1                  n_i         p       p n_i
 //
-// A rank without samples has g_i = 0. It takes part in every case; in `mean` it counts, so the step is the smaller.
-// What follows is said of the weighted mean.
+// A rank without samples has g_i = 0 and takes part in every case. `mean` counts this rank in p, so the step becomes
+// smaller. The rest of this page describes the weighted mean.
 //
-// Every rank then takes the same step from the same parameters, so the replicas never part: p ranks at batch n are one
-// rank at batch pn, also when the last batch is uneven and when a rank has no samples left (weight 0, and it takes
-// part). The weights are applied in backward, to the loss, and cost no pass.
+// Every rank takes the same step from the same parameters, so all replicas stay equal. p ranks at batch n compute the
+// same as one rank at batch pn. This holds when the last batch is uneven, and when a rank has no samples left and takes
+// part with weight 0. Backward applies the weights to the loss, so they cost no pass over the gradients.
 //
-// Rounds per step: one allreduce per bucket, of the gradients' M bytes in all: 2 M (p-1)/p on the wire per rank.
-// Buckets are cut from the end of the arena at fixed places, whatever parts backward reports, so all ranks post the
-// same ones; each starts as soon as backward has passed it. What backward leaves (at least the first layer's bucket) is
-// waited for in before_update.
+// Rounds per step: one all-reduce per bucket, together M bytes of gradients, 2 M (p-1)/p on the wire per rank. Buckets
+// are cut from the end of the arena at fixed places. These places do not depend on the parts that backward reports, so
+// all ranks start the same sums. A bucket starts as soon as backward has passed it. before_update starts the buckets
+// that are left (at least that of the first layer) and waits for all.
 //
-// --compression: each bucket is a sum with error feedback (Compression in transport.h) of w_i g_i. Buckets begin with a
-// block then, so what comes out does not depend on where they are cut.
+// --compression: each bucket is a sum of w_i g_i with error feedback (Compression in transport.h). Buckets then begin
+// with a block of the codec, so the result does not depend on the bucket size.
 //
-// --reproducible: g_i is the sum in pairs over this rank's micro-batches, each with its own weight, and buckets are
-// summed in pairs of ranks (reproducible.h); so are the batch-norm statistics, which each micro-batch has moved from
-// where they stood before the step: their mean, weighted by samples, is the next step's on all ranks.
+// --reproducible: each rank sums the gradients of its micro-batches in pairs, each with its own weight. Then pairs of
+// ranks sum the buckets (reproducible.h). The batch-norm statistics are summed in the same way. Each micro-batch moves
+// them from their values before the step; the mean of the results, weighted by samples, is the next step's value on all
+// ranks.
 //
-// --batch-norm sync: a batch norm's moments, and in backward its two sums, are over the batches of all ranks, and so
-// are the statistics it moves. Each is a sum that is waited for (batch_moments.h), begun between the same buckets on
-// all ranks: backward hands over gradients layer by layer, on a rank without samples too.
+// --batch-norm sync: a batch norm computes its moments over the batches of all ranks, and so the statistics that it
+// moves. In backward it does so with its two sums. Each is a sum for which ranks wait (batch_moments.h). Every rank
+// starts it between the same buckets, because backward hands over gradients layer by layer, also on a rank without
+// samples.
 #include "communicator/allreduce.h"
 
 #include <algorithm>
@@ -44,15 +46,15 @@ namespace {
 
 constexpr std::int64_t kSmallestBucket = 4096;
 
-// Where --bucket-bytes is not given. Small enough that a small model's exchange begins early in backward, large enough
-// that the two message times of each bucket are little beside its bytes.
+// The default without --bucket-bytes. A small model has small buckets, so that its exchange begins early in backward.
+// Larger buckets keep the two message times of each bucket small beside the time of its bytes.
 std::size_t usual_bucket(std::size_t gradients) {
   constexpr std::size_t kBuckets = 8, kLeast = std::size_t{1} << 15, kMost = std::size_t{1} << 18;
   return std::clamp((gradients + kBuckets - 1) / kBuckets, kLeast, kMost);
 }
 
-// The two lines of the card: what is in force, and by what it differs from the mean over samples when all ranks have
-// equally many.
+// The two lines of the card. The first states the formula in force. The second states how its step differs from that of
+// the mean over samples if all ranks have equally many.
 std::string describe_gradient_averaging(const GradientAveraging& settings, int ranks) {
   const std::string p = std::to_string(ranks);
   const std::string of_rank = settings.loss_is_summed ? "n_i g_i" : "g_i";
@@ -136,7 +138,7 @@ class AllReduce final : public Communicator {
   ConstSlice consensus() override { return replica_.parameters; }
   bool consensus_is_first_worker() const override { return has_same_statistics(); }
 
-  // For a method that begins with this one and does the rest itself.
+  // A method that begins with gradient averaging (local-sgd) calls this and resets the rest itself.
   void reset_to_center(const ReplicaView&) override { feedback_.forget(); }
 
   std::vector<Slice> state() override {
@@ -199,7 +201,7 @@ class AllReduce final : public Communicator {
     }
   }
 
-  // Rounds of pairs are carried out one after another, as all operations of a rank.
+  // A rank carries out its operations in order, so the rounds of pairs run one after another.
   void start_sum(Slice values, const Compression& compression = {}) {
     if (pairs_.empty()) in_flight_.push_back(transport_.all_reduce_sum(values, {}, compression));
     for (const Pair& pair : pairs_) in_flight_.push_back(transport_.all_reduce_sum(values, pair));
@@ -212,9 +214,9 @@ class AllReduce final : public Communicator {
 
   Transport& transport_;
   GradientAveraging settings_;
-  std::size_t bucket_;  // floats; 0 until begin where it is not given
+  std::size_t bucket_;  // floats; 0 until begin() if the user gave no size
   ErrorFeedback feedback_;
-  std::vector<Pair> pairs_;  // by which to sum; none: all ranks at once
+  std::vector<Pair> pairs_;  // rounds of pairwise sums; empty: one sum over all ranks
   ReplicaView replica_;
   std::size_t ready_ = 0;    // gradients from here on are complete
   std::size_t started_ = 0;  // gradients from here on are being exchanged
@@ -228,7 +230,7 @@ GradientReduction reduction_of(const std::string& word) {
   return word == "sum" ? GradientReduction::kSum : GradientReduction::kWeighted;
 }
 
-// Whoever gives both has multiplied twice.
+// Warns if the user gives both options, which scales the step twice.
 void warn_of_scaling(const CommunicatorContext& context, GradientReduction reduction) {
   const OptionValues& values = context.values;
   const int ranks = context.transport.size();

@@ -1,12 +1,17 @@
-// ASGD, averaged stochastic gradient descent (Polyak, Juditsky 1992; a sequential baseline of Zhang, Choromanska, LeCun
-// 2015, section 5), on one rank.
+// ASGD, averaged stochastic gradient descent, on one rank (Polyak, Juditsky 1992). Zhang, Choromanska, LeCun 2015,
+// section 5, use it as a sequential baseline.
 //
-//   x <- x - step;   after step t = 1, 2 ...:  z <- (1 - a) z + a x,  a = 1/(t + 1),
-// so z is the mean of x_0 ... x_t. The step is any optimizer's; published is plain SGD. Of the other sequential
-// baselines there, SGD and MSGD are `allreduce` or `none` on one rank, with --momentum 0 and with --nesterov; MVASGD is
-// mvasgd.cpp.
+//   x <- x - step;   after step t = 1, 2 ...:  z <- (1 - a) z + a x,  a = 1/(t + 1)
 //
-// Rounds: none. Evaluated is z, kept beside x with what float32 drops of it (move_average). Deterministic.
+// So z is the mean of x_0 ... x_t, and it is the consensus. The step may come from any optimizer; the paper has plain
+// SGD. The rank keeps z beside x, and beside z its float32 rounding errors (move_average).
+//
+// The rank exchanges nothing. A run is deterministic.
+//
+// The paper's other sequential baselines:
+// - SGD is `allreduce` or `none` on one rank with --momentum 0.
+// - MSGD is the same with --nesterov.
+// - MVASGD is mvasgd.cpp.
 #include "communicator/sequential_average.h"
 
 namespace eave {

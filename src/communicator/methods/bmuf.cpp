@@ -1,12 +1,13 @@
-// Blockwise model-update filtering (Chen, Huo 2016): the way of the workers in a block of tau steps is smoothed by a
-// momentum of its own. What all outer methods share is told in outer_averaging.h: rounds, bytes, what is evaluated.
+// Blockwise model-update filtering (Chen, Huo 2016). In a block of tau steps the workers' mean moves by some distance;
+// a momentum of the center smooths this movement. outer_averaging.h describes what all outer methods share: rounds,
+// bytes, consensus.
 //
 //   G = c - mean(x);   v <- eta_b v + zeta G;   c <- c - v;   x_i <- c
 //
-// --block-nesterov: workers begin the next block at x_i <- c - eta_b v instead, where the center would go with the
-// momentum alone, and G is taken from there: G = c - eta_b v - mean(x).
+// With --block-nesterov, workers begin the next block at x_i <- c - eta_b v instead: momentum alone would move the
+// center there. G is then measured from that point: G = c - eta_b v - mean(x).
 //
-// eta_b = 1 - 1/p and zeta = 1 are the paper's. eta_b = 0 with zeta = 1 is local-sgd, bit by bit.
+// The paper uses eta_b = 1 - 1/p and zeta = 1. With eta_b = 0 and zeta = 1 the method is local-sgd, bit by bit.
 #include "base/number_text.h"
 #include "communicator/outer_averaging.h"
 #include "communicator/periodic_options.h"

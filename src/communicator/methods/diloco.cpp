@@ -1,10 +1,10 @@
-// Distributed low-communication training (Douillard et al. 2023): long stretches of AdamW on every worker, Nesterov's
-// SGD on the center. What all outer methods share is told in outer_averaging.h: rounds, bytes, what is evaluated.
+// Distributed low-communication training (Douillard et al. 2023). Workers train with AdamW for long stretches, and
+// Nesterov's SGD moves the center. outer_averaging.h describes what all outer methods share: rounds, bytes, consensus.
 //
 //   G = c - mean(x);   v <- mu v + G;   c <- c - rho (G + mu v);   x_i <- c
 //
-// Outer rate rho = 0.7, outer momentum mu = 0.9, tau = 500 and AdamW as --optimizer are the paper's, whose workers keep
-// their AdamW vectors for themselves. rho = 1 with mu = 0 is local-sgd, bit by bit.
+// The paper uses outer rate rho = 0.7, outer momentum mu = 0.9, tau = 500 and --optimizer adamw. Each of its workers
+// keeps its own AdamW vectors. With rho = 1 and mu = 0 the method is local-sgd, bit by bit.
 #include "base/number_text.h"
 #include "communicator/outer_averaging.h"
 #include "communicator/periodic_options.h"

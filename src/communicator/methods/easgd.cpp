@@ -1,29 +1,34 @@
 // Elastic averaging, synchronous and without a server (Zhang, Choromanska, LeCun 2015, section 3). Every rank is a
-// worker, and every rank holds the center c, the same bits everywhere.
+// worker. Every rank also holds the center c, with the same bits everywhere.
 //
-// Order `paper`, at steps t = tau, 2 tau, 3 tau … (t counts steps from 0: the first exchange sees tau local steps; at t
-// = 0 all differences are 0), everything from the values before step t:
-//   d_i = alpha (x_i - c);   x_i <- x_i - step_i - d_i;   c <- c + sum_j d_j   ( = (1 - beta) c + beta mean(x), beta =
-//   p alpha)
-// Order `after-step`, after the update of steps t with t + 1 = tau, 2 tau, …: the same with x_i from after the step.
-// Order `center-first`, at the same times: c <- c + (beta/p) sum_j (x_j - c), then x_i <- x_i - alpha (x_i - c) with
-// the new c. alpha = beta = 1 is plain averaging of the parameters.
+// Order `paper` exchanges at steps t = tau, 2 tau, 3 tau …, where t counts from 0. So the first exchange sees tau local
+// steps. (At t = 0 all differences would be 0.) All right-hand sides use the values before step t:
+//   d_i = alpha (x_i - c);   x_i <- x_i - step_i - d_i;   c <- c + sum_j d_j
+//   The center's part equals c <- (1 - beta) c + beta mean(x) with beta = p alpha.
 //
-// One round per exchange: an allreduce of d, M bytes of parameters, 2 M (p-1)/p on the wire per rank. In the first two
-// orders x_i needs only its own d_i, and c is not read before the next exchange or consensus(). So the allreduce runs
-// behind the following steps, is exact, and is waited for only when c is next read. center-first must wait.
+// Order `after-step` exchanges after the update of steps t with t + 1 = tau, 2 tau, …. Its formula is the same with x_i
+// from after the step.
 //
-// With Nesterov workers this is EAMSGD (section 4 there): x_i is the iterate, not the look-ahead point at which the
-// gradient is taken and which the parameters y_i are (Ahead in slice.h), and the pull does not enter the velocity. With
-// --momentum-correction x_i = y_i + lr mu v_i, lr being that of step t, to which the exchange belongs: if lr drops
-// there, y_i stays and x_i is that of the new rate. So the step is one of Nesterov's method at the new rate,
-// x_i <- x_i - lr v_i. Without the correction x_i = y_i + mu v_i, whatever lr.
+// Order `center-first` exchanges at the same times as `after-step`. With alpha = beta = 1 it is plain averaging of the
+// parameters. Its formula:
+//   c <- c + (beta/p) sum_j (x_j - c),  then  x_i <- x_i - alpha (x_i - c) with the new c
 //
-// --compression: the sum of d goes with error feedback (Compression in transport.h), e_i on rank i. A worker moves by
-// all of its d_i, the center by what has arrived.
+// Each exchange is one all-reduce of d: M bytes of parameters, 2 M (p-1)/p on the wire per rank. In the first two
+// orders x_i needs only its own d_i, and c is not read before the next exchange or consensus(). So the all-reduce runs
+// behind the following steps and is exact. Only the next reader of c waits for it. In order `center-first` ranks wait
+// at once.
 //
-// The sum of all x_i, c and e_i is not changed by an exchange of the first two orders. The center moves by one addition
-// of the same sum on every rank, which leaves no room for ranks to differ.
+// With Nesterov workers the method is EAMSGD (section 4 of the paper). Then x_i is the iterate. The parameters y_i are
+// the look-ahead point at which the gradient is taken (Ahead in slice.h). The pull does not enter the velocity. With
+// --momentum-correction x_i = y_i + lr mu v_i, where lr is that of step t, to which the exchange belongs. If lr drops
+// at step t, y_i stays, and x_i is the iterate at the new rate. So the step is one of Nesterov's method at the new
+// rate, x_i <- x_i - lr v_i. Without the correction x_i = y_i + mu v_i, whatever lr is.
+//
+// --compression: the sum of d goes with error feedback (Compression in transport.h), with residual e_i on rank i. A
+// worker moves by all of its d_i, and the center by the part that has arrived.
+//
+// In the first two orders an exchange does not change the sum of all x_i, c and e_i. Every rank moves c by one addition
+// of the same sum, so the ranks' centers cannot differ.
 #include <algorithm>
 #include <utility>
 
@@ -116,7 +121,7 @@ class Easgd final : public Communicator {
     return (step.index + 1) % settings_.tau == 0;
   }
 
-  // The last exchange's sum arrives in the center in the same pass.
+  // The update that applies the pull also adds the last exchange's sum to the center, in the same pass.
   Pull pull() {
     if (is_center_behind_) seconds_waiting_ += exchange_.wait();
     return {center_.slice(), alpha_, difference_, std::exchange(is_center_behind_, false)};
@@ -144,7 +149,7 @@ class Easgd final : public Communicator {
 
   Pending sum_differences() { return transport_.all_reduce_sum(difference_, {}, feedback_.compression()); }
 
-  // The last exchange's sum arrives in the center now.
+  // Waits for the last exchange and adds its sum to the center.
   void settle() {
     if (!is_center_behind_) return;
     seconds_waiting_ += exchange_.wait();
@@ -155,12 +160,12 @@ class Easgd final : public Communicator {
   Transport& transport_;
   EasgdSettings settings_;
   ErrorFeedback feedback_;
-  std::string look_ahead_;  // of the card
+  std::string look_ahead_;  // a line of the card
   float alpha_;
   ReplicaView replica_;
   Buffer center_;
-  Buffer own_difference_;  // where the transport lends none
-  Slice difference_;       // alpha (x - c); while an exchange is in flight, the sum in the making
+  Buffer own_difference_;  // used if the transport lends no memory
+  Slice difference_;       // alpha (x - c); during an exchange, the partial sum
   Pending exchange_;
   std::int64_t last_exchange_ = 0;  // the step that began it
   bool is_center_behind_ = false;
@@ -171,7 +176,7 @@ std::unique_ptr<Communicator> make_easgd(const CommunicatorContext& context) {
   const EasgdSettings settings = resolve_easgd(context.values, context.transport.size(), context.learning_rate);
   const std::string warning = settings.allow_unstable ? "" : describe_instability(settings);
   if (!warning.empty() && context.transport.rank() == 0) context.warnings.push_back(warning);
-  // In order `paper` step 0 has none, and an exchange falls to the step after tau local ones.
+  // In order `paper` step 0 has no exchange, and each exchange belongs to the step after tau local ones.
   warn_without_exchange(context, settings.tau + (settings.order == ElasticOrder::kPaper ? 1 : 0),
                         "the center stays where it began, untrained");
   return std::make_unique<Easgd>(context.transport, settings, codec_in(context), describe_pulled_iterates(context));

@@ -1,27 +1,34 @@
-// Elastic averaging, asynchronous (Zhang, Choromanska, LeCun 2015, algorithms 1 and 2). Every rank is a worker with a
-// clock of its own; the center is cut into shards that the ranks keep (or --center-ranks, which do not train).
+// Elastic averaging, asynchronous (Zhang, Choromanska, LeCun 2015, algorithms 1 and 2). Every rank is a worker that
+// runs at its own pace. The ranks share out the shards of the center. With --center-ranks, the last ranks keep all
+// shards and do not train.
 //
-// Worker i at its steps t = 0, tau, 2 tau ..., all from the values before step t:
-//   d = alpha (x_i - c);   c <- c + d;   x_i <- x_i - step_i - d.
-// An exchange is atomic for each shard: both sides use the same c. The gradient is that at x_i before the pull, so the
-// exchange hides behind its computation and stays exact (--async-overlap). With Nesterov workers this is EAMSGD: x_i is
-// the iterate at the rate of step t, as in easgd.cpp, and the pull does not enter the velocity.
+// At its steps t = 0, tau, 2 tau ..., worker i computes, all from the values before step t:
+//   d = alpha (x_i - c);   c <- c + d;   x_i <- x_i - step_i - d
+// An exchange is atomic for each shard: worker and center use the same c. The gradient is taken at x_i before the pull.
+// So the exchange hides behind the gradient's computation and stays exact (--async-overlap). With Nesterov workers the
+// method is EAMSGD: x_i is the iterate at the rate of step t, as in easgd.cpp, and the pull does not enter the
+// velocity.
 //
-// --pull-delay D, below tau: x_i <- x_i - d goes with step t + D instead, so the exchange hides behind D more steps.
-// The center and d are as before; the worker is pulled before it meets the center again, so no pull is missed or
-// counted twice, but D of its gradients are taken where it was not pulled yet. On curvature h, without momentum, in
-// round-robin order, with G = (1 - lr h)^tau and H = (1 - lr h)^(tau - 1 - D), it is stable for alpha < (2 + 2 G)/(1 +
-// G + 2 H): for D = tau - 1 that is (2 + 2 G)/(3 + G), at least 2/3 where lr h <= 1. For one worker these are Jury's
-// conditions on x <- H (1 - lr h)^(D + 1) x - H d, c <- c + d; other odd numbers have the same bound and even ones a
-// larger, computed from the eigenvalues of a round of up to 33 workers. With D = 0 and tau = 1 it is the paper's.
+// --pull-delay D, below tau: the worker applies x_i <- x_i - d with step t + D, so the exchange hides behind D more
+// steps. The center and d stay the same. The worker applies the pull before its next exchange, so it misses no pull and
+// counts none twice. But it takes D of its gradients at a point to which the pull has not been applied yet.
 //
-// Rounds: one per exchange, a request of x_i per shard, answered by d: 2 M bytes per worker and exchange for M bytes of
-// parameters, of which the share of shards that the worker keeps itself, 1/p, stays off the wire. No worker waits for a
-// slower one. Whatever the order, the sum of all x_i and c is not changed by an exchange. With --compression, x_i
-// arrives rounded, and d is rounded before both sides move by it: the sum is kept all the same.
+// Stability with a delay, on curvature h, without momentum, in round-robin order: the method is stable for
+//   alpha < (2 + 2 G)/(1 + G + 2 H)   with G = (1 - lr h)^tau and H = (1 - lr h)^(tau - 1 - D)
+// For D = tau - 1 that is (2 + 2 G)/(3 + G), at least 2/3 if lr h <= 1. With D = 0 and tau = 1 it is the paper's bound.
+// For one worker these are Jury's conditions on x <- H (1 - lr h)^(D + 1) x - H d, c <- c + d. Other odd numbers of
+// workers have the same bound, and even numbers have a larger one. This was computed from the eigenvalues of a round of
+// up to 33 workers.
 //
-// Deterministic in round-robin order and in a replay; a free run depends on the order of exchanges at each shard, which
-// is logged.
+// Each exchange is one round: a worker sends a request with x_i to each shard, which answers with d. With M bytes of
+// parameters that is 2 M bytes per worker and exchange. The shards that the worker keeps itself, a share of 1/p, need
+// no network. No worker waits for a slower one.
+//
+// In any order, an exchange does not change the sum of all x_i and c. With --compression, x_i arrives rounded, and d is
+// rounded before both sides move by it. So the sum still does not change.
+//
+// A run is deterministic in round-robin order and in a replay. A free run depends on the order of exchanges at each
+// shard, which the owners log.
 #include "base/number_text.h"
 #include "communicator/async_center.h"
 #include "communicator/elastic_force.h"
@@ -55,13 +62,13 @@ class EasgdAsync final : public AsyncCenter {
     forget_pull();
   }
 
-  // A pull that is still to come was of where the worker no longer is.
+  // Drops a pull that was not applied yet, because it belongs to parameters that this worker no longer has.
   void reset_to_center(const ReplicaView& replica) override {
     AsyncCenter::reset_to_center(replica);
     forget_pull();
   }
 
-  // With a delay the message holds the pull that is still to come, or zeros.
+  // With a delay, message() holds the pull that was not applied yet, or zeros.
   std::vector<Slice> state() override {
     std::vector<Slice> state = AsyncCenter::state();
     if (delay_ > 0) state.push_back(message());
@@ -73,7 +80,8 @@ class EasgdAsync final : public AsyncCenter {
     return {message()};
   }
 
-  // With other ranks the steps are counted anew, and the next exchange may come before the pull was due.
+  // Applies a pull that is still due. With other ranks the steps are counted anew, so the next exchange may come before
+  // the step of the pull.
   void join(const Joining& joining) override {
     if (delay_ == 0) return;
     if (joining.goes_on) replica().device->subtract(replica().parameters, message());
@@ -119,7 +127,8 @@ class EasgdAsync final : public AsyncCenter {
     return "(2 + 2 G)/(1 + G + 2 H), G = " + g + ", H = (1 - lr h)^" + std::to_string(after) + ",";
   }
 
-  // The center moves by what the worker will read.
+  // With a codec the rule rounds d before it moves the center, so the center moves by exactly the d that the worker
+  // decodes.
   static CenterRule rule(float alpha, const std::shared_ptr<const Codec>& codec) {
     return [alpha, codec](std::span<const Slice> vectors, Slice message, std::int64_t) {
       const Slice center = vectors.front();
@@ -141,7 +150,7 @@ class EasgdAsync final : public AsyncCenter {
   }
 
   const ElasticForce force_;
-  const std::string rho_, look_ahead_;  // of the card
+  const std::string rho_, look_ahead_;  // lines of the card
   const bool overlap_;
   const std::int64_t delay_;  // steps from an exchange to its pull
 };

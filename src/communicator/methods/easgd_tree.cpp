@@ -1,39 +1,43 @@
-// Elastic averaging in a tree of two levels (Zhang 2016, "Distributed stochastic optimization for deep learning",
-// chapter 6), synchronous and without a server. Ranks form groups, by default those of one host. A group has a center
-// c_g that each of its workers is tied to; the groups' centers are tied to a global center c.
+// Elastic averaging in a tree of two levels, synchronous and without a server (Zhang 2016, "Distributed stochastic
+// optimization for deep learning", chapter 6). Ranks form groups, by default one per host. Elastic forces tie each
+// worker to its group's center c_g, and each group's center to a global center c.
 //
-// At steps t = tau, 2 tau, … (steps count from 0), from the values before step t, g the group of worker i:
+// At steps t = tau, 2 tau, … (counted from 0), from the values before step t, with g the group of worker i:
 //   d_i = alpha (x_i - c_g);   x_i <- x_i - step_i - d_i;   c_g <- c_g + sum_(j in g) d_j
-// and where t is a multiple of global_tau, itself one of tau, at the same time and from the same values
+// If t is also a multiple of global_tau, then at the same time and from the same values:
 //   e_g = global_alpha (c_g - c);   c_g <- c_g - e_g;   c <- c + sum_g e_g
-// A center with d children and one parent moves towards d + 1 others, hence alpha = 0.9/(d+1); d here is the size of
-// the largest group, one alpha for all groups. The global center has the G groups' centers as its children, and
-// global_alpha = 0.9/(G+1). With one group there is nothing to tie its center to: it is the global center, and the
-// method is `easgd`, with its bits.
+// global_tau is a multiple of tau.
 //
-// Every rank holds its group's center, the same bits in the group; a group's first rank also keeps the global center,
-// the same bits on all first ranks. It sends d_i - e_g where others send d_i, so one sum brings both pulls to c_g.
+// A center with d children and one parent moves towards d + 1 others. Hence the default alpha = 0.9/(d+1). Here d is
+// the size of the largest group, and all groups use one alpha. The children of the global center are the G groups'
+// centers, and global_alpha = 0.9/(G+1). With one group, its center is the global center, and the method is `easgd`,
+// with the same bits.
 //
-// Rounds, M bytes of parameters: per exchange one allreduce in each group, 2 M (d-1)/d on the wire per rank, and at
-// every global_tau-th step one more among the first ranks, 2 M (G-1)/G for each of them: between hosts, where hosts are
-// groups, that is all there is. (An allreduce over all ranks would bring the same sum, but each rank would take part.)
-// To evaluate, the global center is broadcast if it has moved.
+// Every rank holds its group's center, with the same bits in the group. A group's first rank also keeps the global
+// center, with the same bits on all first ranks. When the other ranks send d_i, a first rank sends d_i - e_g. So one
+// sum brings both pulls to c_g.
 //
-// Both sums are first read at the next exchange of their kind, so they run behind the following steps, exactly; but a
-// first rank's next exchange with its group queues behind the one among first ranks.
+// Rounds, with M bytes of parameters: each exchange is one all-reduce in each group, 2 M (d-1)/d on the wire per rank.
+// At every global_tau-th step the first ranks add one all-reduce among themselves, 2 M (G-1)/G for each of them. If
+// groups are hosts, only this second sum goes between hosts. (An all-reduce over all ranks would give the same sum, but
+// every rank would take part.) Before an evaluation rank 0 broadcasts the global center, if it has moved.
 //
-// --compression: both sums go with error feedback (Compression in transport.h), each with residuals of its own: e_i of
-// rank i in its group, f_g of a first rank among first ranks. The broadcast to evaluate is not compressed.
+// Both sums are first read at the next exchange of their kind. So they run behind the following steps and are exact.
+// But a first rank's next exchange with its group queues behind the one among first ranks.
 //
-// With another number of ranks (--resume elastic) c is as it was, and so are x_i and e_i of workers that were there;
-// new ones begin at c. The ranks form groups anew. If n of a group's workers were there, with group centers c_h(i),
-//   c_g = sum_i c_h(i) / n;   c_g = c if all are new.
-// So a group that stays whole keeps its center, and a host's loss changes nothing in the others. A rank that was first
-// of its group keeps f_g while it is first of one; otherwise f_g goes into its e_i. Both ways arrive at c in the end.
+// --compression: both sums go with error feedback (Compression in transport.h), each with its own residual: e_i of rank
+// i in its group, f_g of a first rank among first ranks. The broadcast before an evaluation is not compressed.
+//
+// With another number of ranks (--resume elastic) c stays. Workers that were there keep x_i and e_i; new workers begin
+// at c. The ranks form groups anew. If n of a group's workers were there, with group centers c_h(i):
+//   c_g = sum_i c_h(i) / n;   c_g = c if all are new
+// So a group that stays whole keeps its center, and a lost host changes nothing in the other groups. A rank
+// that was the first of its group keeps f_g if it is a first rank again. Otherwise it adds f_g to its e_i. In both
+// cases f_g reaches c in the end.
 //
 // consensus() is the global center. As in easgd, x_i is Nesterov's iterate at the rate of step t, and pulls do not
-// enter velocities. The sum of all x_i, all c_g, c and the residuals is not changed by an exchange. Same run, same
-// bits.
+// enter velocities. An exchange does not change the sum of all x_i, all c_g, c and the residuals. A repeated run gives
+// the same bits.
 #include <algorithm>
 #include <utility>
 
@@ -48,7 +52,7 @@
 namespace eave {
 namespace {
 
-// A number for this division of the ranks (FNV-1a).
+// A hash (FNV-1a) of how the ranks are divided into groups.
 std::int64_t fingerprint(const RankGroups& groups) {
   std::uint64_t hash = 14695981039346656037u;
   for (const char each : describe_groups(groups)) hash = (hash ^ static_cast<unsigned char>(each)) * 1099511628211u;
@@ -92,7 +96,7 @@ class EasgdTree final : public Communicator {
     global_feedback_.begin(replica.parameters.size());
   }
 
-  // The last exchange's sum arrives in the center in the pass of the update.
+  // The update that applies the pull also adds the last exchange's sum to the center, in the same pass.
   std::optional<Pull> before_update(const Step& step) override {
     if (step.index == 0 || step.index % settings_.tau != 0) return {};
     require_same_groups();
@@ -124,7 +128,7 @@ class EasgdTree final : public Communicator {
     return global_.slice();
   }
 
-  // The groups' centers begin anew too.
+  // The groups' centers begin anew from the global one too.
   void reset_to_center(const ReplicaView& replica) override {
     Communicator::reset_to_center(replica);
     device_->copy(center_.slice(), replica.parameters);
@@ -132,7 +136,8 @@ class EasgdTree final : public Communicator {
     global_feedback_.forget();
   }
 
-  // Vectors go by their place. So with compression a single group has an empty one where others have the global center.
+  // A checkpoint identifies vectors by their position. So with compression a single group has an empty slice in the
+  // position of the global center.
   std::vector<Slice> state() override {
     std::vector<Slice> state = {kept_.slice(), center_.slice()};
     if (!settings_.is_star() || feedback_) state.push_back(global_.slice());
@@ -141,8 +146,8 @@ class EasgdTree final : public Communicator {
     return state;
   }
 
-  // Every rank has room for a residual of first ranks here: it may have been one. A single group's center is the global
-  // one, which is no worker's own.
+  // Allocates the residual of first ranks on every rank, because any rank may have been one. A single group's center is
+  // the global one, so no worker owns it.
   std::vector<Slice> own_state() override {
     if (!keeps_global_residual_) global_feedback_.begin(center_.size());
     keeps_global_residual_ = true;
@@ -167,7 +172,8 @@ class EasgdTree final : public Communicator {
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
-  // On one host less, say, the centers of a checkpoint would be those of other groups.
+  // Refuses a checkpoint of other groups, for example of a run with one more host: its centers would belong to those
+  // groups.
   void require_same_groups() const {
     if (kept_.integer(0) == fingerprint(settings_.groups)) return;
     throw AgreedError(ExitCode::kConfiguration,
@@ -175,7 +181,7 @@ class EasgdTree final : public Communicator {
                           describe_groups(settings_.groups) + "; start as many ranks on each host as before");
   }
 
-  // A new group's workers may come from several groups.
+  // Sets this group's center to the mean of the centers that its former workers had. They may come from several groups.
   void meet_in_mean_of_former_centers(const Joining& joining) {
     const auto former = std::ranges::count_if(group_, [&](int rank) { return rank < joining.former_workers; });
     if (former == 0) return device_->copy(center_.slice(), global_.slice());
@@ -184,7 +190,7 @@ class EasgdTree final : public Communicator {
     device_->scale(center_.slice(), 1 / static_cast<float>(former));
   }
 
-  // The center is the one before the step: what the step's exchange adds to it is in flight only afterwards.
+  // Uses the group's center before the step: the sum that this step's exchange adds to it has not started yet.
   void take_pull_of_global_center() {
     settle_global();
     device_->write_difference(global_difference_.slice(), center_.slice(), global_.slice(),
@@ -210,17 +216,18 @@ class EasgdTree final : public Communicator {
 
   Transport& transport_;
   TreeSettings settings_;
-  std::string look_ahead_;        // of the card
-  std::vector<int> group_;        // with this rank
-  std::vector<int> first_ranks_;  // of all groups
+  std::string look_ahead_;        // a line of the card
+  std::vector<int> group_;        // ranks of this rank's group, itself included
+  std::vector<int> first_ranks_;  // one of each group
   bool is_first_ = false, keeps_global_residual_ = false;
   ErrorFeedback feedback_, global_feedback_;
-  KeptNumbers kept_{1};  // the groups' fingerprint
+  KeptNumbers kept_{1};  // fingerprint of the groups
   Device* device_ = nullptr;
-  Buffer center_;             // of the group
-  Buffer difference_;         // as in a Pull; while an exchange is in flight, the sum in the making
-  Buffer global_;             // valid on first ranks, elsewhere from consensus() on
-  Buffer global_difference_;  // on first ranks
+  Buffer center_;      // center of the group
+  Buffer difference_;  // as in Pull; during an exchange, the partial sum
+  // The global center: always up to date on first ranks, on other ranks as of the last consensus().
+  Buffer global_;
+  Buffer global_difference_;  // allocated on first ranks only
   Pending exchange_, global_exchange_;
   bool is_center_behind_ = false, is_global_behind_ = false, is_global_everywhere_ = true;
   double seconds_waiting_ = 0;

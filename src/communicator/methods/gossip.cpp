@@ -1,26 +1,35 @@
-// Gossip: workers meet in pairs, there is no center.
+// Gossip: workers meet in pairs, and there is no center.
 //
-// At steps t = tau, 2 tau, … (steps count from 0) the ranks are paired at random, the same pairs on every rank, drawn
-// from (seed, t / tau). From the values before step t, for a pair (i, j):
+// At steps t = tau, 2 tau, … (counted from 0) the ranks form random pairs, drawn from (seed, t / tau), the same on
+// every rank. For a pair (i, j), from the values before step t:
 //   d = alpha (x_i - x_j);   x_i <- x_i - step_i - d;   x_j <- x_j - step_j + d
-// `average`: alpha = 1/2, both become their mean (the pairwise averaging of Lian et al. 2018, AD-PSGD, whose gradient
-// is likewise taken from before it; GoSGD, Blot et al. 2016, sends one way and hence needs weights that the values are
-// divided by; a mutual exchange keeps the sum without). `elastic`: any alpha (elastic gossip, Pramod 2018). Workers
-// count alike, however many samples they have seen: so it is in all three. A rank whose pair is not drawn (an odd
-// number of ranks) steps on its own, and so does a single rank always. Two ranks are the same pair each time.
+// If the number of ranks is odd, one rank has no partner and only steps. So does a single rank always. Two ranks form
+// the same pair each time.
 //
-// Rounds, M bytes of parameters: one allreduce of two ranks per exchange, M on the wire each way; it sums x_i/2 + x_j/2
-// = m, and alpha (x_i - x_j) = 2 alpha (x_i - m). Pairs do not wait for other pairs. It starts before the gradients are
-// computed, and is waited for when they are complete: the update applies it in its one pass.
+// --gossip chooses alpha:
+// - average: alpha = 1/2, so both workers take their mean. This is the pairwise averaging of AD-PSGD (Lian et al.
+// 2018),
+//   which also takes the gradient at the point before the averaging. GoSGD (Blot et al. 2016) sends one way, so it
+//   needs weights by which it divides the values. A mutual exchange keeps the sum without weights.
+// - elastic: any alpha (elastic gossip, Pramod 2018).
 //
-// --compression bf16 or fp16: that sum goes with error feedback (Compression in transport.h), e_i on rank i, whoever it
-// meets. int8 and top-k are refused: they are for differences, and a pair has no point that both know to take them
-// from. (CHOCO-SGD, Koloskova et al. 2019, has, for neighbours that stay: each keeps a copy of every neighbour, which
-// hears all that changes it. Pairs drawn at random would need copies of all ranks, and to hear from all.)
+// All workers have the same weight, however many samples they have seen. The three papers do the same.
 //
-// With Nesterov's momentum x_i is the iterate at the rate of step t, as in easgd; momentum stays local. The sum of all
-// x_i (with compression, of all x_i + 4 alpha e_i) is not changed by an exchange. consensus() is the mean of the
-// workers as they are held, in a buffer of its own: one allreduce among all. Same seed and ranks, same bits.
+// Rounds, with M bytes of parameters: each exchange is one all-reduce of two ranks, M on the wire each way. It computes
+// m = x_i/2 + x_j/2, and alpha (x_i - x_j) = 2 alpha (x_i - m). Pairs do not wait for other pairs. The sum starts
+// before the gradients are computed. When they are complete the worker waits for it, and the update applies it in its
+// one pass.
+//
+// --compression bf16 or fp16: the sum goes with error feedback (Compression in transport.h). Rank i keeps one residual
+// e_i for all its partners. eave refuses int8 and top-k, because they suit only differences, and a pair has no common
+// point to take differences from. (CHOCO-SGD, Koloskova et al. 2019, compresses differences between fixed neighbours.
+// Each rank keeps a copy of every neighbour, which hears of every change. With random pairs each rank would need copies
+// of all ranks, and would have to hear from all.)
+//
+// With Nesterov's momentum x_i is the iterate at the rate of step t, as in easgd; momentum stays local. An exchange
+// does not change the sum of all x_i (with compression, of all x_i + 4 alpha e_i). consensus() is the mean of the
+// parameters as the workers hold them, in a buffer of its own, by one all-reduce over all ranks. The same seed and
+// ranks give the same bits.
 #include "communicator/compression.h"
 #include "communicator/elastic_force.h"
 #include "communicator/gossip_pairs.h"
@@ -94,7 +103,8 @@ class Gossip final : public Communicator {
     return state;
   }
 
-  // With other ranks all begin from their mean, and what they have dropped is still sent.
+  // If a run goes on with other ranks, all workers begin from their mean. Former workers still send what compression
+  // has dropped.
   std::vector<Slice> own_state() override {
     std::vector<Slice> state;
     feedback_.append_state(state);
@@ -108,7 +118,7 @@ class Gossip final : public Communicator {
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
-  // This rank and the one it meets before the update of this step; empty: nobody.
+  // This rank and its partner before the update of this step, ascending. Empty if it has no partner.
   std::vector<int> pair_at(const Step& step) const {
     if (step.index == 0 || step.index % settings_.tau != 0) return {};
     const int rank = transport_.rank();
@@ -120,13 +130,13 @@ class Gossip final : public Communicator {
 
   Transport& transport_;
   GossipSettings settings_;
-  std::string look_ahead_;  // of the card
+  std::string look_ahead_;  // a line of the card
   ErrorFeedback feedback_;
-  WeightedMean equal_mean_;  // counts no samples
+  WeightedMean equal_mean_;  // no samples are counted, so all workers have equal weight
   ReplicaView replica_;
-  KeptNumbers kept_{1};  // steps of the whole run
-  Buffer mean_;          // of the pair; while the exchange is in flight, the sum of halves in the making
-  Buffer difference_;    // what the update has taken off
+  KeptNumbers kept_{1};  // steps since the beginning of the run
+  Buffer mean_;          // the pair's mean; during the exchange, the partial sum of halves
+  Buffer difference_;    // the pull d that the update has subtracted
   Buffer consensus_;
   std::vector<int> pair_;
   Pending exchange_;

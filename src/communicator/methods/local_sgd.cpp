@@ -1,29 +1,29 @@
 // Periodic averaging of the parameters (local SGD; Stich 2019, Lin et al. 2020).
 //
 //   x_i <- x_i - step_i  in every step;   after every tau-th step  x_i <- sum_j w_j x_j,  w_j = n_j / sum_k n_k,
-//   n_j = samples of rank j since the exchange before.
+//   n_j = samples of rank j since the exchange before
 //
-// With tau = 1, plain SGD and any n_j this is `allreduce`: sum_j w_j (x - lr g_j) = x - lr sum_j w_j g_j. A rank
+// With tau = 1, plain SGD and any n_j the method is `allreduce`: sum_j w_j (x - lr g_j) = x - lr sum_j w_j g_j. A rank
 // without samples takes part with weight 0 and leaves with the mean.
 //
-// Rounds: one allreduce of the parameters per exchange, M bytes, 2 M (p-1)/p on the wire per rank, waited for. With
-// --worker-momentum average one more per vector of the optimizer. Adaptive tau adds a sum of one number. None
-// between exchanges.
+// Rounds: each exchange is one all-reduce of the parameters, for which all ranks wait: M bytes, 2 M (p-1)/p on the wire
+// per rank. --worker-momentum average adds one all-reduce per vector of the optimizer. --adaptive-tau adds a sum of one
+// number. Between exchanges ranks send nothing.
 //
-// --post-local-at T: the first T steps average gradients, as `allreduce` does, and the first exchange of parameters
-// follows step T + tau (counted from 1). --tau-warmup T: an exchange after each of the first T steps.
+// --post-local-at T: the first T steps average gradients, as `allreduce` does. The first exchange of parameters follows
+// step T + tau (counted from 1). --tau-warmup T: an exchange follows each of the first T steps.
 //
-// Under Nesterov momentum the parameters are averaged as they are held, at the point ahead where the next gradient is
-// taken (downpour and the elastic methods exchange the iterates); the velocities are left to --worker-momentum. With
-// --worker-momentum average the mean of the iterates is then taken all the same, for the way from one point to the
-// other is linear.
+// Under Nesterov momentum a worker holds the look-ahead point at which the next gradient is taken, and the method
+// averages these points. (downpour and the elastic methods exchange the iterates.) --worker-momentum decides about the
+// velocities. With --worker-momentum average the workers' iterates also become their mean, because an iterate is a
+// linear function of point and velocity.
 //
 // consensus() is what an exchange now would give: the workers' mean with the weights of the samples since the last
 // exchange. It is computed in a buffer of its own.
 //
-// --compression: what travels is w_j (x_j - b), with error feedback, b being where all went on from last
-// (MeanExchange). Gradients of the first steps travel as under `allreduce`. consensus() stays the workers' mean,
-// uncompressed.
+// --compression: workers send w_j (x_j - b) with error feedback. b is the point from which all went on after the last
+// exchange (MeanExchange). Gradients of the first T steps travel as under `allreduce`. consensus() stays the workers'
+// mean, uncompressed.
 #include <algorithm>
 #include <iterator>
 
@@ -48,7 +48,7 @@ struct LocalSgdSettings {
   std::int64_t bucket_bytes = 0;
   std::shared_ptr<const Codec> codec;
   int optimizer_vectors = -1;  // as in CommunicatorContext
-  std::string look_ahead;      // of the card
+  std::string look_ahead;      // a line of the card
 };
 
 std::string describe_equation(const LocalSgdSettings& settings, int workers) {
@@ -151,7 +151,7 @@ class LocalSgd final : public Communicator {
   }
 
   std::vector<Slice> common_state() override { return {steps_.state()}; }
-  // What compression has dropped is still sent.
+  // Former workers still send what compression has dropped.
   std::vector<Slice> own_state() override {
     std::vector<Slice> state;
     parameters_.append_own_state(state);
@@ -159,14 +159,14 @@ class LocalSgd final : public Communicator {
     return state;
   }
 
-  // All workers have met in their mean.
+  // All workers hold their mean, so it is the new point b, and momentum begins at 0.
   void join(const Joining&) override {
     parameters_.agree_on(replica_.parameters);
     momentum_.reset();
     steps_.restart();
   }
 
-  // Where an exchange has just been.
+  // The parameters are equal on all ranks only if an exchange has just taken place.
   std::vector<Slice> replicated() override {
     if (mean_.samples_everywhere() == 0) return {replica_.parameters};
     return {};
@@ -196,7 +196,7 @@ class LocalSgd final : public Communicator {
   WeightedMean mean_;
   MeanExchange parameters_;
   MomentumExchange momentum_;
-  std::unique_ptr<Communicator> gradients_;  // of the steps before --post-local-at
+  std::unique_ptr<Communicator> gradients_;  // averages gradients before step --post-local-at; else nullptr
   ReplicaView replica_;
   Buffer consensus_;
   bool averages_gradients_ = false;

@@ -1,21 +1,22 @@
-// MDOWNPOUR (Zhang, Choromanska, LeCun 2015, section 5 and algorithms 4 and 5): Nesterov's momentum on the center of
-// DOWNPOUR. Every rank is a worker with a clock of its own; the center is cut into shards that the ranks keep (or
-// --center-ranks, which do not train).
+// MDOWNPOUR: DOWNPOUR with Nesterov's momentum on the center (Zhang, Choromanska, LeCun 2015, section 5 and algorithms
+// 4 and 5). Every rank is a worker that runs at its own pace. The ranks share out the shards of the center. With
+// --center-ranks, the last ranks keep all shards and do not train.
 //
 //   worker i, each step: sends s_i = -eta (g_i(x_i) + wd x_i), receives x_i
-//   center:              v <- delta v + s_i;  c <- c + v;  the reply is the look-ahead point c + delta v,
-// one worker after another at each shard. The momentum is the center's alone (--center-momentum), so the optimizer of
-// the workers has nothing to do but for --weight-decay, wd. tau is 1: how to go on locally with a velocity that is
-// elsewhere is left open in the publication. The velocity holds the learning rate: after a drop, steps of the old rate
-// live on in it. With delta = 0 this is DOWNPOUR with plain SGD and tau = 1.
+//   center:              v <- delta v + s_i;  c <- c + v;  the reply is the look-ahead point c + delta v
 //
-// An exchange is atomic for each shard. It follows the gradient and precedes the next: the worker waits for the reply,
-// but for no other worker. A worker without samples sends s_i = 0 and so keeps its turn; the center moves on by its
-// velocity.
+// Each shard serves one worker after another. Only the center has momentum, delta (--center-momentum). Workers do not
+// use their optimizer, except for --weight-decay (wd). tau is 1, because the paper does not say how a worker takes
+// local steps when the velocity is elsewhere. v contains the learning rate: after the rate drops, steps of the old rate
+// still act through v. With delta = 0 the method is DOWNPOUR with plain SGD and tau = 1.
 //
-// Rounds: one per step, a request of s_i per shard, answered by c + delta v: 2 M bytes per worker and step for M bytes
-// of parameters, of which the share of shards that the worker keeps itself, 1/p, stays off the wire. Evaluated is c.
-// Deterministic in round-robin order and in a replay.
+// An exchange is atomic for each shard. It follows the gradient of one step and precedes that of the next. The worker
+// waits for the reply, but for no other worker. A worker without samples sends s_i = 0 and so keeps its turn. The
+// center still moves by its velocity then.
+//
+// Each step is one round: a worker sends a request with s_i to each shard, which answers with c + delta v. With M bytes
+// of parameters that is 2 M bytes per worker and step. The shards that the worker keeps itself, a share of 1/p, need no
+// network. The consensus is c. A run is deterministic in round-robin order and in a replay.
 #include <algorithm>
 
 #include "base/number_text.h"
@@ -28,7 +29,7 @@
 namespace eave {
 namespace {
 
-// The optimizers', where the job has one.
+// --weight-decay belongs to the optimizers. A caller without an optimizer does not have the option.
 double weight_decay_in(const OptionValues& values) {
   return values.entries().contains("weight-decay") ? real_in(values, "weight-decay", 0, 1e6) : 0;
 }
@@ -55,10 +56,10 @@ class Mdownpour final : public AsyncCenter {
     replica().device->copy(replica().parameters, message());
   }
 
-  // New workers begin where a reply of the center would put them.
+  // New workers begin at c + delta v, the point that a reply of the center would give them.
   void join(const Joining& joining) override {
     if (joining.goes_on) return;
-    replica().device->wait();  // the center was written in its queue
+    replica().device->wait();  // earlier writes of the center may still be in the device's queue
     std::vector<float> ahead(replica().parameters.size());
     for (std::size_t i = 0; i < ahead.size(); ++i) {
       ahead[i] = vector_of_center(0)[i] + static_cast<float>(momentum_) * vector_of_center(1)[i];

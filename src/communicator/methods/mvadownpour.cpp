@@ -1,11 +1,12 @@
-// MVADOWNPOUR (Zhang, Choromanska, LeCun 2015, section 5): DOWNPOUR, whose center is averaged for evaluation with a
-// constant rate.
+// MVADOWNPOUR (Zhang, Choromanska, LeCun 2015, section 5): DOWNPOUR that evaluates a moving average of its center.
 //
-//   as in downpour.cpp;   after each update of the center:  z <- (1 - a) z + a c,  a = --average-rate (0.001 there).
-// Workers never see z. With a = 1, z is c: DOWNPOUR.
+//   as in downpour.cpp;   after each update of the center:  z <- (1 - a) z + a c,  a = --average-rate (paper: 0.001)
 //
-// Rounds and bytes are DOWNPOUR's: z is kept where c is, with what float32 drops of it (move_average), so the shards
-// take three times its memory. Evaluated is z. Deterministic in round-robin order and in a replay.
+// With a = 1, z equals c, and the method is DOWNPOUR. The consensus is z; workers never receive it.
+//
+// Rounds and bytes are those of DOWNPOUR. Each owner of a shard keeps z beside c, and beside z its float32 rounding
+// errors (move_average). So shards take three times the memory of DOWNPOUR's. A run is deterministic in round-robin
+// order and in a replay.
 #include "communicator/downpour_worker.h"
 #include "communicator/periodic_options.h"
 

@@ -1,9 +1,12 @@
-// MVASGD, SGD with a moving average (a sequential baseline of Zhang, Choromanska, LeCun 2015, section 5), on one rank.
+// MVASGD: SGD that evaluates a moving average of its iterates, on one rank. Zhang, Choromanska, LeCun 2015, section 5,
+// use it as a sequential baseline.
 //
-//   x <- x - step;   after each step:  z <- (1 - a) z + a x,  a = --average-rate (0.001 there).
-// With a = 1, z is x. The step is any optimizer's; published is plain SGD.
+//   x <- x - step;   after each step:  z <- (1 - a) z + a x,  a = --average-rate (0.001 in the paper)
 //
-// Rounds: none. Evaluated is z, kept beside x with what float32 drops of it (move_average). Deterministic.
+// The consensus is z. With a = 1, z equals x. The step may come from any optimizer; the paper has plain SGD. The rank
+// keeps z beside x, and beside z its float32 rounding errors (move_average).
+//
+// The rank exchanges nothing. A run is deterministic.
 #include "communicator/sequential_average.h"
 
 namespace eave {

@@ -1,12 +1,15 @@
-// No averaging: every rank trains alone, from the same parameters. The control of a comparison.
+// No averaging: every rank trains alone, from the same parameters. It is the control of a comparison.
 //
 //   x_i <- x_i - step_i
 //
-// Rounds: none between the beginning and the end; steps wait for nobody. At the end one broadcast of M bytes, or with
-// --average-at-end one allreduce, 2 M (p-1)/p on the wire per rank, of x <- sum_i (n_i / n) x_i, n_i = all samples that
-// rank i has trained on, n = sum_i n_i. Neither touches a replica, so a run that has ended can be resumed.
+// Between beginning and end the method exchanges nothing, so no step waits for another rank. At the end it makes one
+// collective of M bytes of parameters, which does not change the replicas. So a run that has ended can be resumed. The
+// collective is:
+// - by default a broadcast of rank 0's worker;
+// - with --average-at-end one allreduce, 2 M (p-1)/p on the wire per rank, of x <- sum_i (n_i / n) x_i. Here n_i counts
+//   all samples that rank i has trained on, and n = sum_i n_i.
 //
-// What is evaluated before the end is rank 0's worker (a broadcast), at the end the same or the average.
+// The result is the consensus at the end. Before the end the consensus is rank 0's worker, by a broadcast.
 #include "base/number_text.h"
 #include "communicator/weighted_mean.h"
 #include "eave/communicator.h"

@@ -1,13 +1,13 @@
-// Slow momentum (Wang, Tantia, Ballas, Rabbat 2020). What all outer methods share is told in outer_averaging.h: rounds,
-// bytes, what is evaluated.
+// Slow momentum (Wang, Tantia, Ballas, Rabbat 2020). outer_averaging.h describes what all outer methods share: rounds,
+// bytes, consensus.
 //
 //   G = c - mean(x);   u <- beta_s u + G / gamma;   c <- c - a gamma u;   x_i <- c
 //
-// gamma is the learning rate of the step that the exchange follows, so that u has the scale of a gradient whatever the
-// schedule. Where it is 0, no gradient follows from G: c <- c - a G, and u stays.
+// gamma is the learning rate of the step before the exchange. Dividing by it gives u the scale of a gradient, whatever
+// the schedule. If gamma is 0, no gradient follows from G. Then c <- c - a G, and u does not change.
 //
-// beta_s = 0 with a = 1 is local-sgd, bit by bit. Of the worker's momentum buffers the paper keeps, resets or averages:
-// --worker-momentum.
+// With beta_s = 0 and a = 1 the method is local-sgd, bit by bit. The paper keeps, resets or averages the workers'
+// momentum buffers; --worker-momentum chooses among the three.
 #include <limits>
 
 #include "base/number_text.h"
@@ -18,7 +18,7 @@ namespace eave {
 namespace {
 
 OuterStep slow_step(double momentum, double rate, double learning_rate) {
-  // Also for rates so small that their inverse is no float.
+  // The bound is not 0, because the inverse of a smaller rate overflows a float.
   if (learning_rate < std::numeric_limits<float>::min()) {
     return {.momentum = 1, .scale = 0, .velocity_rate = 0, .gradient_rate = rate};
   }
