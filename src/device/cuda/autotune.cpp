@@ -14,10 +14,10 @@ namespace eave::cuda {
 namespace {
 
 constexpr double kShare = 1.0 / 16;
-constexpr double kDropFrom = 1.5;   // times the best
-constexpr double kLaunchMs = 0.02;  // what one run's time may be off by: launches, and events between them
-constexpr double kReplayMs = 1;     // of one replay, of which three are timed
-constexpr int kMostRuns = 20;       // of one replay: many operations take less time than a launch
+constexpr double kDropFrom = 1.5;   // times the best time
+constexpr double kLaunchMs = 0.02;  // error of one run's time: launches, and the events between them
+constexpr double kReplayMs = 1;     // length of one replay; three are timed
+constexpr int kMostRuns = 20;       // runs in one replay: many operations take less time than a launch
 constexpr double kFailed = std::numeric_limits<double>::infinity();
 
 double steady_seconds() {
@@ -47,7 +47,8 @@ RecordedGraph record(cudaStream_t stream, int runs, const std::function<void()>&
   return RecordedGraph(replay);
 }
 
-// kFailed instead of an Error: a refused candidate is no failure. A device that is lost says so again.
+// Returns kFailed instead of throwing: a refused candidate is no failure. If the device is lost, the next call reports
+// it.
 template <class Time>
 double time_or_failed(const Time& time) {
   try {

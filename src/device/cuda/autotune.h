@@ -1,4 +1,4 @@
-// Finds the fastest of several ways to do the same, by timing them on the device.
+// Finds the fastest of several ways to compute the same result, by timing them on the device.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,26 +10,26 @@
 
 namespace eave::cuda {
 
-// Device memory for the time of a comparison, zeroed.
+// Zeroed device memory that lives as long as one comparison.
 class TemporaryMemory {
  public:
   TemporaryMemory(std::int64_t bytes, cudaStream_t stream);
-  // At `offset` bytes.
+  // The address `offset` bytes from the beginning.
   void* at(std::int64_t offset) const { return static_cast<char*>(memory_.get()) + offset; }
 
  private:
   DeviceBytes memory_;
 };
 
-// The time that a model's operations have in common for being tuned. The first may take a sixteenth of it, the next a
-// sixteenth of what is left, and so on: so none is left without, however slow the first are.
+// The tuning time that all operations of a model share. Each operation may take a sixteenth of what is left. So some
+// time remains for every operation, however slow the first ones are.
 class TuningBudget {
  public:
-  using Clock = std::function<double()>;  // seconds
+  using Clock = std::function<double()>;  // returns seconds
 
-  explicit TuningBudget(double seconds = kSeconds, Clock clock = {});  // by default the steady clock
+  explicit TuningBudget(double seconds = kSeconds, Clock clock = {});  // an empty `clock` means the steady clock
 
-  // An operation's part, from when it is made to when it ends.
+  // One operation's share of the time. It runs from construction to destruction.
   class Share {
    public:
     explicit Share(TuningBudget& budget);
@@ -57,16 +57,16 @@ class TuningBudget {
 class CandidateTimer {
  public:
   virtual ~CandidateTimer() = default;
-  // Milliseconds of one run, after one that loads the candidate's code.
+  // Milliseconds of one run. An untimed run before it loads the candidate's code.
   virtual double time_once(std::size_t candidate) = 0;
-  // Milliseconds of a run among `runs` that follow one another: the median of kReplays times, after one that is not
-  // timed.
+  // Milliseconds per run when `runs` runs follow one another: the median of kReplays measurements, after one that is
+  // not timed.
   virtual double time_replays(std::size_t candidate, int runs) = 0;
 
   static constexpr int kReplays = 3;
 };
 
-// On a stream: `run` enqueues a candidate. Replays are those of a CUDA graph, as in training.
+// Times candidates on a stream. `run` enqueues one candidate. Replays launch a CUDA graph, as training does.
 class StreamTimer final : public CandidateTimer {
  public:
   StreamTimer(cudaStream_t stream, std::function<void(std::size_t)> run);
@@ -84,13 +84,16 @@ class StreamTimer final : public CandidateTimer {
 struct Fastest {
   std::size_t candidate = 0;
   std::size_t timed = 0;  // candidates that were timed without failing
-  bool is_whole = true;   // all were tried: there was time for each
+  bool is_whole = true;   // false if time ran out before every candidate was tried
 };
 
-// The candidate, of `count`, that takes the least time. Each is timed once; the ones that take more than 1.5 times as
-// long as the best are dropped; the others are timed again, with more runs the shorter they are. One that fails is
-// passed over; if all fail, the first is returned. After the first candidate `is_spent` may end the comparison: then
-// the best so far is returned. Blocks; not while the stream is being captured.
+// Returns the fastest of `count` candidates:
+// - Each candidate is timed once.
+// - Candidates that take more than 1.5 times as long as the best are dropped.
+// - The remaining ones are timed again; the shorter a run is, the more runs are timed.
+//
+// A candidate that fails is skipped. If all fail, the result is candidate 0. After the first candidate, `is_spent` may
+// end the comparison, and the best so far is returned. Blocks. Must not be called while the stream is being captured.
 Fastest find_fastest(std::size_t count, CandidateTimer& timer, const std::function<bool()>& is_spent = {});
 
 }  // namespace eave::cuda

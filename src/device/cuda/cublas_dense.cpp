@@ -20,7 +20,7 @@ CublasDense::CublasDense(const Context& context, const DenseShape& shape, bool b
   if (shape.input_gradient) to_input_ = libraries_.plan(context, input_product(shape, half_));
 }
 
-// One piece: all that is done one after another takes the same place.
+// All steps run one after another, so they share one piece of scratch.
 std::int64_t CublasDense::scratch_size() const {
   std::int64_t bytes = forward_->workspace_bytes();
   if (shape_.training) {

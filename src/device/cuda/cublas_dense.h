@@ -1,4 +1,4 @@
-// A dense layer by cuBLASLt: bias and relu within the forward product.
+// A dense layer by cuBLASLt. The forward product applies bias and relu itself.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@ namespace eave::cuda {
 
 class CublasDense final : public LinearPlan {
  public:
-  // `bias`: calls bring one.
+  // `bias`: whether calls of forward pass a bias.
   CublasDense(const Context& context, const DenseShape& shape, bool bias);
 
   std::int64_t scratch_size() const override;

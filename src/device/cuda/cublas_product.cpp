@@ -7,9 +7,9 @@
 namespace eave::cuda {
 namespace {
 
-// Slices of arenas are aligned to 64 bytes, those of bfloat16 parameters to 32.
+// In bytes. Slices of arenas are aligned to 64 bytes, those of bfloat16 parameters to 32.
 constexpr std::uint32_t kMatrixAlignment = 16;
-constexpr std::uint64_t kMostWorkspaceBytes = std::uint64_t{32} << 20;  // what cuBLAS advises for Hopper
+constexpr std::uint64_t kMostWorkspaceBytes = std::uint64_t{32} << 20;  // cuBLAS's advice for Hopper
 
 cudaDataType_t type_of(bool half) { return half ? CUDA_R_16BF : CUDA_R_32F; }
 
@@ -41,7 +41,7 @@ cublasLtMatmulPreferenceOpaque_t preference() {
   for (const auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
     set(made, matrix, kMatrixAlignment);
-  // Parts of a sum meet in float32, and in the same order each time.
+  // Partial sums are added in float32, and always in the same order.
   set(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   return made;
 }
@@ -116,7 +116,7 @@ std::string ProductPlan::choice() const {
 std::vector<ProductPlan> ProductPlan::find(cublasLtHandle_t handle, const Product& product, Precision precision,
                                            std::size_t most) {
   ProductPlan plan(product, precision);
-  // The heuristic reads nothing there, only how the address is aligned.
+  // The heuristic does not read this address, but looks at its alignment.
   cublasLtMatmulDescOpaque_t description =
       plan.describe(reinterpret_cast<const void*>(std::uintptr_t{kMatrixAlignment}));
   cublasLtMatmulPreferenceOpaque_t preferred = preference();
@@ -133,7 +133,7 @@ std::vector<ProductPlan> ProductPlan::find(cublasLtHandle_t handle, const Produc
     if (plan.chosen_.state == CUBLAS_STATUS_SUCCESS) plans.push_back(plan);
   }
   if (!plans.empty()) return plans;
-  // GPUs before Ampere have no TF32.
+  // GPUs before Ampere have no TF32, so plan in float32.
   if (precision == Precision::kTf32) return find(handle, product, Precision::kFp32, most);
   throw Error(ExitCode::kResource, "cuBLAS " + std::to_string(cublasLtGetVersion()) + " has no algorithm for " +
                                        to_string(product) + " on this GPU; choose another --precision");

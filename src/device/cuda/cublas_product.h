@@ -1,4 +1,4 @@
-// Matrix products by cuBLASLt: which product a dense layer's passes are, and plans to run them.
+// Matrix products by cuBLASLt: the products that a dense layer's passes consist of, and plans that run them.
 #pragma once
 
 #include <cublasLt.h>
@@ -12,19 +12,21 @@
 
 namespace eave::cuda {
 
-// Throws Error(kResource) that names the call, its place and cuBLAS's text. `what`: "cublasLtCreate".
+// If `status` is a failure, throws Error(kResource) that names the call (`what`, such as "cublasLtCreate"), its place
+// in the source and cuBLAS's text.
 void check_cublas(cublasStatus_t status, const char* what,
                   const std::source_location& place = std::source_location::current());
 
-// d = a · b, then bias and relu, of matrices that are column-major, as cuBLAS has them: d is m × n, a (transposed or
-// not) m × k, b k × n. A row-major matrix of eave is its transpose here: [samples, inputs] is inputs × samples.
+// d = a · b, then bias and relu. Matrices are column-major, as in cuBLAS: d is m × n, a is m × k and b is k × n, where
+// a and b may be stored transposed. A row-major matrix of eave is the transpose: [samples, inputs] becomes inputs ×
+// samples.
 struct Product {
   std::int64_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;
   std::int64_t stride_a = 0, stride_b = 0, stride_d = 0;  // from one column to the next
-  bool half = false;                                      // a and b are bfloat16, also the bias
-  bool half_result = false;                               // d is
-  bool bias = false;                                      // of m values, one for each row of d
+  bool half = false;                                      // a, b and the bias are bfloat16
+  bool half_result = false;                               // d is bfloat16
+  bool bias = false;                                      // m values, one for each row of d
   bool relu = false;
 
   std::int64_t columns_a() const { return transpose_a ? m : k; }
@@ -52,12 +54,13 @@ class ProductPlan {
  public:
   ProductPlan(const Product& product, Precision precision);
 
-  // The best of cuBLAS's heuristics first, at most `most`, at least one: throws Error(kResource) where there is none.
+  // Returns at most `most` plans, in the order of cuBLAS's heuristics, the best first. Returns at least one: throws
+  // Error(kResource) if there is none. On a GPU without TF32, plans for kTf32 are plans in float32.
   static std::vector<ProductPlan> find(cublasLtHandle_t handle, const Product& product, Precision precision,
                                        std::size_t most);
 
   const Product& product() const { return product_; }
-  std::string choice() const;  // the same for the same algorithm, with the same cuBLAS on the same kind of device
+  std::string choice() const;  // identifies the algorithm, for the same cuBLAS on the same kind of device
   std::int64_t workspace_bytes() const { return static_cast<std::int64_t>(chosen_.workspaceSize); }
   void run(cublasLtHandle_t handle, cudaStream_t stream, const ProductCall& call) const;
 

@@ -1,4 +1,4 @@
-// The algebra of CudaDevice: each call is one kernel.
+// CudaDevice's passes over flat arrays. Each call launches one kernel.
 #include "device/cuda/cuda_device.h"
 #include "kernels/cuda/center.h"
 #include "kernels/cuda/flat.h"

@@ -1,4 +1,4 @@
-// Every call of the CUDA runtime goes through this.
+// The check that every call of the CUDA runtime goes through.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,7 +7,8 @@
 
 namespace eave::cuda {
 
-// Throws Error(kResource) that names the call, its place and the library's text. `what`: "cudaMalloc".
+// If `status` is a failure, throws Error(kResource) that names the call (`what`, such as "cudaMalloc"), its place in
+// the source and the library's text.
 void check_cuda(cudaError_t status, const char* what,
                 const std::source_location& place = std::source_location::current());
 

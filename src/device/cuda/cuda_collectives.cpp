@@ -1,4 +1,4 @@
-// What CudaDevice has by NCCL.
+// The part of CudaDevice that is implemented by NCCL.
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/nccl_collectives.h"
 

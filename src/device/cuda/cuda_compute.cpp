@@ -21,11 +21,10 @@
 namespace eave::cuda {
 namespace {
 
-// 1 MiB, as the largest of the buckets that gradients are exchanged in by default: a part of a graph is launched for
-// each.
+// 1 MiB, the default size of the largest gradient bucket. Each exchanged part costs the launch of one part of a graph.
 constexpr std::int64_t kSmallestPart = std::int64_t{1} << 18;
 
-// T: of activations, float or Half.
+// T is the type of activations: float or Half.
 template <class T>
 class CudaCompute final : public Compute {
  public:
@@ -116,7 +115,7 @@ class CudaCompute final : public Compute {
                   memory_.indices(), values(input), values(output));
   }
   void dropout_backward(const DropoutShape& shape, ConstSlice d_output, Slice d_input) override {
-    dropout_forward(shape, d_output, d_input);  // the same pattern and factor
+    dropout_forward(shape, d_output, d_input);  // the gradient has the same pattern and factor
   }
   void shortcut_forward(const ShortcutShape& shape, ConstSlice input, Slice output) override {
     if (enqueues()) cuda::shortcut_forward(stream(), geometry(shape), values(input), values(output));
@@ -163,13 +162,13 @@ class CudaCompute final : public Compute {
   Context context_;
   PassRecorder recorder_;
   PassMemory memory_;
-  Buffer inputs_;                  // of a batch, as activations
-  Buffer half_parameters_;         // of the pass, with bfloat16
-  std::vector<Buffer> scratches_;  // the last is the largest; recorded passes use the others
+  Buffer inputs_;                  // a batch's inputs as activations
+  Buffer half_parameters_;         // with kBf16: a copy of the pass's parameters
+  std::vector<Buffer> scratches_;  // the last is the largest; recorded passes may use the others
   std::int64_t samples_ = 0;
 };
 
-// The caller frees memory next. A device that has failed says so to whoever calls it next.
+// The caller frees memory next. If the device has failed, the next call to it reports that.
 template <class T>
 void CudaCompute<T>::forget_passes() noexcept {
   recorder_.abandon();
@@ -181,7 +180,7 @@ void CudaCompute<T>::forget_passes() noexcept {
   recorder_.forget();
 }
 
-// What moves takes recorded passes with it.
+// If memory moves, all recorded passes are dropped.
 template <class T>
 void CudaCompute<T>::reserve(const PassKind& kind, const Batch& batch, std::int64_t inputs) {
   bool moved = memory_.reserve(batch.samples, std::ssize(batch.inputs));
@@ -217,7 +216,7 @@ ConstSlice CudaCompute<T>::begin_pass(const PassKind& kind, const PassInputs& in
   return inputs_.slice().first(static_cast<std::size_t>(activation_size(size)));
 }
 
-// Not recorded: the optimizer's step has mostly written them.
+// Called outside the recording, because it is rarely needed: the optimizer's step has usually written the copy already.
 template <class T>
 void CudaCompute<T>::write_half_parameters(const PassKind& kind) {
   auto* half = reinterpret_cast<Half*>(half_parameters_.data());

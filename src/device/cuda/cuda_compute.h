@@ -1,4 +1,5 @@
-// Compute on a GPU: cuDNN and cuBLASLt by plans.h, the rest by kernels/cuda, passes as CUDA graphs.
+// Compute on a GPU. Convolutions and dense layers use cuDNN and cuBLASLt (plans.h), everything else uses kernels/cuda.
+// Passes are replayed as CUDA graphs.
 #pragma once
 
 #include <memory>

@@ -39,7 +39,7 @@ class CudaCopies final : public CopyQueue {
   void copy(Slice into, ConstSlice from, cudaMemcpyKind kind) {
     require_equal(into, from);
     if (into.empty()) return;
-    EAVE_CUDA(cudaSetDevice(index_));  // of this thread, maybe not the device's
+    EAVE_CUDA(cudaSetDevice(index_));  // the calling thread may not be the device's
     EAVE_CUDA(cudaMemcpyAsync(into.data(), from.data(), bytes_of(from), kind, stream_.get()));
   }
 
@@ -72,7 +72,8 @@ class CudaDevice::Mark final : public DeviceMark {
   Event event_;
 };
 
-// A double that a kernel writes, on its way to the host.
+// A double that a kernel writes and that is copied to the host. As an answer it counts elements that are not finite or
+// kept their values.
 class CudaDevice::Number final : public DeviceAnswer {
  public:
   Number() : on_device_(device_bytes(sizeof(double))), on_host_(host_bytes(sizeof(double))), arrived_(make_event()) {}
@@ -87,7 +88,7 @@ class CudaDevice::Number final : public DeviceAnswer {
     await(arrived_.get());
     return *static_cast<double*>(on_host_.get());
   }
-  bool get() override { return value() == 0; }  // of values that are not finite, or would not have been
+  bool get() override { return value() == 0; }  // true if no element was counted
 
  private:
   DeviceBytes on_device_;
@@ -109,12 +110,12 @@ CudaDevice::CudaDevice(int index) : index_(index) {
   stream_ = make_stream();
   done_ = make_event();
   scratch_ = device_bytes(kSumScratch * sizeof(double));
-  // As many as training has in flight: to allocate another, finish_all has to wait.
+  // As many as training uses at once: to allocate another one, finish_all has to wait.
   while (numbers_.size() < kNumbers) numbers_.push_back(std::make_shared<Number>());
   try_out(properties);
 }
 
-// What is in the queue works on memory that goes now.
+// The queue still uses the memory that is freed now.
 CudaDevice::~CudaDevice() { static_cast<void>(cudaStreamSynchronize(stream_.get())); }
 
 void CudaDevice::finish_all() {
@@ -157,7 +158,8 @@ Buffer CudaDevice::allocate_for_host(std::size_t size) {
 
 bool CudaDevice::holds(ConstSlice values) const {
   if (values.empty()) return false;
-  EAVE_CUDA(cudaSetDevice(index_));  // of this thread: asking must not wake another GPU
+  // the calling thread may be another one; the question must not start up another GPU
+  EAVE_CUDA(cudaSetDevice(index_));
   cudaPointerAttributes attributes{};
   EAVE_CUDA(cudaPointerGetAttributes(&attributes, values.data()));
   return attributes.type == cudaMemoryTypeDevice && attributes.device == index_;
@@ -190,7 +192,7 @@ void CudaDevice::wait() {
   await(done_.get());
 }
 
-// Whoever waits for it may write parameters.
+// Whoever waits for the mark may write parameters, so the bfloat16 copy may become stale.
 std::shared_ptr<DeviceMark> CudaDevice::mark() {
   half_is_fresh_ = false;
   const auto is_free = [](const std::shared_ptr<Mark>& mark) { return mark.use_count() == 1; };

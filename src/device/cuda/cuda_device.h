@@ -1,4 +1,4 @@
-// One GPU as a Device: memory, and algebra by the kernels of kernels/cuda, in one stream.
+// One GPU as a Device: its memory, and passes over flat arrays by kernels/cuda, all in one stream.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -20,20 +20,23 @@ class CudaDevice final : public Device, public CollectiveDevice {
   ~CudaDevice() override;
 
   int index() const { return index_; }
-  cudaStream_t stream() const { return stream_.get(); }  // the queue
+  cudaStream_t stream() const { return stream_.get(); }  // the device's queue
 
-  // Blocks until the queue and the streams beside it are empty. Call it before memory is allocated or freed: the driver
-  // may hold its lock until all kernels have ended, and a kernel of NCCL's does not end while NCCL's thread needs that
-  // lock. `allocate` and `allocate_for_host` call it; a Buffer's owner does before it drops one during training.
+  // Blocks until the queue and all added streams are empty. Call it before device memory is allocated or freed. The
+  // driver may hold its lock until all kernels have ended, but an NCCL kernel does not end while NCCL's thread waits
+  // for that lock. `allocate` and `allocate_for_host` call it. The owner of a Buffer must call it before freeing the
+  // Buffer during training.
   void finish_all();
-  // Streams whose kernels may wait for other ranks. Like finish_all, for the device's thread.
+  // Adds and removes streams whose kernels may wait for other ranks. Only the device's thread may call these and
+  // finish_all.
   void add_stream(cudaStream_t stream) { streams_beside_.push_back(stream); }
   void remove_stream(cudaStream_t stream) noexcept { std::erase(streams_beside_, stream); }
 
-  // From now on the optimizers' steps write these parameters as bfloat16 too, in the same pass. Until forget_half.
+  // From now on, until forget_half, the optimizers' steps also write these parameters as bfloat16, in the same pass.
+  // `half` has as many elements as `parameters`.
   void keep_half(ConstSlice parameters, Half* half);
   void forget_half();
-  // Whether the copy is that of the parameters as they are: nothing was called since that may have changed them.
+  // Whether the bfloat16 copy equals the current parameters: no call since it was written may have changed them.
   bool half_is_fresh() const { return half_is_fresh_; }
   void half_was_written() { half_is_fresh_ = true; }
 
@@ -85,31 +88,32 @@ class CudaDevice final : public Device, public CollectiveDevice {
 
   void start(const cudaDeviceProp& properties);
   void try_out(const cudaDeviceProp& properties);
-  std::string others_memory() const;      // "; other processes held …" if they held much
-  Half* half_of(Slice parameters);        // that is about to be written with them; nullptr: there is none
-  void change(ConstSlice written);        // before any other call that writes
-  std::shared_ptr<Number> free_number();  // one that nobody waits for
+  std::string others_memory() const;  // "; other processes held …" if they held much of the memory, else ""
+  // the bfloat16 copy to write together with `parameters`, or nullptr if there is none
+  Half* half_of(Slice parameters);
+  void change(ConstSlice written);  // called before every other call that writes: the bfloat16 copy may become stale
+  std::shared_ptr<Number> free_number();  // a Number that nobody waits for
   template <class Update>
   std::shared_ptr<DeviceAnswer> ask_whether_all_moved(Update update);
 
   int index_;
   std::string name_;
-  std::size_t total_bytes_ = 0, taken_bytes_ = 0;  // when this process began
+  std::size_t total_bytes_ = 0, taken_bytes_ = 0;  // taken: by all processes, when this one began
   Stream stream_;
   std::vector<cudaStream_t> streams_beside_;
   Event done_;
-  DeviceBytes scratch_;    // of sums
-  ConstSlice parameters_;  // that half_ is of
+  DeviceBytes scratch_;    // for the partial sums of kernels
+  ConstSlice parameters_;  // the parameters that half_ is a copy of
   Half* half_ = nullptr;
   bool half_is_fresh_ = false;
   std::vector<std::shared_ptr<Mark>> marks_;
   std::vector<std::shared_ptr<Number>> numbers_;
 };
 
-// kResource: no driver, too old a driver, no GPU.
+// The number of GPUs. Throws Error(kResource) if there is no driver, too old a driver or no GPU.
 int count_devices();
 
-// "300 MiB"
+// Formats a number of bytes, such as "300 MiB".
 std::string mebi_text(std::size_t bytes);
 
 }  // namespace eave::cuda

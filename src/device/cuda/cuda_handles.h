@@ -1,5 +1,5 @@
-// Streams, events, graphs and memory of the CUDA runtime, each owned by one object. Destructors drop errors: a device
-// that has failed says so in the next call that is checked.
+// Owners of the CUDA runtime's streams, events, graphs and memory. Destructors ignore errors: a device that has failed
+// reports it in the next checked call.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -40,18 +40,18 @@ inline Stream make_stream() {
   return Stream(stream);
 }
 
-// Threads that wait for it sleep: there are often more ranks than cores.
+// A thread that waits for the event sleeps, because there are often more ranks than cores.
 inline Event make_event() {
   cudaEvent_t event = nullptr;
   EAVE_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync));
   return Event(event);
 }
 
-// Blocks until the event has come. What is about to come is looked for first: to fall asleep and be woken may take as
-// long as a step of a small network (not measured on a GPU yet).
+// Blocks until the event has been reached. It polls for a short time first, because falling asleep and waking up may
+// take as long as a step of a small network (not measured on a GPU yet).
 void await(cudaEvent_t event);
 
-// Bytes on the device, or pinned on the host.
+// Owned memory: bytes on the device, or pinned bytes on the host.
 using DeviceBytes = Owned<void*, cudaFree>;
 using HostBytes = Owned<void*, cudaFreeHost>;
 

@@ -68,7 +68,8 @@ void CudnnConvolution<T>::place_saved() {
   saved_size_ = layout.floats();
 }
 
-// Forward in training, and in evaluation, when nothing is saved; then backward, which begins anew.
+// Lays out forward's scratch and then backward's, which reuses the same memory. Forward has a place for the packed
+// filter because in evaluation nothing is saved.
 template <class T>
 void CudnnConvolution<T>::place_scratch() {
   const std::int64_t convolved = shape_.samples * shape_.convolved().size() * std::int64_t{sizeof(T)};
@@ -105,14 +106,14 @@ void CudnnConvolution<T>::forward(const LinearForward& call) {
                      shape_.relu, activations<T>(call.output), piece<std::uint8_t>(call.saved, saved_winners_));
 }
 
-// Also through relu, to the bias. Returns the gradient of what the convolution gives.
+// Goes back through the pool and relu, and writes the bias gradient. Returns the gradient of the convolution's output.
 template <class T>
 T* CudnnConvolution<T>::run_back_through_pool(const LinearBackward& call) {
   const ImageShape out = shape_.output();
   const T* output = shape_.relu ? activations<T>(call.output) : nullptr;
   float* d_bias = call.d_bias.empty() ? nullptr : call.d_bias.data();
   T* const d_output = activations<T>(call.d_output);
-  // With a pool, only the bias needs what relu lets through: kDead winners tell the rest.
+  // With a pool, only the bias gradient needs relu's mask: winners that are kDead stop the other gradients.
   if (d_bias != nullptr || (output != nullptr && shape_.pool == 0)) {
     bias_backward(context_.stream, output, d_output, d_bias, shape_.samples * out.height * out.width, out.channels,
                   piece<double>(call.scratch, backward_workspace_));

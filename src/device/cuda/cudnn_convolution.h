@@ -1,6 +1,6 @@
-// A convolution by cuDNN: bias and relu within the forward operation, or, before a max-pool, with the pool in one pass.
-// cuDNN's fast engines want the filter as [outputs, height, width, inputs]: it is packed so for each forward pass, and
-// its gradient is unpacked.
+// A convolution by cuDNN. Without a pool, the forward operation applies bias and relu itself. With a max-pool, one
+// kernel applies bias, relu and pool after it. cuDNN's fast engines want the filter as [outputs, height, width,
+// inputs]. So each forward pass packs the filter, and each backward pass unpacks its gradient.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,14 @@
 
 namespace eave::cuda {
 
-// A window of one pixel: a dense layer over all pixels, whose weights need no packing.
+// True for a window of one pixel without stride, padding or pool. Such a convolution is a dense layer over all pixels,
+// and its weights need no packing.
 bool is_product(const ConvolutionShape& shape);
 
-// The pool over what the convolution gives.
+// The pool over the convolution's output.
 PoolGeometry pool_geometry(const ConvolutionShape& shape);
 
-// T is float or Half: the type of activations, and of the weights as products want them.
+// T is the type of activations and of the weights that products read: float or Half.
 template <class T>
 class CudnnConvolution final : public LinearPlan {
  public:
@@ -39,7 +40,7 @@ class CudnnConvolution final : public LinearPlan {
   ConvolutionShape shape_;
   FilterSize filter_;
   std::shared_ptr<const CudnnPlan> forward_, to_weights_, to_input_;
-  // Places: in saved, in scratch of forward, in scratch of backward.
+  // Offsets in bytes: in `saved`, in forward's scratch and in backward's scratch. Sizes are in floats.
   std::int64_t saved_filter_ = 0, saved_winners_ = 0, saved_size_ = 0;
   std::int64_t packed_ = 0, convolved_ = 0, forward_workspace_ = 0;
   std::int64_t d_packed_ = 0, d_convolved_ = 0, backward_workspace_ = 0;

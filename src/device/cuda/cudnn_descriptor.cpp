@@ -47,7 +47,7 @@ Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
 }
 
 Descriptor::~Descriptor() {
-  // A destructor has nobody to tell of a failure.
+  // A destructor cannot report a failure.
   if (raw_ != nullptr) static_cast<void>(cudnnBackendDestroyDescriptor(raw_));
 }
 

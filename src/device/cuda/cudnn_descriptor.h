@@ -1,4 +1,4 @@
-// cuDNN's backend descriptors, as its graph interface is made of: typed attributes, and errors as exceptions.
+// The descriptors of cuDNN's backend interface, with typed attributes and errors as exceptions.
 #pragma once
 
 #include <cudnn.h>
@@ -10,12 +10,13 @@
 
 namespace eave::cuda {
 
-// Throws Error(kResource) that names the call, its place and cuDNN's text. `what`: "cudnnCreate".
+// If `status` is a failure, throws Error(kResource) that names the call (`what`, such as "cudnnCreate"), its place in
+// the source and cuDNN's text.
 void check_cudnn(cudnnStatus_t status, const char* what,
                  const std::source_location& place = std::source_location::current());
 
-// Owns one descriptor. Move-only. What a descriptor refers to must be kept until it is finalised, and longer where
-// cuDNN does not say.
+// Owns one descriptor. Move-only. Keep everything that a descriptor refers to until the descriptor is finalised. Keep
+// it longer where cuDNN does not say when it may go.
 class Descriptor {
  public:
   explicit Descriptor(cudnnBackendDescriptorType_t type);
@@ -40,14 +41,14 @@ class Descriptor {
   Descriptor& set(cudnnBackendAttributeName_t name, const std::vector<const Descriptor*>& others);
   Descriptor& set(cudnnBackendAttributeName_t name, const std::vector<void*>& addresses);
   Descriptor& finalise();
-  // Not ready: cuDNN's answer, a status and its text, is left in `why`.
+  // Returns whether the descriptor could be finalised. If not, `why` gets cuDNN's status and text.
   bool try_to_finalise(std::string& why);
 
   std::int64_t number(cudnnBackendAttributeName_t name) const;
   std::string text(cudnnBackendAttributeName_t name) const;
   // How many values the attribute has.
   std::int64_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;
-  // Writes at most `most` values to `into`; returns how many.
+  // Writes at most `most` values to `into`, and returns how many it wrote.
   std::int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t most,
                    void* into) const;
 

@@ -3,10 +3,10 @@
 namespace eave::cuda {
 namespace {
 
-constexpr std::int64_t kFirstVirtual = 100;  // names of tensors that exist only within a graph
+constexpr std::int64_t kFirstVirtual = 100;  // first name of the tensors that exist only within a graph
 constexpr std::int64_t kAlignment = 16;      // bytes; every slice of an arena is aligned to 32 or more
 
-// Sizes are [samples, channels, height, width] in cuDNN's order, the memory is channels last.
+// Strides of a tensor in channels-last memory. `sizes` is [samples, channels, height, width], cuDNN's order.
 std::vector<std::int64_t> channels_last(const std::vector<std::int64_t>& sizes) {
   const std::int64_t channels = sizes[1], height = sizes[2], width = sizes[3];
   return {height * width * channels, 1, width * channels, channels};
@@ -73,7 +73,7 @@ Descriptor& OperationGraph::tensor(std::int64_t name, const std::vector<std::int
 
 Descriptor& OperationGraph::convolution() {
   const std::int64_t stride = operation_.window[2], pad = operation_.window[3];
-  // The same padding on both sides also where a stride leaves some of it unused: most engines take no other.
+  // The padding is the same on both sides, even if a stride leaves some of it unused: most engines accept nothing else.
   Descriptor& made = keep(Descriptor(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR));
   made.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2})
       .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT)
@@ -85,7 +85,7 @@ Descriptor& OperationGraph::convolution() {
   return made.finalise();
 }
 
-// Convolution, then bias, then relu: what lies between them is virtual and float32, whatever the output is.
+// Convolution, then bias, then relu. Tensors between them are virtual and float32, whatever type the output has.
 void OperationGraph::add_forward(const Descriptor& input, const Descriptor& filter, const Descriptor& output) {
   const ConvolutionOperation& o = operation_;
   const std::vector<std::int64_t> sizes = {o.samples, o.output[2], o.output[0], o.output[1]};
@@ -101,7 +101,7 @@ void OperationGraph::add_forward(const Descriptor& input, const Descriptor& filt
       .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0.0f);
   operations_.push_back(&convolve.finalise());
   if (o.bias) {
-    // Of the images' type: for bfloat16 the fused engines take no other.
+    // The bias has the images' type: for bfloat16 the fused engines accept no other.
     const cudnnDataType_t type = o.half ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
     const Descriptor& bias = tensor(kBias, {1, o.output[2], 1, 1}, type, false);
     const Descriptor& sum = o.relu ? between() : output;
@@ -115,7 +115,8 @@ void OperationGraph::add_pointwise(cudnnPointwiseMode_t mode, const Descriptor& 
                                    const Descriptor& into) {
   Descriptor& kind = keep(Descriptor(CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
   kind.set(CUDNN_ATTR_POINTWISE_MODE, mode).set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
-  // By default relu makes 0 of NaN. Since cuDNN 9 an engine may do so anyway: passes_nan (plan_trial.h) finds out.
+  // By default cuDNN's relu turns NaN into 0. Since cuDNN 9 an engine may do so in spite of this attribute; passes_nan
+  // (plan_trial.h) finds that out.
   if (mode == CUDNN_POINTWISE_RELU_FWD) kind.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
   kind.finalise();
   Descriptor& made = keep(Descriptor(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR));

@@ -1,4 +1,4 @@
-// The three operations of a convolution, as graphs for cuDNN: NHWC images, filters [outputs, height, width, inputs].
+// The three operations of a convolution as cuDNN graphs. Images are NHWC, filters are [outputs, height, width, inputs].
 #pragma once
 
 #include <array>
@@ -13,13 +13,13 @@ namespace eave::cuda {
 
 enum class ConvolutionTask { kForward, kToInput, kToWeights };
 
-// How tensors of an operation are named when it is run.
+// The names that an operation's tensors are bound by when it runs.
 enum TensorName : std::int64_t { kInput = 1, kFilter, kOutput, kBias };
 
-// What tells one planned operation from another. Bias and relu belong to kForward alone.
+// Identifies a planned operation. Only kForward has bias and relu.
 struct ConvolutionOperation {
   ConvolutionTask task = ConvolutionTask::kForward;
-  bool half = false;  // all tensors are bfloat16; sums are float32 anyway
+  bool half = false;  // all tensors are bfloat16; sums are always float32
   std::int64_t samples = 0;
   std::array<std::int64_t, 3> input{};   // height, width, channels
   std::array<std::int64_t, 3> output{};  // before pooling
@@ -33,12 +33,13 @@ struct ConvolutionOperation {
   friend auto operator<=>(const ConvolutionOperation&, const ConvolutionOperation&) = default;
 };
 
-// Before a pool, kForward is without bias and relu: they are done with the pool, in one pass.
+// If a pool follows, kForward is described without bias and relu: one kernel applies them together with the pool.
 ConvolutionOperation describe_operation(ConvolutionTask task, const ConvolutionShape& shape, bool half);
 // For messages: "forward of a convolution of 128 × 28 × 28 × 3 by 5 × 5 to 64 channels, stride 1, pad 0, bias, relu".
 std::string to_string(const ConvolutionOperation& operation);
 
-// An operation graph with all that it was made from. For a live device, of `handle`; else nullptr.
+// An operation graph, with every descriptor that it was made from. `handle` is the handle of the device to run on, or
+// nullptr to plan without a device.
 class OperationGraph {
  public:
   OperationGraph(const ConvolutionOperation& operation, cudnnHandle_t handle);

@@ -8,11 +8,11 @@
 namespace eave::cuda {
 namespace {
 
-// What cuDNN says of the engine of a configuration.
+// cuDNN's notes on the engine of a configuration.
 struct EngineNotes {
   std::vector<cudnnBackendNumericalNote_t> numerical;
   std::vector<cudnnBackendBehaviorNote_t> behavior;
-  std::int64_t engine = 0;  // its number
+  std::int64_t engine = 0;  // the engine's number
 
   explicit EngineNotes(const Descriptor& configuration);
   bool has(cudnnBackendNumericalNote_t note) const { return std::ranges::count(numerical, note) > 0; }
@@ -40,7 +40,7 @@ EngineNotes::EngineNotes(const Descriptor& configuration) {
 }
 
 bool EngineNotes::keeps(const PlanRules& rules) const {
-  // Sums are float32, whatever is multiplied.
+  // Sums must be float32, whatever type is multiplied.
   if (has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) || has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS))
     return false;
   if (!rules.tensor_cores && has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) return false;
@@ -115,7 +115,7 @@ namespace {
 
 constexpr int kMostRefused = 8;
 
-// Who offers configurations; the letter of CudnnPlan::choice.
+// Sources of engine configurations. The letter is the first one of CudnnPlan::choice.
 enum Source : char { kHeuristic = 'A', kFallback = 'F', kAllEngines = 'E' };
 
 class PlanSearch {
@@ -129,7 +129,7 @@ class PlanSearch {
         is_spent_(is_spent),
         graph_(std::make_shared<OperationGraph>(operation, target.handle())) {}
 
-  // `only`: the place of the one offer that is looked at; all.
+  // `only` is the index of the single offer to look at, or kAll.
   static constexpr std::int64_t kAll = -1;
   void ask(Source source, std::int64_t only = kAll);
   bool is_done() const {
@@ -187,7 +187,8 @@ void PlanSearch::ask_heuristic(Source source, std::int64_t only) {
   }
 }
 
-// Each engine as it comes, without choices of its knobs: slower than what heuristics choose, but complete.
+// Tries each engine with the default values of its knobs. These plans are slower than those of the heuristics, but the
+// list of engines is complete.
 void PlanSearch::ask_all_engines(std::int64_t only) {
   const std::int64_t engines = graph_->descriptor().number(CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT);
   for (std::int64_t i = 0; i < engines && !is_done(); ++i) {

@@ -1,5 +1,5 @@
-// Plans of cuDNN: which of its engines fit an operation, a device and a precision. Planning runs nothing on a device,
-// and needs none: a description of a device will do.
+// Plans of cuDNN: the engines that fit an operation, a device and a precision. Planning runs nothing on a device. It
+// does not even need one: a description of a device is enough.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@
 
 namespace eave::cuda {
 
-// What plans are made for.
+// The device that plans are made for.
 class PlanTarget {
  public:
-  explicit PlanTarget(cudnnHandle_t handle) : handle_(handle) {}  // the device of the handle
-  // JSON as cuDNN writes it of a device (describe_device). Such plans cannot be run. cuDNN 9.8 or later.
+  explicit PlanTarget(cudnnHandle_t handle) : handle_(handle) {}  // the device of this handle
+  // A device described by the JSON that describe_device returns. Plans for it cannot be run. Needs cuDNN 9.8 or later.
   explicit PlanTarget(const std::string& description);
 
   cudnnHandle_t handle() const { return handle_; }
@@ -31,13 +31,13 @@ class PlanTarget {
   std::optional<Descriptor> properties_;
 };
 
-// The JSON of the handle's device.
+// Describes the handle's device as JSON, in cuDNN's format.
 std::string describe_device(cudnnHandle_t handle);
 
-// What an engine must and must not do.
+// Limits on the engines that a plan may use.
 struct PlanRules {
   bool tensor_cores = true;
-  bool transforms = true;  // Winograd's and Fourier's, which round more than sums of products do
+  bool transforms = true;  // Winograd and Fourier transforms, which round more than sums of products do
   bool deterministic = false;
   std::int64_t most_workspace_bytes = std::int64_t{256} << 20;
 };
@@ -48,11 +48,10 @@ struct NamedAddress {
   const void* address;
 };
 
-// One way to run an operation. Owns all that it was made from.
+// One way to run an operation. Owns everything that it was made from.
 class CudnnPlan {
  public:
-  // `made_from` ends with the plan's engine configuration.
-  // `offer`: see choice().
+  // The last element of `made_from` is the plan's engine configuration. `offer` is the beginning of choice().
   CudnnPlan(std::shared_ptr<const OperationGraph> graph, std::vector<Descriptor>&& made_from, Descriptor&& plan,
             const std::string& offer);
 
@@ -61,10 +60,10 @@ class CudnnPlan {
   bool uses_tensor_cores() const { return tensor_cores_; }
   bool is_deterministic() const { return deterministic_; }
   bool is_compiled_at_run_time() const { return compiled_; }
-  // What find_plan_again finds it by, with the same cuDNN on the same kind of device: "A 3, engine 12, 2048 bytes", the
-  // fourth offer of heuristic A.
+  // The text by which find_plan_again finds this plan, with the same cuDNN on the same kind of device. For example, "A
+  // 3, engine 12, 2048 bytes" is the fourth offer of heuristic A.
   const std::string& choice() const { return choice_; }
-  // Enqueues on the handle's stream. The workspace is aligned to 256 bytes.
+  // Enqueues the operation on the handle's stream. The workspace must be aligned to 256 bytes, tensors to 16.
   void run(cudnnHandle_t handle, std::span<const NamedAddress> tensors, void* workspace) const;
 
  private:
@@ -76,16 +75,19 @@ class CudnnPlan {
   bool tensor_cores_ = false, deterministic_ = true, compiled_ = false;
 };
 
-// The first `most` plans, the best of cuDNN's heuristics first, that keep to the rules. At least one: throws
-// Error(kResource), which says what was wanted and what the engines answered, where there is none. `accepts` may refuse
-// plans, each of which costs a trial: after eight the search ends, and none is returned if none was accepted. Once
-// there is a plan, `is_spent` ends the search too: some plans are compiled when they are made, which takes long.
+// Returns up to `most` plans that keep to the rules, the best of cuDNN's heuristics first. If there is no such plan,
+// throws Error(kResource) with the operation and the last answer of an engine.
+//
+// `accepts` may refuse plans, and each refusal costs a trial run. After eight refusals the search ends. If all plans
+// were refused, the result is empty. Once one plan is found, `is_spent` also may end the search: cuDNN compiles some
+// plans when they are made, which takes long.
 using AcceptsPlan = std::function<bool(const CudnnPlan&)>;
 std::vector<CudnnPlan> find_plans(const PlanTarget& target, const ConvolutionOperation& operation,
                                   const PlanRules& rules, std::size_t most, const AcceptsPlan& accepts = {},
                                   const std::function<bool()>& is_spent = {});
 
-// The plan of that choice, without making any other; nothing if there is none that keeps to the rules and is accepted.
+// Returns the plan of that choice without making any other plan. Returns nothing if no such plan exists, keeps to the
+// rules and is accepted.
 std::optional<CudnnPlan> find_plan_again(const PlanTarget& target, const ConvolutionOperation& operation,
                                          const PlanRules& rules, const std::string& choice,
                                          const AcceptsPlan& accepts = {});

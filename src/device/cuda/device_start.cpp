@@ -1,4 +1,4 @@
-// What stands between eave and a GPU when it begins: the driver, the GPU's memory, code that was compiled for another.
+// Opens a GPU, and explains failures: a missing or old driver, too little memory, or code compiled for another GPU.
 #include <algorithm>
 #include <string>
 
@@ -19,7 +19,7 @@ namespace {
                 "no GPU can be used: there is no NVIDIA driver here (libcuda.so.1); install it, or "
                 "train with --device cpu");
   }
-  // A driver that is new enough by its number, and refuses all the same, lacks functions that this runtime calls.
+  // If the driver's version is new enough but it refuses all the same, it lacks functions that this runtime calls.
   const std::string why = why_driver_is_too_old(driver, runtime);
   throw Error(ExitCode::kResource,
               "no GPU can be used: " +
@@ -49,7 +49,8 @@ int count_devices() {
                   cudaGetErrorName(status) + ")" + advice_for_cuda_error(status) + ", or train with --device cpu");
 }
 
-// The first call that makes the driver set up this GPU for this process, which takes some hundred MiB of its memory.
+// Makes the first call that sets up the GPU for this process. The driver then takes some hundred MiB of the GPU's
+// memory.
 void CudaDevice::start(const cudaDeviceProp& properties) {
   cudaError_t status = cudaSetDevice(index_);
   if (status == cudaSuccess) status = cudaFree(nullptr);
@@ -65,7 +66,8 @@ void CudaDevice::start(const cudaDeviceProp& properties) {
   taken_bytes_ = total_bytes_ - std::min(free, total_bytes_);
 }
 
-// Runs one small kernel: what was compiled for other GPUs is refused now, with a reason, not in the first step.
+// Runs one small kernel. If the code was compiled for other GPUs, this fails now and with a reason, not in the first
+// step.
 void CudaDevice::try_out(const cudaDeviceProp& properties) {
   try {
     cuda::fill(stream(), Slice(static_cast<float*>(scratch_.get()), 1), 1);

@@ -12,9 +12,9 @@
 namespace eave::cuda {
 namespace {
 
-// cuDNN has kernels compiled at run time by NVRTC, which looks for its own second library by name, without a path: it
-// is found where this module's libraries are, once it has been opened from here. Where it is not, the loader's own
-// places remain, and kernels that need no compiler.
+// cuDNN compiles some kernels at run time by NVRTC, which opens its second library by name, without a path. Opening
+// that library here first lets NVRTC find it, because this module knows the folder of its libraries. If this fails, the
+// loader's own folders remain, and so do the kernels that need no compiler.
 void open_runtime_compiler() {
   int version = 0;
   EAVE_CUDA(cudaRuntimeGetVersion(&version));
@@ -64,7 +64,7 @@ LibraryHandles::LibraryHandles(cudaStream_t stream, TuningBudget tuning) : tunin
 }
 
 LibraryHandles::~LibraryHandles() {
-  // Plans first: they were made with the handles. A destructor has nobody to tell of a failure.
+  // Free the plans first, because they were made with the handles. A destructor cannot report a failure.
   convolutions_.clear();
   products_.clear();
   static_cast<void>(cublasLtDestroy(cublas_));
@@ -132,7 +132,7 @@ std::shared_ptr<const Plan> LibraryHandles::tune(const Context& context, const W
   counts.timed += fastest.timed > 1 ? 1 : 0;
   counts.cut_short += fastest.is_whole ? 0 : 1;
   Plan& best = plans[fastest.candidate];
-  // If there was no time for a comparison, the next run may have it.
+  // Without a comparison nothing is kept: the next run may have time for it.
   if (context.choices != nullptr && (fastest.timed > 1 || fastest.is_whole))
     context.choices->keep(describe(context, what), best.choice());
   return std::make_shared<const Plan>(std::move(best));
@@ -170,9 +170,9 @@ std::shared_ptr<const ProductPlan> LibraryHandles::plan(const Context& context, 
 
 std::unique_ptr<Libraries> make_libraries(cudaStream_t stream) { return std::make_unique<LibraryHandles>(stream); }
 
-// The driver's version is not that of CUDA which it can run: several drivers have the same.
+// Several drivers support the same CUDA version, so the text also includes the version of the driver itself.
 std::string describe_tuning_environment(int device_index) {
-  constexpr int kSearch = 1;  // of this search: another one may take other plans for candidates
+  constexpr int kSearch = 1;  // version of this search; change it if the search considers other plans
   cudaDeviceProp device{};
   EAVE_CUDA(cudaGetDeviceProperties(&device, device_index));
   int driver = 0, runtime = 0;

@@ -1,4 +1,4 @@
-// The libraries' handles of one stream, and the plans that layers of the same shape share.
+// The handles of cuDNN and cuBLASLt for one stream, and the plans that layers of the same shape share.
 #pragma once
 
 #include <cublasLt.h>
@@ -19,19 +19,20 @@ namespace eave::cuda {
 
 class LibraryHandles final : public Libraries {
  public:
-  // `tuning`: what all operations planned by these have in common; for tests, another than the usual.
+  // `tuning` is the time that all operations planned by this object share. Tests pass another budget than the default.
   explicit LibraryHandles(cudaStream_t stream, TuningBudget tuning = TuningBudget());
   LibraryHandles(const LibraryHandles&) = delete;
   LibraryHandles& operator=(const LibraryHandles&) = delete;
   ~LibraryHandles() override;
 
-  // Those of the context, which make_libraries made.
+  // The handles of the context, which make_libraries has made.
   static LibraryHandles& of(const Context& context) { return static_cast<LibraryHandles&>(*context.libraries); }
 
   cudnnHandle_t cudnn() const { return cudnn_; }
   cublasLtHandle_t cublas() const { return cublas_; }
 
-  // For an operation with relu, if no plan lets NaN through: one without, which the caller has to do itself.
+  // The plan of an operation; it is made on the first call. If no plan with relu lets NaN through, the result is a plan
+  // without relu, and the caller applies relu itself.
   std::shared_ptr<const CudnnPlan> plan(const Context& context, const ConvolutionOperation& operation);
   std::shared_ptr<const ProductPlan> plan(const Context& context, const Product& product);
 
@@ -40,16 +41,17 @@ class LibraryHandles final : public Libraries {
   using Key = std::tuple<What, Precision, bool, bool>;  // deterministic, autotuned
   using IsSpent = std::function<bool()>;
 
-  // The plans of an operation that keep to the context's rules and let NaN through relu: the best of the heuristics
-  // first, some for autotuning, else one at most. `is_spent` may end the search after the first.
+  // Plans that keep to the context's rules and, with relu, let NaN through, in the order of the heuristics. There are
+  // several for autotuning, otherwise at most one. `is_spent` may end the search after the first plan.
   std::vector<CudnnPlan> find(const Context& context, const ConvolutionOperation& operation, const IsSpent& is_spent);
   std::vector<ProductPlan> find(const Context& context, const Product& product, const IsSpent& is_spent);
-  // The one that was kept as `choice`, if it still does.
+  // The plan that was kept as `choice`, if it still exists and still fits.
   std::optional<CudnnPlan> find_again(const Context& context, const ConvolutionOperation& operation,
                                       const std::string& choice);
   std::optional<ProductPlan> find_again(const Context& context, const Product& product, const std::string& choice);
 
-  // nullptr: there is none. `recall`: the one that was kept. `tune`: the fastest. `choose`: by what the context says.
+  // Each returns nullptr if there is no plan. recall finds the kept plan, tune times candidates and takes the fastest,
+  // and choose does what the context asks for.
   template <class Plan, class What>
   std::shared_ptr<const Plan> recall(const Context& context, const What& what);
   template <class Plan, class What>
@@ -67,7 +69,8 @@ class LibraryHandles final : public Libraries {
   std::map<Key<Product>, std::shared_ptr<const ProductPlan>> products_;
 };
 
-// What a choice of plans depends on beside the operation, for PlanChoices::open: the kind of device, and versions.
+// Describes what the choice of a plan depends on besides the operation: the kind of device and the versions of
+// libraries. It is the argument of PlanChoices::open.
 std::string describe_tuning_environment(int device_index);
 
 }  // namespace eave::cuda

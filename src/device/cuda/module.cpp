@@ -1,4 +1,4 @@
-// The door of the module: all that the program sees of it.
+// The entry point of the module: the one symbol that the program sees.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +13,7 @@
 namespace eave::cuda {
 namespace {
 
-constexpr int kLeastMajor = 7, kLeastMinor = 5;  // compute capability; kernels are compiled for no older ones
+constexpr int kLeastMajor = 7, kLeastMinor = 5;  // compute capability; kernels are not compiled for older ones
 
 std::string why_unfit(int index, const cudaDeviceProp& properties) {
   if (properties.major > kLeastMajor || (properties.major == kLeastMajor && properties.minor >= kLeastMinor)) return "";
@@ -24,7 +24,8 @@ std::string why_unfit(int index, const cudaDeviceProp& properties) {
          text(properties.major, properties.minor) + ", and eave needs " + text(kLeastMajor, kLeastMinor) + " or more";
 }
 
-// A process sees one instance of a GPU that is divided (MIG), by its name; several may have the whole GPU's id.
+// The name of the MIG instance that this process uses, or "". Under MIG a process sees one instance of a GPU, and
+// several instances may have the id of the whole GPU.
 std::string instance_named() {
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   const std::string text = visible == nullptr ? "" : visible;

@@ -15,7 +15,7 @@
 namespace eave::cuda {
 namespace {
 
-// Ahead of what computes: others wait for what this rank sends.
+// A stream with priority over computing, because other ranks wait for the values that this rank sends.
 Stream make_urgent_stream() {
   int least = 0, greatest = 0;
   EAVE_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
@@ -35,7 +35,7 @@ class NcclTicket final : public DeviceTicket {
   explicit NcclTicket(cudaStream_t computing)
       : computing_(computing), ready_(make_event()), start_(make_timed_event()), end_(make_timed_event()) {}
 
-  // What is enqueued next in `stream` works on what was computed so far.
+  // Operations that are enqueued in `stream` after this wait for everything computed so far.
   void begin(cudaStream_t stream) {
     EAVE_CUDA(cudaEventRecord(ready_.get(), computing_));
     EAVE_CUDA(cudaStreamWaitEvent(stream, ready_.get(), 0));
@@ -110,14 +110,14 @@ class NcclCollectives final : public DeviceCollectives {
   void launch(int group, DeviceTicket& ticket, const char* what, const Call& call) {
     auto& own = static_cast<NcclTicket&>(ticket);
     own.begin(stream_.get());
-    communicators_.launch(group, what, std::cref(call));  // by reference: no copy, no allocation
+    communicators_.launch(group, what, std::cref(call));  // by reference, to avoid a copy and an allocation
     own.end(stream_.get());
   }
 
   const std::function<void(ConstSlice)> before_each_;
   CudaDevice& device_;
   const Stream stream_;
-  NcclCommunicators communicators_;  // leaves before its stream goes
+  NcclCommunicators communicators_;  // declared after stream_, so it is destroyed before it
 };
 
 }  // namespace

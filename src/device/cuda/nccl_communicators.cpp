@@ -12,12 +12,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kJoinLimit = 120s;  // a node's start-up and first connections; the ranks have met just before
-constexpr auto kLeaveLimit = 3s;   // then this rank leaves without the others' consent
+// time for a node's start-up and first connections; all ranks were present just before
+constexpr auto kJoinLimit = 120s;
+constexpr auto kLeaveLimit = 3s;  // after it, this rank leaves without the others' consent
 constexpr auto kWatchPeriod = 100ms;
 
-// Work is mostly in the stream at once, sooner than a sleep would end; connections that are made for it take far longer
-// (neither was measured yet).
+// Usually the work is in the stream sooner than a sleep would end. If connections have to be made first, it takes far
+// longer. (Neither was measured yet.)
 void pause_after(std::chrono::steady_clock::duration waited) {
   if (waited < 200us) return std::this_thread::yield();
   std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(waited / 8, 5us, 1ms));
@@ -50,7 +51,7 @@ int NcclCommunicators::join(const ncclUniqueId& id, int place, int size) {
   if (status != ncclSuccess) {
     const Error error = nccl_error(status, "ncclCommInitRankConfig");
     if (communicator != nullptr) static_cast<void>(ncclCommAbort(communicator));
-    if (has_failed()) check();  // another communicator's failure ended the wait
+    if (has_failed()) check();  // if another communicator's failure ended the wait, throw that
     if (status != ncclInProgress) throw Error(ExitCode::kResource, error.what());
     throw Error(ExitCode::kResource, "NCCL could not be set up within " + std::to_string(kJoinLimit.count()) +
                                          " s: its network does not reach all ranks (NCCL_SOCKET_IFNAME names the "
@@ -71,7 +72,7 @@ void NcclCommunicators::launch(int number, const char* what, const std::function
     if (status != ncclSuccess && status != ncclInProgress) fail(nccl_error(status, what));
     if (status == ncclSuccess) return;
   }
-  // No limit: the first work of its kind waits for connections, which a peer makes when it has come as far.
+  // No limit: the first operation of its kind waits for connections, and a peer makes them only when it gets that far.
   const ncclResult_t status = settle(communicator, std::nullopt);
   if (status == ncclSuccess) return;
   const std::lock_guard lock(mutex_);
@@ -104,7 +105,7 @@ ncclResult_t NcclCommunicators::state_of(ncclComm_t communicator) const {
 }
 
 void NcclCommunicators::watch() noexcept {
-  static_cast<void>(cudaSetDevice(device_index_));  // NCCL chooses by itself too
+  static_cast<void>(cudaSetDevice(device_index_));  // not required: NCCL also selects the device itself
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kWatchPeriod, [this] { return closing_; })) look_for_errors();
 }
@@ -117,7 +118,7 @@ void NcclCommunicators::look_for_errors() {
 }
 
 void NcclCommunicators::fail(const Error& error) {
-  // Said first: as soon as it aborts, an operation counts as carried out, with half a sum.
+  // Record the error before aborting: an aborted operation counts as reached, although its sum is incomplete.
   error_.emplace(error);
   failed_.store(true, std::memory_order_release);
   for (ncclComm_t communicator : communicators_) static_cast<void>(ncclCommAbort(communicator));

@@ -1,4 +1,4 @@
-// NCCL's communicators of one rank, and the watch over them.
+// Owns NCCL's communicators of one rank, and watches them for errors.
 #pragma once
 
 #include <nccl.h>
@@ -17,41 +17,41 @@
 
 namespace eave::cuda {
 
-// All communicators are non-blocking: no call of NCCL waits for a peer, so this rank can always give up. A watcher asks
-// them for asynchronous errors and, when there is one, aborts them all: their kernels end, and so does whatever waits
-// for them. One thread calls this, but for has_failed.
+// All communicators are non-blocking: no call of NCCL waits for a peer, so this rank can always give up. A watcher
+// thread polls the communicators for asynchronous errors. If it finds one, it aborts all communicators, which ends
+// their kernels and everything that waits for them. One thread calls this class; any thread may call has_failed.
 class NcclCommunicators {
  public:
   explicit NcclCommunicators(int device_index);
   NcclCommunicators(const NcclCommunicators&) = delete;
   NcclCommunicators& operator=(const NcclCommunicators&) = delete;
-  // Takes leave of the others, who may need this rank a little longer.
+  // Finalises the communicators, and waits up to kLeaveLimit for ranks that still need this one.
   ~NcclCommunicators();
 
-  // Blocks until all have come, at most kJoinLimit. Returns the communicator's number.
+  // Blocks until all `size` ranks have joined, for at most kJoinLimit. Returns the communicator's number.
   int join(const ncclUniqueId& id, int place, int size);
-  // Calls NCCL with a communicator; returns when the work is in the stream.
+  // Calls NCCL with communicator `number`, and returns when the work is in the stream.
   void launch(int number, const char* what, const std::function<ncclResult_t(ncclComm_t)>& call);
 
   bool has_failed() const noexcept { return failed_.load(std::memory_order_acquire); }
-  void check() const;  // throws what has failed
+  void check() const;  // throws the error, if there is one
 
  private:
   using Clock = std::chrono::steady_clock;
 
   void watch() noexcept;
-  // These hold the mutex.
+  // The caller of the next three functions holds the mutex.
   void look_for_errors();
   void fail(const Error& error);
   ncclResult_t state_of(ncclComm_t communicator) const;
 
-  // Until it does not go on in the background any more, or the limit is reached.
+  // Waits until the communicator's background work has ended, or until the limit. Returns ncclInProgress at the limit.
   ncclResult_t settle(ncclComm_t communicator, std::optional<Clock::time_point> limit);
   void take_leave(ncclComm_t communicator, Clock::time_point limit);
 
   const int device_index_;
   std::vector<ncclComm_t> communicators_;  // empty once failed
-  mutable std::mutex mutex_;               // around each call of NCCL, not around waiting
+  mutable std::mutex mutex_;               // held for each call of NCCL, but not while waiting
   std::condition_variable changed_;
   bool closing_ = false;
   std::optional<Error> error_;  // written before failed_ is set

@@ -17,7 +17,9 @@ bool PassMemory::reserve(std::int64_t samples, std::int64_t inputs) {
   block_ = device_bytes(block_bytes());
   for (Slot& slot : slots_) slot.block = host_bytes(block_bytes());
   if (more_inputs > inputs_.size()) {
-    inputs_ = {};  // first: what is allocated is cleared, which must not be under way when the old one is freed
+    // Free the old buffer first. Allocation clears the new one in the queue, and that must not be under way during a
+    // free.
+    inputs_ = {};
     inputs_ = device_.allocate(more_inputs);
     for (Slot& slot : slots_) slot.inputs = device_.allocate_for_host(more_inputs);
   }

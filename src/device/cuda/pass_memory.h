@@ -1,4 +1,4 @@
-// What changes with each pass, on its way to the device, and what comes of it, on its way back.
+// Carries a pass's inputs to the device and its loss back to the host.
 #pragma once
 
 #include <array>
@@ -11,13 +11,14 @@
 
 namespace eave::cuda {
 
-// The addresses on the device stay the same until reserve has to make room. The host may send for one pass while the
-// device works on the one before.
+// The addresses on the device stay the same until `reserve` has to enlarge them. The host may send the next pass while
+// the device still works on the current one.
 class PassMemory {
  public:
   explicit PassMemory(CudaDevice& device);
 
-  // True when addresses have changed: for batches of so many samples, with so many floats of inputs from the host.
+  // Makes room for batches of `samples` samples, with `inputs` floats of input sent by the host. Returns true if
+  // addresses have changed.
   bool reserve(std::int64_t samples, std::int64_t inputs);
   void send(const Batch& batch, const PassBlock& block);
 
@@ -27,13 +28,13 @@ class PassMemory {
   ConstSlice inputs() const { return inputs_.slice(); }
   LossTotals* totals() const { return static_cast<LossTotals*>(totals_.get()); }
 
-  // What stands in totals() once the queue has come here. Returns its ticket.
+  // Enqueues a copy of totals() to the host. Returns its ticket, for loss().
   std::int64_t fetch_totals();
   LossSum loss(std::int64_t ticket) const;
 
  private:
   static constexpr std::size_t kSlots = kKeptLosses;
-  // Pinned memory of one pass, free again once `sent`.
+  // Pinned memory of one pass. It may be reused once `sent` has been reached.
   struct Slot {
     HostBytes block;
     Buffer inputs;

@@ -51,7 +51,7 @@ void PassRecorder::abandon() noexcept {
 
 bool PassRecorder::enqueues() {
   if (state_ == State::kRecording && !is_capturing_) {
-    // Other threads of the process may allocate and copy meanwhile.
+    // Thread-local mode: other threads of the process may allocate and copy during the capture.
     EAVE_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
     is_capturing_ = true;
   }

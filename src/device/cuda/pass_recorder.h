@@ -1,5 +1,6 @@
-// Passes as CUDA graphs: the first of a kind is enqueued call by call, the second is recorded, all later ones are
-// replayed, which costs the host one launch for each part between two cuts, whatever the number of kernels.
+// Runs passes as CUDA graphs. The first pass of a kind is enqueued call by call, the second is recorded, and all later
+// ones are replayed. A replay costs the host one launch for each part between two cuts, however many kernels the part
+// has.
 #pragma once
 
 #include <map>
@@ -13,28 +14,29 @@ namespace eave::cuda {
 
 class PassRecorder {
  public:
-  // What is recorded holds for one kind of pass on the same images.
+  // A recording is valid for one kind of pass on the same images.
   using Key = std::pair<PassKind, const DeviceImages*>;
 
   explicit PassRecorder(cudaStream_t stream) : stream_(stream) {}
 
   void begin(const Key& key);
-  // Asked for before each call: whether it is to be enqueued. False: it is in a graph already.
+  // Compute asks this before each call. True: enqueue the call. False: it is part of a graph already.
   bool enqueues();
-  // Whether memory may be had: nothing is being recorded.
+  // Whether the caller may allocate memory: not while a pass is being recorded.
   bool allocates() const { return state_ != State::kRecording; }
   void cut();
   void end();
-  // Memory that recorded passes use has moved. Between passes.
+  // Drops all recordings, because memory that they use has moved. Only between passes.
   void forget() noexcept { passes_.clear(); }
-  // After an exception in the middle of a pass: the stream takes calls again, and nothing is kept of it.
+  // Call it after an exception in the middle of a pass. The stream accepts calls again, and nothing of the pass is kept
+  // for a replay.
   void abandon() noexcept;
 
  private:
   enum class State { kIdle, kEnqueuing, kRecording, kReplaying };
   struct Recorded {
-    std::vector<RecordedGraph> parts;  // an empty one where nothing was called between two cuts
-    bool is_known = false;             // enqueued once: the libraries have loaded what they need
+    std::vector<RecordedGraph> parts;  // an empty part means that no call was made between two cuts
+    bool is_known = false;             // enqueued once, so the libraries have loaded what they need
     bool is_whole = false;
   };
 
@@ -44,9 +46,9 @@ class PassRecorder {
   cudaStream_t stream_;
   std::map<Key, Recorded> passes_;
   Recorded* pass_ = nullptr;
-  std::size_t next_ = 0;  // part to be replayed
+  std::size_t next_ = 0;  // index of the next part to replay
   State state_ = State::kIdle;
-  bool is_capturing_ = false;  // from a part's first call on: what others enqueue between parts is no part of one
+  bool is_capturing_ = false;  // true from a part's first call on: calls of others between parts belong to no part
 };
 
 }  // namespace eave::cuda

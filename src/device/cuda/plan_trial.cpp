@@ -17,7 +17,7 @@ std::int64_t most_workspace(const std::vector<Plan>& plans) {
   return most;
 }
 
-// The offsets of the pieces of a trial, in bytes.
+// Offsets of a trial's pieces, in bytes.
 struct TrialLayout {
   TrialLayout(const ConvolutionOperation& o, std::int64_t workspace_bytes) : value(bytes_of_value(o.half)) {
     weights = layout.add(o.filter_values() * value);
@@ -35,7 +35,7 @@ struct TrialLayout {
   }
 
   PieceLayout layout;
-  std::int64_t value;  // bytes of one in the output
+  std::int64_t value;  // bytes of one value of the output
   std::int64_t input_bytes = 0;
   std::int64_t weights = 0, bias = 0, input = 0, output = 0, workspace = 0;
 };
@@ -44,7 +44,7 @@ class Trial {
  public:
   Trial(const Context& context, const TrialLayout& places)
       : context_(context), places_(places), memory_(places.layout.floats() * 4, context.stream) {}
-  // The memory is freed when nothing runs.
+  // Waits, so that nothing runs when the memory is freed.
   ~Trial() { static_cast<void>(cudaStreamSynchronize(context_.stream)); }
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
@@ -63,13 +63,13 @@ class Trial {
   void fill_input_with_nan() const {
     EAVE_CUDA(cudaMemsetAsync(at(places_.input), 0xff, static_cast<std::size_t>(places_.input_bytes), context_.stream));
   }
-  // `count` values of the output, from the place `begin` on.
+  // Whether all of `count` values of the output, from index `begin` on, are NaN.
   bool has_nan_throughout(std::int64_t begin, std::int64_t count) const {
     std::vector<std::byte> bytes(static_cast<std::size_t>(count * places_.value));
     EAVE_CUDA(cudaMemcpyAsync(bytes.data(), at(places_.output + begin * places_.value), bytes.size(),
                               cudaMemcpyDeviceToHost, context_.stream));
     EAVE_CUDA(cudaStreamSynchronize(context_.stream));
-    // The upper half of a float32 is a bfloat16, and tells as much.
+    // The upper half of a float32 is a bfloat16, and shows NaN as well.
     const std::size_t value = static_cast<std::size_t>(places_.value);
     for (std::size_t end = value; end <= bytes.size(); end += value) {
       const auto upper = std::to_integer<unsigned>(bytes[end - 1]) << 8 | std::to_integer<unsigned>(bytes[end - 2]);
@@ -95,7 +95,7 @@ Fastest find_fastest_of(const Context& context, Handle handle, const std::vector
     StreamTimer timer(context.stream, [&](std::size_t i) { trial.run(handle, plans[i]); });
     return find_fastest(plans.size(), timer, is_spent);
   } catch (const Error&) {
-    static_cast<void>(cudaGetLastError());  // memory is short, or the device is lost, which will tell again
+    static_cast<void>(cudaGetLastError());  // too little memory, or the device is lost, which the next call reports
     return {.candidate = 0, .timed = 0, .is_whole = false};
   }
 }
@@ -109,7 +109,8 @@ bool passes_nan_at(const Context& context, Handle handle, const Plan& plan, cons
     trial.run(handle, plan);
     return trial.has_nan_throughout(begin, count);
   } catch (const Error&) {
-    static_cast<void>(cudaGetLastError());  // a refused plan is no failure; a lost device will tell again
+    // a refused plan is no failure; if the device is lost, the next call reports it
+    static_cast<void>(cudaGetLastError());
     return false;
   }
 }
@@ -126,7 +127,7 @@ Fastest find_fastest_plan(const Context& context, cublasLtHandle_t handle, const
   return find_fastest_of(context, handle, plans, plans.front().product(), is_spent);
 }
 
-// All channels of the pixel in the middle of the last image: its window lies on the image, whatever the padding.
+// Looks at all channels of the middle pixel of the last image: its window lies on the image, whatever the padding.
 bool passes_nan(const Context& context, cudnnHandle_t handle, const CudnnPlan& plan) {
   const ConvolutionOperation& o = plan.operation();
   const std::int64_t image = (o.samples - 1) * o.output[0] * o.output[1];

@@ -1,4 +1,4 @@
-// Plans are tried on the device before one is taken: each in memory of its own, which goes afterwards.
+// Tries plans on the device before one of them is chosen. Each trial has memory of its own, which is freed afterwards.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 
 namespace eave::cuda {
 
-// The place of the fastest, as by find_fastest; if memory for the trial is short, the first. Blocks; not while the
-// stream is being captured. So do those below.
+// Returns the index of the fastest plan, as find_fastest does. If there is too little memory for the trial, it is the
+// first plan. All functions here block, and must not be called while the stream is being captured.
 Fastest find_fastest_plan(const Context& context, cudnnHandle_t handle, const std::vector<CudnnPlan>& plans,
                           const std::function<bool()>& is_spent);
 Fastest find_fastest_plan(const Context& context, cublasLtHandle_t handle, const std::vector<ProductPlan>& plans,
                           const std::function<bool()>& is_spent);
 
-// Whether NaN in the input comes out of a plan with relu. Libraries promise nothing: max(NaN, 0) is 0 to a GPU, and a
-// network that has diverged would train on. False also if the plan cannot be run, or memory for the trial is short: the
-// relu by itself, which takes its place, is right in either case.
+// Whether a plan with relu passes NaN from its input to its output. Libraries do not promise this: on a GPU max(NaN, 0)
+// is 0, and a diverged network would train on unnoticed. Also returns false if the plan cannot be run or there is too
+// little memory for the trial. In each case the caller uses a separate relu, which is always correct.
 bool passes_nan(const Context& context, cudnnHandle_t handle, const CudnnPlan& plan);
 bool passes_nan(const Context& context, cublasLtHandle_t handle, const ProductPlan& plan);
 

@@ -1,6 +1,6 @@
-// What CudaCompute has its dense layers and convolutions made by: cuBLASLt and cuDNN. Everything is enqueued on the
-// context's stream and may be captured into a CUDA graph: no allocation, no synchronisation, no host callback after a
-// plan is made.
+// Makes the dense layers and convolutions of CudaCompute, by cuBLASLt and cuDNN. A plan enqueues all its work on the
+// context's stream, and the work may be captured into a CUDA graph. Once made, a plan allocates nothing, does not
+// synchronise and makes no host callbacks.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,7 +13,7 @@
 
 namespace eave::cuda {
 
-// Handles of the libraries, one set per stream. Made where the libraries are used.
+// The libraries' handles, one set per stream. An opaque base class: only library_handles.cpp knows the libraries.
 class Libraries {
  public:
   virtual ~Libraries() = default;
@@ -23,22 +23,23 @@ std::unique_ptr<Libraries> make_libraries(cudaStream_t stream);
 struct Context {
   cudaStream_t stream = nullptr;
   Precision precision = Precision::kTf32;
-  bool deterministic = false;      // only algorithms that give the same bits each time
-  bool autotune = false;           // time the candidates once, when a plan is made
-  PlanChoices* choices = nullptr;  // with autotune; nullptr: nothing is kept
+  bool deterministic = false;      // allow only algorithms that give the same bits each time
+  bool autotune = false;           // when a plan is made, time the candidates once
+  PlanChoices* choices = nullptr;  // used with autotune; nullptr: no choice is kept
   TuningCounts* counts = nullptr;
   Libraries* libraries = nullptr;
-  // CudaDevice::finish_all: a plan may be made in the middle of training, and to find one memory is allocated.
+  // CudaDevice::finish_all. A plan may be made in the middle of training, and finding one allocates memory.
   std::function<void()> finish_all = {};
-  // In a pass with bf16: its parameters, and where they lie as bfloat16, element by element.
+  // Only in a pass with kBf16: the pass's parameters and their copy in bfloat16, element by element.
   const float* parameters = nullptr;
   const void* half_parameters = nullptr;
 
-  // Weights as the products want them: float32, or bfloat16 with kBf16.
+  // The weights in the type that products read: bfloat16 with kBf16, else float32. With kBf16, `of` must be a part of
+  // `parameters`.
   const void* weights(ConstSlice of) const;
 };
 
-// `context` outlives the plan.
+// `context` must outlive the plan.
 std::unique_ptr<LinearPlan> make_dense(const Context& context, const DenseShape& shape);
 std::unique_ptr<LinearPlan> make_convolution(const Context& context, const ConvolutionShape& shape);
 

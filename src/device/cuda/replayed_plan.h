@@ -1,4 +1,4 @@
-// A layer's plan inside passes that are recorded.
+// A layer's plan inside passes that are recorded and replayed.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace eave::cuda {
 
-// A plan whose work stands in a graph already when a pass is replayed.
+// Calls the plan only if the pass is not being replayed: in a replay, the plan's work is already part of a graph.
 class ReplayedPlan final : public LinearPlan {
  public:
   ReplayedPlan(PassRecorder& recorder, std::unique_ptr<LinearPlan> plan)

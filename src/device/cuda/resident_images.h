@@ -11,14 +11,15 @@
 namespace eave::cuda {
 
 struct ResidentImages final : public DeviceImages {
-  Images placing;  // of no samples yet
+  Images placing;  // samples is 0; each pass sets it
   std::uint64_t seed = 0;
   DeviceBytes bytes;
-  Buffer tables;  // 256 numbers per channel
+  Buffer tables;  // 256 floats per channel: the value of each byte
   std::int64_t values() const { return std::int64_t{1} * placing.crop_height * placing.crop_width * placing.channels; }
 };
 
-// nullptr where they would take more than half of the free memory.
+// Copies `count` images to the device. `read` writes the bytes of one image, by its index. Returns nullptr if the
+// images would take more than half of the free memory. Blocks.
 std::unique_ptr<ResidentImages> load_resident_images(
     CudaDevice& device, std::int64_t count, const ImagePlacing& placing,
     const std::function<void(std::int64_t, std::span<std::uint8_t>)>& read);

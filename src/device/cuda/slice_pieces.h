@@ -1,4 +1,5 @@
-// Several arrays within one slice of an arena, each at a multiple of 256 bytes, as cuBLAS and cuDNN want workspaces.
+// Places several arrays in one slice of an arena, each at a multiple of 256 bytes, because cuBLAS and cuDNN want
+// workspaces aligned so.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +14,13 @@ class PieceLayout {
  public:
   static constexpr std::int64_t kAlignment = 256;  // bytes
 
-  // The offset of a new piece, in bytes from the first aligned byte of the slice.
+  // Adds a piece and returns its offset, in bytes from the slice's first aligned byte.
   std::int64_t add(std::int64_t bytes) {
     const std::int64_t offset = bytes_;
     bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
     return offset;
   }
-  // Floats of a slice that holds all pieces wherever it begins.
+  // The number of floats of a slice that holds all pieces, wherever the slice begins.
   std::int64_t floats() const {
     return bytes_ == 0 ? 0 : (bytes_ + kAlignment) / static_cast<std::int64_t>(sizeof(float));
   }
@@ -28,7 +29,7 @@ class PieceLayout {
   std::int64_t bytes_ = 0;
 };
 
-// Where the piece lies; nullptr in an empty slice.
+// The address of a piece, or nullptr if the slice is empty.
 template <class T = void, class Element>
 T* piece(std::span<Element> slice, std::int64_t offset) {
   if (slice.empty()) return nullptr;
