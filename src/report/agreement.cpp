@@ -9,7 +9,7 @@
 namespace eave {
 namespace {
 
-// All digits where six would make two different numbers look alike.
+// Formats a number with six digits, or with all digits if six would make two different numbers look equal.
 std::string digits(double value, double other) {
   std::string text = number_text(value);
   if (value == other || text != number_text(other)) return text;

@@ -1,4 +1,4 @@
-// Everything that a report says, before it becomes text, a table or a page.
+// The result of a comparison, before it is written as text, a table or a page.
 #pragma once
 
 #include <optional>
@@ -19,12 +19,12 @@ struct Comparison {
   std::vector<RunRecord> runs;
   std::vector<LeftOut> left_out;
   std::vector<Variant> variants;
-  std::vector<std::string> differing;  // options
+  std::vector<std::string> differing;  // names of options
   std::optional<Target> target;
   std::vector<std::string> verdict, notes;  // sentences
 };
 
-// `target`: test accuracy, 0-1; without it the highest in whole percent that every run reached.
+// `target` is a test accuracy, 0-1. By default it is the highest whole percent that every run reached.
 Comparison compare_runs(RunList list, std::optional<double> target);
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// config.json: every resolved setting of a run, option name to text, and the number of its format.
+// config.json holds the file format's number and every resolved setting of a run, as a map from option name to text.
 #pragma once
 
 #include <filesystem>
@@ -9,12 +9,12 @@
 
 namespace eave {
 
-// Throws Error(kBadData) when the file is no such thing, kInputMissing.
+// Throws Error: kInputMissing (no file), kBadData (not a config.json).
 std::map<std::string, std::string> read_config(const std::filesystem::path& path);
 
 void write_config(const OutputPath& path, const std::map<std::string, std::string>& config);
 
-// The text of a setting; "" where it is not set.
+// The text of a setting, or "" if it is not set.
 std::string setting_in(const std::map<std::string, std::string>& config, const std::string& name);
 
 }  // namespace eave

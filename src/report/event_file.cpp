@@ -33,7 +33,7 @@ std::string little_endian(std::uint64_t value, int bytes) {
 
 std::string masked_crc(std::string_view bytes) { return little_endian(std::rotr(crc32c(bytes), 15) + 0xa282ead8U, 4); }
 
-// Protocol buffers: a field is its number and kind, then its value.
+// The functions below encode protocol buffers: a field is its number and kind, then its value.
 std::string varint(std::uint64_t value) {
   std::string text;
   for (; value >= 128; value >>= 7) text += static_cast<char>(value | 128);
@@ -56,12 +56,12 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// Summary.Value: tag, simple_value.
+// Encodes a Summary.Value: tag, simple_value.
 std::string summary_value(const Scalar& scalar) {
   return of_bytes(1, of_bytes(1, scalar.tag) + of_float(2, scalar.value));
 }
 
-// A new file. One that cannot be made is told of by who opens it.
+// Creates a file under a new name. The caller reports the error if it cannot be created.
 OutputPath make_file(const OutputFolder& directory) {
   const std::string name = std::string(kEventFile) + format("%010lld.", static_cast<long long>(wall_time())) +
                            host_name() + "." + std::to_string(::getpid()) + std::string(kEventFileOfEave);

@@ -1,7 +1,8 @@
-// Event files of TensorBoard, written without TensorFlow's library.
+// Writes TensorBoard's event files without TensorFlow's library.
 //
-// A file is a sequence of records: length (8 bytes), masked CRC32C of those (4), the event (length bytes), masked
-// CRC32C of it (4); numbers little-endian; the mask is (c >> 15 | c << 17) + 0xa282ead8.
+// A file is a sequence of records. Each record holds the length of its event (8 bytes), the masked CRC32C of these
+// bytes (4), the event itself, and the event's masked CRC32C (4). Numbers are little-endian. The mask of a checksum c
+// is (c >> 15 | c << 17) + 0xa282ead8:
 // https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/lib/io/record_writer.h
 // An event is a protocol buffer, message Event of tensorflow/core/util/event.proto.
 #pragma once
@@ -15,7 +16,7 @@
 
 namespace eave {
 
-// How the name of an event file begins, and what is in the names of those written here.
+// The prefix of every event file's name, and the part that only the names of eave's event files contain.
 inline constexpr std::string_view kEventFile = "events.out.tfevents.", kEventFileOfEave = ".eave";
 
 std::uint32_t crc32c(std::string_view bytes);
@@ -25,17 +26,17 @@ std::string event_record(std::string_view event);
 
 struct Scalar {
   std::string tag;
-  double value = 0;  // written as float; one that is not finite too, as TensorBoard shows those
+  double value = 0;  // written as float, also if it is NaN or infinite: TensorBoard shows those
 };
 
 class EventFile {
  public:
-  // Creates `directory`/events.out.tfevents.<time>.<host>.<process>.eave[.<number>], which is no other's: a run that is
-  // resumed has one more, and TensorBoard reads them in the order of their names. Throws Error(kCannotCreate).
-  // As LogFile.
+  // Creates `directory`/events.out.tfevents.<time>.<host>.<process>.eave[.<number>]. The name is unique, so a resumed
+  // run adds a file. TensorBoard reads the files in the order of their names.
+  // Throws Error(kCannotCreate). `warn` is as in LogFile.
   explicit EventFile(const OutputFolder& directory, Warn warn = {});
 
-  // Appends one event, or loses it where that cannot be.
+  // Appends one event. If the event cannot be written, it is counted as lost.
   void write(std::int64_t step, const std::vector<Scalar>& scalars);
 
   std::int64_t lost() const { return file_.lost(); }  // events

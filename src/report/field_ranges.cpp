@@ -10,10 +10,10 @@
 namespace eave {
 namespace {
 
-constexpr double kMostWhole = 9007199254740991;  // 2^53 - 1: more is not exact in every reader of JSON
+constexpr double kMostWhole = 9007199254740991;  // 2^53 - 1: not every JSON reader holds larger whole numbers exactly
 constexpr double kMostSeconds = 1e12;
-constexpr double kMostReal = 1e39;    // more than any float32; sums and squares of such numbers are finite
-constexpr double kOfRounding = 1e-6;  // of numbers that are differences or quotients of others
+constexpr double kMostReal = 1e39;    // above any float32, while sums and squares of such numbers stay finite
+constexpr double kOfRounding = 1e-6;  // allowance for numbers that are differences or quotients
 constexpr auto kWhole = NumberKind::kWhole;
 constexpr auto kReal = NumberKind::kReal;
 constexpr auto kRealOrNull = NumberKind::kRealOrNull;
@@ -67,7 +67,7 @@ constexpr std::array kEvaluation = std::to_array<FieldRange>({
     {"validation.accuracy", kReal, 0, 1},
 });
 
-// `evaluation` has its own.
+// The ranges of its `evaluation` are in a table of their own.
 constexpr std::array kSummary = std::to_array<FieldRange>({
     {"format", kWhole, 1, kMostWhole},
     {"test_accuracy", kReal, 0, 1},
@@ -114,7 +114,7 @@ void check_value(const FieldRange& range, const Json& value) {
   check_range(range, value.get<double>());
 }
 
-// What lies at `path` in `value`: one number, or one of each element of a list.
+// Checks the field `path` of `value`: one number, or one in each element of a list.
 void check_at(const FieldRange& range, std::string_view path, const Json& value) {
   if (path.empty()) return check_value(range, value);
   if (path.starts_with("[]")) {

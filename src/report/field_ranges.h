@@ -1,5 +1,5 @@
-// What each number in a run's files can be. FORMATS.md states the same ranges, and test/house/formats_test holds the
-// two together. Every reader of run files refuses other numbers: a flipped bit would give an accuracy of 890 %.
+// The range of each number in a run's files. Every reader of run files refuses numbers outside: one flipped bit could
+// otherwise show an accuracy of 890 %. FORMATS.md states the same ranges, and test/house/formats_test compares the two.
 #pragma once
 
 #include <span>
@@ -12,12 +12,12 @@ namespace eave {
 enum class NumberKind { kWhole, kReal, kRealOrNull };
 
 struct FieldRange {
-  const char* field;  // "center.loss"; "ranks[].rank": of each element of a list
+  const char* field;  // "center.loss"; "ranks[].rank" means this field of each list element
   NumberKind kind;
   double least, most;
 };
 
-// The ranges of a line of metrics.jsonl, by its type, or of "summary.json". Empty for another name.
+// The ranges of a line of metrics.jsonl, named by its type, or of "summary.json". Empty for any other name.
 std::span<const FieldRange> ranges_of(const std::string& record);
 
 class OutOfRange : public Json::exception {
@@ -25,13 +25,13 @@ class OutOfRange : public Json::exception {
   explicit OutOfRange(const std::string& what) : exception(398, what.c_str()) {}
 };
 
-// Two fields, lines or files that cannot both be true.
+// Two fields, lines or files contradict each other.
 class Contradiction : public OutOfRange {
  public:
   using OutOfRange::OutOfRange;
 };
 
-// Throws OutOfRange naming the field, its value and what it can be. Fields that are missing are the reader's to refuse.
+// Throws OutOfRange, which names the field, its value and its range. Missing fields pass: the reader refuses them.
 void check_ranges(const Json& object, const std::string& record);
 void check_range(const FieldRange& range, double value);
 

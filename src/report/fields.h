@@ -1,5 +1,4 @@
-// Fields of JSON objects from files, by name, and what is wrong with a file in words of eave's own: the JSON library's
-// name no field.
+// Reads fields of JSON objects by name. Its error messages name the field, which those of the JSON library do not.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +14,23 @@
 
 namespace eave {
 
-// One object. Each reader throws OutOfRange, which names the field, if it is missing or of another type. The object
-// outlives this.
+// The fields of one object, which must outlive this reader. Each function that reads throws OutOfRange, which names the
+// field, if the field is missing or has another type.
 class Fields {
  public:
-  // `path` stands before the names in messages: "center.".
+  // Messages put `path`, such as "center.", before a field's name.
   explicit Fields(const Json& object, std::string path = "");
 
   bool has(const char* name) const { return object_.contains(name); }
   const Json& at(const char* name) const;
-  // One that is an object.
+  // The fields of the object that is the field `name`.
   Fields in(const char* name) const { return Fields(at(name), path_ + name + "."); }
 
   std::string text(const char* name) const;
   double number(const char* name) const;
-  double number_or_nan(const char* name) const;  // null stands for NaN, which JSON lacks
+  double number_or_nan(const char* name) const;  // null is read as NaN, which JSON cannot hold
   std::vector<std::int64_t> integers(const char* name) const;
-  std::map<std::string, std::string> texts() const;  // of an object that holds nothing else
+  std::map<std::string, std::string> texts() const;  // all fields, which must be texts
   const Json& list(const char* name) const;
 
   template <typename Value>
@@ -68,12 +67,12 @@ class Fields {
   const std::string path_;
 };
 
-// Why one line, or the whole text of a file, could not be read: "line 3 is no JSON, or the file ends too early", or the
-// exception's own words where they are eave's.
+// Says why one line, or the whole text of a file, could not be read: "line 3 is no JSON, or the file ends too early".
+// If the error is one of eave's own, its message is used.
 std::string why_unreadable(const Json::exception& error);
 std::string why_unreadable(const Json::exception& error, std::string_view text);
 
-// What to do about a file of a run that is damaged or contradicts itself: the end of a message.
+// The end of a message about a file that is damaged or contradicts itself: what the person can do.
 inline constexpr const char* kPutBack = "; put back a copy of it, or train anew in another directory";
 
 }  // namespace eave

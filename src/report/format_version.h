@@ -1,5 +1,5 @@
-// The number of a file's format, as its field "format". Files of before 2026-11-26 lack it in config.json and
-// summary.json: they are of format 1.
+// The version number of a file's format, in its field "format". Files written before 2026-11-26 lack the field in
+// config.json and summary.json; their format is 1.
 #pragma once
 
 #include "base/json_integer.h"
@@ -14,7 +14,7 @@ class UnknownFormat : public Json::exception {
   explicit UnknownFormat(const std::string& what) : exception(397, what.c_str()) {}
 };
 
-// Throws Json::exception where `object` says another one.
+// Throws UnknownFormat if `object` states another format.
 inline void require_known_format(const Json& object) {
   const auto found = object.find("format");
   if (found == object.end()) return;

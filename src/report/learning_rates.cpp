@@ -49,7 +49,7 @@ class Choice {
     std::erase_if(common_, [&](const std::string& seed) { return !seeds.contains(seed); });
   }
 
-  // Where they have no seed in common, all count.
+  // The runs that count: those with a common seed, or all if the variants share no seed.
   std::vector<std::size_t> counted(const Variant& variant) const {
     std::vector<std::size_t> counted = variant.runs;
     if (common_.empty()) return counted;

@@ -13,14 +13,15 @@
 namespace eave {
 namespace {
 
-// Exchanges run behind the steps: one may span an evaluation or a checkpoint, whose seconds are not those of training.
+// Exchanges run in the background, so one may last through an evaluation or a checkpoint. Their seconds are not seconds
+// of training.
 constexpr double kExchangeSlack = 3600;
 
-// No --resume changes these.
+// Settings that no --resume may change.
 constexpr std::array kKept = {"batch",    "batch-means", "communicator", "data", "lr", "model",
                               "momentum", "optimizer",   "sampling",     "seed", "tau"};
 
-// 0 where it is not set, or is no plain number.
+// The number in a setting; 0 if it is not set or not a plain number.
 double count_in(const std::map<std::string, std::string>& config, const char* name) {
   const std::string text = setting_in(config, name);
   double count = 0;
@@ -53,7 +54,7 @@ void require_config(const HeaderLine& header) {
     require_equal("the number of ranks", static_cast<double>(header.ranks.size()), ranks, "config.ranks");
 }
 
-// A run that was resumed is the same run.
+// A resumed run must still be the same run.
 void require_same_run(const HeaderLine& header, const HeaderLine& before) {
   constexpr const char* kBefore = "as in the header before";
   require_same("communicator", header.communicator, before.communicator, kBefore);
@@ -100,7 +101,7 @@ void LineAgreement::take(const HeaderLine& header, std::size_t) {
   ended_ = 0;
 }
 
-// RunLines refuses lines before the first header.
+// Requires that the run has not ended before this line. RunLines refuses lines before the first header.
 void LineAgreement::require_running() const {
   if (ended_ == 0) return;
   throw Contradiction("it stands behind the end of the run in line " + std::to_string(ended_) +
@@ -113,7 +114,7 @@ void LineAgreement::require_samples(double step, double samples, double epoch) c
   if (size > 0) require_equal("epoch", epoch, samples / size, "samples / train_samples", slack_of(epoch));
 }
 
-// Its parts of the time since this rank's line before.
+// Checks the line's times against the time since this rank's line before.
 void LineAgreement::require_times(const StepLine& line, const OfRank& before) const {
   constexpr const char* kWholeTime = "the seconds since this rank's line before";
   const double seconds = line[StepLine::kSeconds], whole = seconds - before.seconds, slack = slack_of(seconds);
@@ -202,7 +203,7 @@ void LineAgreement::require_steps(const RunSummary& end) const {
   }
 }
 
-// The lines of evaluations may lack the last one, but say the same of it if it is there.
+// The line of the last evaluation may be missing. If it exists, the end must repeat its values.
 void LineAgreement::require_evaluation(const RunSummary& end) const {
   if (!evaluation_) return;
   require_at_least("evaluation.step", static_cast<double>(end.evaluation.step), static_cast<double>(evaluation_->step),

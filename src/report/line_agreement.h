@@ -1,4 +1,4 @@
-// How the lines of one metrics.jsonl must agree with each other: FORMATS.md, "What must agree".
+// Checks the lines of one metrics.jsonl against each other, by the rules of FORMATS.md, "What must agree".
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,11 @@ struct HeaderLine {
 struct FailureLine;
 struct OtherLine;
 
-// Whole lines may be missing (--log-every, a full disk): sums over lines are at most what the end says.
+// Whole lines may be missing (--log-every, a full disk), so sums over lines are compared with the end as lower bounds.
 class LineAgreement {
  public:
-  // Each throws Contradiction, and then has not changed anything. `number`: of the line in its file.
+  // Call `take` with each line, in order. It throws Contradiction if the line does not agree with earlier lines, and
+  // then leaves this object unchanged. `number` is the line's number in its file.
   void take(const HeaderLine& header, std::size_t number);
   void take(const StepLine& step, std::size_t number);
   void take(const EvaluationRecord& evaluation, std::size_t number);
@@ -44,7 +45,8 @@ class LineAgreement {
   const HeaderLine* header() const { return header_ ? &*header_ : nullptr; }  // the last one
 
  private:
-  // What the lines of one rank have said so far. Sums are those since the last header; bytes since ranks were others.
+  // The last step, samples and seconds of one rank's lines, and sums over them. Times are summed since the last header,
+  // bytes since the run began or was resumed with --resume elastic.
   struct OfRank {
     double step = 0, samples = 0, seconds = 0, bytes = 0;
     double computing = 0, loading = 0, exchanging = 0, waiting = 0;
@@ -61,12 +63,13 @@ class LineAgreement {
   std::vector<OfRank> ranks_;
   std::optional<EvaluationRecord> evaluation_;  // the last one
   double evaluated_step_ = 0, evaluated_seconds_ = 0, evaluation_seconds_ = 0;
-  double batch_ = 0;       // of all ranks; 0: not known
-  std::size_t ended_ = 0;  // the line of the end or failure behind the last header; 0: none
+  double batch_ = 0;  // samples of one step of all ranks; 0: not known
+  // The line number of the end or failure after the last header; 0: there is none.
+  std::size_t ended_ = 0;
 };
 
-// A setting that a run keeps for all of its life, and that these two give differently: "batch is 8, but must be 4".
-// Empty if there is none. `is_whole`: any setting.
+// Compares two configurations. Returns the first setting that a run may never change and in which they differ, as
+// "batch is 8, but must be 4"; empty if there is none. With `is_whole`, every setting counts.
 std::string differing_setting(const std::map<std::string, std::string>& config,
                               const std::map<std::string, std::string>& other, bool is_whole);
 

@@ -1,4 +1,4 @@
-// Follows a file of lines that another process writes.
+// Follows a text file that another process appends lines to.
 #pragma once
 
 #include <cstdio>
@@ -14,12 +14,12 @@ class LineTail {
  public:
   explicit LineTail(std::filesystem::path path) : path_(std::move(path)) {}
 
-  // Handed over in place of a line over 64 MiB, of which nothing is kept.
+  // Handed over instead of a line over 64 MiB, whose text is dropped.
   static constexpr std::string_view kTooLong = "a line of more than 64 MiB";
 
-  // Hands over each line that became whole since the last call; what lacks its end waits for it. If the file is not
-  // the one of the last call (replaced, or shorter), `begin_anew` is called and it is read from its start; the first
-  // time, too. False while there is no file. The time is proportional to what is new, the memory to the longest line.
+  // Hands over each line that was completed since the last call. The start of an incomplete line is kept until the line
+  // ends. On the first call, and when the file was replaced or became shorter, it calls `begin_anew` and reads from the
+  // start. Returns false while there is no file. Time is proportional to the new text, memory to the longest line.
   bool read(const std::function<void()>& begin_anew, const std::function<void(const std::string&)>& take);
 
  private:
@@ -31,10 +31,11 @@ class LineTail {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   const std::filesystem::path path_;
-  std::unique_ptr<std::FILE, Close> file_;  // stays open, so that no other file can get its number
+  // Stays open, so that the system cannot give its file number to another file.
+  std::unique_ptr<std::FILE, Close> file_;
   long long offset_ = 0;
-  std::string torn_;          // the start of a line whose end is not there yet
-  bool is_too_long_ = false;  // that line: its start was dropped
+  std::string torn_;          // the start of an incomplete line
+  bool is_too_long_ = false;  // the incomplete line exceeds the limit, and its start was dropped
 };
 
 }  // namespace eave

@@ -38,7 +38,7 @@ LineReader::LineReader(const std::filesystem::path& path) : name_(path.filename(
   if (!file_) throw Error(ExitCode::kInputOutput, "cannot read " + name_ + ": " + std::strerror(errno));
 }
 
-// Reads on behind what is left; false where nothing more comes.
+// Reads more text after the rest that is left. Returns false if no more text comes.
 bool LineReader::fill() {
   text_.erase(0, begin_);
   begin_ = 0;
@@ -48,7 +48,7 @@ bool LineReader::fill() {
   }
   text_.resize(before + chunk_);
   file_.read(text_.data() + before, static_cast<std::streamsize>(chunk_));
-  chunk_ = std::min(2 * chunk_, kLargestChunk);  // not all of it for each of many short files
+  chunk_ = std::min(2 * chunk_, kLargestChunk);  // many files are short, so the chunk starts small
   text_.resize(before + static_cast<std::size_t>(file_.gcount()));
   if (file_.bad()) throw Error(ExitCode::kInputOutput, "cannot read " + name_);
   return text_.size() > before;
@@ -72,7 +72,7 @@ bool LineReader::next(std::string_view& line) {
 
 std::string last_line(const std::filesystem::path& path, std::size_t most) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return "";  // a pipe would wait for its writer
+  if (!std::filesystem::is_regular_file(path, error)) return "";  // reading a pipe would block until its writer writes
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = file.tellg();
   for (std::size_t length = 4096; size > 0 && file; length *= 8) {

@@ -37,13 +37,13 @@ std::int64_t LogFile::add_lines(std::string_view lines) {
 std::string LogFile::flush() const {
   while (::fdatasync(file_.number()) != 0) {
     if (errno == EINTR) continue;
-    if (errno == EINVAL || errno == EROFS) break;  // no file of a disk
+    if (errno == EINVAL || errno == EROFS) break;  // not a file on a disk
     return "cannot flush " + path_.string() + ": " + words_of_error(errno);
   }
   return "";
 }
 
-// Returns how many bytes are there now, of whole units.
+// Returns how many bytes of whole units (all, or lines) are in the file now.
 std::size_t LogFile::write(std::string_view text, Unit unit) {
   problem_.clear();
   if (is_torn_ && !cut()) return 0;

@@ -1,4 +1,4 @@
-// A file that is added to while a run goes on, and whose failures never end the run.
+// A file to which a run appends. A failure to write it never ends the run.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@ using Warn = std::function<void(const std::string&)>;  // shows one warning to t
 
 class LogFile {
  public:
-  // Adds to the file, which is made if it is not there; what is there must be a file of eave's own, as open_own has it,
-  // or a character device. `warn` hears of the first failure, and no more of others.
-  // Throws Error(kCannotCreate).
+  // Opens the file for appending, and creates it if it does not exist. An existing file must be eave's own, as
+  // `open_own` requires, or a character device. `warn` is called at the first failure to write, and not again.
   explicit LogFile(const OutputPath& path, Warn warn = {});
 
-  // Adds a record whole, or not at all (a full disk): then it is lost and false. Each call tries again.
+  // Appends the whole record or nothing. Returns false if the record is lost, for example on a full disk. Each call
+  // tries again.
   bool add(std::string_view record);
-  // Adds lines, each with its end: as many as there is space for, from the first. Returns how many are lost.
+  // Appends lines, each with its line end, as many as fit, from the first on. Returns how many are lost.
   std::int64_t add_lines(std::string_view lines);
 
-  // What was written is on the disk. Any thread. Returns why it is not; "": it is.
+  // Waits until all written text is on the disk. May be called by any thread. Returns why that failed, or "".
   std::string flush() const;
 
   std::int64_t lost() const { return lost_; }              // records and lines, so far
-  const std::string& problem() const { return problem_; }  // of the last call; "" where it wrote all
+  const std::string& problem() const { return problem_; }  // of the last call; "" if it wrote everything
   std::filesystem::path path() const { return path_.path(); }
 
  private:
@@ -39,8 +39,8 @@ class LogFile {
   OutputPath path_;
   Warn warn_;
   Descriptor file_;
-  std::int64_t end_ = 0;  // of what is whole
-  bool is_torn_ = false;  // something stands behind the end that could not be removed yet
+  std::int64_t end_ = 0;  // length of the file up to the end of its last whole record or line
+  bool is_torn_ = false;  // a torn record stands after end_ and could not be removed yet
   bool has_warned_ = false;
   std::int64_t lost_ = 0;
   std::string problem_;

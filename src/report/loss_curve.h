@@ -1,4 +1,4 @@
-// A curve of steps with a bounded number of points, however many steps there are.
+// A curve of training losses whose number of points is bounded, however many steps there are.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace eave {
 
-// Each point stands for as many steps as every other one (the last may stand for fewer): it has the mean of their
-// losses, and the rest from the last of them. When there are too many points, each two become one.
+// All points cover the same number of steps, except that the last may cover fewer. A point has the mean loss of its
+// steps, and the other values of the last step. If there are too many points, neighbouring points are merged in pairs.
 class LossCurve {
  public:
   explicit LossCurve(std::size_t limit) : limit_(limit) {}

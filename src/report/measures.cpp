@@ -6,7 +6,8 @@
 namespace eave {
 namespace {
 
-constexpr double kRounding = 1e-9;  // accuracies are counts over a size: 0.87 is not always 87 / 100 to the last bit
+// Accuracies are counts divided by a size, so 0.87 may differ from 87 / 100 in the last bit.
+constexpr double kRounding = 1e-9;
 
 template <typename Value>
 std::optional<Estimate> over_finished(const Variant& variant, const std::vector<RunRecord>& runs, const Value& value) {
@@ -102,7 +103,8 @@ void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& 
 void measure_speedups(std::vector<Variant>& variants, const std::vector<RunRecord>& runs) {
   for (Variant& variant : variants) {
     const Variant* one = one_rank_like(variant, variants);
-    if (!one || !(one->samples_per_second->mean > 1e-2)) continue;  // less would make numbers without a meaning
+    // a smaller divisor would give a meaningless speed-up
+    if (!one || !(one->samples_per_second->mean > 1e-2)) continue;
     const double alone = one->samples_per_second->mean;
     const auto speedup = [&](const RunRecord& run) -> std::optional<double> {
       return run.summary->samples_per_second / alone;

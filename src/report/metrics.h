@@ -1,27 +1,28 @@
-// metrics.jsonl: one JSON object a line, written by rank 0.
+// metrics.jsonl holds one JSON object per line and is written by rank 0.
 //
 //   {"type": "header", "format": 1, "config": {option: text, …}, "communicator": …, "equation": …, "optimizer": …,
 //    "learning_rate": …, "ranks": [{"rank", "host", "device", "cores", "class_histogram": [samples of each class],
-//    "trains": whether, or it only keeps a center}, …],
+//    "trains": false if it only keeps a center}, …],
 //    "model": …, "parameters": count, "train_samples", "test_samples", "classes",
-//    "class_names": [name, …] in the order of labels, where the data has them}
+//    "class_names": [name, …] in the order of labels, if the data has them}
 //   {"type": "step", "rank", "step", "samples", "epoch", "loss", "learning_rate", "seconds", "computing", "exchanging",
-//    "waiting", "loading", "bytes"}                     fields as StepRecord; loss is null where a rank had no samples,
-//                                                      or none whose loss was finite; "nonfinite" where it is not 0
+//    "waiting", "loading", "bytes"}                     fields as StepRecord; loss is null if the rank had no samples
+//                                                      with a finite loss; "nonfinite" is there if it is not 0
 //   {"type": "evaluation", "step", "samples", "epoch", "seconds", "evaluation_seconds",
 //    "center": {"loss", "accuracy"}, "consensus_distance": {"min", "mean", "max"}}  fields as EvaluationRecord
-//    "mean_of_workers": {…}, "first_worker": {…}, "best_worker": {…, "rank"}  unless they are left for the run's end
-//    "validation": {"loss", "accuracy"} of the center, where samples are held out
+//    "mean_of_workers": {…}, "first_worker": {…}, "best_worker": {…, "rank"}  unless only the run's end has them
+//    "validation": {"loss", "accuracy"} of the center, if samples are held out
 //   {"type": "end", … the fields of summary.json}
 //   {"type": "failure", "code": exit code, "message"}    instead of the end
-//   {"type": "lost", "lines"}                          so many lines are missing here: the disk was full
+//   {"type": "lost", "lines"}                          number of lines missing here, because the disk was full
 //
-// Step lines of one rank stand in the order of its steps. Rank 0's own are written within a second of the step (or the
-// next step, where it takes longer than the one before); those of the other ranks before each evaluation and, where
-// evaluations are rare, after a million of each rank: ranks that train on their own do not meet for the sake of this
-// file. So all lines of steps up to an evaluation stand before it, and a run that is killed has lost at most a second
-// of rank 0's. A line that was being written when the run was killed may lack its end. Lines of steps that a checkpoint
-// has are on the disk before it is committed.
+// Step lines of one rank are in the order of its steps. Rank 0 writes its own within a second of the step, or at the
+// next step if that takes longer. It writes those of other ranks before each evaluation and, if evaluations are rare,
+// after a million steps of each rank. Ranks that train independently never synchronize only for this file.
+//
+// So all step lines up to an evaluation come before it, and a killed run loses at most a second of rank 0's lines. If a
+// run is killed while it writes a line, that line may lack its end. The step lines that a checkpoint covers are on the
+// disk before the checkpoint is committed.
 #pragma once
 
 #include <filesystem>
@@ -41,8 +42,8 @@ struct RankFacts {
   std::string device;
   std::string cores;
   std::vector<std::int64_t> class_histogram;
-  bool trains = true;       // else it keeps a center and nothing else
-  GroupLimits limits = {};  // for the card; not in metrics.jsonl
+  bool trains = true;       // false: it only keeps a center
+  GroupLimits limits = {};  // only for the card, not in metrics.jsonl
 };
 
 struct RunHeader {
@@ -56,30 +57,30 @@ struct RunHeader {
   std::int64_t train_samples = 0;
   std::int64_t test_samples = 0;
   int classes = 0;
-  std::vector<std::string> class_names = {};  // in the order of labels; empty where the data has none
+  std::vector<std::string> class_names = {};  // in the order of labels; empty if the data has none
   std::vector<RankFacts> ranks;
 };
 
-// Appends whole lines, with each call. Where they cannot be written they are lost; the next call tries again, and says
-// in the file how many there were.
+// Appends whole lines with each call. Lines that cannot be written are lost. The next call tries again, and records in
+// the file how many lines were lost.
 class MetricsWriter {
  public:
   // Throws Error(kCannotCreate).
   explicit MetricsWriter(const OutputPath& path, Warn warn = {});
-  // What all other lines are about: throws Error(kInputOutput) where it cannot be written.
+  // The header explains all other lines, so this throws Error(kInputOutput) if it cannot be written.
   void write_header(const RunHeader& header);
   void write_steps(int rank, const std::vector<StepRecord>& records);
   void write_evaluation(const EvaluationRecord& record);
   void write_failure(const Error& error);              // the last line of a run that failed
-  void write_end(const RunSummary& summary);           // a result: throws as write_header
-  std::string flush() const { return file_.flush(); }  // as LogFile's
+  void write_end(const RunSummary& summary);           // throws as write_header does
+  std::string flush() const { return file_.flush(); }  // as LogFile::flush
   std::int64_t lost() const { return lost_; }          // lines
 
  private:
   void write(const std::string& lines);
   void require_written() const;
   LogFile file_;
-  std::int64_t lost_ = 0, untold_ = 0;  // lines; of those, the ones that the file does not speak of yet
+  std::int64_t lost_ = 0, untold_ = 0;  // lost lines; those of them not recorded in the file yet
 };
 
 }  // namespace eave

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kCurvePoints = 200;
 constexpr std::size_t kMostEvaluations = 20000;
 
-// Sums over one rank's steps.
+// Sums over the steps of one rank.
 struct RankTotals {
   double seconds = 0, computing = 0, exchanging = 0, waiting = 0, loading = 0, bytes = 0;
 };
@@ -46,12 +46,12 @@ class MetricsReading {
     } catch (const UnknownFormat& error) {
       refuse(std::string(": ") + error.what());
     } catch (const Json::exception& error) {
-      // The last line may lack its end: a run that was killed.
+      // A killed run may leave an incomplete last line.
       if (lines_.is_whole()) refuse(" is damaged: " + why_unreadable(error) + kPutBack);
     }
   }
 
-  // A run that was resumed has another header for each time.
+  // Each resume adds a header.
   void read(const HeaderLine& header) {
     run_.settings = header.config;
     run_.train_samples = header.train_samples;

@@ -1,4 +1,4 @@
-// metrics.jsonl, read for a report.
+// Reads metrics.jsonl for a report.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 namespace eave {
 
-// Reads in one pass, with bounded memory. A run whose last line lacks its end, or that has neither an end nor a
-// failure, was interrupted. Throws Error for a file that no report can use, naming file, line and reason:
-// kInputMissing, kInputOutput, kBadData (empty, damaged, of another format). The name of the run is left to the caller.
+// Reads the file in one pass, with bounded memory. A run is interrupted if it has neither an end nor a failure, or if
+// its last line is incomplete. Throws Error if no report can use the file: kInputMissing, kInputOutput, kBadData
+// (empty, damaged or of another format). The error names file, line and reason. The caller sets the run's name.
 RunRecord read_metrics(const std::filesystem::path& path);
 
 }  // namespace eave

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kPlaceholder = "/*EAVE_DATA*/null";
 
-// JSON in ASCII, hence without the line ends U+2028 and U+2029. "<" stands only inside its texts.
+// Dumps JSON as ASCII, so that U+2028 and U+2029 cannot end a line of the script. "<" occurs only inside texts.
 std::string script_safe(const Json& data) {
   std::string safe;
   for (const char byte : data.dump(-1, ' ', true, Json::error_handler_t::replace)) {

@@ -1,4 +1,4 @@
-// The page of a report: one HTML file that needs nothing else.
+// Writes the page of a report as one HTML file that needs no other file.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ struct PageFacts {
   std::string title, made, version;
 };
 
-// page.html, whose script draws what stands where the placeholder is: /*EAVE_DATA*/null.
+// page.html. Its script draws the data that replaces the placeholder /*EAVE_DATA*/null.
 std::string_view page_template();
 
-// The page with its data (page_data.h), written so that no text in it can end the script or begin another.
+// The page with its data (page_data.h). The data is escaped so that no text in it can end the script or begin another.
 std::string report_page(const Comparison& comparison, const PageFacts& facts);
 
 }  // namespace eave

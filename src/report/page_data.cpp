@@ -9,11 +9,12 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kAllPoints = 8000;  // of a kind, over all runs: what keeps a page of many runs small
+// The most points of one kind over all runs. The limit keeps the page of many runs small.
+constexpr std::size_t kAllPoints = 8000;
 constexpr std::size_t kMostPoints = 200, kLeastPoints = 20;
 constexpr std::size_t kLongestText = 400, kLongestSentence = 4000;
 
-// Six digits are more than a plot shows, and half the bytes.
+// Six digits are more than a plot can show, and take half the bytes.
 Json json_number(double value) {
   if (!std::isfinite(value)) return nullptr;
   std::array<char, 32> text{};
@@ -31,7 +32,7 @@ Json column(const std::vector<Point>& points, const Value& value) {
   return numbers;
 }
 
-// Evenly, with the first and the last.
+// Picks at most `limit` points at even distances, including the first and the last.
 template <typename Point>
 std::vector<Point> thinned(const std::vector<Point>& points, std::size_t limit) {
   if (points.size() <= limit) return points;

@@ -1,4 +1,4 @@
-// A comparison as the JSON object that the page of a report draws.
+// Writes a comparison as the JSON object that a report's page draws.
 //
 //   {"format": 1, "title", "made", "version",
 //    "target": {"accuracy", "chosen_by"} or null, "verdict": [sentence], "notes": [sentence],
@@ -11,7 +11,7 @@
 //    "runs": [{"name", "variant": index, "seed", "state", "why",
 //      "steps": {"seconds", "step", "epoch", "bytes", "loss"},
 //      "evaluations": {"seconds", "step", "epoch", "bytes", "center", "mean_of_workers", "first_worker",
-//        "best_worker", "validation" (where it was recorded): {"loss", "accuracy"},
+//        "best_worker", "validation" (if it was recorded): {"loss", "accuracy"},
 //        "distance_min", "distance_mean", "distance_max"}}],      columns: one number, or null, per point
 //    "notebook": [{"method", "place", "kept": "batch per rank" or "total batch", "batches": [number],
 //      "rows": [{"ranks", "cells": [{"variant": index, "seconds", "speedup", "accuracy"} or null]}]}]}

@@ -10,14 +10,14 @@
 namespace eave {
 namespace {
 
-// As allreduce cuts its gradients (src/communicator/methods/allreduce.cpp).
+// The number of buckets into which allreduce cuts its gradients (src/communicator/methods/allreduce.cpp).
 double buckets_of(double bytes) {
   const double values = bytes / 4;
   return std::max(1.0, std::ceil(values / std::clamp(std::ceil(values / 8), 32768.0, 262144.0)));
 }
 
-// As the center is cut unless --shard-bytes says otherwise (src/communicator/center_layout.h, on slow links
-// src/transport/mpi_pace.h), and how many shards a worker has under way (src/transport/mpi_request.h).
+// Sizes of a center's shards without --shard-bytes (src/communicator/center_layout.h; on slow links
+// src/transport/mpi_pace.h), and how many shards a worker requests at a time (src/transport/mpi_request.h).
 constexpr double kLeastShard = 16 * 1024, kLongestShard = 256 * 1024, kLongestOnSlowLinks = 32 * 1024,
                  kSlowLink = 200e6, kRequestWindow = 8;
 
@@ -71,15 +71,16 @@ class Prediction {
     exchange_bound_ = cost.message_seconds > cost.seconds / 2 ? PlanBound::kMessages : PlanBound::kNetwork;
   }
 
-  // Where ranks were played one by one, of so many as are planned: with 3 ranks like 2 measured, one of these counts
-  // twice.
+  // Closes a simulated period. The simulation repeats measured ranks: 3 ranks from 2 measured count one of them twice.
+  // So the mean is taken over the simulated ranks.
   PlanRow close_played(double whole, double without_exchange) {
     return close(whole, without_exchange, times_.mean_of_ranks(ranks_));
   }
 
   PlanRow close(double whole, double without_exchange) { return close(whole, without_exchange, times_.mean()); }
 
-  // Seconds of tau steps: in all, if exchanges took no time, and if nobody waited for others either.
+  // Fills the row. Seconds of tau steps: `whole` is all of it, `without_exchange` what remains if exchanges take no
+  // time, `mean` what remains if ranks do not wait for each other either.
   PlanRow close(double whole, double without_exchange, double mean) {
     row_.step_seconds = whole / tau_;
     row_.straggling_seconds = std::max(0.0, without_exchange - mean) / tau_;
@@ -87,7 +88,7 @@ class Prediction {
     const int serving = method_.kind == PlanKind::kAsynchronous ? method_.center_ranks : 0;
     row_.samples_per_second = (ranks_ - serving) * basis_.samples_per_step / row_.step_seconds;
     const double undisturbed = ranks_ * basis_.samples_per_step / (mean / tau_);
-    row_.efficiency = std::min(1.0, row_.samples_per_second / undisturbed);  // above 1 by rounding alone
+    row_.efficiency = std::min(1.0, row_.samples_per_second / undisturbed);  // only rounding makes it exceed 1
     constexpr double kLittle = 0.05;
     const double most = std::max(row_.straggling_seconds, row_.exchange_seconds);
     if (most < kLittle * row_.step_seconds)

@@ -1,31 +1,35 @@
-// Step time, throughput and bytes of ranks that nobody has started yet, from what a short run has measured. No I/O.
+// Predicts step time, throughput and bytes for numbers of ranks that were not run, from the measurements of a short
+// run. No I/O.
 //
-// p ranks; x the seconds that a rank computes and loads in one step, as measured; X = x summed over the tau steps
-// between two exchanges; E_p[X] the expected longest of p (PeriodTimes); S what a sum of the M bytes costs (PlanCost).
+// Symbols: p ranks, of which r share a host. x is the measured time in which a rank computes and loads one step. X is x
+// summed over the tau steps between two exchanges. E_p[X] is the expected longest of p such times (PeriodTimes). S is
+// the cost of a sum of M bytes (PlanCost). L is the one-way delay, B the rate of a host's link (PlanNetwork).
+//
 // Seconds of tau steps:
 //
-//   allreduce       tau = 1. E_p[x] + max(S / b, S - w x): b buckets that begin while backward goes on, of which the
-//                   last cannot hide; w the share of a step behind which the others do (as DDP: Li et al. 2020). Each
-//                   bucket pays its delays and messages.
+//   allreduce       tau = 1. E_p[x] + max(S / b, S - w x), with b buckets. All but the last are sent while backward
+//                   goes on, behind the share w of a step (as DDP: Li et al. 2020); the last cannot be hidden. Each
+//                   bucket pays its own delays and messages.
 //   periodic        E_p[X] + S: local-sgd, bmuf, slowmo, diloco
-//   elastic         the exchange hides behind the next tau steps, and is waited for at their end: elastic_pace.
-//                   Without scatter that is max(X, S)
-//   tree            groups are hosts; tree_pace with S within a host every tau steps, and one among the hosts' first
-//                   ranks every global_tau
-//   asynchronous    with the center in shards on all ranks: X + max(0, 2 L + D - h). h are the steps behind which the
-//                   exchange runs, one and the pull's delay. D is what a host's link carries in one period: its ranks'
-//                   own requests, and replies to others for the shards that they keep, 2 r M (p-r)/p / B where there
-//                   are enough shards for all; and half a window of shards until it is full, with more than two
-//                   ranks. Ranks begin together, and stay together: what holds one up holds up all. Where their steps
-//                   scatter they drift apart, and periods are up to 15 % shorter.
-//                   With K center ranks, on a host each, workers take turns by themselves: the larger of X + R and D,
-//                   the bounds of a closed queueing network (Denning, Buzen 1978), R = 2 L + M / B - h,
-//                   D = max((p-K)/K, r) M / B. Between the two bounds queues make it slower than either.
-//   pairs           gossip: pair_pace; an exchange is 2 L + r M / B, whatever p is
+//   elastic         elastic_pace: the exchange runs behind the next tau steps, and ranks wait for its end after them.
+//                   If all X are equal, this is max(X, S).
+//   tree            tree_pace: groups are hosts. There is a sum within a host every tau steps, and a sum among the
+//                   hosts' first ranks every global_tau steps.
+//   asynchronous    With the center in shards on all ranks: X + max(0, 2 L + D - h). The exchange runs behind h, the
+//                   time of hiding_steps steps (one and the pull's delay). D is the time of a host's link for the
+//                   traffic of one period. That is its ranks' own requests, and the replies for the shards that they
+//                   keep: 2 r M (p-r)/p / B if there are enough shards for all. With more than two ranks, half a window
+//                   of shards is added, until the window is full. Ranks begin together and stay together, since a delay
+//                   of one delays all. If their steps vary they drift apart, and periods are up to 15 % shorter.
+//                   With K center ranks, each on its own host, workers come to take turns by themselves. The period is
+//                   the larger of X + R and D, the bounds of a closed queueing network (Denning, Buzen 1978), with
+//                   R = 2 L + M / B - h and D = max((p-K)/K, r) M / B. Near the point where both bounds are equal,
+//                   queues make it slower than either.
+//   pairs           pair_pace (gossip): an exchange takes 2 L + r M / B, for any p
 //   alone           mean x
 //
-// Left out: evaluations, checkpoints, switches that hold traffic up, processors that communication takes from computing
-// beyond what the run measured, and memory.
+// Not modelled: evaluations, checkpoints, congested switches, memory, and processor time that communication takes from
+// computing beyond what the run measured.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +43,9 @@ namespace eave {
 struct PlanBasis {
   std::vector<std::vector<double>> step_seconds;  // [measured rank][step]: computing and loading
   double samples_per_step = 0;                    // of one rank
-  double sum_bytes = 0;                           // M of a sum
-  double parameter_bytes = 0;                     // M of all other exchanges
-  double hidden_share = 0.5;                      // w of allreduce
+  double sum_bytes = 0;                           // M for sums
+  double parameter_bytes = 0;                     // M for all other exchanges
+  double hidden_share = 0.5;                      // w for allreduce
 };
 
 enum class PlanKind { kAllreduce, kPeriodic, kElastic, kTree, kAsynchronous, kPairs, kAlone };
@@ -50,28 +54,29 @@ struct PlanMethod {
   std::string name;
   PlanKind kind = PlanKind::kAlone;
   std::int64_t tau = 1, global_tau = 1;  // global_tau: a multiple of tau
-  bool sums_by_host = true;              // transport mpi, else mpi-flat
-  std::int64_t hiding_steps = 0;         // asynchronous: its exchange runs behind so many, at most tau
-  int center_ranks = 0;                  // asynchronous; 0: shards on all ranks
+  bool sums_by_host = true;              // true: transport mpi; false: mpi-flat
+  std::int64_t hiding_steps = 0;         // asynchronous: steps behind which its exchange runs, at most tau
+  int center_ranks = 0;                  // asynchronous; 0: the center is in shards on all ranks
 };
 
 enum class PlanBound { kCompute, kStragglers, kNetwork, kMessages, kCenter };
 const char* word_of(PlanBound bound);
 
-// One number of ranks. Seconds and bytes are of one step, as means.
+// The prediction for one number of ranks. Seconds and bytes are means per step.
 struct PlanRow {
   int ranks = 1;
   double step_seconds = 0;
-  double straggling_seconds = 0;          // of it: waiting for slower ranks
-  double exchange_seconds = 0;            // of it: waiting for exchanges
-  double samples_per_second = 0;          // of all ranks
-  double efficiency = 0;                  // against as many ranks that exchange nothing
-  double bytes_per_rank = 0;              // as metrics.jsonl counts them; of easgd-tree those of a group's first rank
-  double link_bytes = 0;                  // sent over a host's link
-  PlanBound bound = PlanBound::kCompute;  // what takes most beside computing; compute: nothing takes 5 %
+  double straggling_seconds = 0;  // part of step_seconds: waiting for slower ranks
+  double exchange_seconds = 0;    // part of step_seconds: waiting for exchanges
+  double samples_per_second = 0;  // of all ranks
+  double efficiency = 0;          // samples_per_second divided by that of as many ranks without exchanges
+  double bytes_per_rank = 0;      // as metrics.jsonl counts them; for easgd-tree, of a group's first rank
+  double link_bytes = 0;          // sent over a host's link
+  // The largest cost besides computing; kCompute if no such cost takes 5 % of a step.
+  PlanBound bound = PlanBound::kCompute;
 };
 
-// ranks >= 1, and more than center_ranks.
+// Requires ranks >= 1 and ranks > method.center_ranks.
 PlanRow predict(const PlanBasis& basis, const PlanNetwork& network, const PlanMethod& method, int ranks);
 
 }  // namespace eave

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kPartBytes = 15 * 1024 * 4.0;  // MpiWireSettings::part
 
-// Both phases, `peers` messages each in every segment.
+// The time of the messages of both phases: `peers` messages each in every segment.
 double message_seconds(const PlanNetwork& network, int peers, int parts, double bytes) {
   return 2.0 * peers * std::ceil(bytes / (kPartBytes * parts)) * network.message_seconds;
 }
@@ -22,7 +22,7 @@ PlanCost sum_within_host(const PlanNetwork& network, int ranks, double bytes) {
   return cost(0, sent / network.host_bytes_per_second, message_seconds(network, ranks - 1, ranks, bytes), 0);
 }
 
-// `sharing` ranks of each host have a share of the values each.
+// A sum among hosts, where `sharing` ranks of each host each send a share of the values.
 PlanCost sum_across(const PlanNetwork& network, int hosts, int sharing, double bytes) {
   const double sent = 2.0 * (hosts - 1) / hosts * bytes;
   return cost(network.delay_seconds, sent / network.bytes_per_second,

@@ -14,7 +14,7 @@ constexpr std::int64_t kMostDraws = std::int64_t{1} << 22, kMostExchanges = 4096
 
 std::int64_t exchanges_of(int ranks) { return std::clamp(kMostDraws / ranks, kFewestExchanges, kMostExchanges); }
 
-// Draws the times of so many ranks, and adds them up.
+// Draws the computing times of `ranks` ranks, and sums them up.
 class Draws {
  public:
   Draws(const PeriodTimes& times, int ranks) : times_(times), ranks_(ranks) {}
@@ -34,8 +34,9 @@ class Draws {
   double sum_ = 0;
 };
 
-// The growth of the ranks' mean time, once the beginning, where all stand together, is forgotten. What was drawn is
-// shorter or longer than its mean by chance. Only the waiting is taken from it, so no pace is faster than computing.
+// The long-run growth of the ranks' mean time per exchange. The first quarter is left out, because all ranks start
+// together. Random draws differ from their mean by chance. So only the waiting is taken from the simulation, and no
+// pace is faster than computing.
 template <class Play>
 double growth(std::vector<double>& at, Draws& draws, const Play& play) {
   const std::int64_t count = exchanges_of(static_cast<int>(at.size())), start = count / 4;
@@ -65,7 +66,7 @@ double elastic_pace(const PeriodTimes& times, int ranks, double exchange) {
 double tree_pace(const PeriodTimes& times, int ranks, const TreePace& tree) {
   const auto size = static_cast<std::size_t>(ranks), group = static_cast<std::size_t>(tree.group);
   std::vector<double> at(size, 0.0), done(size, 0.0);
-  double free = 0;  // when first ranks are through with the last exchange between groups
+  double free = 0;  // when the last exchange between the groups' first ranks ends
   Draws draws(times, ranks);
   return growth(at, draws, [&](std::int64_t k) {
     double all_done = 0;

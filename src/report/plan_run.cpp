@@ -19,10 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostRecords = std::size_t{1} << 22;  // of all ranks
-constexpr std::size_t kFewestSteps = 10;                    // of a rank
+constexpr std::size_t kMostRecords = std::size_t{1} << 22;  // of all ranks together
+constexpr std::size_t kFewestSteps = 10;                    // of each rank
 
-// Of one step; times are means where a line tells of several.
+// Values of one step; means if a line covers several steps.
 struct Record {
   double busy = 0, exchanging = 0, waiting = 0, bytes = 0;
 };
@@ -30,12 +30,13 @@ using Records = std::vector<std::vector<Record>>;  // by rank
 
 struct RawRun {
   Records records;
-  double parameters = 0, samples = 0, steps = 0;  // samples of all ranks in so many steps of rank 0
-  std::map<std::int64_t, int> records_of;         // how many records tell of so many steps: more where lines were lost
+  double parameters = 0, samples = 0, steps = 0;  // samples of all ranks in `steps` steps of rank 0
+  // How many records cover each number of steps. Lost lines make that number larger.
+  std::map<std::int64_t, int> records_of;
   int hosts = 0;
 };
 
-// The file has been read once, as that of a run, so what is here is one.
+// Reads the steps. The file has been read and checked once as a run, so it is known to be one.
 class RawReading {
  public:
   explicit RawReading(const fs::path& path) : lines_(path) {}
@@ -55,7 +56,7 @@ class RawReading {
   }
 
  private:
-  // A run that was resumed has another header for each time: the last one counts.
+  // Each resume adds a header: only the records after the last one count.
   void begin(const Json& header) {
     is_resumed_ = !run_.records.empty();
     run_ = {};
@@ -72,13 +73,13 @@ class RawReading {
     if (rank >= run_.records.size()) return;
     const double before = std::exchange(last_step_[rank], line[StepLine::kStep]);
     if (rank == 0) count(line, before);
-    if (before < 0 && is_resumed_) return;  // how many steps it tells of is not known
+    if (before < 0 && is_resumed_) return;  // the number of steps it covers is unknown
     const double steps = line[StepLine::kStep] - std::max(before, 0.0);
     const auto of = [&](StepLine::Field field) { return line[field] / steps; };
     const Record record{of(StepLine::kComputing) + of(StepLine::kLoading), of(StepLine::kExchanging),
                         of(StepLine::kWaiting), of(StepLine::kBytes)};
     const bool is_one = steps >= 1 && steps < 1e9 && record.busy >= 0 && record.exchanging >= 0 &&
-                        record.waiting >= 0 && record.bytes >= 0;  // no NaN either
+                        record.waiting >= 0 && record.bytes >= 0;  // also false for NaN
     if (!is_one || run_.records[rank].size() >= kMostRecords / run_.records.size()) return;
     ++run_.records_of[static_cast<std::int64_t>(steps)];
     run_.records[rank].push_back(record);
@@ -105,7 +106,7 @@ void drop_beginnings(Records& records) {
     const auto count = static_cast<std::ptrdiff_t>(std::min<std::size_t>(10, of_rank.size() / 10));
     of_rank.erase(of_rank.begin(), of_rank.begin() + count);
   }
-  std::erase_if(records, [](const auto& of_rank) { return of_rank.empty(); });  // those that only keep a center
+  std::erase_if(records, [](const auto& of_rank) { return of_rank.empty(); });  // ranks that only keep a center
 }
 
 double median(std::vector<double> values) {
@@ -119,12 +120,12 @@ bool sums_over_all(const std::string& communicator) {
   return kNames.contains(communicator);
 }
 
-// What a sum carries and how fast, from the records of those steps that sent anything. The rank with the shortest
-// exchange came last, and waited for nobody.
+// Measures the bytes and the rate of a sum from the steps that sent anything. The rank with the shortest exchange
+// arrived last, so it waited for no other rank.
 void measure_sums(const RawRun& raw, PlanRun& run) {
   const bool is_every_step = run.communicator == "allreduce";
   if (!sums_over_all(run.communicator) || run.workers < 2) return;
-  if (!is_every_step && run.steps_per_record > 1) return;  // a line holds no whole number of exchanges
+  if (!is_every_step && run.steps_per_record > 1) return;  // a line may hold a fraction of an exchange
   std::size_t count = raw.records.front().size();
   for (const auto& of_rank : raw.records) count = std::min(count, of_rank.size());
   std::vector<double> bytes, rates;
@@ -143,8 +144,9 @@ void measure_sums(const RawRun& raw, PlanRun& run) {
   if (!rates.empty()) run.exchange_bytes_per_second = median(rates);
 }
 
-// Behind how much of a step gradients were exchanged. Where next to nothing was left to wait for, there would have been
-// room for more: then half of a step is taken, if that is more.
+// Measures behind which share of a step gradients were exchanged. If almost no waiting was left, a longer exchange
+// could have been hidden too, so the share is only a lower bound. It then replaces the default of a half only if it is
+// larger.
 void measure_hiding(const RawRun& raw, PlanRun& run) {
   if (run.communicator != "allreduce" || run.workers < 2) return;
   double busy = 0, exchanging = 0, waiting = 0;
@@ -161,7 +163,7 @@ void measure_hiding(const RawRun& raw, PlanRun& run) {
   if (run.is_hidden_measured) run.basis.hidden_share = share;
 }
 
-// That most records tell of.
+// The number of steps that most records cover.
 std::int64_t usual_steps_of(const RawRun& raw) {
   const auto most = std::ranges::max_element(raw.records_of, {}, [](const auto& each) { return each.second; });
   return most == raw.records_of.end() ? 1 : most->first;

@@ -1,4 +1,4 @@
-// What a run tells a plan.
+// Reads the measurements of a run that a plan needs.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,21 @@ namespace eave {
 
 struct PlanRun {
   PlanBasis basis;
-  std::string communicator;                     // with which it was measured
+  std::string communicator;                     // of the measured run
   std::map<std::string, std::string> settings;  // every option in force
   int ranks = 0, workers = 0, hosts = 0;
-  std::int64_t steps = 0;  // that count, of all ranks
+  std::int64_t steps = 0;  // steps used, summed over all ranks
   std::int64_t steps_per_record = 1;
-  bool is_sum_measured = false;     // sum_bytes: from the bytes that ranks sent, not from the number of parameters
-  bool is_hidden_measured = false;  // hidden_share
-  std::optional<double> exchange_bytes_per_second;  // of a rank that waits for nobody, where ranks sum together
+  bool is_sum_measured = false;     // sum_bytes comes from the bytes sent, not from the number of parameters
+  bool is_hidden_measured = false;  // hidden_share was measured, not assumed
+  // The rate of an exchange at a rank that waits for no other rank. Measured for allreduce only.
+  std::optional<double> exchange_bytes_per_second;
 };
 
-// Reads metrics.jsonl. The first tenth of each rank's steps, at most 10, are left out: they set things up.
-// Throws Error: kInputMissing where there is none, kBadData where it is damaged or has too few steps to plan with.
+// Reads metrics.jsonl. The first tenth of each rank's records, at most 10, are left out, because they include set-up.
+// Throws Error: kInputMissing (no such file), kBadData (damaged, or too few steps for a plan).
 PlanRun read_plan_metrics(const std::filesystem::path& path);
-// That of a run's directory, which the error names.
+// Reads the metrics.jsonl of a run's directory, which the error names.
 PlanRun read_plan_run(const std::filesystem::path& directory);
 
 }  // namespace eave

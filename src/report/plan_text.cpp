@@ -80,7 +80,7 @@ std::string describe_longest(const PlanReport& report) {
   return text;
 }
 
-// A remark on a run that measured too little for its scatter to mean much; else "".
+// A remark if the run measured too little for its variation to be known; else "".
 std::string describe_shortness(const PlanReport& report) {
   constexpr double kShortSeconds = 1;
   std::size_t fewest = std::numeric_limits<std::size_t>::max();

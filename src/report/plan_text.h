@@ -1,4 +1,4 @@
-// A plan as tables, as words, and as JSON.
+// Writes a plan as tables, as sentences, and as JSON:
 //
 //   {"run", "measured": {"communicator", "ranks", "hosts", "steps", "step_seconds", "samples_per_step", "sum_bytes",
 //    "hidden_share"}, "network": {"bytes_per_second", "delay_seconds", "host_bytes_per_second", "message_seconds",
@@ -20,7 +20,7 @@ struct Plan {
   std::vector<PlanRow> rows;
 };
 
-// Where each figure of the network comes from: "as given", "measured by the run" …
+// The source of each figure of the network: "as given", "measured by the run", …
 struct PlanSources {
   std::string rate, delay, host_rate, messages, ranks_per_host;
 };

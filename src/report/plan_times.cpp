@@ -50,7 +50,7 @@ double PeriodTimes::expected_longest(int ranks) const {
   std::ranges::sort(all);
   const double share = static_cast<double>(ranks) / static_cast<double>(blocks_.size());
   std::vector<std::size_t> below(blocks_.size(), 0);
-  std::size_t without = blocks_.size();  // ranks all of whose values are above: then G is 0
+  std::size_t without = blocks_.size();  // ranks with no value below: G is 0 while there is one
   double logarithm = 0, before = 0, expected = 0;
   for (const auto& [value, rank] : all) {
     const auto count = static_cast<double>(blocks_[rank].size());

@@ -1,4 +1,4 @@
-// How long ranks compute between two exchanges: what was measured, and the longest of many.
+// Models how long ranks compute between two exchanges, from measured step times.
 #pragma once
 
 #include <cstdint>
@@ -7,28 +7,32 @@
 
 namespace eave {
 
-// Seconds that ranks need for `period` steps in a row, from the measured seconds of each step of each measured rank.
+// The seconds that ranks need for `period` consecutive steps, from the measured seconds of each step of each measured
+// rank.
 //
-// Of every measured rank all runs of `period` successive steps are kept, so what lasts some steps, or what makes one
-// rank slower than another, stays as it was. The first step follows the last (the circular blocks of Politis and Romano
-// 1992), so each step counts alike: the mean of the blocks is that of the steps. If a rank has fewer than 4 periods of
-// steps, blocks are a quarter of what it has, drawn out to the period: their scatter is then overstated.
+// A block is the sum of `period` consecutive steps of one measured rank. All blocks of each rank are kept. So a
+// disturbance that lasts several steps, and a difference between ranks, keep their effect. The step after the last one
+// is the first (the circular blocks of Politis and Romano 1992). Each step then counts equally, and the mean of the
+// blocks is that of the steps.
+//
+// If a rank has fewer than 4 periods of steps, a block covers a quarter of its steps and is scaled up to the period.
+// This overstates the variation of the blocks.
 class PeriodTimes {
  public:
-  // Every rank has steps. period >= 1.
+  // Requires at least one step of each rank, and period >= 1.
   PeriodTimes(const std::vector<std::vector<double>>& step_seconds, std::int64_t period);
 
   double mean() const { return mean_; }
-  // The mean of `ranks` ranks of which rank r is like the measured rank r mod R.
+  // The mean over `ranks` ranks, where rank r behaves like the measured rank r mod R.
   double mean_of_ranks(int ranks) const;
 
-  // The expected longest of `ranks` independent ones, of which an equal part is like each measured rank:
+  // The expected longest time of `ranks` independent ranks, with an equal share like each measured rank:
   //   E[max] = integral of 1 - G(x) dx = sum_k x_(k) (G(x_(k)) - G(x_(k-1))),   G(x) = prod_r F_r(x)^(ranks / R),
-  // F_r the empirical distribution of measured rank r of R (David, Nagaraja 2003, "Order statistics", 2.3 and 3.1).
-  // None is longer than the longest measured: for many more ranks than blocks it is a lower bound.
+  // where F_r is the empirical distribution of measured rank r of R (David, Nagaraja 2003, "Order statistics", 2.3 and
+  // 3.1). No time exceeds the longest measured one. So for many more ranks than blocks the result is a lower bound.
   double expected_longest(int ranks) const;
 
-  // One by chance, for rank `rank`, which is like the measured rank `rank` mod R.
+  // Draws one block at random for rank `rank`, which behaves like the measured rank `rank` mod R.
   double draw(int rank, std::mt19937_64& random) const;
 
  private:

@@ -1,4 +1,4 @@
-// What rank 0 shows while a run goes on: a bar on a terminal, plain lines elsewhere.
+// Shows the progress of a run on rank 0: a bar on a terminal, plain lines elsewhere.
 #pragma once
 
 #include <chrono>
@@ -11,27 +11,28 @@ namespace eave {
 
 enum class ProgressStyle { kBar, kLines, kOff };
 
-// "auto" is a bar when standard error shows on a terminal, else lines.
+// Reads --progress. "auto" means a bar if standard error is shown on a terminal, else lines.
 ProgressStyle progress_style(const std::string& word, bool by_launcher);
 
-// "  (center; mean of workers 85.00 %, best worker 86.00 %, distance 0.01)", or without scores that were not taken.
+// "  (center; mean of workers 85.00 %, best worker 86.00 %, distance 0.01)". Scores that were not computed are left
+// out.
 std::string describe_workers(const EvaluationRecord& record);
 
-// Writes to standard error; standard output is left to results. A bar is drawn anew at each glance of the trainer; in
-// lines style there is one line every 10 seconds. Both get a line per evaluation.
+// Writes to standard error, since results use standard output. A bar is redrawn each time the trainer shows its state.
+// With lines, there is one line every 10 seconds. Each evaluation adds a line in both styles.
 class Progress {
  public:
-  // `by_launcher`: mpirun or the like started this process.
+  // `by_launcher`: mpirun or another launcher started this process.
   Progress(const std::string& style, bool by_launcher, std::int64_t steps, double epochs);
-  // Takes the bar away, so that a message of what ended the run stands on a line of its own.
+  // Removes the bar, so that an error message gets its own line.
   ~Progress() { clear_bar(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void show(const StepRecord& glance);
   void show(const EvaluationRecord& record, bool has_center);
-  void warn(const std::string& text);  // in all styles, on a line of its own
-  void finish();                       // takes the bar away
+  void warn(const std::string& text);  // in all styles, on its own line
+  void finish();                       // removes the bar
 
  private:
   std::string status(const StepRecord& record) const;

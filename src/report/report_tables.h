@@ -1,4 +1,4 @@
-// The tables of a report: on the terminal and as CSV.
+// Writes the tables of a report for the terminal and as CSV.
 #pragma once
 
 #include <string>
@@ -7,17 +7,18 @@
 
 namespace eave {
 
-// Everything that the page says, as text: verdict, variants, notebook tables, settings that differ, notes, what was
-// left out.
+// All contents of the page as text: verdict, variants, notebook tables, settings that differ, notes, and the runs that
+// were left out.
 std::string report_text(const Comparison& comparison);
 
-// A row per variant: every estimate with its mean and 95 % interval (empty: none), and every setting that differs.
+// One row per variant: the mean and 95 % interval of every estimate, and every setting that differs. An estimate
+// without an interval has empty fields for it.
 std::string variants_csv(const Comparison& comparison);
 
-// A row per run.
+// One row per run.
 std::string runs_csv(const Comparison& comparison);
 
-// A row per evaluation of each run, and a row per point of its curve of training losses (at most 200 of a run).
+// One row per evaluation of each run, and one per point of its curve of training losses (at most 200 per run).
 std::string metrics_csv(const Comparison& comparison);
 
 }  // namespace eave

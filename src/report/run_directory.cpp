@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCallsFile = "calls-rank-";  // by the watchdog, of a run that it has ended
+constexpr const char* kCallsFile = "calls-rank-";  // written by the watchdog when it ends a run
 constexpr const char *kMetrics = "metrics.jsonl", *kSummary = "summary.json", *kModel = "model.safetensors";
 constexpr std::array kRunFiles = {"config.json", kSummary, kModel, "exchanges.order", "trace.json"};
 
@@ -44,7 +44,7 @@ std::vector<std::string> names_of(const OutputFolder& folder) {
   return names_in(folder, error);
 }
 
-// What a run that ended while it began may leave: nothing of it is a result.
+// Whether a file may be left over from a run that ended during its start. Such files hold no results.
 bool is_remnant(const OutputFolder& run, const std::string& name) {
   if (name == kCheckpoints) {
     int error = 0;
@@ -62,16 +62,16 @@ bool has_nothing(const OutputFolder& run) {
          std::ranges::all_of(names, [&](const auto& name) { return is_remnant(run, name); });
 }
 
-// What an earlier run left here; files of others stay.
+// The files of an earlier run in this directory. Other programs' files are not included.
 std::vector<OutputPath> files_of_run(const OutputFolder& run) {
   std::vector<OutputPath> files;
   for (const char* name : kRunFiles) files.push_back(run / name);
-  // An overwritten run's curves are not to be mixed with those of its successor.
+  // The new run's curves must not mix with those of the overwritten run.
   for (const std::string& name : names_of(run)) {
     const bool is_curve = name.starts_with(kEventFile) && name.find(kEventFileOfEave) != std::string::npos;
     if (is_curve || name.starts_with(kCallsFile)) files.push_back(run / name);
   }
-  files.push_back(run / kMetrics);  // last: by it a run is known, also one that is half removed
+  files.push_back(run / kMetrics);  // last: it marks a run, also one that is half removed
   return files;
 }
 
@@ -90,7 +90,7 @@ void require_free(const OutputFolder& run, bool overwrite) {
   }
 }
 
-// A directory under the name of a file is somebody else's, with what is in it.
+// A directory with the name of one of eave's files belongs to another program, and so does its content.
 void require_no_directories(const OutputFolder& run) {
   for (const OutputPath& file : files_of_run(run)) {
     std::error_code error;
@@ -107,13 +107,13 @@ void remove_all(const std::vector<OutputPath>& files, const std::string& what) {
   }
 }
 
-// In metrics.jsonl; no object where its last line is none.
+// The last line of metrics.jsonl as JSON; not an object if that line is none.
 Json last_object(const fs::path& path) {
   constexpr std::size_t kMost = 4096;
   return parse_json_or_discard(last_line(path / kMetrics, kMost));
 }
 
-// The lines that a run goes on from, each held to what it can say: what is added to them is read together with them.
+// Reads the lines that a resumed run keeps, and checks each: the new lines will be read together with them.
 class KeptReading {
  public:
   KeptReading(const fs::path& path, const KeptLines& kept) : path_(path), lines_(path), kept_(kept) {}
@@ -130,13 +130,13 @@ class KeptReading {
         note(error);
         refuse_damaged();
       } catch (const Json::exception& error) {
-        note(error);  // behind the last whole line it was being written when the run ended
+        note(error);  // an incomplete last line is expected: the run ended while it was written
       }
     }
     return std::move(text_);
   }
 
-  // The settings that its last header says; none without a header.
+  // The settings in its last header; empty without a header.
   std::map<std::string, std::string> config() const {
     return run_lines_.header() ? run_lines_.header()->config : std::map<std::string, std::string>();
   }
@@ -196,7 +196,8 @@ void create_run_directory(const OutputFolder& run, bool overwrite) {
   const std::string what = "--run-dir " + run.path().string();
   make_named_directory(run.named(), what);
   if (!run.chosen().empty()) make_directory(run);
-  // In this order: a run that begins there meanwhile makes its files before it is asked for, and its lock decides then.
+  // has_nothing comes first. If it sees files of a run that begins here meanwhile, holds_run then finds that run, and
+  // its lock decides.
   if (has_nothing(run) || holds_run(run.path())) return;
   require_free(run, overwrite);
 }
@@ -229,7 +230,7 @@ void refuse_link_of_checkpoints(const OutputFolder& run) {
 }
 
 void require_writable(const fs::path& path, const std::string& what) {
-  // Only what it says of itself: another host may see a directory that was just made some seconds later.
+  // Only permissions are checked. Another host may see a new directory some seconds late, so a missing one is no error.
   if (::faccessat(AT_FDCWD, path.c_str(), W_OK | X_OK, AT_EACCESS) == 0 || errno == ENOENT) return;
   throw Error(ExitCode::kCannotCreate, what + ": cannot be written to: " + words_of_error(errno) +
                                            "; every rank writes its part of a checkpoint there (--checkpoint off: "
@@ -258,7 +259,7 @@ void reopen_run_directory(const OutputFolder& run, const KeptLines& kept_lines) 
   KeptReading reading(file, kept_lines);
   const std::string kept = reading.read();
   require_config_of_run(run.path(), reading.config(), false);
-  // Of a shorter run; a summary says that the run has ended. What goes on from here has none of its own yet.
+  // These files describe a shorter run, and a summary would mark the run as ended. The resumed run writes new ones.
   for (const char* name : {kSummary, "exchanges.order", "trace.json"}) remove_output(run / name);
   write_file_atomically(run / kMetrics, kept);
 }

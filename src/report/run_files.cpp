@@ -45,7 +45,7 @@ void require_config_of_run(const fs::path& directory, const std::map<std::string
 RunRecord read_run(const fs::path& directory) {
   RunRecord run = read_metrics(directory / kMetricsFile);
   const bool has_finished = run.end == RunEnd::kFinished;
-  // One that goes on is between two of them: config.json is written first, summary.json last.
+  // An unfinished run may be between two headers: config.json is written first, summary.json last.
   require_config_of_run(directory, run.settings, has_finished);
   if (has_finished && is_there(directory / kSummaryFile))
     require_same_summary(directory, read_summary(directory / kSummaryFile), *run.summary);

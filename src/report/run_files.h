@@ -1,4 +1,4 @@
-// The files of one run, held to each other.
+// Reads the files of one run and checks that they agree with each other.
 #pragma once
 
 #include <filesystem>
@@ -10,21 +10,22 @@
 
 namespace eave {
 
-// metrics.jsonl of the run in `directory`, as read_metrics, held to config.json and summary.json where they are there.
-// The error does not name the directory.
+// Reads metrics.jsonl of the run in `directory` as read_metrics does, and checks config.json and summary.json against
+// it if they exist. The error does not name the directory.
 RunRecord read_run(const std::filesystem::path& directory);
-// The error with the directory before it.
+// Puts the directory before the error's message, unless the message names it already.
 Error error_of_run(const std::filesystem::path& directory, const Error& error);
 
-// summary.json of the run in `directory`, held to the end of metrics.jsonl where that is there. Throws Error, which
-// names the file: kInputMissing, kBadData.
+// Reads summary.json of the run in `directory`, and checks it against the end of metrics.jsonl if that exists. Throws
+// Error, which names the file: kInputMissing, kBadData.
 RunSummary read_summary_of_run(const std::filesystem::path& directory);
 
-// Whether the last line of its metrics.jsonl is the end of a run.
+// Whether the last line of the run's metrics.jsonl is an "end" line.
 bool has_end(const std::filesystem::path& directory);
 
-// Throws Error(kBadData) if config.json in `directory` is there and says other settings than `config`, those in the
-// last header of metrics.jsonl. `is_whole`: any setting; else those that a run keeps when it is resumed.
+// Throws Error(kBadData) if config.json in `directory` exists and differs from `config`, the settings in the last
+// header of metrics.jsonl. With `is_whole`, every setting counts. Otherwise only settings that a resume may not change
+// count.
 void require_config_of_run(const std::filesystem::path& directory, const std::map<std::string, std::string>& config,
                            bool is_whole);
 

@@ -1,5 +1,5 @@
-// The one pass over the lines of a metrics.jsonl that every reader makes: each line is held to what it can say by
-// itself (report/field_ranges.h) and beside the lines before it (FORMATS.md, "What must agree").
+// Parses and checks the lines of a metrics.jsonl in one pass; every reader of the file uses it. Each line is checked by
+// itself (report/field_ranges.h) and against the lines before it (FORMATS.md, "What must agree").
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,20 @@ struct FailureLine {
   int code = 0;
   std::string message;
 };
-struct OtherLine {};  // that lines were lost, or of a type that this eave does not know
+struct OtherLine {};  // a "lost" line, or a type that this eave does not know
 
 using RunLine = std::variant<OtherLine, HeaderLine, StepLine, EvaluationRecord, RunSummary, FailureLine>;
 
 class RunLines {
  public:
-  // The next line of the file, without its end. Throws Json::exception if it is no such line; an OutOfRange names the
-  // field. Then nothing of the line counts, and the reader may go on with the next one.
+  // Takes the next line of the file, without its line end. Throws Json::exception if the line is not valid; an
+  // OutOfRange names the field. Such a line is ignored, and the reader may go on with the next one.
   RunLine take(std::string_view line);
 
-  void pass_over() { ++number_; }  // a line that could not be had
+  void pass_over() { ++number_; }  // skips a line that could not be read
 
   const HeaderLine* header() const { return agreement_.header(); }  // the last one; nullptr before the first
-  std::size_t number() const { return number_; }                    // of the line that was taken last, from 1
+  std::size_t number() const { return number_; }                    // of the last line, from 1
 
  private:
   RunLine parse(std::string_view line) const;

@@ -1,4 +1,4 @@
-// The runs that were named, and those of them that no report can use.
+// Reads the runs that a person named, and lists those that no report can use.
 #pragma once
 
 #include <filesystem>
@@ -16,15 +16,15 @@ struct LeftOut {
 struct RunList {
   std::vector<RunRecord> runs;
   std::vector<LeftOut> left_out;
-  bool none_was_there = false;  // not one of the directories that were named
+  bool none_was_there = false;  // no named directory exists
 };
 
-// Whether `directory` holds one run's metrics, as `eave train --run-dir` leaves them.
+// Whether `directory` holds the metrics of one run, as `eave train --run-dir` writes them.
 bool is_run_directory(const std::filesystem::path& directory);
 
-// Reads each run directory, and each of those one level below a directory that is none itself. A directory without a
-// run in it, one that is missing, or whose run cannot be read, is left out with the reason; one that was named twice is
-// read once.
+// Reads each run directory. In a directory that is not a run directory, it reads the run directories one level below. A
+// directory that is missing, holds no run, or whose run cannot be read is left out with the reason. A directory that
+// was named twice is read once.
 RunList read_runs(const std::vector<std::filesystem::path>& directories);
 
 }  // namespace eave

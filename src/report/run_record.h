@@ -1,4 +1,4 @@
-// One run as a report needs it: what metrics.jsonl says, with the steps thinned to a curve.
+// One run as a report needs it: the contents of metrics.jsonl, with the steps thinned to a curve.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class RunEnd { kFinished, kInterrupted, kDiverged, kFailed };
 
 const char* word_of(RunEnd end);
 
-// Some successive steps of rank 0: where they end, and the mean of their losses.
+// Some consecutive steps of rank 0: the values at the last of them, and their mean loss.
 struct StepPoint {
   double seconds = 0, step = 0, epoch = 0;
   double bytes = 0;  // sent by rank 0 since the start
@@ -24,10 +24,10 @@ struct StepPoint {
 
 struct EvaluationPoint {
   EvaluationRecord record;
-  double bytes = 0;  // sent by then, by the rank that had sent most
+  double bytes = 0;  // sent so far, by the rank that sent most
 };
 
-// Of the seconds of training ranks, 0-1. Exchanging runs behind computing, so the four may have a sum over 1.
+// Shares of the training ranks' seconds, 0-1. Exchanging overlaps computing, so the four may add up to more than 1.
 struct TimeShares {
   double computing = 0, exchanging = 0, waiting = 0, loading = 0;
 };
@@ -36,14 +36,14 @@ struct RunRecord {
   std::string name;
   std::map<std::string, std::string> settings;  // every option in force
   std::int64_t train_samples = 0, test_samples = 0;
-  int ranks = 0, workers = 0;  // all, and those of them that train
+  int ranks = 0, workers = 0;  // all ranks, and those that train
   std::string device;          // of rank 0
   RunEnd end = RunEnd::kInterrupted;
-  std::string why;  // it did not finish
+  std::string why;  // why the run did not finish; "" if it did
   std::vector<StepPoint> steps;
   std::vector<EvaluationPoint> evaluations;
   TimeShares shares;
-  std::optional<RunSummary> summary;  // where it finished
+  std::optional<RunSummary> summary;  // if the run finished
 };
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// Step lines of metrics.jsonl. There may be millions, so they are read without building a JSON value for each.
+// Reads step lines of metrics.jsonl without building a JSON value for each, since there may be millions.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace eave {
 
-inline constexpr int kMetricsFormat = 1;  // of metrics.jsonl, in its header
+inline constexpr int kMetricsFormat = 1;  // the format number in the header of metrics.jsonl
 
 struct StepLine {
   enum Field {
@@ -27,18 +27,18 @@ struct StepLine {
     kBytes,
     kFields
   };
-  std::array<double, kFields> values{};  // NaN where the line has null
+  std::array<double, kFields> values{};  // NaN if the line has null
   double operator[](Field field) const { return values[field]; }
 };
 
-// Reads a line as MetricsWriter writes it. Nothing for any other line, be it a step's in other order or with other
-// blanks: then parse it as JSON.
+// Reads a line that MetricsWriter wrote. Returns nothing for any other line, even a step line with another order of
+// fields or other blanks. Parse such a line as JSON.
 std::optional<StepLine> step_line(std::string_view text);
 
-// Throws Json::exception where a field is missing or no number.
+// Throws Json::exception if a field is missing or not a number.
 StepLine step_line(const Json& object);
 
-// Throws OutOfRange (report/field_ranges.h) for a number that cannot be.
+// Throws OutOfRange if a number is outside its range (report/field_ranges.h).
 void check_ranges(const StepLine& line);
 
 }  // namespace eave

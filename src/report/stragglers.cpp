@@ -17,7 +17,7 @@ double waiting_share(const RankTimes& times) {
   return seconds > 0 ? times.waiting / seconds : 0;
 }
 
-// Ranks, those that were waited for longest first; where there is a row for each, in their own order.
+// Picks the ranks that others waited for longest. If all ranks fit into the table, they stay in rank order.
 std::vector<std::size_t> rows_of(const std::vector<RankTimes>& times) {
   std::vector<std::size_t> rows(times.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
@@ -34,7 +34,7 @@ std::string row(std::size_t rank, const std::string& host, const RankTimes& time
                 times.seconds_waited_for);
 }
 
-// One rank was waited for longer than all others together.
+// Names the rank that others waited for longest, if that time exceeds the time of all other ranks together.
 std::string describe_slowest(const std::vector<RankTimes>& times, const std::vector<std::string>& hosts) {
   const auto worst = std::ranges::max_element(times, {}, [](const RankTimes& each) { return each.seconds_waited_for; });
   double seconds = 0;

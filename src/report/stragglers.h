@@ -1,4 +1,4 @@
-// Who waited for whom, and how long: from the records of all ranks.
+// Finds, from the records of all ranks, which ranks the other ranks waited for, and how long.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,28 @@
 
 namespace eave {
 
-// Takes the records of every worker, in the order of its steps, as rank 0 is told of them.
+// Takes the records of every worker in the order of its steps, as rank 0 receives them.
 //
-// Where ranks exchange together, all intervals are compared: between two exchanges nobody waits, and in the interval of
-// an exchange the one that came last waited least. Where each goes its own pace they meet at evaluations only: there
-// the last interval before each is compared, which holds the wait for the slowest.
+// If ranks exchange together, all intervals are compared. Ranks wait only at exchanges, so in the interval of an
+// exchange the rank that waited least was the last to arrive. If each rank goes at its own pace, ranks meet only at
+// evaluations. Then only the last interval before each evaluation is compared, because it contains the wait for the
+// slowest rank.
 class Stragglers {
  public:
   Stragglers(int workers, bool exchange_together);
 
-  void add(int rank, const std::vector<StepRecord>& records);  // those of ranks that keep a center are left out
-  void meet();                                                 // an evaluation: all records up to it have been added
+  void add(int rank, const std::vector<StepRecord>& records);  // ignores ranks that only keep a center
+  // Call this at an evaluation, once all records up to it have been added.
+  void meet();
 
   std::vector<RankTimes> times() const;
-  std::int64_t intervals() const { return intervals_; }  // that were compared
+  std::int64_t intervals() const { return intervals_; }  // intervals compared so far
 
  private:
   struct Interval {
     double sum = 0, least = 0;  // seconds waited
-    int last_rank = 0;          // that waited least
-    int ranks = 0;              // that have told
+    int last_rank = 0;          // the rank that waited least
+    int ranks = 0;              // ranks whose record has been added
   };
 
   void compare(int rank, double waiting);
@@ -39,15 +41,16 @@ class Stragglers {
   const bool exchange_together_;
   std::vector<RankTimes> times_;
   std::vector<double> compared_waiting_;    // of each rank
-  std::vector<std::int64_t> told_;          // intervals, of each rank
+  std::vector<std::int64_t> told_;          // number of intervals added, for each rank
   std::vector<double> waiting_at_the_end_;  // in the last interval of each rank
-  std::deque<Interval> open_;               // not told by all ranks yet; the first is number intervals_
+  std::deque<Interval> open_;  // intervals that some ranks have not reported yet; the first is number intervals_
   std::int64_t intervals_ = 0;
-  double least_ = 0;  // sum over the intervals that were compared
+  double least_ = 0;  // sum of the shortest wait of each compared interval
 };
 
-// What the end of a run says: a table of the ranks that were waited for most, at most 8, or one line where nobody
-// waited for more than 2 % of its time. "" for one rank. `hosts`: of every rank.
+// The text about waiting that is printed at the end of a run. It is a table of the ranks that others waited for
+// longest, at most 8, or one line if no rank waited for more than 2 % of its time. "" for one rank. `hosts` is the host
+// of every rank.
 std::string describe_stragglers(const Stragglers& stragglers, const std::vector<std::string>& hosts,
                                 std::int64_t steps_per_interval);
 

@@ -124,7 +124,7 @@ RunSummary summary_from(const Json& object) {
   fields.take_if_there("checkpoint_seconds", summary.checkpoint_seconds);
   if (fields.has("overlap")) summary.overlap = fields.number("overlap");
   if (fields.has("times_of_ranks")) summary.times_of_ranks = times_in(fields.list("times_of_ranks"));
-  fields.in("evaluation");  // is an object
+  fields.in("evaluation");  // throws if it is not an object
   summary.evaluation = evaluation_from(fields.at("evaluation"));
   double accuracy = summary.evaluation.center.accuracy;
   fields.take_if_there("test_accuracy", accuracy);

@@ -8,9 +8,9 @@
 namespace eave {
 namespace {
 
-constexpr int kLabel = 10;  // columns of a value and the line beside it
+constexpr int kLabel = 10;  // columns for a value and the line beside it
 
-// Dots that are on or off, and the characters that show them.
+// A grid of dots, and the characters that show it.
 class Dots {
  public:
   Dots(int columns, int rows, bool is_utf8)
@@ -51,12 +51,12 @@ class Dots {
   std::vector<char> dots_;
 };
 
-// The mean of the points in each of `width` columns; NaN where there are none.
+// The mean of the points in each of `width` columns; NaN for a column without points.
 std::vector<double> means(const std::vector<PlotPoint>& points, int width) {
   std::vector<double> sums(static_cast<std::size_t>(width)), counts(sums.size());
   const double first = points.front().x, span = points.back().x - first;
   for (const PlotPoint& point : points) {
-    const double place = (point.x - first) / span * width;  // a damaged file's points need not rise
+    const double place = (point.x - first) / span * width;  // points of a damaged file may be out of order
     const auto column = place > 0 ? static_cast<std::size_t>(std::min(place, width - 1.0)) : 0;
     sums[column] += point.y;
     ++counts[column];
@@ -65,7 +65,7 @@ std::vector<double> means(const std::vector<PlotPoint>& points, int width) {
   return sums;
 }
 
-// Fills gaps with a straight line.
+// Fills gaps by linear interpolation.
 void join(std::vector<double>& values) {
   std::size_t last = 0;
   for (std::size_t i = 1; i < values.size(); ++i) {
@@ -83,9 +83,9 @@ void draw(Dots& dots, const std::vector<double>& values, double low, double high
   int before = -1;
   for (int x = 0; x < dots.width(); ++x) {
     const double share = (values[static_cast<std::size_t>(x)] - low) / (high - low);
-    const double height = share > 0 ? std::min(share, 1.0) : 0;  // of numbers near the largest it may be no number
+    const double height = share > 0 ? std::min(share, 1.0) : 0;  // NaN if the numbers are near the largest double
     const int y = bottom - static_cast<int>(std::lround(height * bottom));
-    // Down or up to where the line was, but for that dot itself.
+    // Connects this dot with the one before, by a vertical line that leaves out the earlier dot.
     for (int at = before; before >= 0 && at != y; at += y > before ? 1 : -1) {
       if (at != before) dots.set(x, at);
     }

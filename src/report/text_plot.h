@@ -1,4 +1,4 @@
-// A line drawn with characters.
+// Draws a curve with characters.
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@ struct PlotPoint {
 };
 
 struct PlotStyle {
-  int columns = 72, rows = 8;  // of characters, labels included
-  bool is_utf8 = false;        // braille, 2 x 4 dots a character; else ASCII, 1 x 2
+  int columns = 72, rows = 8;  // of characters, including labels
+  // true: braille, 2 x 4 dots per character; false: ASCII, 1 x 2.
+  bool is_utf8 = false;
 };
 
-// Lines of at most style.columns characters: the curve between its lowest and highest value, which stand at the left.
-// Each column of dots is the mean of the points in it, which
-// are finite and in the order of x. Nothing where there are no two points or not enough columns.
+// Returns lines of at most style.columns characters. They show the curve between its lowest and highest value, which
+// are printed on the left. Points must be finite and in the order of x. Each column of dots shows the mean of its
+// points. Nothing is returned for fewer than two points, or too few columns.
 std::vector<std::string> text_plot(const std::vector<PlotPoint>& points, const PlotStyle& style);
 
 }  // namespace eave

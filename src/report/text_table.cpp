@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kGap = "   ";
 
-// Code points: of the bytes of UTF-8, all but those that continue one.
+// The number of code points: counts all UTF-8 bytes except continuation bytes.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
 }

@@ -1,4 +1,4 @@
-// Tables for a terminal and for a spreadsheet.
+// Formats tables for a terminal and as CSV.
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@ namespace eave {
 struct TextTable {
   std::vector<std::string> titles;
   std::vector<std::vector<std::string>> rows;  // each as long as titles
-  std::size_t texts = 1;                       // so many columns at the left are texts, the others numbers
+  std::size_t texts = 1;                       // number of columns on the left that hold text; the others hold numbers
 };
 
-// Columns under their titles, texts to the left and numbers to the right. "" where there are no rows.
+// Aligns columns under their titles, text to the left and numbers to the right. "" if there are no rows.
 std::string to_text(const TextTable& table);
 
-// RFC 4180, with the titles as first line. A text that a spreadsheet would take for a formula gets an apostrophe.
+// Writes RFC 4180 with the titles as first line. Text that a spreadsheet would take for a formula gets an apostrophe in
+// front.
 std::string to_csv(const TextTable& table);
 
 }  // namespace eave

@@ -104,7 +104,7 @@ Json metadata_of(const std::vector<RankTrace>& ranks, const TraceGap& gap, std::
   return metadata;
 }
 
-// Seconds that both have in common; each in order and without overlap of its own.
+// Seconds that lie in both lists. The spans of each list are in order and do not overlap.
 double common_seconds(const std::vector<TraceSpan>& one, const std::vector<TraceSpan>& other) {
   std::int64_t common = 0;
   for (auto a = one.begin(), b = other.begin(); a != one.end() && b != other.end();) {

@@ -13,7 +13,7 @@ namespace {
 
 using Settings = std::map<std::string, std::string>;
 
-// They name, place or watch a run.
+// Options that only name, place or watch a run.
 const std::set<std::string> kOfNoEffect = {"allow-unstable", "checkpoint",     "checkpoint-dir",   "checkpoint-every",
                                            "config",         "keep",           "keep-every",       "require-checkpoint",
                                            "data-dir",       "evaluate-every", "evaluate-workers", "evaluation-batch",
@@ -21,7 +21,7 @@ const std::set<std::string> kOfNoEffect = {"allow-unstable", "checkpoint",     "
                                            "progress",       "replay",         "resume",           "run-dir",
                                            "seed",           "stage-to",       "tensorboard",      "trace"};
 
-// They say where a run ran and on what, not how ranks are averaged.
+// Options that say where a run ran and on what, not how ranks are averaged.
 const std::set<std::string> kOfPlace = {"augment",          "crop",          "data",          "decode-threads",
                                         "device",           "flip",          "image-cache",   "image-size",
                                         "image-test-share", "gpu",           "model",         "pad",
@@ -33,7 +33,7 @@ const std::set<std::string> kOfNetwork = {"shape-delay", "shape-rate", "transpor
 
 bool is_of_place(const std::string& name) { return kOfPlace.contains(name) || name.starts_with("synthetic-"); }
 
-// These have columns of their own.
+// Whether the report's table has a column for this option.
 bool has_column(const std::string& name) {
   return name == "communicator" || name == "ranks" || name == "batch" || name == "batch-means" || name == "lr";
 }
@@ -45,7 +45,7 @@ double number_of(const Settings& settings, const std::string& name) {
   return value;
 }
 
-// With what the run found out: how many ranks, on which device, on how much data.
+// The run's settings, with the number of ranks, the device and the sizes of the data that it recorded.
 Settings settings_of(const RunRecord& run) {
   Settings settings;
   for (const auto& [name, text] : run.settings) {
@@ -72,7 +72,7 @@ Variant begin_variant(const RunRecord& run, const Settings& settings) {
   return variant;
 }
 
-// A lone rank has no network.
+// A single rank uses no network, so network options do not distinguish it.
 bool means_something(const Variant& variant, const std::string& name) {
   return variant.ranks > 1 || !kOfNetwork.contains(name);
 }
@@ -87,7 +87,7 @@ bool differs(const std::vector<const Variant*>& variants, const std::string& nam
   return texts.size() > 1;
 }
 
-// Among those with this communicator; "": among all.
+// The options that differ between variants with this communicator; "" means all variants.
 std::set<std::string> differing_of(const std::vector<Variant>& variants, const std::string& communicator) {
   std::vector<const Variant*> members;
   std::set<std::string> names;

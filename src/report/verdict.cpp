@@ -18,7 +18,7 @@ constexpr std::size_t kMostCells = 6;
 using Variants = std::vector<const Variant*>;
 using Measure = std::optional<Estimate> Variant::*;
 
-// What is compared with each other: the same place, number of ranks and batch per rank. Most ranks first.
+// Variants that are compared with each other: same place, number of ranks and batch per rank. Most ranks first.
 using Cells = std::map<std::tuple<int, double, std::string>, Variants>;
 
 Cells cells_of(const Comparison& comparison) {
@@ -45,7 +45,7 @@ std::string percent(double share) { return format("%.2f", 100 * share); }
 
 bool is_certain(const std::optional<Difference>& difference) { return difference && difference->p < kSignificant; }
 
-// How the numbers of one measure are written.
+// How to write the numbers of one measure.
 struct Style {
   double factor;
   int decimals;
@@ -81,7 +81,7 @@ double spread(const Variants& cell, Measure measure) {
   return high > 0 ? (high - low) / high : INFINITY;
 }
 
-// The value that all of the cell have of an option; "" where they have none or not the same.
+// The value of an option that all variants of the cell have; "" if it is missing or differs.
 std::string shared_setting(const Variants& cell, const std::string& name) {
   const auto found = cell.front()->settings.find(name);
   if (found == cell.front()->settings.end()) return "";
@@ -92,7 +92,7 @@ std::string shared_setting(const Variants& cell, const std::string& name) {
   return is_shared ? found->second : "";
 }
 
-// "after 5 epochs": the budget that all of the cell had alike; "" where they had none alike.
+// "after 5 epochs": the budget that all variants of the cell share; "" if they share none.
 std::string budget_of(const Variants& cell, const std::vector<RunRecord>& runs) {
   constexpr double kAlikeSamples = 0.01, kAlike = 0.05;
   const Variant& first = *cell.front();
@@ -100,7 +100,7 @@ std::string budget_of(const Variants& cell, const std::vector<RunRecord>& runs) 
     const double epochs = runs[first.finished.front()].summary->epochs;
     return "after " + counted(std::round(100 * epochs) / 100, "epoch");
   }
-  // Runs look 20 times an epoch whether it is spent, so they end somewhat later.
+  // A run checks its budget 20 times per epoch, so it ends a little later than the budget.
   if (const std::string time = shared_setting(cell, "stop-after-time"); !time.empty()) return "after " + time;
   if (const std::string bytes = shared_setting(cell, "stop-after-bytes"); !bytes.empty()) {
     return "after " + bytes + " sent by a rank";
@@ -124,7 +124,8 @@ bool stopped_at_accuracy(const Variants& cell) {
                              [](const Variant* variant) { return variant->settings.contains("stop-at-accuracy"); });
 }
 
-// " local-sgd tau=10 has 1.20 points less (0.80 to 1.60, p = 0.001)." for each beyond the second that surely differs.
+// A clause for each method after the second with a significant difference: " It has 1.20 points more than local-sgd
+// tau=10 (0.80 to 1.60, p = 0.001), and …."
 std::string left_behind(const Variants& ranked, Measure measure, const Style& style, const std::string& how) {
   std::string text;
   for (std::size_t i = 2; i < ranked.size(); ++i) {
@@ -203,7 +204,7 @@ std::string time_verdict(const Variants& cell, const Target& target) {
          "; its lead of " + lead_over(" s over ") + " may be chance." + behind + never_there(cell);
 }
 
-// The method that a job of several ranks must beat.
+// The best result of one rank, which a job of several ranks has to beat.
 std::string one_rank_sentence(const Comparison& comparison, const Variant& like) {
   const Variant* best = nullptr;
   for (const Variant& one : comparison.variants) {

@@ -1,4 +1,4 @@
-// What a comparison has shown, in sentences that claim no more than the runs do.
+// States the result of a comparison in sentences that claim no more than the runs show.
 #pragma once
 
 #include <string>
@@ -8,12 +8,13 @@
 
 namespace eave {
 
-// For each number of ranks and batch, the largest number of ranks first: which method had the best test accuracy, and
-// which came to the target first, each against the next best by Welch's t. A difference counts from p < 0.05 on. One
-// run each, and budgets that differ, name no winner.
+// Compares methods that ran with the same number of ranks, batch and place, largest number of ranks first. For each
+// group it says which method had the best test accuracy, and which reached the target first. Each is compared with the
+// next best by Welch's t-test, and a difference counts if p < 0.05. If methods have one run each, or different budgets,
+// no winner is named.
 std::vector<std::string> verdict_of(const Comparison& comparison);
 
-// What a reader must know before believing the numbers.
+// Notes that a reader needs to judge the numbers.
 std::vector<std::string> notes_on(const Comparison& comparison);
 
 }  // namespace eave

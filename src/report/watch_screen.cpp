@@ -15,7 +15,7 @@ using Texts = std::vector<std::string>;
 
 std::string percent(double share) { return format("%.0f %%", 100 * share); }
 
-// One after the other, on as many lines as they need; all but the first line are indented.
+// Adds the parts in a row, on as many lines as needed. All lines but the first are indented.
 void add_wrapped(Texts& lines, const Texts& parts, int columns) {
   std::string line;
   for (const std::string& part : parts) {
@@ -44,7 +44,7 @@ Texts position(const WatchedRun& run) {
   return parts;
 }
 
-// A run that may stop at an evaluation takes no longer than this.
+// The estimate is an upper bound if the run may stop at an evaluation.
 std::string time_left(const WatchedRun& run) {
   if (run.has_ended() || !std::isfinite(run.seconds_left())) return "";
   bool may_stop = false;
@@ -75,7 +75,7 @@ Texts shares(const WatchedRun& run) {
 struct Column {
   const char* title;
   std::string (*text)(const EvaluationRecord&);
-  bool is_of_several;  // workers that differ
+  bool is_of_several;  // shown only if workers differ
 };
 
 std::string accuracy(const ModelScore& score) { return format("%.2f", 100 * score.accuracy); }
@@ -83,7 +83,7 @@ std::string accuracy(const std::optional<WorkerScores>& workers, ModelScore Work
   return workers ? accuracy(*workers.*which) : "-";
 }
 
-// In the order in which they are worth the room.
+// In order of importance: the last ones are dropped first if there is not enough room.
 const std::vector<Column> kColumns = {
     {"epoch", [](const EvaluationRecord& record) { return format("%.2f", record.epoch); }, false},
     {"center", [](const EvaluationRecord& record) { return accuracy(record.center); }, false},
@@ -124,7 +124,7 @@ Texts plot(const WatchedRun& run, const ScreenStyle& style, int rows) {
   if (style.plot == WatchPlot::kOff) return {};
   const bool is_loss = style.plot == WatchPlot::kLoss;
   const std::vector<PlotPoint> points = is_loss ? run.losses() : run.accuracies();
-  // Wider than this it would be all slope.
+  // A wider plot would show little but slope.
   Texts lines = text_plot(points, {std::min(style.columns, 100), rows - 2, style.is_utf8});
   if (lines.empty()) return {};
   lines.insert(lines.begin(), is_loss ? "loss of rank 0's batches" : "test accuracy in %");
@@ -178,7 +178,7 @@ std::vector<std::string> watch_screen(const std::string& name, const WatchedRun&
     lines.emplace_back();
     lines.insert(lines.end(), more.begin(), more.end());
   };
-  // Two thirds of what is left, but never more than can be read at a glance.
+  // Two thirds of the remaining rows, but at most 14, which can still be read at a glance.
   add(plot(run, style, std::clamp(left() * 2 / 3, 0, 14)));
   add(evaluation_table(run.evaluations(), style.columns, static_cast<std::size_t>(std::clamp(left() - 1, 0, 8))));
   lines.resize(std::min(lines.size(), static_cast<std::size_t>(std::max(style.rows, 1))));

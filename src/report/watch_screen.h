@@ -1,4 +1,4 @@
-// What is seen of a run while it goes on.
+// Formats the state of a running run for `eave watch`.
 #pragma once
 
 #include <string>
@@ -17,14 +17,14 @@ struct ScreenStyle {
   WatchPlot plot = WatchPlot::kLoss;
 };
 
-// A text that may come from elsewhere, as a terminal can show it: without control characters, and without `is_utf8` in
-// ASCII.
+// Makes text from another program safe for a terminal: it removes control characters and, without `is_utf8`, replaces
+// bytes that are not ASCII.
 std::string shown_text(const std::string& text, bool is_utf8);
 
-// The lines of a screen, none longer than it is wide, and at most as many as it is high.
+// The lines of a screen, at most style.rows lines of at most style.columns characters.
 std::vector<std::string> watch_screen(const std::string& name, const WatchedRun& run, const ScreenStyle& style);
 
-// The same on one line, for what is no terminal.
+// The same on one line, for output that is not a terminal.
 std::string watch_line(const WatchedRun& run);
 std::string evaluation_line(const EvaluationRecord& record);
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kRecentSeconds = 10;
 
-// A damaged file's may be no number, or none that fits.
+// Converts to an integer. In a damaged file the value may be NaN, or too large.
 std::int64_t count_of(double value) { return value >= 0 && value < 9e18 ? static_cast<std::int64_t>(value) : 0; }
 
 StepRecord record_of(const StepLine& line) {
@@ -53,7 +53,7 @@ void WatchedRun::take_line(const std::string& line) {
   std::visit([this](const auto& each) { take(each); }, lines_.take(line));
 }
 
-// A run whose end cannot be read has ended all the same.
+// If the damaged line is an "end" line, the run has ended all the same.
 void WatchedRun::note(const std::string& line, const std::string& why) {
   const std::string what = "line " + std::to_string(lines_.number()) + ": " + why;
   if (++damaged_ == 1) first_damage_ = what;
@@ -81,7 +81,7 @@ std::string WatchedRun::damage() const {
          " left out; " + (damaged_ == 1 ? "" : "the first, ") + first_damage_ + kPutBack;
 }
 
-// Lines of other ranks come late.
+// Only rank 0's lines count: those of other ranks are written late.
 void WatchedRun::take(const StepLine& line) {
   if (line[StepLine::kRank] != 0) return;
   const StepRecord record = record_of(line);

@@ -1,4 +1,4 @@
-// One run as far as metrics.jsonl tells of it by now.
+// The state of one run, as far as its metrics.jsonl tells.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace eave {
 
-// Rank 0's last steps: means, and shares of its time. Exchanging runs behind computing, so the four may have a sum
-// over 1.
+// Means over the last 10 seconds of rank 0's steps, and shares of its time. Exchanging overlaps computing, so the four
+// shares may add up to more than 1.
 struct RecentSteps {
   double seconds = 0, loss = 0, samples_per_second = 0;  // samples of all ranks
   double computing = 0, exchanging = 0, waiting = 0, loading = 0;
@@ -24,16 +24,16 @@ struct RecentSteps {
 
 class WatchedRun {
  public:
-  // A line of the file. One that is damaged, or says what cannot be, is counted and left out; one of a kind that is
-  // not known says nothing.
+  // Takes one line of the file. A damaged line, or one with impossible values, is counted and otherwise ignored; but a
+  // damaged "end" line ends the run too. A line of an unknown type changes nothing.
   void take(const std::string& line);
   // "2 lines are left out; the first, line 7: ..."; "" if there are none.
   std::string damage() const;
 
-  bool has_begun() const { return ranks_ > 0; }  // its header is there
+  bool has_begun() const { return ranks_ > 0; }  // its header has been read
   bool has_ended() const { return end_ || failure_; }
   bool was_resumed() const { return headers_ > 1; }
-  std::string setting(const std::string& name) const;  // "" where it is not set
+  std::string setting(const std::string& name) const;  // "" if it is not set
   const std::string& communicator() const { return communicator_; }
   const std::string& model() const { return model_; }
   int ranks() const { return ranks_; }
@@ -46,7 +46,8 @@ class WatchedRun {
   const std::optional<RunSummary>& end() const { return end_; }
   const std::optional<FailureLine>& failure() const { return failure_; }
 
-  // How much of what it may take is done, by --epochs, --max-steps or --max-samples, 0-1; it may stop before.
+  // The share of the run that is done, 0-1, by --epochs, --max-steps or --max-samples, whichever is nearest. The run
+  // may stop earlier.
   double share_done() const;
   double seconds_left() const;  // at the speed so far; NaN before the first step
 
@@ -64,7 +65,7 @@ class WatchedRun {
   std::string communicator_, model_;
   int ranks_ = 0, headers_ = 0;
   StepRecord last_;
-  std::deque<StepRecord> recent_;  // the first one is where they begin
+  std::deque<StepRecord> recent_;  // the first record marks the begin of the time
   LossCurve losses_{1000};
   std::vector<EvaluationRecord> evaluations_;
   std::optional<RunSummary> end_;

@@ -58,7 +58,7 @@ std::vector<fs::path> WatchedRuns::run_directories() const {
 
 bool WatchedRuns::poll() {
   const std::vector<fs::path> directories = run_directories();
-  // Between two writes of one file: a run that is being replaced.
+  // A run that is being replaced may have no metrics.jsonl for a moment.
   if (directories.empty()) {
     std::error_code error;
     const fs::directory_iterator entries(directory_, error);
@@ -82,7 +82,7 @@ bool WatchedRuns::poll() {
   return true;
 }
 
-// The whole file of a run that finished before is not read for the sake of its line.
+// For a finished run the summary is enough, so its whole file is not read.
 void WatchedRuns::look(const fs::path& path, Entry& entry, bool is_newest) {
   std::error_code error;
   if (!entry.follower && !is_newest && fs::exists(path / "summary.json", error)) {
@@ -91,7 +91,7 @@ void WatchedRuns::look(const fs::path& path, Entry& entry, bool is_newest) {
       entry.state = kFinished;
       return;
     } catch (const Error&) {
-      entry.summary.reset();  // being replaced, or damaged: its metrics say what they can
+      entry.summary.reset();  // the summary is being replaced or damaged: read the metrics instead
     }
   }
   if (!entry.follower) entry.follower = std::make_unique<RunFollower>(path);
@@ -111,7 +111,7 @@ void WatchedRuns::look(const fs::path& path, Entry& entry, bool is_newest) {
 }
 
 bool WatchedRuns::is_left() const {
-  constexpr double kDeadAfterSeconds = 60;  // as locks count
+  constexpr double kDeadAfterSeconds = 60;  // the time after which a lock counts as dead
   std::error_code error;
   const fs::path lock = directory_ / kRunLock;
   if (!fs::exists(directory_ / "summary.json", error)) return false;
@@ -122,7 +122,7 @@ bool WatchedRuns::is_left() const {
     const std::optional<LockOwner> owner = read_lock_owner(read_file(lock, 1024));
     return owner && owner->machine == machine_name() && start_of_process(owner->pid) != owner->started;
   } catch (const Error&) {
-    return false;  // removed just now, or no lock: it is looked at again
+    return false;  // just removed, or not a lock: the next call looks again
   }
 }
 

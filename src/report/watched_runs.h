@@ -1,4 +1,4 @@
-// A run directory, or a directory that holds several, as `eave compare --output` leaves it, while its runs go on.
+// Follows a run directory, or a directory of several runs that `eave compare --output` writes, while the runs go on.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +21,8 @@ class RunFollower {
   const WatchedRun& run() const { return run_; }
   int beginnings() const {
     return beginnings_;
-  }  // how often the file was read from its start: again, when it was replaced
+    // How often the file was read from its start: once more each time that it was replaced.
+  }
 
  private:
   LineTail tail_;
@@ -33,16 +34,19 @@ class WatchedRuns {
  public:
   explicit WatchedRuns(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
-  // Reads what is new. False while there is no run.
+  // Reads all new lines. Returns false while there is no run. Throws Error(kInputOutput) if the directory cannot be
+  // read.
   bool poll();
 
-  bool is_one() const { return is_one_; }                                      // the directory itself is the run
+  bool is_one() const { return is_one_; }                                      // the directory itself is a run's
   const std::string& newest() const { return newest_; }                        // the run that was written to last
   const RunFollower& follower() const { return *runs_.at(newest_).follower; }  // of the newest
-  bool is_left() const;          // the directory has the summary of a run, and no process holds the lock of a run in it
-  double quiet_seconds() const;  // since the newest was written to
+  // Whether the directory has the summary of a run, and no process holds a run's lock there.
+  bool is_left() const;
+  double quiet_seconds() const;  // since the newest run was written to
 
-  // A line for each run, those written to last at the end; the first says how many there are. At most `rows` lines.
+  // At most `rows` lines: a count of runs, then one line for each run. Runs are sorted by the time of their last write,
+  // the newest at the end.
   std::vector<std::string> table(int rows) const;
 
  private:
@@ -50,9 +54,9 @@ class WatchedRuns {
   struct Entry {
     std::filesystem::file_time_type changed;
     State state = kBegun;
-    std::optional<RunSummary> summary;      // finished
-    std::string failure;                    // failed
-    std::unique_ptr<RunFollower> follower;  // of the newest, and of all that go on
+    std::optional<RunSummary> summary;      // if finished
+    std::string failure;                    // if failed
+    std::unique_ptr<RunFollower> follower;  // for the newest run, and for all that go on
   };
   std::vector<std::filesystem::path> run_directories() const;
   void look(const std::filesystem::path& path, Entry& entry, bool is_newest);
