@@ -1,4 +1,4 @@
-// What ranks settle between them with small messages.
+// How ranks agree, by small messages: agree, let_first_judge and combine_over_ranks (eave/transport.h).
 #include <algorithm>
 
 #include "base/host.h"
@@ -10,7 +10,8 @@
 namespace eave {
 namespace {
 
-// One rank's outcome of a stage as text: nothing when it went well, else three lines: exit code, host, message.
+// Packs one rank's outcome of a stage: an empty text if it went well, else three lines with exit code, host and
+// message.
 std::string pack(const std::optional<Failure>& failure) {
   if (!failure) return {};
   return std::to_string(static_cast<int>(failure->code)) + "\n" + host_name() + "\n" + failure->message;
@@ -28,7 +29,7 @@ Report unpack(int rank, const std::string& text) {
   return {rank, std::stoi(text), text.substr(first + 1, second - first - 1), text.substr(second + 1)};
 }
 
-constexpr std::size_t kMostNamed = 8;  // ranks, or hosts, in one message
+constexpr std::size_t kMostNamed = 8;  // ranks or hosts named in one message
 
 // "a, b, c", "a, b, c, d, e, f, g, h and 120 others"
 std::string listed(const std::vector<std::string>& names) {
@@ -52,7 +53,7 @@ std::string name_hosts(const std::vector<Report>& reports) {
   return listed(hosts);
 }
 
-// In full what the lowest rank says; who else failed, and whether alike.
+// The message of the lowest rank that failed, in full, then which other ranks failed and whether for the same reason.
 std::string merge(const std::vector<Report>& reports, std::size_t ranks) {
   std::vector<Report> alike, otherwise;
   for (const Report& report : reports)
@@ -64,7 +65,7 @@ std::string merge(const std::vector<Report>& reports, std::size_t ranks) {
   return text;
 }
 
-// Of all ranks' outcomes, what all are to throw; nothing when all went well.
+// Throws the one error that all ranks are to throw. Returns if all outcomes are empty.
 void throw_failures(const std::vector<std::string>& outcomes) {
   std::vector<Report> reports;
   for (std::size_t rank = 0; rank < outcomes.size(); ++rank)
@@ -73,7 +74,7 @@ void throw_failures(const std::vector<std::string>& outcomes) {
   throw LinesError(static_cast<ExitCode>(reports.front().code), lines_in(merge(reports, outcomes.size())));
 }
 
-// Collective: `say` runs on rank 0. All get what it says there, or throw what it throws.
+// Collective: runs `say` on rank 0. All ranks return what it returns, or throw what it throws.
 std::string hear_first(Transport& transport, const std::function<std::string()>& say) {
   constexpr char kGood = '=', kBad = '!';
   std::string word;

@@ -1,4 +1,4 @@
-// What the caller of a Transport must keep to.
+// Checks of what the callers of a Transport must keep to. Each throws Error(kInternal).
 #pragma once
 
 #include <span>
@@ -7,13 +7,13 @@
 
 namespace eave {
 
-// Error unless `ranks` is empty, or ascends within 0 … size − 1 with `rank` in it.
+// Throws unless `ranks` is empty, or ascends within 0 … size − 1 and contains `rank`.
 void check_group(std::span<const int> ranks, int rank, int size);
 
-// Error unless the residual is as large as the values.
+// Throws unless the residual has as many values as the slice.
 void check_compression(const Compression& compression, ConstSlice values);
 
-// Error unless every owner is one of `size` ranks.
+// Throws unless every owner is one of `size` ranks.
 void check_owners(std::span<const ServiceRequest> requests, int size);
 
 }  // namespace eave

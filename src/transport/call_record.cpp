@@ -15,7 +15,7 @@ std::int64_t now() noexcept {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
 }
 
-// Of requests, the rank that all go to.
+// The rank that all requests go to; -1 if they go to several ranks.
 int owner_of(std::span<const ServiceRequest> requests) noexcept {
   const auto other = [&](const ServiceRequest& each) { return each.owner != requests.front().owner; };
   return requests.empty() || std::ranges::any_of(requests, other) ? -1 : requests.front().owner;

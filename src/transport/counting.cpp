@@ -1,4 +1,4 @@
-// Counts what passes to another transport.
+// The decorator `counting`: counts calls, bytes and seconds of the transport behind it.
 #include <cmath>
 #include <mutex>
 
@@ -10,7 +10,7 @@
 namespace eave {
 namespace {
 
-// Shared with the operations in flight, which may outlive the transport.
+// The counters. Operations in flight share them, because they may outlive the transport.
 class Tally final : public OperationObserver {
  public:
   Tally(int rank, int size, TraceBuffer* trace) : rank_(rank), size_(size), trace_(trace) {}
@@ -79,7 +79,7 @@ class Tally final : public OperationObserver {
   TransportCounters counters_;
 };
 
-// Stands before an owner's service, to count its replies.
+// Stands in front of an owner's service and counts its replies.
 class CountingService final : public Service {
  public:
   CountingService(Service& inner, int rank, Tally& tally) : inner_(inner), rank_(rank), tally_(tally) {}
@@ -134,7 +134,7 @@ class Counting final : public CountingTransport {
     std::unique_ptr<CountingService> next;
     if (service) next = std::make_unique<CountingService>(*service, rank(), *tally_);
     inner_.serve(next.get());
-    service_ = std::move(next);  // the former was called until now
+    service_ = std::move(next);  // the previous service was in use until now
   }
   Pending request(std::span<const ServiceRequest> requests) override {
     return count(inner_.request(requests), {.verb = Operation::Verb::kRequest, .requests = requests});

@@ -12,7 +12,7 @@
 namespace eave {
 namespace {
 
-constexpr std::chrono::seconds kTurn{1};  // a launcher takes its time to end the others
+constexpr std::chrono::seconds kTurn{1};  // a launcher needs this long to end the other ranks
 constexpr int kMostTurns = 6;
 
 }  // namespace
@@ -21,7 +21,7 @@ EndLimit::EndLimit(int rank, int code, std::chrono::milliseconds limit) : rank_(
   try {
     thread_ = std::thread([this] { watch(); });
   } catch (const std::system_error&) {
-    // Out of processes: then it ends without a limit.
+    // No thread to be had: the job ends without a limit.
   }
 }
 
@@ -41,7 +41,7 @@ bool EndLimit::ends_within(std::chrono::nanoseconds time) {
 
 void EndLimit::watch() {
   if (ends_within(limit_)) return;
-  std::signal(SIGTERM, SIG_DFL);  // by which the first to speak ends the others
+  std::signal(SIGTERM, SIG_DFL);  // the launcher ends this rank by SIGTERM once another has printed
   if (ends_within(kTurn * std::min(rank_, kMostTurns))) return;
   print_failure({ExitCode::kPeerLost, "the job is done and its files are written, but " + std::string(call_) +
                                           " has not come back for " + std::to_string(limit_.count() / 1000) +

@@ -1,4 +1,4 @@
-// A limit for the end of a job.
+// A time limit for the end of a job.
 #pragma once
 
 #include <atomic>
@@ -9,12 +9,12 @@
 
 namespace eave {
 
-// Over the last calls of a rank, which wait for the others and for the launcher, and over which no watchdog watches any
-// more. What the job was to do is done by then. Where they do not come back within `limit`, says which, and ends the
-// process with the job's code, or with kPeerLost where that is 0: the launcher then ends the others.
+// Watches the last calls of a rank, which wait for other ranks and for the launcher, when no watchdog runs any more.
+// The job's work is done by then. If such a call does not return within `limit`, a thread prints which one and ends the
+// process. It exits with the job's code, or with kPeerLost if that code is 0. Then the launcher ends the other ranks.
 class EndLimit {
  public:
-  // `rank`: ranks that stand still together speak in their order. `code`: the job's.
+  // `rank`: if several ranks hang, they print one after another in rank order. `code`: the job's exit code.
   EndLimit(int rank, int code, std::chrono::milliseconds limit = std::chrono::minutes(1));
   EndLimit(const EndLimit&) = delete;
   EndLimit& operator=(const EndLimit&) = delete;

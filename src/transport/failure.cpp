@@ -32,7 +32,7 @@ Failure describe_failure(std::exception_ptr exception) noexcept {
   } catch (const std::filesystem::filesystem_error& error) {
     const bool is_missing = error.code() == std::errc::no_such_file_or_directory;
     return {is_missing ? ExitCode::kInputMissing : ExitCode::kInputOutput, describe_filesystem_error(error), false};
-  } catch (const std::system_error& error) {  // a thread that cannot be had
+  } catch (const std::system_error& error) {  // a thread could not be started
     const bool is_resource =
         error.code() == std::errc::resource_unavailable_try_again || error.code() == std::errc::not_enough_memory;
     return {is_resource ? ExitCode::kResource : ExitCode::kInternal, "system error: " + message_of(error), false};

@@ -1,4 +1,4 @@
-// From an exception that escaped to one message and an exit code.
+// Turns an exception that escaped into one message and an exit code.
 #pragma once
 
 #include <exception>
@@ -14,11 +14,12 @@ namespace eave {
 
 struct Failure {
   ExitCode code = ExitCode::kInternal;
-  std::string message;  // printable; of several lines only if they are eave's own (base/message.h)
-  bool agreed = false;  // all ranks know of it
+  // Printable. It has several lines only if they are eave's own (base/message.h).
+  std::string message;
+  bool agreed = false;  // all ranks know of this failure
 };
 
-// Another rank's Failure: its message is printable already.
+// The Failure of another rank. Its message is printable already.
 class HeardError : public AgreedError, public HasOwnLines {
  public:
   using AgreedError::AgreedError;
@@ -26,10 +27,10 @@ class HeardError : public AgreedError, public HasOwnLines {
 
 Failure describe_failure(std::exception_ptr exception) noexcept;
 
-// Runs `body`; nullopt when nothing escaped it.
+// Runs `body`. Returns nullopt if no exception escaped it.
 std::optional<Failure> failure_of(const std::function<void()>& body) noexcept;
 
-// Prints to stderr, in one write, as TransportKind::run says.
+// Prints one message to stderr in one write; TransportKind::run says in which form.
 void print_failure(const Failure& failure, int rank, int ranks) noexcept;
 
 }  // namespace eave

@@ -35,7 +35,7 @@ constexpr const char* kMpirunInstead =
     "--transport loopback";
 constexpr const char* kMpirunInFlux = "it connects no ranks by MPI. Give flux run -o mpi=..., or use mpirun";
 
-// Who starts a process inside a job of another comes first: mpirun in a Slurm allocation, or in a pod for torchrun.
+// If one launcher starts processes inside another's job, the inner one comes first: mpirun before Slurm and torchrun.
 constexpr std::array kLaunchers = {
     Launcher{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", nullptr,
              "PMIX_NAMESPACE", true, false, kOwnMpirun},
@@ -53,7 +53,7 @@ constexpr std::array kLaunchers = {
     Launcher{"ALPS' aprun", nullptr, "ALPS_APP_PE", nullptr, nullptr, "ALPS_APP_ID", true, false, kOwnMpirun},
     Launcher{"a launcher that speaks PMIx", nullptr, "PMIX_RANK", nullptr, nullptr, "PMIX_NAMESPACE", true, false,
              kOwnMpirun},
-    // In a batch script itself SLURM_STEP_NUM_TASKS is not set, whatever the job has.
+    // In a batch script outside srun, SLURM_STEP_NUM_TASKS is not set, whatever the size of the job.
     Launcher{"Slurm's srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_JOB_ID",
              false, false, kMpiTasks},
     Launcher{"flux run", "FLUX_JOB_SIZE", "FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", nullptr, "FLUX_JOB_ID", false, false,
@@ -72,7 +72,7 @@ std::optional<int> number_in(const char* variable) {
   return number;
 }
 
-// MPI's launchers are known by either variable. The others' may stand in any environment, but not both.
+// An MPI launcher is recognised by either variable. Any environment may hold one variable of the others, but not both.
 bool is_there(const Launcher& launcher) {
   const auto size = number_in(launcher.size), rank = number_in(launcher.rank);
   return launcher.is_of_mpi ? size || rank : size && rank;
@@ -85,7 +85,8 @@ std::string value_of(const char* variable) {
 
 bool is_garbled(const char* variable) { return !value_of(variable).empty() && !number_in(variable); }
 
-// The variable of the launcher that is no number; nullptr: none. Those of launchers without MPI count if both are set.
+// The variable of the launcher that holds no number; nullptr: none. For launchers without MPI, both variables must be
+// set.
 const char* garbled_variable(const Launcher& launcher) {
   if (!launcher.is_of_mpi && (value_of(launcher.size).empty() || value_of(launcher.rank).empty())) return nullptr;
   return is_garbled(launcher.size) ? launcher.size : is_garbled(launcher.rank) ? launcher.rank : nullptr;
@@ -97,7 +98,7 @@ const Launcher* find_launcher(const auto& is_wanted) {
   return found == kLaunchers.end() ? nullptr : &*found;
 }
 
-// The value of a variable of another process, "" where it has none or must not be looked at.
+// The value of a variable in the environment of another process. "" if it is not set or that environment is unreadable.
 std::string value_in(const std::string& environment, const char* variable) {
   const std::string begin = std::string(variable) + "=";
   for (std::size_t at = 0; at < environment.size(); at = environment.find('\0', at) + 1) {
@@ -107,7 +108,7 @@ std::string value_in(const std::string& environment, const char* variable) {
   return "";
 }
 
-// Whether another rank of this job runs on this host. Asked for a launcher that does not say how many it started.
+// Whether another rank of this job runs on this host. Used for launchers that do not say how many ranks they started.
 bool sees_another_rank(const Launcher& launcher) {
   const std::string job = value_of(launcher.job), rank = value_of(launcher.rank);
   DIR* const processes = job.empty() || rank.empty() ? nullptr : opendir("/proc");
@@ -147,7 +148,8 @@ PromisedRanks promise_of(const Launcher& launcher) {
   return promised;
 }
 
-// Ranks of which nobody knows how many there are. If an MPI launcher has proper numbers, those of others do not matter.
+// The promise of a launcher whose variables hold no number. If an MPI launcher tells its size properly, others do not
+// count.
 std::optional<PromisedRanks> garbled_promise() {
   const auto tells_size = [](const Launcher& each) { return each.is_of_mpi && number_in(each.size); };
   if (find_launcher(tells_size)) return std::nullopt;
@@ -162,7 +164,8 @@ std::optional<PromisedRanks> garbled_promise() {
   return std::nullopt;
 }
 
-// mpirun in a Slurm job reaches other hosts by an srun, one task for each: what that left says nothing of the ranks.
+// Inside a Slurm job, mpirun reaches other hosts by srun with one task per host. The variables of that srun do not
+// count ranks.
 bool is_of_mpiruns_own_srun(const Launcher& launcher) {
   if (!launcher.size) return false;
   return launcher.size == std::string("PMI_SIZE") && is_there(kLaunchers.front()) &&
@@ -175,19 +178,20 @@ bool tells_nothing_more(const Launcher& launcher) {
          find_launcher([](const Launcher& other) { return other.is_of_mpi && number_in(other.size).has_value(); });
 }
 
-// The name is free again when this process has ended.
+// Whether this process is the first to take the name. The kernel frees the name when the process ends.
 bool takes_name(const std::string& name) {
   const int file = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (file < 0) return true;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::size_t length = std::min(name.size(), sizeof(address.sun_path) - 1);
-  name.copy(address.sun_path + 1, length);  // behind a zero: a name that is no file
+  name.copy(address.sun_path + 1, length);  // an abstract name, which begins with a zero byte and is no file
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
   return bind(file, reinterpret_cast<const sockaddr*>(&address), size) == 0 || errno != EADDRINUSE;
 }
 
-// If the launcher gives no name, the session and directory stand for the job: its processes share them as a rule.
+// If the launcher gives no name, the session and the directory stand for the job. The processes of a job usually share
+// them.
 std::string name_of_job(const PromisedRanks& promised) {
   if (!promised.job.empty()) return "of " + promised.job;
   std::error_code error;

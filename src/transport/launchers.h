@@ -1,4 +1,4 @@
-// The launchers that start ranks, by what they leave in the environment of each process.
+// The launchers that start ranks, known by the variables that they set in each process's environment.
 #pragma once
 
 #include <optional>
@@ -9,51 +9,52 @@
 
 namespace eave {
 
-// A kind of launcher. Its variables: nullptr where it has none of that kind.
+// A kind of launcher and the names of its environment variables. nullptr: it sets no such variable.
 struct Launcher {
   const char* name;
   const char* size;        // how many ranks it started
-  const char* rank;        // which of them this process is
-  const char* local_rank;  // which of those on this host
-  const char* host;        // which of the job's hosts this is
-  const char* job;         // the same on all ranks, and another in each job
+  const char* rank;        // this process's rank
+  const char* local_rank;  // this process's rank among those of its host
+  const char* host;        // number of this process's host
+  const char* job;         // a value that all ranks share and no other job has
   bool is_of_mpi;          // its ranks find each other by MPI
-  // A pod or a script may set these variables for itself, without a launcher. So a transport that is named on the
-  // command line is obeyed, and one more variable tells that a launcher was there.
+  // Whether a pod or a script may set these variables itself, without a launcher. If so, eave obeys a transport named
+  // on the command line, and takes the rank from them only if `local_rank` is set too.
   bool may_be_exported;
-  const char* advice;  // how to start several ranks instead
+  const char* advice;  // how to start several ranks instead, for a message
 };
 
 std::span<const Launcher> launchers();
 
-// That a launcher started so many ranks. Where fewer find each other, each would run the whole job by itself.
+// How many ranks a launcher started. If fewer find each other, each of them would run the whole job by itself.
 struct PromisedRanks {
   const Launcher* launcher = nullptr;
   int ranks = 1;         // at least
-  std::string variable;  // by which that is known: "WORLD_SIZE"
+  std::string variable;  // the variable that says so, such as "WORLD_SIZE"
   int rank = 0, local_rank = 0, host = 0;
   std::string job;
-  std::string garbled;  // the value of `variable` that is no number, so that nobody knows how many ranks there are
+  // If `variable` holds no number, its value. Then nobody knows how many ranks there are.
+  std::string garbled;
 };
 
-// The largest promise in the environment. To be asked for before MPI_Init: an MPI that takes itself for the only rank
-// may change those variables.
+// The largest number of ranks that the environment promises. Call it before MPI_Init: an MPI that finds no other rank
+// may change these variables.
 std::optional<PromisedRanks> promised_ranks();
 
-// What a launcher promised, if it is more than one rank and these ranks will not look for each other by MPI.
-// `transport`: the transport of that name, or "auto" if none was named.
+// The promise of a launcher, if it covers several ranks and these will not find each other by MPI. `transport`: the
+// name of the chosen transport, or "auto".
 std::optional<PromisedRanks> lost_ranks(const std::string& transport);
 
-// The message, with kPeerLost, if only `found` ranks were found.
+// The message of an Error(kPeerLost) that says that only `found` ranks were found.
 std::string describe_lost(const PromisedRanks& promised, int found);
 
-// Whether this process prints the failure. All ranks fail alike and do not know of each other, so one rank of each host
-// gets true, at once or within half a second. If the launcher numbers hosts, only the first host has such a rank. Ask
-// once in a process for each `occasion`.
+// Whether this process prints the failure. All ranks fail alike without knowing of each other, so one rank of each host
+// gets true, at once or within half a second. If a launcher without MPI numbers the hosts, only the first host has such
+// a rank. Call it once per process for each `occasion`.
 bool speaks_for_host(const PromisedRanks& promised, const std::string& occasion = "");
 
-// The rank that the launcher calls this process, for messages and for what needs no ranks: others come from MPI. 0
-// without a launcher.
+// The rank that the launcher gave to this process; 0 without a launcher. For messages, and for work that needs no
+// transport; the transport's rank comes from MPI.
 int rank_by_launcher();
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// Where ranks that are threads of one process meet.
+// A barrier for ranks that are threads of one process.
 #pragma once
 
 #include <atomic>
@@ -15,19 +15,20 @@ namespace eave {
 // The first rank of a job that was lost; -1: none.
 using LostRank = std::atomic<int>;
 
-// Where the communication threads of some ranks meet. An operation lies between meet() and part(): after meet() every
-// one's request may be read and its slice touched by all; after part() it is its owner's again.
+// The barrier of the communication threads of some ranks. Each operation takes place between meet() and part(). After
+// meet(), every rank may read all requests and use all their slices. After part(), only a slice's owner may use it.
 class Meeting {
  public:
-  // `ranks` ascend. `lost` must be set before wake() is called, and outlive this.
+  // `ranks` ascend. `lost` outlives this. Set it before calling wake().
   Meeting(std::vector<int> ranks, const LostRank& lost);
   std::span<const int> ranks() const { return ranks_; }
-  int place_of(int rank) const;  // in ranks()
+  int place_of(int rank) const;  // index in ranks()
 
-  // Returns the requests in the order of ranks(). Throws Error(kPeerLost) when a rank of the job is lost before all
-  // have come, Error(kInternal) when their requests do not match.
+  // Waits for all ranks, and returns their requests in the order of ranks(). Throws Error(kPeerLost) if a rank of the
+  // job is lost before all have come, and Error(kInternal) if the requests do not match.
   const std::vector<Operation::Request>& meet(int rank, const Operation::Request& request);
-  // Everybody met, so everybody comes here: it cannot fail, and no rank leaves while another reads its memory.
+  // Waits for all ranks, so no rank leaves while another reads its memory. Every rank that met comes here, so it cannot
+  // fail.
   void part();
   void wake() noexcept;
 

@@ -1,4 +1,4 @@
-// Ranks as processes that an MPI launcher started.
+// The transport `mpi`: ranks are processes that an MPI launcher started.
 #include "transport/mpi_job.h"
 
 namespace eave {

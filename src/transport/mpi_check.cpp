@@ -15,7 +15,7 @@ void check_mpi(int result, const char* statement, const char* file, int line) {
   MPI_Error_string(result, buffer.data(), &length);
   MPI_Error_class(result, &kind);
   std::string text(buffer.data(), static_cast<std::size_t>(length));
-  std::ranges::replace(text, '\n', ' ');  // MPICH's is a stack of lines; a message of eave is one
+  std::ranges::replace(text, '\n', ' ');  // MPICH's text has many lines; eave's message has one
   const ExitCode code = kind == MPI_ERR_TRUNCATE ? ExitCode::kInternal : ExitCode::kResource;
   throw Error(code, "MPI failed: " + text + " in " + statement + " at " + file + ":" + std::to_string(line) +
                         (code == ExitCode::kInternal ? "; the ranks are out of step" : "; see MPI's own messages"));

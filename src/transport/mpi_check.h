@@ -1,12 +1,12 @@
-// Every call of MPI goes through EAVE_MPI.
+// The check that every call of MPI goes through: EAVE_MPI.
 #pragma once
 
 #include <mpi.h>
 
 namespace eave {
 
-// Throws unless `result` is MPI_SUCCESS: Error(kInternal) when ranks are out of step (a message is longer than the
-// receiver expects), otherwise Error(kResource). The message names the statement, its place and MPI's own text.
+// Returns if `result` is MPI_SUCCESS. If a message is longer than its receive, ranks are out of step: throws
+// Error(kInternal). Otherwise throws Error(kResource). The message names the statement, its place and MPI's own text.
 void check_mpi(int result, const char* statement, const char* file, int line);
 
 }  // namespace eave

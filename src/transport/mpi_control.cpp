@@ -14,7 +14,7 @@ namespace eave {
 namespace {
 
 constexpr int kTag = 1;
-constexpr int kTries = 4;  // to get hold of MPI, in one call of the channel
+constexpr int kTries = 4;  // attempts to get in_mpi in one call of the channel
 
 }  // namespace
 
@@ -50,7 +50,7 @@ bool MpiControl::poll(ControlMessage& message, int& from) {
   return take(message, from);
 }
 
-// Small enough for MPI to send at once, whether or not the receiver looks; it only remains to be said so.
+// MPI sends such small messages at once, whether or not the receiver polls. MPI_Test only reports that they have left.
 void MpiControl::send_all() {
   for (auto each = outgoing_.begin(); each != outgoing_.end();) {
     if (!each->has_left) {

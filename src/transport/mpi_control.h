@@ -1,4 +1,4 @@
-// Words between processes, by messages of MPI on a communicator of their own.
+// Control messages between processes, on an MPI communicator of their own.
 #pragma once
 
 #include <mpi.h>
@@ -12,11 +12,11 @@
 
 namespace eave {
 
-// Calls MPI only when it gets hold of in_mpi within some tens of microseconds: a thread that is stuck in MPI keeps it
-// for good. What could not be sent then leaves with a later call.
+// Calls MPI only if it gets in_mpi within some tens of microseconds, because a thread that hangs in MPI never releases
+// in_mpi. A message that could not be sent leaves with a later call.
 class MpiControl final : public ControlChannel {
  public:
-  // Collective, on a communicator with MPI_ERRORS_RETURN set, which is duplicated.
+  // Collective. Duplicates `job`, which has MPI_ERRORS_RETURN set.
   MpiControl(MPI_Comm job, std::shared_ptr<std::timed_mutex> in_mpi);
   MpiControl(const MpiControl&) = delete;
   MpiControl& operator=(const MpiControl&) = delete;
@@ -24,7 +24,7 @@ class MpiControl final : public ControlChannel {
   void post(int to, const ControlMessage& message) override;
   bool poll(ControlMessage& message, int& from) override;
 
-  // Collective, when no thread calls the channel any more: takes what is still under way, so that MPI can end.
+  // Collective, after the last call of the channel on this rank. Receives what is still in flight, so that MPI can end.
   void close();
 
  private:
@@ -35,15 +35,15 @@ class MpiControl final : public ControlChannel {
     bool has_left = false;
   };
 
-  bool enter();  // true: in_mpi is held
+  bool enter();  // true: the caller holds in_mpi
   void send_all();
   bool take(ControlMessage& message, int& from);
 
   const std::shared_ptr<std::timed_mutex> in_mpi_;
   MPI_Comm communicator_ = MPI_COMM_NULL;
-  std::vector<int> posted_;  // to each rank
+  std::vector<int> posted_;  // how many messages, by rank
   int taken_ = 0;
-  std::list<Outgoing> outgoing_;  // which stay where they are until MPI has taken them
+  std::list<Outgoing> outgoing_;  // a list, because MPI needs messages that stay in place
 };
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// As mpi, but a sum has one order, that of the ranks, wherever they run.
+// The transport `mpi-flat`: as mpi, but sums always add up in rank order, whatever hosts the ranks run on.
 #include "transport/mpi_job.h"
 
 namespace eave {

@@ -31,16 +31,17 @@ namespace {
 constexpr std::chrono::milliseconds kTurn{250};  // ending all ranks takes some 50 ms
 constexpr int kMostTurns = 6;
 
-// Ranks often fail alike at the same moment, without knowing of each other: the lowest speaks, and the others are ended
-// before it is their turn. That is done by SIGTERM, which may have been taken for a request to leave.
+// Ranks often fail for the same reason at the same moment, without knowing of each other. So the lowest rank prints
+// first, and ends the others before their turn. The launcher ends them by SIGTERM, which the program may have caught as
+// a request to leave; here it ends the process again.
 void wait_for_turn(int rank) {
   std::signal(SIGTERM, SIG_DFL);
   std::this_thread::sleep_for(kTurn * std::min(rank, kMostTurns));
 }
 
-// Under another MPI's launcher a process takes itself for the only rank of a job of its own. Often all do; where one
-// host has another MPI, only the ranks there, and the others wait for them. So one of each host says it. All stay for a
-// while: the first to end makes the launcher end all.
+// Under the launcher of another MPI, each process believes that it is the only rank of its own job. Often this happens
+// to all ranks. If only one host has another MPI, it happens there, and the other ranks wait. So one rank of each host
+// prints it. All ranks stay for a while, because the first to end makes the launcher end all.
 void check_size(int size, const std::optional<PromisedRanks>& promised) {
   constexpr std::chrono::seconds kSpeakerNeeds{2}, kOthersNeed{1};
   if (!promised || promised->ranks <= size) return;
@@ -54,7 +55,8 @@ void check_size(int size, const std::optional<PromisedRanks>& promised) {
   throw AgreedError(ExitCode::kPeerLost, text);
 }
 
-// A job whose launcher is gone can be neither ended nor finished. Where it went before this, MPI_Init does not find it.
+// Ends this process when its launcher dies: such a job can be neither ended nor finished. If the launcher died before
+// this call, MPI_Init does not find it.
 void end_with_launcher() {
   if (!started_by_launcher()) return;
   const pid_t launcher = getppid();
@@ -62,7 +64,8 @@ void end_with_launcher() {
   if (getppid() != launcher) std::_Exit(static_cast<int>(ExitCode::kPeerLost));
 }
 
-// Of a program that has called MPI_Init itself: its thread calls MPI too.
+// The thread level of a program that called MPI_Init itself. Throws if it is too low: the program's threads call MPI
+// too.
 int threads_of_others() {
   int provided = MPI_THREAD_SINGLE;
   EAVE_MPI(MPI_Query_thread(&provided));
@@ -73,8 +76,8 @@ int threads_of_others() {
   return provided;
 }
 
-// From MPI_Init to MPI_Finalize, both in the thread that calls start and finish; both are the program's where it has
-// called MPI_Init before.
+// One use of MPI, from MPI_Init to MPI_Finalize; the same thread calls start and finish. If the program called MPI_Init
+// itself, it also calls MPI_Finalize.
 class MpiSession {
  public:
   void start(std::chrono::milliseconds limit) {
@@ -101,7 +104,7 @@ class MpiSession {
     check_size(size, promised);
     if (size > 1) control_.emplace(communicator_, in_mpi_);
   }
-  // Collective. `code`: the job's.
+  // Collective. `code`: the job's exit code.
   void finish(int code) {
     EndLimit limit(rank_by_launcher(), code);
     limit.enter("MPI_Alltoall, after which the ranks part,");
@@ -121,8 +124,8 @@ class MpiSession {
   std::optional<MpiControl> control_;
 };
 
-// Prints what escaped `body` and returns the exit code. When only this rank knows of it, ends all others and does not
-// return.
+// Runs `body`, prints the failure that escaped it, if any, and returns the exit code. If only this rank knows of the
+// failure, it ends all others and does not return.
 int run_rank(Transport& transport, const std::function<void(Transport&)>& body) {
   const std::optional<Failure> failure = failure_of([&] { body(transport); });
   if (!failure) return 0;
@@ -132,7 +135,7 @@ int run_rank(Transport& transport, const std::function<void(Transport&)>& body) 
   return static_cast<int>(failure->code);
 }
 
-// Of each rank, the lowest rank that it shares memory with.
+// For each rank, the lowest rank that it shares memory with.
 std::vector<int> hosts_of(MPI_Comm communicator) {
   int rank = 0, size = 0, lowest = 0;
   EAVE_MPI(MPI_Comm_rank(communicator, &rank));
@@ -155,7 +158,8 @@ int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) 
     MpiSession session;
     session.start(use.start_limit);
     {
-      // Asked in any case: ranks that were started differently are to find out together.
+      // hosts_of is collective, so it is called in any case. Ranks that were started with different options find that
+      // out later, together.
       MpiWireSettings settings{
           .name = use.name, .hosts = hosts_of(session.communicator()), .sums_by_host = use.sums_by_host};
       settings.control = session.control();
@@ -167,11 +171,11 @@ int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) 
     session.finish(code);
   });
   if (!failure) return code;
-  if (!failure->agreed) {  // else it has been said
+  if (!failure->agreed) {  // an agreed failure is printed already
     wait_for_turn(rank);
     print_failure(*failure, rank, 2);
   }
-  // Not by return: ending in good order would wait for the others in MPI, which wait for this rank.
+  // Not by return: a regular end of MPI would wait for the other ranks, which wait for this one.
   std::_Exit(static_cast<int>(failure->code));
 }
 

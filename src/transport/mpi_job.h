@@ -1,4 +1,4 @@
-// The rank that an MPI launcher made this process, from MPI_Init to MPI_Finalize.
+// Runs this process as a rank of an MPI job, from MPI_Init to MPI_Finalize.
 #pragma once
 
 #include <chrono>
@@ -11,12 +11,12 @@ namespace eave {
 
 struct MpiUse {
   std::string name;          // of the transport
-  bool sums_by_host = true;  // else in rank order whatever the hosts
-  bool gpu_messages = true;  // from and to a GPU's memory where this MPI takes it
-  std::chrono::milliseconds start_limit = std::chrono::minutes(1);  // StartWatch's
+  bool sums_by_host = true;  // false: sums in rank order, whatever the hosts
+  bool gpu_messages = true;  // messages from and to GPU memory, if this MPI accepts it
+  std::chrono::milliseconds start_limit = std::chrono::minutes(1);  // of StartWatch
 };
 
-// TransportKind::run of transports between processes.
+// TransportKind::run for transports between processes.
 int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use);
 
 }  // namespace eave

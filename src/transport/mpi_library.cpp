@@ -9,7 +9,7 @@
 
 namespace eave {
 
-// Of a text that may have many lines, up to the first comma or line's end.
+// The library's text may have many lines. Only the part before the first comma or line end names it.
 std::string mpi_library() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;

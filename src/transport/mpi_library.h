@@ -1,11 +1,11 @@
-// The MPI that this program runs with.
+// The MPI library that this program runs with.
 #pragma once
 
 #include <string>
 
 namespace eave {
 
-// "Open MPI v4.1.4"; "" where eave was built without MPI.
+// Such as "Open MPI v4.1.4"; "" if eave was built without MPI.
 std::string mpi_library();
 
 // Whether this process is between MPI_Init and MPI_Finalize.

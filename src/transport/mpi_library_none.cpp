@@ -1,3 +1,4 @@
+// Takes the place of mpi_library.cpp in a build without MPI.
 #include "transport/mpi_library.h"
 
 namespace eave {

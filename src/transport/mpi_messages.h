@@ -11,40 +11,41 @@
 
 namespace eave {
 
-// One thread sends and receives, and whoever holds in_mpi() may call MPI (MPI_THREAD_SERIALIZED): it is held around
-// calls, not while waiting for a message. All that call MPI in a process at a time share it. Messages of one tag from
-// one rank to another keep their order.
+// One thread sends and receives. Any thread of the process may call MPI while it holds in_mpi()
+// (MPI_THREAD_SERIALIZED); all of them share this mutex. It is held around calls, not while waiting for a message.
+// Messages of one tag from one rank to another keep their order.
 class MpiMessages {
  public:
   using Bytes = std::span<std::byte>;
   using ConstBytes = std::span<const std::byte>;
-  using Requests = std::vector<MPI_Request>;  // in flight; the bytes stay alive until taken out
+  using Requests = std::vector<MPI_Request>;  // in flight; their bytes stay alive until completed
 
-  // `communicator` is lent, has MPI_ERRORS_RETURN set, and is used by nobody else.
+  // `communicator` is not owned and has MPI_ERRORS_RETURN set. Nobody else uses it.
   MpiMessages(MPI_Comm communicator, std::shared_ptr<std::timed_mutex> in_mpi);
   int rank() const { return rank_; }
   int size() const { return size_; }
   MPI_Comm communicator() const { return communicator_; }
   std::timed_mutex& in_mpi() { return *in_mpi_; }
 
-  // The caller holds in_mpi(). Bytes go in pieces of at most `piece`, the same on both sides; none is a message too.
+  // The caller holds in_mpi(). Long messages go in pieces of at most `piece` bytes, the same on both sides. Zero bytes
+  // are a message too.
   void send(ConstBytes bytes, int to, int tag, Requests& requests, std::size_t piece = kLongest);
   void receive(Bytes bytes, int from, int tag, Requests& requests, std::size_t piece = kLongest);
-  // What MPI is given as the tag of a message of `length` bytes: ranks that are out of step in length do not meet.
-  // Open MPI 4.1 writes all of a message of more than 4 KiB from the same host into the memory of a shorter receive,
-  // and reports the truncation afterwards. `tag` < 64.
+  // The tag that MPI gets for a message of `length` bytes. It includes the length, so that ranks that expect different
+  // lengths do not receive each other's messages. Reason: Open MPI 4.1 writes all of a message of more than 4 KiB from
+  // the same host, past the end of a receive that is too short, and reports the truncation afterwards. `tag` < 64.
   int tag_with(int tag, std::size_t length) const;
 
-  // Lets MPI work, and takes out what is done. Tells whether anything was.
+  // Lets MPI progress, and removes completed requests. Returns whether it removed any. Takes in_mpi().
   bool advance(Requests& requests);
 
  private:
-  static constexpr std::size_t kLongest = std::size_t{1} << 20;  // MPI counts in int
+  static constexpr std::size_t kLongest = std::size_t{1} << 20;  // bytes per message, which MPI counts in int
 
   const MPI_Comm communicator_;
   int rank_ = 0;
   int size_ = 1;
-  std::size_t lengths_ = 1;  // that tags can tell apart
+  std::size_t lengths_ = 1;  // how many lengths a tag can tell apart
   const std::shared_ptr<std::timed_mutex> in_mpi_;
 };
 

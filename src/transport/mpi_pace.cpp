@@ -12,22 +12,23 @@ namespace {
 
 constexpr double kSlowLink = 200e6;        // bytes per second
 constexpr std::size_t kProbe = 32 * 1024;  // values
-constexpr int kProbes = 3;                 // the first opens connections
+constexpr int kProbes = 3;                 // the first one opens connections
 constexpr int kMostRanks = 256;
 
 }  // namespace
 
-// Just below the 64 KiB up to which Open MPI sends over TCP at once: longer messages, sent both ways, took twice the
-// time. More bytes under way were not faster, and take memory.
+// Just below 64 KiB: up to there, Open MPI sends over TCP at once. Longer messages, sent both ways, took twice the
+// time. More bytes in flight were not faster, and need memory.
 MpiPace long_pace() { return {15 * 1024, std::size_t{1} << 20, 64 * 1024}; }
 
-// With eight hosts at 100 Mbit/s what overflowed the queue of a rank's own link was lost, and sent again late. With two
-// at 1 Gbit/s nothing was lost, and why short parts are faster there is not known. Sums of 1.4 and 5.7 MB took, as
-// multiples of the link's limit, with long parts and with these: 2 hosts, 1 Gbit/s 1.9 and 1.4; 8 hosts, 100
-// Mbit/s 1.6, 1.5 and 1.2, 1.1. On faster links they take twice as long as long parts.
+// Measured with sums of 1.4 and 5.7 MB; times are multiples of the link's limit:
+//   8 hosts, 100 Mbit/s   long parts 1.6 and 1.5, short parts 1.2 and 1.1. Long parts overflowed the queue of a rank's
+//                         own link; what was lost was sent again, late.
+//   2 hosts, 1 Gbit/s     long parts 1.9, short parts 1.4. Nothing was lost; the reason is not known.
+//   faster links          short parts take twice as long as long parts.
 //
-// Requests of 32 KiB fill a link of 100 Mbit/s where those of 256 KiB leave a tenth of it idle: less waits in queues,
-// so who has been served asks again sooner. Within a host they cost 8 % of a short step.
+// Requests of 32 KiB fill a link of 100 Mbit/s, and requests of 256 KiB leave a tenth of it idle. With short requests
+// less waits in queues, so a rank that has its reply asks again sooner. Within a host they cost 8 % of a short step.
 MpiPace short_pace() { return {2 * 1024, std::size_t{128} << 10, 8 * 1024}; }
 
 MpiPace agree_on_pace(MpiMessages& messages, int hosts, const std::function<void(Slice)>& sum) {

@@ -1,4 +1,4 @@
-// How sums and requests are cut, by how fast links are.
+// How sums and requests are cut, depending on the speed of links.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,19 @@
 namespace eave {
 
 struct MpiPace {
-  std::size_t part;             // values of a message
-  std::size_t in_flight_bytes;  // of all ranks' parts under way, where a segment of them is not more
-  std::size_t request;          // values of a request, at most
+  std::size_t part;  // values per message
+  // Segments of twice so many bytes are in flight, but at least 2 and at most MpiWire's 13.
+  std::size_t in_flight_bytes;
+  std::size_t request;  // most values per request
 };
 
 MpiPace long_pace();
 MpiPace short_pace();  // for slow links
 
-// All ranks call it, with `sum` adding up values over all of them by messages at short_pace(), whatever the hosts:
-// where there are several they time some sums of 128 KiB, and agree on what suits the slowest rank. More than 256 ranks
-// take long_pace(): parts of so few values tell of messages, not of links. Some 50 ms at 100 Mbit/s.
+// Collective. `sum` adds up values over all ranks by messages at short_pace(), whatever the hosts. If there are several
+// hosts, the ranks time some sums of 128 KiB and agree on the pace that suits the slowest rank. This takes some 50 ms
+// at 100 Mbit/s. More than 256 ranks take long_pace() without a test, because such short parts would measure the cost
+// of messages, not the links.
 MpiPace agree_on_pace(MpiMessages& messages, int hosts, const std::function<void(Slice)>& sum);
 
 }  // namespace eave

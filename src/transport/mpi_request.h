@@ -1,4 +1,4 @@
-// How a request travels between processes: a header, then its values; the reply comes back under the same number.
+// How a request travels between processes: a header, then its values. The reply comes back under the same number.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@ namespace eave {
 struct MpiRequestHeader {
   std::int64_t key = 0;
   std::uint64_t count = 0;
-  std::int32_t slot = 0;  // of the sender's window: tells its requests in flight apart
+  std::int32_t slot = 0;  // index in the sender's window, which tells its requests in flight apart
 };
 
 constexpr int kRequestHeaderTag = 16;
-// Requests in flight per sender: enough to hide sending behind answering; they bound the owner's memory.
+// Requests in flight per sender. Enough to hide sending behind answering, and a bound for the owner's memory.
 constexpr int kRequestWindow = 8;
 inline int tag_of_values(int slot) { return kRequestHeaderTag + 1 + 2 * slot; }
 inline int tag_of_reply(int slot) { return kRequestHeaderTag + 2 + 2 * slot; }
 
-// Bytes of a message; longer values go in several.
+// Bytes per message. Longer values go in several messages.
 constexpr std::size_t kRequestPiece = 60 * 1024;
 
 }  // namespace eave

@@ -14,7 +14,7 @@ void MpiRequester::carry_out(std::span<const ServiceRequest> requests, Patience&
     (requests[k].owner == messages_.rank() ? own_ : to_others_).push_back(&requests[k]);
   patience.renew();
   while (!own_.empty() || !to_others_.empty() || in_flight_ > 0) {
-    // This rank fails, and whose turn it would be may depend on what it does not answer any more.
+    // This rank is failing and answers nothing more. The replies that it waits for may depend on those answers.
     if (server_.is_withdrawn()) throw Error(ExitCode::kPeerLost, "requests of a rank that has failed are not answered");
     bool moved = start_next();
     moved |= server_.attend();
@@ -50,7 +50,7 @@ void MpiRequester::start(Flight& flight, const ServiceRequest& request) {
   messages_.send(std::as_bytes(request.values), request.owner, tag_of_values(slot), flight.messages, kRequestPiece);
 }
 
-// The reply comes into the memory that is sent, so it may come only when that has left.
+// The reply overwrites the values that are sent, so receive it only when they have left.
 bool MpiRequester::move(Flight& flight) {
   if (flight.stage == Flight::Stage::kFree) return false;
   const bool advanced = messages_.advance(flight.messages);
@@ -67,7 +67,7 @@ bool MpiRequester::move(Flight& flight) {
   return true;
 }
 
-// One at a time: others' requests and replies move in between.
+// One at a time, so that other ranks' requests and replies move in between.
 bool MpiRequester::answer_one_of_own() {
   if (own_.empty() || own_refused_at_ == server_.answers()) return false;
   const auto answered =

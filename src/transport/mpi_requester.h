@@ -13,13 +13,13 @@
 
 namespace eave {
 
-// Keeps up to kRequestWindow requests to others in flight, and has this rank's own service answer meanwhile: requests
-// of this rank, and those that come from others. Used by the communication thread.
+// Keeps up to kRequestWindow requests to other ranks in flight. Meanwhile it lets this rank's own service answer this
+// rank's requests to itself and requests of other ranks. The communication thread uses it.
 class MpiRequester {
  public:
   MpiRequester(MpiMessages& messages, MpiServer& server) : messages_(messages), server_(server) {}
 
-  // Blocks until all have been answered.
+  // Blocks until all requests have been answered.
   void carry_out(std::span<const ServiceRequest> requests, Patience& patience);
 
  private:
@@ -39,7 +39,7 @@ class MpiRequester {
   MpiMessages& messages_;
   MpiServer& server_;
   std::array<Flight, kRequestWindow> flights_;
-  std::vector<const ServiceRequest*> to_others_, own_;  // not yet started or answered; the next one is the last
+  std::vector<const ServiceRequest*> to_others_, own_;  // not yet started or answered; the next one is at the end
   std::size_t in_flight_ = 0;
   std::int64_t own_refused_at_ = -1;
 };

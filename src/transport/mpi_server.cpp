@@ -60,7 +60,8 @@ void MpiServer::await_header() {
 bool MpiServer::attend() {
   if (!is_open_) return false;
   bool moved = false;
-  // A reply may have come while MPI still holds its message here: its sender's next request must not take more memory.
+  // A sender may have its reply, and send its next request, before MPI reports here that the reply has left. The limit
+  // makes such a request wait, so that it takes no more memory.
   while (visits_.size() < most_visits_ && take_header()) moved = true;
   for (std::size_t k = 0; k < visits_.size(); ++k) moved |= move(*visits_[k]);
   const auto gone = std::partition(visits_.begin(), visits_.end(), [](const auto& visit) {

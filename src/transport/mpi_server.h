@@ -11,11 +11,11 @@
 
 namespace eave {
 
-// Receives requests into buffers of its own, has them answered and sends the buffers back. Moves only inside attend(),
-// which the communication thread calls whenever it would wait. Buffers are used again: as many are kept as requests
-// were ever open at once, at most kRequestWindow per rank.
+// Receives requests into its own buffers, lets the service answer them in place, and sends the buffers back. It works
+// only inside attend(), which the communication thread calls whenever it would wait. Buffers are reused: it keeps as
+// many as requests were ever open at once, at most kRequestWindow per other rank.
 //
-// Why not MPI's one-sided operations: over TCP they stand still while the owner computes.
+// Why not MPI's one-sided operations: over TCP they make no progress while the owner computes.
 class MpiServer {
  public:
   explicit MpiServer(MpiMessages& messages);
@@ -24,17 +24,17 @@ class MpiServer {
   ~MpiServer();
 
   void open(Service* service);
-  // When no rank has a request open: waits until the last replies have left.
+  // Call it when no rank has a request open. Waits until the last replies have left.
   void close();
   bool is_open() const { return is_open_; }
-  void withdraw() noexcept;  // in any thread: the service is not called any more
-  bool is_withdrawn();       // and no other is there
+  void withdraw() noexcept;  // in any thread; the service is not called after it returns
+  bool is_withdrawn();       // a service was withdrawn, and none opened since
 
-  // Does what can be done without waiting. Tells whether anything was.
+  // Does what is possible without waiting. Returns whether anything moved.
   bool attend();
-  // A request of this rank to itself. False: not its turn.
+  // Answers a request of this rank to itself. False: it is not that request's turn.
   bool answer_own(const ServiceRequest& request);
-  // So far. What is not its turn need not be offered again before the number changes.
+  // How many answers were given so far. A request whose turn it was not needs no new offer before this number changes.
   std::int64_t answers() const { return answers_; }
 
  private:

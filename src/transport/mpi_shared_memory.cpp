@@ -9,7 +9,7 @@
 namespace eave {
 namespace {
 
-// The first rank of the host makes it. Collective among them.
+// Collective among the ranks of a host. The first of them makes the memory.
 std::unique_ptr<SharedMemory> share(MPI_Comm host, std::size_t bytes) {
   int rank = 0;
   EAVE_MPI(MPI_Comm_rank(host, &rank));

@@ -10,8 +10,9 @@
 
 namespace eave {
 
-// All ranks of `communicator` call it. `host`: some number of this rank's host, not negative. nullptr on all ranks of a
-// host that has one rank only, and where one of them cannot have the memory, as in containers apart.
+// Collective over `communicator`. `host`: a number that tells this rank's host from the others, not negative. All ranks
+// of a host get nullptr if the host has only one rank, or if one of them cannot get the memory (in separate
+// containers).
 std::unique_ptr<SharedMemory> share_memory_of_host(MPI_Comm communicator, int host, std::size_t bytes);
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// As mpi, but what lies in a GPU's memory always goes through the host's.
+// The transport `mpi-staged`: as mpi, but values in GPU memory always go through host memory.
 #include "transport/mpi_job.h"
 
 namespace eave {

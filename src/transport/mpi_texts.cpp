@@ -23,7 +23,7 @@ std::vector<std::string> MpiTexts::texts(const std::string& mine, TextRoute rout
   return route == TextRoute::kAllToAll || messages_.rank() == 0 ? unpack_texts(all) : std::vector<std::string>{};
 }
 
-// Those of this rank's subtree, in rank order; gives them to its parent.
+// Collects the texts of this rank's subtree, in rank order, and sends them to its parent.
 std::string MpiTexts::collect(const std::string& mine) {
   std::string packed;
   append_text(packed, mine);
@@ -33,7 +33,8 @@ std::string MpiTexts::collect(const std::string& mine) {
   return packed;
 }
 
-// What rank 0 gives; what the others give is not looked at. The largest subtree has the longest way, and comes first.
+// Passes on rank 0's text; what other ranks give is ignored. The largest subtree has the longest way, so it comes
+// first.
 std::string MpiTexts::hand_down(std::string packed) {
   if (messages_.rank() != 0) packed = receive(parent_of(messages_.rank()));
   std::vector<int> children = children_of(messages_.rank(), messages_.size());
@@ -42,7 +43,8 @@ std::string MpiTexts::hand_down(std::string packed) {
   return packed;
 }
 
-// The texts of this rank's subtree, from rank 0 on: keeps the first, its own, and sends each child those of its.
+// Passes on the texts of this rank's subtree. Returns the first, which is this rank's, and sends each child those of
+// its subtree.
 std::string MpiTexts::hand_out(std::string packed) {
   const int rank = messages_.rank(), ranks = messages_.size();
   if (rank != 0) packed = receive(parent_of(rank));

@@ -12,17 +12,17 @@
 
 namespace eave {
 
-// Up and down a binomial tree: a rank waits for at most log2 p others, one after another, and passes on what goes to or
-// comes from its subtree.
+// Texts move along a binomial tree. A rank waits for at most log2 p others, one after another, and passes on the texts
+// of its subtree.
 class MpiTexts {
  public:
-  // `wait` returns once the messages have moved. Eight tags from the first on are used by nobody else: two of each
-  // route, for ranks that are out of step are not to meet.
+  // `wait` returns when the messages have moved. The eight tags from `first_tag` on belong to this object, two per
+  // route. So ranks that are out of step do not receive each other's texts.
   MpiTexts(MpiMessages& messages, int first_tag, std::function<void(MpiMessages::Requests&)> wait);
   std::vector<std::string> texts(const std::string& mine, TextRoute route);
 
  private:
-  // Goes first, the rest of a longer text behind it: most are one message.
+  // The first message of a text. Most texts fit into it; the rest of a longer one follows in a second message.
   struct Head {
     std::uint64_t length = 0;
     char begin[248] = {};
@@ -37,7 +37,7 @@ class MpiTexts {
 
   MpiMessages& messages_;
   const int first_tag_;
-  int tag_ = 0;  // of the route under way
+  int tag_ = 0;  // of the current route
   const std::function<void(MpiMessages::Requests&)> wait_;
 };
 

@@ -1,4 +1,4 @@
-// Ranks as processes that an MPI launcher started, each with a GPU of its own: NCCL sums, MPI does all else.
+// The transport `nccl`: ranks as in `mpi`, each with its own GPU. NCCL carries out the sums, and MPI does all else.
 #include "eave/transport.h"
 
 namespace eave {

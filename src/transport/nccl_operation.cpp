@@ -21,7 +21,7 @@ bool NcclOperation::done() noexcept {
     } else if (collectives_.has_failed()) {
       settle();
     }
-  } catch (...) {  // the device has failed, and says so to who calls it next
+  } catch (...) {  // the device has failed; its next call reports that
     settle();
   }
   return is_settled_;

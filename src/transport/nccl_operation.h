@@ -1,4 +1,4 @@
-// What a Pending waits for when the device carries out the operation.
+// An Operation that the device carries out, not a communication thread.
 #pragma once
 
 #include <memory>
@@ -9,15 +9,15 @@
 
 namespace eave {
 
-// Used by the device's thread.
+// The device's thread uses it.
 class NcclOperation final : public Operation {
  public:
   explicit NcclOperation(DeviceCollectives& collectives)
       : collectives_(collectives), ticket_(collectives.make_ticket()) {}
 
   DeviceTicket& ticket() { return *ticket_; }
-  void set_out(const Request& request);  // the ticket has been given to the device
-  // Nobody holds on to it, and the device has carried it out.
+  void set_out(const Request& request);  // call it after the device has got the ticket
+  // The device has carried it out, and nobody refers to it.
   bool is_spare() noexcept { return is_free() && done(); }
 
   bool done() noexcept override;

@@ -13,7 +13,7 @@
 namespace eave {
 namespace {
 
-// By what NCCL tells hosts apart. With NCCL_HOSTID set apart, two ranks on one GPU are on two hosts to it.
+// How NCCL tells hosts apart. If two ranks on one GPU set different NCCL_HOSTIDs, NCCL takes them for two hosts.
 std::string host_identity() {
   if (const char* chosen = std::getenv("NCCL_HOSTID")) return chosen;
   std::string boot;

@@ -1,4 +1,4 @@
-// Whether the ranks of a job can sum by NCCL.
+// Finds out whether the ranks of a job can sum by NCCL.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace eave {
 
-// Where a rank computes, as the others need to know it.
+// A description of where a rank computes, for the other ranks.
 struct NcclPlace {
-  std::string device;   // "cuda:0 NVIDIA H200"
-  std::string library;  // "NCCL 2.28.9"; empty: the device has none
+  std::string device;   // such as "cuda:0 NVIDIA H200"
+  std::string library;  // such as "NCCL 2.28.9"; empty: the device has none
   std::string host;     // tells hosts apart as NCCL does
   std::string bus_id;
 };
@@ -20,7 +20,7 @@ NcclPlace place_of(const Device& device);
 std::string pack(const NcclPlace& place);
 NcclPlace unpack_place(const std::string& text);
 
-// Why ranks at these places cannot; an empty message: they can. The same on every rank.
+// The reason why ranks at these places cannot use NCCL; an empty message: they can. The same on every rank.
 struct NcclObstacle {
   ExitCode code = ExitCode::kConfiguration;
   std::string message;

@@ -1,4 +1,4 @@
-// Sums on GPUs by NCCL, in front of a transport that does all else.
+// Sums and broadcasts on GPUs by NCCL, in front of a transport that does all else.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -43,7 +43,7 @@ class NcclTransport final : public Transport {
  private:
   struct Group {
     std::vector<int> ranks;
-    int number;  // to the device's library
+    int number;  // in the device's collective library
   };
 
   bool is_here(ConstSlice values) const { return collectives_ && device_->holds(values); }
@@ -60,15 +60,15 @@ class NcclTransport final : public Transport {
   const NcclUse use_;
   Device* device_ = nullptr;
   std::unique_ptr<DeviceCollectives> collectives_;
-  int all_ = 0;                // the group of all ranks
-  std::vector<Group> groups_;  // others, made when they first sum
+  int all_ = 0;                // number of the group of all ranks
+  std::vector<Group> groups_;  // other groups, made at their first sum
   std::vector<std::shared_ptr<NcclOperation>> operations_;
   std::shared_ptr<NcclOperation> last_;
-  Operation* requested_ = nullptr;  // belongs to `inner_`, which keeps it
+  Operation* requested_ = nullptr;  // owned by `inner_`
 };
 
-// A library that is found and does not fit ends the job, also where sums could go through the host instead: that way is
-// many times slower, and nobody would see why.
+// If a rank has an NCCL that does not fit, the job ends, even if the sums could go through host memory instead. That
+// way is many times slower, and nobody would see why.
 NcclObstacle NcclTransport::find_obstacle(const Device& device) {
   NcclPlace own;
   agree(inner_, [&] { own = place_of(device); });
@@ -81,7 +81,7 @@ void NcclTransport::attach(Device& device) {
   const bool is_needed = use_ == NcclUse::kRequired || size() > 1;
   const NcclObstacle obstacle = is_needed ? find_obstacle(device) : NcclObstacle();
   if (!obstacle.message.empty() && use_ == NcclUse::kRequired) throw AgreedError(obstacle.code, obstacle.message);
-  inner_.attach(device);  // for requests
+  inner_.attach(device);  // it carries out requests
   device_ = &device;
   if (!obstacle.message.empty() || !is_needed) return;
   try {
@@ -132,7 +132,7 @@ Pending NcclTransport::broadcast(Slice values, int root) {
   return set_out(operation, {.verb = Operation::Verb::kBroadcast, .values = values, .root = root});
 }
 
-// Texts go another way than the device's operations, and yet come after those that were called before.
+// Texts do not pass through the device's queue, but must follow the operations that were called before.
 std::vector<std::string> NcclTransport::texts(const std::string& mine, TextRoute route) {
   for (const auto& each : operations_) each->wait_until_done();
   if (collectives_) collectives_->check();
@@ -141,13 +141,14 @@ std::vector<std::string> NcclTransport::texts(const std::string& mine, TextRoute
 
 Pending NcclTransport::request(std::span<const ServiceRequest> requests) {
   const bool any_here = std::ranges::any_of(requests, [this](const auto& each) { return is_here(each.values); });
-  if (any_here && last_) last_->wait();  // who waits for the device then, waits for all sums too (StagedWire::grow)
+  // StagedWire::grow waits for the device. After this line, that includes all sums.
+  if (any_here && last_) last_->wait();
   Pending pending = inner_.request(requests);
   if (any_here) requested_ = pending.operation();
   return pending;
 }
 
-// Encoding is the host's, and so are the sums in rank order.
+// The host encodes, and adds up in rank order.
 Pending NcclTransport::sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) {
   if (last_) last_->wait();
   Pending pending = inner_.all_reduce_sum(values, ranks, compression);
@@ -155,7 +156,7 @@ Pending NcclTransport::sum_compressed(Slice values, std::span<const int> ranks, 
   return pending;
 }
 
-// They may be on the values that are next to be summed.
+// Requests in flight may use the values of the next sum.
 void NcclTransport::wait_for_requests() {
   if (requested_) requested_->wait_until_done();
   requested_ = nullptr;
@@ -172,8 +173,9 @@ int NcclTransport::group_of(std::span<const int> ranks) {
   return number;
 }
 
-// The first of them makes it. It goes to the others as a sum to which they add nothing, a number for each byte: that is
-// all these ranks can do without the rest. Before it, whether it could be made.
+// Shares the word that NCCL needs to set up a group. The first rank of the group makes it. The group sums it, as one
+// number per byte to which the others add nothing: a sum is all that a group can do without the other ranks. The number
+// in front says whether the first rank could make the word.
 std::string NcclTransport::share_word(std::span<const int> ranks) {
   std::array<float, 2 + DeviceCollectives::kLongestWord> numbers{};
   std::exception_ptr failure;

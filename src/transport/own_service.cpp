@@ -14,7 +14,7 @@ void OwnService::detach() noexcept {
 bool OwnService::answer(const ServiceRequest& request) {
   if (!device_ || !device_->holds(request.values)) return service_->answer(0, request.key, request.values);
   if (staged_.size() < request.values.size()) {
-    device_->wait();  // as StagedWire::grow
+    device_->wait();  // for the reason in StagedWire::grow
     staged_ = device_->allocate_for_host(request.values.size());
   }
   const Slice staged = staged_.slice().first(request.values.size());

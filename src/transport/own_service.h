@@ -1,4 +1,4 @@
-// The service of a rank by itself: its requests are answered at once, in its own thread, which is the device's too.
+// The service of a rank by itself. The device's thread, which sends the requests, answers them at once.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace eave {
 
 class OwnService {
  public:
-  // Values may lie in its memory then; services work on the host's.
+  // Values may lie in this device's memory afterwards. Services work in host memory.
   void attach(Device& device);
   void detach() noexcept;
   void serve(Service* service) { service_ = service; }

@@ -1,5 +1,5 @@
-// Makes the link of another transport as slow as asked for: the real operation runs, then the rest of the time is
-// slept.
+// The decorator `shaped`: makes a link as slow as asked for. It runs the real operation, then sleeps for the rest of
+// the time.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,7 +21,7 @@ class ShapedWire final : public Wire {
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   std::string name() const override { return "shaped(" + inner_.name() + ")"; }
-  // Each would pay the delay by itself.
+  // No caller may cut values, because each piece would pay the delay.
   std::size_t piece() const override { return std::numeric_limits<std::size_t>::max(); }
 
   void all_reduce_sum(Slice values, std::span<const int> ranks) override { sum_compressed(values, ranks, {}); }
@@ -45,7 +45,8 @@ class ShapedWire final : public Wire {
   Slice lend(std::size_t size) override { return inner_.lend(size); }
   std::size_t bytes_of_others() const override { return inner_.bytes_of_others(); }
 
-  // Only rank 0 knows how long its text is: what the others take it to cost is less.
+  // With kFirstToAll only rank 0 knows the length of the text. The others reckon with 0 bytes, and the largest cost
+  // counts.
   std::vector<std::string> texts(const std::string& mine, TextRoute route) override {
     dawdle();
     const bool is_sent = route != TextRoute::kFirstToAll || rank() == 0;
@@ -55,7 +56,7 @@ class ShapedWire final : public Wire {
     return all;
   }
 
-  // The ranks tell each other their links, by which requests are charged.
+  // The ranks tell each other their links, because a request's cost depends on both links.
   void serve(Service* service) override {
     const auto* const mine = reinterpret_cast<const char*>(&shape_);
     const std::vector<std::string> shapes = inner_.all_gather(std::string(mine, sizeof shape_));
@@ -88,8 +89,8 @@ class ShapedWire final : public Wire {
     std::this_thread::sleep_for(duration_of(shape_.jitter_seconds * random.uniform()));
   }
 
-  // Waits until all of `ranks` have joined. They tell each other what the operation costs on their links: it ends for
-  // all when it ends on the slowest.
+  // Waits until all of `ranks` have joined. Each rank tells the others what the operation costs on its link. Returns
+  // when it ends on the slowest link, which is its end on all ranks.
   Clock::time_point end_of(double bytes, std::span<const int> ranks = {}) {
     std::ranges::fill(costs_, 0.0f);
     costs_[static_cast<std::size_t>(rank())] = static_cast<float>(shape_.delay_seconds + transfer(bytes, shape_));
@@ -97,7 +98,8 @@ class ShapedWire final : public Wire {
     return Clock::now() + duration_of(std::ranges::max(costs_));
   }
 
-  // Requests to other ranks follow each other on the link; each goes at the pace of the slower of the two it takes.
+  // The seconds of one direction. Requests use the link one after another, each at the pace of the slower of its two
+  // links.
   Clock::duration one_way_of(std::span<const ServiceRequest> requests) const {
     double delay = 0, transfers = 0;
     for (const ServiceRequest& each : requests) {
@@ -122,7 +124,7 @@ class ShapedWire final : public Wire {
   const LinkShape shape_;
   std::uint64_t calls_ = 0;
   std::vector<float> costs_;
-  std::vector<LinkShape> links_;  // of all ranks
+  std::vector<LinkShape> links_;  // by rank
 };
 
 void check_shape(double value, const char* what) {

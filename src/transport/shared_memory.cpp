@@ -12,11 +12,11 @@
 namespace eave {
 namespace {
 
-// The first page belongs to the token, by which a process knows that it has found what it was told of.
+// The first page holds a random token. By it, a process knows that it has opened the memory that it was told of.
 constexpr std::size_t kTokenRoom = 4096;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 #ifndef MADV_COLLAPSE
-constexpr int MADV_COLLAPSE = 25;  // Linux 6.1 on; elsewhere refused
+constexpr int MADV_COLLAPSE = 25;  // Linux 6.1 on; older kernels refuse it
 #endif
 
 off_t length_for(std::size_t bytes) { return static_cast<off_t>(kTokenRoom + bytes); }
@@ -30,7 +30,8 @@ std::uint64_t make_token() {
 
 std::unique_ptr<SharedMemory> SharedMemory::create(std::size_t bytes) {
   std::unique_ptr<SharedMemory> made(new SharedMemory(memfd_create("eave", MFD_CLOEXEC)));
-  // Without pages of its own the first write to one that is not to be had would end the process.
+  // posix_fallocate takes all pages now. Otherwise, if memory ran out at the first write to a page, the process would
+  // end.
   if (made->file_ < 0 || posix_fallocate(made->file_, 0, length_for(bytes)) != 0 || !made->map(bytes)) return nullptr;
   made->ask_for_huge_pages();
   const std::uint64_t token = make_token();
@@ -52,7 +53,7 @@ std::unique_ptr<SharedMemory> SharedMemory::open(const std::string& address, std
   return found == token ? std::move(opened) : nullptr;
 }
 
-// At a multiple of a huge page, so that one of the file can be one in this process.
+// Maps at a multiple of a huge page, so that a huge page of the file can be a huge page of this process.
 bool SharedMemory::map(std::size_t bytes) {
   const std::size_t length = kTokenRoom + bytes, room = length + kHugePage;
   void* const reserved = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -66,9 +67,10 @@ bool SharedMemory::map(std::size_t bytes) {
   return true;
 }
 
-// Small ones were taken, which are there for certain; whole huge ones are made of them, whatever the system's rule for
-// new ones is. A pass over a center and a sum of 13 MB that lie cold in memory is a tenth faster. One by one, and out
-// of this process again: what of them it uses it will see, and count as its own. Failing is harmless.
+// create() took small pages, which exist for certain. MADV_COLLAPSE makes huge pages of them, whatever the system's
+// rule for new huge pages is. A pass over a center and a sum of 13 MB that lie cold in memory is a tenth faster. Each
+// page is unmapped from this process again, so that only the pages that it uses count as its own memory. Failing is
+// harmless.
 void SharedMemory::ask_for_huge_pages() const noexcept {
   for (std::size_t begin = 0; begin + kHugePage <= memory_.size(); begin += kHugePage) {
     std::byte* const page = memory_.data() + begin;

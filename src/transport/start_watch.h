@@ -1,4 +1,4 @@
-// A word of warning while a rank waits in MPI_Init for others.
+// A warning while a rank waits in MPI_Init for other ranks.
 #pragma once
 
 #include <chrono>
@@ -11,9 +11,9 @@
 
 namespace eave {
 
-// Over MPI_Init, which comes back when all ranks have called it, and which nothing can interrupt. If it has not come
-// back within `limit`, one rank of each host says so, for which ranks it waits and where to look; it goes on waiting.
-// Does nothing if no launcher promised several ranks. Its thread calls no MPI and takes no signals.
+// Watches MPI_Init, which returns when all ranks have called it, and which nothing can interrupt. If it does not return
+// within `limit`, one rank of each host prints for which ranks it waits and where to look, and goes on waiting. Does
+// nothing if no launcher promised several ranks. Its thread calls no MPI and takes no signals.
 class StartWatch {
  public:
   StartWatch(const std::optional<PromisedRanks>& promised, std::chrono::milliseconds limit);

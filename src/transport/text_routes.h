@@ -1,4 +1,4 @@
-// How texts travel between ranks.
+// How texts travel between ranks, and how several texts are packed into one.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace eave {
 
-// Of texts that go as they are, all but those of kFirstToEach.
+// Whether rank `to` gets rank `from`'s text. For all routes but kFirstToEach.
 inline bool goes(TextRoute route, int from, int to) {
   return route == TextRoute::kAllToAll || (route == TextRoute::kAllToFirst ? to == 0 : from == 0);
 }
@@ -23,20 +23,20 @@ constexpr Operation::Verb verb_of(TextRoute route) {
   return route == TextRoute::kAllToFirst ? Verb::kGather : Verb::kBroadcastText;
 }
 
-// Several texts as one, each behind its length.
+// Packs several texts into one, each behind its length.
 void append_text(std::string& packed, std::string_view text);
 std::vector<std::string> unpack_texts(std::string_view packed);
 
-// The binomial tree of `ranks` ranks with rank 0 at its root. A rank's subtree are consecutive ranks from it on; no
-// rank has more than log2 `ranks` (rounded up) children, or is more than as many steps away from rank 0.
+// The binomial tree of `ranks` ranks, with rank 0 at its root. A rank's subtree is a range of consecutive ranks that
+// begins with it. No rank has more than log2 `ranks` (rounded up) children, or is further than that from rank 0.
 inline int parent_of(int rank) { return rank & (rank - 1); }
 
-// Behind the last rank of its subtree.
+// One past the last rank of its subtree.
 inline int end_of_subtree(int rank, int ranks) {
   return rank == 0 ? ranks : std::min(ranks, rank + (1 << std::countr_zero(static_cast<unsigned>(rank))));
 }
 
-// Ascending: each child's subtree begins where that of the one before ends.
+// Ascending. Each child's subtree begins where that of the previous child ends.
 inline std::vector<int> children_of(int rank, int ranks) {
   std::vector<int> children;
   const int end = rank == 0 ? ranks : 1 << std::countr_zero(static_cast<unsigned>(rank));

@@ -1,4 +1,4 @@
-// Ranks as threads of one process.
+// The transport `threads`: ranks are threads of one process.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -16,7 +16,7 @@
 namespace eave {
 namespace {
 
-// Outcome of the job: that of the first rank that failed. The others fail only because they lose it.
+// The job's outcome is that of the first rank that failed. The others fail only because they lose it.
 struct Outcome {
   std::mutex mutex;
   int code = 0;

@@ -1,4 +1,4 @@
-// Words between ranks that are threads of one process.
+// Control messages between ranks that are threads of one process.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace eave {
 
-// The kind of a message that comes from a rank that is lost: it answers nobody any more. (Over MPI, ranks do not
-// outlive one that is lost.)
+// The kind of a message that reports that its sender is lost: that rank answers nobody any more. Over MPI there is no
+// such message, because ranks do not outlive one that is lost.
 inline constexpr std::int64_t kRankIsLost = -1;
 
-// The channel of one rank, and what has come for it.
+// The channel of one rank, with the messages that have come for it.
 class ThreadsControl final : public ControlChannel {
  public:
-  // `all`, in rank order, with this one in it, stay where they are and outlive it.
+  // `all` has the channels of all ranks in rank order, this one included. It outlives this and does not move.
   void connect(int rank, std::vector<ThreadsControl>& all);
 
   void post(int to, const ControlMessage& message) override;
@@ -29,7 +29,7 @@ class ThreadsControl final : public ControlChannel {
   int rank_ = 0;
   std::vector<ThreadsControl>* all_ = nullptr;
   std::mutex mutex_;
-  std::deque<std::pair<int, ControlMessage>> come_;  // from whom, and what
+  std::deque<std::pair<int, ControlMessage>> come_;  // sender and message
 };
 
 }  // namespace eave

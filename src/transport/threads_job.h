@@ -1,4 +1,4 @@
-// What the ranks of a job share that are threads of one process.
+// The state that ranks share if they are threads of one process.
 #pragma once
 
 #include <condition_variable>
@@ -19,25 +19,26 @@ class ThreadsJob {
   explicit ThreadsJob(int size);
   int size() const { return static_cast<int>(desks_.size()); }
 
-  // Of these ranks (empty: all), made when they first meet.
+  // The barrier of these ranks (empty: all ranks). It is made at their first meeting.
   Meeting& meeting_of(std::span<const int> ranks);
 
-  // A job of these ranks alone, the same for all that ask while one of them has it.
+  // A job of these ranks alone. All that ask get the same job while one of them has it.
   std::shared_ptr<ThreadsJob> part_of(const std::vector<int>& ranks);
 
   ControlChannel* control(int rank) { return &controls_[static_cast<std::size_t>(rank)]; }
 
-  // Returns whether this rank is the first that is lost. Wakes all who wait, in parts of this job too.
+  // Reports that a rank is lost, and wakes all that wait, also in parts of this job. Returns whether it is the first
+  // lost rank.
   bool lose(int rank) noexcept;
 
-  // While no rank sends requests.
+  // Call it while no rank sends requests.
   void serve(int rank, Service* service);
   void withdraw(int rank) noexcept;
-  // In the calling thread; false: not its turn.
+  // Runs the owner's service in the calling thread. False: it is not that request's turn.
   bool answer(int from, const ServiceRequest& request);
-  // Answers so far, of all owners.
+  // Answers given so far, by all owners.
   std::int64_t answers();
-  // Blocks while `seen` is all there are. Throws Error(kPeerLost) when a rank is lost.
+  // Blocks until there are more than `seen` answers. Throws Error(kPeerLost) if a rank is lost.
   void await_answers_beyond(std::int64_t seen);
 
  private:
@@ -52,7 +53,7 @@ class ThreadsJob {
   std::vector<Desk> desks_;
   std::vector<ThreadsControl> controls_;
   std::mutex meetings_mutex_;
-  std::vector<std::unique_ptr<Meeting>> meetings_;  // the first is that of all ranks
+  std::vector<std::unique_ptr<Meeting>> meetings_;  // the first is the barrier of all ranks
   std::map<std::vector<int>, std::weak_ptr<ThreadsJob>> parts_;
   std::mutex answers_mutex_;
   std::condition_variable answered_;

@@ -35,7 +35,7 @@ void ThreadsWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
   meeting.part();
 }
 
-// First of all whether they are in step: past that, what each expects is what the others send.
+// First checks that the ranks are in step. Then each rank expects what the others send.
 void ThreadsWire::sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) {
   Meeting& meeting = job_.meeting_of(ranks);
   meeting.meet(rank_, {.verb = Operation::Verb::kAllReduceSum, .values = values});
@@ -79,7 +79,7 @@ std::vector<std::string> ThreadsWire::texts(const std::string& mine, TextRoute r
   return texts;
 }
 
-// The ranks that give the same part as this one, ascending.
+// The ranks that give the same part as this rank, ascending.
 std::vector<int> ThreadsWire::members_of(int part) {
   const std::vector<std::string> parts = texts(std::to_string(part), TextRoute::kAllToAll);
   std::vector<int> members;
@@ -88,7 +88,8 @@ std::vector<int> ThreadsWire::members_of(int part) {
   return members;
 }
 
-// Past the meeting all have theirs: none finds a new job in place of one that others are through with.
+// After the barrier all ranks have their job. Without it, a late rank could get a new job after the others had dropped
+// theirs.
 std::unique_ptr<Wire> ThreadsWire::split(int part) {
   const std::vector<int> members = members_of(part);
   std::shared_ptr<ThreadsJob> job = part < 0 ? nullptr : job_.part_of(members);
@@ -103,7 +104,7 @@ void ThreadsWire::meet_all() {
   all.part();
 }
 
-// Whoever has come has no request open, so between the two meetings nobody sends any.
+// A rank that comes here has no request open. So no rank sends requests between the two barriers.
 void ThreadsWire::serve(Service* service) {
   meet_all();
   job_.serve(rank_, service);

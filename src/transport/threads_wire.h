@@ -1,4 +1,4 @@
-// Ranks as threads of one process: they read each other's memory.
+// The wire between ranks that are threads of one process and read each other's memory.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@
 
 namespace eave {
 
-// Allreduce: every rank sums its own 1/p of all ranks' slices, in rank order, and writes the sum to all of them.
-// Requests: whoever sends one runs the owner's service on his own values.
+// All-reduce: every rank adds up its own 1/p of all ranks' slices, in rank order, and writes the sum to all of them.
+// Requests: the thread that sends a request runs the owner's service on the sender's values.
 class ThreadsWire final : public Wire, private ByteExchanger {
  public:
   ThreadsWire(ThreadsJob& job, int rank) : job_(job), rank_(rank), compressed_(*this, rank, job.size()) {}
-  // Of a part, which lives as long as one of its ranks has a wire.
+  // For a part of a job. The part lives as long as one of its ranks has a wire.
   ThreadsWire(std::shared_ptr<ThreadsJob> part, int rank) : ThreadsWire(*part, rank) { part_ = std::move(part); }
   int rank() const override { return rank_; }
   int size() const override { return job_.size(); }
@@ -44,7 +44,7 @@ class ThreadsWire final : public Wire, private ByteExchanger {
   ThreadsJob& job_;
   const int rank_;
   CompressedSum compressed_;
-  std::vector<ByteExchange> exchanges_;      // under way
+  std::vector<ByteExchange> exchanges_;      // in flight, by number
   std::vector<const ServiceRequest*> open_;  // not answered yet
 };
 

@@ -1,5 +1,5 @@
-// The upper half of a float32: its range, 8 bits of its 24. To nearest even; what is beyond the largest, 3.39e38,
-// becomes infinite.
+// The codec `bf16`: the upper half of a float32, with its range and 8 of its 24 bits. Rounds to nearest even. Beyond
+// the largest value, 3.39e38, it becomes infinite.
 #include "kernels/cpu/codec.h"
 #include "transport/codec.h"
 

@@ -1,6 +1,6 @@
-// IEEE binary16, 11 bits, with a power of two per block, by which its largest magnitude becomes 2^14 … 2^15: so nothing
-// overflows, whatever the values (3.4e38 rounds to infinity), and what is below 2^-29 of the largest keeps fewer bits.
-// To nearest even. A block with a value that is not finite comes back as NaN.
+// The codec `fp16`: IEEE binary16, with 11 bits, times a power of two per block. The factor brings the block's largest
+// magnitude to 2^14 … 2^15, so no value overflows (but 3.4e38 rounds to infinity). Values below 2^-29 of the largest
+// keep fewer bits. Rounds to nearest even. A block with a value that is not finite comes back as NaN.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -12,9 +12,9 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kFactorBytes = sizeof(float);  // the factor when decoding
-// Half of the last bit that is kept: the exponent is that of the largest as it is sent. So what has been decoded, when
-// encoded again, gives the same bytes.
+constexpr std::size_t kFactorBytes = sizeof(float);  // the factor for decoding
+// Half of the last bit that is kept. Added before the exponent is read, it gives the exponent of the largest value as
+// rounded. So encoding decoded values again gives the same bytes.
 constexpr std::uint32_t kRounding = 0x1000;
 
 class Fp16 final : public Codec {

@@ -1,5 +1,6 @@
-// Integers −127 … 127, to nearest even, times a scale per block: its largest magnitude / 127. A block with a value that
-// is not finite comes back as NaN; one without any above 2^-100 as 0.
+// The codec `int8`: integers −127 … 127 times a scale per block, which is the block's largest magnitude / 127. Rounds
+// to nearest even. A block with a value that is not finite comes back as NaN, and one without any value above 2^-100 as
+// 0.
 #include <algorithm>
 #include <bit>
 #include <cstring>

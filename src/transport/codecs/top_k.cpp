@@ -1,5 +1,5 @@
-// Of each block the values of largest magnitude, exactly, with their places; the others as 0. Values that are not
-// finite are the largest.
+// The codec `top-k`: of each block it sends the values of largest magnitude, exactly, with their places. The others
+// become 0. Values that are not finite count as the largest.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace eave {
 namespace {
 
-constexpr double kLargestShare = 0.5;  // 6 bytes each: more would not be worth it
+constexpr double kLargestShare = 0.5;  // each takes 6 bytes: more would not pay
 using Place = std::uint16_t;
 
 class TopK final : public Codec {
@@ -40,7 +40,7 @@ class TopK final : public Codec {
     const std::size_t kept = kept_of(block.size());
     std::memcpy(values.data(), from, kept * sizeof(float));
     std::memcpy(places.data(), from + kept * sizeof(float), kept * sizeof(Place));
-    // What is not finite is the largest: where any of it came there may be more.
+    // Values that are not finite count as the largest. If one was sent, the block may have had more of them.
     const bool all_finite =
         std::all_of(values.begin(), values.begin() + kept, [](float x) { return std::isfinite(x); });
     std::ranges::fill(block, all_finite ? 0.0f : std::numeric_limits<float>::quiet_NaN());
