@@ -9,7 +9,7 @@
 namespace eave {
 namespace {
 
-// Uniform in [0, bound) but for a bias of bound / 2^32.
+// Uniform in [0, bound), with a bias of at most bound / 2^32.
 int scale(std::uint32_t word, int bound) {
   return static_cast<int>((std::uint64_t{word} * static_cast<std::uint64_t>(bound)) >> 32);
 }
@@ -80,7 +80,7 @@ void ImageWriter::convert(const std::uint8_t* pixel, std::ptrdiff_t stride, int 
 
 void ImageWriter::write(std::span<const std::uint8_t> pixels, Placing placing, std::span<float> values) const {
   const int channels = input_.channels;
-  const int left = placing.left - augmentation_.pad;  // of the crop, in the image's own columns
+  const int left = placing.left - augmentation_.pad;  // the crop's left edge, as a column of the image
   const int first = std::clamp(-left, 0, output_.width);
   const int last = std::clamp(input_.width - left, first, output_.width);
   for (int y = 0; y < output_.height; ++y) {
@@ -90,7 +90,7 @@ void ImageWriter::write(std::span<const std::uint8_t> pixels, Placing placing, s
       fill_border(row, 0, output_.width);
       continue;
     }
-    // Mirrored, column x shows what column width − 1 − x would.
+    // In a mirrored row, column x shows what column width − 1 − x would.
     const int begin = placing.flip ? output_.width - last : first;
     const int end = placing.flip ? output_.width - first : last;
     const int column = placing.flip ? left + output_.width - 1 - begin : left + begin;

@@ -1,4 +1,4 @@
-// From the bytes of one image to the floats a model sees: crop, flip, normalise.
+// Turns the bytes of one image into the floats that a model sees: crop, mirror, normalise.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace eave {
 
-// Where the crop stands within the padded image, and whether it is mirrored.
+// The place of the crop within the padded image, in pixels, and whether it is mirrored.
 struct Placing {
   int top = 0;
   int left = 0;
@@ -19,18 +19,18 @@ struct Placing {
 
 class ImageWriter {
  public:
-  // `mean` and `deviation` have one entry per channel. Throws as Augmentation::output.
+  // `mean` and `deviation` have one entry per channel. Throws as Augmentation::output does.
   ImageWriter(ImageShape input, const Augmentation& augmentation, const std::vector<float>& mean,
               const std::vector<float>& deviation);
 
-  using Table = std::array<float, 256>;  // what a channel's byte becomes
+  using Table = std::array<float, 256>;  // the float for each value of a channel's byte
 
   ImageShape output() const { return output_; }
   std::span<const Table> tables() const { return tables_; }
   Placing random(std::uint64_t seed, std::int64_t step, std::int64_t index) const;
   Placing centre() const;
-  // `pixels` HWC bytes of the input shape, `values` HWC floats of the output shape: (pixel / 255 − mean) / deviation,
-  // correctly rounded from double.
+  // `pixels` are HWC bytes of the input shape, `values` HWC floats of the output shape. Each value is (pixel / 255 −
+  // mean) / deviation, correctly rounded from double.
   void write(std::span<const std::uint8_t> pixels, Placing placing, std::span<float> values) const;
 
  private:
@@ -40,7 +40,7 @@ class ImageWriter {
   ImageShape input_;
   ImageShape output_;
   Augmentation augmentation_;
-  std::vector<Table> tables_;  // one per channel: there are only 256 values
+  std::vector<Table> tables_;  // one per channel
 };
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// Words about samples that cannot be used.
+// Messages about samples that cannot be used.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,12 @@
 
 namespace eave {
 
-// Lines: "3 of 500 images cannot be used: ADVICE", one for each of the first `most_named`, and how many more there are.
+// The lines of a message: "3 of 500 images cannot be used: ADVICE", one line for each of the first `most_named`, and
+// the number of further ones.
 std::vector<std::string> list_bad_samples(const std::vector<BadSample>& bad, std::int64_t of, const std::string& advice,
                                           std::size_t most_named = 20);
 
-// Throws Error(kBadData) with that list and what can be done, unless there is none.
+// Throws Error(kBadData) with that list and advice, unless `bad` is empty.
 void refuse_bad_samples(const std::vector<BadSample>& bad, std::int64_t of);
 
 }  // namespace eave

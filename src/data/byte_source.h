@@ -1,4 +1,4 @@
-// Where a parser's bytes come from: a file, or memory (tests, fuzzers).
+// The source of a parser's bytes: a file, or memory in tests and fuzzers.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace eave {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  virtual const std::string& name() const = 0;  // for messages: the path
+  virtual const std::string& name() const = 0;  // the path, for messages
   virtual std::uint64_t size() const = 0;
-  // Fills `bytes` with what stands at `offset` and returns how many there were: fewer only at the end. May be called
-  // from several threads at once. Throws Error(kInputOutput).
+  // Reads the bytes at `offset` into `bytes`, and returns how many were read: fewer only at the end of the source.
+  // Several threads may call it at once. Throws Error(kInputOutput).
   virtual std::size_t read_at(std::uint64_t offset, std::span<std::uint8_t> bytes) const = 0;
 };
 
@@ -32,18 +32,18 @@ class MemorySource : public ByteSource {
   std::string name_;
 };
 
-// Reads, and does not map: for what is read once, as headers are, and files of one sample. Samples that are picked from
-// a file have data/mapped_file.h.
+// Reads the file without mapping it. For data that is read once: headers, and files of one sample. For files from which
+// samples are picked, use data/mapped_file.h.
 class FileSource : public ByteSource {
  public:
-  // Throws Error: kInputMissing when it is not there or may not be read, kBadData when it is no regular file.
+  // Throws Error: kInputMissing if the file is missing or may not be read, kBadData if it is not a regular file.
   explicit FileSource(const std::filesystem::path& path);
   ~FileSource() override;
   FileSource(FileSource&& other) noexcept;
   FileSource& operator=(FileSource&&) = delete;
   const std::string& name() const override { return name_; }
   std::uint64_t size() const override { return size_; }
-  int descriptor() const { return descriptor_; }  // open as long as this is there
+  int descriptor() const { return descriptor_; }  // open as long as this object lives
   std::size_t read_at(std::uint64_t offset, std::span<std::uint8_t> bytes) const override;
 
  private:

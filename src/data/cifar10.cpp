@@ -1,4 +1,4 @@
-// CIFAR-10, binary version: six files of 10,000 images.
+// The dataset cifar10: six files of 10,000 images, in the binary version of CIFAR-10.
 
 #include <array>
 #include <filesystem>
@@ -22,7 +22,8 @@ constexpr std::int64_t kRecordsPerFile = 10000;
 const std::array<std::string, 6> kFiles = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
                                            "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"};
 
-// Images stay in the files, whose pages ranks of a host share: 180 MB of memory of their own each would be more.
+// Images stay in the files, whose cached pages the ranks of a host share. A copy would take 180 MB of each rank's
+// memory.
 class CifarDataset : public Dataset {
  public:
   CifarDataset(std::vector<MappedFile> files, std::vector<std::uint8_t> labels)
@@ -51,7 +52,7 @@ std::unique_ptr<Dataset> open_part(const fs::path& directory, std::span<const st
   return std::make_unique<CifarDataset>(std::move(files), std::move(labels));
 }
 
-// For a shell: 'it'\''s'.
+// Quotes text for a shell: 'it'\''s'.
 std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char letter : text) {
@@ -75,7 +76,7 @@ std::string missing_from(const fs::path& directory, const char* ending) {
 
 struct Packed {
   const char* ending;
-  const char* program;  // with -dc
+  const char* program;  // unpacks to its output with -dc
 };
 constexpr std::array kPacked = {Packed{".xz", "xz"}, Packed{".gz", "gzip"}};
 
@@ -90,7 +91,7 @@ constexpr std::array kPacked = {Packed{".xz", "xz"}, Packed{".gz", "gzip"}};
        "and name the new place: --data-dir " + target});
 }
 
-// What people get in place of the files.
+// Refuses other versions of CIFAR-10 that people download by mistake.
 void refuse_other_versions(const fs::path& directory) {
   std::error_code error;
   const auto holds = [&](const char* name) { return fs::exists(directory / name, error); };
@@ -107,7 +108,8 @@ void refuse_other_versions(const fs::path& directory) {
   }
 }
 
-// Every place with a file of the set either holds the whole set or ends the search.
+// Returns the files if the directory holds the whole set. A directory with only some of them ends the search with an
+// error.
 std::vector<std::string> files_of_set(const fs::path& directory) {
   const std::string missing = missing_from(directory, "");
   if (missing.empty()) return {kFiles.begin(), kFiles.end()};

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kPlane = kCifarSide * kCifarSide;
 constexpr std::size_t kRecord = 1 + kCifarChannels * kPlane;
 
-// A file that begins with a label may be one of CIFAR's, whatever else its first bytes look like.
+// Whether the file begins with a label. If so it may be a CIFAR file, whatever else its first bytes look like.
 bool begins_with_label(const ByteSource& file) {
   std::array<std::uint8_t, 1> label{};
   return file.read_at(0, label) == 0 || label[0] < kCifarClasses;

@@ -12,10 +12,11 @@ namespace eave {
 
 inline constexpr int kCifarSide = 32, kCifarChannels = 3, kCifarClasses = 10;
 
-// Throws Error(kBadData) unless the file holds `records`, each with a label below 10; appends those.
+// Appends the labels of the file's records. Throws Error(kBadData) unless the file holds exactly `records`, each with a
+// label below 10.
 void append_cifar_labels(const ByteSource& file, std::int64_t records, std::vector<std::uint8_t>& labels);
 
-// The image of a record, interleaved (32 x 32 x 3). Throws Error(kBadData) where the file ends before.
+// Reads the image of one record, interleaved (32 x 32 x 3). Throws Error(kBadData) if the file ends before it.
 void read_cifar_image(const ByteSource& file, std::int64_t record, std::span<std::uint8_t> pixels);
 
 }  // namespace eave

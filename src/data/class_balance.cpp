@@ -1,3 +1,5 @@
+// Tells whether the classes that a rank trains on are as balanced as chance would make them: class_histogram and
+// describe_imbalance of eave/dataset.h.
 #include <cmath>
 #include <cstdio>
 #include <numeric>
@@ -8,9 +10,9 @@
 namespace eave {
 namespace {
 
-constexpr double kSigmas = 6.0;          // one-sided normal tail of 1e-9: silent on thousands of random shards
-constexpr double kSmallestEffect = 0.1;  // Cohen's w; below it a difference is real but does not matter
-constexpr double kFewestExpected = 5.0;  // the usual rule for chi-square; rarer classes are counted together
+constexpr double kSigmas = 6.0;  // one-sided normal tail of 1e-9, so that thousands of random shards raise no alarm
+constexpr double kSmallestEffect = 0.1;  // Cohen's w; a smaller difference is real but does not matter
+constexpr double kFewestExpected = 5.0;  // the usual rule for chi-square; rarer classes form one group
 
 struct Deviation {
   double chi_square = 0;
@@ -52,7 +54,8 @@ Deviation compare(const std::vector<std::int64_t>& of_rank, const std::vector<st
   return deviation;
 }
 
-// Wilson and Hilferty, "The distribution of chi-square", 1931: its cube root is nearly normal.
+// Converts chi-square to standard deviations of a normal distribution: the cube root of chi-square is nearly normal.
+// Wilson and Hilferty, "The distribution of chi-square", 1931.
 double sigmas(double chi_square, int degrees) {
   const double variance = 2.0 / (9.0 * degrees);
   return (std::cbrt(chi_square / degrees) - (1.0 - variance)) / std::sqrt(variance);

@@ -16,7 +16,7 @@ Crew::Crew(int threads) {
     for (int thread = 1; thread < threads; ++thread) helpers_.emplace_back([this, thread] { help(thread); });
   } catch (const std::system_error& error) {
     const std::size_t started = helpers_.size();
-    dismiss();  // no destructor follows
+    dismiss();  // the destructor will not run
     refuse_thread(std::to_string(started + 2) + " of --decode-threads " + std::to_string(threads) + " to read images",
                   error, "give fewer --decode-threads");
   }
@@ -69,7 +69,7 @@ void Crew::work_on(int thread) {
     try {
       task_.call(task_.work, part, thread);
     } catch (...) {
-      // Parts are taken in order: those before this one are with other threads, and will be tried.
+      // Threads take parts in order, so other threads have taken all parts before this one and will try them.
       next_ = count_;
       const std::lock_guard lock(mutex_);
       if (!error_ || part < failed_part_) {

@@ -1,4 +1,4 @@
-// Threads that share the parts of a piece of work, again and again.
+// A thread pool: its threads share the parts of one piece of work after another.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,8 @@ namespace eave {
 
 class Crew {
  public:
-  // `threads`, at least 1, of which one is whoever calls `share`. Throws Error(kResource) where the system gives fewer.
+  // `threads` is at least 1. The thread that calls `share` is one of them. Throws Error(kResource) if the system has
+  // fewer.
   explicit Crew(int threads);
   ~Crew();
   Crew(const Crew&) = delete;
@@ -21,9 +22,9 @@ class Crew {
 
   int size() const { return static_cast<int>(helpers_.size()) + 1; }
 
-  // Calls work(part, thread) for the parts [0, count), `thread` in [0, size()), and returns when no thread works any
-  // longer. What the first of the parts to fail has thrown comes out, the same for every number of threads; parts
-  // behind it may be left out then. Asks for no memory. One thread at a time may call it.
+  // Calls work(part, thread) for each part in [0, count), with `thread` in [0, size()). Returns when no thread works
+  // any longer. If parts fail, rethrows the exception of the lowest one, the same for any number of threads; later
+  // parts may be left out. Allocates no memory. Only one thread at a time may call it.
   template <typename Work>
   void share(std::int64_t count, const Work& work) {
     run(count,

@@ -1,4 +1,4 @@
-// Where the files of a dataset are looked for.
+// Finds the directory that holds the files of a dataset.
 #pragma once
 
 #include <filesystem>
@@ -10,24 +10,26 @@
 
 namespace eave {
 
-// --data-dir and --stage-to: those of all datasets that read files.
+// --data-dir and --stage-to: the options of all datasets that read files.
 std::vector<OptionSpec> data_file_options();
 
 struct DataPlaces {
-  std::vector<std::filesystem::path> usual;  // looked through when --data-dir is not given
-  std::string folder;                        // the files may stand in this folder of a place, too
-  std::string what;                          // "mnist (train-images-idx3-ubyte[.gz] and its three companions)"
-  std::string how_to_get;                    // ends the message when nothing is found
+  std::vector<std::filesystem::path> usual;  // searched if --data-dir is not given
+  // A place may hold the files directly, or in this folder.
+  std::string folder;
+  std::string what;  // "mnist (train-images-idx3-ubyte[.gz] and its three companions)"
+  // Ends the message if nothing is found.
+  std::string how_to_get;
 };
 
-// "no directory set.zip (it is a ZIP archive: unpack it with unzip)".
+// Says that `place` is no directory: "no directory set.zip (it is a ZIP archive: unpack it with unzip)".
 std::string describe_no_directory(const std::filesystem::path& place);
 
-// The names of the files of a set that stand in a directory; none: they are not there.
+// Returns the names of a set's files in a directory; empty if they are not there.
 using FilesIn = std::function<std::vector<std::string>(const std::filesystem::path&)>;
 
-// The first directory with files, or with --stage-to that of their copies; Error(kInputMissing) with the places looked
-// at when there is none.
+// Returns the first directory that has the files; with --stage-to, the directory of their copies. If there is none,
+// throws Error(kInputMissing) with the places that were searched.
 std::filesystem::path find_data(const DataPlaces& places, const OptionValues& values, const FilesIn& files_in);
 
 }  // namespace eave

@@ -7,7 +7,7 @@
 namespace eave {
 namespace {
 
-// Degrees turn clockwise from the right, as y points down: 90 is the bottom.
+// Degrees turn clockwise from the right, because y points down: 90 is the bottom.
 Stroke arc(Point centre, Point radius, double from_degrees, double to_degrees) {
   constexpr int kPieces = 32;
   Stroke stroke;

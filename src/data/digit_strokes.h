@@ -13,10 +13,10 @@ struct Point {
 using Stroke = std::vector<Point>;
 using Glyph = std::vector<Stroke>;
 
-// For each digit, the ways to write it (at least one).
+// For each digit, the ways to write it; at least one.
 std::array<std::vector<Glyph>, 10> digit_glyphs();
 
-// From a point to the nearest place of the glyph's strokes.
+// The distance from a point to the nearest point of the glyph's strokes.
 double distance(const Glyph& glyph, Point point);
 
 }  // namespace eave

@@ -19,7 +19,7 @@ double between(RandomStream& random, double low, double high) { return low + (hi
 
 std::uint8_t to_byte(std::int32_t value) { return static_cast<std::uint8_t>(std::clamp(value, 0, 255)); }
 
-// Uniform in [-amplitude, amplitude), in pieces that the compiler turns into vector instructions.
+// Adds noise, uniform in [-amplitude, amplitude). Works in pieces that the compiler turns into vector instructions.
 void add_noise(std::span<std::uint8_t> pixels, std::int32_t amplitude, RandomStream& random) {
   std::array<std::uint8_t, 64> noise;
   while (!pixels.empty()) {
@@ -35,18 +35,19 @@ void add_noise(std::span<std::uint8_t> pixels, std::int32_t amplitude, RandomStr
 
 }  // namespace
 
-// What one picture is drawn with. Grid coordinates of the pixel in row r, column c, in 1/65536:
-// x = origin_x + c·x_by_column + r·x_by_row + bend·(r − middle)², y without the bend.
+// The random choices for one picture. The grid coordinates of the pixel in row r, column c, in units of 1/65536:
+// x = origin_x + c·x_by_column + r·x_by_row + bend·(r − middle)²; y is the same without the bend.
 struct DigitArtist::Pose {
   std::int32_t origin_x = 0, x_by_column = 0, x_by_row = 0;
   std::int32_t origin_y = 0, y_by_column = 0, y_by_row = 0;
   double bend = 0;
-  std::int32_t half_width = 0;  // of a stroke, in stored distances
-  std::int32_t far = 0;         // a stored distance beyond which nothing within a grid cell is covered
-  std::int32_t sharpness = 0;   // 1/65536 of coverage per stored distance
+  std::int32_t half_width = 0;  // half a stroke's width, in stored distances
+  // If a corner of a grid cell has a larger stored distance, nothing within the cell is covered.
+  std::int32_t far = 0;
+  std::int32_t sharpness = 0;  // 1/65536 of coverage per stored distance
   std::int32_t noise = 0;
   std::array<std::int32_t, kMostChannels> paper{};
-  std::array<std::int32_t, kMostChannels> ink{};  // minus paper
+  std::array<std::int32_t, kMostChannels> ink{};  // the ink's colour minus the paper's
 };
 
 DigitArtist::DigitArtist(ImageShape shape) : shape_(shape) {
@@ -69,7 +70,7 @@ DigitArtist::Pose DigitArtist::pick_pose(RandomStream& random) const {
   const double tall = between(random, 0.55, 0.8), wide = tall * between(random, 0.7, 1.2);  // per unit of the glyph
   const double angle = between(random, -0.35, 0.35), shear = between(random, -0.3, 0.3);
   const double move_x = between(random, -0.13, 0.13), move_y = between(random, -0.1, 0.1);
-  // Picture = move + rotation · shear · scale · glyph, sides of the picture being 1; drawing needs the inverse.
+  // Picture = move + rotation · shear · scale · glyph, with picture sides of length 1. Drawing needs the inverse.
   const double cosine = std::cos(angle), sine = std::sin(angle);
   const double xx = cosine * wide, xy = (shear * cosine - sine) * tall;
   const double yx = sine * wide, yy = (shear * sine + cosine) * tall;

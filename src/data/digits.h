@@ -1,4 +1,4 @@
-// Draws digits: no two alike, each a pure function of the random numbers it is given.
+// Draws digits. No two are alike, and each is a pure function of the random numbers it is given.
 #pragma once
 
 #include <array>
@@ -11,16 +11,16 @@
 
 namespace eave {
 
-// A digit is a few strokes, kept as a field of distances to them. Drawing looks the field up under a random affine map
-// and bend, and cuts it at a random stroke width; then come colours and noise. All per-pixel arithmetic is in integers,
-// so that every machine draws the same bytes.
+// A digit is a few strokes, stored as a field of distances to them. Drawing reads the field under a random affine map
+// and bend, cuts it at a random stroke width, and adds colours and noise. All per-pixel arithmetic is in integers, so
+// every machine draws the same bytes.
 class DigitArtist {
  public:
   static constexpr int kMostChannels = 16;
   static constexpr int kLongestSide = 2048;
 
   explicit DigitArtist(ImageShape shape);
-  // `digit` in [0, 10); `pixels` has shape.size() bytes, HWC. May be called from several threads at once.
+  // `digit` is in [0, 10). `pixels` has shape.size() bytes, HWC. Several threads may call it at once.
   void draw(int digit, RandomStream random, std::span<std::uint8_t> pixels) const;
 
  private:
@@ -28,12 +28,12 @@ class DigitArtist {
   using Field = std::array<std::uint16_t, kGrid * kGrid>;
   struct Pose;
   Pose pick_pose(RandomStream& random) const;
-  // How much of a pixel is covered, 0 to 256; `x` and `y` are grid coordinates in 1/65536.
+  // How much of a pixel a stroke covers, from 0 to 256. `x` and `y` are grid coordinates in units of 1/65536.
   static std::int32_t cover(const Field& field, std::int32_t x, std::int32_t y, const Pose& pose);
   void cover_row(const Field& field, const Pose& pose, std::int32_t row, std::span<std::int32_t> coverage) const;
 
   ImageShape shape_;
-  std::array<std::vector<Field>, 10> fields_;  // per digit, one for each way to write it
+  std::array<std::vector<Field>, 10> fields_;  // for each digit, one field for each way to write it
 };
 
 }  // namespace eave

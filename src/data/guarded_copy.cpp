@@ -14,21 +14,22 @@ namespace {
 
 struct Guard {
   sigjmp_buf leave;
-  const std::uint8_t *begin, *end;  // of what is guarded
+  const std::uint8_t *begin, *end;  // the guarded mapping
 };
 
-// Of the copy that this thread is in. The handler must not be the first to ask for the thread's memory, so that is
-// there from the start, also in a library opened at run time.
+// The guard of the copy that this thread is making, or nullptr. The handler must not be the first to touch thread-local
+// memory. The initial-exec model allocates it when the thread starts, also in a library opened at run time.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Guard* thread_guard = nullptr;
 
 struct sigaction former_bus_action {};
 
-// As if there were no handler here.
+// Handles the signal as if this handler did not exist.
 void pass_on(int signal, siginfo_t* info, void* context) {
-  const bool is_sent = info->si_code <= 0;  // by a process, not raised by a fault, which cannot be ignored
+  // A process has sent the signal. A signal raised by a fault cannot be ignored.
+  const bool is_sent = info->si_code <= 0;
   if (former_bus_action.sa_handler == SIG_IGN && is_sent) return;
   if (former_bus_action.sa_handler == SIG_IGN || former_bus_action.sa_handler == SIG_DFL) {
-    ::signal(signal, SIG_DFL);  // a fault comes again
+    ::signal(signal, SIG_DFL);  // a fault is raised again on return
     if (is_sent) ::raise(signal);
   } else if ((former_bus_action.sa_flags & SA_SIGINFO) != 0) {
     former_bus_action.sa_sigaction(signal, info, context);
@@ -43,7 +44,8 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
   if (guard == nullptr || info->si_code <= 0 || address < guard->begin || address >= guard->end)
     return pass_on(signal, info, context);
   thread_guard = nullptr;
-  // Blocked in here, and perhaps by who called this: it would stay so, and the next one end the process.
+  // The signal is blocked in this handler, and perhaps by the caller. siglongjmp would leave it blocked, and the next
+  // SIGBUS would end the process.
   sigset_t bus;
   sigemptyset(&bus);
   sigaddset(&bus, SIGBUS);
@@ -84,7 +86,7 @@ bool copy_guarded(std::span<const std::uint8_t> mapping, std::size_t first, std:
   guard.end = mapping.data() + mapping.size();
   if (sigsetjmp(guard.leave, 0) != 0) return false;
   thread_guard = &guard;
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // keeps the compiler from moving the copy out of here
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // keeps the compiler from moving the copy past it
   std::memcpy(to.data(), mapping.data() + first, to.size());
   const bool may_be_cut = is_zero(mapping.data() + last, mapping.data() + page_end);
   std::atomic_signal_fence(std::memory_order_seq_cst);

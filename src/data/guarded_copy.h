@@ -1,5 +1,5 @@
-// Copies out of a file's mapping. A page of it that cannot be had, as the file was cut or the disk fails, raises
-// SIGBUS, which ends a process.
+// Copies bytes out of a mapped file and survives pages that cannot be read. Such a page, because the file was cut or
+// the disk fails, raises SIGBUS, which would end the process.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,17 @@
 
 namespace eave {
 
-// Whether SIGBUS comes here. The first call takes it over, and passes on to who had it before what is of no guarded
-// copy. From then on it is false where somebody else took it: that is left alone.
+// Whether this file's handler receives SIGBUS. The first call installs the handler. The handler passes any SIGBUS that
+// is not from a guarded copy on to the handler before it. If other code has since installed a handler of its own, this
+// returns false and leaves that handler alone.
 bool guards_copies();
 
-// Copies count bytes from `first` on, a place in `mapping`, a whole file's. False where a page cannot be had; `to` is
-// then written in part. Only while guards_copies(). From several threads at once.
+// Copies to.size() bytes from index `first` of `mapping`, which maps a whole file. Call only while guards_copies() is
+// true. Several threads may call it at once.
 //
-// False, too, where the file may have been cut within the last page copied, which then shows zeros and raises nothing:
-// when zeros stand there from the last byte copied on.
+// Returns false if a page cannot be read; `to` is then partly written. Also returns false if the file may have been cut
+// within the last page copied. The rest of such a page reads as zeros and raises nothing, so zeros from the last copied
+// byte to the end of its page count as a cut.
 bool copy_guarded(std::span<const std::uint8_t> mapping, std::size_t first, std::span<std::uint8_t> to);
 
 }  // namespace eave

@@ -21,7 +21,7 @@ struct GzipReader::State {
   const ByteSource& source;
   z_stream stream{};
   std::array<std::uint8_t, 1 << 16> input{};
-  std::uint64_t offset = 0;  // of the source's bytes behind `input`
+  std::uint64_t offset = 0;  // offset in the source of the byte after `input`
   std::uint64_t produced = 0;
   bool ended = false;
 };

@@ -1,6 +1,6 @@
-// Reads a gzip'd source from its front: one member or several, one after another (RFC 1952), and zeros behind any of
-// them. gzip(1) and Python's gzip read such files in the same way. Anything else behind a member is an error, which
-// gzip(1) only warns of: it may be the rest of damaged data.
+// Reads a gzip-compressed source from its beginning: one or several members, one after another (RFC 1952), with zeros
+// behind any of them. gzip(1) and Python's gzip accept the same files. Any other byte behind a member is an error,
+// because it may be the rest of damaged data; gzip(1) only warns of it.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ class GzipReader {
  public:
   explicit GzipReader(const ByteSource& source);  // outlives the reader
   ~GzipReader();
-  // As ByteSource::read_at, after what was read before. Throws Error(kBadData) when the data is damaged or cut off; the
-  // checksum of a member is verified at its end.
+  // Like ByteSource::read_at, from where the last read ended. Throws Error(kBadData) if the data is damaged or cut off.
+  // The checksum of a member is verified at its end.
   std::size_t read(std::span<std::uint8_t> bytes);
-  // Throws Error(kBadData) unless everything was read.
+  // Throws Error(kBadData) unless all data was read.
   void require_end();
 
  private:
-  bool refill();  // false: the source has ended
+  bool refill();  // returns false at the end of the source
   void begin_next_member();
   [[noreturn]] void fail(const std::string& what) const;
   struct State;

@@ -1,4 +1,4 @@
-// A training set in two parts.
+// Splits a training set into a training and a validation set.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -12,7 +12,7 @@
 namespace eave {
 namespace {
 
-// Some samples of a set that several share.
+// Chosen samples of a dataset that several Selections share.
 class Selection final : public Dataset {
  public:
   Selection(std::shared_ptr<const Dataset> all, std::vector<std::int64_t> chosen)
@@ -30,7 +30,7 @@ class Selection final : public Dataset {
   std::vector<std::int64_t> chosen_;  // ascending
 };
 
-// Fisher and Yates' shuffle.
+// The Fisher-Yates shuffle, with the same order for every seed of a run.
 std::vector<std::int64_t> permutation(std::int64_t size) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(size));
   std::iota(order.begin(), order.end(), 0);

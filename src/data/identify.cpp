@@ -1,11 +1,11 @@
-// By what data is known again.
+// Computes the identity of a dataset, by which a resumed run recognises its data.
 #include "base/hash.h"
 #include "eave/dataset.h"
 
 namespace eave {
 namespace {
 
-// Texts and lists begin with their length: no two ways to cut them give the same bytes.
+// Every text and list is hashed after its length, so that no two ways to cut the data give the same bytes.
 void add_count(Hasher& hasher, std::uint64_t count) { hasher.add(std::to_string(count) + " "); }
 
 void add_text(Hasher& hasher, const std::string& text) {

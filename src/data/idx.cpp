@@ -18,7 +18,8 @@ namespace {
 constexpr std::size_t kMostDimensions = 8;
 constexpr std::uint8_t kUnsignedByte = 8;
 constexpr std::uint64_t kReservedAtMost = std::uint64_t{1} << 28, kReadAtOnce = std::uint64_t{1} << 22;
-constexpr std::uint64_t kMostDeflated = 1032;  // no byte of deflate data yields more (zlib's documentation)
+// One byte of deflate data yields at most this many (zlib's documentation).
+constexpr std::uint64_t kMostDeflated = 1032;
 
 [[noreturn]] void refuse(const ByteSource& source, const std::string& what) {
   throw Error(ExitCode::kBadData, source.name() + ": " + what);
@@ -26,7 +27,7 @@ constexpr std::uint64_t kMostDeflated = 1032;  // no byte of deflate data yields
 
 std::string bytes_text(std::uint64_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
 
-// The content from its front, whether packed or not.
+// Reads the content from its beginning, compressed or not.
 class Content {
  public:
   explicit Content(const ByteSource& source) : source_(source) {
@@ -56,7 +57,7 @@ class Content {
 
 const char* plural(IdxContent content) { return content == IdxContent::kImages ? "images" : "labels"; }
 
-// A file of another kind is named; of an unknown one the first bytes are all there is to say.
+// Refuses a file without IDX's magic number. The message names the kind of file if it is known, else the first bytes.
 [[noreturn]] void refuse_magic(const ByteSource& source, const std::string& found) {
   const std::string known = describe_unpacked(source, "get the IDX file");
   if (!known.empty()) refuse(source, known + "; an IDX header begins at offset 0");
@@ -130,7 +131,7 @@ void check_memory(const ByteSource& source, std::uint64_t values) {
                                        "stays in its file");
 }
 
-// Takes memory as the values come, whatever the header promises.
+// Allocates memory as values are read, whatever size the header claims.
 void read_values(Content& bytes, std::uint64_t count, std::vector<std::uint8_t>& values) {
   values.reserve(static_cast<std::size_t>(std::min(count, kReservedAtMost)));
   while (values.size() < count) {
@@ -140,7 +141,7 @@ void read_values(Content& bytes, std::uint64_t count, std::vector<std::uint8_t>&
   }
 }
 
-// Up to the values; returns their number.
+// Reads up to the values, and returns their number.
 std::uint64_t read_header(const ByteSource& source, Content& bytes, IdxContent content,
                           std::vector<std::int64_t>& dimensions) {
   if (source.size() == 0) refuse(source, "is empty; get the file again");

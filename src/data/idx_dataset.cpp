@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr int kClasses = 10;
 constexpr std::int64_t kLongestSide = 65535;
 
-// A file of the set, in the order in which they are read.
+// The files of the set, in the order in which they are read.
 enum File { kTrainLabels, kTrainImages, kTestLabels, kTestImages, kFiles };
 constexpr std::array<const char*, kFiles> kStems = {"train-labels", "train-images", "t10k-labels", "t10k-images"};
 
@@ -26,7 +26,8 @@ IdxContent content_of(int file) {
   return file == kTrainLabels || file == kTestLabels ? IdxContent::kLabels : IdxContent::kImages;
 }
 
-// "train-images-idx3-ubyte", also as some unpackers name it, with a dot.
+// The names that a file may have: "train-images-idx3-ubyte", with a dot for the second hyphen as some unpackers write
+// it, and each with ".gz".
 std::vector<std::string> file_names(int file) {
   const std::string stem = kStems[static_cast<std::size_t>(file)];
   const std::string format = "idx" + std::to_string(static_cast<int>(content_of(file))) + "-ubyte";
@@ -43,7 +44,7 @@ std::optional<fs::path> find_file(const fs::path& directory, int file) {
 
 using Paths = std::array<fs::path, kFiles>;
 
-// All four are there, or none is: else Error(kInputMissing).
+// Returns the names of all four files, or none if none is there. Throws Error(kInputMissing) if only some are.
 std::vector<std::string> files_of_set(const fs::path& directory) {
   std::string missing;
   std::vector<std::string> found;
@@ -122,7 +123,8 @@ void check_counts(const Paths& paths, const Dimensions& of) {
   }
 }
 
-// A small training set beside a large test set is what few-shot learning has. Two files that were swapped look alike.
+// Warns if the test set is larger than the training set: the files may have been swapped. It is no error, because
+// few-shot learning has such sets.
 std::string note_on_counts(const Dimensions& of) {
   if (of[kTestImages][0] <= of[kTrainImages][0]) return "";
   return "more test images (" + std::to_string(of[kTestImages][0]) + ") than training images (" +
@@ -152,7 +154,7 @@ Dimensions read_headers(const Paths& paths) {
 DataSplit open_idx_set(const IdxSet& set, const OptionValues& values) {
   const Paths paths = locate(set, values);
   const auto open = [&](File file) { return FileSource(paths[file]); };
-  // All headers come first: they contradict each other before anything is unpacked.
+  // Read all headers first: contradictions between them show before anything is unpacked.
   const Dimensions dimensions = read_headers(paths);
   check_counts(paths, dimensions);
   check_shapes(paths, dimensions);

@@ -12,7 +12,7 @@ struct IdxSet {
   float deviation = 1;
 };
 
-// Opens and verifies the four files. Throws as DatasetKind::open.
+// Opens and verifies the four files. Throws as DatasetKind::open does.
 DataSplit open_idx_set(const IdxSet& set, const OptionValues& values);
 
 }  // namespace eave

@@ -23,14 +23,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Advice stands once below a list.
+// Removes the advice: the list of bad images gives it once.
 std::string without_advice(std::string message) {
   const std::string advice = std::string("; ") + kImageAdvice;
   if (message.ends_with(advice)) message.resize(message.size() - advice.size());
   return message;
 }
 
-// "" if it is whole.
+// Returns what is wrong with the file; "" if it is whole.
 std::string damage_in(const fs::path& file, int side, std::span<std::uint8_t> pixels) {
   try {
     read_image_square(FileSource(file), side, pixels);
@@ -75,7 +75,7 @@ SampleCheck check_images(const OptionValues& values, int part, int parts, const 
   return check;
 }
 
-// Programs can set the time of modification back, but not that of change.
+// Uses the time of change: programs can set the time of modification back, but not that of change.
 std::string image_fingerprint(const OptionValues& values) {
   const fs::path place = image_place(values);
   const ImageListing listing = list_images(place);

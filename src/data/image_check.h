@@ -1,4 +1,4 @@
-// SampleFiles of --data image-folder: which of its images cannot be decoded.
+// The SampleFiles of --data image-folder: finds images that cannot be decoded.
 #pragma once
 
 #include <functional>
@@ -8,11 +8,11 @@
 
 namespace eave {
 
-// As SampleFiles::check. Throws Error of any other code than kBadData: a file that cannot be opened or read now may be
-// whole, and is not to be left out.
+// See SampleFiles::check. Throws any Error except kBadData: a file that cannot be opened or read now may be whole, and
+// must not be left out.
 SampleCheck check_images(const OptionValues& values, int part, int parts, const std::function<void()>& moved);
 
-// As SampleFiles::fingerprint.
+// See SampleFiles::fingerprint.
 std::string image_fingerprint(const OptionValues& values);
 
 }  // namespace eave

@@ -18,7 +18,7 @@ bool ends_as(const std::string& name, std::initializer_list<const char*> endings
 
 bool is_image_name(const std::string& name) { return ends_as(name, {".jpg", ".jpeg", ".jpe", ".jfif", ".png"}); }
 
-// Whoever has such files beside others wants to train on them, too.
+// Whether the name is that of an image that eave cannot decode. Its owner probably wants to train on it too.
 bool is_name_of_other_format(const std::string& name) {
   return ends_as(name, {".webp", ".gif", ".bmp", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2",
                         ".jxl",  ".svg", ".ppm", ".pgm", ".pbm",  ".pnm",  ".psd",  ".xcf",  ".tga",

@@ -1,4 +1,4 @@
-// What stands in a folder among which there are images.
+// Lists a folder of images, sorted by kind of entry.
 #pragma once
 
 #include <filesystem>
@@ -8,13 +8,14 @@
 namespace eave {
 
 struct Entries {
-  std::vector<std::string> folders, files;  // ordered; of files those that are named as images
-  std::vector<std::string> others;          // of another format, ordered
-  std::vector<std::string> broken_links;    // among the files: nothing is there, or the link cannot be followed
-  std::vector<std::string> foreign;         // what is passed over, ordered
+  std::vector<std::string> folders, files;  // sorted by name; `files` are those named as JPEG or PNG images
+  std::vector<std::string> others;          // named as images of another format; sorted
+  // Those of `files` that are links without a target, or links that cannot be followed.
+  std::vector<std::string> broken_links;
+  std::vector<std::string> foreign;  // all other entries, which are passed over; sorted
 };
 
-// Links count as what they point to, if they can be followed. Throws std::filesystem::filesystem_error.
+// A link counts as its target, if it can be followed. Throws std::filesystem::filesystem_error.
 Entries entries_of(const std::filesystem::path& folder);
 
 }  // namespace eave

@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::uint8_t, 3> kJpegBegin = {0xff, 0xd8, 0xff};
 constexpr std::array<std::uint8_t, 8> kPngBegin = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
-// Neither JPEG nor PNG.
+// Refuses a file that is neither JPEG nor PNG.
 [[noreturn]] void refuse_kind(const ByteSource& file) {
   std::array<std::uint8_t, kContentBytes> begin{};
   const std::size_t count = file.read_at(0, begin);

@@ -1,4 +1,4 @@
-// Photographs of one's own: JPEG and PNG files in a folder for each class.
+// The dataset image-folder: JPEG and PNG files of the user's own, in a folder for each class.
 
 #include <algorithm>
 #include <atomic>
@@ -23,7 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Decoded images, the first ones of a set, as many as there is room for: memory is taken as they come.
+// A cache of decoded images. Keeps the first images of a set, as many as there is room for. The system gives the memory
+// as images arrive.
 class DecodedImages {
  public:
   DecodedImages(std::int64_t images, std::int64_t bytes_of_each, std::int64_t most_bytes)
@@ -39,7 +40,7 @@ class DecodedImages {
     std::copy_n(bytes_.get() + static_cast<std::size_t>(index) * size_, size_, pixels.begin());
     return true;
   }
-  // Of threads that bring the same image one keeps it.
+  // If several threads bring the same image, one of them keeps it.
   void keep(std::int64_t index, std::span<const std::uint8_t> pixels) {
     if (index >= count_) return;
     std::atomic<State>& state = states_[static_cast<std::size_t>(index)];
@@ -57,7 +58,7 @@ class DecodedImages {
   std::unique_ptr<std::atomic<State>[]> states_;
 };
 
-// Images are decoded when they are read, and again where there is no room to keep them.
+// Decodes an image when it is read, and again on each later read if there is no room to keep it.
 class ImageFolder final : public Dataset {
  public:
   ImageFolder(fs::path place, ImageFiles files, int classes, int side, std::int64_t most_bytes)
@@ -102,7 +103,7 @@ void refuse_useless_test(const fs::path& place, const ImageListing& listing) {
                                     "are in it, or give --image-test-share 0.2 to test with a part of train");
 }
 
-// Both parts are there afterwards.
+// If there is no test set, holds one out of the training set.
 void complete_parts(const fs::path& place, const OptionValues& values, ImageListing& listing) {
   const double share = values.real("image-test-share");
   if (!(share > 0 && share < 1)) {
@@ -126,7 +127,7 @@ std::string identity_of_names(const ImageListing& listing) {
   return hasher.hash().text();
 }
 
-// Nobody is to miss images that have names of their own kind.
+// Lists entries that were passed over, so that images with unusual names are not missed silently.
 std::string describe_passed_over(const PassedOver& passed) {
   if (passed.count == 0) return "";
   std::string text = "; passed over: " + std::to_string(passed.count) +
@@ -177,7 +178,7 @@ DataSplit open_listing(const OptionValues& values, ImageListing listing) {
   }
   split.train = std::move(train);
   split.test = std::move(test);
-  // Those of ImageNet, as torchvision's models have them.
+  // ImageNet's mean and deviation, as torchvision's models use them.
   split.mean = {0.485F, 0.456F, 0.406F};
   split.deviation = {0.229F, 0.224F, 0.225F};
   return split;

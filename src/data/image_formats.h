@@ -1,4 +1,4 @@
-// The two formats of images, and what their decoders share.
+// The decoders of JPEG and PNG, and what they share.
 #pragma once
 
 #include <array>
@@ -12,14 +12,14 @@
 
 namespace eave {
 
-// A file in pieces, for decoders in C, through which no exception may pass.
+// Reads a file in pieces, for decoders written in C, through which no exception may pass.
 class FilePieces {
  public:
   explicit FilePieces(const ByteSource& file) : file_(file) {}
-  // Nothing at the end of the file, or where it cannot be read.
+  // Returns the next piece; empty at the end of the file, or if it cannot be read.
   std::span<const std::uint8_t> next() noexcept;
   void skip(std::uint64_t bytes) { offset_ += bytes; }
-  // What reading has thrown, if it has.
+  // Rethrows the exception of next(), if there was one.
   void rethrow() const;
 
  private:
@@ -31,10 +31,10 @@ class FilePieces {
 
 inline constexpr const char* kImageAdvice = "get or make it again, or remove it";
 [[noreturn]] void refuse_image(const ByteSource& file, const std::string& what, const char* advice = kImageAdvice);
-// Throws Error(kBadData) where these are more pixels than an image may have.
+// Throws Error(kBadData) if these are more pixels than an image may have.
 void check_image_size(const ByteSource& file, std::int64_t width, std::int64_t height);
 
-// Gives all rows to `resizer`, or with none reads the header only.
+// Gives all rows to `resizer`. If it is nullptr, reads the header only.
 void decode_jpeg(const ByteSource& file, SquareResizer* resizer);
 void decode_png(const ByteSource& file, SquareResizer* resizer);
 

@@ -31,7 +31,7 @@ void pass_over(const std::string& part, const std::vector<std::string>& names, P
   }
 }
 
-// Class folders stand in a folder beside whatever else, but no image stands there without a class.
+// Returns the class folders. Other entries may be beside them, but an image without a class folder is an error.
 std::vector<std::string> classes_in(const fs::path& place, const std::string& part, ImageListing& listing) {
   Entries entries = entries_of(place / part);
   if (!entries.files.empty()) {
@@ -101,7 +101,7 @@ std::string lower(std::string text) {
                        : ", which has " + *alike + ": spell both alike; add its images there, or remove it"));
 }
 
-// `part` is "train/" or "", and so on.
+// `part` is the folder of the set, such as "train/"; "" if the class folders are in `place` itself.
 ImageFiles images_of(const fs::path& place, const std::string& part, const std::vector<std::string>& folders,
                      ImageListing& listing) {
   ImageFiles images;
@@ -113,7 +113,7 @@ ImageFiles images_of(const fs::path& place, const std::string& part, const std::
   return images;
 }
 
-// Of a set that has a folder train: names that neither part is read from.
+// For a set with a folder `train`: the folders beside it from which no set is read.
 std::vector<std::string> folders_beside_train(const fs::path& place, const ImageListing& listing) {
   std::vector<std::string> folders = entries_of(place).folders;
   std::erase_if(folders, [&](const std::string& name) {
@@ -133,12 +133,12 @@ Part state_of(const fs::path& folder, const std::vector<std::string>& classes) {
   return entries.folders.empty() && entries.files.empty() ? Part::kEmpty : Part::kUnlabelled;
 }
 
-// "test", or "val" where nothing in test has a label; "": neither has class folders.
+// Returns "test"; "val" if nothing in test has a label; "" if neither has class folders.
 std::string find_test_folder(const fs::path& place, ImageListing& listing) {
   const Part test = state_of(place / "test", listing.classes), val = state_of(place / "val", listing.classes);
   if (test == Part::kLabelled) return "test";
   if (val != Part::kLabelled) {
-    // Folders with other names are misspelt, which is told by their names.
+    // Folders with names of no class are probably misspelt. Choosing this part makes a message name them.
     if (test == Part::kUnlabelled && !entries_of(place / "test").folders.empty()) return "test";
     if (val == Part::kUnlabelled) return "val";
   }

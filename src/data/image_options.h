@@ -10,11 +10,11 @@ namespace eave {
 
 std::vector<OptionSpec> image_folder_options();
 
-// --data-dir. Throws Error(kInputMissing) where it is not given.
+// The value of --data-dir. Throws Error(kInputMissing) if it is not given.
 std::filesystem::path image_place(const OptionValues& values);
-// --image-size.
+// The value of --image-size, in pixels.
 int image_side(const OptionValues& values);
-// --decode-threads, or as many as this process may use cores, at most 8.
+// The value of --decode-threads. By default, as many as this process may use cores, at most 8.
 int image_threads(const OptionValues& values);
 
 }  // namespace eave

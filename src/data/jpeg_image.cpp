@@ -1,6 +1,8 @@
+// Decodes JPEG files with libjpeg: `decode_jpeg` of data/image_formats.h.
 #include <cstddef>
 #include <cstdio>
-// It needs what stands above, and is needed by what stands below.
+// jpeglib.h needs the headers above, and jerror.h needs jpeglib.h. The comment lines keep clang-format from sorting
+// them.
 #include <jpeglib.h>
 //
 #include <jerror.h>
@@ -15,21 +17,21 @@
 namespace eave {
 namespace {
 
-// libjpeg goes on after damage, with grey in its place. These warnings are of damage; others are of what encoders get
-// wrong without harm.
+// Whether the warning means damage, after which libjpeg goes on with grey. Its other warnings are about harmless
+// mistakes of encoders.
 bool is_damage(int message) {
   return message == JWRN_HIT_MARKER || message == JWRN_HUFF_BAD_CODE || message == JWRN_ARITH_BAD_CODE ||
          message == JWRN_MUST_RESYNC;
 }
 
-// Of files that may be whole, and for others to decode: with 12 bits, without loss, with arithmetic coding.
+// Whether the file may be whole, but in a variant that libjpeg cannot decode: 12 bits, lossless, arithmetic coding.
 bool is_unsupported(int message) {
   return message == JERR_BAD_PRECISION || message == JERR_SOF_UNSUPPORTED || message == JERR_ARITH_NOTIMPL ||
          message == JERR_NOT_COMPILED || message == JERR_CONVERSION_NOTIMPL || message == JERR_COMPONENT_COUNT ||
          message == JERR_FRACT_SAMPLE_NOTIMPL || message == JERR_CCIR601_NOTIMPL;
 }
 
-// libjpeg leaves with longjmp where it fails: functions that are left so have no objects with destructors of their own.
+// libjpeg reports errors by longjmp. So functions that it may leave have no local objects with destructors.
 class JpegDecoder {
  public:
   explicit JpegDecoder(const ByteSource& file) : file_(file), pieces_(file) {
@@ -54,7 +56,7 @@ class JpegDecoder {
     if (!try_header()) refuse();
     const std::int64_t width = info_.image_width, height = info_.image_height;
     check_image_size(file_, width, height);
-    // A block of 64 values takes a bit at least, and stands for 1024 pixels at most.
+    // A block of 64 values takes at least one bit, and stands for at most 1024 pixels.
     if (static_cast<std::uint64_t>(width * height) / 8192 > file_.size()) {
       refuse_image(file_, "it says that it is of " + std::to_string(width) + " x " + std::to_string(height) +
                               " pixels, more than a file of " + count_text(file_.size(), "byte") + " can hold");
@@ -74,7 +76,7 @@ class JpegDecoder {
   }
 
  private:
-  static constexpr int kMostScans = 100;  // a progressive file has some 10
+  static constexpr int kMostScans = 100;  // a progressive file has about 10
 
   template <typename Info>
   static JpegDecoder& of(Info info) {
@@ -115,7 +117,7 @@ class JpegDecoder {
     return true;
   }
 
-  // Decodes no finer than is of use: at 1/2, 1/4 or 1/8 where that leaves twice the side, for the resizer to average.
+  // Starts decoding at 1/2, 1/4 or 1/8 of the size if that leaves at least twice the side for the resizer to average.
   bool try_start(int side) {
     if (setjmp(jump_) != 0) return false;
     const bool is_cmyk = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
@@ -137,13 +139,13 @@ class JpegDecoder {
     return jpeg_read_scanlines(&info_, &row, 1) == 1;
   }
 
-  // A marker in the midst of the data is damage that rows need not show: libjpeg looks for the mark at the end here.
+  // Looks for the mark at the end. A marker in the middle of the data is damage that the rows need not show.
   bool try_finish() {
     if (setjmp(jump_) != 0) return false;
     return jpeg_finish_decompress(&info_) == TRUE;
   }
 
-  // Adobe's programs write inks inverted, which libjpeg leaves as it is.
+  // Adobe's programs write inks inverted, and libjpeg does not undo that.
   void convert_inks() {
     const std::uint8_t flip = info_.saw_Adobe_marker ? 0 : 255;
     for (std::size_t i = 0; i < info_.output_width; ++i) {

@@ -18,7 +18,7 @@
 namespace eave {
 namespace {
 
-// A batch with the memory behind its views.
+// A batch and the memory that its views refer to.
 struct Slot {
   Batch batch;
   std::vector<float> inputs;
@@ -31,7 +31,7 @@ struct Slot {
     labels.resize(static_cast<std::size_t>(samples));
     indices.resize(static_cast<std::size_t>(samples));
   }
-  // Views the first `samples` of what is reserved.
+  // Points the batch at the first `samples` of the reserved memory.
   void show(std::int64_t samples, std::int64_t values, std::int64_t step, const DeviceImages* images) {
     const auto count = static_cast<std::size_t>(samples);
     batch = {samples,
@@ -43,7 +43,7 @@ struct Slot {
   }
 };
 
-// Fills a slot from the indices that stand in it.
+// Reads the samples whose indices are in a slot.
 class BatchFiller {
  public:
   BatchFiller(const DataSplit& split, const Dataset& dataset, const Augmentation& augmentation)
@@ -59,7 +59,8 @@ class BatchFiller {
 
   const ImageWriter& writer() const { return writer_; }
   const DeviceImages* images() const { return images_; }
-  std::int64_t values() const { return images_ == nullptr ? writer_.output().size() : 0; }  // of a sample's inputs
+  // The number of floats in one sample's input.
+  std::int64_t values() const { return images_ == nullptr ? writer_.output().size() : 0; }
 
   template <typename Place>
   void fill(Slot& slot, std::int64_t samples, Place place) {
@@ -78,14 +79,14 @@ class BatchFiller {
 
  private:
   const Dataset& dataset_;
-  const DeviceImages* images_;  // nullptr: pixels are written here
+  const DeviceImages* images_;  // nullptr: this object writes the floats
   ImageWriter writer_;
   Crew crew_;
-  std::vector<std::vector<std::uint8_t>> pixels_;  // of each thread
+  std::vector<std::vector<std::uint8_t>> pixels_;  // one buffer per thread
 };
 
 std::int64_t largest_batch(const Sampler& sampler, int rank) {
-  // Only the last step of an epoch differs from the first.
+  // Only the last step of an epoch may have another size than the first.
   return std::max(sampler.samples(0, rank), sampler.samples(sampler.steps_per_epoch() - 1, rank));
 }
 
@@ -94,7 +95,7 @@ std::int64_t largest_batch(const Sampler& sampler, int rank) {
 std::unique_ptr<DeviceImages> load_images(Compute& compute, const DataSplit& split, const Dataset& dataset,
                                           const Augmentation& augmentation, bool random, std::uint64_t seed) {
   const ImageWriter writer(dataset.shape(), augmentation, split.mean, split.deviation);
-  // Begun with the first image that is asked for: none is, where images stay with the host.
+  // Made when the first image is asked for; none is if the images stay with the host.
   std::optional<ReadAhead> ahead;
   return compute.load_images(
       dataset.size(),
@@ -106,8 +107,8 @@ std::unique_ptr<DeviceImages> load_images(Compute& compute, const DataSplit& spl
       });
 }
 
-// Slots form a ring. `produced` and `consumed` count steps; the consumer looks at slot consumed − 1, the thread writes
-// slot `produced`, so that depth + 1 slots never meet.
+// Slots form a ring. `produced` and `consumed` count steps. The consumer uses slot consumed − 1 and the thread writes
+// slot `produced`, so with depth + 1 slots the two never meet.
 struct Loader::State {
   State(const DataSplit& split, Sampler& from, const Settings& with)
       : sampler(from), settings(with), filler(split, *split.train, with.augmentation) {
@@ -128,7 +129,7 @@ struct Loader::State {
     slot.show(samples, filler.values(), step, filler.images());
   }
 
-  // False when the consumer has left.
+  // Returns false if the loader is being destroyed.
   bool wait_for_room() {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return stop || produced - consumed < settings.depth; });

@@ -11,9 +11,10 @@
 namespace eave {
 namespace {
 
-constexpr std::uint64_t kCopiesPerLook = 64;  // at the handler: a look is a call of the system
+// Copies from one check of the SIGBUS handler to the next: a check is a system call.
+constexpr std::uint64_t kCopiesPerLook = 64;
 
-// It is wanted for what cannot do without.
+// If address space is limited (ulimit -v), leave it to code that cannot do without it.
 bool is_address_space_limited() {
   rlimit limit{};
   return ::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
@@ -37,7 +38,7 @@ class MappedFile::Mapping {
 
   bool is_usable() const { return is_usable_.load(std::memory_order_relaxed); }
 
-  // False: what stands there has to be read from the file.
+  // Returns false if the caller must read these bytes from the file.
   bool copy(std::size_t offset, std::span<std::uint8_t> bytes) {
     if (copies_.fetch_add(1, std::memory_order_relaxed) % kCopiesPerLook == 0 && !guards_copies())
       is_usable_.store(false, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// A file whose samples are picked from anywhere in it: where it is not large it is mapped, so that reading one is a
-// copy, not a call of the system.
+// A file from which samples are read at random. A file that is not large is mapped, so that reading a sample is a copy
+// and not a system call.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace eave {
 
-// What a mapping must not change is as with FileSource: a file that became shorter, or a disk that fails, is an error
-// with a name, and the memory of a rank is not that of the data.
+// Behaves like FileSource: if the file becomes shorter or the disk fails, reading throws an Error with the file's name.
+// A rank's memory does not grow with the data either, because large files are not mapped.
 class MappedFile : public ByteSource {
  public:
-  // Mapped pages count as this process's memory. A larger file's would have to be given back again and again, and a
-  // sample that has to be mapped first takes five times as long as one that is read (bench/README.md, "How costs
-  // grow").
+  // The largest file that is mapped, in bytes. Mapped pages count as this process's memory, so those of a larger file
+  // would have to be returned again and again. A sample that must be mapped first takes five times as long as one that
+  // is read (bench/README.md, "How costs grow").
   static constexpr std::uint64_t kLargest = std::uint64_t{64} << 20;
 
-  // Reads as `file` does where it is larger, or nothing can be mapped: an empty file, a file system without mappings, a
-  // limit on address space (ulimit -v), somebody else's handler of SIGBUS in the place of this one's.
+  // Reads through `file` if it is larger than kLargest or cannot be mapped: an empty file, a file system without
+  // mappings, a limit on address space (ulimit -v), or another handler of SIGBUS in place of data/guarded_copy.h's.
   explicit MappedFile(FileSource file);
   ~MappedFile() override;
   MappedFile(MappedFile&& other) noexcept;
@@ -29,12 +29,12 @@ class MappedFile : public ByteSource {
   const std::string& name() const override { return file_.name(); }
   std::uint64_t size() const override { return file_.size(); }
   std::size_t read_at(std::uint64_t offset, std::span<std::uint8_t> bytes) const override;
-  bool is_mapped() const;  // and not found without its handler since
+  bool is_mapped() const;  // false once the SIGBUS handler was found replaced
 
  private:
   class Mapping;
   FileSource file_;
-  std::unique_ptr<Mapping> mapping_;  // none: all is read by file_
+  std::unique_ptr<Mapping> mapping_;  // nullptr: all reads go to file_
 };
 
 }  // namespace eave

@@ -1,3 +1,4 @@
+// Decodes PNG files with libpng: `decode_png` of data/image_formats.h.
 #include <png.h>
 
 #include <algorithm>
@@ -12,9 +13,10 @@
 namespace eave {
 namespace {
 
-constexpr std::uint64_t kMostUnpacked = 1032;  // no byte of deflate data yields more (zlib's documentation)
+// One byte of deflate data yields at most this many (zlib's documentation).
+constexpr std::uint64_t kMostUnpacked = 1032;
 
-// libpng leaves with longjmp where it fails: functions that are left so have no objects with destructors of their own.
+// libpng reports errors by longjmp. So functions that it may leave have no local objects with destructors.
 class PngDecoder {
  public:
   explicit PngDecoder(const ByteSource& file) : file_(file), pieces_(file) {
@@ -44,7 +46,7 @@ class PngDecoder {
     if (!try_start()) refuse();
     if (png_get_rowbytes(png_, info_) != 3 * width_) refuse_image(file_, "its kind of colours is unknown");
     resizer.begin(static_cast<int>(width_), static_cast<int>(height_));
-    // A pass of an interlaced image leaves holes, which the next ones fill.
+    // Each pass of an interlaced image leaves holes that later passes fill.
     pixels_.resize(3 * width_ * (passes_ == 1 ? 1 : height_));
     for (int pass = 1; pass < passes_; ++pass) {
       for (std::size_t number = 0; number < height_; ++number) read_row(number);
@@ -86,8 +88,8 @@ class PngDecoder {
     png_set_read_fn(png_, this, [](png_structp png, png_bytep bytes, std::size_t count) {
       static_cast<PngDecoder*>(png_get_io_ptr(png))->read(bytes, count);
     });
-    png_set_user_limits(png_, 0x7fffffff, 0x7fffffff);                       // eave has its own
-    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // profiles, texts and all that is no pixel
+    png_set_user_limits(png_, 0x7fffffff, 0x7fffffff);                       // eave has its own limits
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // skip profiles, texts and other chunks
     png_read_info(png_, info_);
     return true;
   }
@@ -131,7 +133,7 @@ class PngDecoder {
   std::size_t width_ = 0, height_ = 0;
   int passes_ = 1;
   bool ends_early_ = false;
-  std::vector<std::uint8_t> pixels_;  // a row; of an interlaced image all
+  std::vector<std::uint8_t> pixels_;  // one row; all rows of an interlaced image
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A dataset read from beginning to end by one thread, with the help of others.
+// Reads a dataset from beginning to end for one thread, with the help of other threads.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace eave {
 
-// As Dataset::read; one thread at a time may call it. Images whose numbers follow the one asked for are read with it,
-// by `threads` at once, and what reading them throws comes out, the first first.
+// Like Dataset::read, for one calling thread at a time. Reads the images that follow the one asked for together with
+// it, by `threads` threads at once. If images fail, throws the exception of the first of them.
 class ReadAhead {
  public:
   ReadAhead(const Dataset& dataset, int threads)
@@ -28,7 +28,8 @@ class ReadAhead {
   }
 
  private:
-  static constexpr int kImagesOfThread = 4;  // to be busy for longer than it takes to begin
+  // Enough to keep a thread busy for longer than it takes to start.
+  static constexpr int kImagesOfThread = 4;
 
   std::span<std::uint8_t> place(std::int64_t index) {
     return std::span(bytes_).subspan(static_cast<std::size_t>(index - first_) * size_, size_);
@@ -47,7 +48,7 @@ class ReadAhead {
   const std::size_t size_;
   Crew crew_;
   std::vector<std::uint8_t> bytes_;
-  std::int64_t first_ = 0, count_ = 0;  // those that are in `bytes_`
+  std::int64_t first_ = 0, count_ = 0;  // the images in `bytes_`
 };
 
 }  // namespace eave

@@ -1,3 +1,4 @@
+// Decides which samples each rank uses in each step: `Sampler` of eave/dataset.h.
 #include <algorithm>
 #include <numeric>
 #include <queue>
@@ -34,7 +35,7 @@ void shuffle(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t 
   }
 }
 
-// The k-th of a class's n samples belongs into the places [⌊kN/n⌋, ⌈(k+1)N/n⌉) of the N.
+// The k-th of a class's n samples belongs into one of the places [⌊kN/n⌋, ⌈(k+1)N/n⌉) of all N.
 struct Placement {
   std::int64_t release;
   std::int64_t deadline;
@@ -66,9 +67,9 @@ std::vector<Placement> plan_placements(const std::vector<std::int64_t>& order, c
   return placements;
 }
 
-// Earliest deadline first: of all orders in which every prefix holds each class's share rounded down or up, a random
-// one. Such an order always exists (Baruah, Cohen, Plaxton, Varvel, "Proportionate progress", Algorithmica 15, 1996).
-// It knows nothing of ranks and batches, so that the same samples meet in a step whatever the number of ranks.
+// Earliest deadline first. Gives a random order among those in which every prefix holds each class's share, rounded
+// down or up. Such an order always exists (Baruah, Cohen, Plaxton, Varvel, "Proportionate progress", Algorithmica 15,
+// 1996). The order does not depend on ranks and batches, so the same samples meet in a step for any number of ranks.
 void stratify(std::vector<std::int64_t>& order, const std::vector<std::int32_t>& labels, RandomStream random) {
   const std::vector<Placement> placements = plan_placements(order, labels, random);
   std::priority_queue<Placement, std::vector<Placement>, Later> ready;
@@ -90,7 +91,8 @@ Sampler::Sampler(Sampling sampling, std::int64_t size, int ranks, std::int64_t b
   EAVE_CHECK(size <= INT32_MAX, "a sampler deals at most 2^31 - 1 samples");
   EAVE_CHECK(sampling != Sampling::kStratified || static_cast<std::int64_t>(labels_.size()) == size,
              "stratified sampling needs a label for every sample");
-  batch_ = std::min(batch_per_rank, size);  // keeps ranks × batch in range, and changes nothing
+  // Keeps ranks × batch in range. A batch larger than the set would give the same steps.
+  batch_ = std::min(batch_per_rank, size);
   order_.resize(static_cast<std::size_t>(size));
 }
 
@@ -123,7 +125,7 @@ void Sampler::arrange(std::int64_t pass, int rank) {
   if (pass == order_pass_ && rank == order_rank_) return;
   shuffle(order_, seed_, pass, rank);
   if (sampling_ == Sampling::kStratified) {
-    constexpr std::uint32_t kTies = 0xFFFFFFFF;  // a part that no rank has
+    constexpr std::uint32_t kTies = 0xFFFFFFFF;  // the key's part is otherwise a rank, and no rank has this number
     stratify(order_, labels_, RandomStream({seed_, Purpose::kShuffle, kTies}, static_cast<std::uint64_t>(pass)));
   }
   order_pass_ = pass;

@@ -14,11 +14,11 @@ ContentKind packed_kind(const ByteSource& source) {
   try {
     return content_kind(std::span(begin).first(GzipReader(source).read(begin)));
   } catch (const Error&) {
-    return {};  // it is damaged
+    return {};  // the gzip file is damaged
   }
 }
 
-// After gunzip, the next one.
+// Combines gunzip with the remedy for the content.
 std::string then_unpack(const std::string& gunzip, const ContentKind& inner) {
   constexpr std::string_view kUnpack = "unpack it ";
   if (inner.what.find("tar archive") != std::string::npos) return "unpack it with tar -xzf";

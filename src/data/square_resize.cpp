@@ -7,7 +7,7 @@ namespace eave {
 namespace {
 
 constexpr std::size_t kColours = 3;
-// A byte blended twice with 14 bits of weight would be 36 bits long: 7 are rounded away between.
+// A byte blended twice with weights of 14 bits would have 36 bits. So 7 bits are rounded away between the two.
 constexpr int kWeightBits = 14, kBetweenBits = 7, kSumBits = 2 * kWeightBits - kBetweenBits;
 
 }  // namespace
@@ -28,7 +28,7 @@ SquareResizer::Axis SquareResizer::axis(int extent, int square) const {
       shares.push_back(sum);
     }
     axis.blends.push_back({first, last - first, axis.weights.size()});
-    // Sums are rounded, not weights: so they add up to the whole, however many they are.
+    // Round the running sums and not the weights, so that the weights add up to exactly 1.
     std::int32_t before = 0;
     for (const double share : shares) {
       const auto until = static_cast<std::int32_t>(std::lround(share / sum * (1 << kWeightBits)));

@@ -1,4 +1,4 @@
-// Fits an image into a square, row by row: the largest centred square of it, made smaller or larger.
+// Resizes the largest centred square of an image, row by row.
 #pragma once
 
 #include <cstdint>
@@ -7,26 +7,26 @@
 
 namespace eave {
 
-// Weights are those of a triangle that is as wide as two pixels of the smaller of both images, at least: bilinear
-// interpolation when an image is made larger, an average over all that a pixel covers when it is made smaller. All
-// arithmetic on pixels is in integers: each machine makes the same bytes of the same pixels.
+// Weights form a triangle, at least as wide as two pixels of the smaller of both images. So enlarging is bilinear
+// interpolation, and shrinking averages all pixels that the new pixel covers. All arithmetic on pixels is in integers,
+// so every machine makes the same bytes from the same pixels.
 class SquareResizer {
  public:
   explicit SquareResizer(int side) : side_(side) {}
-  // The image to come, at least 1 x 1.
+  // Begins an image of this size, at least 1 x 1.
   void begin(int width, int height);
-  // Rows of width x 3 bytes, red, green, blue, from the top; as many as the image is high.
+  // Adds the next row from the top: width x 3 bytes of red, green and blue. Call it once for each row of the image.
   void add_row(std::span<const std::uint8_t> row);
-  // side x side x 3 bytes.
+  // Writes the result: side x side x 3 bytes.
   void finish(std::span<std::uint8_t> pixels) const;
   int side() const { return side_; }
 
  private:
-  // What a pixel is made of: `count` neighbours from `first` on, with their weights.
+  // The sources of one pixel: `count` neighbours from `first` on, with their weights.
   struct Blend {
     int first = 0;
     int count = 0;
-    std::size_t weights = 0;  // where those begin
+    std::size_t weights = 0;  // index of the first weight in Axis::weights
   };
   struct Axis {
     std::vector<Blend> blends;
@@ -37,9 +37,9 @@ class SquareResizer {
 
   int side_;
   int row_number_ = 0;
-  int first_open_ = 0;  // rows of the square above this one are done
+  int first_open_ = 0;  // rows of the result above this one are done
   Axis across_, down_;
-  std::vector<std::int32_t> blended_;  // a row of the square's width
+  std::vector<std::int32_t> blended_;  // one row, blended to the width of the result
   std::vector<std::int32_t> sums_;
 };
 

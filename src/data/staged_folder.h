@@ -1,4 +1,4 @@
-// The folder of copies that --stage-to makes. A symbolic link that somebody has planted there is never followed.
+// The folder in which --stage-to keeps copies. It never follows a symbolic link that somebody has planted there.
 #pragma once
 
 #include <filesystem>
@@ -10,22 +10,22 @@
 
 namespace eave {
 
-// Which file or folder, and why.
+// The message says which file or folder failed, and why.
 class StagedFolderError : public Error {
  public:
   using Error::Error;
 };
 
-// Its methods throw StagedFolderError where the system fails. Names may have folders in them.
+// All methods throw StagedFolderError if the system fails. A name may contain folders.
 class StagedFolder {
  public:
-  // Makes it in `place` if it is not there. Throws also where it is a link, no directory, or another user's.
+  // Makes the folder in `place` if it is missing. Also throws if it is a link, not a directory, or another user's.
   StagedFolder(const std::filesystem::path& place, const std::string& name);
   std::filesystem::path path() const { return folder_.path(); }
 
-  // Closed where it is not there, or no plain file of one name.
+  // Opens a file for reading. The Descriptor is closed if the file is missing, not a plain file, or has a second name.
   Descriptor open(const std::string& name) const;
-  // An empty file for writing, in the place of whatever has this name. Makes its folders.
+  // Creates an empty file for writing, and its folders. It replaces whatever has this name.
   Descriptor create(const std::string& name);
   void move(const std::string& from, const std::string& to);
   void remove(const std::string& name);
@@ -35,7 +35,7 @@ class StagedFolder {
   OutputFolder folder_;
 };
 
-// Throws StagedFolderError where not all can be written.
+// Writes all bytes to `file`. Throws StagedFolderError, with `path`, if it cannot.
 void write_all(const Descriptor& file, std::string_view bytes, const std::filesystem::path& path);
 
 }  // namespace eave

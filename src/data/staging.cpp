@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
                                            "; name a directory with room on a disk of each host, or leave it out");
 }
 
-// Held by the rank of a host that copies. The system frees it when the process ends.
+// Held by the rank that copies, one per host. The system frees it when the process ends.
 class StagingLock {
  public:
   explicit StagingLock(const fs::path& to) {
@@ -43,7 +43,7 @@ class StagingLock {
   Descriptor file_;
 };
 
-// A copy that finds no room ends with what the system's way of copying makes of that, often "Input/output error".
+// Checks for room first: running out of it later gives a misleading system error, often "Input/output error".
 void require_room(const fs::path& original, const fs::path& to) {
   const std::uintmax_t needed = fs::file_size(original), free = fs::space(to).available;
   if (free < needed)
@@ -67,8 +67,9 @@ std::string hash_of_file(const Descriptor& file, const fs::path& path) {
   }
 }
 
-// Whether the copy has what the original had when it was copied, and that has not changed since. The ranks of a host
-// come here one after another: a copy that one of them has just read is not read again, unless it has changed.
+// Whether the copy has the content that the original had when it was copied, and the original has not changed since.
+// The ranks of a host come here one after another. A copy that one of them has just read is not read again unless it
+// changed.
 bool is_copied(const FileSource& original, const std::string& name, const StagedFolder& folder, StagingRecord& record) {
   constexpr std::int64_t kFresh = 600;
   const StagedCopy* const known = record.find(name);
@@ -98,7 +99,7 @@ std::string copy_bytes(const FileSource& original, const Descriptor& file, const
   }
 }
 
-// Under its name only when it is whole.
+// Copies the file under another name, and gives it its own name only when it is whole.
 void copy_whole(const FileSource& original, const std::string& name, StagedFolder& folder, StagingRecord& record) {
   const std::string partial = name + ".partial";
   const Descriptor file = folder.create(partial);
@@ -114,7 +115,7 @@ void copy_whole(const FileSource& original, const std::string& name, StagedFolde
   }
   const timespec time{copy.original.modified_ns / 1'000'000'000, copy.original.modified_ns % 1'000'000'000};
   const timespec times[2] = {time, time};
-  ::futimens(file.number(), times);  // for people: nothing depends on it
+  ::futimens(file.number(), times);  // only for people who list the folder
   folder.move(partial, name);
   copy.copy = state_of_file(file.number());
   copy.looked_at_s = now_s();

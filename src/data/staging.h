@@ -1,4 +1,4 @@
-// Copies of data files on a disk of each host's own.
+// Copies data files to a local disk of each host (--stage-to).
 #pragma once
 
 #include <filesystem>
@@ -7,12 +7,15 @@
 
 namespace eave {
 
-// Copies files of `from`, by names that may have folders in them, into a folder of `to` that is named after `from`, and
-// returns that folder. A copy that is there already stays if its bytes have the hash of those that were copied, and the
-// original has the size and the times of modification and of change that it had then. So the original is not read
-// again, and a copy is read once by the ranks of a host that come within 10 minutes. Of ranks that share `to` one
-// copies, and the others wait. Throws Error: kCannotCreate where there is no room or no right to write, or a link
-// stands among the copies; kInputOutput where a file cannot be read.
+// Copies files of `from` into a folder of `to` that is named after `from`, and returns that folder. `names` may contain
+// folders.
+//
+// A copy that is already there is kept under two conditions. Its bytes have the hash of those that were copied. The
+// original has the size, the time of modification and the time of change that it had then. So the original is not read
+// again, and ranks of one host that come within 10 minutes read a copy once.
+//
+// Of ranks that share `to`, one copies and the others wait. Throws Error: kCannotCreate if there is no room or no right
+// to write, or a link is among the copies; kInputOutput if a file cannot be read.
 std::filesystem::path stage_files(const std::filesystem::path& from, const std::vector<std::string>& names,
                                   const std::filesystem::path& to);
 

@@ -67,7 +67,7 @@ FileState state_of_file(int file) {
           nanoseconds(status.st_ctim)};
 }
 
-// Written anew, so that lines which were replaced do not add up from start to start.
+// Writes the file anew, so that replaced lines do not accumulate from start to start.
 StagingRecord::StagingRecord(StagedFolder& folder)
     : copies_(copies_in(content_of(folder.open(kName)))), folder_(folder) {
   const std::string partial = std::string(kName) + ".partial";

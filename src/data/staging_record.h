@@ -1,4 +1,4 @@
-// What --stage-to knows of its copies: of what each is one, and its hash.
+// The record that --stage-to keeps of its copies: the original of each, and its hash.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace eave {
 
-// By what a file is known again: programs can set the time of modification back, but not that of change.
+// The state by which a file is recognised. Programs can set the time of modification back, but not that of change.
 struct FileState {
   std::int64_t size = 0, inode = 0, modified_ns = 0, changed_ns = 0;
   bool operator==(const FileState&) const = default;
@@ -19,16 +19,17 @@ FileState state_of_file(int file);
 struct StagedCopy {
   std::string hash;  // XXH3 of the bytes that were copied, as text
   FileState original, copy;
-  std::int64_t looked_at_s = 0;  // when the copy was last read and had that hash, in seconds since 1970
+  // When the copy was last read and had that hash, in seconds since 1970.
+  std::int64_t looked_at_s = 0;
 };
 
-// Kept in the file eave-staged of a folder, a line for each copy; a line that is added replaces earlier ones of the
-// same name. It finds damage and changes by accident. Who may write in the folder can forge it.
+// The record is the file `eave-staged` of a folder, with one line for each copy. A later line replaces earlier ones of
+// the same name. The record finds damage and accidental changes. Anybody who may write in the folder can forge it.
 class StagingRecord {
  public:
-  // Reads the record. A line that is torn, as the last one after a kill, is left out.
+  // Reads the record. Leaves out a torn line, such as the last one after a kill.
   explicit StagingRecord(StagedFolder& folder);
-  const StagedCopy* find(const std::string& name) const;  // nullptr: nothing is known
+  const StagedCopy* find(const std::string& name) const;  // nullptr: no such copy is recorded
   void add(const std::string& name, const StagedCopy& copy);
 
  private:

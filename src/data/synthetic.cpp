@@ -1,5 +1,5 @@
-// Digits that the program draws itself: any number, any size, no files. Sample i of a seed is the same everywhere and
-// is drawn anew whenever it is read, so a set of any size takes no memory.
+// The dataset synthetic: digits that the program draws itself, in any number and size, without files. Sample i of a
+// seed is the same everywhere. It is drawn anew whenever it is read, so a set of any size takes no memory.
 
 #include <algorithm>
 #include <cmath>
@@ -40,7 +40,7 @@ class SyntheticDigits : public Dataset {
   RandomKey key_;
 };
 
-// Mean and deviation per channel, from the first samples.
+// Measures mean and deviation of each channel from the first samples.
 void measure(const Dataset& dataset, DataSplit& split) {
   constexpr std::int64_t kMeasured = 500;
   const auto channels = static_cast<std::size_t>(dataset.shape().channels);

@@ -1,3 +1,4 @@
+// Allocates and initialises a rank's parameters, gradients and statistics: `Replica` of eave/trainer.h.
 #include <vector>
 
 #include "eave/trainer.h"
