@@ -4,7 +4,7 @@
 
 namespace eave {
 
-// Each rank has a place of its own in the sum: nothing is rounded.
+// Each rank has its own place in the sum. The other ranks add zeros there, so nothing is rounded.
 ConstSlice BatchMoments::gather(ConstSlice mine) {
   all_.assign(mine.size() * static_cast<std::size_t>(transport_.size()), 0);
   std::ranges::copy(mine, all_.begin() + static_cast<std::ptrdiff_t>(mine.size()) * transport_.rank());

@@ -17,7 +17,7 @@ void Communicator::after_update(const Step&) {}
 
 namespace {
 
-// Otherwise the first exchange would end in a message about ranks that are out of step.
+// Without this check the first exchange would fail, with a message about ranks that are out of step.
 void require_equal_sizes(Transport& transport, const ReplicaView& replica) {
   const std::vector<std::string> sizes = transport.gather(count_text(replica.parameters.size(), "parameter") + " and " +
                                                           count_text(replica.statistics.size(), "statistic"));

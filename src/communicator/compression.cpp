@@ -16,23 +16,23 @@ namespace {
 
 constexpr std::string_view kOption = "compression";
 
-// Of a host.
+// How much a host sends in a compressed sum.
 struct Load {
-  double times = 0;  // what it sends without a codec
+  double times = 0;  // multiple of the bytes that it sends without a codec
   int ranks = 0;
   auto operator<=>(const Load&) const = default;
 };
 
-// Callers other than the program need not know of the option.
+// The kind of codec that --compression names; nullptr for none. Callers other than the program may not have the option.
 const CodecKind* kind_in(const OptionValues& values) {
   if (!values.entries().contains(kOption)) return nullptr;
   const auto found = std::ranges::find(codec_kinds(), values.text(kOption), &CodecKind::name);
   return found == codec_kinds().end() ? nullptr : &*found;
 }
 
-// Of the host that sends most in a sum among these ranks: how many times the bytes that it sends without a codec.
-// Then h hosts add up within first and send 2(h−1)/h·M each; compressed sums go between all pairs of the p ranks, so a
-// host with r of them sends 2r(p−r)/p times what the codec makes of M.
+// The load of the host that sends most in a sum over `ranks`. Without a codec each of h hosts first adds up its own
+// ranks and then sends 2(h−1)/h·M bytes. Compressed sums go directly between all pairs of the p ranks. So a host with r
+// ranks sends 2r(p−r)/p times the encoded size of M.
 Load load_of(const Codec& codec, std::span<const int> ranks, const std::vector<std::string>& hosts) {
   std::map<std::string, int> ranks_of;
   for (const int rank : ranks) ++ranks_of[hosts[static_cast<std::size_t>(rank)]];
@@ -44,7 +44,8 @@ Load load_of(const Codec& codec, std::span<const int> ranks, const std::vector<s
   return most;
 }
 
-// Compressed sums go directly between all ranks; others are added up within each host first.
+// Warns if a host sends more than without a codec. Compressed sums go directly between all ranks; other sums are added
+// up within each host first.
 void warn_of_many_ranks(const Codec& codec, const CommunicatorContext& context,
                         const std::vector<std::vector<int>>& sums) {
   if (context.hosts.empty() || context.transport.name().find("flat") != std::string::npos) return;

@@ -1,4 +1,4 @@
-// What travels in fewer bytes between replicas, and what is dropped of it.
+// Compression of what replicas exchange, and the residual that it leaves.
 #pragma once
 
 #include <cstddef>
@@ -11,42 +11,44 @@
 
 namespace eave {
 
-// --compression none|…, where the choices of codecs are still to be added.
+// --compression none|…. The caller adds the names of the codecs to its choices.
 OptionSpec compression_option();
 
-// The codec that is asked for, for sums among all ranks; nullptr: none, or a single rank, which is warned of, as are
-// sums that hosts with many ranks send more of than without a codec. Throws Error(kUsage) for its options.
+// The codec that --compression asks for, for sums over all ranks; nullptr if it asks for none. If the job has one rank,
+// warns and returns nullptr. Warns if some host has so many ranks that it sends more bytes than without a codec. Throws
+// Error(kUsage) for wrong options of the codec.
 std::shared_ptr<const Codec> codec_in(const CommunicatorContext& context);
-// `sums`: the ranks of each sum.
+// The same for sums over fewer ranks: `sums` lists the ranks of each sum.
 std::shared_ptr<const Codec> codec_in(const CommunicatorContext& context, const std::vector<std::vector<int>>& sums);
-// The same for a method that sends values which are no differences. Throws Error(kUsage) for a codec that does more
-// than to round; `reason` says why, after "--compression …: ".
+// The same for a method that sends values which are no differences. Throws Error(kUsage) if the codec does more than
+// round. The message is "--compression …: " and `reason`.
 std::shared_ptr<const Codec> rounding_codec_in(const CommunicatorContext& context, const std::string& reason);
 
-// "int8: 1.004 bytes per value instead of 4 (255 steps, a scale per 1024 values)"
+// "1.004 bytes per value instead of 4: 255 steps, a scale per 1024 values"
 std::string describe_codec(const Codec& codec);
 
-// A sum that a method takes again and again of the same vector: its compression, with what that has dropped so far.
-// Without a codec it keeps nothing, and values go as they are.
+// The compression of one vector that a method sums in each exchange, with the residual: what compression has dropped so
+// far. Without a codec it keeps nothing, and values are not compressed.
 class ErrorFeedback {
  public:
   explicit ErrorFeedback(std::shared_ptr<const Codec> codec = nullptr) : codec_(std::move(codec)) {}
 
   explicit operator bool() const { return codec_ != nullptr; }
-  // Allocates the residual, in the host's memory: 0.
+  // Allocates the residual in host memory and sets it to 0.
   void begin(std::size_t size);
-  // Of the whole vector, or of a part that begins with a block.
+  // For the whole vector, or for a part whose `begin` is a multiple of Codec::kBlock.
   Compression compression();
   Compression compression(std::size_t begin, std::size_t size);
-  // What was dropped is not sent any more.
+  // Sets the residual to 0: what was dropped will never be sent.
   void forget();
-  // What the other one has dropped of a vector of the same size is sent with this one's too.
+  // Adds the residual of `other`, a vector of the same size, to this one.
   void add(ErrorFeedback& other);
   // Frees the residual, until the next begin.
   void end() { residual_ = Buffer(); }
-  // For checkpoints.
+  // Appends the residual, for checkpoints.
   void append_state(std::vector<Slice>& state);
-  // Lines of the card, each after a line's end; "" without a codec. `sent`: what x_i is here, "d_i".
+  // Lines for the card, each with a line break before it; "" without a codec. `sent` names the summed value, for
+  // example "d_i".
   std::string describe(const std::string& sent) const;
 
  private:

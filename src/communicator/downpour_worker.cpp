@@ -55,7 +55,7 @@ void DownpourWorker::reset_to_center(const ReplicaView& replica) {
 
 void DownpourWorker::join(const Joining& joining) {
   if (joining.goes_on) return;
-  replica().device->wait();  // the center was written in its queue
+  replica().device->wait();  // earlier writes of the center may still be in the device's queue
   replica().device->write(replica().parameters, vector_of_center(0));
   begin_worker();
 }

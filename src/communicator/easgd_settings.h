@@ -1,4 +1,4 @@
-// The numbers of elastic averaging: options, what follows from them, and whether they are stable.
+// The settings of elastic averaging: its options, the numbers that follow from them, and the bounds of stability.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace eave {
 
 enum class ElasticOrder { kPaper, kAfterStep, kCenterFirst };
 
-// beta = workers · alpha and rho = alpha / learning_rate; in center-first order beta is free.
+// beta = workers · alpha and rho = alpha / learning_rate. In center-first order beta is independent of alpha.
 struct EasgdSettings {
   ElasticOrder order = ElasticOrder::kPaper;
   double alpha = 0;
@@ -26,26 +26,28 @@ struct EasgdSettings {
 
 std::vector<OptionSpec> easgd_options();
 
-// Throws Error(kUsage), with the numbers and what would be right, for options that contradict each other.
+// Throws Error(kUsage) if options contradict each other. The message has the numbers and a right choice.
 EasgdSettings resolve_easgd(const OptionValues& values, int workers, double learning_rate);
 
-// The alpha below which the orders paper and after-step, with beta = workers · alpha, are stable on the quadratic
-// h x²/2 under gradient descent without momentum, for rate_times_curvature = learning rate · h in [0, 1].
+// The bound of alpha below which the orders paper and after-step are stable, with beta = workers · alpha. It holds on
+// the quadratic h x²/2, for gradient descent without momentum, for rate_times_curvature = learning rate · h in [0, 1].
 //
-// With q = rate · h, r = (1−q)^τ and s = (1−q)^(τ−1), the mean worker and the center go from one exchange to the next
-// by
+// Let q = rate · h, r = (1−q)^τ and s = (1−q)^(τ−1). From one exchange to the next, these matrices map the mean worker
+// and the center:
 //   paper       [[s(1−q−α), sα], [β, 1−β]]:        stable for α < 2(1+r) / (p(1+r) + 2s)
 //   after-step  [[r(1−α), α], [rβ, 1−β]]:          stable for α < 2(1+r) / (p(1+r) + 2r)
-// (the condition 1 + trace + determinant > 0 binds). At q = 0 both are 2/(1+p), whatever τ: the bound that holds for
-// every loss. after-step allows more for q > 0, and so does paper at τ ≥ 2; paper at τ = 1 allows less,
-// (4 − 2q) / (2(1+p) − pq). center-first is stable for 0 < α < 2, 0 < β < 2 when q is in [0, 1]:
-//   center-first  [[r(1−α+αβ), α(1−β)], [rβ, 1−β]] with determinant r(1−α)(1−β).
+// The binding condition is 1 + trace + determinant > 0. At q = 0, on a flat loss, both bounds are 2/(1+p), whatever
+// τ is. For q > 0, after-step allows more. paper allows more for q > 0 if τ ≥ 2. With τ = 1 it allows less:
+// (4 − 2q) / (2(1+p) − pq).
+//
+// center-first is stable for 0 < α < 2, 0 < β < 2 when q is in [0, 1]:
+//   center-first  [[r(1−α+αβ), α(1−β)], [rβ, 1−β]] with determinant r(1−α)(1−β)
 double stable_alpha_limit(ElasticOrder order, int workers, std::int64_t tau, double rate_times_curvature);
 
-// "" when the settings are stable on every nearly flat loss; otherwise a warning with the bound and what is in force.
+// "" if the settings are stable on a flat loss (q = 0). Otherwise a warning with the bound and the numbers in force.
 std::string describe_instability(const EasgdSettings& settings);
 
-// Lines of ASCII: the formula, its numbers, the stability bound.
+// Lines of ASCII for the card: the formula, its numbers, the bound of stability.
 std::string describe_equation(const EasgdSettings& settings);
 
 }  // namespace eave

@@ -12,7 +12,7 @@ namespace eave {
 namespace {
 
 constexpr double kDefaultBeta = 0.9;  // Zhang, Choromanska, LeCun 2015
-constexpr double kSameNumber = 1e-3;  // numbers are typed with three or four digits
+constexpr double kSameNumber = 1e-3;  // relative; people type three or four digits
 
 std::string given(const std::string& name, double value) { return "--" + name + " " + number_text(value); }
 

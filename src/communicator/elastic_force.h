@@ -1,5 +1,5 @@
-// How strongly workers and center pull each other: alpha, beta = workers alpha, rho = alpha / learning rate. Any one is
-// given, the others follow.
+// How strongly workers and center pull each other: alpha, beta = workers · alpha, rho = alpha / learning rate. The user
+// gives one of them, and the other two follow.
 #pragma once
 
 #include <string>
@@ -19,11 +19,11 @@ struct ElasticForce {
 std::vector<OptionSpec> elastic_force_options();
 OptionSpec alpha_option();
 OptionSpec allow_unstable_option();
-// For methods whose exchanges go on behind the steps.
+// --overlap, for methods whose exchanges run behind the following steps.
 OptionSpec overlap_option();
 
-// Throws Error(kUsage), with the numbers and what would be right, for options that contradict each other. `rate` is the
-// first learning rate; beta_is_free: alpha and beta are independent.
+// `rate` is the first learning rate. beta_is_free: alpha and beta are independent. Throws Error(kUsage) if options
+// contradict each other; the message has the numbers and a right choice.
 ElasticForce resolve_elastic_force(const OptionValues& values, int workers, double rate, bool beta_is_free);
 
 // "rho = alpha/lr = 2 at the first lr 0.1"

@@ -1,4 +1,4 @@
-// A worker's message to a center in shards, encoded.
+// The compressed form of a worker's message to a center in shards.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,20 @@
 
 namespace eave {
 
-// Of a request for so many values, in floats; codec nullptr: as they are.
+// The size of a request that carries `values` values, in floats. codec nullptr: not compressed.
 std::size_t message_size(const Codec* codec, std::size_t values);
 
-// Without a codec there is nothing in here. Encoding is the host's: from and to another device's memory it blocks.
+// Without a codec the object is empty. The host encodes and decodes. If messages are in another device's memory, both
+// calls block.
 class EncodedMessage {
  public:
   explicit EncodedMessage(std::shared_ptr<const Codec> codec) : codec_(std::move(codec)) {}
 
   explicit operator bool() const { return codec_ != nullptr; }
   void begin(const CenterLayout& layout, Device& device, std::size_t size);
-  // What a request carries: bytes in the place of floats.
+  // The encoded bytes of one shard, which a request carries in place of floats.
   Slice shard(std::size_t shard) { return shards_[shard]; }
-  void encode(Slice message);  // whole
+  void encode(Slice message);  // the whole message
   void decode(Slice message);
 
  private:
@@ -33,7 +34,7 @@ class EncodedMessage {
   std::shared_ptr<const Codec> codec_;
   const CenterLayout* layout_ = nullptr;
   Device* device_ = nullptr;
-  Buffer encoded_, staged_;  // the latter where messages lie in another device's memory
+  Buffer encoded_, staged_;  // staged_: a copy in host memory, if messages are in another device's memory
   std::vector<Slice> shards_;
 };
 

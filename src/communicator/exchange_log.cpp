@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const std::string kFirstLine = "eave exchange order 1\n";
-constexpr std::int64_t kMostExchanges = std::int64_t{1} << 25;  // in all: longer orders are not kept
+constexpr std::int64_t kMostExchanges = std::int64_t{1} << 25;  // of all shards together; eave keeps no longer log
 
 std::string bytes_of(const ExchangeLog& log) {
   std::string bytes;
@@ -132,7 +132,7 @@ ExchangeLog read_exchange_log(const std::filesystem::path& path) {
   if (!is_sane(log)) fail(path, "its header is damaged");
   const auto expected = static_cast<std::size_t>(log.shards * log.exchanges * (log.workers > 256 ? 2 : 1));
   const std::string packed = content.substr(end + 1);
-  // zlib packs at most about 1 : 1030, so a header that promises more is damaged: no memory for it.
+  // zlib compresses at most about 1 : 1030. A header that promises more is damaged, so this allocates no memory for it.
   if (expected / 1100 > packed.size()) fail(path, "truncated or damaged");
   const std::string bytes = unpack(packed, expected, path);
   if (checksum_of(bytes) != checksum) fail(path, "altered: its checksum does not fit");

@@ -1,4 +1,5 @@
-// Which worker met each shard of a center when: what a free-running asynchronous run depends on beside its settings.
+// The log of an asynchronous run: the order in which workers met each shard of the center. A free run depends on this
+// order and on its settings; --replay repeats it.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,14 @@ struct ExchangeLog {
   std::vector<std::uint16_t> order;  // [shards][exchanges]: the worker's rank
 };
 
-// A line of text, a line of JSON, then `order` (a byte each up to 256 workers, else two, little end first) as zlib
-// packs it. Holds a checksum.
+// The file format: a line of text, a line of JSON with a checksum, then `order` as zlib compresses it. An entry of
+// `order` has one byte up to 256 workers, otherwise two, the low byte first.
 std::string encode(const ExchangeLog& log);
 
-// Throws Error: kInputMissing, kInputOutput; kBadData for what is not such a file, truncated or altered.
+// Throws Error: kInputMissing, kInputOutput, or kBadData if the file is no such log, truncated or altered.
 ExchangeLog read_exchange_log(const std::filesystem::path& path);
 
-// Throws Error(kUsage) with the first setting that differs, when `log` is of a run with others.
+// Throws Error(kUsage) if `log` belongs to a run with other settings. The message names the first that differs.
 void require_same_run(const ExchangeLog& log, const Settings& settings, std::int64_t workers,
                       const std::filesystem::path& path);
 

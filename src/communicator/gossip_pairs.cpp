@@ -10,7 +10,7 @@ namespace {
 
 enum Part : std::uint32_t { kPairs = 0, kPauses = 1 };
 
-// Fisher and Yates.
+// The shuffle of Fisher and Yates.
 void shuffle(std::vector<int>& ranks, RandomStream random) {
   for (std::size_t i = ranks.size(); i > 1; --i) {
     std::swap(ranks[i - 1], ranks[random.below(static_cast<std::uint32_t>(i))]);

@@ -1,4 +1,4 @@
-// Who meets whom: drawn, and the same on all ranks without a word between them.
+// The random pairs of gossip. Every rank draws the same ones, without communication.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace eave {
 
-// Pairs, the lower rank first, in which each rank is at most once. With an even number of ranks all are; with an odd
-// number one pauses: each once in `ranks` rounds, in an order drawn anew for these. Every pairing of those that do not
-// pause is equally likely. A function of its arguments alone.
+// Pairs of ranks, the lower rank first; each rank is in at most one pair. With an even number of ranks every rank has a
+// partner. With an odd number one rank pauses: each once in `ranks` rounds, in an order that is drawn anew for these
+// rounds. All pairings of the other ranks are equally likely. The result depends only on the arguments.
 std::vector<std::pair<int, int>> gossip_pairs(std::uint64_t seed, std::int64_t round, int ranks);
 
 }  // namespace eave

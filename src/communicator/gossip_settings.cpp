@@ -9,7 +9,7 @@
 namespace eave {
 namespace {
 
-constexpr double kDefaultAlpha = 0.45;  // 0.9/(d+1) with d = 1, the one that a worker meets
+constexpr double kDefaultAlpha = 0.45;  // 0.9/(d+1) with d = 1, because a worker meets one partner
 
 void refuse_elastic_options(const OptionValues& values) {
   for (const std::string name : {"alpha", "allow-unstable"}) {

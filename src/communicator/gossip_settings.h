@@ -1,4 +1,4 @@
-// The numbers of gossip: options, what follows from them, and whether they are stable.
+// The settings of gossip: its options, the numbers that follow from them, and the bound of stability.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,24 @@ struct GossipSettings {
 
 std::vector<OptionSpec> gossip_options();
 
-// Throws Error(kUsage), with what would be right, for options that contradict each other or have no effect.
+// Throws Error(kUsage) if options contradict each other or have no effect. The message has a right choice.
 GossipSettings resolve_gossip(const CommunicatorContext& context);
 
-// The alpha below which every sequence of pairs is stable on the quadratic h x^2 / 2 for rate_times_curvature q =
-// learning rate · h in [0, 1), without momentum, where each exchange sees tau local steps.
+// The bound of alpha below which every sequence of pairs is stable. It holds on the quadratic h x^2 / 2 for
+// rate_times_curvature q = learning rate · h in [0, 1), without momentum, if each exchange sees tau local steps.
 //
-// Of a pair, the mean goes from one exchange to the next by (1−q)^τ and the difference by (1 − q − 2α)(1−q)^(τ−1): the
-// pull leaves the mean alone and takes 2α of the difference. Both are below 1 in size for
-//     α < (1 − q + (1−q)^(1−τ)) / 2,
-// which is 1 at q = 0 whatever τ, and at τ = 1 is 1 − q/2. For τ > 1 more curvature allows more. With two ranks, always
-// the same pair, the bound is sharp; with more, other pairs take up what one pair adds, and it is assured.
+// From one exchange to the next, a pair's mean is multiplied by (1−q)^τ and its difference by (1 − q − 2α)(1−q)^(τ−1).
+// The pull leaves the mean unchanged and takes 2α of the difference. Both factors are below 1 in size for
+//     α < (1 − q + (1−q)^(1−τ)) / 2
+// At q = 0 the bound is 1 for every τ, and at τ = 1 it is 1 − q/2. For τ > 1 more curvature allows more. With two
+// ranks, always the same pair, the bound is sharp. With more ranks it is sufficient, because other pairs absorb what
+// one pair adds.
 double stable_gossip_alpha(std::int64_t tau, double rate_times_curvature);
 
-// "" when the settings are stable on every nearly flat loss; otherwise a warning with the bound and what is in force.
+// "" if the settings are stable on a flat loss (q = 0). Otherwise a warning with the bound and the numbers in force.
 std::string describe_gossip_instability(const GossipSettings& settings);
 
-// Lines of ASCII: the formula, its numbers, the stability bound.
+// Lines of ASCII for the card: the formula, its numbers, the bound of stability.
 std::string describe_gossip(const GossipSettings& settings);
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// Numbers of a method's own that a checkpoint must carry.
+// Numbers of a method that a checkpoint must keep.
 #pragma once
 
 #include <bit>
@@ -10,8 +10,8 @@
 
 namespace eave {
 
-// Whole numbers and reals, exact, inside a slice of floats: 16 bits of each in a float of its own. The slice is all
-// there is of them, so writing it restores them. They begin as 0.
+// Integers and doubles, stored exactly in a slice of floats: each float holds 16 bits. The slice is the only storage,
+// so writing it restores the numbers. All begin as 0.
 class KeptNumbers {
  public:
   explicit KeptNumbers(std::size_t count) : floats_(count * kFloats) {}

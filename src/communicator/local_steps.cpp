@@ -7,7 +7,7 @@
 namespace eave {
 namespace {
 
-constexpr double kLongest = 1e9;  // steps; what a loss that explodes asks for need not fit an integer
+constexpr double kLongest = 1e9;  // steps; a limit, because tau of an exploding loss may not fit an integer
 
 }  // namespace
 
@@ -47,7 +47,7 @@ double LocalSteps::adapt(std::int64_t samples) {
     return seconds;
   }
   const double tau = std::ceil(std::sqrt(loss / kept_.real(kFirstLoss)) * static_cast<double>(settings_.tau));
-  // A loss that is no number ends the run elsewhere.
+  // If the loss is NaN, tau stays. The training loop handles such a loss.
   if (!std::isnan(tau)) kept_.set(kTau, static_cast<std::int64_t>(std::clamp(tau, 1.0, kLongest)));
   return seconds;
 }

@@ -1,4 +1,4 @@
-// How many local steps lie between two exchanges of local-sgd.
+// Decides after which steps local-sgd and the outer methods exchange.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace eave {
 
-// The first `post_local_at` steps average gradients; the first `warmup` steps are each followed by an exchange; at most
-// one of the two is above 0. From then on an exchange follows every tau-th step.
+// The first `post_local_at` steps average gradients. An exchange follows each of the first `warmup` steps. At most one
+// of the two is above 0. After these steps an exchange follows every tau-th step.
 //
 // Adaptive (AdaComm; Wang, Joshi 2019): after exchange k, tau_k = ceil(sqrt(F_k / F_0) tau_0), at least 1. F_k is the
-// mean loss per sample, over all ranks, of the steps since the exchange before, F_0 that of the first tau_0 steps. As
-// the loss falls tau does; where it rises above F_0, tau rises above tau_0.
+// mean loss per sample, over all ranks, of the steps since the exchange before. F_0 is that of the first tau_0 steps.
+// As the loss falls, tau falls. If the loss rises above F_0, tau rises above tau_0.
 struct LocalStepsSettings {
   std::int64_t tau = 1;  // tau_0
   std::int64_t post_local_at = 0;
@@ -26,13 +26,13 @@ class LocalSteps {
   LocalSteps(Transport& transport, const LocalStepsSettings& settings);
 
   bool averages_gradients(const Step& step) const { return step.index < settings_.post_local_at; }
-  // Once after each step: whether an exchange follows it.
+  // Call it once after each step. Returns whether an exchange follows the step.
   bool end_step(const Step& step);
-  // Collective, at that exchange, where adaptive: a sum of one number. `samples` = of all ranks since the
-  // exchange before. Elsewhere nothing. Returns the seconds it blocked.
+  // If adaptive, call it on all ranks at each exchange: it sums one number over the ranks. Otherwise it does nothing.
+  // `samples`: those of all ranks since the exchange before. Returns the seconds it blocked.
   double adapt(std::int64_t samples);
   std::int64_t tau() const;
-  // Where adaptive, steps and losses since the last exchange are forgotten.
+  // If adaptive, forgets steps and losses since the last exchange.
   void restart();
   // For checkpoints.
   Slice state() { return kept_.slice(); }
@@ -43,7 +43,7 @@ class LocalSteps {
 
   Transport& transport_;
   LocalStepsSettings settings_;
-  KeptNumbers kept_{kCount};  // tau as 0 while it is tau_0
+  KeptNumbers kept_{kCount};  // kTau is 0 while tau is tau_0
 };
 
 }  // namespace eave

@@ -15,7 +15,7 @@ bool is_off(const CommunicatorContext& context, const std::string& name) {
   return std::ranges::find(context.settings, off) != context.settings.end();
 }
 
-// What the iterate is, of the parameters as they are held.
+// The iterate as a formula of the parameters that a worker holds.
 std::string iterate(const CommunicatorContext& context) {
   if (is_off(context, "momentum-correction")) return "x_i = y_i + mu v_i, y_i the parameters as held";
   return "x_i = y_i + lr mu v_i, y_i the parameters as held and lr that of the exchange's step: where lr drops, y_i "

@@ -1,5 +1,6 @@
-// Under Nesterov's momentum a worker holds y_i = x_i - lr mu v_i, the point ahead where its next gradient is taken, and
-// not the iterate x_i (Ahead in slice.h). Which of the two a method exchanges is said on its card, in these lines.
+// Lines of the card that say which point a method exchanges under Nesterov's momentum. A worker holds y_i, the point
+// ahead at which its next gradient is taken, and not the iterate x_i (Ahead in slice.h). y_i = x_i - lr mu v_i with
+// --momentum-correction, and x_i - mu v_i without. Some methods exchange the x_i, others the y_i.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace eave {
 
-// Each is "" where the run's workers have no Nesterov momentum.
+// Each returns "" if the workers have no Nesterov momentum.
 std::string describe_pulled_iterates(const CommunicatorContext& context);  // easgd and its kin
 std::string describe_gossiped_iterates(const CommunicatorContext& context);
 std::string describe_pushed_iterates(const CommunicatorContext& context);  // downpour and its kin

@@ -1,4 +1,5 @@
-// The model that averaged methods evaluate: z <- (1 - a) z + a x after every update of x, z beginning as x.
+// The average z that asgd, mvasgd, adownpour and mvadownpour evaluate: z <- (1 - a) z + a x after every update of x. It
+// begins at the first x.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +10,14 @@
 
 namespace eave {
 
-// a = 1/(t + 1) after t updates makes z the mean of all x so far, the first included (Polyak, Juditsky 1992); a
-// constant a forgets, by 1 - a per update.
+// With a = 1/(t + 1) after t updates, z is the mean of all x so far, the first included (Polyak, Juditsky 1992). With a
+// constant a, old values fade by the factor 1 - a per update.
 class MovingAverage {
  public:
   MovingAverage() = default;  // a = 1/(t + 1)
   explicit MovingAverage(double rate) : rate_(rate) {}
 
-  // a after so many updates, at least one.
+  // The a of update number `updates`, at least 1.
   float share(std::int64_t updates) const;
   // "a = 1/(t + 1) ...", "a = 0.001"
   std::string describe() const;
@@ -29,8 +30,7 @@ class MovingAverage {
 OptionSpec average_rate_option();
 // Throws Error(kUsage) outside (0, 1].
 MovingAverage average_rate_in(const OptionValues& values);
-// Appends a warning when after so many updates (0: not known) much of the model that is evaluated is still where it
-// began.
+// Appends a warning if z still consists of at least 5 % of the first model after `updates` updates (0: not known).
 void warn_of_beginning(const CommunicatorContext& context, std::int64_t updates);
 
 }  // namespace eave

@@ -55,7 +55,8 @@ class OuterAveraging final : public Communicator {
   }
 
   ConstSlice consensus() override { return outer_.center(); }
-  // The center begins anew at rest too: with a velocity that looks ahead, workers would begin elsewhere.
+  // Also sets the center's velocity to 0. Otherwise a method that looks ahead would begin its workers elsewhere than at
+  // the center.
   void reset_to_center(const ReplicaView& replica) override {
     Communicator::reset_to_center(replica);
     replica_.device->fill(outer_.velocity(), 0);
@@ -94,7 +95,7 @@ class OuterAveraging final : public Communicator {
       device.add_scaled(replica_.parameters, 1, begun.slice());
     }
     parameters_.agree_on(begun.slice());
-    device.wait();  // until nothing reads `begun` any more
+    device.wait();  // the device's queue may still read `begun`
     momentum_.join();
     mean_.count_anew();
   }

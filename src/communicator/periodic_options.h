@@ -1,4 +1,4 @@
-// Options that the methods with local steps share, one meaning and one declaration each.
+// Options that all methods with local steps share. Each has one meaning and one declaration.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 namespace eave {
 
 OptionSpec tau_option(const std::string& default_text = "10");
-// At least 1, at most 10^15: sums of it and of steps stay in range.
+// --tau: at least 1, at most 10^15, so that sums of tau and of steps do not overflow.
 std::int64_t tau_in(const OptionValues& values);
 
-// --tau-warmup; 0: none. Throws Error(kUsage) where --tau is 1 at all times.
+// --tau-warmup; 0: none. tau_warmup_in throws Error(kUsage) if --tau is 1 anyway.
 OptionSpec tau_warmup_option();
 std::int64_t tau_warmup_in(const OptionValues& values);
-// The card's line about it; "" where there is none.
+// The card's line about --tau-warmup; "" if there is none.
 std::string describe_tau_warmup(std::int64_t steps);
 
-// Appends a warning when a run of context.steps steps ends before the first exchange, after `first` steps; `meaning`
-// says what follows from that.
+// Appends a warning if a run of context.steps steps ends before the first exchange, which comes after `first` steps.
+// `meaning` states the consequence.
 void warn_without_exchange(const CommunicatorContext& context, std::int64_t first, const std::string& meaning);
 
 // The last line of the card of every method with local steps.

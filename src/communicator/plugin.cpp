@@ -15,7 +15,7 @@
 
 namespace eave {
 
-void add_communicator_kind(CommunicatorKind kind);  // of the family's table
+void add_communicator_kind(CommunicatorKind kind);  // defined beside the family's table
 
 namespace {
 
@@ -31,8 +31,8 @@ std::vector<Plugin>& plugins() {
   throw Error(code, "plug-in " + path + ": " + why);
 }
 
-// A plug-in names nothing that it needs of eave: it finds that here. In a program that has opened libeave.so for
-// itself alone (Python), it would not.
+// Makes eave's symbols visible to plug-ins. A plug-in is not linked with eave, so it finds eave's functions in the
+// running program. It would not find them if the program opened libeave.so with local symbols, as Python does.
 void show_own_symbols() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&load_plugin), &info) == 0 || info.dli_fname == nullptr) return;
@@ -46,7 +46,7 @@ void show_own_symbols() {
   refuse_plugin(path, "cannot be opened: " + why + kAdvice);
 }
 
-// For good: its functions are called until the process ends.
+// The plug-in stays open, because eave calls its functions until the process ends.
 void* open_plugin(const std::string& path) {
   show_own_symbols();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -61,7 +61,7 @@ Function function_in(void* library, const char* name, const std::string& path) {
   return function;
 }
 
-// Which headers it was compiled with is asked before anything of theirs is passed.
+// Compares the headers first: only then is it safe to pass their types to the plug-in.
 CommunicatorKind kind_in(void* library, const std::string& path) {
   const auto headers = function_in<unsigned long long (*)()>(library, "eave_plugin_headers", path);
   if (headers() != EAVE_HEADERS)

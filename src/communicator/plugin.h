@@ -1,4 +1,4 @@
-// Methods of one's own, from shared objects (EAVE_COMMUNICATOR_PLUGIN in eave/communicator.h).
+// Loads methods from shared objects, plug-ins (EAVE_COMMUNICATOR_PLUGIN in eave/communicator.h).
 #pragma once
 
 #include <string>
@@ -12,10 +12,14 @@ struct Plugin {
   std::string file_hash;
 };
 
-// Adds the method of a shared object to communicator_kinds(); once for each file, again does nothing. Before anything
-// points into that list, and by one thread. Throws Error: kUsage where the file cannot be opened or is no plug-in, or
-// its method's name is taken; kConfiguration where it was compiled with other headers than this eave. What comes
-// back stays valid until the next call.
+// Adds the method of a shared object to communicator_kinds(). A second call for the same file does nothing. Call it
+// from one thread, before anything points into that list. The result is valid until the next call.
+//
+// Throws Error:
+// - kInputMissing if there is no such file
+// - kBadData if the path is no regular file
+// - kUsage if the file cannot be opened or is no plug-in, or if a method of that name exists
+// - kConfiguration if the plug-in was compiled with other headers than this eave
 const Plugin& load_plugin(const std::string& path);
 
 const std::vector<Plugin>& loaded_plugins();

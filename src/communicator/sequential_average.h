@@ -1,4 +1,5 @@
-// What the averaged sequential baselines share: one rank that trains as if alone, and an average of where it was.
+// The base of the averaged sequential baselines, asgd and mvasgd: one rank trains as if alone and averages its
+// iterates.
 #pragma once
 
 #include <memory>
@@ -8,9 +9,9 @@
 
 namespace eave {
 
-//   x <- x - step;   after step t = 1, 2 ...:  z <- (1 - a) z + a x,  z beginning as x.
-// x is the iterate, also with Nesterov's momentum. z is the consensus; nothing is exchanged. Throws Error(kUsage) where
-// the job has more than one rank; `name` is the method's.
+//   x <- x - step;   after step t = 1, 2 ...:  z <- (1 - a) z + a x,  z beginning as x
+// x is the iterate, also with Nesterov's momentum. z is the consensus. The rank exchanges nothing. Throws Error(kUsage)
+// if the job has more than one rank. `name` is the method's name.
 std::unique_ptr<Communicator> make_sequential_average(const CommunicatorContext& context, const std::string& name,
                                                       const MovingAverage& average);
 

@@ -10,8 +10,8 @@
 namespace eave {
 namespace {
 
-constexpr double kDefaultForce = 0.9;       // times 1/(d+1): Zhang, 2016
-constexpr std::int64_t kDefaultRatio = 10;  // global_tau / tau, as there
+constexpr double kDefaultForce = 0.9;       // alpha is this times 1/(d+1): Zhang 2016
+constexpr std::int64_t kDefaultRatio = 10;  // global_tau / tau: Zhang 2016
 
 void refuse_global_options(const OptionValues& values) {
   for (const std::string name : {"global-tau", "global-alpha"}) {
@@ -34,7 +34,7 @@ std::int64_t global_tau_in(const OptionValues& values, std::int64_t tau) {
                     " would be right");
 }
 
-// The curvature up to which alpha is within the bound at tau = 1.
+// The lr h up to which alpha is within the bound, at tau = 1.
 double steepest(const TreeSettings& settings) {
   const double b = settings.is_star() ? 0 : settings.global_alpha;
   const double groups = static_cast<double>(settings.groups.size());

@@ -49,7 +49,8 @@ MomentumExchange::MomentumExchange(Transport& transport, WorkerMomentum momentum
 
 void MomentumExchange::prepare(int vectors) {
   if (momentum_ != WorkerMomentum::kAverage) return;
-  // Second moments must not become negative, as they would where a difference is sent long after it arose.
+  // Only the first vector, the momentum, is compressed. Error feedback sends a part of a difference later, which could
+  // make second moments negative.
   while (std::ssize(means_) < vectors) means_.emplace_back(transport_, means_.empty() ? codec_ : nullptr);
 }
 

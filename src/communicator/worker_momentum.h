@@ -1,4 +1,4 @@
-// What becomes of the optimizer's vectors (momentum) when the parameters are exchanged.
+// What happens to the optimizer's vectors (momentum) when the parameters are exchanged.
 #pragma once
 
 #include <string>
@@ -16,25 +16,26 @@ OptionSpec worker_momentum_option();
 WorkerMomentum worker_momentum_in(const OptionValues& values);
 std::string describe_worker_momentum(WorkerMomentum momentum);
 
-// Throws Error(kUsage) where it is known before begin() that there are no vectors to do that with.
+// Throws Error(kUsage) if the optimizer has no vectors to average or reset and this is known before begin().
 void refuse_without_vectors(const CommunicatorContext& context, WorkerMomentum momentum);
 // The optimizer's vectors of one replica, at the exchanges of its parameters.
 class MomentumExchange {
  public:
-  // `vectors`: how many there will be; -1: begin() will tell. The first of them, the momentum, travels by `codec`.
+  // `vectors`: how many vectors the optimizer will have; -1: begin() will tell. `codec` compresses the first vector,
+  // the momentum.
   MomentumExchange(Transport& transport, WorkerMomentum momentum, const std::shared_ptr<const Codec>& codec,
                    int vectors);
 
-  // The vectors are 0 on all ranks. Throws AgreedError(kUsage) where there are none to do anything with.
+  // The vectors must be 0 on all ranks. Throws AgreedError(kUsage) if there are none to average or reset.
   void begin(const ReplicaView& replica);
-  // At an exchange, before the mean's counts are reset. kAverage: collective, one allreduce per vector. kReset: the
-  // vectors and the optimizer's count of updates become 0, so AdamW corrects the bias of the new vectors. Returns the
-  // seconds it blocked.
+  // Call it at each exchange, before the mean's counts are reset. kAverage: collective, one all-reduce per vector.
+  // kReset: sets the vectors and the optimizer's count of updates to 0, so AdamW corrects the bias of the new vectors.
+  // Returns the seconds it blocked.
   double exchange(const WeightedMean& mean);
-  // The vectors have been set to 0 on all ranks.
+  // Call it after the vectors have been set to 0 on all ranks.
   void reset();
-  // A run goes on with other ranks. Collective with kAverage: a new worker's count of updates begins at 0, and from the
-  // next exchange on, when it takes the mean of the vectors, is that of the others.
+  // Call it when a run goes on with other ranks. Collective with kAverage. A new worker's count of updates begins at 0.
+  // At its next exchange it takes the mean of the vectors, and from then on the count of the others.
   void join();
   // For checkpoints.
   void append_state(std::vector<Slice>& state);
@@ -46,8 +47,9 @@ class MomentumExchange {
   const WorkerMomentum momentum_;
   const std::shared_ptr<const Codec> codec_;
   ReplicaView replica_;
-  std::vector<MeanExchange> means_;  // kAverage: of each vector
-  std::int64_t updates_behind_ = 0;  // of this worker's optimizer, until the next exchange
+  std::vector<MeanExchange> means_;  // kAverage: one for each vector
+  // How far this worker's count of updates is behind the others'. Valid until the next exchange.
+  std::int64_t updates_behind_ = 0;
 };
 
 }  // namespace eave
