@@ -8,18 +8,18 @@ namespace eave::cpu {
 namespace {
 
 constexpr std::int64_t kTile = 32;   // columns summed together in registers
-constexpr std::int64_t kGroup = 64;  // rows summed in float before they join totals in double
+constexpr std::int64_t kGroup = 64;  // rows summed in float before they are added to totals in double
 
 constexpr std::int64_t kLanes = 16;
 typedef float Vector __attribute__((vector_size(4 * kLanes)));
 typedef float AnyVector __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
 constexpr std::int64_t kVectors = kTile / kLanes;
 
-// Returned, vectors would need an instruction set that has them.
+// The result is an argument, because returning a vector would need an instruction set that has it.
 EAVE_INLINE void load(const float* from, Vector& into) { into = *reinterpret_cast<const AnyVector*>(from); }
 
-// Tiles of `rows` rows of `length` values: body(offset, rows, length, column, width, first, second) adds to two sums
-// per column in float, which then join the totals.
+// Sums tiles of `rows` rows of `length` values. body(offset, rows, length, column, width, first, second) adds to two
+// float sums per column, which are then added to the totals.
 template <class Body>
 EAVE_INLINE void sum_tiles(std::int64_t rows, std::int64_t length, Body body, ChannelSums totals) {
   for (std::int64_t row = 0; row < rows; row += kGroup) {
@@ -33,9 +33,9 @@ EAVE_INLINE void sum_tiles(std::int64_t rows, std::int64_t length, Body body, Ch
   }
 }
 
-// Of each channel; nullptr where a body does not ask for it.
+// Values per channel; nullptr if a body does not need them.
 struct Columns {
-  const float* center;  // is subtracted
+  const float* center;  // subtracted from each value
   const float* factor = nullptr;
   const float* offset = nullptr;
   EAVE_INLINE Columns from(std::int64_t column) const {
@@ -43,7 +43,7 @@ struct Columns {
   }
 };
 
-// Those of several rows side by side.
+// The columns of several rows side by side.
 struct WideColumns {
   float center[kTile], factor[kTile], offset[kTile];
   EAVE_INLINE Columns fill(const Columns& columns, std::int64_t channels) {
@@ -56,8 +56,8 @@ struct WideColumns {
   }
 };
 
-// Sums of all rows. Where channels are few, several rows side by side are treated as one, so that tiles are full.
-// make_body(columns, offset) is for the values from `offset` on.
+// Sums over all rows. If there are few channels, several rows side by side are treated as one row, so that tiles are
+// full. make_body(columns, offset) makes the body for the values from `offset` on.
 template <class MakeBody>
 EAVE_INLINE void sum_rows(std::int64_t rows, std::int64_t channels, const Columns& columns, MakeBody make_body,
                           ChannelSums totals) {
@@ -101,7 +101,7 @@ EAVE_MULTIVERSION void sum_moments(const float* all, std::int64_t rows, std::int
   sum_rows(rows, channels, Columns{all}, make_body, totals);
 }
 
-enum class Relu { kNone, kOfOutput, kOfInput };  // by what is known where it let values pass
+enum class Relu { kNone, kOfOutput, kOfInput };  // how relu's mask is known
 
 template <Relu kRelu, bool kMore>
 EAVE_INLINE void gradient_of_tile(const NormGradientSums& call, float* d_output, std::int64_t offset,
@@ -121,7 +121,7 @@ EAVE_INLINE void gradient_of_tile(const NormGradientSums& call, float* d_output,
   }
 }
 
-// The same for a full tile, with sums in registers: of arrays of numbers the compiler would keep them in memory.
+// The same for a full tile, with sums in registers. The compiler would keep arrays of floats in memory.
 template <Relu kRelu, bool kMore>
 EAVE_INLINE void gradient_of_full_tile(const NormGradientSums& call, float* d_output, std::int64_t offset,
                                        const Columns& columns, std::int64_t rows, std::int64_t length, float* sum,

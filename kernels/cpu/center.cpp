@@ -31,7 +31,7 @@ EAVE_MULTIVERSION void run_velocity(float* __restrict c, float* __restrict v, fl
   }
 }
 
-// z + rest moves; rest takes what rounding drops of z.
+// Moves z + rest towards `value`; `rest` takes what rounding drops from z.
 EAVE_INLINE void move_towards(float& z, float& rest, float value, float share) {
   const float step = rest + share * ((value - z) - rest);
   const float sum = z + step;

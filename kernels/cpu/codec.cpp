@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kMagnitude = 0x7fffffff, kInfinity = 0x7f800000;
 
-// 1.5 · 2^23: a sum with it has the nearest integer in its lowest bits.
+// 1.5 · 2^23. The lowest bits of x + kRounder are the integer nearest to x.
 constexpr float kRounder = 12582912;
 
 EAVE_MULTIVERSION std::uint32_t run_largest(const float* __restrict values, std::size_t count) {
@@ -27,7 +27,7 @@ EAVE_MULTIVERSION void run_write_bf16(std::uint16_t* __restrict into, const floa
   for (std::size_t i = 0; i < count; ++i) {
     const auto bits = std::bit_cast<std::uint32_t>(values[i]);
     const std::uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    const std::uint32_t quiet = (bits >> 16) | 0x40;  // or rounding would carry a NaN into zero
+    const std::uint32_t quiet = (bits >> 16) | 0x40;  // rounding would carry a NaN into zero
     into[i] = static_cast<std::uint16_t>((bits & kMagnitude) > kInfinity ? quiet : rounded);
   }
 }
@@ -44,7 +44,7 @@ EAVE_MULTIVERSION void run_write_fp16(std::uint16_t* __restrict into, const floa
     const auto bits = std::bit_cast<std::uint32_t>(factor * values[i]);
     const std::uint32_t magnitude = bits & kMagnitude, sign = (bits >> 16) & 0x8000;
     const std::uint32_t normal = (magnitude - (std::uint32_t{112} << 23) + 0xfff + ((magnitude >> 13) & 1)) >> 13;
-    // Below, halves are multiples of 2^-24: added to 1/2, the sum's lowest bits count them.
+    // Below the smallest normal number, halves are multiples of 2^-24. The lowest bits of x + 1/2 count them.
     const std::uint32_t small = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000;
     into[i] = static_cast<std::uint16_t>((magnitude < kSmallestNormal ? small : normal) | sign);
   }
@@ -74,7 +74,7 @@ EAVE_MULTIVERSION void run_read_int8(float* __restrict into, const std::int8_t* 
   for (std::size_t i = 0; i < count; ++i) into[i] = factor * static_cast<float>(values[i]);
 }
 
-// The largest bound that `kept` magnitudes reach, found bit by bit.
+// Finds, bit by bit, the largest bound that at least `kept` magnitudes reach.
 EAVE_MULTIVERSION std::uint32_t run_bound(const float* __restrict values, std::size_t count, std::size_t kept) {
   std::uint32_t bound = 0;
   for (int bit = 30; bit >= 0; --bit) {
@@ -114,7 +114,7 @@ void find_largest(std::uint16_t* places, std::size_t kept, const float* values, 
   const auto magnitude = [values](std::size_t i) { return std::bit_cast<std::uint32_t>(values[i]) & kMagnitude; };
   std::size_t above = 0;
   for (std::size_t i = 0; i < count; ++i) above += magnitude(i) > bound ? 1 : 0;
-  std::size_t equals = kept - above, at = 0;  // that have room
+  std::size_t equals = kept - above, at = 0;  // how many of the values equal to the bound are kept
   for (std::size_t i = 0; at < kept; ++i) {
     const bool is_kept = magnitude(i) > bound || (magnitude(i) == bound && equals > 0);
     if (!is_kept) continue;

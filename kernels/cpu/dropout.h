@@ -1,4 +1,4 @@
-// Dropout whose pattern is a function of counters.
+// Dropout whose pattern depends only on counters.
 #pragma once
 
 #include <cstdint>

@@ -8,9 +8,10 @@ namespace eave::cpu {
 namespace {
 
 constexpr std::int64_t kTile = 64;   // columns summed together: four AVX-512 registers
-constexpr std::int64_t kGroup = 32;  // rows summed in float before they join the total
+constexpr std::int64_t kGroup = 32;  // rows summed in float before they are added to the total
 
-// Sums `rows` × `width` values at `d` (rows `stride` apart) into total, masking where `output` is not positive.
+// Adds the column sums of `rows` × `width` values at `d` (rows `stride` apart) to `total`. Before that, it sets d to 0
+// where `output` is not positive.
 template <bool kMask>
 EAVE_INLINE void mask_and_sum(const float* output, float* d, std::int64_t rows, std::int64_t stride, std::int64_t width,
                               float* total) {
@@ -42,7 +43,7 @@ EAVE_INLINE void sum_tile(const float* output, float* d, std::int64_t rows, std:
 }  // namespace
 
 EAVE_MULTIVERSION void relu(const float* input, float* output, std::int64_t count) {
-  // NaN passes: a diverged run must be seen.
+  // NaN passes, so that a diverged run is seen.
   for (std::int64_t i = 0; i < count; ++i) output[i] = input[i] < 0 ? 0 : input[i];
 }
 

@@ -1,5 +1,5 @@
-// Filters of convolutions in two layouts: [taps, inputs, outputs] and [outputs, taps, inputs]. The CPU's library packs
-// filters itself: this is the reference for devices that do not.
+// Converts filters of convolutions between two layouts: [taps, inputs, outputs] and [outputs, taps, inputs]. On the CPU
+// oneDNN packs filters itself. This is the reference for devices whose library does not.
 #pragma once
 
 #include <cstdint>

@@ -8,9 +8,9 @@
 namespace eave::cpu {
 namespace {
 
-constexpr std::int64_t kTile = 256;  // channels of a row taken at once: what they need stays in the first cache
+constexpr std::int64_t kTile = 256;  // channels of a row per step: their data stays in the first-level cache
 
-// `values` are as many channels from `from` on; those outside of the row become 0.
+// Writes `count` channels, from `from` on, to `values`. Channels outside of the row become 0.
 template <class Value>
 EAVE_INLINE void fill_padded(std::int64_t from, std::int64_t count, std::int64_t channels, Value value, float* values) {
   const std::int64_t first = std::max<std::int64_t>(from, 0), last = std::min(from + count, channels);
@@ -37,7 +37,7 @@ EAVE_INLINE void sum_windows(const float* values, int radius, std::int64_t count
   }
 }
 
-// Of `count` channels from `first` on: 1/s and s^−β.
+// Computes 1/s and s^−β of `count` channels, from `first` on.
 template <int kRadius, bool kRoots>
 EAVE_INLINE void find_factors(const ResponseNorm& norm, const float* row, std::int64_t first, std::int64_t count,
                               float* inverse, float* factors) {
@@ -99,7 +99,7 @@ EAVE_INLINE void gradient_of_rows(const ResponseNorm& norm, const float* input, 
 
 }  // namespace
 
-// The radii of the published networks have sums in registers.
+// The radii of the published networks get loops whose sums stay in registers.
 EAVE_MULTIVERSION void local_response_norm(const ResponseNorm& norm, const float* input, float* output) {
   if (norm.beta != 0.75f) return norm_rows<0, false>(norm, input, output);
   if (norm.radius == 4) return norm_rows<4, true>(norm, input, output);

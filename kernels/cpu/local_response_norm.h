@@ -7,11 +7,11 @@ namespace eave::cpu {
 
 struct ResponseNorm {
   std::int64_t rows = 0, channels = 0;
-  int radius = 0;  // channels on each side that belong to the sum; those beyond the first and last one are none
+  int radius = 0;  // channels on each side that the sum includes; channels outside of the row count as 0
   float alpha = 0, beta = 0, bias = 0;
 };
 
-inline constexpr int kLargestRadius = 64;  // what the kernels have room for, on a GPU too
+inline constexpr int kLargestRadius = 64;  // the kernels have room for this radius, on a GPU too
 
 // output = input · s^−β with s = bias + α · Σ input² over the channel and its neighbours.
 void local_response_norm(const ResponseNorm& norm, const float* input, float* output);

@@ -5,7 +5,7 @@
 
 namespace eave::cpu {
 
-// Few classes, one exponential each: a fraction of a percent of any step, so plain code.
+// Plain code is enough: one exponential per class is a fraction of a percent of any step.
 LossTotals softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::int64_t rows,
                                  std::int64_t classes, float factor, float* d_logits) {
   LossTotals totals;

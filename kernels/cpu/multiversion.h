@@ -10,5 +10,5 @@
 #define EAVE_MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 
-// For what such functions call: it must be compiled as part of them.
+// For functions that such a function calls: they must be compiled as part of it.
 #define EAVE_INLINE inline __attribute__((always_inline))

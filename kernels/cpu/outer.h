@@ -1,6 +1,6 @@
-// The outer step of the methods that treat the way their workers have gone since the last exchange as one gradient.
-// Element by element, without fused multiply-add: equal inputs give equal bits on every x86-64.
-// Where the new center would not be finite, center and velocity stay, and the workers go on from there.
+// The outer step of methods that treat the way the workers have gone since the last exchange as one gradient. Each
+// element is computed without fused multiply-add, so equal inputs give equal bits on every x86-64. If an element's new
+// center would not be finite, its center and velocity stay as they were, and the workers go on from there.
 #pragma once
 
 #include "eave/slice.h"

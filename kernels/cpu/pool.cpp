@@ -21,7 +21,7 @@ EAVE_INLINE Span inside(int position, int stride, int pad, int window, int size)
 EAVE_INLINE void take_larger(const float* input, std::uint8_t position, int channels, float* output,
                              std::uint8_t* winners) {
   for (int c = 0; c < channels; ++c) {
-    // NaN wins, wherever in the window it is, so that a diverged run is seen.
+    // NaN wins at any place of the window, so that a diverged run is seen.
     const bool larger = input[c] > output[c] || input[c] != input[c];
     output[c] = larger ? input[c] : output[c];
     if (winners != nullptr) winners[c] = larger ? position : winners[c];

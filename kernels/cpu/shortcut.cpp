@@ -5,7 +5,7 @@
 namespace eave::cpu {
 namespace {
 
-// Calls visit(offset in the input, offset in the output) for each pixel that is taken over.
+// Calls visit(offset in the input, offset in the output) for each pixel that the shortcut copies.
 template <class Visit>
 void for_each_pixel(const ShortcutGeometry& s, Visit visit) {
   const int before = (s.outputs - s.channels) / 2;

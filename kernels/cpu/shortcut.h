@@ -12,7 +12,7 @@ struct ShortcutGeometry {
   int stride = 1;
 };
 
-// Every stride-th pixel, with zero channels added on both sides.
+// Takes every stride-th pixel, and adds zero channels on both sides.
 void shortcut(const ShortcutGeometry& shape, const float* input, float* output);
 void shortcut_gradient(const ShortcutGeometry& shape, const float* d_output, float* d_input);
 

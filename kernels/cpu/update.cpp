@@ -19,9 +19,9 @@ Elastic elastic_of(const Pull& pull) { return pull.center_is_behind ? Elastic::k
 
 const float* velocity_of(const Ahead& ahead) { return ahead.velocity.empty() ? nullptr : ahead.velocity.data(); }
 
-// Called with the parameters x and the iterate from before the step; `change` is what the optimizer adds. Returns a
-// mask: 0 where the element stays as it was, because its new value would not be finite. Then it takes no part in the
-// exchange either, so the sum of workers and center is kept.
+// Moves one element. `x` is the parameter and `iterate` the iterate, both from before the step; the optimizer adds
+// `change`. Returns a mask: 0 if the new value would not be finite, so that the element stays as it was. Such an
+// element takes no part in the exchange either, which keeps the sum of workers and center unchanged.
 template <Elastic kElastic>
 EAVE_INLINE std::int32_t move(float* __restrict parameters, float x, float iterate, float change,
                               float* __restrict center, float* __restrict difference, float alpha, std::size_t i) {
@@ -35,16 +35,16 @@ EAVE_INLINE std::int32_t move(float* __restrict parameters, float x, float itera
     d = alpha * (iterate - c);
   }
   const float moved = kElastic == Elastic::kNone ? x + change : x + change - d;
-  // The same sum again, of zeros where the element stays: a selection would become a branch and a masked store.
+  // Adds again, zeros if the element stays: a selection would become a branch and a masked store.
   const std::int32_t mask = mask_of_finite(moved);
   parameters[i] = x + masked(change, mask);
   if constexpr (kElastic != Elastic::kNone) parameters[i] -= difference[i] = masked(d, mask);
   return mask;
 }
 
-// The streams are many and the work on a value is little: one core alone does not ask for enough of them at once. So
-// what is needed some blocks later is asked for now, where it will be written. 3.3 M parameters in memory take 1.5 ms
-// instead of 2.1, and with a pull 3.2 instead of 3.6 (Intel Xeon). Beyond the end it asks for nothing that is used.
+// There are many arrays and little work per value, so one core alone has too few loads in flight. Prefetch, for
+// writing, the values that are needed some blocks later. 3.3 M parameters in memory take 1.5 ms instead of 2.1, and
+// with a pull 3.2 instead of 3.6 (Intel Xeon). Prefetches beyond the end fetch nothing that is used.
 constexpr std::size_t kBlock = 128, kAheadOf = 512, kLine = 16;  // values
 
 template <bool... kIsUsed, class... Stream>
@@ -53,8 +53,7 @@ EAVE_INLINE void fetch(std::size_t begin, const Stream*... streams) {
     ((kIsUsed ? __builtin_prefetch(streams + i, 1) : void()), ...);
 }
 
-// Of sgd's velocities it is enough to know the parameter: where one is not finite, neither is the step. Returns the
-// mask.
+// Returns the mask. It tests only the parameter: if the velocity is not finite, neither is the step.
 template <Momentum kMomentum, Elastic kElastic>
 EAVE_INLINE std::int32_t move_by_sgd(float* __restrict parameters, const float* __restrict gradients,
                                      float* __restrict velocity, const SgdStep& step, float* __restrict center,
@@ -72,7 +71,7 @@ EAVE_INLINE std::int32_t move_by_sgd(float* __restrict parameters, const float* 
   return mask;
 }
 
-// Returns whether all elements moved, as those below.
+// Returns whether all elements moved. So do the functions below.
 template <Momentum kMomentum, Elastic kElastic>
 EAVE_INLINE bool pass_sgd(float* __restrict parameters, const float* __restrict gradients, float* __restrict velocity,
                           std::size_t size, const SgdStep& step, float* __restrict center, float* __restrict difference,
@@ -88,7 +87,8 @@ EAVE_INLINE bool pass_sgd(float* __restrict parameters, const float* __restrict 
   return all != 0;
 }
 
-// A square may overflow where the gradient does not: the step is 0 then, and would be for ever.
+// A gradient's square may overflow although the gradient does not. The step would be 0 then, and stay 0 for ever. So
+// such an element keeps its values.
 template <Elastic kElastic>
 EAVE_INLINE std::int32_t move_by_adamw(float* __restrict parameters, const float* __restrict gradients,
                                        float* __restrict first, float* __restrict second, const AdamwStep& step,
@@ -136,8 +136,8 @@ EAVE_INLINE bool choose_sgd(float* __restrict x, const float* __restrict g, floa
   return true;
 }
 
-// Here, not only on the inlined loops, __restrict spares the compiler its run-time checks: with six streams there are
-// too many, and it would give up on vectors.
+// The functions below repeat __restrict, although the inlined loops have it. Without it the compiler would check six
+// arrays for overlap at run time, which is too many, and give up on vectors.
 EAVE_MULTIVERSION bool run_sgd(float* __restrict x, const float* __restrict g, float* __restrict v, std::size_t size,
                                Momentum momentum, SgdStep step) {
   return choose_sgd<Elastic::kNone>(x, g, v, size, momentum, step, nullptr, nullptr, 0);
@@ -162,7 +162,7 @@ EAVE_MULTIVERSION bool run_adamw_elastic(float* __restrict x, const float* __res
                                    : pass_adamw<Elastic::kArriveAndPull>(x, g, m, v, size, step, c, d, alpha);
 }
 
-// The iterate that parameters are ahead of.
+// The iterate that the parameters are ahead of.
 template <bool kAhead>
 EAVE_INLINE float iterate_of(const float* __restrict x, const float* __restrict v, float factor, std::size_t i) {
   if constexpr (kAhead) return x[i] + factor * v[i];

@@ -1,4 +1,4 @@
-// The kernels of AVX-512, with large products by the matrix unit. Linux lends a process that unit when it asks.
+// AVX-512's kernels, with large products by the matrix unit (AMX). Linux lends a process that unit on request.
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -7,13 +7,13 @@
 
 namespace eave::cpu {
 
-// What serves small products, and all else.
+// Serves small products and everything else.
 const WideKernels* wide_table_avx512();
 
 namespace {
 
-// Below this many rows, columns and depth, splitting takes about what it saves: 96 are 1.2 to 1.4 times as fast as by
-// vectors, 64 are 0.97 to 1.23, 48 are 0.93 to 1.05.
+// The smallest rows, columns and depth that the unit is used for; below them, splitting costs about what it saves.
+// Against vectors, the unit is 1.2 to 1.4 times as fast at 96, 0.97 to 1.23 times at 64, and 0.93 to 1.05 times at 48.
 constexpr std::int64_t kLeast = 64;
 
 bool suits(const Product& p) { return p.rows >= kLeast && p.columns >= kLeast && p.depth >= kLeast; }
@@ -33,7 +33,7 @@ bool has_unit() {
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvx512Bf16) != 0;
 }
 
-// Not where the system is older than the unit, or where a thread has too little room for signals.
+// False if the system is older than the unit, or if a thread's signal stack is too small.
 bool is_lent_unit() {
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;

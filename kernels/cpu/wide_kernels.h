@@ -1,5 +1,6 @@
-// Kernels written for wide vector registers, compiled once per instruction set and chosen when the program runs. Where
-// there is none for the CPU or the compiler, the library's operations serve. One thread; scratch is lent by the caller.
+// Kernels for wide vector registers, compiled once per instruction set and chosen when the program runs. If none fits
+// the CPU or the compiler, oneDNN's operations are used instead. Each call runs on one thread, with scratch lent by the
+// caller.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,8 @@
 
 namespace eave::cpu {
 
-// c = a · b (+ bias, then max(·, 0) when relu): rows × columns, row-major, lines `c_stride` apart.
+// c = a · b, plus the bias if given, then max(·, 0) if `relu`. c has rows × columns values, row-major, with rows
+// `c_stride` apart.
 struct Product {
   std::int64_t rows = 0, columns = 0, depth = 0;
   const float* a = nullptr;  // a[row · a_stride + k]; transposed: a[k · a_stride + row]
@@ -22,8 +24,8 @@ struct Product {
   bool relu = false;
 };
 
-// A convolution, relu and a max-pool of pool × pool windows that do not overlap. Of the convolution's outputs at most
-// one in pool² passes a gradient: the kernel visits those alone.
+// A convolution, relu and a max-pool of pool × pool windows that do not overlap. At most one of pool² outputs of the
+// convolution passes a gradient, and the kernel visits only those.
 struct PooledConvolution {
   int height = 0, width = 0, channels = 0;  // of the input
   int window_height = 0, window_width = 0, stride = 1, pad = 0;
@@ -36,16 +38,16 @@ struct PooledGradient {
   std::int64_t samples = 0;
   const float* input = nullptr;
   const float* weights = nullptr;         // [height, width, in, out]
-  const std::uint8_t* winners = nullptr;  // as max_pool wrote them, one for each d_output
-  const float* d_output = nullptr;        // 0 where relu passes nothing
+  const std::uint8_t* winners = nullptr;  // as max_pool writes them, one for each d_output
+  const float* d_output = nullptr;        // already 0 where relu passes nothing
   float* d_weights = nullptr;
   float* d_input = nullptr;  // nullptr: not wanted
 };
 
 struct WideKernels {
-  const char* name;  // of the instruction set
-  int width;         // floats of a vector
-  // Floats of scratch for multiply; addresses do not matter.
+  const char* name;  // name of the instruction set
+  int width;         // floats in a vector
+  // Floats of scratch that multiply needs. The result does not depend on the product's addresses.
   std::int64_t (*multiply_scratch)(const Product& product);
   void (*multiply)(const Product& product, float* scratch);
   // `outputs` must be a multiple of width.
@@ -53,7 +55,7 @@ struct WideKernels {
   void (*pooled_gradient)(const PooledConvolution& shape, const PooledGradient& gradient, float* scratch);
 };
 
-// Those that this CPU can run, the fastest first; may be empty.
+// The kernels that this CPU can run, the fastest first. May be empty.
 std::vector<const WideKernels*> wide_kernels();
 
 }  // namespace eave::cpu

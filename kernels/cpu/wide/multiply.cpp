@@ -1,7 +1,7 @@
-// Matrix products as Goto and van de Geijn (2008) arrange them: tiles of c stay in registers, b comes in packed panels,
-// a in packed strips. The larger operand is packed piece by piece. Weights are read once, from beyond the caches: while
-// one part of them is worked on, the part that follows is fetched, line by line in the order of memory, which the
-// hardware's own prefetching then joins.
+// Matrix products in the arrangement of Goto and van de Geijn (2008). Tiles of c stay in registers, b is read as packed
+// panels, and a as packed strips. The larger operand is packed piece by piece. Weights are read once, from beyond the
+// caches: while one part is multiplied, the next part is prefetched, line by line in memory order, and the hardware's
+// prefetcher joins in.
 #include "kernels/cpu/wide/multiply_dots.h"
 #include "kernels/cpu/wide/multiply_tile.h"
 #include "kernels/cpu/wide/pack.h"
@@ -10,15 +10,16 @@
 namespace eave::cpu {
 namespace {
 
-// Of the depth at a time: a panel fits the innermost cache, and all of b's rows the next one; a transposed b is packed
-// and fetched in whole rows.
+// The depth that is worked on at a time. A panel of it fits the first-level cache, and all rows of b fit the next one.
+// A transposed b is packed and prefetched in whole rows.
 constexpr std::int64_t kDepth = 128;
 constexpr std::int64_t kTransposedDepth = 1024;
-// Up to so many rows, packing a transposed b costs more than dot products, which need none, if they are long.
+// If there are at most this many rows and the depth is at least this, dot products, which pack nothing, cost less than
+// packing a transposed b.
 constexpr std::int64_t kMostDotRows = 64;
 constexpr std::int64_t kLeastDotDepth = 128;
 
-// Rows cut into tiles as equal as can be: the first `longer` ones have one row more.
+// Cuts rows into tiles of nearly equal size: the first `longer` tiles have one more row.
 struct Strips {
   explicit Strips(std::int64_t rows)
       : count((rows + kTileRows - 1) / kTileRows), shorter_rows(rows / count), longer(rows % count) {}
@@ -29,10 +30,10 @@ struct Strips {
 
 std::int64_t count_panels(const Product& p) { return (p.columns + kPanel - 1) / kPanel; }
 std::int64_t most_depth(const Product& p) {
-  // A b of few columns is as small when more of its depth is packed at a time.
+  // If b has few columns, it is as small with more of its depth packed at a time.
   return p.b_transposed || p.columns <= kPanel ? kTransposedDepth : kDepth;
 }
-// Where a is turned as it is packed, c is a gradient of weights: rows of it at a time are written faster than columns.
+// If a is transposed, c is a gradient of weights, and c is written faster by rows than by columns.
 bool streams_panels(const Product& p) { return p.rows < p.columns && !p.a_transposed; }
 
 class Multiplication {
@@ -52,12 +53,12 @@ class Multiplication {
   }
 
  private:
-  // Where a block of the depth begins: at whole vectors, which pack faster.
+  // Begin of a block of the depth: at whole vectors, which pack faster.
   std::int64_t cut(std::int64_t block, std::int64_t blocks) const {
     return block == blocks ? p_.depth : p_.depth * block / blocks / kWidth * kWidth;
   }
 
-  // b is the larger operand.
+  // For products whose larger operand is b.
   void stream_panels() {
     float* panel = scratch_;
     float* strips = panel + depth_ * kPanel + kWidth;
@@ -74,7 +75,7 @@ class Multiplication {
     }
   }
 
-  // a is the larger operand.
+  // For products whose larger operand is a.
   void stream_strips() {
     float* strip = scratch_;
     float* panels = strip + depth_ * kTileRows + kWidth;
@@ -115,7 +116,7 @@ class Multiplication {
     fetch_end_ = from + count;
   }
 
-  // Where the next tile goes on fetching. At the end: lines that are near anyway.
+  // The address from which the next tile prefetches. After the end, it is memory that is cached anyway.
   const float* next_fetch() {
     if (fetch_ >= fetch_end_) return scratch_;
     const float* from = fetch_;
@@ -133,7 +134,7 @@ class Multiplication {
     multiply_rows<kTileVectors>(tile, strips_.size(s));
   }
 
-  // The last columns: through a full tile of their own.
+  // Computes the last columns in a full tile of their own.
   static void multiply_edge(Tile tile, std::int64_t rows, std::int64_t columns) {
     float c[kTileRows * kPanel] = {}, bias[kPanel] = {};
     float* const target = tile.c;

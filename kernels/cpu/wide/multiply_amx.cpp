@@ -1,7 +1,7 @@
-// Matrix products by a processor's matrix unit (AMX), which multiplies numbers of half the width 16 times as fast as
-// vectors multiply floats: operands are split into three such numbers each, six products of which come to what floats
-// give (split_parts.h). One operand's tiles stay in the second cache; the other is split piece by piece and read once,
-// from beyond the caches; what is done of c is written while the next part is multiplied.
+// Matrix products by the matrix unit (AMX), which multiplies bfloat16 numbers 16 times as fast as vectors multiply
+// floats. Each operand is split into three bfloat16 numbers; six products of these give a float's precision
+// (split_parts.h). The tiles of one operand stay in the second-level cache. The other operand is split piece by piece
+// and read once, from beyond the caches. Finished parts of c are written while the next part is multiplied.
 #include "kernels/cpu/wide/amx.h"
 #include "kernels/cpu/wide/split_parts.h"
 
@@ -9,18 +9,20 @@ namespace eave::cpu {
 namespace {
 
 constexpr std::int64_t kBlock = 2 * kSide;  // rows and columns of c at a time: four tiles of sums
-// What stays in the second cache: up to so many rows of a, or columns of b, of so much depth.
+// The operand that stays in the second-level cache: at most this many rows of a or columns of b, and as much depth as
+// kKeptSize floats hold.
 constexpr std::int64_t kMostRows = 256;
 constexpr std::int64_t kMostColumns = 1024;
 constexpr std::int64_t kKeptSize = 200 * 1024;  // floats
-// Of the other operand at a time. Weights come from beyond the caches, and fast by whole lines of this many columns.
+// The part of the other operand that is split at a time. Weights come from beyond the caches, and come fast in whole
+// lines of this many columns.
 constexpr std::int64_t kStreamedDepth = 128;
 constexpr std::int64_t kStreamedColumns = 256;
 constexpr std::int64_t kDepthOfLines = 512;
 constexpr std::int64_t kStreamedLines = 64;
-constexpr std::int64_t kLine = 16;  // floats of a cache line
+constexpr std::int64_t kLine = 16;  // floats in a cache line
 
-// Eight tiles of 16 rows of 64 bytes, as ldtilecfg reads it.
+// Eight tiles of 16 rows of 64 bytes, in the layout that ldtilecfg reads.
 struct alignas(64) TileConfiguration {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -28,10 +30,10 @@ struct alignas(64) TileConfiguration {
 };
 const TileConfiguration kTileConfiguration;
 
-// Loads of tiles do not tell the compiler that they read memory.
+// Makes the compiler write all stores, because the intrinsics for tile loads do not say that they read memory.
 EAVE_INLINE void write_all_stores() { asm volatile("" ::: "memory"); }
 
-// Registers of tiles are named by constants: 0 to 3 sums, 4 and 5 parts of a, 6 and 7 of b.
+// Tile registers are named by constants: 0 to 3 hold sums, 4 and 5 parts of a, 6 and 7 parts of b.
 template <int kRows, int kColumns>
 EAVE_INLINE void add_products() {
   _tile_dpbf16ps(0, 4, 6);
@@ -52,7 +54,7 @@ EAVE_INLINE void load_b(const float* tile, std::int64_t next) {
   if constexpr (kColumns == 2) _tile_loadd(7, tile + next, 64);
 }
 
-// All terms of one step of the depth, in an order that loads little: from one to the next one operand stays.
+// Adds all terms of one step of the depth. In this order one operand stays loaded from one term to the next.
 template <int kRows, int kColumns>
 EAVE_INLINE void multiply_step(const float* a, std::int64_t next_a, const float* b, std::int64_t next_b) {
   enum { kHigh = 0, kMiddle = kTileSize, kLow = 2 * kTileSize };
@@ -87,13 +89,13 @@ EAVE_INLINE void store_sums(float* sums, std::int64_t stride) {
   if constexpr (kRows == 2 && kColumns == 2) _tile_stored(3, sums + kSide * stride + kSide, 4 * stride);
 }
 
-// Where the tiles of an operand for a block of sums begin.
+// The first tile of an operand for a block of sums.
 struct From {
   const float* at;
-  std::int64_t next;  // to the second row, or column, of tiles
+  std::int64_t next;  // distance to the second row or column of tiles
 };
 
-// So many steps of the depth are added to a block of kRows × kColumns tiles of sums.
+// Adds `steps` steps of the depth to a block of kRows × kColumns tiles of sums.
 template <int kRows, int kColumns>
 void multiply_block(From a, From b, std::int64_t steps, bool accumulate, float* sums, std::int64_t stride) {
   write_all_stores();
@@ -119,10 +121,11 @@ constexpr MultiplyBlock kMultiplyBlock[2][2] = {{multiply_block<1, 1>, multiply_
 
 float* aligned(float* at) { return reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(at) + 63) / 64 * 64); }
 
-// Where a is turned as it is split, c is a gradient of weights: whole rows of it are written faster than columns.
+// Whether a is the operand that stays in the cache. If a is transposed, c is a gradient of weights, and c is written
+// faster by whole rows than by columns.
 bool keeps_a(const Product& p) { return p.rows < p.columns && !p.a_transposed; }
 
-// Rows of a, or columns of b.
+// The number of rows of a, or of columns of b, of the kept operand.
 std::int64_t all_kept(const Product& p) { return keeps_a(p) ? p.rows : p.columns; }
 std::int64_t most_kept(const Product& p) { return smaller(all_kept(p), keeps_a(p) ? kMostRows : kMostColumns); }
 
@@ -131,25 +134,25 @@ std::int64_t most_streamed(const Product& p) {
 }
 std::int64_t streamed_depth(const Product& p) { return keeps_a(p) && p.b_transposed ? kDepthOfLines : kStreamedDepth; }
 
-// Of the depth at a time: as equal parts as can be.
+// The depth that is kept at a time. All parts are as equal as can be.
 std::int64_t most_depth(const Product& p) {
   const std::int64_t steps = round_up(p.depth, kTileDepth);
   const std::int64_t most = larger(1, kKeptSize / (round_up(most_kept(p), kSide) * kParts * kTileSize));
   return round_up(steps, round_up(steps, most)) * kTileDepth;
 }
 
-// In floats.
+// Sizes of the pieces of scratch, in floats.
 struct ScratchSizes {
   explicit ScratchSizes(const Product& p)
       : sums_stride(round_up(keeps_a(p) ? most_streamed(p) : most_kept(p), kBlock) * kBlock + kLine),
         kept(tiles_size(most_kept(p), most_depth(p))),
         streamed(tiles_size(most_streamed(p), streamed_depth(p))),
         sums(round_up(keeps_a(p) ? most_kept(p) : kBlock, kBlock) * kBlock * sums_stride) {}
-  std::int64_t sums_stride;  // a line more than the columns: else rows would share their places in the first cache
+  std::int64_t sums_stride;  // one line more than the columns: else all rows would share the same cache sets
   std::int64_t kept, streamed, sums;
 };
 
-// In one piece of memory, which may begin anywhere.
+// The pieces of scratch, in one block of memory that may begin at any address.
 struct Scratch {
   Scratch(const ScratchSizes& sizes, float* memory)
       : sums_stride(sizes.sums_stride),
@@ -161,13 +164,13 @@ struct Scratch {
   float *kept, *streamed, *sums, *other_sums;
 };
 
-// A part of c, in the making.
+// A part of c that is being computed.
 struct Window {
   std::int64_t row = 0, column = 0, rows = 0, columns = 0;
   float* sums = nullptr;
 };
 
-// Of a product, or a part of it, one operand of which is kept.
+// Multiplies a product, or a part of one, whose kept operand fits the cache.
 class Multiplication {
  public:
   Multiplication(const Product& part, std::int64_t most_depth, const Scratch& scratch)
@@ -189,7 +192,7 @@ class Multiplication {
   }
 
  private:
-  // The window of which is written, meanwhile, what was done before: it goes beyond the caches, where writing waits.
+  // Computes window w. Meanwhile it writes the window before to c: c lies beyond the caches, where writing has to wait.
   void multiply(const Window& w) {
     if (begin_ > 0) fetch_sums(w);
     const std::int64_t blocks = round_up(w.rows, kBlock) * round_up(w.columns, kBlock);
@@ -206,7 +209,7 @@ class Multiplication {
                         scratch_.sums_stride);
         put_rows(rows_at_a_time);
       };
-      // The streamed block's tiles stay in the first cache.
+      // The tiles of the streamed block stay in the first-level cache.
       for (std::int64_t i = 0; i < (keeps_a_ ? w.columns : w.rows); i += kBlock) {
         for (std::int64_t j = 0; j < (keeps_a_ ? w.rows : w.columns); j += kBlock) keeps_a_ ? act(j, i) : act(i, j);
       }
@@ -228,7 +231,7 @@ class Multiplication {
     }
   }
 
-  // So many of what is done, if there are, go to c.
+  // Writes up to `count` finished rows to c.
   EAVE_INLINE void put_rows(std::int64_t count) {
     for (; count > 0 && done_.rows > 0; --count) {
       begin_ + depth_ == p_.depth ? put_row(p_.bias, p_.relu) : put_row(nullptr, false);
@@ -244,7 +247,7 @@ class Multiplication {
     for (std::int64_t j = 0; j < done_.columns; j += kSide) {
       const __mmask16 lanes = first_lanes(done_.columns - j);
       const __m512 add = _mm512_maskz_loadu_ps(bias == nullptr ? 0 : lanes, bias + done_.column + j);
-      // The second operand where one is not a number: NaN passes.
+      // If an operand is NaN, max returns the second one, so NaN passes.
       _mm512_mask_storeu_ps(into + j, lanes, _mm512_max_ps(lowest, _mm512_load_ps(done_.sums + j) + add));
     }
   }
@@ -272,11 +275,11 @@ class Multiplication {
   const Scratch& scratch_;
   const bool keeps_a_;
   Tiles kept_{nullptr, 0};
-  std::int64_t begin_ = 0, depth_ = 0;  // of what is kept
-  Window done_;                         // the part of it that is not yet in c
+  std::int64_t begin_ = 0, depth_ = 0;  // the part of the depth that is kept
+  Window done_;                         // the finished window whose rows are not all in c yet
 };
 
-// The rows, or columns, from `begin` on that are kept together.
+// The product of the rows or columns, from `begin` on, that are kept together.
 Product part_of(Product p, std::int64_t begin) {
   const std::int64_t most = most_kept(p);
   if (keeps_a(p)) {

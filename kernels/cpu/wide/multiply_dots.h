@@ -1,5 +1,5 @@
-// c = a · bᵀ where the rows of both are contiguous: each entry of c is a dot product. Nothing is packed; a tile of
-// sums, a vector each, stays in registers while the rows pass by, and is summed up across its lanes at the end.
+// c = a · bᵀ for contiguous rows of both: each element of c is a dot product. Nothing is packed. A tile of sums, one
+// vector each, stays in registers while the rows are read. Its lanes are summed at the end.
 #pragma once
 
 #include "kernels/cpu/wide/vector.h"
@@ -16,10 +16,10 @@ constexpr int kDotVectors = (kDots + kWidth - 1) / kWidth;
 struct DotTile {
   const float* a[kDotRows];
   const float* b[kDotColumns];
-  const float* fetch;  // what the next rows of b hold, a line per step
+  const float* fetch;  // the next rows of b, to prefetch one line per step
 };
 
-// values[i] summed across its lanes becomes lane i of values[0], for kWidth vectors: pairs are added blockwise, in the
+// For kWidth vectors, the sum of the lanes of values[i] becomes lane i of values[0]. Pairs are added blockwise, in the
 // order of a tree.
 template <int kApart>
 EAVE_INLINE void sum_lanes(Vector* values) {
@@ -55,7 +55,7 @@ inline void multiply_dot_tile(const DotTile& t, std::int64_t depth, float* dots)
   }
 }
 
-// Rows beyond the end repeat the last one; their results are dropped.
+// Tiles beyond the end repeat the last row, and drop its results.
 inline void multiply_dots(const Product& p) {
   DotTile tile;
   float dots[kDotVectors * kWidth];

@@ -1,4 +1,4 @@
-// A tile of c: as many rows of a as fit the registers times a panel of b, both packed.
+// Computes a tile of c: as many rows of a as fit the registers, times a panel of b, both packed.
 #pragma once
 
 #include <utility>
@@ -14,7 +14,7 @@ constexpr std::int64_t kPanel = kTileVectors * kWidth;  // columns
 constexpr std::int64_t kLine = 16;                      // floats of a cache line
 
 constexpr std::int64_t kSteps = 2;  // of the depth, unrolled
-// From this depth on a tile takes so long that fetching c beforehand pays.
+// From this depth on, a tile takes so long that prefetching c pays.
 constexpr std::int64_t kFetchedDepth = 80;
 
 // One strip of a times `count` panels of b.
@@ -26,9 +26,9 @@ struct Tile {
   float* c;
   std::int64_t c_stride;
   bool accumulate;
-  const float* bias;  // for all panels, or nullptr
+  const float* bias;  // for the columns of all panels, or nullptr
   bool relu;
-  const float* fetch;  // a line per kSteps of the depth: more would fill the queue in which loads wait, too
+  const float* fetch;  // prefetched, one line per kSteps; more would fill the queue of loads
 };
 
 template <int kRows, int kVectors>
@@ -60,7 +60,7 @@ EAVE_INLINE void multiply_panel(const float* a, const float* b, std::int64_t dep
   for (; k < depth; ++k, a += kRows, b += kPanel) multiply_step(a, b, sums);
 }
 
-// While the sums form: writing them would wait for lines from beyond the caches.
+// Prefetches c while the sums are computed. Otherwise writing the sums would wait for lines from beyond the caches.
 template <int kRows, int kVectors>
 EAVE_INLINE void fetch_target(const float* c, std::int64_t c_stride) {
   EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
@@ -80,7 +80,7 @@ EAVE_INLINE void store_sums(float* c, std::int64_t c_stride, bool accumulate, Su
   }
 }
 
-// bias and relu, on what was stored just now. A call of its own: it must not take registers from the sums.
+// Applies bias and relu to the stored panel. This is a separate call, so that it takes no registers from the sums.
 __attribute__((noinline)) void finish_panel(float* c, std::int64_t c_stride, int rows, int vectors, const float* bias,
                                             bool relu) {
   const Vector lowest = relu ? Vector{} : Vector{} - __builtin_inff();
@@ -115,7 +115,7 @@ EAVE_INLINE void choose_tile(const Tile& tile, std::int64_t rows, std::integer_s
   kKernels[rows - 1](tile);
 }
 
-// rows ≤ kTileRows; of the panel so many vectors.
+// Multiplies `rows` ≤ kTileRows rows by kVectors vectors of the panel.
 template <int kVectors>
 EAVE_INLINE void multiply_rows(const Tile& tile, std::int64_t rows) {
   choose_tile<kVectors>(tile, rows, std::make_integer_sequence<int, kTileRows>{});

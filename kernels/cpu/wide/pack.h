@@ -1,4 +1,4 @@
-// Copies of matrix parts in the order a tile kernel reads them.
+// Copies parts of matrices into the order in which a tile kernel reads them.
 #pragma once
 
 #include "kernels/cpu/wide/vector.h"
@@ -16,9 +16,8 @@ inline void pack_straight(const float* from, std::int64_t stride, std::int64_t d
   }
 }
 
-// The same for width ≤ kWidth, with anything behind `width` up to a whole vector: whole vectors are copied, but for the
-// last rows, where they could reach beyond the source. With a smaller into_stride the next row overwrites what is too
-// much.
+// The same for width ≤ kWidth. Whole vectors are copied, so anything may lie behind `width`; with a smaller into_stride
+// the next row overwrites it. The last rows, where a whole vector could reach beyond the source, are copied exactly.
 inline void pack_narrow(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t width, float* into,
                         std::int64_t into_stride) {
   const std::int64_t whole = larger(0, depth - kWidth);
@@ -26,8 +25,8 @@ inline void pack_narrow(const float* from, std::int64_t stride, std::int64_t dep
   pack_straight(from + whole * stride, stride, depth - whole, width, into + whole * into_stride, into_stride);
 }
 
-// The last columns of from, fewer than kWidth, for pack_turned. A function of its own: it must not take registers from
-// that one's loop.
+// The last columns of `from`, fewer than kWidth, for pack_turned. It is a function of its own, so that it takes no
+// registers from that function's loop.
 __attribute__((noinline)) void pack_turned_rest(const float* from, std::int64_t stride, std::int64_t depth,
                                                 std::int64_t rows, float* into, std::int64_t into_stride) {
   Vector block[kWidth] = {};
@@ -38,8 +37,8 @@ __attribute__((noinline)) void pack_turned_rest(const float* from, std::int64_t 
   for (std::int64_t k = 0; k < depth; ++k) store(into + k * into_stride, block[k]);
 }
 
-// into[k · into_stride + i] = from[i · stride + k] for i < rows ≤ kWidth. Each k writes kWidth floats, what is behind
-// `rows` being 0: with a smaller stride the next k overwrites it, and the end needs slack.
+// into[k · into_stride + i] = from[i · stride + k] for i < rows ≤ kWidth. Each k writes kWidth floats, zeros behind
+// `rows`. With a smaller into_stride the next k overwrites them, and the end of `into` needs room for them.
 inline void pack_turned(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t rows, float* into,
                         std::int64_t into_stride) {
   const std::int64_t whole = depth / kWidth * kWidth;

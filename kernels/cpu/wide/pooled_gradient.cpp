@@ -1,7 +1,10 @@
-// Gradients of convolution → relu → max-pool, visiting the winners of the pool only. For the weights each sample's
-// winners are listed by output channel: the channel's share of the gradient stays in registers while its list is
-// walked, and the sample's input in the inner caches. For the input they are listed by place, a pixel of the
-// convolution's output: the sum over its channels stays in registers, and a tile of the weights in the innermost cache.
+// Gradients of convolution → relu → max-pool. Only the winners of the pool are visited.
+//
+// For the weights, each sample's winners are listed by output channel. While a channel's list is walked, the channel's
+// part of the gradient stays in registers, and the sample's input in the inner caches.
+//
+// For the input, winners are listed by place, which is a pixel of the convolution's output. The sum over a place's
+// channels stays in registers, and a tile of the weights in the first-level cache.
 #include <utility>
 
 #include "kernels/cpu/wide/pack.h"
@@ -11,10 +14,10 @@
 namespace eave::cpu {
 namespace {
 
-constexpr int kMostVectors = kWidth == 16 ? 20 : 10;  // held in registers at a time
-constexpr int kMostRows = 5;                          // of the window
-constexpr int kMostOfTile = kWidth == 16 ? 12 : 6;    // vectors; summed twice in registers
-constexpr int kTileFloats = 8192;                     // of weights, kept in the innermost cache
+constexpr int kMostVectors = kWidth == 16 ? 20 : 10;  // vectors held in registers at a time
+constexpr int kMostRows = 5;                          // rows of the window at a time
+constexpr int kMostOfTile = kWidth == 16 ? 12 : 6;    // vectors of a tile; each has two sums in registers
+constexpr int kTileFloats = 8192;                     // floats of a tile of weights, kept in the first-level cache
 
 struct Walk {
   const Live* live;
@@ -25,7 +28,7 @@ struct Walk {
   std::int64_t weight_row;
 };
 
-// weights += Σ value · image[window], kRows × kVectors of them.
+// weights += Σ value · image[window], for kRows × kVectors vectors.
 template <int kVectors, int kRows>
 void gather(const Walk& w) {
   Vector sum[kRows][kVectors];
@@ -69,8 +72,8 @@ EAVE_INLINE void gather_vectors(const Walk& walk, std::int64_t vectors, std::int
   (void)((vectors == kIndex + 1 && (gather_rows<kIndex + 1>(walk, rows), true)) || ...);
 }
 
-// image[place] += Σ value · tile[channel], kVectors of them: each sum in two halves, so that no addition waits for the
-// one before it.
+// image[place] += Σ value · tile[channel], for kVectors vectors. Each sum has two halves, so that no addition waits for
+// the one before it.
 template <int kVectors>
 void sum_places(const Place* places, std::int64_t count, const Live* live, const float* tile, float* image) {
   const Live* const first = live;
@@ -105,7 +108,7 @@ class Gradient {
   Gradient(const PooledConvolution& shape, bool wants_input);
 
   std::int64_t padded_size() const { return padded_height_ * image_row_ + kWidth; }
-  std::int64_t channel_size() const { return s_.window_height * weight_row_; }  // weights of one output
+  std::int64_t channel_size() const { return s_.window_height * weight_row_; }  // weights of one output channel
   std::int64_t vectors() const { return weight_row_ / kWidth; }
   std::int64_t tiles() const { return (vectors() + tile_ - 1) / tile_; }  // of a row of the window
   std::int64_t tile_size() const { return s_.outputs * tile_ * kWidth; }
@@ -119,9 +122,10 @@ class Gradient {
 
   const PooledConvolution& s_;
   const std::int64_t padded_height_, image_row_;  // of the padded sample
-  const std::int64_t run_, weight_row_;           // one row of the window: width × channels, and that in whole vectors
-  const bool copies_;                             // the padded sample is a copy
-  const std::int64_t tile_;                       // vectors
+  // one row of the window: width × channels, and that rounded up to whole vectors
+  const std::int64_t run_, weight_row_;
+  const bool copies_;        // the padded sample is a copy
+  const std::int64_t tile_;  // vectors
   WinnerLists winners_;
   PooledGradient call_{};
   float* scratch_ = nullptr;
@@ -130,7 +134,8 @@ class Gradient {
 
 std::int64_t whole_vectors(std::int64_t floats) { return (floats + kWidth - 1) / kWidth; }
 
-// Vectors of a tile, of so many in a row of the window. Fewer than 4 would read a value for too little.
+// The vectors of a tile, if a row of the window has `vectors`. With fewer than 4, too little would be computed with
+// each value that is read.
 std::int64_t tile_of(std::int64_t vectors, std::int64_t outputs) {
   const std::int64_t most = larger(4, smaller(kMostOfTile, kTileFloats / (outputs * kWidth)));
   const std::int64_t tiles = (vectors + most - 1) / most;
@@ -166,7 +171,7 @@ std::int64_t Gradient::scratch_size(const PooledConvolution& shape) {
          g.winners_.scratch_size() + kPieces * kSlack;
 }
 
-// Pieces begin at whole cache lines.
+// Takes a piece of scratch, rounded up to whole cache lines.
 float* Gradient::take(std::int64_t size) {
   float* piece = scratch_;
   scratch_ += (size + 15) / 16 * 16;
@@ -190,7 +195,7 @@ void Gradient::run() {
   turn_back();
 }
 
-// tiles[row of the window][tile of it][output][tile]
+// Fills tiles[row of the window][tile of the row][output][value in the tile].
 void Gradient::tile_weights() {
   for (std::int64_t row = 0; row < s_.window_height; ++row) {
     for (std::int64_t v = 0; v < vectors(); ++v) {
@@ -201,7 +206,7 @@ void Gradient::tile_weights() {
   }
 }
 
-// d_turned[output][row of the window][run]
+// Writes d_turned[output][row of the window][value in the row] back to d_weights, in the layout of the weights.
 void Gradient::turn_back() {
   for (std::int64_t row = 0; row < s_.window_height; ++row) {
     for (std::int64_t output = 0; output < s_.outputs; output += kWidth) {

@@ -1,8 +1,8 @@
-// Numbers as sums of three of half their width, in the tiles that the matrix unit multiplies.
+// Splits floats into sums of three bfloat16 numbers, in the tiles that the matrix unit multiplies.
 //
-// x = high + middle + low, each rounded to bfloat16 (8 significant bits): 24 bits in all, so nothing of a float is
-// lost. A product of two such sums has nine terms. Those of middle and low, low and middle, low and low are below 2^-26
-// of it, which is less than what rounding the product to a float takes away, and are left out: six are computed.
+// x = high + middle + low, each rounded to bfloat16 (8 significant bits): 24 bits in all, so no bit of a float is lost.
+// A product of two such sums has nine terms, of which six are computed. The other three (middle · low, low · middle and
+// low · low) are left out. They are below 2^-26 of the product, less than what rounding it to a float takes away.
 // (Henry, Tang, Heinecke: Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations,
 // 2019.)
 #pragma once
@@ -15,16 +15,16 @@ namespace eave::cpu {
 namespace {
 
 constexpr std::int64_t kSide = 16;       // rows and columns of a tile of sums
-constexpr std::int64_t kTileDepth = 32;  // of a tile of parts
+constexpr std::int64_t kTileDepth = 32;  // depth of a tile of parts
 constexpr int kParts = 3;                // high, middle, low
-constexpr std::int64_t kTileSize = 256;  // floats' worth of memory, a KiB
-constexpr std::int64_t kRowSize = 16;    // of a tile, as much
+constexpr std::int64_t kTileSize = 256;  // size of a tile in floats: 1 KiB
+constexpr std::int64_t kRowSize = 16;    // size of a tile's row in floats
 
-// Ahead of what is split.
+// How far to prefetch ahead of the numbers being split.
 constexpr std::int64_t kFetchedLines = 2;
 constexpr std::int64_t kFetchedSteps = 2;
 
-// Tiles of one side of a product: blocks of 16 of its rows (or columns) by steps of 32 of the depth, three for each.
+// The tiles of one operand: blocks of 16 of its rows (or columns) by steps of 32 of the depth, three parts for each.
 struct Tiles {
   float* memory;
   std::int64_t steps;
@@ -42,12 +42,12 @@ EAVE_INLINE __mmask16 first_lanes(std::int64_t count) {
   return static_cast<__mmask16>(count >= kSide ? 0xffff : count <= 0 ? 0 : (1 << count) - 1);
 }
 
-// Of 16 numbers each: the upper half of a float is the bfloat16 that it is cut to.
+// The parts of 16 numbers. The upper half of each float is the part as a bfloat16.
 struct SplitParts {
   __m512i at[kParts];
 };
 
-// The last part is what is left: seven bits at most.
+// The last part is the rest, which has at most seven bits.
 EAVE_INLINE SplitParts split(__m512 x) {
   const __m512i half = _mm512_set1_epi32(0x8000), upper = _mm512_set1_epi32(-0x10000);
   SplitParts parts;
@@ -59,8 +59,8 @@ EAVE_INLINE SplitParts split(__m512 x) {
   return parts;
 }
 
-// A row of each part's tile: pairs of numbers that are neighbours in the depth for the unit. Which they are is up to
-// us: k and k + 16 of a step, for both operands.
+// Writes a row of each part's tile. The unit multiplies pairs of numbers that are neighbours in the depth. Any pairing
+// works if both operands use the same one: here k and k + 16 of a step.
 EAVE_INLINE void split_pairs(__m512 first, __m512 second, float* into) {
   const SplitParts x = split(first), y = split(second);
   EAVE_UNROLL for (int part = 0; part < kParts; ++part) {
@@ -75,7 +75,7 @@ EAVE_INLINE void clear_rows(float* tile, std::int64_t begin) {
   }
 }
 
-// a's kind of tile becomes b's, and the other way round: rows and columns of pairs change places.
+// Turns tiles in the layout of a into that of b, or back: rows and columns of pairs change places.
 EAVE_INLINE void turn_tiles(float* tile) {
   for (int part = 0; part < kParts; ++part, tile += kTileSize) {
     Vector rows[kWidth];
@@ -85,7 +85,7 @@ EAVE_INLINE void turn_tiles(float* tile) {
   }
 }
 
-// Lines of `depth` numbers each: rows of a, or with kTurned columns of b.
+// Splits lines of `depth` numbers: rows of a, or columns of b with kTurned.
 template <bool kTurned>
 void split_lines(const float* from, std::int64_t stride, std::int64_t count, std::int64_t depth, const Tiles& into) {
   for (std::int64_t block = 0; block * kSide < count; ++block, from += kSide * stride) {
@@ -107,7 +107,7 @@ void split_lines(const float* from, std::int64_t stride, std::int64_t count, std
   }
 }
 
-// A row of pairs of each tile, of the columns of lines k and k + 16.
+// Splits one row of pairs of each tile, from lines k and k + 16.
 EAVE_INLINE void split_row(const float* from, std::int64_t stride, std::int64_t columns, std::int64_t left,
                            float* into) {
   const __mmask16 lanes = first_lanes(columns);
@@ -117,7 +117,7 @@ EAVE_INLINE void split_row(const float* from, std::int64_t stride, std::int64_t 
               _mm512_maskz_loadu_ps(left > kSide ? lanes : 0, from + kSide * stride), into);
 }
 
-// `depth` lines of `count` numbers each: columns of b, or with kTurned rows of a.
+// Splits `depth` lines of `count` numbers: the lines hold columns of b, or rows of a with kTurned.
 template <bool kTurned>
 void split_columns(const float* from, std::int64_t stride, std::int64_t count, std::int64_t depth, const Tiles& into) {
   const std::int64_t blocks = round_up(count, kSide);

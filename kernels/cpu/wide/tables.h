@@ -1,4 +1,4 @@
-// Names of the kernels of one instruction set: EAVE_WIDE(multiply) is multiply_avx512 where EAVE_WIDE_SUFFIX is
+// The names of the kernels of one instruction set. EAVE_WIDE(multiply) is multiply_avx512 if EAVE_WIDE_SUFFIX is
 // _avx512.
 #pragma once
 

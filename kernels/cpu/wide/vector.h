@@ -1,6 +1,6 @@
-// Vectors of kWidth floats. Included only by sources that are compiled once per instruction set: everything here has
-// internal linkage and nothing of the standard library is called, so that no function compiled for one CPU can be
-// linked into code that runs on another.
+// Vectors of kWidth floats. Only sources that are compiled once per instruction set may include this. Everything here
+// has internal linkage, and nothing of the standard library is called. So the linker cannot take a function compiled
+// for one CPU into code that runs on another.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ typedef float Vector __attribute__((vector_size(4 * EAVE_VECTOR_WIDTH)));
 typedef std::int32_t Lanes __attribute__((vector_size(4 * EAVE_VECTOR_WIDTH)));
 typedef float AnyVector __attribute__((vector_size(4 * EAVE_VECTOR_WIDTH), aligned(4), may_alias));
 
-// Loops over arrays of vectors are unrolled from the start, or the compiler would keep them in memory.
+// Unrolls loops over arrays of vectors at once. Otherwise the compiler would keep the arrays in memory.
 #define EAVE_UNROLL _Pragma("GCC unroll 32")
 
 EAVE_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
@@ -24,14 +24,15 @@ EAVE_INLINE std::int64_t larger(std::int64_t a, std::int64_t b) { return a < b ?
 
 EAVE_INLINE Vector load(const float* from) { return *reinterpret_cast<const AnyVector*>(from); }
 EAVE_INLINE void store(float* into, Vector value) { *reinterpret_cast<AnyVector*>(into) = value; }
-// In a register: kept from becoming a memory operand of every use.
+// All lanes are `value`, in a register: the compiler must not make it a memory operand of every use.
 EAVE_INLINE Vector broadcast(float value) {
   Vector all = value - Vector{};
   asm("" : "+v"(all));
   return all;
 }
 
-// Which lanes of two vectors (the second one's count on from kWidth) form each of them after an exchange of blocks.
+// The lanes of two vectors that each vector consists of after an exchange of blocks. The lanes of the second one are
+// counted from kWidth on.
 template <int kApart>
 struct ExchangeLanes {
   constexpr ExchangeLanes() {
@@ -60,7 +61,8 @@ EAVE_INLINE void exchange_blocks(Vector* rows) {
   }
 }
 
-// rows[i] lane j <-> rows[j] lane i, by exchanging blocks of 1, 2, 4 ... lanes between rows as far apart.
+// Exchanges lane j of rows[i] and lane i of rows[j], by exchanging blocks of 1, 2, 4 ... lanes between rows that are as
+// far apart.
 EAVE_INLINE void transpose(Vector* rows) {
   exchange_blocks<1>(rows);
   exchange_blocks<2>(rows);

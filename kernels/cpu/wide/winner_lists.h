@@ -1,4 +1,4 @@
-// The winners of one sample's pools, listed for the gradients of a convolution before them.
+// Lists the winners of one sample's pools, for the gradients of the convolution before them.
 #pragma once
 
 #include "kernels/cpu/wide/tables.h"
@@ -7,7 +7,7 @@
 namespace eave::cpu {
 namespace {
 
-// A winner: where what it meets lies, and the gradient that it passes.
+// A winner: the offset of the values that it multiplies, and the gradient that it passes.
 struct Live {
   std::int32_t offset;
   float value;
@@ -16,22 +16,23 @@ struct Live {
 typedef std::uint32_t __attribute__((may_alias)) Bits;
 typedef std::uint64_t __attribute__((may_alias)) BitsOfTwo;
 
-// Both at once: little-endian.
+// Writes both members at once. Assumes little-endian.
 EAVE_INLINE void write(Live* live, std::int32_t offset, Bits value) {
   *reinterpret_cast<BitsOfTwo*>(live) = BitsOfTwo{value} << 32 | static_cast<Bits>(offset);
 }
 
-// A pixel of the convolution's output: where its window begins in the padded sample, and the end of its winners. They
-// come in pairs: where their number is odd, the last is a 0.
+// A pixel of the convolution's output: the begin of its window in the padded sample, and the end of its winners.
+// Winners come in pairs: if their number is odd, a 0 follows the last.
 struct Place {
   std::int32_t image, end;
 };
 
-// By output channel, where a winner meets the window of the padded sample; and by place, where it meets its channel's
-// weights. Losers are written too, but for the next to overwrite: there is no branch to mispredict.
+// Two kinds of lists. By output channel: offsets of a winner's window in the padded sample. By place: offsets of its
+// channel's weights. Losers are written too, but the next entry overwrites them: so there is no branch to mispredict.
 class WinnerLists {
  public:
-  // Rows of the padded sample are `image_row` apart, weights of a channel `channel_stride`; 0: none by place.
+  // Rows of the padded sample are `image_row` apart, and the weights of two channels `channel_stride`. With
+  // channel_stride 0 there are no lists by place.
   WinnerLists(const PooledConvolution& shape, std::int64_t image_row, std::int64_t channel_stride)
       : s_(shape), image_row_(image_row), channel_stride_(channel_stride), list_(windows() + 1) {}
 
@@ -66,8 +67,8 @@ class WinnerLists {
   std::int32_t* ends_ = nullptr;
   Place *places_ = nullptr, *place_end_ = nullptr;
   Live *by_place_ = nullptr, *by_place_end_ = nullptr;
-  Live* buckets_ = nullptr;                   // of one window, by position
-  std::int32_t bucket_ends_[kMostPositions];  // in buckets_
+  Live* buckets_ = nullptr;                   // winners of one window, by position
+  std::int32_t bucket_ends_[kMostPositions];  // end of each bucket in buckets_
   std::int32_t within_[kMostPositions];       // offset of each position in a window
 };
 
@@ -107,8 +108,8 @@ void WinnerLists::list_all(const std::uint8_t* winners, const float* d_output) {
       std::int32_t channel = 0;
       for (int output = 0; output < outputs; ++output, channel += channel_stride) {
         const Bits value = reinterpret_cast<const Bits*>(d_output)[output];
-        const std::int32_t is_live = value << 1 != 0;  // not 0, nor -0
-        // Where relu made all of a window 0, its winner is none of its positions.
+        const std::int32_t is_live = value << 1 != 0;  // neither 0 nor -0
+        // Without a gradient the winner may be no position (kDead), so position 0 is used.
         const std::int32_t position = winners[output] & -is_live;
         write(lists + ends[output], window + within_[position], value);
         ends[output] += is_live;
@@ -125,7 +126,7 @@ void WinnerLists::list_all(const std::uint8_t* winners, const float* d_output) {
 void WinnerLists::append_buckets(std::int32_t window) {
   for (int i = 0; i < positions(); ++i) {
     Live* const end = buckets_ + bucket_ends_[i];
-    *end = {0, 0};  // its place is there for a loser
+    *end = {0, 0};  // this entry exists, because losers are written too
     for (const Live* live = buckets_ + i * bucket(); live < end; live += 2) {
       by_place_end_[0] = live[0];
       by_place_end_[1] = live[1];
