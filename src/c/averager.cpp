@@ -14,7 +14,7 @@
 namespace eave {
 namespace {
 
-// Of the rank whose transport this thread calls: a transport has one device at a time.
+// The averager with a device on the transport of this thread's rank: a transport has one device at a time.
 thread_local const void* gpu_in_use = nullptr;
 
 ReplicaComparisonSettings comparison_settings(const Transport& transport, const AveragerOptions& options) {
@@ -31,7 +31,7 @@ ReplicaComparisonSettings comparison_settings(const Transport& transport, const 
   return settings;
 }
 
-// Only `none` with average-at-end has a consensus at the end that differs from the one before. No trait says so.
+// Only `none` with average-at-end has a last consensus that differs from the one before. No trait says so.
 bool has_other_end(const AveragerOptions& options) {
   return options.values.entries().contains("average-at-end") && options.values.flag("average-at-end");
 }
@@ -62,7 +62,8 @@ Averager::Averager(Transport& transport, const std::string& options, Slice param
   first_ = hash_of(parameters);
 }
 
-// Later it would seem to be the work of the optimizer. All ranks have rank 0's values by now.
+// Checked before the first step, because later the optimizer would seem to be the cause. Here all ranks have rank 0's
+// values.
 void Averager::refuse_what_is_not_finite() {
   if (is_finite(replica_.parameters)) return;
   throw AgreedError(ExitCode::kUsage,
@@ -116,7 +117,7 @@ void Averager::open_gpu(Slice parameters, Slice gradients) {
     throw Error(ExitCode::kUsage, "parameters and gradients do not lie in the memory of " + gpu_->name());
 }
 
-// NCCL where every rank has a GPU of its own, as `eave train` does.
+// Uses NCCL if every rank has its own GPU, as `eave train` does.
 void Averager::attach_gpu(Transport& transport) {
   if (gpu_ && transport.name() == "mpi") nccl_ = make_nccl_transport(transport, NcclUse::kWherePossible);
   counting_ = make_counting_transport(nccl_ ? *nccl_ : transport);
@@ -172,18 +173,18 @@ bool Averager::before_update(double loss_sum, TensorFlags has_gradient) {
   step_.loss_sum = is_whole ? loss_sum : 0;
   if (tells) notes_->start(is_whole, step_.samples > 0, has_gradient);
   weigh_gradients(is_whole, averages_ && !tells);
-  // Before the optimizer's step, so from the values that the gradients belong to.
+  // Pulls before the optimizer's step, so from the values at which the gradients were computed.
   if (const std::optional<Pull> pull = communicator_->before_update(step_))
     replica_.device->pull_parameters(replica_.parameters, *pull, step_.ahead);
   replica_.device->wait();
   const std::string where = tells ? notes_->finish(has_gradient) : "";
-  // A sum of finite gradients may not be finite. Every rank finds the same.
+  // A sum of finite gradients may overflow. Every rank finds the same.
   if (averages_) is_whole = where.empty() && is_finite(replica_.gradients);
   judge_gradients(is_whole, where);
   return !is_left_out_ && communicator_->updates(step_);
 }
 
-// A value that is not finite on one rank must not reach the others, unless nothing else can tell them of it.
+// A value that is not finite stays on its rank. Only if nothing else tells the other ranks, they get NaN by the sum.
 void Averager::weigh_gradients(bool is_finite, bool tells_by_values) {
   Device& device = *replica_.device;
   if (!is_finite || step_.samples == 0)
@@ -224,8 +225,8 @@ Hash128 Averager::hash_of(ConstSlice values) {
   return eave::hash_of({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
 }
 
-// Workers that nobody waits for have steps of their own: those of a center that is met in any order, and those that
-// exchange nothing.
+// Ranks may take different numbers of steps if no rank waits for another: with async-order=free, or if the method
+// exchanges nothing.
 bool Averager::needs_equal_steps() const {
   const OptionValues& values = options_.values;
   if (!traits().compresses) return false;
@@ -233,7 +234,7 @@ bool Averager::needs_equal_steps() const {
   return values.text("async-order") != "free" || values.has("replay");
 }
 
-// Ranks that have taken other numbers of steps may meet here all the same, if no exchange lay between.
+// If no exchange lay between, ranks that have taken different numbers of steps come here without having noticed.
 void Averager::require_equal_steps() {
   if (!needs_equal_steps() || workers_ == 1) return;
   const std::vector<std::string> steps = counting_->gather(std::to_string(step_.index));
@@ -271,7 +272,7 @@ void Averager::write_consensus(Slice into) {
   is_gone_on_ = false;
 }
 
-// The saved model would be the one that the ranks began with.
+// Warns if the consensus still is the model that the ranks began with.
 void Averager::warn_if_untrained(ConstSlice values) {
   if (is_judged_ || step_.index == 0) return;
   if (hash_of(values) != first_) {

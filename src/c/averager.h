@@ -1,4 +1,4 @@
-// A communicator with what it needs beside a model, for a loop that is not eave's.
+// A communicator with all that it needs beside a model, for a training loop that is not eave's.
 #pragma once
 
 #include <memory>
@@ -15,40 +15,42 @@
 
 namespace eave {
 
-// Every method is for the thread of the transport, and collective unless it says otherwise.
+// The transport's thread calls every method. Methods are collective unless they say otherwise.
 class Averager {
  public:
-  // `options`: words "name=value" between spaces, the same on all ranks. Throws AgreedError (kUsage, kConfiguration).
-  // Parameters and gradients outlive this. They lie in the host's memory, or with "device=cuda" in that of GPU "gpu=N",
-  // which may be another number on each rank; one such averager at a time. What has been asked of them is done when a
-  // method returns.
+  // `options`: words "name=value" with spaces between them, the same on all ranks. Throws AgreedError (kUsage,
+  // kConfiguration). Parameters and gradients are not owned and outlive this. They lie in host memory, or with
+  // "device=cuda" in the memory of GPU "gpu=N". N may differ between ranks; only one such averager may exist at a time.
+  // When a method returns, the work on them is done.
   Averager(Transport& transport, const std::string& options, Slice parameters, Slice gradients);
   Averager(const Averager&) = delete;
   Averager& operator=(const Averager&) = delete;
   ~Averager();
 
-  // As eave_look_ahead; not collective.
+  // As eave_look_ahead. Not collective.
   void look_ahead(Ahead ahead) { step_.ahead = ahead; }
 
   void begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate);
-  // Whether the optimizer takes its step. `has_gradient`, of the tensors that parameters consist of, or nothing: this
-  // rank's, and then any rank's if gradients are averaged in this step. Throws Error(kDiverged) as FiniteGate does.
+  // Returns whether the optimizer is to take its step. `has_gradient`: a flag for each tensor of the parameters, or
+  // empty. It comes in for this rank. If gradients are averaged in this step, it goes out with the flags of any rank.
+  // Throws Error(kDiverged) as FiniteGate does.
   bool before_update(double loss_sum, TensorFlags has_gradient = {});
-  // Throws Error(kDiverged) if the optimizer has made parameters that are not finite, and kInternal if replicas differ
-  // that the method keeps equal.
+  // Throws Error(kDiverged) if the optimizer has made parameters that are not finite. Throws kInternal if replicas
+  // differ that the method keeps equal.
   void after_update();
-  void write_consensus(Slice into);  // where the parameters lie; throws as after_update
-  void finish();                     // throws as after_update
+  // `into` lies in the same memory as the parameters. Throws as after_update does.
+  void write_consensus(Slice into);
+  void finish();  // throws as after_update does
 
   // Not collective.
   const std::string& description() const { return description_; }
   const CommunicatorTraits& traits() const { return options_.kind->traits; }
-  // Whether each rank's steps are the others' steps: ranks that take fewer would be waited for.
+  // Whether all ranks must take the same number of steps, because a rank that takes fewer would keep others waiting.
   bool needs_equal_steps() const;
-  // How long a rank waits for another; nullopt: as before.
+  // The option limit-step: how long a rank waits for another. nullopt: unchanged.
   std::optional<std::string> limit() const;
   std::size_t size() const { return replica_.parameters.size(); }
-  std::int64_t steps() const { return step_.index; }  // done
+  std::int64_t steps() const { return step_.index; }  // steps done
   bool is_in_step() const { return stage_ != Stage::kBetweenSteps; }
   std::int64_t steps_left_out() const { return gate_->left_out(); }
   TransportCounters counters() const { return counting_->counters(); }
@@ -74,8 +76,8 @@ class Averager {
   void warn_if_untrained(ConstSlice values);
 
   AveragerOptions options_;
-  std::unique_ptr<Device> gpu_;      // nullptr: all is in the host's memory
-  std::unique_ptr<Transport> nccl_;  // nullptr: what the session has
+  std::unique_ptr<Device> gpu_;      // nullptr: all values are in host memory
+  std::unique_ptr<Transport> nccl_;  // nullptr: uses the session's transport
   std::unique_ptr<CountingTransport> counting_;
   std::optional<Attachment> attachment_;
   ReplicaView replica_;
@@ -87,9 +89,9 @@ class Averager {
   Step step_;
   Stage stage_ = Stage::kBetweenSteps;
   bool averages_ = false, is_left_out_ = false;  // in this step
-  bool is_gone_on_ = false;                      // since the last consensus
-  bool is_judged_ = false;                       // whether the consensus has been trained
-  Hash128 first_;                                // of the parameters that all ranks began with
+  bool is_gone_on_ = false;                      // has begun a step since the last consensus
+  bool is_judged_ = false;                       // a consensus has differed from the start
+  Hash128 first_;                                // hash of the parameters that all ranks began with
   std::string description_;
 };
 

@@ -6,7 +6,7 @@
 
 namespace eave {
 
-// Collective: rank 0's bytes go to all, in pieces of some MiB. As many on each rank.
+// Collective: copies rank 0's bytes to all ranks, in pieces of 4 MiB. `count` is the same on all ranks.
 void broadcast_bytes(Transport& transport, char* bytes, std::size_t count);
 
 }  // namespace eave

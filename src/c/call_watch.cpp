@@ -7,10 +7,10 @@
 namespace eave {
 namespace {
 
-// Behind the kinds of the guard's own tasks.
+// Begins after the kinds in GuardMessage.
 enum Kind : std::int64_t { kAsk = 32, kDiffers };
 
-constexpr double kAgain = 1;  // seconds from one question to the next
+constexpr double kAgain = 1;  // seconds between two questions
 
 std::string describe(const InterfaceCall& call) {
   const std::string step = std::to_string(call.step);
@@ -111,7 +111,7 @@ std::string CallWatch::place(int rank, const InterfaceCall& call) const {
   return "rank " + std::to_string(rank) + " on " + hosts_[static_cast<std::size_t>(rank)] + " " + describe(call);
 }
 
-// A channel fails because the network does: the Watchdog tells who does not answer.
+// The channel fails only if the network does. The Watchdog reports ranks that do not answer.
 void CallWatch::tell(int to, std::int64_t kind, const Numbered& call) noexcept try {
   channel_.post(to, {kind, {call.number, static_cast<std::int64_t>(call.call.function), call.call.step, generation_}});
 } catch (const Error&) {

@@ -1,4 +1,4 @@
-// Finds ranks that call different functions of eave.h where all must call the same.
+// Finds ranks that call different functions of eave.h in places where all must call the same one.
 #pragma once
 
 #include <atomic>
@@ -14,29 +14,31 @@
 
 namespace eave {
 
-// A collective call of a rank. `step`: from 1, the step that the rank is in; of calls between steps, the last one done.
+// A collective call of a rank. `step`: the step that the rank is in, from 1; between steps, the last one done.
 struct InterfaceCall {
   enum class Function : std::int64_t { kOpen, kStep, kConsensus, kClose, kSum, kBroadcast, kCompare, kStop };
   Function function = Function::kStep;
   std::int64_t step = 0;
-  bool counts = true;  // all ranks make it as their call of the same number; a step that ranks take freely does not
+  // Whether the call is numbered. Numbered calls come in the same order on all ranks. If a method lets ranks take steps
+  // independently, its steps are not numbered.
+  bool counts = true;
 };
 
-// While a call lasts, this rank asks the others what their call of the same number was. If it was another function, no
-// rank can go on: the job ends with 69, and the message says where each of the two is. Ranks that have not come so far
-// yet are the Watchdog's affair.
+// While a call lasts, this rank asks the others for their call of the same number. If another rank called another
+// function, no rank can go on. So the job ends with 69, and the message says where the two ranks are. Ranks that have
+// not yet made that call are left to the Watchdog.
 class CallWatch final : public GuardTask {
  public:
-  // `channel` outlives it. `end` ends the job; called by the guard's thread. A call may last for `patience` seconds
-  // before anybody is asked. `generation`: of this watch in its process, the same on all ranks; messages of another
-  // are dropped.
+  // `channel` is not owned and outlives this. `end` ends the job, in the guard's thread. `patience`: seconds that a
+  // call may last before the others are asked. `generation`: number of this watch in its process, the same on all
+  // ranks. Messages of other generations are dropped.
   CallWatch(ControlChannel& channel, int rank, std::vector<std::string> hosts, double patience, std::int64_t generation,
             std::function<void(ExitCode, const std::string&)> end);
 
-  // The thread that calls. `leave(false)`: the call did nothing, and does not count.
+  // Called by the thread that makes the calls. `leave(false)`: the call did nothing, so its number is used again.
   void enter(const InterfaceCall& call);
   void leave(bool counts);
-  // Any thread: the last call has failed, maybe because another rank called something else. Asks at once.
+  // Any thread calls it after the last call has failed, maybe because another rank called something else. Asks at once.
   void doubt() noexcept { is_in_doubt_ = true; }
 
   void look(double seconds) override;
@@ -49,7 +51,7 @@ class CallWatch final : public GuardTask {
     InterfaceCall call;
   };
 
-  std::optional<Numbered> last() const;  // the one under way, or the last one
+  std::optional<Numbered> last() const;  // the call in progress, or the last one
   std::optional<Numbered> numbered(std::int64_t number) const;
   void tell(int to, std::int64_t kind, const Numbered& call) noexcept;
   void compare(int from, const ControlMessage& message);
@@ -68,7 +70,7 @@ class CallWatch final : public GuardTask {
   bool is_in_call_ = false;
   std::atomic<bool> is_in_doubt_{false};
 
-  // Only the guard's thread uses these.
+  // Used only by the guard's thread.
   std::int64_t looked_at_ = -1;
   double lasted_ = 0;
   bool has_ended_ = false;

@@ -1,5 +1,5 @@
-// Steps whose gradient or loss is not finite, as --on-nonfinite of `eave train` has it: they are left out and counted,
-// or end the job.
+// Handles steps whose gradient or loss is not finite, as `eave train --on-nonfinite` does: leaves them out and counts
+// them, or ends the job.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace eave {
 
 class FiniteGate {
  public:
-  // on-nonfinite, nonfinite-limit.
+  // Reads the options on-nonfinite and nonfinite-limit.
   FiniteGate(const Transport& transport, const OptionValues& values);
 
-  // After each step's gradients. `step`: from 1. `is_of_all`: every rank finds the same; else it is this rank's alone.
-  // Warns of the first. Throws Error(kDiverged), or AgreedError if it is of all: of the first with `abort`, else of as
-  // many in a row as the limit says.
+  // Called after each step's gradients. `step`: from 1. `is_of_all`: whether every rank finds the same `is_finite`;
+  // else it is this rank's own. Warns at the first bad step. Throws at the first one with `abort`, else at
+  // nonfinite-limit bad steps in a row: AgreedError(kDiverged) if is_of_all, else Error(kDiverged).
   void pass(bool is_finite, bool is_of_all, std::int64_t step, double learning_rate, const std::string& where);
-  std::int64_t left_out() const { return left_out_; }  // steps
+  std::int64_t left_out() const { return left_out_; }  // number of steps
 
  private:
   const int rank_;

@@ -1,4 +1,4 @@
-// eave.h: each function's work is done by the session's thread, and what escapes becomes a code and a message.
+// Implements eave.h. The session's thread does the work of each function, and exceptions become a code and a message.
 #include <memory>
 #include <new>
 #include <optional>
@@ -20,7 +20,7 @@ using eave::Error;
 using eave::ExitCode;
 using eave::Transport;
 
-// Never destroyed: at the process's end its thread may be waiting in MPI.
+// Never destroyed, because its thread may be waiting in MPI when the process ends.
 eave::Session* session = nullptr;
 bool was_started = false;
 thread_local std::string last_error;
@@ -36,7 +36,7 @@ int code_of(const std::function<void()>& call) {
 
 using Function = eave::InterfaceCall::Function;
 
-// `call`: of what all ranks do in the same order.
+// `call`: set if all ranks do this work in the same order.
 int in_session(const std::optional<eave::InterfaceCall>& call, const std::function<void(Transport&)>& work) {
   return code_of([&] {
     if (!session) throw Error(ExitCode::kUsage, "eave_start has not been called, or eave_stop has");
@@ -48,7 +48,7 @@ int in_session(Function function, const std::function<void(Transport&)>& work) {
   return in_session(eave::InterfaceCall{function, 0}, work);
 }
 
-// Ranks of some methods may be in other steps.
+// Some methods let ranks be in different steps. Then a step is not a numbered call.
 int in_session(Function function, eave_averager* averager, const std::function<void(eave::Averager&)>& work) {
   std::optional<eave::InterfaceCall> call;
   if (averager) {
@@ -62,7 +62,7 @@ int in_session(Function function, eave_averager* averager, const std::function<v
   });
 }
 
-// Of a call that needs them.
+// Throws Error(kUsage) if a pointer that the call needs is null.
 void require(const void* pointer, const char* what) {
   if (!pointer) throw Error(ExitCode::kUsage, std::string(what) + " is a null pointer");
 }

@@ -14,11 +14,12 @@
 namespace eave {
 namespace {
 
-// Here a rank that has taken leave waits for those that still evaluate and save.
+// The section of eave_stop, which has no limit: a rank that calls it waits for ranks that still evaluate and save.
 constexpr Section kWithoutLimit = Section::kCheckpoint;
-constexpr double kMostPatience = 1;  // seconds of a call before other ranks are asked what they called
+constexpr double kMostPatience = 1;  // seconds of a call before the others are asked about it
 
-// MPI_Abort may wait for a network that is gone, and ending in good order for the thread that is stuck.
+// Without MPI_Abort, which may wait for a broken network, and without a regular exit, which waits for the thread that
+// hangs.
 void leave_process(ExitCode code) { _exit(static_cast<int>(code)); }
 
 Section section_of(InterfaceCall::Function function) {

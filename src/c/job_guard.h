@@ -1,4 +1,4 @@
-// The guard of a rank in a loop that is not eave's: what `eave train` does for its ranks.
+// The guard of a rank whose training loop is not eave's. It does what `eave train` does for its ranks.
 #pragma once
 
 #include <optional>
@@ -15,26 +15,26 @@ namespace eave {
 
 class JobGuard {
  public:
-  // Collective, with the bare transport, which outlives it. Without a control channel nobody is watched.
-  // `generation`: how many guards this process had before.
+  // Collective. `transport` is the bare transport, which outlives this. If it has no control channel, nothing is
+  // watched. `generation`: how many guards this process had before.
   JobGuard(Transport& transport, const WatchdogLimit& limit, std::int64_t generation);
 
-  // The thread that calls the transport.
+  // The thread that calls the transport calls these three.
   void enter(const InterfaceCall& call);
   void leave(bool counts);
-  // A call has failed on this rank alone. Does not return if that is because ranks are out of step: a message says
-  // where they are.
+  // Call it after a call failed on this rank alone. If the reason is that ranks are out of step, it prints where they
+  // are and does not return.
   void explain();
 
  private:
   Whereabouts whereabouts_;
   std::optional<Watchdog> watchdog_;
   std::optional<CallWatch> calls_;
-  bool is_counted_ = false;  // the call under way
+  bool is_counted_ = false;  // whether the call in progress is numbered
   std::optional<Guard> guard_;
 };
 
-// Throws Error(kUsage) for a time that is neither 0 nor 1 s and more. `source`: who gave it.
+// Throws Error(kUsage) unless the time is 0 or at least 1 s. `source`: where the text comes from, for the message.
 WatchdogLimit limit_from(const std::string& text, const std::string& source);
 
 }  // namespace eave

@@ -18,7 +18,7 @@ using Given = std::vector<std::pair<std::string, std::string>>;
 
 constexpr const char* kSource = "the options";
 
-// Blanks may stand beside the commas of a list: groups=0-1, 2-3
+// A list may have blanks beside its commas: groups=0-1, 2-3
 bool continues_list(const Given& given, const std::string& word) {
   return !given.empty() && (given.back().second.ends_with(',') || word.starts_with(','));
 }
@@ -65,7 +65,7 @@ std::vector<OptionSpec> options_of_loop(const CommunicatorKind& kind) {
           {"nonfinite-limit", OptionType::kInteger, "10", "so many in a row end the job"}};
 }
 
-// With the options of the codec that is asked for alone: those of another would do nothing.
+// Declares only the options of the chosen codec, because those of other codecs have no effect.
 void declare_compression(const Given& given, OptionValues& values) {
   OptionSpec compression = compression_option();
   const auto asked = std::ranges::find(given, compression.name, &Given::value_type::first);
@@ -86,7 +86,7 @@ OptionValues values_of(const CommunicatorKind& kind, const Given& given) {
   return values;
 }
 
-// Refuses options of the loop that would do nothing with this method.
+// Refuses options of the loop that have no effect with this method.
 void refuse_without_effect(const CommunicatorKind& kind, const OptionValues& values) {
   const CommunicatorTraits& traits = kind.traits;
   if (traits.uses_optimizer && values.given("weight-decay"))
@@ -114,7 +114,7 @@ void refuse_of_trainer(const OptionValues& values) {
                   "has no effect here: the optimizer's vectors are yours, and eave does not reach them; leave it out");
 }
 
-// The options that are the same on all ranks.
+// The options that must be the same on all ranks: all but gpu.
 std::string shared_part(const std::string& options) {
   std::string shared;
   std::istringstream words(options);
@@ -134,7 +134,7 @@ void load_plugins(Transport& transport, const std::string& options) {
   if (!loaded.empty()) require_same(transport, "plug-in " + loaded);
 }
 
-// The first lines in which two texts differ.
+// The first line of each text in which the two differ.
 std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
   std::istringstream lines_of_a(a), lines_of_b(b);
   while (lines_of_a || lines_of_b) {

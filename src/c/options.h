@@ -1,4 +1,4 @@
-// The options of an Averager: those of its method, and what `eave train` has beside them for any loop.
+// The options of an Averager: those of its method, and those options of `eave train` that apply to any loop.
 #pragma once
 
 #include <string>
@@ -13,19 +13,20 @@ namespace eave {
 struct AveragerOptions {
   const CommunicatorKind* kind = nullptr;
   OptionValues values;
-  // For CommunicatorContext::settings.
+  // As CommunicatorContext::settings.
   std::vector<std::pair<std::string, std::string>> settings() const;
 };
 
-// `options`: words "name=value" between spaces. Throws Error(kUsage) for an option that is unknown, contradicts another
-// or would do nothing.
+// `options`: words "name=value" with spaces between them. Throws Error(kUsage) if an option is unknown, contradicts
+// another one or has no effect.
 AveragerOptions parse_averager_options(const std::string& options);
-// Throws Error(kUsage): of what the method asks that a loop which is not eave's cannot give it.
+// Throws Error(kUsage) if the method needs something that only eave's own loop can give.
 void refuse_demands(Communicator& communicator);
 
-// Collective. Throws AgreedError(kConfiguration) where ranks were given other options, or other plug-ins. Loads these.
+// Collective. Throws AgreedError(kConfiguration) if ranks have different options or plug-ins. Loads the plug-ins.
 void agree_on_options(Transport& transport, const std::string& options, std::size_t parameters);
-// Collective. Throws AgreedError(kConfiguration) where `own` is not rank 0's, and names the first line that differs.
+// Collective. Throws AgreedError(kConfiguration) if a rank's text differs from rank 0's, with the first line that
+// differs.
 void require_same(Transport& transport, const std::string& own);
 
 }  // namespace eave

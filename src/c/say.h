@@ -1,13 +1,13 @@
-// Lines on standard error.
+// Prints lines to standard error.
 #pragma once
 
 #include <string>
 
 namespace eave {
 
-// In one write, for other ranks may speak at the same time.
+// In one write, because other ranks may print at the same time.
 void say(const std::string& line);
-// "eave: warning: …". Called by the rank that speaks for the job.
+// Prints "eave: warning: …". The rank that speaks for the job calls it.
 void warn(const std::string& text);
 
 }  // namespace eave

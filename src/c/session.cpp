@@ -15,8 +15,8 @@
 namespace eave {
 namespace {
 
-// All ranks fail alike. The one that is to say so throws Error, the others AgreedError; none leaves before it has
-// spoken.
+// All ranks fail for the same reason. The one that is to print throws Error, and the others throw AgreedError. No rank
+// leaves before that one has printed.
 void refuse_lost_ranks(const std::string& transport) {
   constexpr std::chrono::milliseconds kSpeakerNeeds{1000};
   const auto end = std::chrono::steady_clock::now() + kSpeakerNeeds;
@@ -28,7 +28,7 @@ void refuse_lost_ranks(const std::string& transport) {
   throw AgreedError(ExitCode::kPeerLost, describe_lost(*lost, 1));
 }
 
-// A program that has called MPI_Init has its ranks, whatever started them.
+// If the program has called MPI_Init, MPI has its ranks, whatever launcher started them.
 const TransportKind& find_transport(const std::string& name) {
   const bool has_mpi = started_by_launcher() || mpi_is_running();
   if (!has_mpi) refuse_lost_ranks(name);
@@ -43,13 +43,13 @@ const TransportKind& find_transport(const std::string& name) {
                                     comma_list(names) + did_you_mean(wanted, names));
 }
 
-// As `eave train` takes --limit-step.
+// Read as `eave train` reads --limit-step.
 WatchdogLimit limit_of_environment() {
   const char* const text = std::getenv("EAVE_LIMIT_STEP");
   return limit_from(text ? text : "10min", text ? "environment EAVE_LIMIT_STEP" : "default");
 }
 
-// Nothing has been done, and no other rank knows of it.
+// Whether the call was refused before it did anything. No other rank knows of it.
 bool is_refusal(std::exception_ptr failure) {
   try {
     std::rethrow_exception(failure);
@@ -62,7 +62,7 @@ bool is_refusal(std::exception_ptr failure) {
   }
 }
 
-// Another rank may have called something else.
+// Whether the failure may come from another rank that called something else.
 bool is_doubtful(std::exception_ptr failure) {
   try {
     std::rethrow_exception(failure);
@@ -130,7 +130,7 @@ std::exception_ptr Session::carry_out(Transport& transport) {
   return failure;
 }
 
-// What comes after has a limit of time. Until all have come, a rank waits as in any other call.
+// Waits until all ranks have come, as in any other call. The rest of the end has its own time limit (EndLimit).
 void Session::take_leave(Transport& transport) {
   guard_->enter({InterfaceCall::Function::kStop, 0});
   transport.all_gather("");
@@ -138,7 +138,7 @@ void Session::take_leave(Transport& transport) {
 }
 
 void Session::run(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work) {
-  // The thread that would do the work is not in a fork, and the mutex may be held there for ever.
+  // A fork has no thread to do the work, and its copy of the mutex may be locked forever.
   if (getpid() != process_)
     throw Error(
         ExitCode::kUsage,

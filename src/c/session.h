@@ -1,4 +1,4 @@
-// The job that this process is one rank of, for a program with a loop of its own.
+// This process's rank of a job, for a program with its own training loop.
 #pragma once
 
 #include <condition_variable>
@@ -15,25 +15,25 @@
 
 namespace eave {
 
-// TransportKind::run keeps its caller until the job is through, and one thread calls a Transport. So a thread of its
-// own is both, and work comes to it one piece after another.
+// TransportKind::run returns only when the job is over, and one thread calls a Transport. So a Session has a thread
+// that calls run and the transport, and does one piece of work after another.
 class Session {
  public:
-  // Collective. "auto", or a transport whose ranks are processes. Throws Error(kUsage) for another. A rank waits for
-  // another as long as EAVE_LIMIT_STEP says (10min).
+  // Collective. `transport`: "auto", or a transport whose ranks are processes; for others it throws Error(kUsage). A
+  // rank waits for another for at most the time in EAVE_LIMIT_STEP (default 10min).
   explicit Session(const std::string& transport);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
 
-  // Blocks until `work` is done; rethrows what escaped it. `call`: of work that all ranks do in the same order.
+  // Blocks until `work` is done. Rethrows what escaped it. `call`: set if all ranks do this work in the same order.
   void run(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work);
-  // Collective. Nothing may follow.
+  // Collective. No work may follow.
   void close();
-  // Ends all ranks with this code. Not collective; any thread. Returns only where this is the only rank.
+  // Ends all ranks with this code. Not collective; any thread may call it. Returns only if this is the only rank.
   void abort(ExitCode code) noexcept;
 
-  // Within `work`, on all ranks: how long a rank waits for another from now on.
+  // Called within `work`, on all ranks: sets how long a rank waits for another from now on.
   void set_limit(const WatchdogLimit& limit);
 
   int rank() const { return rank_; }
@@ -46,17 +46,17 @@ class Session {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  const std::function<void(Transport&)>* work_ = nullptr;  // to be done
-  std::optional<InterfaceCall> call_;                      // that it is
+  const std::function<void(Transport&)>* work_ = nullptr;  // not done yet
+  std::optional<InterfaceCall> call_;                      // the call that the work is
   WatchdogLimit limit_;
-  std::int64_t guards_ = 0;          // so far
-  std::unique_ptr<JobGuard> guard_;  // of the session's thread
+  std::int64_t guards_ = 0;          // made so far
+  std::unique_ptr<JobGuard> guard_;  // used by the session's thread
   Transport* transport_ = nullptr;
-  std::exception_ptr failure_;  // what escaped the last one
+  std::exception_ptr failure_;  // what escaped the last work
   bool is_open_ = false, is_closing_ = false, has_ended_ = false;
   int rank_ = -1, size_ = 0;
   std::thread thread_;
-  int process_ = 0;  // its number: a fork of it has no such thread
+  int process_ = 0;  // process number: a fork has no such thread
 };
 
 }  // namespace eave

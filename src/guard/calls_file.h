@@ -1,4 +1,4 @@
-// The last calls of a rank, for who wants to know why a run ended.
+// Writes the last calls of a rank to a file, for people who look for the reason why a run ended.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 namespace eave {
 
 // {"rank", "host", "reason", "calls": [{"sequence", "meeting", "operation", "bytes", "root", "ranks", "start", "end"}]}
-// Times are seconds since the first call that is kept; "end" is null where a call has not ended, "meeting" and "root"
-// where it has none.
+// Times are in seconds since the first call that is kept. "end" is null if the call has not ended; "meeting" and "root"
+// are null if the call has none.
 std::string calls_as_json(const CallRecord& calls, int rank, const std::string& host, const std::string& reason);
 
-// calls-rank-R.json in `directory`. Not flushed to disk, for that may block. Returns whether it could be written.
+// Writes calls-rank-R.json into `directory`. Does not flush it to disk, because that may block. Returns whether it
+// succeeded.
 bool write_calls(const std::string& directory, int rank, const std::string& json) noexcept;
 
 }  // namespace eave

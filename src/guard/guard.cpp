@@ -44,7 +44,7 @@ bool Guard::is_ended() {
   return is_ending_;
 }
 
-// A channel fails because the network does: who is lost then is silent, and the operations tell.
+// The channel fails only if the network does. Then lost ranks are silent, and the operations report the error.
 void Guard::take_messages() noexcept try {
   ControlMessage message;
   int from = 0;

@@ -1,4 +1,4 @@
-// A thread beside training that looks after a rank, and speaks with those of the other ranks.
+// A thread beside training that looks after a rank and talks to the guards of other ranks.
 #pragma once
 
 #include <chrono>
@@ -11,42 +11,42 @@
 
 namespace eave {
 
-// Kinds of control messages, so that tasks do not take each other's.
+// The first kind of control message of each task, so that tasks do not take each other's messages.
 enum GuardMessage : std::int64_t { kWatchdogMessages = 0, kLeaveMessages = 16, kLeaveNotices };
 
-// What a guard does. Called by its thread alone; must not wait for what another thread may keep for good. Errors of the
-// channel may escape take(), nothing else, and nothing escapes look().
+// One duty of a guard. Only the guard's thread calls it. It must not wait for anything that another thread may hold
+// forever. take() may throw the channel's errors and nothing else; look() throws nothing.
 class GuardTask {
  public:
   virtual ~GuardTask() = default;
-  // Once a period, after messages were taken. `seconds` since the last time, but little more than a period where this
-  // process stood still meanwhile (stopped, or its machine).
+  // Called once per period, after messages were taken. `seconds`: since the last call. If the process or its machine
+  // stood still meanwhile, it is at most four periods.
   virtual void look(double seconds) = 0;
-  // Returns whether the message was one of its kinds.
+  // Returns whether the message is of one of its kinds.
   virtual bool take(int from, const ControlMessage& message) = 0;
 };
 
 class Guard {
  public:
-  // The channel is this thread's until the guard's end; nullptr: no messages come. Tasks are lent.
-  // Throws Error(kResource) when no thread can be had.
+  // Only this thread uses the channel until the guard ends; nullptr: no messages come. Channel and tasks are not owned.
+  // Throws Error(kResource) if no thread can be started.
   Guard(ControlChannel* channel, std::vector<GuardTask*> tasks,
         std::chrono::nanoseconds period = std::chrono::milliseconds(50));
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
   ~Guard();
 
-  // From now on it looks every millisecond: somebody waits for what it does.
+  // From now on the period is 1 ms, because another rank waits for what the guard does.
   void hurry() noexcept;
 
  private:
   void run() noexcept;
   void take_messages() noexcept;
-  bool is_ended();  // waits a period for it
+  bool is_ended();  // waits up to one period for the end
 
   ControlChannel* const channel_;
   const std::vector<GuardTask*> tasks_;
-  std::chrono::nanoseconds period_;  // as mutex_ allows
+  std::chrono::nanoseconds period_;  // guarded by mutex_
   std::mutex mutex_;
   std::condition_variable ended_;
   bool is_ending_ = false;

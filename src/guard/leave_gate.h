@@ -1,9 +1,9 @@
-// All ranks leave together when one of them is asked to, after the same step.
+// Lets all ranks leave after the same step when one of them is asked to leave.
 //
-// Each step passes the gate. A rank that learns that somebody was asked closes its own behind the step that it is in,
-// and tells rank 0 where that is; rank 0 tells all the furthest of these, and up to there gates open again. Nobody is
-// past the furthest, and all can reach it: no exchange that anybody waits for lies beyond it. While nobody is asked, it
-// costs a step one lock that nobody else holds.
+// Each step passes the gate. When a rank learns that some rank was asked, it closes its gate behind its current step
+// and tells rank 0 which step that is. Rank 0 tells all ranks the furthest of these steps, and the gates open up to it.
+// No rank is past the furthest step. Every rank can reach it: no exchange that a rank waits for lies beyond it. While
+// no rank is asked, a step costs one lock that no other thread holds.
 #pragma once
 
 #include <atomic>
@@ -24,20 +24,20 @@ struct LeaveMessage {
 
 class LeaveGate {
  public:
-  // `post` carries a message to another rank; it does not wait. Ranks agree within `limit_seconds`; 0: they wait for
-  // ever.
+  // `post` sends a message to another rank without waiting. `limit_seconds`: how long ranks may take to agree; 0: no
+  // limit.
   LeaveGate(int rank, int ranks, std::function<void(int to, const LeaveMessage&)> post, double limit_seconds = 0);
 
-  // The thread that computes: before each step, in their order, from any on. False: all ranks leave before this one.
-  // Waits while ranks agree. Throws Error(kPeerLost) where they do not in time.
+  // The training thread calls it before each step, in order, beginning with any step. Returns false if all ranks leave
+  // before this step. Waits while the ranks agree. Throws Error(kPeerLost) if they do not agree in time.
   bool may_begin(std::int64_t step);
-  // Any thread: a rank is lost, and will not tell. Nobody waits in may_begin any more.
+  // Any thread calls it when a rank is lost and so will not answer. Ends all waiting in may_begin.
   void give_up();
-  // The thread that computes: all are to leave, as when this rank is asked.
+  // The training thread calls it if all ranks are to leave, as if this rank were asked.
   void want() { is_wanted_ = true; }
   bool is_wanted() const { return is_wanted_; }
 
-  // The thread that posts and receives; `ask` may be called again.
+  // Only the thread that sends and receives messages calls these two. It may call `ask` again.
   void ask();
   void receive(int from, const LeaveMessage& message);
 
@@ -54,12 +54,12 @@ class LeaveGate {
   const double limit_seconds_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::int64_t begun_ = 0;       // steps before this one have been begun
-  std::int64_t closed_ = kOpen;  // this step and those behind it may not be begun
+  std::int64_t begun_ = 0;       // steps before this one have begun
+  std::int64_t closed_ = kOpen;  // this step and later ones may not begin
   bool is_agreed_ = false;
-  bool is_closed_ = false;  // of the thread that posts
+  bool is_closed_ = false;  // used by the messages' thread
   std::atomic<bool> is_wanted_{false};
-  std::vector<std::atomic<std::int64_t>> closed_at_;  // rank 0: of each rank, -1 where it has not told
+  std::vector<std::atomic<std::int64_t>> closed_at_;  // on rank 0, by rank; -1: not told yet
 };
 
 }  // namespace eave

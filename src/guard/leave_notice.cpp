@@ -4,7 +4,7 @@
 
 namespace eave {
 
-// A channel fails because the network does: the watchdog sees to that.
+// The channel fails only if the network does. The watchdog handles that.
 void LeaveNotice::look(double) try {
   if (!asked_ || std::exchange(has_seen_, true)) return;
   if (rank_ == 0 || !channel_) return say_once();

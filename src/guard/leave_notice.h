@@ -1,4 +1,4 @@
-// Says, once for the job, what comes of it that a rank was asked to leave, where ranks do not leave after a step.
+// For methods whose ranks do not leave after a step: prints once per job what happens after a rank was asked to leave.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,8 @@ namespace eave {
 
 class LeaveNotice final : public GuardTask {
  public:
-  // `asked`: see LeaveTask. `say` is called on rank 0; where there is no channel, on any rank that is asked.
+  // `asked`: as in LeaveTask. `say` is called on rank 0. If there is no channel, it is called on every rank that is
+  // asked.
   LeaveNotice(ControlChannel* channel, int rank, const std::atomic<bool>& asked, std::function<void()> say)
       : channel_(channel), rank_(rank), asked_(asked), say_(std::move(say)) {}
 

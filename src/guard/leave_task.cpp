@@ -26,7 +26,7 @@ bool LeaveTask::take(int from, const ControlMessage& message) {
   return true;
 }
 
-// A channel fails because the network does: the watchdog sees to that.
+// The channel fails only if the network does. The watchdog handles that.
 void LeaveTask::post(int to, const LeaveMessage& message) try {
   channel_->post(to, {kLeaveMessages, {static_cast<std::int64_t>(message.kind), message.step}});
 } catch (const Error&) {

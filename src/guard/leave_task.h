@@ -1,4 +1,4 @@
-// Brings what a LeaveGate asks and tells to the other ranks.
+// Carries the messages of a LeaveGate to the other ranks.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,8 @@ namespace eave {
 
 class LeaveTask final : public GuardTask {
  public:
-  // `asked` is set by whoever asks this rank to leave, from a signal handler or a thread; nullptr: nobody does.
-  // `channel` may be nullptr; with several ranks nobody can leave then. All outlive it. The limit: see LeaveGate.
+  // `asked` is set by a signal handler or a thread that asks this rank to leave; nullptr: nobody does. `channel` may be
+  // nullptr; then a job with several ranks cannot leave. All of them outlive this. `limit_seconds`: as in LeaveGate.
   LeaveTask(ControlChannel* channel, int rank, int ranks, const std::atomic<bool>* asked, double limit_seconds);
 
   LeaveGate& gate() { return gate_; }

@@ -1,4 +1,4 @@
-// What a rank's guard knows of the other ranks.
+// A rank's knowledge of the other ranks, which its guard collects.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 namespace eave {
 
 struct Peer {
-  bool is_asked = false;  // and has not answered since
-  double silent = 0;      // seconds since the first question that it has not answered
+  bool is_asked = false;  // was asked, and has not answered since
+  double silent = 0;      // seconds since the first question that is unanswered
   bool has_answered = false;
-  Section section = Section::kSetup;  // as it answered last
+  Section section = Section::kSetup;  // at its last answer, as the fields below
   std::int64_t step = 0;
-  std::int64_t moves = 0;     // grows while it goes on
-  std::int64_t meetings = 0;  // calls of all ranks that it has begun
+  std::int64_t moves = 0;     // grows while the rank makes progress
+  std::int64_t meetings = 0;  // collective calls that it has begun
   bool is_in_call = false;
 };
 
-// Seconds are those that this rank has been watching.
+// All times are seconds during which this rank has been watching.
 class Peers {
  public:
   Peers(int rank, int size) : rank_(rank), peers_(static_cast<std::size_t>(size)) {}
@@ -29,15 +29,15 @@ class Peers {
   int size() const { return static_cast<int>(peers_.size()); }
   const Peer& operator[](int rank) const { return peers_[static_cast<std::size_t>(rank)]; }
 
-  void forget();  // asking begins anew
-  void asked();   // all others
+  void forget();  // starts from new
+  void asked();   // all other ranks have been asked
   void pass(double seconds);
   void heard(int from);
   void answered(int from, const ControlMessage& answer);
 
   std::vector<int> silent_for(double seconds) const;
-  // Answer, and have not come to the meeting that this rank is in, those first that are furthest behind. Who has come
-  // may be past it: in a gathering only rank 0 waits for all.
+  // The ranks that answer and have not yet entered the collective call that this rank is in; those furthest behind come
+  // first. A rank that has entered it may have left it: for example, in a gather only rank 0 waits for all.
   std::vector<int> elsewhere(std::int64_t meeting) const;
   double since_any_moved() const { return since_moved_; }
 
@@ -47,7 +47,7 @@ class Peers {
   double since_moved_ = 0;
 };
 
-// A rank's answer, of this kind.
+// This rank's answer, as a message of this kind.
 ControlMessage describe_self(std::int64_t kind, const Whereabouts& whereabouts, const CallRecord& calls);
 
 }  // namespace eave

@@ -13,15 +13,15 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kStepsUnderWay = 10;  // until the sum is looked at
-// 16 bits are exact in a float32, and so is their sum with zeros.
+constexpr std::int64_t kStepsUnderWay = 10;  // steps before the sum is read
+// A float32 holds 16 bits exactly, and their sum with zeros is exact too.
 constexpr std::size_t kPieces = sizeof(Hash128) / sizeof(std::uint16_t);
 
 bool are_alike(const std::vector<std::string>& hashes) {
   return std::ranges::all_of(hashes, [&](const std::string& each) { return each == hashes.front(); });
 }
 
-// The commonest hash. If several are equally common, the one of the lowest rank.
+// The most frequent hash. If several are equally frequent, the one of the lowest rank.
 const std::string& commonest(const std::vector<std::string>& hashes) {
   std::map<std::string, std::ptrdiff_t> counts;
   for (const std::string& each : hashes) ++counts[each];
@@ -54,12 +54,12 @@ void ReplicaComparison::after_step(std::int64_t index) {
   if (under_way_ && is_due()) settle();
   if (steps_since_ < settings_.every || under_way_) return;
   const std::vector<Slice> vectors = vectors_.values();
-  if (vectors.empty()) return;  // between two exchanges
+  if (vectors.empty()) return;  // no values are equal between two exchanges
   start(vectors);
   if (settings_.repairs) settle();
 }
 
-// The sum stands in line behind an exchange that had begun before it, and may be as long under way.
+// The sum is queued behind an exchange that began before it, and may take as long as that exchange.
 bool ReplicaComparison::is_due() const {
   if (steps_done_ < under_way_->step + std::min(settings_.every, kStepsUnderWay)) return false;
   return vectors_.exchange_under_way().value_or(under_way_->step) >= under_way_->step;

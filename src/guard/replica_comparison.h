@@ -1,5 +1,5 @@
-// Compares what a method keeps bit-identical on all ranks. A bit that memory, a cable or a core has flipped on one of
-// them would live on there for ever, and so would values that somebody has loaded on one rank alone.
+// Compares the values that a method keeps bit-identical on all ranks. Memory, a cable or a core may flip a bit on one
+// rank, or somebody may load values on one rank alone. Such a difference would stay forever.
 #pragma once
 
 #include <cstdint>
@@ -13,44 +13,46 @@
 
 namespace eave {
 
-// What is compared, as Communicator says: its replicated() and exchange_under_way().
+// The values to compare: Communicator's replicated() and exchange_under_way().
 struct ReplicatedVectors {
   std::function<std::vector<Slice>()> values;
   std::function<std::optional<std::int64_t>()> exchange_under_way;
 };
 
 struct ReplicaComparisonSettings {
-  std::int64_t every = 0;   // steps from one comparison to the next; 0: nothing is compared
-  bool repairs = false;     // a rank that differs gets the bits of the majority
-  std::string causes = {};  // what may have parted the ranks, at the end of the message: "memory has failed there"
-  // Ends the message of a comparison that ends the job: if most ranks agree, and if they do not.
+  std::int64_t every = 0;  // steps between comparisons; 0: never
+  bool repairs = false;    // a rank that differs gets the majority's bits
+  // Possible reasons, which end the message, such as "memory has failed there".
+  std::string causes = {};
+  // Advice at the end of the message of a comparison that ends the job: if most ranks agree, and if they do not.
   std::string advice_with_majority = {}, advice = {};
-  std::string advice_at_begin = {};  // of what was loaded from a checkpoint
+  std::string advice_at_begin = {};  // for values loaded from a checkpoint
 };
 
-// Each rank hashes its vectors after the same step (XXH3, 128 bits) and adds the hash to a small sum that runs behind
-// the next steps. All ranks look at the sum after the same later step, so all find the same. That is some steps later,
-// but not before the ranks have waited for an exchange that was under way. With `repairs` the sum is waited for.
+// After the same step, each rank hashes its vectors (XXH3, 128 bits) and adds the hash to a small sum, which runs
+// during the next steps. After the same later step, all ranks look at the sum, so all come to the same result. They
+// look some steps later, and not before they have waited for an exchange that was in flight. With `repairs` they wait
+// for the sum at once.
 class ReplicaComparison {
  public:
-  // The device is the one of the vectors. It and the transport outlive this. `warn` is called on rank 0 after a repair.
+  // The vectors lie on `device`. Transport and device outlive this. `warn` is called on rank 0 after a repair.
   ReplicaComparison(Transport& transport, Device& device, ReplicatedVectors vectors, ReplicaComparisonSettings settings,
                     std::function<void(const std::string&)> warn);
 
-  // Before the first step, with the number of steps that were done before.
+  // Called before the first step, with the number of steps that earlier runs have done.
   void begin(std::int64_t steps) { steps_done_ = first_step_ = steps; }
-  // After each step, on all ranks. Throws AgreedError(kInternal) if ranks differ and are not repaired.
+  // Called after each step, on all ranks. Throws AgreedError(kInternal) if ranks differ and are not repaired.
   void after_step(std::int64_t index);
-  // Collective, between steps: compares now. Throws as after_step.
+  // Collective, between steps: compares now. Throws as after_step does.
   void compare();
-  // Collective: waits for a comparison under way. Throws as after_step.
+  // Collective: waits for a comparison in flight. Throws as after_step does.
   void settle();
-  std::int64_t steps_since() const { return steps_since_; }  // the last comparison began
-  std::int64_t repaired() const { return repaired_; }        // times
+  std::int64_t steps_since() const { return steps_since_; }  // the last comparison
+  std::int64_t repaired() const { return repaired_; }        // number of repairs
 
  private:
   struct UnderWay {
-    std::int64_t step = 0;  // after which, from 1
+    std::int64_t step = 0;  // steps done when it began
     std::vector<float> values;
     Pending pending;
   };
@@ -58,7 +60,7 @@ class ReplicaComparison {
   bool is_due() const;
   void start(const std::vector<Slice>& vectors);
   Hash128 hash_of_all(const std::vector<Slice>& vectors);
-  void judge(const std::vector<std::string>& hashes, std::int64_t step);  // of all ranks
+  void judge(const std::vector<std::string>& hashes, std::int64_t step);  // hashes: by rank
   const std::string& advice(bool is_majority, bool is_loaded) const;
   void repair(int root);
 
@@ -68,7 +70,7 @@ class ReplicaComparison {
   const ReplicaComparisonSettings settings_;
   const std::function<void(const std::string&)> warn_;
   std::int64_t steps_since_ = 0, steps_done_ = 0, first_step_ = 0, repaired_ = 0;
-  std::vector<float> copy_;  // of what the host cannot read
+  std::vector<float> copy_;  // host copy of values in device memory
   std::optional<UnderWay> under_way_;
 };
 

@@ -11,11 +11,13 @@ namespace {
 
 enum Kind : std::int64_t { kAsk = kWatchdogMessages, kAnswer, kDiffers, kWarned, kEnd, kLeaving };
 
-constexpr double kPatience = 2;  // seconds of a call before anybody is asked
-constexpr double kTurn = 0.25;   // of each rank to speak, most
+constexpr double kPatience = 2;  // seconds of a call before the others are asked
+constexpr double kTurn = 0.25;   // seconds per rank until it may print, at most
 constexpr int kMostTurns = 6;
-constexpr double kTurnsOfPairs = 4;  // where two ranks differ both live and know it: there is time for the lower one
-constexpr double kLastWords = 0.25;  // in which all ranks write their calls, before the first is gone
+// If two live ranks differ, both know it. A longer turn leaves time for the lower one to print.
+constexpr double kTurnsOfPairs = 4;
+// Seconds in which all ranks write their calls, before the first process ends.
+constexpr double kLastWords = 0.25;
 
 Call call_in(const ControlMessage& message) {
   const auto& [sequence, meeting, verb, bytes, root, history, rest] = message.numbers;
@@ -73,7 +75,7 @@ void Watchdog::look(double seconds) {
   if (limit() <= 0 || lasted_ < std::min(kPatience, limit() / 8)) return;
   peers_.pass(seconds);
   since_asked_ += seconds;
-  // So many messages that a large job is not flooded.
+  // Asks seldom enough not to flood a large job with messages.
   if (is_first || since_asked_ >= std::min(1.0, limit() / 20) + 0.002 * peers_.size()) {
     since_asked_ = 0;
     ask(call_);
@@ -127,14 +129,16 @@ bool Watchdog::take(int from, const ControlMessage& message) {
   }
 }
 
-// What all ranks call together must be the same, whether this rank is still in it or past it. Where the two have come
-// to the same call by different ones, each asks about the one before, back to where they parted.
+// Compares a call of another rank with this rank's collective call of the same number, which may be in progress or
+// done. If they differ, the job ends. If they are alike but their histories differ, the rank asks about the call
+// before. So both go back to the call in which they parted.
 void Watchdog::compare(int from, const ControlMessage& message) {
   const Call theirs = call_in(message);
   if (theirs.meeting < 0 || end_) return;
   std::optional<Call> mine = calls_.call_of_meeting(theirs.meeting);
   if (!mine && has_said_so_ && calls_.meetings() <= theirs.meeting) {
-    // They may have parted before this rank was through: that is looked for first, until they ask again.
+    // This rank is through, but the two may have parted earlier. So the first time, compare its last call; the job ends
+    // only if the other rank asks again.
     const auto last = calls_.call_of_meeting(calls_.meetings() - 1);
     if (last && last_compared_with_.insert(from).second) return post(from, message_of(kAsk, *last));
     mine = Call{};
@@ -161,7 +165,8 @@ void Watchdog::judge() {
   if (lasted_ >= warn_in_) warn();
 }
 
-// Where all answer, a rank that goes on elsewhere is waited for. A silent one has been so for most of the time.
+// If all ranks answer, the job waits while any rank makes progress. A silent rank ends it if it was silent for most of
+// the limit.
 bool Watchdog::must_end() const {
   if (lasted_ < limit()) return false;
   return !peers_.silent_for(0.75 * limit()).empty() || peers_.since_any_moved() >= 0.75 * limit();
@@ -200,7 +205,7 @@ void Watchdog::go_on_ending(double seconds) {
   end_->seconds = kLastWords;
 }
 
-// A channel fails because the network does: who does not hear this does not answer.
+// The channel fails only if the network does. A rank that misses this message does not answer, and so is found.
 void Watchdog::post(int to, const ControlMessage& message) noexcept try {
   channel_.post(to, message);
 } catch (const Error&) {

@@ -1,4 +1,4 @@
-// Finds out why a communication lasts so long, and ends a job that cannot go on.
+// Finds out why a communication takes so long, and ends a job that cannot go on.
 #pragma once
 
 #include <atomic>
@@ -16,67 +16,68 @@
 
 namespace eave {
 
-// How long a rank may be in one communication; 0: for ever.
+// How long a rank may be in one communication; 0: no limit.
 struct WatchdogLimit {
   double seconds = 0;
-  std::string name = {};  // as a message tells who wants to change it
+  std::string name = {};  // the option that a message names, to change the limit
 };
 
 struct WatchdogLimits {
   WatchdogLimit setup;
-  WatchdogLimit step;  // evaluations too
+  WatchdogLimit step;  // also for evaluations
   WatchdogLimit checkpoint;
 };
 
 struct WatchdogSettings {
   WatchdogLimits limits;
-  std::vector<std::string> hosts;  // of all ranks
-  std::string directory = {};      // of the job, for the calls; "": they are written nowhere
-  // Prints a line on behalf of the job; ends this process at once.
+  std::vector<std::string> hosts;  // by rank
+  // The job's directory, for the files of calls; "": they are not written.
+  std::string directory = {};
+  // `say` prints a line for the whole job. `leave` ends this process at once.
   std::function<void(const std::string&)> say;
   std::function<void(ExitCode)> leave;
 };
 
-// While a call lasts, this rank asks the others by the control channel:
-//     after 2 s, or an eighth of the limit, whether they are in the same call;
-//     at a quarter of the limit, who does not answer, or answers and is elsewhere, is named once for the whole job;
-//     at the limit the job ends with 69, unless all answer and some have moved on meanwhile;
-//     two ranks in different calls where all have to meet end it at once, with 70.
-// Of the ranks that have something to say the lowest speaks: each waits for its turn, and is silent when a lower one
-// has told. Before the end each rank writes its last calls to a file.
+// While a call lasts, this rank asks the others over the control channel:
+//     after 2 s, or 1/8 of the limit if that is less: it asks whether the others are in the same call;
+//     at 1/4 of the limit: one warning for the whole job names the ranks that do not answer, or are elsewhere;
+//     at the limit: the job ends with 69, unless all ranks answer and some have made progress;
+//     at any time: if two ranks are in different calls where all must meet, the job ends with 70.
+// If several ranks have something to print, the lowest prints: each waits for its turn, and stays silent if a lower
+// rank has printed. Before the end, each rank writes its last calls to a file.
 class Watchdog final : public GuardTask {
  public:
-  // All that is lent outlives it.
+  // Everything passed by reference outlives this.
   Watchdog(ControlChannel& channel, const CallRecord& calls, const Whereabouts& whereabouts, int rank,
            WatchdogSettings settings);
 
-  // In any thread: this rank's last call has failed. Where that is because another rank called something else, the job
-  // ends with 70, as above, some tenths of a second later.
+  // Any thread calls it after this rank's last call has failed. If the reason is that another rank called something
+  // else, the job ends with 70, as above, some tenths of a second later.
   void doubt() noexcept { is_in_doubt_ = true; }
 
-  // In any thread: this rank calls nothing more. Until has_left() it still answers; who waits for it then is out of
-  // step.
+  // Any thread calls it when this rank makes no more calls. The rank still answers until has_left(). A rank that waits
+  // for it then is out of step.
   void leave() noexcept { is_leaving_ = true; }
-  bool has_left() const noexcept { return has_left_; }  // all ranks are leaving
+  bool has_left() const noexcept { return has_left_; }  // all ranks leave
 
-  // In the guard's thread: the job ends with this code. A rank says the message, and all end.
+  // Called in the guard's thread: ends the job with this code. One rank prints the message, and all ranks end.
   void end(ExitCode code, const std::string& message);
 
   void look(double seconds) override;
   bool take(int from, const ControlMessage& message) override;
 
  private:
-  // From the first who knows of it to the end of the process.
+  // An end that is in progress, from the moment when this rank learns of it to the end of the process.
   struct End {
     ExitCode code = ExitCode::kPeerLost;
-    std::string message;  // "": another rank tells it
-    double seconds = 0;   // to its next deed
+    std::string message;  // "": another rank prints it
+    double seconds = 0;   // until its next action
     bool is_told = false;
   };
 
   const WatchdogLimit& limit_here() const;
   double limit() const { return limit_here().seconds; }
-  double turn() const;  // how long this rank lets lower ones speak first
+  double turn() const;  // seconds that this rank lets lower ranks print first
   void begin(const Call& call);
   void settle();
   void ask(const std::optional<Call>& about);
@@ -93,17 +94,17 @@ class Watchdog final : public GuardTask {
   const Whereabouts& whereabouts_;
   const WatchdogSettings settings_;
   Peers peers_;
-  std::optional<Call> call_;  // that lasts
+  std::optional<Call> call_;  // in progress
   double lasted_ = 0;
-  double since_asked_ = -1;     // below 0: nobody is asked yet
-  double warn_in_ = -1;         // seconds; below 0: nothing to warn of
+  double since_asked_ = -1;     // seconds; below 0: no rank asked yet
+  double warn_in_ = -1;         // seconds; below 0: no warning is due
   bool is_warned_ = false;      // of this call, by any rank
-  bool has_warned_ = false;     // this one
-  std::vector<int> warned_of_;  // those that did not answer then
+  bool has_warned_ = false;     // by this rank
+  std::vector<int> warned_of_;  // the ranks that did not answer then
   std::atomic<bool> is_in_doubt_{false}, is_leaving_{false}, has_left_{false};
-  bool has_said_so_ = false;          // that it is leaving
-  int leaving_ = 0;                   // others
-  std::set<int> last_compared_with_;  // ranks that wait for this one, which is through
+  bool has_said_so_ = false;          // has told the others that it leaves
+  int leaving_ = 0;                   // how many other ranks leave
+  std::set<int> last_compared_with_;  // for a rank that leaves: the ranks that wait for it
   std::optional<End> end_;
 };
 

@@ -31,7 +31,7 @@ std::string describe_place(const Peer& peer) {
   return "is still saving a checkpoint after step " + step;
 }
 
-// In a call of some ranks it is not known for whom they wait.
+// The rank furthest behind that is in no call. In a call of only some ranks, it is not known which rank they wait for.
 std::optional<int> last_that_computes(const Peers& peers) {
   std::optional<int> last;
   for (int rank = 0; rank < peers.size(); ++rank) {

@@ -1,4 +1,4 @@
-// What a watchdog says.
+// The texts of a watchdog's messages.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@
 
 namespace eave {
 
-// "15 s", "0.25 s"
+// Such as "15 s" or "0.25 s".
 std::string seconds_text(double seconds);
-// "rank 2 on b", "ranks 2 on b, 3 on b", "ranks 2 on b … and 5 more"
+// Such as "rank 2 on b", "ranks 2 on b, 3 on b" or "ranks 2 on b … and 5 more".
 std::string name_ranks(std::span<const int> ranks, const std::vector<std::string>& hosts);
-// "a sum of 4096 bytes (call 17)"
+// Such as "a sum of 4096 bytes (call 17)".
 std::string describe_call(const Call& call);
-// Who keeps this rank in `call`: "rank 2 on b has not answered for 15 s", "rank 3 on c is still computing step 812, for
-// 15 s", "all ranks are in a sum of 4096 bytes (call 17), for 15 s".
+// Says which rank keeps this rank in `call`: "rank 2 on b has not answered for 15 s", "rank 3 on c is still computing
+// step 812, for 15 s", or "all ranks are in a sum of 4096 bytes (call 17), for 15 s".
 std::string describe_wait(const Peers& peers, std::span<const int> silent, const Call& call, double seconds,
                           const std::vector<std::string>& hosts);
 std::string describe_difference(int rank, const Call& mine, int other, const Call& theirs,

@@ -1,4 +1,4 @@
-// Where a rank is in its training, as its guard tells others.
+// The place of a rank in its training, which its guard tells to other ranks.
 #pragma once
 
 #include <atomic>
@@ -8,16 +8,16 @@ namespace eave {
 
 enum class Section : std::int64_t { kSetup, kStep, kEvaluation, kCheckpoint };
 
-// Told by the thread that trains, read by any other.
+// The training thread writes it. Any thread may read it.
 class Whereabouts {
  public:
-  // `step`: from 1; in the other sections the last one done.
+  // `step`: the current step, from 1; in sections other than kStep the last one done.
   void enter(Section section, std::int64_t step) noexcept {
     section_.store(static_cast<std::int64_t>(section), std::memory_order_relaxed);
     step_.store(step, std::memory_order_relaxed);
     move();
   }
-  // This rank goes on: not only when a section changes.
+  // Reports progress, also without a change of section.
   void move() noexcept { moves_.fetch_add(1, std::memory_order_relaxed); }
 
   Section section() const noexcept { return static_cast<Section>(section_.load(std::memory_order_relaxed)); }

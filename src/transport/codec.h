@@ -22,7 +22,7 @@ class Codec {
   virtual std::size_t encoded_bytes(std::size_t count) const = 0;
   virtual void encode(ConstSlice block, std::byte* into) const = 0;
   virtual void decode(Slice block, const std::byte* from) const = 0;
-  // What encoding drops of a value, in a few words of ASCII.
+  // Says in a few words of ASCII what encoding drops of a value.
   virtual std::string describe() const = 0;
 };
 
