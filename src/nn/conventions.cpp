@@ -23,7 +23,7 @@ bool pads_channels(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [](const Node& node) { return node.has_projection(); });
 }
 
-// A layer that reads all values of an image at once.
+// Whether the model has a layer that reads all values of an image at once, as a dense layer does.
 bool flattens(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [](const Node& node) {
     const ImageShape output = node.layer->output();

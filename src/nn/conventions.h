@@ -1,5 +1,5 @@
-// What a model's layers compute, in words: whoever rebuilds a model elsewhere from its text and its arrays cannot see
-// these conventions, and libraries differ in them.
+// Describes in words what a model's layers compute. Libraries differ in these conventions, and the model's text and
+// arrays do not show them. Whoever rebuilds the model elsewhere needs them.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace eave {
 
-// A line for each kind of layer in the model that has such a convention, by the names that arrays have in `layout`.
+// One line for each kind of layer in the model that has such a convention. The lines use the names that arrays have in
+// `layout`.
 std::string conventions_of(const std::string& specification, const Graph& graph, TensorLayout layout);
 
 }  // namespace eave

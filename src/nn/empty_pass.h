@@ -1,4 +1,4 @@
-// A training step of a rank without samples, where batch norm spans all ranks.
+// The training step of a rank without samples, if batch norm spans all ranks.
 #pragma once
 
 #include <functional>
@@ -9,20 +9,21 @@
 
 namespace eave {
 
-// Meets the others in every layer that spans ranks, in the order of StepPlan's passes, and adds nothing.
+// Takes part in the collectives of every layer that spans ranks, in the order of StepPlan's passes. It adds nothing to
+// their sums.
 class EmptyPass {
  public:
-  // `graph` and `compute` outlive it.
+  // `graph` and `compute` must outlive this object.
   EmptyPass(const Graph& graph, Compute& compute);
 
-  // Of the call only parameters, moving statistics and `ranks` are looked at.
+  // Uses only the call's parameters, moving statistics and `ranks`.
   void forward(const StepCall& call);
-  // Also behind a StepPlan's forward. `gradients` are 0 already, and are told of as by StepPlan::backward.
+  // May also follow a StepPlan's forward pass. `gradients` must be 0. Reports them as StepPlan::backward does.
   void backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready);
 
  private:
   const Graph& graph_;
-  std::vector<std::unique_ptr<LayerPlan>> plans_;  // by node; nullptr: it meets nobody
+  std::vector<std::unique_ptr<LayerPlan>> plans_;  // by node; nullptr: the layer does not span ranks
   std::vector<float> saved_;
 };
 

@@ -1,3 +1,4 @@
+// Builds the graph of a model from its text.
 #include "nn/graph.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kLargestOutput = std::int64_t{1} << 28;  // numbers per sample: 1 GiB
+constexpr std::int64_t kLargestOutput = std::int64_t{1} << 28;  // floats per sample: 1 GiB
 
 const LayerKind& kind_of(const LayerText& text) {
   const auto& kinds = layer_kinds();
@@ -67,7 +68,7 @@ class Builder {
     current_ = static_cast<int>(graph_.nodes.size());
   }
 
-  // A block's own layers never merge with what is before it: the skip starts between them.
+  // A block's layers are never absorbed by a layer before the block, because the skip starts between them.
   void add_block(const LayerText& text) {
     if (!text.arguments.empty()) fail_layer(text, "\"" + text.arguments.front() + "\" is not understood here");
     const int begin = current_;
@@ -85,8 +86,8 @@ class Builder {
     }
   }
 
-  // The shortcut's layers come after the body's, so that both have their tensors in the order of the text; then the sum
-  // adds the body's output to theirs.
+  // The shortcut's layers come after the body's, so the tensors of both are in the order of the text. The last node
+  // then adds the body's output to theirs.
   void add_shortcut(const LayerText& text, int begin, ImageShape input) {
     const int body = current_;
     const ImageShape body_shape = shape_;
@@ -162,12 +163,12 @@ class Builder {
   }
 
   Graph graph_;
-  ImageShape shape_;  // of the activation that the next layer reads
-  int current_ = 0;   // that activation
+  ImageShape shape_;  // shape of the activation that the next layer reads
+  int current_ = 0;   // index of that activation
   bool in_shortcut_ = false;
   int classes_;
   bool fuse_;
-  std::size_t barrier_ = 0;  // nodes before this one absorb nothing any more
+  std::size_t barrier_ = 0;  // nodes before this one may not absorb layers any more
   std::map<std::string, int> numbers_;
 };
 

@@ -1,4 +1,4 @@
-// A model as layers in the order of its text, with skips over parts of it, and the places of its tensors in the arenas.
+// A model as a list of layers, with skips over parts of it and the places of its tensors in the arenas.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace eave {
 
-// What lies between a layer's tensors, relative to the layer's slice.
+// A gap between a layer's tensors, relative to the layer's slice.
 struct Padding {
   std::int64_t begin = 0, size = 0;
 };
@@ -18,15 +18,16 @@ struct Padding {
 struct Node {
   std::unique_ptr<Layer> layer;
   std::string name;  // "conv1"; "" for layers without tensors
-  int source = 0;    // the activation that it reads: that of the node before it, but where a shortcut begins
+  // The activation that this node reads. It is that of the node before, unless a shortcut begins here.
+  int source = 0;
   ImageShape input;
-  int skip = -1;  // the activation that is added, or -1
+  int skip = -1;  // the activation that this node adds; -1: none
   ImageShape skip_shape;
   int skip_stride = 1;
   std::int64_t parameters_at = 0, parameters_size = 0;
   std::int64_t statistics_at = 0, statistics_size = 0;
-  std::vector<Padding> padding;  // of the parameters
-  // The skip has to be shrunk and widened before it is added.
+  std::vector<Padding> padding;  // in the parameters
+  // Whether the skip must be subsampled and widened before it is added.
   bool has_projection() const { return skip >= 0 && !(skip_shape == layer->output()); }
   ShortcutShape projection(std::int64_t samples) const { return {samples, skip_shape, layer->output(), skip_stride}; }
 };
@@ -38,8 +39,8 @@ struct Graph {
   std::int64_t parameter_size = 0, statistics_size = 0;
 };
 
-// Throws Error: kUsage where the text cannot be read, kConfiguration where layers do not fit. `fuse`: layers take over
-// the work of those that follow; without it (a reference for tests) each stands alone.
+// Throws Error: kUsage if the text cannot be read, kConfiguration if layers do not fit. `fuse`: layers absorb the work
+// of layers that follow. Without it, for tests, each layer stands alone.
 Graph build_graph(const std::string& specification, ImageShape input, int classes, bool fuse = true);
 
 // A table: layer, output shape, parameters.

@@ -14,7 +14,7 @@ namespace {
 
 enum Variant { kTraining, kTrainingInParts, kEvaluation, kMeasuring };
 
-// Parts of gradients that are final, gathered until they are worth telling of.
+// Collects final parts of the gradients and reports them once they are large enough to exchange (smallest_part).
 class ReadyParts {
  public:
   ReadyParts(Compute& compute, Slice gradients, const std::function<void(Slice)>& ready)
@@ -37,7 +37,7 @@ class ReadyParts {
   Compute& compute_;
   const Slice gradients_;
   const std::function<void(Slice)>& ready_;
-  std::size_t told_, final_;  // from here on
+  std::size_t told_, final_;  // from these indices on, gradients are reported, or final
 };
 
 template <class Pass>
@@ -62,11 +62,12 @@ struct Model::State {
   int classes;
   std::int64_t largest_batch;
   Compute* compute;
-  bool leaves_out = false;  // batches whose loss is not finite
+  bool leaves_out = false;  // leaves out batches whose loss is not finite
   MomentExchange* ranks = nullptr;
-  std::optional<EmptyPass> empty_pass;  // with `ranks`
+  std::optional<EmptyPass> empty_pass;  // set together with `ranks`
 
-  std::map<std::pair<std::int64_t, bool>, std::unique_ptr<StepPlan>> plans;  // by samples and training
+  // Keyed by the number of samples and by whether the plan trains.
+  std::map<std::pair<std::int64_t, bool>, std::unique_ptr<StepPlan>> plans;
   Buffer arena;
 
   Buffer allocate_for(std::int64_t samples, std::size_t size);
@@ -79,7 +80,8 @@ struct Model::State {
   void leave_out_backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready);
 };
 
-// Activations grow with the batch, so what is free tells the batch that would fit.
+// If memory runs out, the error names the batch size that would fit. Activations grow with the batch, so the free
+// memory tells it.
 Buffer Model::State::allocate_for(std::int64_t samples, std::size_t size) {
   Device& device = compute->device();
   try {
@@ -101,7 +103,7 @@ StepPlan& Model::State::plan(std::int64_t samples, bool training) {
   const auto size = static_cast<std::size_t>(found->arena_size());
   if (size > arena.size()) {
     compute->forget_passes();
-    arena = Buffer();  // the old one first: both at once could be too much
+    arena = Buffer();  // free the old one first: both at once might not fit
     arena = allocate_for(samples, size);
   }
   return *found;
@@ -119,7 +121,8 @@ void Model::State::check(const Batch& batch, ConstSlice parameters, ConstSlice s
   }
 }
 
-// Other ranks may wait for this one in their backward.
+// Sets the gradients to 0. With `ranks` it still runs the empty pass, because other ranks may wait for this one in
+// their backward pass.
 void Model::State::leave_out_backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready) {
   compute->device().fill(gradients, 0);
   if (empty_pass) {
@@ -239,7 +242,7 @@ void Model::measure_statistics(const Batch& batch, ConstSlice parameters, Slice 
   state.check(batch, parameters, statistics);
   EAVE_CHECK(batch.samples > 0 && batch.samples <= state.largest_batch, "a batch as in training");
   if (statistics.empty()) return;
-  // The plan of training keeps what a batch norm measures, and has its memory already.
+  // Uses the plan of training: it keeps the moments that batch norm measures, and its memory exists already.
   StepPlan& plan = state.plan(batch.samples, true);
   const PassKind kind = state.kind(plan, parameters, statistics, {}, kMeasuring);
   const ConstSlice inputs = state.compute->begin_pass(kind, {batch, 0, 0});

@@ -12,7 +12,7 @@ PoolShape read_pool(const LayerContext& context) {
     if (arguments.take_word("stride")) {
       shape.window.stride = arguments.take_count("the stride", 1, 255);
     } else if (arguments.take_word("pad")) {
-      // Less than the window, so that every window has a pixel of the image.
+      // The padding is smaller than the window, so every window contains a pixel of the image.
       shape.window.pad = arguments.take_count("the padding", 0, std::min(size.height, size.width) - 1);
     } else {
       break;

@@ -1,11 +1,11 @@
-// What pooling layers have in common.
+// Parts that pooling layers share.
 #pragma once
 
 #include "nn/layer.h"
 
 namespace eave {
 
-// Reads "SIZE [stride S] [pad P]"; the stride is the window's height unless given. Fails where it does not fit the
+// Reads "SIZE [stride S] [pad P]". The stride defaults to the window's height. Throws if the window does not fit the
 // input.
 PoolShape read_pool(const LayerContext& context);
 

@@ -11,7 +11,7 @@
 namespace eave {
 namespace {
 
-constexpr int kDeepest = 32;  // blocks within blocks; more is a slip
+constexpr int kDeepest = 32;  // nested blocks; deeper text is taken for a mistake
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool ends_layer(char c) { return c == ';' || c == ')' || c == '|'; }
@@ -21,7 +21,7 @@ bool ends_layer(char c) { return c == ';' || c == ')' || c == '|'; }
               "model text: " + what + ". Example: \"conv2d 32 5x5; relu; max_pool 2; dense classes\"");
 }
 
-// `first` and a line for each layer.
+// `first`, then one line for each known layer.
 std::vector<std::string> with_layers(const std::string& first) {
   std::vector<std::string> lines = {first};
   for (const LayerKind& kind : layer_kinds()) lines.push_back("  " + kind.usage);
@@ -53,7 +53,7 @@ class Parser {
   }
 
  private:
-  // Up to the end of the text, or a ')' or '|' that is left in place.
+  // Parses up to the end of the text, or up to a ')' or '|', which it leaves in place.
   std::vector<LayerText> parse_block(int depth) {
     if (depth > kDeepest) fail_text("blocks nested deeper than " + std::to_string(kDeepest));
     std::vector<LayerText> layers;
@@ -131,13 +131,13 @@ std::string usage_of(const std::string& word) {
   return word;
 }
 
-// All of `text` as a number in [least, most]; otherwise false.
+// Reads all of `text` as a number in [least, most]. False if it is none.
 bool read_count(std::string_view text, int least, int most, int& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && value >= least && value <= most;
 }
 
-// All of `text` as a number; otherwise false.
+// Reads all of `text` as a number. False if it is none.
 bool read_number(std::string_view text, float& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size();

@@ -1,6 +1,7 @@
 // The text of a model: layers separated by ';', arguments by spaces, blocks in parentheses:
 //     conv2d 16 3x3 pad 1; relu; residual(conv2d 16 3x3 pad 1; batch_norm); dense classes
-// A block may have layers of its shortcut after a '|': residual(conv2d 32 3x3 pad 1; batch_norm | conv2d 32 1x1).
+// A block's shortcut may have layers of its own, after a '|':
+//     residual(conv2d 32 3x3 pad 1; batch_norm | conv2d 32 1x1)
 #pragma once
 
 #include <cstdint>
@@ -12,18 +13,19 @@
 
 namespace eave {
 
-// One layer as it was written.
+// One layer as the text has it.
 struct LayerText {
   std::string word;
   std::vector<std::string> arguments;
-  std::vector<LayerText> body;      // what stands in parentheses, up to a '|'
-  std::vector<LayerText> shortcut;  // what stands after the '|'
+  std::vector<LayerText> body;      // layers in parentheses, up to a '|'
+  std::vector<LayerText> shortcut;  // layers after the '|'
   bool has_body = false, has_shortcut = false;
-  int number = 0;            // counted from 1 through the whole text, as in messages
+  int number = 0;            // position in the whole text from 1, as messages give it
   std::string text() const;  // "conv2d 32 5x5"
 };
 
-// Throws Error(kUsage) for text without layers, unknown layers (all known ones are listed) and unbalanced parentheses.
+// Throws Error(kUsage) if the text has no layers, an unknown layer (the message lists the known ones) or unbalanced
+// parentheses.
 std::vector<LayerText> parse_specification(const std::string& text);
 
 // Throws Error(kUsage): "model layer 3 "conv2d 32 5": <what>. Usage: <usage of the layer>".
@@ -33,13 +35,14 @@ std::vector<LayerText> parse_specification(const std::string& text);
 
 std::string to_string(ImageShape shape);  // "28×28×1"
 
-// Reads a layer's arguments in order; every failure names layer, argument and usage.
+// Reads a layer's arguments in order. Every error names the layer, the argument and the usage.
 class ArgumentReader {
  public:
   explicit ArgumentReader(const LayerText& layer) : layer_(layer) {}
 
   bool has_next() const { return next_ < layer_.arguments.size(); }
-  bool take_word(std::string_view word);  // true and past it when it comes next
+  // If `word` is next, skips it and returns true.
+  bool take_word(std::string_view word);
   int take_count(std::string_view name, int least, int most);
   float take_fraction(std::string_view name);  // in [0, 1)
   float take_number(std::string_view name, float least, float most);
@@ -47,7 +50,7 @@ class ArgumentReader {
     int height, width;
   };
   Size take_size(std::string_view name);  // "5x3", or "5" for "5x5"
-  void finish() const;                    // fails when something is left
+  void finish() const;                    // throws if an argument is left
 
  private:
   const std::string& take(std::string_view name);

@@ -52,7 +52,7 @@ void StepPlan::place_forward(ArenaPlanner& planner) {
   }
 }
 
-// Evaluation keeps no activation longer than the last layer that reads it.
+// In evaluation an activation's place is free after the last layer that reads it.
 void StepPlan::release_last_uses(ArenaPlanner& planner, std::size_t node) {
   std::vector<int> read = {graph_.nodes[node].source};
   if (graph_.nodes[node].skip >= 0 && graph_.nodes[node].skip != read[0]) read.push_back(graph_.nodes[node].skip);
@@ -64,7 +64,7 @@ void StepPlan::release_last_uses(ArenaPlanner& planner, std::size_t node) {
   }
 }
 
-// Gradients take the places of activations that backward no longer needs.
+// Gradients reuse the places of activations that backward no longer needs.
 void StepPlan::place_backward(ArenaPlanner& planner) {
   steps_.back().d_outputs = {planner.take(output_size(steps_.size() - 1))};
   for (std::size_t i = steps_.size(); i-- > 0;) {
@@ -127,7 +127,8 @@ Slice StepPlan::output_gradient(Slice arena) const {
   return at(arena, steps_.back().d_outputs.front(), output_size(steps_.size() - 1));
 }
 
-// Several layers read this activation: all but what the layer adds itself is added here.
+// Several layers may read this activation. This function adds all parts of its gradient, except the one that the layer
+// adds itself.
 void StepPlan::sum_gradients(const StepCall& call, std::size_t index, Slice& d_output, ConstSlice& d_more) {
   const std::vector<std::int64_t>& places = steps_[index].d_outputs;
   const std::int64_t size = output_size(index);

@@ -1,4 +1,4 @@
-// A graph planned for a number of samples: its layers' plans, and the place of every value in one arena.
+// A graph planned for a number of samples: the plans of its layers, and the place of every value in one arena.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,19 @@
 
 namespace eave {
 
-// What a pass works with. The arena is as large as the plan asks and means nothing between steps.
+// The arguments of a pass. The arena has arena_size() floats, and its contents mean nothing between steps.
 struct StepCall {
-  ConstSlice inputs;  // as begin_pass gave them
+  ConstSlice inputs;  // as Compute::begin_pass returned them
   ConstSlice parameters, statistics;
-  Slice moving_statistics;  // the same as statistics, or empty in evaluation
+  Slice moving_statistics;  // the same as statistics; empty in evaluation
   Slice arena;
-  Slice measured_statistics = {};   // not empty: forward only, as in evaluation but for batch norm, which measures them
-  MomentExchange* ranks = nullptr;  // in training: by which batch norm spans all ranks
+  // Not empty: forward only, as in evaluation, except that batch norm measures these.
+  Slice measured_statistics = {};
+  // In training: through it batch norm spans all ranks. nullptr: it does not.
+  MomentExchange* ranks = nullptr;
 };
 
-// A node's part of a vector of the whole model; of an empty one, none.
+// A node's part of a vector of the whole model; empty if the vector is.
 template <class AnySlice>
 AnySlice of_node(AnySlice of_model, std::int64_t offset, std::int64_t size) {
   return of_model.empty() ? AnySlice()
@@ -30,12 +32,12 @@ AnySlice of_node(AnySlice of_model, std::int64_t offset, std::int64_t size) {
 
 class StepPlan {
  public:
-  // `graph` and `compute` outlive the plan.
+  // `graph` and `compute` must outlive the plan.
   StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, bool training);
 
   std::int64_t arena_size() const { return arena_size_; }
   ConstSlice forward(const StepCall& call);
-  // Where backward expects the gradient of what forward returned.
+  // The place where backward expects the gradient of forward's result.
   Slice output_gradient(Slice arena) const;
   void backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready);
 
@@ -43,9 +45,10 @@ class StepPlan {
   struct Step {
     std::unique_ptr<LayerPlan> work;
     std::int64_t output = -1, saved = -1;
-    std::int64_t projected = -1, d_projected = -1;  // the skip, shrunk and widened; and its gradient before that
+    // projected: the subsampled and widened skip. d_projected: the gradient of the skip itself.
+    std::int64_t projected = -1, d_projected = -1;
     std::int64_t d_input = -1;
-    std::vector<std::int64_t> d_outputs;  // parts of the output's gradient, in the order they are made
+    std::vector<std::int64_t> d_outputs;  // parts of the output's gradient, in the order in which backward makes them
   };
 
   void place_forward(ArenaPlanner& planner);
@@ -64,7 +67,7 @@ class StepPlan {
   std::int64_t samples_;
   bool training_;
   std::vector<Step> steps_;
-  std::vector<bool> wants_gradient_;  // by activation: it follows from parameters
+  std::vector<bool> wants_gradient_;  // by activation: it depends on parameters
   std::int64_t scratch_ = 0, scratch_size_ = 0;
   std::int64_t arena_size_ = 0;
 };

@@ -7,7 +7,7 @@
 namespace eave {
 namespace {
 
-// In which order channels stand: those of an image of this shape, flattened; of 1 × 1 × n: as they were made.
+// The order in which channels are stored: that of a flattened image of this shape. 1 × 1 × n: as the layer made them.
 using ChannelOrder = ImageShape;
 
 bool is_flat(ImageShape shape) { return shape.height == 1 && shape.width == 1; }
@@ -40,7 +40,7 @@ class ChannelOrders {
     of_activation_.push_back(made);
   }
 
-  // As a layer sees it that takes the activation for one of the shape `seen`.
+  // The order of the activation's channels for a layer that reads it in the shape `seen`.
   ChannelOrder order_of(int activation, ImageShape seen) const {
     const auto index = static_cast<std::size_t>(activation);
     const ImageShape shape = index == 0 ? graph_.input : graph_.nodes[index - 1].layer->output();
@@ -69,7 +69,8 @@ void append(StoredTensor& tensor, std::int64_t extent, std::int64_t stride) {
   tensor.strides.push_back(stride);
 }
 
-// What lies as [height, width, channel], each `unit` floats from the next, in the order channel, height, width.
+// Values are stored as [height, width, channel], `unit` floats apart. Appends the axes that read them in the order
+// channel, height, width.
 void append_channels_first(StoredTensor& tensor, ChannelOrder order, std::int64_t unit) {
   append(tensor, order.channels, unit);
   append(tensor, order.height, unit * order.width * order.channels);
@@ -98,7 +99,7 @@ void turn(StoredTensor& tensor, const Node& node, ChannelOrder read) {
   }
 }
 
-// Calls `visit` with the place in the arena of each of the file's values, in their order.
+// For each value of the file, in order, calls `visit` with its index and its place in the arena.
 template <class Visit>
 void for_each_place(const StoredTensor& tensor, Visit visit) {
   std::vector<std::int64_t> index(tensor.extents.size());

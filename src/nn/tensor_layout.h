@@ -1,4 +1,4 @@
-// How a model's arrays are named and laid out in files.
+// How files name and lay out a model's arrays.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,27 @@ enum class TensorLayout {
              // norm's weight, bias, running_mean and running_var
 };
 
-// One array of a file, and where its values lie in the model's arena.
+// One array of a file, and the places of its values in the model's arena.
 struct StoredTensor {
   std::string name;  // "conv1.weight"
   std::vector<std::int64_t> shape;
-  bool is_statistic = false;                   // of the statistics' arena, else of the parameters'
-  std::int64_t offset = 0;                     // in floats, there
-  std::int64_t size = 0;                       // product of shape
-  std::vector<std::int64_t> extents, strides;  // the file's order of values: row-major over extents, each a step there
+  bool is_statistic = false;  // true: in the arena of statistics; false: of parameters
+  std::int64_t offset = 0;    // in floats, in that arena
+  std::int64_t size = 0;      // product of shape
+  // The file's values are row-major over extents. A step along an axis is its stride in the arena, in floats.
+  std::vector<std::int64_t> extents, strides;
 };
 
-// All of a graph, parameters first. PyTorch flattens images channel by channel, eave pixel by pixel: what reads a
-// flattened image has its inputs in the other order, so that both compute the same outputs. Throws
-// Error(kConfiguration) for the rare model whose values have no place in PyTorch's order: a residual sum of two that
-// were flattened differently, or an image made of a flattened one.
+// All arrays of a graph, parameters first.
+//
+// PyTorch flattens images channel by channel, eave pixel by pixel. If a layer reads a flattened image, its inputs are
+// stored in the other order, so that both compute the same outputs.
+//
+// Throws Error(kConfiguration) for the rare model whose values have no place in PyTorch's order: a residual sum of two
+// values that were flattened differently, or an image made of a flattened one.
 std::vector<StoredTensor> stored_tensors(const Graph& graph, TensorLayout layout);
 
-// The values in the file's order, of the arena's and the other way round.
+// gather reads a tensor's values from the arena, in the file's order. scatter writes them to the arena.
 std::vector<float> gather(const StoredTensor& tensor, ConstSlice arena);
 void scatter(const StoredTensor& tensor, ConstSlice values, Slice arena);
 

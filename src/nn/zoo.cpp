@@ -1,4 +1,4 @@
-// The named models.
+// The named models, and the help for a misspelt name.
 #include "base/message.h"
 #include "base/near_words.h"
 #include "base/quantities.h"
@@ -13,7 +13,7 @@ namespace {
 struct NamedModel {
   const char* name;
   std::string text;
-  int crop = 0;  // the image side it is made for; 0: any
+  int crop = 0;  // side of the square images that the model is made for; 0: any
 };
 
 // He et al. 2016, section 4.2, n = 3: three stages of three blocks with 16, 32 and 64 channels; shortcuts of option A,
@@ -46,9 +46,9 @@ std::string resnet18() {
   return text + "global_pool; dense classes";
 }
 
-// He et al. 2016, table 1, for images of 224 × 224 × 3: four stages of bottleneck blocks, the last layer of each four
-// times as wide; shortcuts of option B. The stride is that of the 3 × 3 convolution, as in torchvision: its
-// version 1.5.
+// He et al. 2016, table 1, for images of 224 × 224 × 3: four stages of bottleneck blocks, with shortcuts of option B.
+// The last layer of each block is four times as wide. The 3 × 3 convolution has the stride, as in torchvision (version
+// 1.5 of the model).
 std::string resnet50() {
   std::string text = "conv2d 64 7x7 stride 2 pad 3 no_bias; batch_norm; relu; max_pool 3 stride 2 pad 1; ";
   int width = 64;
@@ -78,9 +78,9 @@ const std::vector<NamedModel>& zoo() {
        "conv2d 64 5x5; relu; max_pool 2; conv2d 128 5x5; relu; max_pool 2; conv2d 64 3x3; relu; "
        "flatten; dense 256; relu; dropout 0.5; dense classes",
        28},
-      // That of TensorFlow's tutorial for CIFAR-10, after Krizhevsky's cuda-convnet: for crops of 24 × 24 × 3. There
-      // the pools pad only at the right and bottom (the sizes are the same), weights begin truncated normal with a
-      // deviation of its own for each layer, and weight decay is that of the two dense layers in the middle.
+      // The model of TensorFlow's tutorial for CIFAR-10, after Krizhevsky's cuda-convnet, for crops of 24 × 24 × 3. The
+      // tutorial's pools pad only at the right and bottom (sizes are the same). Its weights begin truncated normal,
+      // with a deviation per layer. It decays only the weights of the two dense layers in the middle.
       {"tf-cifar10",
        "conv2d 64 5x5 pad 2; relu; max_pool 3 stride 2 pad 1; " + tutorial_norm + "conv2d 64 5x5 pad 2; relu; " +
            tutorial_norm + "max_pool 3 stride 2 pad 1; flatten; dense 384; relu; dense 192; relu; dense classes",
@@ -99,7 +99,7 @@ const std::vector<NamedModel>& zoo() {
 
 std::string first_word(const std::string& text) { return text.substr(0, text.find_first_of(" \t\n\r")); }
 
-// "; did you mean resnet18, resnet20 or resnet50?" for resnet.
+// For "resnet": "; did you mean resnet18, resnet20 or resnet50?"
 std::string suggest_models(const std::string& word, const std::vector<std::string>& names) {
   constexpr std::size_t kShortest = 3;
   std::vector<std::string> longer;
@@ -113,7 +113,7 @@ std::string suggest_models(const std::string& word, const std::vector<std::strin
   return text + "?";
 }
 
-// One layer by itself, of which there is none called so, is taken for the name of a model.
+// If the text is a single layer with an unknown name, treats it as a misspelt model name.
 void refuse_misspelt_name(const std::string& text) {
   if (text.empty() || text.find_first_of(";()|") != std::string::npos) return;
   const std::string word = first_word(text);

@@ -1,4 +1,4 @@
-// Adam with decoupled weight decay (Loshchilov, Hutter 2019), t = 1, 2, … counting calls of update:
+// Adam with decoupled weight decay (Loshchilov, Hutter 2019). t = 1, 2, … counts the calls of update.
 //   m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;  x <- x - eta (m/(1 - b1^t) / (sqrt(v/(1 - b2^t)) + eps) + wd x)
 #include <cmath>
 
@@ -18,7 +18,7 @@ struct AdamwSettings {
   double weight_decay = 0;
 };
 
-// The default of --lr suits sgd; with adamw it would ruin a run without a word.
+// Refuses the default of --lr. It suits sgd, and with adamw it would ruin a run silently.
 void require_own_rate(const OptionValues& values) {
   const auto rate = values.entries().find("lr");
   if (rate == values.entries().end() || rate->second.is_set) return;
@@ -31,7 +31,8 @@ AdamwSettings read_adamw_settings(const OptionValues& values) {
   AdamwSettings settings;
   settings.beta1 = real_in(values, "adam-beta1", 0, 1);
   settings.beta2 = real_in(values, "adam-beta2", 0, 1);
-  settings.epsilon = real_in(values, "adam-epsilon", 1e-30, 1);  // padding is 0 / (0 + epsilon)
+  // epsilon is above 0, because the arena's padding computes 0 / (0 + epsilon).
+  settings.epsilon = real_in(values, "adam-epsilon", 1e-30, 1);
   settings.weight_decay = real_in(values, "weight-decay", 0, 1e6);
   return settings;
 }

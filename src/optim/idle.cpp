@@ -1,3 +1,4 @@
+// The optimizer of a replica whose communicator moves the parameters itself.
 #include "eave/check.h"
 #include "eave/optimizer.h"
 

@@ -1,11 +1,11 @@
-// Options that the members of this room share.
+// Options that several optimizers share.
 #pragma once
 
 #include "base/option_checks.h"
 
 namespace eave {
 
-// --weight-decay belongs to several optimizers: one meaning, one declaration.
+// --weight-decay, with one meaning for every optimizer that has it.
 OptionSpec weight_decay_option();
 
 }  // namespace eave

@@ -1,3 +1,4 @@
+// Reads the options of the learning rate and computes the rate of a step.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

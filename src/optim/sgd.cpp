@@ -1,12 +1,12 @@
 // Stochastic gradient descent:  g' = g + wd x;  v <- mu v + g';  x <- x - eta v.
 //
-// v holds no learning rate, so a change of rate scales the whole step at once: this is the momentum correction of
-// Goyal et al. 2017 (remark 3) without its factor. With --momentum-correction off, v <- mu v + eta g' and x <- x - v:
-// steps taken at the old rate live on in v. A pull does not enter v.
+// v does not contain the learning rate, so a new rate scales the whole step at once. This is the momentum correction of
+// Goyal et al. 2017 (remark 3) without its factor. With --momentum-correction off, v <- mu v + eta g' and x <- x - v.
+// Then v still contains steps at the old rate. A pull does not enter v.
 //
-// Nesterov steps by g' + mu v instead of v: the classical x <- x + w, w <- mu w - eta g'(x + mu w), written for the
-// look-ahead point y = x + mu w, which is what the parameters then are. The iterate x = y + eta mu v is what a pull
-// works on: EAMSGD (Zhang, Choromanska, LeCun 2015, equations 5 and 6).
+// Nesterov's momentum steps by g' + mu v instead of v. The classical form is x <- x + w, w <- mu w - eta g'(x + mu w).
+// Here it is written for the look-ahead point y = x + mu w, and the parameters hold y. The iterate is x = y + eta mu v,
+// and a pull works on x: EAMSGD (Zhang, Choromanska, LeCun 2015, equations 5 and 6).
 #include <cmath>
 
 #include "base/number_text.h"

@@ -1,4 +1,4 @@
-// The mean of each window; zeros of the padding count.
+// The mean of each window. Zeros of the padding count as values.
 #include "nn/pool_text.h"
 
 namespace eave {

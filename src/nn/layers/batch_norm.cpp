@@ -1,4 +1,5 @@
-// Batch normalisation (Ioffe and Szegedy 2015); with the residual sum and the relu that follow it, one operation.
+// Batch normalisation (Ioffe and Szegedy 2015). The layer absorbs a residual sum and a relu that follow it, so that all
+// are one operation.
 #include <algorithm>
 
 #include "nn/layer.h"
@@ -50,7 +51,7 @@ class BatchNormPlan final : public LayerPlan {
   Compute& compute_;
   BatchNormShape shape_;
   TensorInfo scale_, shift_, mean_, variance_;
-  double rows_of_ranks_ = 0;  // of the last forward
+  double rows_of_ranks_ = 0;  // rows (samples times pixels) of all ranks in the last forward pass
 };
 
 class BatchNorm final : public Layer {

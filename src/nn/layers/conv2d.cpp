@@ -1,4 +1,4 @@
-// Convolution of NHWC images; with the relu and the max-pool that follow it, one operation.
+// Convolution of NHWC images. The layer absorbs a relu and a max-pool that follow it, so that all are one operation.
 #include <cmath>
 
 #include "nn/layer.h"
@@ -76,7 +76,7 @@ bool Convolution::absorb(const LayerText& next) {
   return shape_.relu && next.word == "max_pool" && absorb_pool(next);
 }
 
-// Only plain pools without overlap; others stand alone.
+// Absorbs only square pools without padding and overlap, of at most 15 pixels a side.
 bool Convolution::absorb_pool(const LayerText& next) {
   if (next.arguments.size() != 1) return false;
   const ArgumentReader::Size size = ArgumentReader(next).take_size("the window");

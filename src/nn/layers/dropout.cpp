@@ -1,4 +1,5 @@
-// Zeroes values at random while training (Srivastava et al. 2014), the same ones whatever the number of ranks.
+// Sets values to zero at random while training (Srivastava et al. 2014). It chooses the same values for any number of
+// ranks.
 #include <sstream>
 
 #include "nn/layer.h"

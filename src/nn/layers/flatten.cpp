@@ -1,4 +1,5 @@
-// All values of a sample in one row. Dense layers take images as they are, so this is for texts that say it.
+// All values of a sample in one row. Dense layers read images directly, so this layer exists only for texts that have
+// the word.
 #include "eave/check.h"
 #include "nn/layer.h"
 

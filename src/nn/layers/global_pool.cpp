@@ -7,7 +7,7 @@ namespace {
 std::unique_ptr<Layer> make_global_pool(const LayerContext& context) {
   ArgumentReader(context.text).finish();
   const ImageShape in = context.input;
-  // One window over the whole image; its stride is never taken.
+  // There is only one window, over the whole image, so its stride has no effect.
   return make_average_pool(context.text, PoolShape{0, in, {in.height, in.width, in.height, 0}});
 }
 

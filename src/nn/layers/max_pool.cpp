@@ -1,4 +1,4 @@
-// The largest value of each window. Directly after conv2d and relu it is part of the convolution.
+// The largest value of each window. A convolution with relu absorbs a plain max_pool directly behind it.
 #include "nn/pool_text.h"
 
 namespace eave {

@@ -1,4 +1,4 @@
-// y = max(x, 0). Most often absorbed by the layer before it.
+// y = max(x, 0). In most models the layer before it absorbs it.
 #include "nn/layer.h"
 
 namespace eave {

@@ -1,7 +1,7 @@
-// y = layers(x) + x, or layers(x) + shortcut(x). When the layers shrink the image and widen it, and the shortcut has no
-// layers, x is subsampled and gets zero channels, half of them before its own and half behind
-// (option A of He et al. 2016, which does not say where). This is the sum alone; the layers in the
-// parentheses are the model's own, and a batch_norm at their end absorbs it.
+// y = layers(x) + x, or layers(x) + shortcut(x). If the layers shrink and widen the image and the shortcut has no
+// layers, x is subsampled and gets zero channels: half of them before its own channels and half behind (option A of He
+// et al. 2016, which does not say where). This layer is only the sum. The layers in parentheses are nodes of the model,
+// and a batch_norm at their end absorbs the sum.
 #include "nn/layer.h"
 
 namespace eave {
