@@ -4,7 +4,7 @@
 namespace eave::cuda {
 namespace {
 
-// Three numbers per channel while a batch norm runs, after the sums' partial ones.
+// Scratch of one batch norm: the partial sums, then three floats per channel.
 struct Scratch {
   double* partial;
   float* a;
@@ -22,7 +22,7 @@ template <class T>
 struct Moments {
   static constexpr int kWidth = kActivationWidth<T>;
   template <int kLanes>
-  using Columns = Lanes<kLanes>;  // the first row
+  using Columns = Lanes<kLanes>;  // values of the first row
   const T* input;
 
   template <int kLanes>
@@ -40,7 +40,7 @@ struct Moments {
   }
 };
 
-// Factor and offset of the channel, and what is kept.
+// Computes a channel's factor and offset, and writes what is kept for backward and evaluation.
 template <class T>
 struct FinishMoments {
   NormForward<T> call;
@@ -67,7 +67,8 @@ struct FinishMoments {
     const float mean_now = call.running_mean[c] + call.momentum * (mean - call.running_mean[c]);
     const float variance_now =
         call.running_variance[c] + call.momentum * (variance * unbiased - call.running_variance[c]);
-    if (!isfinite(mean_now) || !isfinite(variance_now)) return;  // of a batch that is no number
+    // If the new averages would not be finite, the channel keeps the old ones.
+    if (!isfinite(mean_now) || !isfinite(variance_now)) return;
     call.running_mean[c] = mean_now;
     call.running_variance[c] = variance_now;
   }
@@ -99,7 +100,7 @@ struct Normalise {
     for (int k = 0; k < kLanes; ++k) {
       float y = value.at[k] * columns.factor.at[k] + columns.offset.at[k];
       if (skip != nullptr) y += more.at[k];
-      value.at[k] = relu && y < 0 ? 0 : y;  // NaN passes: a diverged run must be seen
+      value.at[k] = relu && y < 0 ? 0 : y;  // NaN passes, so that a diverged run is seen
     }
     store(output + i, value);
   }
@@ -110,7 +111,7 @@ struct GradientSums {
   static constexpr int kWidth = kActivationWidth<T>;
   template <int kLanes>
   using Columns = Lanes<kLanes>;  // the mean
-  NormBackward<T> call;           // output is nullptr: no relu
+  NormBackward<T> call;           // output is nullptr if there is no relu
 
   template <int kLanes>
   __device__ Lanes<kLanes> begin(std::int64_t channel) const {

@@ -1,7 +1,9 @@
-// Batch normalisation over rows × channels activations; the twins of kernels/cpu/batch_norm.h and of what CpuCompute
-// does around it. T is float or Half; arithmetic is in float, sums over rows in double, relative to the first row: no
-// cancellation where the mean is much larger than the deviation. Parameters, their gradients and statistics are float.
-// An absent array is nullptr. The same bits each time.
+// Batch normalisation over rows × channels activations. These are the twins of kernels/cpu/batch_norm.h and of the rest
+// of CpuCompute's batch norm.
+//
+// T is float or Half. Arithmetic is in float. Sums over rows are in double and relative to the first row, so nothing
+// cancels if the mean is much larger than the deviation. Parameters, their gradients and statistics are float. An
+// absent array is nullptr. Every call gives the same bits for the same values.
 #pragma once
 
 #include "kernels/cuda/half.h"
@@ -14,7 +16,7 @@ struct NormShape {
   bool relu = false;
 };
 
-// Bytes of scratch, aligned to 8, that forward, backward and evaluation need.
+// Bytes of scratch that forward, backward and evaluation need. The scratch must be aligned to 8 bytes.
 std::int64_t norm_scratch_bytes(const NormShape& shape);
 
 // output = scale · (input − mean) / √(variance + epsilon) + shift (+ skip), then max(·, 0) when relu.
@@ -26,20 +28,20 @@ struct NormForward {
   const float* shift;
   T* output;
   float* saved;             // 2 × channels: mean, 1/deviation
-  float* running_mean;      // += momentum · (mean − running_mean); may be absent, both
-  float* running_variance;  // with the unbiased variance
-  float* variance;          // set to the biased one; may be absent
+  float* running_mean;      // += momentum · (mean − running_mean); both averages may be absent
+  float* running_variance;  // the same, with the unbiased variance
+  float* variance;          // set to the batch's biased variance; may be absent
   float momentum = 0, epsilon = 0;
 };
 template <class T>
 void norm_forward(cudaStream_t stream, const NormShape& shape, const NormForward<T>& call, void* scratch);
 
-// d_output = (d_output + d_more) where output > 0 (when relu), else 0, which is also the gradient of skip. d_shift,
-// d_scale: its sums, alone and with the normalised input.
+// d_output = d_output + d_more where output > 0 (if relu), else 0. This is also the gradient of skip. d_shift is its
+// sum over rows, and d_scale the sum of its product with the normalised input.
 template <class T>
 struct NormBackward {
   const T* input;
-  const T* output;  // with relu only
+  const T* output;  // only used with relu
   const float* scale;
   const float* saved;
   T* d_output;
@@ -51,7 +53,7 @@ struct NormBackward {
 template <class T>
 void norm_backward(cudaStream_t stream, const NormShape& shape, const NormBackward<T>& call, void* scratch);
 
-// With given statistics.
+// Normalises with given statistics, as for evaluation.
 template <class T>
 struct NormEvaluation {
   const T* input;

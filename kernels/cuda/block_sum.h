@@ -1,11 +1,11 @@
-// The sum of a block's numbers, always in the same order.
+// The sum of one number per thread of a block, always in the same order.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace eave::cuda {
 
-// All threads of a one-dimensional block of kThreads (a power of two) call it; the first gets the sum.
+// All kThreads threads of a one-dimensional block call it; kThreads is a power of two. Every thread gets the sum.
 template <int kThreads, class Number>
 __device__ inline Number sum_of_block(Number own) {
   __shared__ Number sums[kThreads];
@@ -17,7 +17,7 @@ __device__ inline Number sum_of_block(Number own) {
     __syncthreads();
   }
   const Number sum = sums[0];
-  __syncthreads();  // before the next call writes
+  __syncthreads();  // the next call must not write before all have read
   return sum;
 }
 

@@ -34,7 +34,7 @@ struct OuterPass {
   }
 };
 
-// z + rest moves; rest takes what rounding drops of z.
+// Moves z + rest towards the values; `rest` takes what rounding drops from z.
 struct AveragePass {
   static constexpr int kWidth = 4;
   float* average;
@@ -60,11 +60,11 @@ struct AveragePass {
   }
 };
 
-// The average becomes the iterate; nothing is left over.
+// The average becomes the iterate, and its rest becomes 0.
 struct IteratePass {
   static constexpr int kWidth = 4;
   float* into;
-  float* rest;  // nullptr: none
+  float* rest;  // nullptr: there is no rest
   const float* parameters;
   AheadOf ahead;
 

@@ -1,8 +1,9 @@
-// Passes over rows × channels values, channels next to each other, and sums over the rows of each channel.
+// Passes over rows × channels values (channels are contiguous), and sums over the rows of each channel.
 //
-// A block is a tile: neighbouring threads take neighbouring packets of channels, the others rows below; so what belongs
-// to a channel is read once and stays in registers. Sums are taken in two stages without atomics: blocks of rows, in
-// float for a few rows and then in double, and then the blocks. Who sums what depends on the shape alone.
+// A block works on a tile: neighbouring threads take neighbouring packets of channels, and the other threads take rows
+// below. So each thread reads a channel's values once and keeps them in registers. Sums have two stages and no atomics.
+// First each block sums its rows, in float for a few rows and then in double; then the blocks' sums are added. The
+// order of a sum depends only on the shape.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ struct TileLaunch {
   dim3 grid, block;
 };
 
-// Rows are cut into `row_blocks`.
+// The launch for rows that are cut into `row_blocks`.
 inline TileLaunch tile_launch(std::int64_t rows, std::int64_t channels, int width, std::int64_t row_blocks) {
   const std::int64_t packets = channels / width;
   unsigned across = 1;
@@ -33,9 +34,10 @@ inline TileLaunch tile_launch(std::int64_t rows, std::int64_t channels, int widt
   return launch;
 }
 
-// In how many parts rows are summed.
+// The number of parts that rows are summed in.
 inline std::int64_t sum_blocks(std::int64_t rows, std::int64_t channels) {
-  constexpr std::int64_t kChannels = 128, kMost = 512;  // of a block; blocks: they fill the machine
+  // kChannels is the number of channels of a block, kMost the number of blocks that fills the GPU.
+  constexpr std::int64_t kChannels = 128, kMost = 512;
   std::int64_t rows_at_once = 8;
   while (rows_at_once < kBlock && rows_at_once * channels < 8 * kChannels) rows_at_once *= 2;
   const std::int64_t across = (channels + kChannels - 1) / kChannels;
@@ -48,10 +50,11 @@ __device__ inline std::int64_t last_row(const Tiles& tiles) {
   return end < tiles.rows ? end : tiles.rows;
 }
 
-// A pass has
-//     template <int kWidth> struct Columns …;                                   // what belongs to a channel
+// A pass has these members. Columns holds the values of a packet of channels, and `i` is an index in the array.
+//
+//     template <int kWidth> struct Columns …;
 //     template <int kWidth> __device__ Columns<kWidth> begin(std::int64_t channel) const;
-//     template <int kWidth> __device__ void apply(const Columns<kWidth>&, std::int64_t i) const;   // in the array
+//     template <int kWidth> __device__ void apply(const Columns<kWidth>&, std::int64_t i) const;
 template <int kWidth, class Pass>
 __global__ void __launch_bounds__(kBlock) run_rows(const Pass pass, const Tiles tiles) {
   const std::int64_t channel = (std::int64_t{blockIdx.y} * blockDim.x + threadIdx.x) * kWidth;
@@ -86,8 +89,8 @@ struct Sums {
   }
 };
 
-// Adds up the rows of a block and writes the sums. All threads of the block call it. One packet's channel after the
-// other: shared memory for all of them at once would keep blocks from running.
+// Adds up the rows of a block and writes the sums. All threads of the block call it. The channels of a packet are
+// summed one after the other: shared memory for all of them at once would let fewer blocks run.
 template <int kWidth>
 __device__ inline void write_partial(const Sums<double, kWidth>& own, std::int64_t channel, std::int64_t channels,
                                      double* partial) {
@@ -113,7 +116,8 @@ __device__ inline void write_partial(const Sums<double, kWidth>& own, std::int64
   }
 }
 
-// A pass with apply(columns, i, Sums<float, kWidth>&). partial: [row block][first, second][channel].
+// Sums a pass with apply(columns, i, Sums<float, kWidth>&).
+// The layout of `partial` is [row block][first, second][channel].
 template <int kWidth, class Pass>
 __global__ void __launch_bounds__(kBlock) sum_rows(const Pass pass, const Tiles tiles, double* partial) {
   constexpr int kGroup = 16;  // rows summed in float
@@ -133,7 +137,7 @@ __global__ void __launch_bounds__(kBlock) sum_rows(const Pass pass, const Tiles 
   write_partial(total, channel, tiles.channels, partial);
 }
 
-// finish(channel, first, second), once per channel.
+// Adds the blocks' sums, and calls finish(channel, first, second) once per channel.
 template <class Finish>
 __global__ void __launch_bounds__(kBlock) finish_sums(const Finish finish, const double* partial,
                                                       const std::int64_t row_blocks, const std::int64_t channels) {
@@ -160,7 +164,7 @@ __global__ void __launch_bounds__(kBlock) finish_sums(const Finish finish, const
   if (threadIdx.y == 0 && channel < channels) finish(channel, sums[0][0][threadIdx.x], sums[1][0][threadIdx.x]);
 }
 
-// Doubles that enqueue_sums needs.
+// The number of doubles that enqueue_sums needs as `partial`.
 inline std::int64_t sums_scratch(std::int64_t rows, std::int64_t channels) {
   return sum_blocks(rows, channels) * 2 * channels;
 }
@@ -177,7 +181,7 @@ void enqueue_sums(const char* name, cudaStream_t stream, const Pass& pass, const
          channels);
 }
 
-// Whether rows can be taken in packets: each begins with a whole one.
+// Whether rows can be read in packets: each row begins with a whole packet.
 template <class... T>
 inline bool rows_in_packets(int width, std::int64_t channels, const T*... pointers) {
   return channels % width == 0 && elements_before_packet(width, pointers...) == 0;

@@ -8,7 +8,7 @@
 namespace eave::cuda {
 namespace {
 
-constexpr int kValues = 8;  // of the four words that the generator gives at once
+constexpr int kValues = 8;  // values that one call of the generator decides: four words of 32 bits
 
 struct Rule {
   std::uint32_t threshold;
@@ -21,7 +21,7 @@ __device__ inline float kept(const Rule& rule, const Words& words, int k, float 
   return bits >= rule.threshold ? value * rule.factor : 0;
 }
 
-// A block row of threads per sample: blockIdx.y and on.
+// A row of blocks (one blockIdx.y) handles one sample, then every gridDim.y-th sample after it.
 template <bool kPackets, class T>
 __global__ void __launch_bounds__(kBlock)
     drop(const Rule rule, const std::int64_t samples, const std::int64_t size, const PassBlock* block,

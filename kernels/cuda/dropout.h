@@ -1,5 +1,5 @@
-// Dropout whose pattern is a function of counters, the same as on the CPU (kernels/cpu/dropout.h): a value is kept when
-// its 16 bits of the sequence (seed, layer; step, dataset index of the sample) are at least rate × 2^16.
+// Dropout whose pattern depends only on counters, and is the same as on the CPU (kernels/cpu/dropout.h). A value is
+// kept if its 16 bits of the sequence (seed, layer; step, dataset index of the sample) are at least rate × 2^16.
 #pragma once
 
 #include "kernels/cuda/half.h"
@@ -14,8 +14,9 @@ struct Dropout {
   std::uint32_t layer = 0;
 };
 
-// output = kept ? input · 1/(1 − rate) : 0, and so are gradients. `indices`: one per sample, in device memory as the
-// block. output may be input. T is float or Half; for float the same bits as on the CPU.
+// output = kept ? input · 1/(1 − rate) : 0; gradients go through the same function. `indices` holds one dataset index
+// per sample; it and `block` lie in device memory. output may be input. T is float or Half; for float the bits are the
+// same as on the CPU.
 template <class T>
 void dropout(cudaStream_t stream, const Dropout& shape, const PassBlock* block, const std::int64_t* indices,
              const T* input, T* output);

@@ -1,4 +1,4 @@
-// What the passes over parameters share: the elastic pull, the iterate, and where new parameters go.
+// Parts shared by the passes over parameters: the elastic pull, the iterate, and stores of new parameters.
 #pragma once
 
 #include "eave/slice.h"
@@ -46,8 +46,8 @@ __device__ inline ElasticLanes<kLanes> load_elastic(const ElasticPull& pull, std
 // The gate of all passes that write what outlives a step; see kernels/cpu/finite.h.
 __device__ inline float finite_or(float value, float otherwise) { return isfinite(value) ? value : otherwise; }
 
-// `x`: the parameter after the optimizer's step; `iterate`: from before it. Where what comes back is not finite, the
-// element is to stay as it was, and takes no part in the exchange.
+// `x` is the parameter after the optimizer's step, and `iterate` the iterate before it. If the returned parameter is
+// not finite, the element must stay as it was, and its difference is 0: it takes no part in the exchange.
 template <Elastic kElastic, int kLanes>
 __device__ inline float apply_elastic(ElasticLanes<kLanes>& lanes, int k, float x, float iterate, float alpha) {
   if constexpr (kElastic == Elastic::kNone) return x;

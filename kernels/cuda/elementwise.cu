@@ -73,7 +73,7 @@ struct BiasPass {
     auto value = load<kLanes>(values + i);
     for (int k = 0; k < kLanes; ++k) {
       const float y = bias == nullptr ? value.at[k] : value.at[k] + more.at[k];
-      value.at[k] = relu && y < 0 ? 0 : y;  // NaN passes: a diverged run must be seen
+      value.at[k] = relu && y < 0 ? 0 : y;  // NaN passes, so that a diverged run is seen
     }
     store(values + i, value);
   }

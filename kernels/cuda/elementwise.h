@@ -1,6 +1,6 @@
-// Passes over activations that are bound by memory; the twins of kernels/cpu/elementwise.h. T is float or Half. For
-// float the same bits as on the CPU, but for sums over rows, whose order differs (from the CPU's, not from call to
-// call).
+// Elementwise passes over activations, which are bound by memory; the twins of kernels/cpu/elementwise.h. T is float or
+// Half. For float the bits are the same as on the CPU, except for sums over rows: their order differs from the CPU's,
+// but is the same in every call.
 #pragma once
 
 #include "kernels/cuda/half.h"
@@ -17,12 +17,13 @@ void relu_backward(cudaStream_t stream, const T* output, const T* d_output, T* d
 template <class T>
 void add(cudaStream_t stream, const T* a, const T* b, T* sum, std::int64_t count);
 
-// rows × columns, in place: + bias, then max(·, 0) when relu. An absent bias is nullptr.
+// In place on rows × columns values: adds the bias (nullptr: none), then max(·, 0) if `relu`.
 template <class T>
 void bias_forward(cudaStream_t stream, T* values, const float* bias, bool relu, std::int64_t rows,
                   std::int64_t columns);
-// The reverse: where `output` (nullptr: no relu) is not positive, d_output becomes 0; d_bias (nullptr: not wanted) gets
-// the sums of the columns. `scratch`: bias_scratch doubles in device memory, for d_bias only.
+// The gradient of bias_forward. d_output becomes 0 where `output` is not positive; with nullptr there was no relu.
+// d_bias gets the sums of the columns; nullptr: not wanted. `scratch` holds bias_scratch doubles in device memory,
+// needed only for d_bias.
 std::int64_t bias_scratch(std::int64_t rows, std::int64_t columns);
 template <class T>
 void bias_backward(cudaStream_t stream, const T* output, T* d_output, float* d_bias, std::int64_t rows,

@@ -6,21 +6,22 @@ namespace eave::cuda {
 namespace {
 
 constexpr int kTile = 32;
-constexpr int kTileRows = 8;  // of threads; each moves kTile / kTileRows values
+constexpr int kTileRows = 8;  // rows of threads; each thread moves kTile / kTileRows values
 
-// `matrices` matrices of rows × columns, each to be transposed; strides in values.
+// Describes matrices of rows × columns that are transposed one by one. The other members are strides, in values.
 struct Transposition {
   std::int64_t rows, columns;
   std::int64_t from_matrix, from_row;
   std::int64_t into_matrix, into_row;
 };
 
-// A tile goes through shared memory, so that both sides are walked along their rows.
+// Each tile goes through shared memory, so that reads and writes both follow rows.
 template <class From, class Into>
 __global__ void __launch_bounds__(kTile* kTileRows)
     transpose(const Transposition t, const From* __restrict__ from, Into* __restrict__ into) {
-  __shared__ float tile[kTile][kTile + 1];  // one more: the column that is read lies in different banks
-  // Along x, which alone of a grid's sides may be long: the tiles of a row of one matrix, then those of the next.
+  __shared__ float tile[kTile][kTile + 1];  // one column more, so that the values of a column lie in different banks
+  // Tiles follow one another along x, the only side of a grid that may be long: the tiles of a row of one matrix, then
+  // those of the next matrix.
   const std::int64_t across = (t.columns + kTile - 1) / kTile;
   const std::int64_t matrix = blockIdx.x / across;
   const std::int64_t row = std::int64_t{blockIdx.y} * kTile, column = blockIdx.x % across * kTile;

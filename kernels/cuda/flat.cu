@@ -89,7 +89,7 @@ struct NotFiniteTerm {
   __device__ double operator()(std::int64_t i) const { return isfinite(values[i]) ? 0.0 : 1.0; }
 };
 
-// Neighbouring threads take neighbouring elements; each has several sums, so that as many loads are in flight.
+// Neighbouring threads take neighbouring elements. Each thread has several sums, so that as many loads are in flight.
 constexpr int kSums = 8;
 
 template <class Term>

@@ -1,5 +1,5 @@
-// Algebra on flat vectors in device memory; the twins of src/device/flat.h. Operands are equally long. Element by
-// element the same IEEE operations as on the CPU: equal inputs give equal bits.
+// Algebra on flat vectors in device memory; the twins of src/device/flat.h. Operands have equal sizes. Each element is
+// computed by the same IEEE operations as on the CPU, so equal inputs give equal bits.
 #pragma once
 
 #include "eave/slice.h"
@@ -11,13 +11,13 @@ void fill(cudaStream_t stream, Slice values, float value);
 void scale(cudaStream_t stream, Slice values, float factor);
 void add_scaled(cudaStream_t stream, Slice into, float factor, ConstSlice from);  // into += factor · from
 
-// To and from bfloat16, rounded to nearest, ties to even. `half` is as long as the slice.
+// Converts to and from bfloat16, rounded to nearest, ties to even. `half` has as many elements as the slice.
 void cast(cudaStream_t stream, ConstSlice from, Half* half);
 void cast(cudaStream_t stream, const Half* half, Slice into);
 
-// Numbers of a vector, written to `result` in device memory. Sums are in double and in an order that depends on the
-// length alone: same values, same bits, on every GPU. `scratch`: kSumScratch doubles in device memory, for one call at
-// a time; the contents mean nothing.
+// Each writes one number about a vector to `result`, in device memory. Sums are in double, in an order that depends
+// only on the length: the same values give the same bits on every GPU. `scratch` holds kSumScratch doubles in device
+// memory, for one call at a time.
 inline constexpr std::int64_t kSumScratch = 1024;
 void norm(cudaStream_t stream, ConstSlice values, double* scratch, double* result);               // Euclidean
 void distance(cudaStream_t stream, ConstSlice a, ConstSlice b, double* scratch, double* result);  // norm of a − b

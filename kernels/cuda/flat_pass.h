@@ -1,11 +1,15 @@
-// A pass over flat vectors, element by element. It is a small struct of pointers and numbers with
-//     static constexpr int kWidth;                                  // elements of a packet
-//     template <int kWidth> __device__ void apply(std::int64_t i) const;   // elements i … i + kWidth − 1
-//     int before_packet() const;                                    // elements_before_packet of its pointers
-// Each thread takes one packet: with full occupancy that keeps several times the bytes in flight that the memory's
-// latency asks for, and blocks without loops share the end of the work evenly. Elements that stand before the first
-// packet or after the last are taken singly, by the threads after those with packets; so are all, where the slices are
-// not aligned alike.
+// A pass over flat vectors, element by element. It is a small struct of pointers and numbers with these members. kWidth
+// is the number of elements in a packet, apply(i) handles elements i … i + kWidth − 1, and before_packet() is
+// elements_before_packet of its pointers.
+//
+//     static constexpr int kWidth;
+//     template <int kWidth> __device__ void apply(std::int64_t i) const;
+//     int before_packet() const;
+//
+// Each thread takes one packet. With full occupancy, that keeps several times as many bytes in flight as the memory's
+// latency needs, and blocks without loops share the end of the work evenly. The threads after those with packets take
+// the single elements before the first packet and after the last one. If the slices are not aligned alike, all elements
+// are taken singly.
 #pragma once
 
 #include <algorithm>

@@ -11,7 +11,7 @@ struct Placing {
   bool flip;
 };
 
-// As scale() in src/data/augment.cpp.
+// The same as scale() in src/data/augment.cpp.
 __device__ inline int below(std::uint32_t word, int bound) {
   return static_cast<int>((std::uint64_t{word} * static_cast<std::uint64_t>(bound)) >> 32);
 }
@@ -25,7 +25,7 @@ __device__ inline Placing placing_of(const Images& images, const PassBlock& bloc
   return {below(words.at[0], down + 1), below(words.at[1], across + 1), images.flip && (words.at[2] >> 31) != 0};
 }
 
-// The pixel of the output at (row, column). `image` is nullptr where there is no sample.
+// Writes the output's pixel at (row, column). `image` is nullptr if there is no such sample.
 template <class T>
 __device__ inline void write_pixel(const Images& images, const Placing& placing, int row, int column,
                                    const std::uint8_t* image, const float* tables, T* into) {
@@ -41,7 +41,7 @@ __device__ inline void write_pixel(const Images& images, const Placing& placing,
   }
 }
 
-// Some blocks for each sample; the first thread finds where the crop stands.
+// Each sample has several blocks. The first thread of a block finds the place of the crop.
 template <class T>
 __global__ void __launch_bounds__(kBlock)
     write_pixels(const Images images, const unsigned blocks_of_sample, const PassBlock* block,

@@ -1,5 +1,6 @@
-// From the bytes of a data set in device memory to the numbers that a model sees: crop, flip, normalise. The twin of
-// ImageWriter in src/data/augment.h: the same placing for (seed, step, dataset index), and, by a table, the same bits.
+// Converts the bytes of images in device memory to a model's inputs: crop, flip, normalise. The twin of ImageWriter in
+// src/data/augment.h: it places images alike for the same (seed, step, dataset index), and by a table it gives the same
+// bits.
 #pragma once
 
 #include "eave/batch.h"
@@ -13,14 +14,16 @@ struct Images {
   ImageShape input;
   int pad = 0;  // black pixels on each side, before the crop
   int crop_height = 0, crop_width = 0;
-  bool random = false;  // where the crop stands; else in the middle, never mirrored
-  bool flip = false;    // mirrors half of the random ones
-  int channels = 0;     // of the output: those of the input, the others are 0
+  bool random = false;  // random place of the crop; else the middle, never mirrored
+  bool flip = false;    // mirrors half of the random images
+  int channels = 0;     // channels of the output; those beyond the input's are 0
 };
 
-// `bytes`: images of the input's shape, HWC; `indices`: which of them, one per sample, also the counter of their
-// randomness; `tables`: 256 numbers per channel of the input, what a byte becomes. `output`: samples × crop_height ×
-// crop_width × channels. All in device memory. T is float or Half.
+// All arrays lie in device memory. T is float or Half.
+// - `indices` has one dataset index per sample: the image to take, and the counter of its randomness.
+// - `bytes` holds images of the input's shape, HWC.
+// - `tables` holds 256 numbers per channel of the input: the value of each byte.
+// - `output` gets samples × crop_height × crop_width × channels values.
 template <class T>
 void write_images(cudaStream_t stream, const Images& images, const PassBlock* block, const std::int64_t* indices,
                   const std::uint8_t* bytes, const float* tables, T* output);

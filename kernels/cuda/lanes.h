@@ -1,5 +1,5 @@
-// Several neighbouring numbers of one thread, read and written at once: the memory is used fully when each thread moves
-// 16 bytes. Arithmetic is always in float.
+// Several neighbouring numbers that one thread reads and writes at once. Memory bandwidth is fully used if each thread
+// moves 16 bytes. Arithmetic is always in float.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -28,7 +28,8 @@ struct Lanes {
   float at[kWidth];
 };
 
-// As many T as one thread moves at once; the memory is aligned to as much.
+// The numbers that one thread moves at once. Memory must be aligned to the packet's size, or to 16 bytes if it is
+// larger.
 template <class T, int kWidth>
 struct alignas(sizeof(T) * kWidth <= 16 ? sizeof(T) * kWidth : 16) Packet {
   T at[kWidth];
@@ -42,7 +43,7 @@ __device__ inline Lanes<kWidth> load(const T* from) {
   return lanes;
 }
 
-// Stores by an explicit instruction: nvcc 13 splits some assignments of a whole packet into stores of 2 and 4 bytes.
+// Stores by explicit instructions: nvcc 13 splits some assignments of a whole packet into stores of 2 and 4 bytes.
 template <int kWidth>
 __device__ inline void store(float* into, const Lanes<kWidth>& lanes) {
   if constexpr (kWidth == 1) {
@@ -75,12 +76,12 @@ __device__ inline void store(Half* into, const Lanes<kWidth>& lanes) {
   }
 }
 
-// Lanes of activations of this type: 16 bytes.
+// The number of activations of type T in 16 bytes.
 template <class T>
 inline constexpr int kActivationWidth = static_cast<int>(16 / sizeof(T));
 
-// How many elements stand before the first packet of `width`; −1: the pointers disagree, no packets. Absent slices are
-// nullptr and agree with all.
+// The number of elements before the first packet of `width`. −1 if the pointers disagree, so that packets are
+// impossible. Absent slices are nullptr and agree with all others.
 template <class... T>
 inline int elements_before_packet(int width, const T*... pointers) {
   int phase = -1;

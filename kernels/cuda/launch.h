@@ -1,5 +1,5 @@
-// Launches of the kernels in this directory. They are enqueued only: nothing here allocates or waits, so that every
-// launch may be captured into a CUDA graph.
+// Launches the kernels in this directory. A launch only enqueues: it allocates nothing and does not wait, so that it
+// may be captured into a CUDA graph.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,10 +10,10 @@ namespace eave::cuda {
 
 inline constexpr int kBlock = 256;  // threads of a block, unless a kernel says otherwise
 
-// Throws Error(kResource) with the kernel's name and the runtime's text when a launch was refused.
+// Throws Error(kResource) with the kernel's name and the runtime's text if a launch was refused.
 void check_launch(cudaError_t status, const char* kernel);
 
-// Throws Error(kInternal) where more blocks were needed than a grid has.
+// Throws Error(kInternal) if a grid cannot have so many blocks.
 dim3 grid_of(std::int64_t blocks);
 
 inline std::int64_t blocks_for(std::int64_t threads) { return (threads + kBlock - 1) / kBlock; }
@@ -30,5 +30,6 @@ void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 blo
 
 }  // namespace eave::cuda
 
-// EAVE_LAUNCH(kernel, grid, block, stream, arguments…). A template with a comma in its arguments stands in parentheses.
+// EAVE_LAUNCH(kernel, grid, block, stream, arguments…). Put parentheses around a template with a comma in its
+// arguments.
 #define EAVE_LAUNCH(kernel, ...) ::eave::cuda::launch(#kernel, kernel, __VA_ARGS__)

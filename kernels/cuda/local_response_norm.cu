@@ -11,10 +11,10 @@ namespace {
 
 constexpr int kRadius = cpu::kLargestRadius;
 
-// A block takes as many values as it has threads, and of their neighbours in memory those within the radius (within
-// twice the radius for gradients), which it finds in shared memory.
+// A block computes as many values as it has threads. It loads them into shared memory, with the neighbours within the
+// radius (for gradients, within twice the radius).
 struct Values {
-  int count;  // of all rows
+  int count;  // values of all rows
   int channels, radius;
   float alpha, beta, bias;
   bool roots;  // β = 3/4
@@ -22,7 +22,7 @@ struct Values {
   __device__ int first() const { return static_cast<int>(blockIdx.x) * kBlock; }
   __device__ bool has(int at) const { return at >= 0 && at < count; }
 
-  // `values` has the channel at `middle`, and its neighbours around.
+  // Sums a channel's window. `values` has the channel at index `middle`, with its neighbours around it.
   __device__ float sum_window(const float* values, int middle, int channel) const {
     float sum = 0;
     const int from = max(-radius, -channel), to = min(radius, channels - 1 - channel);
@@ -36,7 +36,7 @@ struct Values {
   }
 };
 
-// Squares of a block's values and of `margin` before and after.
+// Loads the squares of a block's values, and of `margin` values before and after them.
 template <class T>
 __device__ inline void load_squares(const Values& of, const T* input, int margin, float* squares) {
   for (int i = static_cast<int>(threadIdx.x); i < kBlock + 2 * margin; i += kBlock) {

@@ -1,5 +1,5 @@
-// Normalisation by neighbouring channels; the twins of kernels/cpu/local_response_norm.h: for float and β = 3/4 the
-// same bits. T is float or Half; arithmetic is in float.
+// Normalisation by neighbouring channels; the twins of kernels/cpu/local_response_norm.h. For float and β = 3/4 the
+// bits are the same as on the CPU. T is float or Half; arithmetic is in float.
 #pragma once
 
 #include "kernels/cpu/local_response_norm.h"

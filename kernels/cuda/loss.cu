@@ -16,7 +16,7 @@ __device__ inline Largest larger(const Largest& a, const Largest& b) {
   return a;
 }
 
-// blockDim.x threads share a row. All of the block call these.
+// blockDim.x threads share a row. All threads of the block must call these two functions.
 __device__ inline Largest largest_of_row(const Largest& own) {
   __shared__ Largest all[kBlock];
   const unsigned at = threadIdx.y * blockDim.x + threadIdx.x;
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kBlock) losses_of_rows(const LossPass<T> pass)
   const bool inside = row < pass.shape.rows, counts = inside && row < pass.block->samples;
   const auto classes = counts ? static_cast<int>(pass.shape.classes) : 0;
   const T* logits = pass.logits + (inside ? row : 0) * pass.shape.classes;
-  // NaN is never the largest, as on the CPU; the sum is NaN then.
+  // As on the CPU, no comparison chooses a NaN as the larger one. The sum becomes NaN anyway.
   Largest own = {to_float(logits[0]), 0};
   for (auto c = static_cast<int>(threadIdx.x); c < classes; c += static_cast<int>(blockDim.x)) {
     own = larger(own, {to_float(logits[c]), c});
@@ -116,7 +116,7 @@ template <class T>
 void softmax_cross_entropy(cudaStream_t stream, const Loss& shape, const PassBlock* block, const std::int32_t* labels,
                            const T* logits, T* d_logits, LossTotals* totals, double* scratch) {
   const LossPass<T> pass = {shape, block, labels, logits, d_logits, scratch, scratch + shape.rows};
-  unsigned threads = 4;  // of a row
+  unsigned threads = 4;  // threads of a row
   while (threads < kBlock && threads * 4 < shape.classes) threads *= 2;
   const unsigned rows = kBlock / threads;
   if (shape.rows > 0) {

@@ -1,5 +1,5 @@
-// What changes from one pass to the next. It lies in device memory and kernels read it there, so that a captured graph
-// can be replayed after a copy into it.
+// The values that change from one pass to the next. Kernels read them in device memory, so a captured graph can be
+// replayed after new values are copied there.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ struct PassBlock {
   std::uint64_t seed = 0;  // of dropout and of the images' changes
   std::int64_t step = 0;
   float loss_factor = 0;
-  // Samples of the batch; a batch may have been given more places. Those have no loss, a gradient of 0, and black
+  // Samples of the batch. The arrays may have room for more samples: those have no loss, a gradient of 0, and black
   // images.
   std::int32_t samples = 0;
 };

@@ -1,4 +1,4 @@
-// The generator of eave/random.h, on the device: the same words for the same counters.
+// The random generator of eave/random.h on the device: the same counters give the same words.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -33,7 +33,7 @@ __device__ inline std::uint64_t stream_of(std::uint64_t seed, Purpose purpose, s
   return std::uint64_t{mixed.at[0]} | (std::uint64_t{mixed.at[1]} << 32);
 }
 
-// Four words for counter (a, b); the b-th four of the sequence (key, a).
+// Four words for counter (a, b): the b-th group of four in the sequence (key, a).
 __device__ inline Words words_of(std::uint64_t stream, std::uint64_t a, std::uint64_t b) {
   return philox({{static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32), static_cast<std::uint32_t>(b),
                   static_cast<std::uint32_t>(b >> 32)}},

@@ -1,5 +1,6 @@
-// Passes over images of samples × rows × columns pixels with channels next to each other: a thread takes a packet of
+// Passes over images of samples × rows × columns pixels whose channels are contiguous. A thread takes a packet of
 // channels of one pixel. A pass has
+//
 //     static constexpr int kWidth;
 //     template <int kWidth> __device__ void apply(const Pixel& pixel, int channel) const;
 #pragma once
@@ -26,7 +27,7 @@ struct Pixels {
 template <int kWidth, class Pass>
 __global__ void __launch_bounds__(kBlock) run_pixels(const Pass pass, const unsigned rows, const unsigned columns,
                                                      const unsigned packets, const unsigned count) {
-  // 32 bits: divisions of 64 would cost more than the memory.
+  // In 32 bits: divisions of 64 bits would cost more than the access to memory.
   const unsigned thread = blockIdx.x * kBlock + threadIdx.x;
   if (thread >= count) return;
   const unsigned pixel = thread / packets, row = pixel / columns, sample = row / rows;

@@ -4,7 +4,7 @@
 namespace eave::cuda {
 namespace {
 
-// Positions first … last − 1.
+// The positions first … last − 1.
 struct Range {
   int first, last;
 };
@@ -15,7 +15,7 @@ __device__ inline Range inside(int position, int stride, int pad, int window, in
   return {max(0, -begin), min(window, size - begin)};
 }
 
-// The windows that cover a pixel; `count` windows there are.
+// The windows that cover a pixel, of `count` windows in all.
 __device__ inline Range covering(int pixel, int stride, int pad, int window, int count) {
   const int from = pixel + pad - window + 1;
   return {from <= 0 ? 0 : (from + stride - 1) / stride, min(count, (pixel + pad) / stride + 1)};
@@ -50,7 +50,7 @@ struct MaxPass {
     auto value = load<kLanes>(input + i);
     for (int k = 0; k < kLanes; ++k) {
       if (bias != nullptr) value.at[k] += more.at[k];
-      // NaN passes: a diverged run must be seen.
+      // NaN passes, so that a diverged run is seen.
       if (relu && value.at[k] < 0) value.at[k] = 0;
     }
     return value;
@@ -68,7 +68,7 @@ struct MaxPass {
         const auto value = value_at<kLanes>(input_at(p, at.sample, top + i, left + j) + channel, more);
         const auto position = static_cast<std::uint8_t>(i * p.window_width + j);
         for (int k = 0; k < kLanes; ++k) {
-          // NaN wins, wherever in the window it is.
+          // NaN wins at any place of the window.
           const bool larger = first || value.at[k] > best.value.at[k] || value.at[k] != value.at[k];
           best.value.at[k] = larger ? value.at[k] : best.value.at[k];
           best.winner.at[k] = larger ? position : best.winner.at[k];

@@ -1,6 +1,6 @@
-// Pooling of NHWC images; the twins of kernels/cpu/pool.h, whose geometry and winners they share: a byte per output,
-// the position of the largest value in its window, the first of equals. T is float or Half. Gradients are gathered by
-// the pixels of the input, without atomics: for float the same bits as on the CPU.
+// Pooling of NHWC images; the twins of kernels/cpu/pool.h, with the same geometry and the same winners. There is a
+// winner byte per output: the index of the largest value in its window, the first among equals. T is float or Half.
+// Each pixel of the input gathers its gradient, without atomics: for float the bits are the same as on the CPU.
 #pragma once
 
 #include "kernels/cpu/pool.h"
@@ -10,17 +10,17 @@ namespace eave::cuda {
 
 using cpu::PoolGeometry;
 
-// `winners` is nullptr where it is not wanted. NaN wins.
+// `winners` is nullptr if not wanted. NaN wins.
 template <class T>
 void max_pool_forward(cudaStream_t stream, const PoolGeometry& pool, const T* input, T* output, std::uint8_t* winners);
-// Where the winner is cpu::kDead no gradient passes.
+// If a winner is cpu::kDead, its output passes no gradient.
 template <class T>
 void max_pool_backward(cudaStream_t stream, const PoolGeometry& pool, const std::uint8_t* winners, const T* d_output,
                        T* d_input);
 
-// What follows a convolution, in one pass: + bias (nullptr: none), then max(·, 0) when relu, then the pool. Where relu
-// made the largest value 0 the winner is cpu::kDead. Same result as one after the other. Backward: max_pool_backward,
-// and bias_backward of the pool's output.
+// The steps after a convolution in one pass: adds the bias (nullptr: none), then max(·, 0) if `relu`, then the pool.
+// The result is the same as that of the separate steps. If relu makes a window's largest value 0, its winner is
+// cpu::kDead. The gradient is max_pool_backward, and bias_backward with the pool's output.
 template <class T>
 void bias_relu_max_pool(cudaStream_t stream, const PoolGeometry& pool, const T* input, const float* bias, bool relu,
                         T* output, std::uint8_t* winners);

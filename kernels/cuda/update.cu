@@ -22,7 +22,7 @@ struct SgdPass {
     return elements_before_packet(kWidth, parameters, gradients, velocity, pull.center, pull.difference, half);
   }
 
-  // What the optimizer subtracts; the velocity moves.
+  // Returns what the optimizer subtracts, and moves the velocity `v`.
   __device__ float step_of(float x, float g, float& v) const {
     const float s = step.gradient_scale * (g + step.weight_decay * x);
     if constexpr (kMomentum == Momentum::kNone) return step.step_scale * s;

@@ -1,13 +1,15 @@
-// The optimizers' steps over the flat arena, elastic pull included, each in a single pass; the twins of
-// kernels/cpu/update.h. Bound by memory: each pointer is read and written once, 16 bytes at a time.
+// The optimizers' steps over all parameters, elastic pull included, each in a single pass; the twins of
+// kernels/cpu/update.h. They are bound by memory: each value is read and written once, 16 bytes at a time.
 //
-// Each element is computed by the same IEEE operations as on the CPU (fused multiply-add is off for all of this
-// directory), so equal inputs give equal bits. Slices of one call are in device memory, equally large and do not
-// overlap; they may be empty, and longer than 2^31. Slices that are aligned alike (to 16 bytes, or all off by the same)
-// are fastest. Bytes moved per parameter stand beside each function.
+// Each element is computed by the same IEEE operations as on the CPU, so equal inputs give equal bits. Fused
+// multiply-add is off for this whole directory.
 //
-// `half`, where it is not nullptr, gets the new parameters rounded to bfloat16: 2 bytes more. `stayed`, where it is not
-// nullptr, is in device memory and set to 1 where an element kept its values because the new ones would not be finite.
+// Slices of one call lie in device memory, have equal sizes and do not overlap. They may be empty, or longer than 2^31.
+// Slices that are aligned alike (to 16 bytes, or all off by the same) are fastest. The bytes moved per parameter stand
+// beside each function.
+//
+// `half` gets the new parameters rounded to bfloat16, for 2 bytes more; nullptr: not wanted. `stayed` lies in device
+// memory. It is set to 1 if an element kept its values because the new ones would not be finite; nullptr: not wanted.
 #pragma once
 
 #include "eave/slice.h"
@@ -24,8 +26,8 @@ void update_sgd(cudaStream_t stream, Slice parameters, ConstSlice gradients, Sli
 void update_adamw(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice first, Slice second,
                   const AdamwStep& step, const Pull* pull, Half* half = nullptr, double* stayed = nullptr);
 
-// Where parameters are `ahead` of the iterate, x stands for the iterate in what follows, and the parameters move by as
-// much as it does.
+// In the functions below, if parameters are `ahead` of the iterate, x stands for the iterate, and the parameters move
+// by as much as it does.
 
 // The pull without a step. 16 bytes, with the center's arrival 24.
 void pull_parameters(cudaStream_t stream, Slice parameters, const Pull& pull, const Ahead& ahead = {},
