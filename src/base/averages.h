@@ -1,4 +1,4 @@
-// Of some numbers; at least one.
+// Mean and median of at least one number.
 #pragma once
 
 #include <algorithm>

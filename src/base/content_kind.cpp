@@ -23,7 +23,7 @@ struct Magic {
 constexpr const char* kGetAgain = "get the file again";
 constexpr const char* kAnswer = "perhaps an error that a server answered; get the file again";
 
-// The first that fits is taken: longer ones stand before shorter ones with the same beginning.
+// The first that fits is used, so longer ones come before shorter ones with the same beginning.
 constexpr Magic kMagics[] = {
     {0, "version https://git-lfs."sv, kPointer, "a git-lfs pointer, not the file itself", "run git lfs pull"},
     {0, "version https://hawser."sv, kPointer, "a git-lfs pointer, not the file itself", "run git lfs pull"},
@@ -99,7 +99,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// RIFF and ISO files name their kind in the bytes behind their size.
+// RIFF and ISO files name their kind in the bytes after their size.
 ContentKind container_kind(std::string_view begin) {
   if (has(begin, 0, "RIFF")) {
     if (has(begin, 8, "WEBP")) return {kImage, "a WebP image", ""};
@@ -117,7 +117,7 @@ ContentKind container_kind(std::string_view begin) {
   return {kOther, "an MP4 or QuickTime video", ""};
 }
 
-// The magic number has two letters; the header behind it says its own size.
+// The magic number has only two letters, so this also checks the size that the header behind it gives for itself.
 bool is_bitmap(std::string_view begin) {
   constexpr std::array<unsigned char, 7> kHeaders = {12, 40, 52, 56, 64, 108, 124};
   return has(begin, 0, "BM") && has(begin, 15, "\0\0\0"sv) &&
@@ -128,7 +128,7 @@ bool is_netpbm(std::string_view begin) {
   return begin.size() > 2 && begin[0] == 'P' && begin[1] >= '1' && begin[1] <= '7' && is_blank(begin[2]);
 }
 
-// The name of the first file in it tells what wrote it.
+// The name of the first file in a ZIP archive tells which program wrote it.
 ContentKind zip_kind(std::string_view begin) {
   if (!has(begin, 0, "PK\x03\x04") && !has(begin, 0, "PK\x05\x06")) return {};
   const std::size_t length = begin.size() > 30 ? static_cast<unsigned char>(begin[26]) : 0;
@@ -139,7 +139,7 @@ ContentKind zip_kind(std::string_view begin) {
   return {kPacked, "a ZIP archive", "unpack it with unzip"};
 }
 
-// A pickle of protocol 2 and later says so. CIFAR's first ones are of protocol 0.
+// Pickles of protocol 2 and later begin with their protocol. CIFAR's first pickles have protocol 0.
 ContentKind pickle_kind(std::string_view begin) {
   if (has(begin, 0, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv))
     return {kPytorch, "a file that PyTorch's torch.save has written (.pt)", ""};
@@ -148,7 +148,7 @@ ContentKind pickle_kind(std::string_view begin) {
   return {};
 }
 
-// A header of JSON behind its length.
+// Safetensors files begin with the length of a JSON header, and the header.
 bool is_safetensors(std::string_view begin) {
   return begin.size() > 9 && begin[8] == '{' && has(begin, 4, "\0\0\0\0"sv) && (begin[9] == '"' || is_blank(begin[9]));
 }
@@ -175,7 +175,7 @@ ContentKind binary_kind(std::string_view begin) {
   return {};
 }
 
-// How many bytes a character of UTF-8 takes that begins with this one; 0: none does, or it is a control character.
+// The number of bytes of a UTF-8 character that begins with this byte; 0 if none does, or it is a control character.
 std::size_t length_of_character(unsigned char first) {
   if (first < 0x20) return first == '\t' || first == '\n' || first == '\r' || first == '\f' ? 1 : 0;
   if (first < 0x7f) return 1;
@@ -183,7 +183,7 @@ std::size_t length_of_character(unsigned char first) {
   return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }
 
-// `begin` may end within a character.
+// Whether the bytes are text; `begin` may end within a character.
 bool is_text(std::string_view begin) {
   for (std::size_t at = 0; at < begin.size();) {
     const std::size_t length = length_of_character(static_cast<unsigned char>(begin[at]));
@@ -196,7 +196,7 @@ bool is_text(std::string_view begin) {
   return true;
 }
 
-// Its first words, without what a terminal would obey.
+// The first words of a text, without characters that a terminal would obey.
 std::string quoted_beginning(std::string_view text) {
   constexpr std::size_t kMost = 40;
   std::string words;

@@ -13,9 +13,10 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kUnlimited = std::int64_t{1} << 60;  // version 1 says "no limit" by a number beyond this
+// Version 1 writes "no limit" as a number beyond this.
+constexpr std::int64_t kUnlimited = std::int64_t{1} << 60;
 
-// A text of limited length that allocates nothing. What does not fit makes it invalid.
+// A text of limited length that allocates nothing. Text that does not fit makes it invalid.
 class FixedText {
  public:
   FixedText& add(std::string_view text) noexcept {
@@ -39,7 +40,7 @@ class FixedText {
 
 FixedText join(std::string_view a, std::string_view b) noexcept { return FixedText().add(a).add(b); }
 
-// Calls visit with each line of the file. Lines that are longer than a page are passed over.
+// Calls visit with each line of the file. Skips lines longer than a page.
 template <class Visit>
 void for_each_line(const FixedText& path, Visit&& visit) noexcept {
   const int file = path.is_valid() ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC) : -1;
@@ -66,7 +67,7 @@ void for_each_line(const FixedText& path, Visit&& visit) noexcept {
   ::close(file);
 }
 
-// The words of a line one after another.
+// Returns the words of a line one after another.
 class SplitText {
  public:
   explicit SplitText(std::string_view text, char between = ' ') noexcept : rest_(text), between_(between) {}
@@ -90,7 +91,7 @@ bool names(std::string_view list, std::string_view word) noexcept {
   return false;
 }
 
-// -1 if the file is not there or says "max", or a number that means no limit.
+// Returns -1 if the file is missing, says "max", or holds a number that means no limit.
 std::int64_t read_limit(std::string_view directory, std::string_view name) noexcept {
   std::int64_t value = -1;
   for_each_line(join(directory, name),
@@ -144,8 +145,8 @@ void take_version_2(GroupLimits& limits, std::string_view group) noexcept {
   if (quota > 0 && period > 0) take_smaller(limits.cores, static_cast<double>(quota) / static_cast<double>(period));
 }
 
-// The group of this process in one hierarchy: "4:memory:/job/step", and "0::/job" for version 2, which names no
-// controller.
+// The group of this process in one hierarchy. The lines are like "4:memory:/job/step", or "0::/job" for version 2,
+// which names no controller.
 FixedText own_group(std::string_view root, std::string_view controller) noexcept {
   FixedText group;
   for_each_line(join(root, "/proc/self/cgroup"), [&](std::string_view line) {
@@ -158,7 +159,7 @@ FixedText own_group(std::string_view root, std::string_view controller) noexcept
   return group;
 }
 
-// mountinfo writes blanks and other letters as \040.
+// Undoes the escapes of mountinfo, which writes a blank as \040.
 FixedText unescape(std::string_view text) noexcept {
   FixedText plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -190,9 +191,8 @@ struct Hierarchy {
   std::string_view part, place, type, options;
 };
 
-// Calls visit with the directory of the process's group, then with that of each group above it that is mounted there. A
-// mount shows the groups below `part`; a group that lies elsewhere is out of its sight, and only the mount's top is
-// left.
+// Calls visit with the directory of the process's group, then with each group above it that is visible there. A mount
+// shows the groups below `part`. If the process's group lies elsewhere, only the top of the mount is visited.
 template <class Visit>
 void for_each_group(std::string_view root, const Hierarchy& hierarchy, std::string_view controller,
                     Visit&& visit) noexcept {

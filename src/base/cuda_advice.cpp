@@ -10,7 +10,7 @@ struct OldestDriver {
   int toolkit_major;
   const char* release;
 };
-// From NVIDIA's CUDA Compatibility, "Minor Version Compatibility", and the release notes of each toolkit.
+// Source: NVIDIA's CUDA Compatibility, "Minor Version Compatibility", and the release notes of each toolkit.
 constexpr OldestDriver kOldestDrivers[] = {{12, "525.60.13"}, {13, "580"}};
 
 std::string oldest_driver(int toolkit) {

@@ -1,4 +1,4 @@
-// Texts about drivers and errors of CUDA, for code with and without its headers.
+// Messages about CUDA's drivers and errors, for code with and without CUDA's headers.
 #pragma once
 
 #include <filesystem>
@@ -6,21 +6,21 @@
 
 namespace eave {
 
-// "12.4" for 12040, as CUDA writes versions.
+// Returns "12.4" for 12040, which is how CUDA numbers versions.
 std::string cuda_version_text(int version);
 
-// "" if a driver of CUDA `driver` runs what was built with CUDA `toolkit`. Else what was found, what is needed, and
-// what to do. A driver runs all that was built with its own major version of CUDA or an older one.
+// Returns "" if a driver of CUDA `driver` runs code built with CUDA `toolkit`. Otherwise says what was found, what is
+// needed, and what to do. A driver runs code built with its own or an older major version of CUDA.
 std::string why_driver_is_too_old(int driver, int toolkit);
 
-// What to do about an error of CUDA, after "; "; "" if there is nothing to say. The same numbers mean the same in
-// CUresult and cudaError_t.
+// What to do about an error of CUDA, as text that begins with "; "; "" if there is nothing to say. CUresult and
+// cudaError_t use the same numbers.
 std::string advice_for_cuda_error(int error);
 
-// What a person reads if the driver shows no GPU.
+// The message if the driver shows no GPU.
 std::string no_gpu_is_seen();
 
-// "550.54.14", as the kernel's module says it; "" if it does not.
+// The release of the kernel's driver module, such as "550.54.14"; "" if it is not known.
 std::string driver_release(const std::filesystem::path& file = "/sys/module/nvidia/version");
 
 }  // namespace eave

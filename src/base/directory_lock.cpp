@@ -49,7 +49,7 @@ std::string text_of(const LockOwner& owner) {
          std::to_string(owner.started) + "\nsince " + std::to_string(owner.since) + "\nformat 1\n";
 }
 
-// Those of before 2026-11-26 have no such line.
+// Locks from before 2026-11-26 have no such line.
 void require_known_format(const std::string& text, const std::filesystem::path& path) {
   const std::size_t line = text.find("\nformat ");
   if (line == std::string::npos || text.substr(line) == "\nformat 1\n") return;
@@ -64,7 +64,7 @@ std::string content_of(int descriptor) {
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
 }
 
-// By the clock of the file system, which another host may have set: a file that is made now shows it.
+// Measures by the clock of the file system, which may be that of another host: a file made now shows it.
 double seconds_since_touched(const OutputPath& path, int descriptor) {
   const OutputPath beside = path.with("." + host_name() + "." + std::to_string(::getpid()));
   const Descriptor now = open_output(beside, O_WRONLY | O_CREAT | O_EXCL, 0600);
@@ -75,7 +75,7 @@ double seconds_since_touched(const OutputPath& path, int descriptor) {
   return is_known ? std::difftime(ours.st_mtime, theirs.st_mtime) : 0;
 }
 
-// Of an owner whose flock is not held, or not to be seen from here.
+// Whether the owner is alive, if its flock is not held or cannot be seen from this host.
 bool is_alive(const LockOwner& owner, const OutputPath& path, int descriptor) {
   if (owner.machine != machine_name()) return seconds_since_touched(path, descriptor) < kDeadAfterSeconds;
   return start_of_process(owner.pid) == owner.started;
@@ -114,7 +114,7 @@ std::optional<LockOwner> read_lock_owner(const std::string& text) {
 
 class DirectoryLock::Touching {
  public:
-  // Signals are for the threads that expect them.
+  // Blocks all signals in the new thread, so that they reach the threads that expect them.
   explicit Touching(int descriptor) {
     sigset_t all, before;
     sigfillset(&all);
@@ -171,7 +171,8 @@ DirectoryLock::DirectoryLock(const OutputFolder& directory, const std::string& n
   touching_ = std::make_unique<Touching>(file_->number());
 }
 
-// An owner that ends removes the file: what was opened before is nobody's lock then.
+// An owner removes its file when it ends. If this process opened the file before that, its lock is on a removed file,
+// and it tries again.
 bool DirectoryLock::take(const std::string& what) {
   do {
     file_ = std::make_unique<File>(path_, what);

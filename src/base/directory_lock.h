@@ -1,10 +1,14 @@
-// One owner at a time for a directory that results are written to.
+// Gives a directory that results are written to one owner at a time.
 //
-// The owner holds flock(2) on DIR/<name>, which the kernel frees however the process ends, and the file says who it is.
-// The lock is right where flock is: on local file systems, and on NFS as Linux mounts it by default (version 4, or 3
-// with its lock service), where it reaches across hosts. Where locks stay on their host (mounted nolock or local_lock)
-// the file itself is what others see: its owner touches it every 10 s, and after 60 s without it counts as dead. Then
-// only two starts at the same moment, on two hosts, can both get in.
+// The owner holds flock(2) on DIR/<name>, and the file says who it is. The kernel frees the lock however the process
+// ends.
+//
+// The lock works wherever flock does: on local file systems, and on NFS as Linux mounts it by default (version 4, or 3
+// with its lock service), where it reaches across hosts.
+//
+// If locks stay on their host (NFS mounted with nolock or local_lock), other hosts see only the file itself. So its
+// owner touches it every 10 s, and counts as dead after 60 s without a touch. In that case two starts at the same
+// moment, on two hosts, can both get the lock.
 #pragma once
 
 #include <chrono>
@@ -16,44 +20,47 @@
 
 namespace eave {
 
-// Who holds a lock, as its file tells.
+// The owner of a lock, as its file describes it.
 struct LockOwner {
   std::string host;
-  std::string machine;  // of its boot and its name space of processes: the same where `pid` means the same process
+  // Names the host's boot and process name space. A `pid` means the same process only if this is equal.
+  std::string machine;
   long long pid = 0;
-  long long started = 0;  // of the process, in the kernel's ticks: a number of a process is used again
-  long long since = 0;    // when the lock was taken, in seconds since 1970
+  // When the process started, in the kernel's ticks: the system uses a pid again.
+  long long started = 0;
+  long long since = 0;  // when the lock was taken, in seconds since 1970
 
   std::string describe() const;  // "host a, pid 17, for 4 min"
 };
 
-// Nothing for what is no such text, also where its values are no names and numbers.
+// Returns nothing if `text` is not the text of a lock, or its values are not names and numbers.
 std::optional<LockOwner> read_lock_owner(const std::string& text);
 
 class DirectoryLock {
  public:
-  // Takes DIR/<name>; the directory exists. Throws Error: kCannotCreate naming the owner (host, pid, how long) when
-  // another has it for `patience` from now, or when the file cannot be created or is another's (a link, a pipe, a file
-  // with a second name); kInputOutput when it cannot be written.
-  // `what` begins the message, such as "--run-dir runs/a". The patience unless given: a job that a launcher has
-  // reported as failed may have a rank that is not quite gone.
+  // Takes the lock DIR/<name>; the directory must exist. `what` begins the messages, such as "--run-dir runs/a".
+  //
+  // Throws Error(kCannotCreate), naming the owner (host, pid, how long), if another process holds the lock for
+  // `patience` from now. The default gives the ranks of a job that its launcher has reported as failed time to
+  // end. Also throws kCannotCreate if the file cannot be created, or is a link, a pipe or a file with a second name;
+  // kInputOutput if it cannot be written.
   DirectoryLock(const OutputFolder& directory, const std::string& name, const std::string& what,
                 std::chrono::seconds patience = std::chrono::seconds(1));
-  // Removes the file.
+  // Removes the file, if it is still this lock's.
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
-  // The owner whose lock was found and taken over: it ended without freeing it.
+  // The former owner, if it ended without freeing its lock and this lock took over.
   const std::optional<LockOwner>& former() const { return former_; }
 
  private:
   class File;
   class Touching;
-  bool take(const std::string& what);  // once; false: former() has it
+  bool take(const std::string& what);  // tries once; returns false if former() holds the lock
 
   const OutputPath path_;
-  std::string text_;  // of the file: who has it
+  std::string text_;  // content of the file: the owner
   std::unique_ptr<File> file_;
   std::optional<LockOwner> former_;
   std::unique_ptr<Touching> touching_;

@@ -11,7 +11,8 @@
 namespace eave {
 namespace {
 
-constexpr int kMostInterruptions = 1000;  // in a row; more is no signal but a file system that does not work
+// In a row. After more, the cause is not a signal but a file system that does not work.
+constexpr int kMostInterruptions = 1000;
 
 [[noreturn]] void fail(ExitCode code, const std::string& what, const OutputPath& path) {
   const int reason = errno;
@@ -40,14 +41,14 @@ OutputFile::~OutputFile() {
 void OutputFile::write(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::ptrdiff_t count = uninterrupted([&] { return calls_.write(file_, bytes); });
-    if (count == 0) errno = ENOSPC;  // nothing was refused, and nothing taken
+    if (count == 0) errno = ENOSPC;  // write reported no error and took nothing
     if (count <= 0) fail(ExitCode::kInputOutput, "cannot write", path_);
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
 }
 
-// Not flushed again after a failure: the system may have dropped what it could not write. After an interrupted close
-// the descriptor is gone all the same.
+// Does not flush again after a failure, because the system may have dropped data that it could not write. Does not
+// close again after an interrupted close, because the descriptor is already gone.
 void OutputFile::finish() {
   if (uninterrupted([&] { return calls_.flush(file_); }) != 0) fail(ExitCode::kInputOutput, "cannot flush", path_);
   if (calls_.close(std::exchange(file_, -1)) != 0 && errno != EINTR) {

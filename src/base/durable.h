@@ -1,4 +1,4 @@
-// Writing that is on the disk when it returns, and says which file failed and why when it does not.
+// Writes files and directories so that they are on the disk when a call returns. Errors say which file failed and why.
 #pragma once
 
 #include <string_view>
@@ -8,16 +8,17 @@
 
 namespace eave {
 
-// A file that is being written. What was interrupted or cut short goes on. Throws Error: kCannotCreate, kInputOutput.
+// A file that is being written. Retries calls that a signal interrupts, and continues short writes. Throws Error:
+// kCannotCreate, kInputOutput.
 class OutputFile {
  public:
   OutputFile(const OutputPath& path, FileCalls::Existing existing, FileCalls& calls = system_file_calls());
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
-  ~OutputFile();  // closes; what was not finished may be on the disk in part
+  ~OutputFile();  // closes; without finish(), the file may be incomplete
 
   void write(std::string_view bytes);
-  void finish();  // flushes to the disk and closes; nothing may follow
+  void finish();  // flushes to the disk and closes; call nothing after it
 
  private:
   const OutputPath path_;
@@ -25,13 +26,14 @@ class OutputFile {
   int file_ = -1;
 };
 
-// The names in a directory are on the disk. Throws Error(kInputOutput).
+// Flushes the names in a directory to the disk. Throws Error(kInputOutput).
 void flush_directory(const OutputFolder& folder, FileCalls& calls = system_file_calls());
-// One that is there already is well, a link to one is not. Throws Error(kCannotCreate).
+// Makes a directory. One that exists is accepted, a link to one is not. Throws Error(kCannotCreate).
 void make_directory(const OutputFolder& folder, FileCalls& calls = system_file_calls());
 // Throws Error(kCannotCreate).
 void rename_file(const OutputPath& from, const OutputPath& to, FileCalls& calls = system_file_calls());
-// A file, or a directory with all in it; symbolic links are removed, not followed. Returns whether nothing is left.
+// Removes a file, or a directory with its content. Removes symbolic links and does not follow them. Returns whether
+// nothing is left.
 bool remove_tree(const OutputPath& path, FileCalls& calls = system_file_calls()) noexcept;
 
 }  // namespace eave

@@ -11,7 +11,7 @@ namespace {
 class SystemFileCalls final : public FileCalls {
  public:
   int create(const OutputPath& path, Existing existing) override {
-    constexpr int kTurns = 3;  // another process may make one just now
+    constexpr int kTurns = 3;  // another process may create the name again meanwhile
     for (int turn = 1;; ++turn) {
       Descriptor file = open_output(path, O_WRONLY | O_CREAT | O_EXCL);
       if (file.is_open() || errno != EEXIST || existing == Existing::kRefuse || turn == kTurns) return file.release();

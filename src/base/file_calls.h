@@ -1,5 +1,5 @@
-// The system's calls by which files are written, behind one interface: so that a test can make any of them fail, and
-// can know what would be left if the power went at any of them.
+// The system calls by which files are written, behind one interface. So a test can make any of them fail, and can tell
+// what would be left if the power failed at any of them.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,20 @@
 
 namespace eave {
 
-// As the system's: -1 and errno where they fail; write may take less than it is given. Any thread may call.
+// Each behaves like the system call: it returns -1 and sets errno if it fails, and write may take fewer bytes than it
+// is given. Any thread may call them.
 class FileCalls {
  public:
-  // If a file, a link or a pipe has the name already, kReplace gives the name to a new file and leaves what a link or a
-  // second name leads to as it is. kRefuse fails with EEXIST.
+  // If the name is taken by a file, a link or a pipe: kReplace gives the name to a new file, and leaves the target of a
+  // link and other names of the old file as they are. kRefuse fails with EEXIST.
   enum class Existing { kReplace, kRefuse };
 
   virtual ~FileCalls() = default;
-  virtual int create(const OutputPath& path, Existing existing) = 0;  // the descriptor of a file to be written
+  virtual int create(const OutputPath& path, Existing existing) = 0;  // returns a descriptor for writing
   virtual std::ptrdiff_t write(int file, std::string_view bytes) = 0;
-  virtual int flush(int file) = 0;  // to the disk; of a directory: its names
+  virtual int flush(int file) = 0;  // to the disk; for a directory, its names
   virtual int close(int file) = 0;
-  virtual int open_directory(const OutputFolder& folder) = 0;  // its descriptor, for flush
+  virtual int open_directory(const OutputFolder& folder) = 0;  // returns a descriptor for flush
   virtual int make_directory(const OutputPath& path) = 0;
   virtual int rename(const OutputPath& from, const OutputPath& to) = 0;
   virtual int remove(const OutputPath& path) = 0;  // a file or an empty directory

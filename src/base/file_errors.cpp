@@ -38,7 +38,7 @@ std::string target_of(const fs::path& link) {
   return fs::read_symlink(link, error).string();
 }
 
-// Why one name on the way is no directory; "" if it is one.
+// Why `place` is not a directory; "" if it is one, or if nothing is there.
 std::string why_no_step(const fs::path& place) {
   std::error_code error;
   const bool is_link = fs::is_symlink(fs::symlink_status(place, error));
@@ -59,7 +59,7 @@ bool is_not_there(const fs::path& place) {
   return fs::symlink_status(place, error).type() == fs::file_type::not_found;
 }
 
-// A link among the names that eave chose; "": there is none.
+// Says that a name that eave chose, on the way to `path`, is a link; "" if none is.
 std::string why_not_through(const OutputPath& path) {
   OutputFolder place(path.folder().named());
   for (const fs::path& name : path.folder().chosen()) {

@@ -16,7 +16,7 @@
 namespace eave {
 namespace {
 
-// Why it is not there, and what to do.
+// Why there is no such file, and what to do.
 std::string describe_absence(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -26,7 +26,7 @@ std::string describe_absence(const std::filesystem::path& path) {
   return "there is no directory " + directory.string() + "; check the path";
 }
 
-// Without a stream: most files are short, and to set one up takes longer than to read them.
+// Uses no stream: most files are short, and setting up a stream takes longer than reading them.
 class ReadableFile {
  public:
   explicit ReadableFile(const std::filesystem::path& path) : path_(path) {
@@ -42,7 +42,7 @@ class ReadableFile {
   ~ReadableFile() { close(); }
 
   std::size_t size() const { return size_; }
-  // Some of the next `most` bytes, none only at the end.
+  // Reads up to `most` bytes; 0 only at the end.
   std::size_t read(char* into, std::size_t most) const {
     while (true) {
       const ssize_t count = ::read(file_, into, most);
@@ -93,7 +93,8 @@ std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes
   std::size_t size = 0;
   while (const std::size_t count = file.read(content.data() + size, content.size() - size)) size += count;
   content.resize(size);
-  std::array<char, 4096> more;  // files of the system say that they are empty
+  // Files of the system, such as those in /proc, report a size of 0.
+  std::array<char, 4096> more;
   while (const std::size_t count = file.read(more.data(), more.size())) content.append(more.data(), count);
   return content;
 }

@@ -1,4 +1,4 @@
-// XXH3 with 128 bits (libxxhash): finds what a disk, a cable or a torn write has changed. No protection against
+// XXH3 with 128 bits (libxxhash). It detects changes by a disk, a cable or a torn write. It does not protect against
 // forgery.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Hash128 {
 
 Hash128 hash_of(std::string_view bytes);
 
-// Of bytes that come one after another.
+// Hashes bytes that arrive in pieces.
 class Hasher {
  public:
   Hasher();

@@ -36,9 +36,9 @@ std::string machine_name() {
   return name;
 }
 
-// The second field, the program's name, may hold anything, also blanks and parentheses.
+// Reads after the last ')': the second field, the program's name, may hold any characters, also blanks and parentheses.
 std::optional<long long> start_of_process(long long pid) {
-  constexpr int kFieldsBetween = 18;  // of the state, the third field, and the start, the 22nd
+  constexpr int kFieldsBetween = 18;  // between the state (field 3) and the start (field 22)
   const std::string text = first_line("/proc/" + std::to_string(pid) + "/stat");
   const std::size_t end = text.rfind(')');
   if (end == std::string::npos) return std::nullopt;

@@ -1,4 +1,4 @@
-// A file that somebody else may have written.
+// Reads files that other programs or users may have written.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace eave {
 
-// Bytes that come one after another, of which there is a known number.
+// A sequence of bytes of known length.
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
   virtual std::uint64_t size() = 0;
-  // The next `count` bytes. Throws Error(kInputOutput), also where they end before.
+  // Reads the next `count` bytes. Throws Error(kInputOutput), also if fewer are left.
   virtual void read(char* into, std::uint64_t count) = 0;
 };
 
-// Open for reading: a plain file, no symbolic link, no device that would block. Throws Error: kInputMissing,
-// kBadData if it is another kind of file.
+// Opens a plain file for reading. Accepts no symbolic link, and no device that would block. Throws Error:
+// kInputMissing; kBadData if it is another kind of file.
 class InputFile final : public ByteStream {
  public:
   explicit InputFile(const std::filesystem::path& path);
@@ -27,7 +27,7 @@ class InputFile final : public ByteStream {
 
   std::uint64_t size() override { return size_; }
   void read(char* into, std::uint64_t count) override;
-  // All of it. Throws Error(kBadData) where it has more than `limit` bytes.
+  // Reads the whole file. Throws Error(kBadData) if it has more than `limit` bytes.
   std::string read_whole(std::uint64_t limit);
 
  private:

@@ -1,4 +1,5 @@
-// Whole numbers in JSON from a file: nlohmann's own conversion takes a number of 30 digits, or 1e30, for one that fits.
+// Reads whole numbers from JSON and checks that they fit. nlohmann's own conversion accepts a number of 30 digits, or
+// 1e30.
 #pragma once
 
 #include <cmath>
@@ -15,10 +16,10 @@ class NoInteger : public nlohmann::json::exception {
   explicit NoInteger(const std::string& what) : exception(302, what.c_str()) {}
 };
 
-// Throws Json::exception where `value` is none, or none that fits; 4.0 is one.
+// Throws Json::exception if `value` is not a whole number, or does not fit into Integer. 4.0 is a whole number.
 template <typename Integer, typename Json>
 Integer integer_in(const Json& value) {
-  constexpr double kLargestWhole = 9007199254740992;  // beyond it numbers with a point are no longer exact
+  constexpr double kLargestWhole = 9007199254740992;  // doubles beyond it are no longer exact integers
   if (value.is_number_unsigned()) {
     if (const auto number = value.template get<std::uint64_t>(); std::in_range<Integer>(number))
       return static_cast<Integer>(number);

@@ -3,7 +3,7 @@
 namespace eave {
 namespace {
 
-// '[' and '{' differ in that bit, without a branch.
+// Counts '[' and '{' without a branch: they differ only in bit 0x20.
 std::size_t openings(std::string_view json) {
   std::size_t count = 0;
   for (const char letter : json) count += (letter | 0x20) == '{' ? 1 : 0;
@@ -13,7 +13,7 @@ std::size_t openings(std::string_view json) {
 }  // namespace
 
 bool is_too_nested(std::string_view json, int most) {
-  // Most have fewer than that, wherever they stand, and to count them takes a tenth of the time.
+  // Most files have fewer openings in all. Counting them takes a tenth of the time of the full check.
   if (openings(json) <= static_cast<std::size_t>(most)) return false;
   int depth = 0;
   bool is_in_text = false;

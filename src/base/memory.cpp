@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kNotKnown = -1;
 
-// Asked for when memory is short: it takes none.
+// A fixed buffer: this file may be called when memory is short, and must not allocate.
 using Text = std::array<char, 4096>;
 
 bool read(const char* path, Text& text) noexcept {

@@ -1,4 +1,5 @@
-// Files that a person named: links are followed, and it may be no file at all.
+// Reads and writes files that a person named. Links are followed, and the name may be that of a pipe, a device or a
+// stream.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,9 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as Linux has it
+constexpr int kMostLinks = 40;  // the limit of Linux
 
-// /dev/stdout, /dev/fd/7, /proc/self/fd/7: opened anew, a file would be written from its begin.
+// Returns the descriptor that /dev/stdout, /dev/fd/7 or /proc/self/fd/7 names. Opening such a name anew would write a
+// file from its beginning.
 std::optional<int> stream_in(const fs::path& path) {
   const std::string text = path.lexically_normal().string();
   if (text == "/dev/stdin") return STDIN_FILENO;
@@ -43,7 +45,7 @@ std::optional<int> stream_in(const fs::path& path) {
 struct Target {
   std::optional<int> stream;
   fs::path path;
-  fs::file_type type = fs::file_type::not_found;  // of what is there
+  fs::file_type type = fs::file_type::not_found;  // of the file at `path`
 };
 
 Target find_target(fs::path path) {
@@ -71,7 +73,8 @@ void write_all(int file, std::string_view bytes, const fs::path& path) {
 
 Descriptor open_target(const Target& target) {
   if (!target.stream) return open_named(target.path, O_WRONLY);
-  std::fflush(nullptr);  // what was printed before stands before
+  // Text that was printed earlier must come first.
+  std::fflush(nullptr);
   return Descriptor(::fcntl(*target.stream, F_DUPFD_CLOEXEC, 0));
 }
 

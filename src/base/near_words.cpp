@@ -11,9 +11,9 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kLongestWord = 64;  // what is longer is text, and no name
+constexpr std::size_t kLongestWord = 64;  // a longer word is text, not a name
 
-// Names that other programs have for these options.
+// Names that other programs use for eave's options.
 constexpr std::array<std::pair<const char*, const char*>, 22> kOtherNames = {{{"arch", "model"},
                                                                               {"network", "model"},
                                                                               {"batch-size", "batch"},
@@ -41,7 +41,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// The option that other programs call so, or so but for a slip; "" when there is none among `names`.
+// The option that other programs call `word`, with at most `slips` letters wrong; "" if there is none among `names`.
 std::string option_called(const std::string& word, const std::vector<std::string>& names, std::size_t slips) {
   for (const auto& [other, option] : kOtherNames) {
     if (contains(names, option) && edits_between(word, other) <= slips) return option;
@@ -49,7 +49,7 @@ std::string option_called(const std::string& word, const std::vector<std::string
   return "";
 }
 
-// Options that contain the word, or are contained in it: the shortest way from one to the other first.
+// Options that contain the word or are contained in it, those of the most similar length first.
 std::vector<std::string> related_options(const std::string& word, const std::vector<std::string>& names) {
   constexpr std::size_t kShortest = 3, kMost = 4;
   const auto has_part = [](const std::string& text, const std::string& part) {
@@ -67,10 +67,10 @@ std::vector<std::string> related_options(const std::string& word, const std::vec
   return result;
 }
 
-// Letters that may be wrong in a name of this length for it to be a slip rather than another name.
+// How many letters may be wrong in a name of this length. With more, it is another name and not a slip.
 std::size_t slips_in(std::size_t letters) { return letters < 8 ? 1 : letters < 12 ? 2 : 3; }
 
-// In a name of two or three letters, a letter that differs makes another name: only a swap is a slip.
+// In a name of two or three letters, only a swap is a slip: another letter makes another name.
 bool is_slip(const std::string& word, const std::string& name) {
   const std::size_t edits = edits_between(word, name);
   if (std::max(word.size(), name.size()) > 3) return edits <= slips_in(name.size());
@@ -109,7 +109,7 @@ std::size_t edits_between(std::string_view word, std::string_view other) {
 }
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
-  constexpr std::size_t kShortest = 3;  // beginning of a word
+  constexpr std::size_t kShortest = 3;  // letters of a beginning that counts
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

@@ -1,4 +1,4 @@
-// Words that a person may have meant.
+// Suggests words that a person may have meant.
 #pragma once
 
 #include <cstddef>
@@ -8,20 +8,20 @@
 
 namespace eave {
 
-std::string lower_case(std::string_view text);  // of ASCII letters
+std::string lower_case(std::string_view text);  // changes ASCII letters only
 
-// How many letters to add, drop, change or swap with their neighbour to turn one word into the other; upper and lower
-// case are the same.
+// The number of letters to add, drop, change or swap with a neighbour to turn one word into the other. Letter case does
+// not count.
 std::size_t edits_between(std::string_view word, std::string_view other);
 
-// "did you mean --max-steps or --lr-step-epochs?" for an option that does not exist, or "see --help".
+// For an option that does not exist: "did you mean --max-steps or --lr-step-epochs?", or "see --help".
 std::string suggest_options(const std::string& word, const std::vector<std::string>& names);
 
-// The option of which `word` is probably a misspelling, or "". Stricter than suggest_options: it decides whether a
-// variable of the environment was meant for eave at all.
+// The option of which `word` is probably a misspelling, or "". Stricter than suggest_options, because it decides
+// whether an environment variable was meant for eave at all.
 std::string misspelt_option(const std::string& word, const std::vector<std::string>& names);
 
-// "; did you mean X?", or "" when no candidate is near.
+// "; did you mean X?", or "" if no candidate is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 // "a, b, c"

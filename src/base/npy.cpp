@@ -12,9 +12,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
 
-constexpr std::size_t kAlignment = 64;  // of the values in the file
+constexpr std::size_t kAlignment = 64;  // of the values in the file, in bytes
 
-// "(3, 4)", "(3,)" and "()", as Python writes tuples.
+// Writes a shape as Python writes tuples: "(3, 4)", "(3,)" and "()".
 std::string tuple_of(const std::vector<std::int64_t>& shape) {
   std::string text;
   for (const std::int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);

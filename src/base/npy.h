@@ -1,4 +1,4 @@
-// NumPy's file format for one array: numpy.load reads it.
+// Writes one array in NumPy's file format, which numpy.load reads.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace eave {
 
-// Version 1.0, little-endian float32, row-major; the name is not in it. Atomic. Throws Error: kCannotCreate,
+// Writes format version 1.0: little-endian float32, row-major, without the name. Atomic. Throws Error: kCannotCreate,
 // kInputOutput.
 void write_npy(const OutputPath& path, const NamedArray& array);
 

@@ -1,4 +1,4 @@
-// Numbers in messages: 0.225, 1e-05, 12345.7 whatever the locale.
+// Writes numbers for messages, independent of the locale: 0.225, 1e-05, 12345.7.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace eave {
 
-// Six significant digits, without trailing zeros.
+// Up to six significant digits, without trailing zeros.
 inline std::string number_text(double value) {
   std::array<char, 32> text{};
   const auto result = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 6);

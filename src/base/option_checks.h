@@ -1,4 +1,4 @@
-// Checks of options.
+// Checks values of options.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace eave {
 
-// The value of a real option in [minimum, limit). Throws Error(kUsage) that says so.
+// Returns the value of a real option in [minimum, limit). Throws Error(kUsage) with these bounds otherwise.
 double real_in(const OptionValues& values, const std::string& name, double minimum, double limit);
 
-// The value of a real option. Throws Error(kUsage) where it is 0 or below.
+// Returns the value of a real option. Throws Error(kUsage) if it is 0 or below.
 double positive_real_in(const OptionValues& values, const std::string& name);
 
-// Throws Error(kUsage): --`name`, as given, `reason`.
+// Throws Error(kUsage) with the option as it was given, and `reason`.
 [[noreturn]] void refuse_option(const OptionValues& values, const std::string& name, const std::string& reason);
 
 }  // namespace eave

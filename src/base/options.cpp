@@ -62,7 +62,7 @@ void check_value(const OptionValues& values, const OptionValues::Entry& entry) {
   }
 }
 
-// As it is kept: a path without ~, anything but free text without the blanks around it.
+// The text as it is stored: paths without ~, and all but free text without the blanks around it.
 std::string kept_text(const OptionValues::Entry& entry) {
   const auto path = [&](const std::string& text) {
     const Reading<std::string> reading = read_path(text);

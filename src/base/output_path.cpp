@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kWay = O_PATH | O_DIRECTORY | O_CLOEXEC;  // a directory on the way: the right to search it is enough
+// For directories on the way, the right to search them is enough.
+constexpr int kWay = O_PATH | O_DIRECTORY | O_CLOEXEC;
 
 template <class Call>
 int uninterrupted(Call call) {
@@ -24,7 +25,7 @@ int uninterrupted(Call call) {
   return result;
 }
 
-// The descriptor of the directory in which the last name of `folder` lies, and that name.
+// Returns the directory that contains the last name of `folder`, and that name.
 std::pair<Descriptor, fs::path> way_to(const OutputFolder& folder) {
   if (folder.chosen().empty()) return {Descriptor(AT_FDCWD), folder.named()};
   Descriptor place(uninterrupted([&] { return ::open(folder.named().c_str(), kWay); }));
@@ -107,7 +108,7 @@ Descriptor open_folder(const OutputFolder& folder, int flags) {
 Descriptor open_output(const OutputPath& path, int flags, unsigned mode) {
   const Descriptor place = folder_of(path);
   if (!place.is_open()) return Descriptor();
-  // Not twice: who made a file and was interrupted would find it there.
+  // Do not retry: with O_EXCL, an interrupted call may have created the file, and the next would find it there.
   return Descriptor(::openat(place.number(), path.name().c_str(), flags | O_NOFOLLOW | O_CLOEXEC, mode));
 }
 

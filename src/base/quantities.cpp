@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n\v\f";
 
-// The first character that is not ASCII, as "U+00A0": many of them look like a blank, a comma or a minus.
+// The first character that is not ASCII, as "U+00A0". Many such characters look like a blank, a comma or a minus.
 std::string first_foreign_character(std::string_view text) {
   const auto first = std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
   if (first == text.end()) return "";
@@ -35,7 +35,7 @@ std::string first_foreign_character(std::string_view text) {
   return "U+" + std::string(4 - std::min<std::size_t>(hexadecimal.size(), 4), '0') + hexadecimal;
 }
 
-// Names the fault of a number if it is easily overlooked, as "; …"; else "".
+// Names an easily overlooked fault of a number, as "; …"; "" if there is none.
 std::string advice_on(std::string_view text) {
   if (text.empty()) return "; nothing was given";
   if (const std::string foreign = first_foreign_character(text); !foreign.empty())
@@ -48,7 +48,7 @@ std::string advice_on(std::string_view text) {
   return "";
 }
 
-// All of `text`.
+// Reads all of `text` as a number.
 template <typename Number>
 std::optional<Number> whole_number(std::string_view text) {
   Number number{};
@@ -73,7 +73,7 @@ std::optional<Quantity> split_unit(std::string_view text) {
   return quantity;
 }
 
-// As advice_on, for a number with a unit.
+// Like advice_on, for a number with a unit.
 std::string advice_on_amount(std::string_view text) {
   if (text.size() > 1 && text.front() == '-') return "; it cannot be negative";
   const std::string advice = advice_on(text);
@@ -108,7 +108,7 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, count>&
 constexpr std::array<std::string_view, 2> kBits = {"b/s", "bps"}, kBytes = {"B/s", "Bps"};
 constexpr std::array<std::string_view, 4> kWordsOfBits = {"bit", "bits", "bit/s", "bits/s"};
 
-// Bytes per second of one unit. Letter case tells b from B; a word such as "bit" says which it is in any case.
+// Bytes per second of one unit. Letter case tells b (bits) from B (bytes). Words such as "bit" are clear in any case.
 std::optional<double> rate_of_unit(std::string_view unit) {
   const std::string word = lower_case(unit);
   for (const auto& [prefix, scale] : kPrefixes) {
@@ -124,7 +124,7 @@ std::optional<double> rate_of_unit(std::string_view unit) {
   return std::nullopt;
 }
 
-// "10Gb/s for bits, or …": for a unit that would be one in other letters, or with a unit of time. "": it would not.
+// For a unit that would be right with other letter case or "/s": "10Gb/s for bits, or …". "" for other units.
 std::string both_spellings(const Quantity& quantity) {
   const std::string word = lower_case(quantity.unit);
   for (const auto& [prefix, scale] : kPrefixes) {
@@ -152,7 +152,7 @@ std::optional<double> size_of_unit(std::string_view unit) {
   return std::pow(is_decimal ? kKilo : kKibi, static_cast<double>(power + 1));
 }
 
-// The unit of a size whatever its letter case, as help spells it: "GB" for "gb". "": it is none.
+// The unit of a size in any letter case, spelt as in help: "GB" for "gb". "" if it is no such unit.
 std::string spelt_size(std::string_view unit) {
   std::string spelt = lower_case(unit);
   for (char& c : spelt) {
@@ -170,7 +170,7 @@ std::optional<double> seconds_of_unit(std::string_view unit) {
   return found == kTimeUnits.end() ? std::nullopt : std::optional(found->scale);
 }
 
-// The unit of a time that people write otherwise, as help spells it: "s" for "sec". "": it is none.
+// The unit of a time that people spell in another way, spelt as in help: "s" for "sec". "" if it is no such unit.
 std::string spelt_time(std::string_view unit) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOthers = {{{"s", " sec secs second seconds "},
                                                                                      {"min", " mins minute minutes "},
@@ -282,7 +282,7 @@ std::string bit_rate_text(double bytes_per_second) {
 }
 
 std::string decimal_text(double value, int decimals) {
-  std::array<char, 400> text{};  // a double has at most 309 digits before its point
+  std::array<char, 400> text{};  // a double has at most 309 digits before the point
   std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
   if (value != 0 && std::string_view(text.data()).find_first_of("123456789in") == std::string_view::npos)
     std::snprintf(text.data(), text.size(), "%.2g", value);
@@ -296,7 +296,7 @@ std::string duration_text(double seconds) {
 
 namespace {
 
-// As runs of earlier versions have written it.
+// Reads a flag as runs of earlier versions recorded it.
 Reading<bool> read_recorded_flag(std::string_view text) {
   const std::string word = lower_case(text);
   if (word == "on" || word == "true" || word == "yes" || word == "1") return {true};
@@ -311,7 +311,8 @@ bool is_same_value(std::string_view a, std::string_view b) {
     const auto first = read(a), second = read(b);
     return first.value && second.value && *first.value == *second.value;
   };
-  if (read_integer(a).value && read_integer(b).value) return agree(read_integer);  // as reals, large ones fall together
+  // Different large integers would be equal as doubles.
+  if (read_integer(a).value && read_integer(b).value) return agree(read_integer);
   return a == b || agree(read_recorded_flag) || agree(read_real) || agree(read_bytes) || agree(read_seconds) ||
          agree(read_rate);
 }

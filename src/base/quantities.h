@@ -1,5 +1,5 @@
-// Numbers, sizes, times and rates as people type them. Each kind has one grammar, which all options, lists and files
-// use.
+// Reads and writes numbers, sizes, times and rates as people type them. Each kind has one grammar, which all options,
+// lists and files use.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace eave {
 
-// The value of a text, or what would have been right.
+// The value of a text, or a description of a right one.
 template <typename Value>
 struct Reading {
   std::optional<Value> value = std::nullopt;
-  std::string expected = "";  // when there is no value: completes "expected …"
+  std::string expected = "";  // without a value: completes "expected …"
 };
 
 // The spellings of each kind, for help.
@@ -27,10 +27,11 @@ inline constexpr const char* kRateForms =
 
 Reading<bool> read_flag(std::string_view text);  // on or off
 
-// Each reads the whole of `text`, which has no blanks: decimal digits, with a point and an exponent where the kind has
-// fractions. No sign but -, no comma, no hexadecimal digits, whatever the locale.
+// Each reads the whole `text`, which must have no blanks. Digits are decimal, with a point and an exponent if the kind
+// has fractions. The only sign is -. Commas and hexadecimal digits are refused, in any locale.
 Reading<std::int64_t> read_integer(std::string_view text);
-// Finite, and as a 32-bit number neither infinite nor 0 unless it is 0: 1e-400, 1e-50 and 1e39 are refused.
+// The number is finite. As a 32-bit float it must not become infinite, nor 0 unless it is 0: 1e-400, 1e-50 and 1e39 are
+// refused.
 Reading<double> read_real(std::string_view text);
 Reading<std::int64_t> read_bytes(std::string_view text);  // 0 to 2^60
 Reading<double> read_seconds(std::string_view text);      // 0, or 1 ns to 1e9 s
@@ -39,14 +40,15 @@ Reading<double> read_rate(std::string_view text);         // bytes per second: 0
 std::string bits_per_second_text(double bytes_per_second);  // "10 Gbit/s"
 std::string bit_rate_text(double bytes_per_second);         // "10 Gbit/s (1.25 GB/s)"
 std::string duration_text(double seconds);                  // "50 us", "5 ms", "90 s"
-// With so many decimals; a value that they would show as 0, and is not, with 2 significant digits: "0.00034".
+// Writes `value` with this many decimals. If that would show a value other than 0 as 0, it has 2 significant digits:
+// "0.00034".
 std::string decimal_text(double value, int decimals);
 
-// Whether two texts of one option mean the same: 0.1 and 0.10, 10m and 10min, 64k and 64KiB, on and (in runs of
-// earlier versions) true.
+// Whether two texts of one option mean the same: 0.1 and 0.10, 10m and 10min, 64k and 64KiB, on and true (which runs of
+// earlier versions recorded).
 bool is_same_value(std::string_view a, std::string_view b);
 
-// Without the blanks around it.
+// Returns `text` without the blanks around it.
 std::string_view trimmed(std::string_view text);
 
 }  // namespace eave

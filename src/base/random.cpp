@@ -33,8 +33,7 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::u
 }
 
 std::array<std::uint32_t, 4> random_words(const RandomKey& key, std::uint64_t a, std::uint64_t b) {
-  // One bijective round trip of the generator turns (seed, purpose, part) into a key, so that neighbouring seeds and
-  // parts share nothing.
+  // The generator itself turns (seed, purpose, part) into a key, so that neighbouring seeds and parts share nothing.
   const Words mixed = philox({static_cast<std::uint32_t>(key.purpose), key.part, 0, 0}, key.seed);
   const std::uint64_t stream = std::uint64_t{mixed[0]} | (std::uint64_t{mixed[1]} << 32);
   return philox({static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32), static_cast<std::uint32_t>(b),

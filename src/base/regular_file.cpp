@@ -44,7 +44,7 @@ int open_regular(const fs::path& path, int flags) {
   const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
   struct stat status {};
   if (file < 0 || (::fstat(file, &status) == 0 && S_ISREG(status.st_mode))) return file;
-  ::close(file);  // exchanged since the look
+  ::close(file);  // the file was exchanged after the check
   refuse_kind(path, kind_of(status.st_mode));
 }
 

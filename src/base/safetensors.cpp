@@ -24,8 +24,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostBytesOfStream = std::size_t{1} << 36;
-constexpr std::uint64_t kHeaderLimitBytes = 100'000'000;       // as the format's own library
-constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;  // hashed while it is still in the processor's cache
+constexpr std::uint64_t kHeaderLimitBytes = 100'000'000;       // the limit of the format's own library
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;  // hashed while still in the processor's cache
 
 static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
 
@@ -64,7 +64,7 @@ constexpr const char* kRemedyOfArrays =
   throw Error(ExitCode::kBadData, path.string() + ": " + why);
 }
 
-// `why`, unless the file is known to be something else.
+// Refuses the file with `why`, or with its kind if that is known to be another.
 [[noreturn]] void refuse_header(const std::filesystem::path& path, const std::string& why) {
   const ContentKind kind = content_kind_of(path);
   if (kind.what.empty() || kind.what == kSafetensorsContent) refuse(path, why + kRemedy);
@@ -74,7 +74,7 @@ constexpr const char* kRemedyOfArrays =
                                           : "expected a safetensors file"));
 }
 
-// Reads exactly `size` bytes; the caller has held them against the file's size.
+// Reads exactly `size` bytes; the caller has checked `size` against the file's.
 void read_bytes(std::istream& file, char* bytes, std::uint64_t size, const std::filesystem::path& path) {
   file.read(bytes, static_cast<std::streamsize>(size));
   if (!file) throw Error(ExitCode::kInputOutput, "cannot read " + path.string());
@@ -93,7 +93,7 @@ std::uint64_t read_header_length(std::istream& file, std::uint64_t file_size, co
   return length;
 }
 
-// Throws before the arrays are read, if the entry can be no hash. Null if there is no entry.
+// Throws, before the arrays are read, if the entry cannot be a hash. Returns nullptr if there is no entry.
 const std::string* find_hash(const SafetensorsHeader& header, const std::filesystem::path& path) {
   const auto entry = header.metadata.find(kArraysHash);
   if (entry == header.metadata.end()) return nullptr;
@@ -105,7 +105,7 @@ const std::string* find_hash(const SafetensorsHeader& header, const std::filesys
   return &entry->second;
 }
 
-// `expected`: the hash that the bytes must have; null: any.
+// `expected` is the hash that the bytes must have; nullptr accepts any.
 void read_content(std::istream& file, char* content, std::uint64_t size, const std::string* expected,
                   const std::filesystem::path& path) {
   Hasher hasher;
@@ -127,7 +127,7 @@ std::int64_t extent_of(std::uint64_t extent) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(extent, std::numeric_limits<std::int64_t>::max()));
 }
 
-// Values at a place that is no multiple of 4 are copied to one that is.
+// Copies values whose offset is no multiple of 4 to aligned memory.
 ConstSlice values_of(const StoredArray& array, SafetensorsFile& file) {
   const auto size = static_cast<std::size_t>((array.end - array.begin) / 4);
   if (array.begin % 4 == 0) return ConstSlice(file.content).subspan(static_cast<std::size_t>(array.begin / 4), size);
@@ -177,7 +177,8 @@ SafetensorsFile read_stream(std::istream& bytes, std::uint64_t file_size, const 
   std::string header(read_header_length(bytes, file_size, path), ' ');
   read_bytes(bytes, header.data(), header.size(), path);
   const std::uint64_t content_size = file_size - 8 - header.size();
-  const SafetensorsHeader arrays = read_header(header, content_size, path);  // before anything is allocated for them
+  // Check the header before allocating memory for the arrays.
+  const SafetensorsHeader arrays = read_header(header, content_size, path);
   SafetensorsFile file;
   file.path = path;
   file.metadata = arrays.metadata;

@@ -15,7 +15,7 @@ namespace {
 using HeaderJson = nlohmann::json;
 using Event = HeaderJson::parse_event_t;
 
-constexpr int kDeepest = 127;  // as the format's own library
+constexpr int kDeepest = 127;  // the limit of the format's own library
 constexpr const char* kMetadata = "__metadata__";
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(ExitCode::kBadData, why); }
@@ -31,7 +31,7 @@ std::uint64_t bits_of(const std::string& type) {
   return found == kBitsOfTypes.end() ? 0 : found->second;
 }
 
-// As messages show a name from a file.
+// Quotes and shortens a name from a file, for messages.
 std::string in_quotes(const std::string& name) { return "'" + name.substr(0, 80) + "'"; }
 
 std::vector<std::uint64_t> sizes_in(const HeaderJson& values, const std::string& array) {
@@ -45,7 +45,7 @@ std::vector<std::uint64_t> sizes_in(const HeaderJson& values, const std::string&
   return sizes;
 }
 
-// Its library writes texts, and reads {"F32": null} too.
+// The format's own library writes a type as text, and also reads {"F32": null}.
 std::string type_in(const HeaderJson& value, const std::string& array) {
   std::string type;
   if (value.is_string()) type = value.get<std::string>();
@@ -79,7 +79,7 @@ std::map<std::string, std::string> texts_in(const HeaderJson& object) {
   return texts;
 }
 
-// Takes each entry as soon as it is whole, and lets the parser forget it.
+// Takes each entry from the parser as soon as it is whole, so that the parser can discard it.
 class HeaderReading {
  public:
   bool take(int depth, Event event, const HeaderJson& parsed) {
@@ -93,7 +93,7 @@ class HeaderReading {
     if (name_ == kMetadata) {
       header_.metadata = texts_in(parsed);
     } else {
-      // Its library takes the last of those with one name, and then holds all places against each other.
+      // If several arrays have one name, the format's own library takes the last, and then checks all offsets.
       arrays_[name_] = array_in(name_, parsed);
     }
     return false;
@@ -118,8 +118,8 @@ class HeaderReading {
 
   SafetensorsHeader header_;
   std::map<std::string, StoredArray> arrays_;
-  std::string name_;             // of the entry that is being read
-  std::set<std::string> parts_;  // that it has said
+  std::string name_;             // name of the entry being read
+  std::set<std::string> parts_;  // parts that this entry has already given
   bool has_metadata_ = false;
 };
 
@@ -156,7 +156,7 @@ void check_places(const std::vector<StoredArray>& arrays, std::uint64_t content_
 }  // namespace
 
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t content_bytes) {
-  // The parser would stop at the first and skip the second.
+  // The parser would stop at a byte 0, and skip a byte order mark.
   if (text.find('\0') != std::string_view::npos || text.starts_with("\xef\xbb\xbf"))
     refuse("has a header that cannot be read: it has a byte 0, or begins with a byte order mark");
   if (is_too_nested(text, kDeepest)) refuse("has a header that nests too deep");

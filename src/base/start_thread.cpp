@@ -7,7 +7,7 @@
 namespace eave {
 namespace {
 
-// "ulimit -v, now 100000"
+// The command that shows a limit, with its value if one is set: "ulimit -v, now 100000".
 std::string limit_text(const char* command, __rlimit_resource limit, rlim_t unit) {
   rlimit value{};
   if (getrlimit(limit, &value) != 0 || value.rlim_cur == RLIM_INFINITY) return command;

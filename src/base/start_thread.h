@@ -1,4 +1,4 @@
-// Starting a thread, with a message that helps if the system has none left.
+// Starts threads. If the system has none left, the message says what to do.
 #pragma once
 
 #include <future>
@@ -9,12 +9,12 @@
 
 namespace eave {
 
-// Throws Error(kResource): which thread, why not, which limits to raise, and which of them are set. `remedy`: what else
-// to do.
+// Throws Error(kResource): which thread, why it could not be started, which limits to raise, and their present values.
+// `remedy` says what else to do.
 [[noreturn]] void refuse_thread(const std::string& purpose, const std::system_error& error,
                                 const std::string& remedy = "start fewer ranks on this machine");
 
-// Runs body in a thread of its own. `purpose` completes the sentence "no thread … could be had", such as "for rank 1".
+// Runs `body` in a new thread. `purpose` completes the sentence "no thread … could be had", such as "for rank 1".
 template <class Body>
 std::thread start_thread(const std::string& purpose, Body&& body) {
   try {
@@ -24,7 +24,7 @@ std::thread start_thread(const std::string& purpose, Body&& body) {
   }
 }
 
-// The same, and what the body returns can be asked for.
+// The same, as a future of what `body` returns.
 template <class Body>
 auto start_task(const std::string& purpose, Body&& body) {
   try {

@@ -1,5 +1,5 @@
-// JSON from a file, read so that it has one meaning. The parser itself takes the last of two equal names, stops at a
-// NUL and skips a byte order mark.
+// Parses JSON from a file so that it has only one meaning. The parser alone takes the last of two equal names, stops at
+// a NUL, and skips a byte order mark.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,12 +13,12 @@ class UnclearJson : public nlohmann::json::exception {
   explicit UnclearJson(const std::string& what) : exception(399, what.c_str()) {}
 };
 
-// Throws Json::exception: a parse_error for text that is no JSON; UnclearJson for a name that stands twice in one
-// object, more than 4096 names in one object, a NUL, a byte order mark, and values nested over 64 deep. The time it
-// takes is proportional to the text.
+// Throws Json::exception: parse_error if the text is not JSON. UnclearJson for a name that occurs twice in one object,
+// more than 4096 names in one object, a NUL, a byte order mark, and values nested over 64 deep. Takes time proportional
+// to the text.
 nlohmann::ordered_json parse_json(std::string_view text);
 
-// The same; a discarded value instead of an exception.
+// The same, but returns a discarded value instead of throwing.
 nlohmann::ordered_json parse_json_or_discard(std::string_view text);
 
 }  // namespace eave

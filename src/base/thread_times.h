@@ -1,16 +1,16 @@
-// What a thread has had of the processor.
+// Measures how long a thread waited for a core.
 #pragma once
 
 namespace eave {
 
-// Of the thread that makes it, which alone may ask.
+// Measures the thread that constructs it. Only that thread may call it.
 class ThreadDelay {
  public:
   ThreadDelay() noexcept;
   ~ThreadDelay();
   ThreadDelay(const ThreadDelay&) = delete;
   ThreadDelay& operator=(const ThreadDelay&) = delete;
-  // Seconds since it began in which it could have run and had no core. 0 where the system does not tell
+  // Seconds, since the thread began, in which it was ready to run and had no core. 0 if the system does not tell
   // (/proc/thread-self/schedstat).
   double seconds() const noexcept;
 

@@ -1,4 +1,4 @@
-// What one thread did and when: the stuff that traces are made of.
+// Records what one thread did and when. Traces are made from these records.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 namespace eave {
 
 enum class SpanKind : std::int32_t {
-  // of the thread that computes
+  // Spans of the computing thread.
   kLoading,
   kGradients,
   kUpdate,
   kSlowed,  // --slow-rank
   kWaiting,
   kEvaluation,
-  // of communication
+  // Spans of communication.
   kSum,
   kBroadcast,
   kGather,
@@ -24,26 +24,26 @@ enum class SpanKind : std::int32_t {
 
 struct TraceSpan {
   std::int64_t begin = 0, end = 0;  // nanoseconds of the steady clock
-  std::int64_t number = 0;          // computing: the step, from 1; communication: bytes
+  std::int64_t number = 0;          // a step, from 1; for spans of communication, bytes
   SpanKind kind = SpanKind::kLoading;
-  std::int32_t unused = 0;  // so that all of its bytes are known
+  std::int32_t unused = 0;  // makes all bytes of the struct defined
 };
 
-// Keeps the first half of so many spans, and of the rest the last half. Takes its memory when it is made, and no lock:
-// one thread at a time.
+// Keeps up to `most` spans: the earliest and the latest, half of each. Allocates its memory in the constructor and
+// takes no lock: only one thread may use it at a time.
 class TraceBuffer {
  public:
   explicit TraceBuffer(std::size_t most);
   void add(const TraceSpan& span) noexcept;
 
   std::vector<TraceSpan> first() const { return first_; }
-  std::vector<TraceSpan> last() const;     // those kept of the rest, in their order
-  std::int64_t left_out() const noexcept;  // between the two
+  std::vector<TraceSpan> last() const;     // the latest spans, in their order
+  std::int64_t left_out() const noexcept;  // spans dropped between first() and last()
 
  private:
   const std::size_t half_;
   std::vector<TraceSpan> first_, ring_;
-  std::int64_t rest_ = 0;  // that came after the first
+  std::int64_t rest_ = 0;  // spans added after `first_` was full
 };
 
 std::int64_t steady_nanoseconds() noexcept;

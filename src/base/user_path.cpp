@@ -12,7 +12,7 @@
 namespace eave {
 namespace {
 
-// "": there is no such user, or the user has none.
+// Returns "" if there is no such user, or the user has no home directory.
 std::string recorded_home(const std::string& user) {
   std::vector<char> space(1 << 14);
   passwd entry{};

@@ -1,4 +1,4 @@
-// Paths as people give them.
+// Expands paths as people type them.
 #pragma once
 
 #include <string>
@@ -7,12 +7,13 @@
 
 namespace eave {
 
-// The path with a leading ~ or ~user replaced by that home directory, as a shell does: a shell leaves it alone in
-// --run-dir=~/x, and nothing else expands it in a file or in the environment. Without a value: an unknown user, no home
-// directory, a shell's ~+ and ~-, or a variable that nobody expanded ($HOME/x). ./~ and ./$HOME name what is called so.
+// Replaces a leading ~ or ~user by that home directory, as a shell does. eave must do it: a shell leaves --run-dir=~/x
+// alone, and nothing else expands a path in a file or in the environment. Returns no value for an unknown user, no home
+// directory, a shell's ~+ and ~-, or a variable that nobody expanded ($HOME/x). ./~ and ./$HOME mean files with these
+// names.
 Reading<std::string> read_path(const std::string& text);
 
-// That path, of a word of the command line that is no option. Throws Error(kUsage) that says `what` it is.
+// The same for a word of the command line that is not an option. Throws Error(kUsage), in which `what` names the word.
 std::string path_of_word(const std::string& text, const std::string& what);
 
 }  // namespace eave

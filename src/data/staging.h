@@ -14,8 +14,8 @@ namespace eave {
 // original has the size, the time of modification and the time of change that it had then. So the original is not read
 // again, and ranks of one host that come within 10 minutes read a copy once.
 //
-// Of ranks that share `to`, one copies and the others wait. Throws Error: kCannotCreate if there is no room or no right
-// to write, or a link is among the copies; kInputOutput if a file cannot be read.
+// If several ranks share `to`, one copies and the others wait. Throws Error: kCannotCreate if there is no room or no
+// right to write, or a link is among the copies; kInputOutput if a file cannot be read.
 std::filesystem::path stage_files(const std::filesystem::path& from, const std::vector<std::string>& names,
                                   const std::filesystem::path& to);
 

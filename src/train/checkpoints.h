@@ -53,7 +53,7 @@ class Checkpoints {
   enum class Phase { kIdle, kWriting, kCommitting };
   enum class Status { kIdle, kBusy, kDone, kFailed };
 
-  // What a rank reports at a meeting. Rank 0's report also plans the next meeting.
+  // A rank's report at a meeting. Rank 0's report also plans the next meeting.
   struct Report {
     Status status = Status::kIdle;
     StoredFile file = {};

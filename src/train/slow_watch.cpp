@@ -52,7 +52,8 @@ ComputingTimes SlowWatch::take_window() {
   const std::int64_t whole_steps = std::exchange(whole_steps_, 0);
   steps_ = 0;
   if (whole_steps == 0) return {};
-  // What the thread lacked a core for may have been the end of a wait.
+  // Time without a core may include the end of a wait, which `sum` does not contain. So the mean could become too
+  // small.
   return {shortest_, std::max(sum / static_cast<double>(whole_steps), shortest_)};
 }
 
@@ -65,8 +66,9 @@ std::vector<float> SlowWatch::row(const ComputingTimes& mine) const {
   return values;
 }
 
-// What a sum takes, as the mean over ranks of each one's shortest time, and what a step of the slowest does: the same
-// numbers on all ranks. Returns the seconds it blocked.
+// Measures how long a sum takes: the mean over ranks of each rank's shortest time. Lengthens the window until that is
+// at most kShare of its steps, by the slowest rank's step. All ranks use the same numbers. Returns the seconds for
+// which it blocked.
 double SlowWatch::weigh() {
   using Clock = std::chrono::steady_clock;
   constexpr double kShare = 0.005;
@@ -101,7 +103,7 @@ void SlowWatch::send() {
 
 void SlowWatch::receive() {
   for (; !sums_.empty() && sums_.front().pending.done(); sums_.pop_front()) {
-    sums_.front().pending.wait();  // throws what it failed by
+    sums_.front().pending.wait();  // throws the error of the sum, if it failed
     judge(sums_.front().values, every_);
   }
 }
