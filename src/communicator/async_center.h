@@ -26,7 +26,7 @@ struct AsyncSettings {
   std::size_t longest_shard = 0;  // parameters; 0: as in the log to replay
   std::int64_t first_step = 0, steps = 0;
   std::shared_ptr<const Codec> codec;      // for messages and replies; nullptr: none
-  Settings settings;                       // of the run; its log keeps them
+  Settings settings;                       // the run's options, kept in its log
   std::shared_ptr<const ExchangeLog> log;  // the log to replay; nullptr: none
 };
 
@@ -118,7 +118,7 @@ class AsyncCenter : public Communicator {
   Pending exchange_;
   bool in_flight_ = false;
   bool is_snapshot_of_now_ = false;
-  std::int64_t exchanges_ = 0;  // of this worker
+  std::int64_t exchanges_ = 0;  // exchanges of this worker
   double seconds_waiting_ = 0;
   ExchangeReport report_;
 };

@@ -26,8 +26,8 @@ struct ExchangeOrder {
   enum class Kind { kFree, kRoundRobin, kReplay };
   Kind kind = Kind::kFree;
   int workers = 1;
-  std::int64_t exchanges = 0;               // of each shard in this run; 0: not known
-  std::int64_t exchanges_before = 0;        // of each shard, in the run that this one resumes
+  std::int64_t exchanges = 0;               // exchanges of each shard in this run; 0: not known
+  std::int64_t exchanges_before = 0;        // exchanges of each shard in the run that this one resumes
   bool is_kept = true;                      // the owner logs the order, for order_bytes()
   std::span<const std::uint16_t> replay{};  // [shards of the center][exchanges]: the worker whose turn it is
 };

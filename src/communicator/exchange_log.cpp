@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const std::string kFirstLine = "eave exchange order 1\n";
-constexpr std::int64_t kMostExchanges = std::int64_t{1} << 25;  // of all shards together; eave keeps no longer log
+constexpr std::int64_t kMostExchanges = std::int64_t{1} << 25;  // all shards together; eave keeps no longer log
 
 std::string bytes_of(const ExchangeLog& log) {
   std::string bytes;

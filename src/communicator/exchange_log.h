@@ -16,7 +16,7 @@ struct ExchangeLog {
   Settings settings;
   std::int64_t workers = 0;
   std::int64_t shards = 0;
-  std::int64_t exchanges = 0;        // of each shard
+  std::int64_t exchanges = 0;        // exchanges of each shard
   std::vector<std::uint16_t> order;  // [shards][exchanges]: the worker's rank
 };
 

@@ -24,7 +24,7 @@ class WeightedMean {
   // Collective. Replaces every rank's `values` by their mean, with the same bits on all ranks. Returns the seconds it
   // blocked.
   double average(Device& device, Slice values) const;
-  float weight() const;  // of this rank
+  float weight() const;  // this rank's n_i / n; 1/p if n is 0
   // For checkpoints.
   Slice state() { return counts_.slice(); }
 

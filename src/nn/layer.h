@@ -89,8 +89,8 @@ struct LayerContext {
 // A member of the layer family: one file in src/nn/layers and one word in its CMake list.
 struct LayerKind {
   std::string name;
-  std::string prefix;                                           // of its parameters' names: "conv" gives "conv1.weight"
-  std::string usage;                                            // "conv2d OUT HxW [stride S] [pad P] [no_bias]"
+  std::string prefix;  // prefix of its parameters' names: "conv" gives "conv1.weight"
+  std::string usage;   // "conv2d OUT HxW [stride S] [pad P] [no_bias]"
   std::unique_ptr<Layer> (*make)(const LayerContext& context);  // throws through fail_layer and fail_fit
 };
 

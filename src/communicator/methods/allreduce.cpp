@@ -19,16 +19,16 @@
 // that are left (at least that of the first layer) and waits for all.
 //
 // --compression: each bucket is a sum of w_i g_i with error feedback (Compression in transport.h). Buckets then begin
-// with a block of the codec, so the result does not depend on the bucket size.
+// with a block of the codec, so the result does not depend on where buckets are cut.
 //
 // --reproducible: each rank sums the gradients of its micro-batches in pairs, each with its own weight. Then pairs of
 // ranks sum the buckets (reproducible.h). The batch-norm statistics are summed in the same way. Each micro-batch moves
 // them from their values before the step; the mean of the results, weighted by samples, is the next step's value on all
 // ranks.
 //
-// --batch-norm sync: a batch norm computes its moments over the batches of all ranks, and so the statistics that it
-// moves. In backward it does so with its two sums. Each is a sum for which ranks wait (batch_moments.h). Every rank
-// starts it between the same buckets, because backward hands over gradients layer by layer, also on a rank without
+// --batch-norm sync: a batch norm computes its moments over the batches of all ranks. The statistics that it moves and,
+// in backward, its two sums are over all ranks too. Ranks wait for each of these sums (batch_moments.h). Every rank
+// starts them between the same buckets, because backward hands over gradients layer by layer, also on a rank without
 // samples.
 #include "communicator/allreduce.h"
 

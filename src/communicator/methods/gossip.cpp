@@ -8,9 +8,8 @@
 //
 // --gossip chooses alpha:
 // - average: alpha = 1/2, so both workers take their mean. This is the pairwise averaging of AD-PSGD (Lian et al.
-// 2018),
-//   which also takes the gradient at the point before the averaging. GoSGD (Blot et al. 2016) sends one way, so it
-//   needs weights by which it divides the values. A mutual exchange keeps the sum without weights.
+//   2018), which also takes the gradient at the point before the averaging. GoSGD (Blot et al. 2016) sends one way, so
+//   it needs weights by which it divides the values. A mutual exchange keeps the sum without weights.
 // - elastic: any alpha (elastic gossip, Pramod 2018).
 //
 // All workers have the same weight, however many samples they have seen. The three papers do the same.
