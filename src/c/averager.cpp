@@ -184,7 +184,7 @@ bool Averager::before_update(double loss_sum, TensorFlags has_gradient) {
   return !is_left_out_ && communicator_->updates(step_);
 }
 
-// A value that is not finite stays on its rank. Only if nothing else tells the other ranks, they get NaN by the sum.
+// A value that is not finite stays on its rank. The sum carries NaN to the other ranks only if nothing else tells them.
 void Averager::weigh_gradients(bool is_finite, bool tells_by_values) {
   Device& device = *replica_.device;
   if (!is_finite || step_.samples == 0)

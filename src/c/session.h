@@ -56,7 +56,7 @@ class Session {
   bool is_open_ = false, is_closing_ = false, has_ended_ = false;
   int rank_ = -1, size_ = 0;
   std::thread thread_;
-  int process_ = 0;  // process number: a fork has no such thread
+  int process_ = 0;  // id of the process that has the thread; a fork has none
 };
 
 }  // namespace eave

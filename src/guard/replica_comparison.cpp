@@ -54,7 +54,7 @@ void ReplicaComparison::after_step(std::int64_t index) {
   if (under_way_ && is_due()) settle();
   if (steps_since_ < settings_.every || under_way_) return;
   const std::vector<Slice> vectors = vectors_.values();
-  if (vectors.empty()) return;  // no values are equal between two exchanges
+  if (vectors.empty()) return;  // between two exchanges, nothing is equal
   start(vectors);
   if (settings_.repairs) settle();
 }

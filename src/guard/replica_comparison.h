@@ -29,7 +29,7 @@ struct ReplicaComparisonSettings {
   std::string advice_at_begin = {};  // for values loaded from a checkpoint
 };
 
-// After the same step, each rank hashes its vectors (XXH3, 128 bits) and adds the hash to a small sum, which runs
+// After the same step, each rank hashes its vectors (XXH3, 128 bits). It adds the hash to a small sum, which runs
 // during the next steps. After the same later step, all ranks look at the sum, so all come to the same result. They
 // look some steps later, and not before they have waited for an exchange that was in flight. With `repairs` they wait
 // for the sum at once.

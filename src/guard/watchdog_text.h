@@ -20,6 +20,7 @@ std::string describe_call(const Call& call);
 // step 812, for 15 s", or "all ranks are in a sum of 4096 bytes (call 17), for 15 s".
 std::string describe_wait(const Peers& peers, std::span<const int> silent, const Call& call, double seconds,
                           const std::vector<std::string>& hosts);
+// Says which two calls two ranks are in, where all ranks must make the same call.
 std::string describe_difference(int rank, const Call& mine, int other, const Call& theirs,
                                 const std::vector<std::string>& hosts);
 

@@ -32,7 +32,7 @@ struct SchedulerAttributes {
 // This thread works little and often while compute threads fill the cores. A short time slice lets it run as soon as it
 // wakes, instead of some ms later. Linux before 6.12 ignores the request.
 void ask_for_prompt_wake_up() noexcept {
-  // The default slack, in nanoseconds, adds 50 us to every sleep.
+  // In nanoseconds. The default of 50 us would be added to every sleep.
   prctl(PR_SET_TIMERSLACK, 1UL);
   SchedulerAttributes attributes;
   syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0);

@@ -22,6 +22,7 @@ class CompressedSum {
   CompressedSum(const CompressedSum&) = delete;
   CompressedSum& operator=(const CompressedSum&) = delete;
 
+  // Collective over `ranks` (empty: all ranks) and blocking, in the meaning of Transport::all_reduce_sum.
   void run(Slice values, std::span<const int> ranks, const Compression& compression);
 
  private:

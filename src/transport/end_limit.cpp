@@ -21,7 +21,7 @@ EndLimit::EndLimit(int rank, int code, std::chrono::milliseconds limit) : rank_(
   try {
     thread_ = std::thread([this] { watch(); });
   } catch (const std::system_error&) {
-    // No thread to be had: the job ends without a limit.
+    // No thread could be started: the job ends without a limit.
   }
 }
 

@@ -25,12 +25,14 @@ class HeardError : public AgreedError, public HasOwnLines {
   using AgreedError::AgreedError;
 };
 
+// The code and message of any exception. Exceptions that are not eave's get a code and a text of their own.
 Failure describe_failure(std::exception_ptr exception) noexcept;
 
 // Runs `body`. Returns nullopt if no exception escaped it.
 std::optional<Failure> failure_of(const std::function<void()>& body) noexcept;
 
-// Prints one message to stderr in one write; TransportKind::run says in which form.
+// Prints one message to stderr in one write; TransportKind::run says in which form. The text names rank and host if
+// there are several ranks and the failure is not agreed.
 void print_failure(const Failure& failure, int rank, int ranks) noexcept;
 
 }  // namespace eave

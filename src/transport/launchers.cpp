@@ -72,7 +72,8 @@ std::optional<int> number_in(const char* variable) {
   return number;
 }
 
-// An MPI launcher is recognised by either variable. Any environment may hold one variable of the others, but not both.
+// An MPI launcher is recognised by either variable. Variables of other launchers may stand in any environment, so both
+// must be set.
 bool is_there(const Launcher& launcher) {
   const auto size = number_in(launcher.size), rank = number_in(launcher.rank);
   return launcher.is_of_mpi ? size || rank : size && rank;

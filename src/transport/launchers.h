@@ -29,7 +29,7 @@ std::span<const Launcher> launchers();
 // How many ranks a launcher started. If fewer find each other, each of them would run the whole job by itself.
 struct PromisedRanks {
   const Launcher* launcher = nullptr;
-  int ranks = 1;         // at least
+  int ranks = 1;         // at least this many
   std::string variable;  // the variable that says so, such as "WORLD_SIZE"
   int rank = 0, local_rank = 0, host = 0;
   std::string job;

@@ -1,4 +1,4 @@
-// A single rank by itself: there is nothing to exchange, so every operation is done at once.
+// The transport `loopback`: one rank by itself. There is nothing to exchange, so every operation is done at once.
 #include "eave/transport.h"
 #include "transport/arguments.h"
 #include "transport/failure.h"

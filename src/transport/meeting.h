@@ -19,7 +19,7 @@ using LostRank = std::atomic<int>;
 // meet(), every rank may read all requests and use all their slices. After part(), only a slice's owner may use it.
 class Meeting {
  public:
-  // `ranks` ascend. `lost` outlives this. Set it before calling wake().
+  // `ranks` ascend. `lost` outlives this. Set `lost` before calling wake().
   Meeting(std::vector<int> ranks, const LostRank& lost);
   std::span<const int> ranks() const { return ranks_; }
   int place_of(int rank) const;  // index in ranks()
@@ -30,6 +30,7 @@ class Meeting {
   // Waits for all ranks, so no rank leaves while another reads its memory. Every rank that met comes here, so it cannot
   // fail.
   void part();
+  // Any thread: wakes the ranks that wait, after a rank was lost.
   void wake() noexcept;
 
  private:
@@ -47,6 +48,7 @@ class Meeting {
   bool all_in_ = false;  // between the last meet() and the last part()
 };
 
+// Throws the Error(kPeerLost) that names this rank.
 [[noreturn]] void throw_lost(int rank);
 
 }  // namespace eave

@@ -11,8 +11,8 @@ std::string mpi_library();
 // Whether this process is between MPI_Init and MPI_Finalize.
 bool mpi_is_running();
 
-// Whether it sends from and receives into a GPU's memory. Asks the library at run time; false where it has no such
-// question (MPIX_Query_cuda_support). After MPI_Init.
+// Whether this MPI sends from and receives into GPU memory. Asks the library at run time (MPIX_Query_cuda_support);
+// false if the library lacks that function. Call it after MPI_Init.
 bool mpi_takes_gpu_memory();
 
 }  // namespace eave

@@ -32,8 +32,8 @@ class MpiMessages {
   void send(ConstBytes bytes, int to, int tag, Requests& requests, std::size_t piece = kLongest);
   void receive(Bytes bytes, int from, int tag, Requests& requests, std::size_t piece = kLongest);
   // The tag that MPI gets for a message of `length` bytes. It includes the length, so that ranks that expect different
-  // lengths do not receive each other's messages. Reason: Open MPI 4.1 writes all of a message of more than 4 KiB from
-  // the same host, past the end of a receive that is too short, and reports the truncation afterwards. `tag` < 64.
+  // lengths do not receive each other's messages. Reason: if a receive is too short, Open MPI 4.1 writes past its end
+  // all of a message of more than 4 KiB from the same host. It reports the truncation only afterwards. `tag` < 64.
   int tag_with(int tag, std::size_t length) const;
 
   // Lets MPI progress, and removes completed requests. Returns whether it removed any. Takes in_mpi().

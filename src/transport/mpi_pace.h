@@ -16,6 +16,7 @@ struct MpiPace {
   std::size_t request;  // most values per request
 };
 
+// For links that are not slow, and within a host.
 MpiPace long_pace();
 MpiPace short_pace();  // for slow links
 

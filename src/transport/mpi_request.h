@@ -1,4 +1,5 @@
-// How a request travels between processes: a header, then its values. The reply comes back under the same number.
+// How a request travels between processes: a header, then its values. The tag of the reply follows from the header's
+// slot.
 #pragma once
 
 #include <cstddef>

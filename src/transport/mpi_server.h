@@ -23,6 +23,7 @@ class MpiServer {
   MpiServer& operator=(const MpiServer&) = delete;
   ~MpiServer();
 
+  // Answers requests by this service from now on. The service is not owned.
   void open(Service* service);
   // Call it when no rank has a request open. Waits until the last replies have left.
   void close();

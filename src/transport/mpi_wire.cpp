@@ -69,7 +69,7 @@ void MpiWire::share_memory() {
              ranks = static_cast<int>(of_host_.size());
   const std::lock_guard lock(messages_.in_mpi());
   memory_ = share_memory_of_host(messages_.communicator(), host_of(rank()), HostSum::bytes_for(ranks));
-  // The collective call above is made in any case, because ranks may have been given different transports.
+  // share_memory_of_host is collective, so it is called in any case: ranks may have been given different transports.
   if (!settings_.sums_by_host) memory_.reset();
   if (!memory_) return;
   host_sum_.emplace(memory_->bytes(), place, ranks, [this](bool is_first) {

@@ -104,7 +104,7 @@ class MpiWire final : public Wire, public ByteExchanger {
     std::vector<float> received;
     Requests requests;
   };
-  struct Slot {  // one segment under way
+  struct Slot {  // one segment in flight
     Slice segment;
     bool ends_sum = false;
     std::array<Stage, 4> stages;  // one per phase

@@ -17,6 +17,7 @@ struct NcclPlace {
   std::string bus_id;
 };
 NcclPlace place_of(const Device& device);
+// A place as text and back, to send it to other ranks.
 std::string pack(const NcclPlace& place);
 NcclPlace unpack_place(const std::string& text);
 

@@ -67,8 +67,8 @@ class NcclTransport final : public Transport {
   Operation* requested_ = nullptr;  // owned by `inner_`
 };
 
-// If a rank has an NCCL that does not fit, the job ends, even if the sums could go through host memory instead. That
-// way is many times slower, and nobody would see why.
+// If a rank has an NCCL that is found and does not fit, place_of throws and the job ends, even if the sums could go
+// through host memory instead. That way is many times slower, and nobody would see why.
 NcclObstacle NcclTransport::find_obstacle(const Device& device) {
   NcclPlace own;
   agree(inner_, [&] { own = place_of(device); });

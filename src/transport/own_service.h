@@ -15,6 +15,8 @@ class OwnService {
   void attach(Device& device);
   void detach() noexcept;
   void serve(Service* service) { service_ = service; }
+  // Returns when all requests are answered. Throws Error(kInternal) if there is no service, or if a request never gets
+  // its turn.
   void request(std::span<const ServiceRequest> requests);
 
  private:

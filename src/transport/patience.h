@@ -9,8 +9,8 @@ namespace eave {
 
 // Sleeps 1/8 of the time waited so far, within 20 us … 0.5 ms. If 1/256 of that time is longer, sleeps that, at most 8
 // ms. So an event that comes after time t is seen at most t/8 late. A long wait costs little processor time: each check
-// takes some 10 us. That is 2 % of a core after 4 ms of waiting and 0.1 % after two seconds, and more if other threads
-// use the caches. Messages arrive close together, so a caller calls renew() when one has come, to start with short
+// takes some 10 us, or more if other threads use the caches. That is 2 % of a core after 4 ms of waiting and 0.1 %
+// after two seconds. Messages arrive close together, so a caller calls renew() when one has come, to start with short
 // sleeps again.
 class Patience {
  public:

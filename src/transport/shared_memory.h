@@ -11,7 +11,7 @@ namespace eave {
 // It has no name in any file system. It is freed when the last process that has it ends, in whatever way.
 class SharedMemory {
  public:
-  // Allocates `bytes` bytes of zeros. All of their pages exist from the start. nullptr: not to be had.
+  // Allocates `bytes` bytes of zeros. All of their pages exist from the start. nullptr: the system does not give them.
   static std::unique_ptr<SharedMemory> create(std::size_t bytes);
   // Opens memory that another process has created and still has. nullptr: not possible here, as in a container of
   // another user or with its own process numbers.

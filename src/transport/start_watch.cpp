@@ -33,7 +33,7 @@ StartWatch::StartWatch(const std::optional<PromisedRanks>& promised, std::chrono
   try {
     thread_ = std::thread([this, promised = *promised, limit] { watch(promised, limit); });
   } catch (const std::system_error&) {
-    // No thread to be had: the rank waits without a warning.
+    // No thread could be started: the rank waits without a warning.
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -12,8 +12,8 @@
 namespace eave {
 
 // Watches MPI_Init, which returns when all ranks have called it, and which nothing can interrupt. If it does not return
-// within `limit`, one rank of each host prints for which ranks it waits and where to look, and goes on waiting. Does
-// nothing if no launcher promised several ranks. Its thread calls no MPI and takes no signals.
+// within `limit`, one rank of each host prints for which ranks it waits and where to look. All ranks go on waiting.
+// Does nothing if no launcher promised several ranks. Its thread calls no MPI and takes no signals.
 class StartWatch {
  public:
   StartWatch(const std::optional<PromisedRanks>& promised, std::chrono::milliseconds limit);

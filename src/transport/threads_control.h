@@ -23,6 +23,7 @@ class ThreadsControl final : public ControlChannel {
 
   void post(int to, const ControlMessage& message) override;
   bool poll(ControlMessage& message, int& from) override;
+  // Puts a message of kind kRankIsLost from `rank` into this channel.
   void tell_loss(int rank);
 
  private:
