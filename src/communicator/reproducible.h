@@ -28,8 +28,8 @@ std::vector<Pair> pairs_of(int rank, int ranks);
 
 std::vector<OptionSpec> reproducible_options();  // --reproducible, --micro-batches
 // M, the number of micro-batches; 0 without --reproducible. Throws Error(kUsage) if M or the number of ranks is no
-// power of two, if there are more ranks than micro-batches, or if another option makes results depend on the number of
-// ranks.
+// power of two, or if ranks outnumber micro-batches. Also throws it if another option makes results depend on the
+// number of ranks.
 int micro_batches_in(const CommunicatorContext& context);
 
 std::string describe_micro_batches(int micro_batches, int ranks);

@@ -28,9 +28,9 @@ class MomentumExchange {
 
   // The vectors must be 0 on all ranks. Throws AgreedError(kUsage) if there are none to average or reset.
   void begin(const ReplicaView& replica);
-  // Call it at each exchange, before the mean's counts are reset. kAverage: collective, one all-reduce per vector.
-  // kReset: sets the vectors and the optimizer's count of updates to 0, so AdamW corrects the bias of the new vectors.
-  // Returns the seconds it blocked.
+  // Call it at each exchange, before the mean's counts are reset. With kAverage it is collective, one all-reduce per
+  // vector. With kReset it sets the vectors and the optimizer's count of updates to 0, so AdamW corrects the bias of
+  // the new vectors. Returns the seconds it blocked.
   double exchange(const WeightedMean& mean);
   // Call it after the vectors have been set to 0 on all ranks.
   void reset();

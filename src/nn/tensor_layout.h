@@ -32,8 +32,9 @@ struct StoredTensor {
 // PyTorch flattens images channel by channel, eave pixel by pixel. If a layer reads a flattened image, its inputs are
 // stored in the other order, so that both compute the same outputs.
 //
-// Throws Error(kConfiguration) for the rare model whose values have no place in PyTorch's order: a residual sum of two
-// values that were flattened differently, or an image made of a flattened one.
+// Throws Error(kConfiguration) for the rare model whose values have no place in PyTorch's order. Examples are a
+// residual sum of two values that were flattened differently, and an image made of a flattened one. A normalisation
+// over neighbouring channels of a flattened image is another.
 std::vector<StoredTensor> stored_tensors(const Graph& graph, TensorLayout layout);
 
 // gather reads a tensor's values from the arena, in the file's order. scatter writes them to the arena.

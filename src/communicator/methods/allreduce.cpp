@@ -22,8 +22,8 @@
 // with a block of the codec, so the result does not depend on where buckets are cut.
 //
 // --reproducible: each rank sums the gradients of its micro-batches in pairs, each with its own weight. Then pairs of
-// ranks sum the buckets (reproducible.h). The batch-norm statistics are summed in the same way. Each micro-batch moves
-// them from their values before the step; the mean of the results, weighted by samples, is the next step's value on all
+// ranks sum the buckets (reproducible.h). The batch-norm statistics are summed in the same way: each micro-batch moves
+// them from their values before the step. The mean of the results, weighted by samples, is the next step's value on all
 // ranks.
 //
 // --batch-norm sync: a batch norm computes its moments over the batches of all ranks. The statistics that it moves and,

@@ -1,6 +1,6 @@
-// Blockwise model-update filtering (Chen, Huo 2016). In a block of tau steps the workers' mean moves by some distance;
-// a momentum of the center smooths this movement. outer_averaging.h describes what all outer methods share: rounds,
-// bytes, consensus.
+// Blockwise model-update filtering (Chen, Huo 2016). In a block of tau steps the workers' mean moves by some distance,
+// and a momentum of the center smooths this movement. The header outer_averaging.h describes what all outer methods
+// share: rounds, bytes, consensus.
 //
 //   G = c - mean(x);   v <- eta_b v + zeta G;   c <- c - v;   x_i <- c
 //

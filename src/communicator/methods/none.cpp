@@ -3,13 +3,12 @@
 //   x_i <- x_i - step_i
 //
 // Between beginning and end the method exchanges nothing, so no step waits for another rank. At the end it makes one
-// collective of M bytes of parameters, which does not change the replicas. So a run that has ended can be resumed. The
-// collective is:
-// - by default a broadcast of rank 0's worker;
-// - with --average-at-end one allreduce, 2 M (p-1)/p on the wire per rank, of x <- sum_i (n_i / n) x_i. Here n_i counts
+// collective of M bytes of parameters. This does not change the replicas, so a run that has ended can be resumed.
+// - By default the collective is a broadcast of rank 0's worker.
+// - With --average-at-end it is an all-reduce of x <- sum_i (n_i / n) x_i, 2 M (p-1)/p on the wire per rank. n_i counts
 //   all samples that rank i has trained on, and n = sum_i n_i.
 //
-// The result is the consensus at the end. Before the end the consensus is rank 0's worker, by a broadcast.
+// Its result is the consensus at the end. Before the end the consensus is rank 0's worker, by a broadcast.
 #include "base/number_text.h"
 #include "communicator/weighted_mean.h"
 #include "eave/communicator.h"

@@ -1,7 +1,9 @@
-// y = layers(x) + x, or layers(x) + shortcut(x). If the layers shrink and widen the image and the shortcut has no
-// layers, x is subsampled and gets zero channels: half of them before its own channels and half behind (option A of He
-// et al. 2016, which does not say where). This layer is only the sum. The layers in parentheses are nodes of the model,
-// and a batch_norm at their end absorbs the sum.
+// y = layers(x) + x, or layers(x) + shortcut(x). This layer is only the sum. The layers in parentheses are nodes of the
+// model, and a batch_norm at their end absorbs the sum.
+//
+// The layers may shrink and widen the image while the shortcut has no layers. Then x is subsampled and gets zero
+// channels, half of them before its own channels and half behind. (This is option A of He et al. 2016, who do not say
+// where the zeros go.)
 #include "nn/layer.h"
 
 namespace eave {
