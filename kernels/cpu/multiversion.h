@@ -1,5 +1,5 @@
-// Compiles a function for several instruction sets; the fitting one is chosen when the program is loaded.
-// Sanitizers run before the choice can be made, so their builds go without (EAVE_ONE_VERSION).
+// Compiles a function for several instruction sets. When the program is loaded, the version that fits the CPU is
+// chosen. Sanitizers run before the choice can be made, so their builds have one version (EAVE_ONE_VERSION).
 #pragma once
 
 #if defined(EAVE_ONE_VERSION) || !defined(__x86_64__)

@@ -7,7 +7,7 @@
 
 namespace eave::cpu {
 
-// Slices are equally large and do not overlap. 24 bytes moved per parameter.
+// Slices have equal sizes and do not overlap. 24 bytes moved per parameter.
 void step_outer(Slice center, Slice velocity, Slice mean, const OuterKernelStep& step);
 
 }  // namespace eave::cpu

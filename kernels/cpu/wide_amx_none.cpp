@@ -1,3 +1,4 @@
+// For builds without the kernels of the matrix unit: there is no table.
 #include "kernels/cpu/wide/amx.h"
 
 namespace eave::cpu {

@@ -1,3 +1,4 @@
+// For builds without wide kernels: the list is empty.
 #include "kernels/cpu/wide_kernels.h"
 
 namespace eave::cpu {

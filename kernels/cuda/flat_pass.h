@@ -1,13 +1,13 @@
-// A pass over flat vectors, element by element. It is a small struct of pointers and numbers with these members. kWidth
-// is the number of elements in a packet, apply(i) handles elements i … i + kWidth − 1, and before_packet() is
-// elements_before_packet of its pointers.
+// A pass over flat vectors, element by element. It is a small struct of pointers and numbers with the members below.
+// kWidth is the number of elements in a packet. apply(i) handles elements i … i + kWidth − 1. before_packet() is
+// elements_before_packet of the pass's pointers.
 //
 //     static constexpr int kWidth;
 //     template <int kWidth> __device__ void apply(std::int64_t i) const;
 //     int before_packet() const;
 //
 // Each thread takes one packet. With full occupancy, that keeps several times as many bytes in flight as the memory's
-// latency needs, and blocks without loops share the end of the work evenly. The threads after those with packets take
+// latency needs. Blocks without loops also share the end of the work evenly. The threads after those with packets take
 // the single elements before the first packet and after the last one. If the slices are not aligned alike, all elements
 // are taken singly.
 #pragma once

@@ -1,4 +1,4 @@
-// The 16 bit type of activations.
+// The 16-bit type of activations.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -49,7 +49,7 @@ struct LossPass {
   const T* logits;
   T* d_logits;
   double* losses;   // per row
-  double* correct;  // per row, 0 or 1
+  double* correct;  // per row, 0 or 1: whether the label's logit is the largest
 };
 
 template <class T>

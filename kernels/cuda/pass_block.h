@@ -7,7 +7,7 @@
 namespace eave::cuda {
 
 struct PassBlock {
-  std::uint64_t seed = 0;  // of dropout and of the images' changes
+  std::uint64_t seed = 0;  // seed of dropout, or of the images' crops and flips
   std::int64_t step = 0;
   float loss_factor = 0;
   // Samples of the batch. The arrays may have room for more samples: those have no loss, a gradient of 0, and black

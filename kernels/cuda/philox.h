@@ -27,7 +27,7 @@ __device__ inline Words philox(Words counter, std::uint64_t key) {
   return counter;
 }
 
-// The key of (seed, purpose, part).
+// The key of the sequence for (seed, purpose, part).
 __device__ inline std::uint64_t stream_of(std::uint64_t seed, Purpose purpose, std::uint32_t part) {
   const Words mixed = philox({{static_cast<std::uint32_t>(purpose), part, 0, 0}}, seed);
   return std::uint64_t{mixed.at[0]} | (std::uint64_t{mixed.at[1]} << 32);

@@ -85,7 +85,8 @@ struct AdamwPass {
       v.at[k] = step.beta2 * old_second + step.fresh2 * (g.at[k] * g.at[k]);
       const float root = sqrtf(v.at[k]) * step.root_scale + step.epsilon;
       const float s = step.decay * old + step.rate * m.at[k] / root;
-      const float stepped = isfinite(v.at[k]) ? old - s : v.at[k];  // a square may overflow where the rest does not
+      // A gradient's square may overflow although the gradient does not. Then the element keeps its values.
+      const float stepped = isfinite(v.at[k]) ? old - s : v.at[k];
       const float moved = apply_elastic<kElastic>(elastic, k, stepped, old, pull.alpha);
       x.at[k] = finite_or(moved, old);
       if (isfinite(moved)) continue;

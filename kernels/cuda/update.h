@@ -17,19 +17,19 @@
 
 namespace eave::cuda {
 
-// `velocity` is empty when momentum is 0. 12 bytes, with velocity 20; the pull adds 8, the center's arrival 8 more.
-// `pull` may be null.
+// `velocity` is empty if momentum is 0. 12 bytes, or 20 with velocity. `pull` may be null; it adds 8 bytes, and 8 more
+// if the center is behind.
 void update_sgd(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
                 const Pull* pull, Half* half = nullptr, double* stayed = nullptr);
 
-// 28 bytes; the pull adds 8, the center's arrival 8 more. `pull` may be null.
+// 28 bytes. `pull` may be null; it adds 8 bytes, and 8 more if the center is behind.
 void update_adamw(cudaStream_t stream, Slice parameters, ConstSlice gradients, Slice first, Slice second,
                   const AdamwStep& step, const Pull* pull, Half* half = nullptr, double* stayed = nullptr);
 
 // In the functions below, if parameters are `ahead` of the iterate, x stands for the iterate, and the parameters move
 // by as much as it does.
 
-// The pull without a step. 16 bytes, with the center's arrival 24.
+// The pull without an optimizer's step. 16 bytes, or 24 if the center is behind.
 void pull_parameters(cudaStream_t stream, Slice parameters, const Pull& pull, const Ahead& ahead = {},
                      Half* half = nullptr);
 

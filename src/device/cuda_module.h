@@ -47,8 +47,8 @@ struct CudaSettings {
 };
 
 struct FoundGpu {
-  std::string id;     // the same for the same GPU in every process
-  std::string unfit;  // why eave cannot compute on it; "" if it can
+  std::string id;     // identifies the GPU, the same in every process
+  std::string unfit;  // why eave cannot compute on it, or ""
 };
 
 // The functions that the module offers. All of them throw Error.

@@ -1,3 +1,4 @@
+// Describes convolutions for oneDNN 2.
 #include "device/dnnl_convolution.h"
 
 namespace eave {

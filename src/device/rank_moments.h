@@ -8,7 +8,7 @@
 
 namespace eave {
 
-// Computes the mean and the biased variance of the rows of p ranks from those of each rank, n_i rows on rank i (Chan,
+// Merges the mean and the biased variance of each of p ranks, with n_i rows on rank i, into those of all rows (Chan,
 // Golub and LeVeque 1979):
 //
 //     n = sum n_i;   mean = sum n_i mean_i / n;   variance = sum n_i (variance_i + (mean_i - mean)^2) / n

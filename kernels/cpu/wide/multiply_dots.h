@@ -8,7 +8,7 @@
 namespace eave::cpu {
 namespace {
 
-constexpr int kDotRows = 4;                        // of a
+constexpr int kDotRows = 4;                        // rows of a
 constexpr int kDotColumns = kWidth == 16 ? 6 : 3;  // rows of b; with the rows of a they fill the registers
 constexpr int kDots = kDotRows * kDotColumns;
 constexpr int kDotVectors = (kDots + kWidth - 1) / kWidth;

@@ -8,16 +8,16 @@
 namespace eave::cpu {
 namespace {
 
-constexpr int kTileVectors = 2;  // side by side; with the rows they fill the registers
+constexpr int kTileVectors = 2;  // vectors side by side; with the rows they fill the registers
 constexpr int kTileRows = kWidth == 16 ? 14 : 6;
 constexpr std::int64_t kPanel = kTileVectors * kWidth;  // columns
-constexpr std::int64_t kLine = 16;                      // floats of a cache line
+constexpr std::int64_t kLine = 16;                      // floats in a cache line
 
-constexpr std::int64_t kSteps = 2;  // of the depth, unrolled
+constexpr std::int64_t kSteps = 2;  // steps of the depth that are unrolled
 // From this depth on, a tile takes so long that prefetching c pays.
 constexpr std::int64_t kFetchedDepth = 80;
 
-// One strip of a times `count` panels of b.
+// A strip of a times `count` panels of b.
 struct Tile {
   std::int64_t depth;
   const float* a;  // [depth][rows]

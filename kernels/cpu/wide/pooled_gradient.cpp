@@ -23,8 +23,8 @@ struct Walk {
   const Live* live;
   std::int64_t count;
   const float* image;      // padded sample, at the first row and vector of the walk
-  std::int64_t image_row;  // distance of rows
-  float* weights;          // of one output channel, at the same place
+  std::int64_t image_row;  // distance between rows
+  float* weights;          // weights of one output channel, at the same place
   std::int64_t weight_row;
 };
 
@@ -125,7 +125,7 @@ class Gradient {
   // one row of the window: width × channels, and that rounded up to whole vectors
   const std::int64_t run_, weight_row_;
   const bool copies_;        // the padded sample is a copy
-  const std::int64_t tile_;  // vectors
+  const std::int64_t tile_;  // vectors of a tile
   WinnerLists winners_;
   PooledGradient call_{};
   float* scratch_ = nullptr;

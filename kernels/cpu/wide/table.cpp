@@ -1,3 +1,4 @@
+// The table of one instruction set's kernels. This file is compiled once per instruction set.
 #include "kernels/cpu/wide/tables.h"
 
 namespace eave::cpu {

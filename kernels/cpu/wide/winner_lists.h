@@ -52,7 +52,7 @@ class WinnerLists {
 
  private:
   std::int64_t windows() const { return std::int64_t{s_.rows} * s_.columns; }
-  std::int64_t positions() const { return std::int64_t{s_.pool} * s_.pool; }  // of a window
+  std::int64_t positions() const { return std::int64_t{s_.pool} * s_.pool; }  // positions of a window
   std::int64_t bucket() const { return s_.outputs + 1; }
   std::int64_t most_by_place() const { return windows() * (s_.outputs + positions()); }
 

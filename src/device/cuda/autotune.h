@@ -53,7 +53,7 @@ class TuningBudget {
   Clock clock_;
 };
 
-// Times the candidates of a comparison. Both throw Error if a candidate fails.
+// Times the candidates of a comparison. Both functions throw Error if the candidate fails.
 class CandidateTimer {
  public:
   virtual ~CandidateTimer() = default;

@@ -23,7 +23,7 @@ void check_cublas(cublasStatus_t status, const char* what,
 struct Product {
   std::int64_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;
-  std::int64_t stride_a = 0, stride_b = 0, stride_d = 0;  // from one column to the next
+  std::int64_t stride_a = 0, stride_b = 0, stride_d = 0;  // distance between columns, in values
   bool half = false;                                      // a, b and the bias are bfloat16
   bool half_result = false;                               // d is bfloat16
   bool bias = false;                                      // m values, one for each row of d
@@ -34,13 +34,13 @@ struct Product {
   friend auto operator<=>(const Product&, const Product&) = default;
 };
 
-// a: weights, b: input, d: output.
+// Forward: a is the weights, b the input, d the output.
 Product forward_product(const DenseShape& shape, bool bias, bool half);
-// a: gradient of the output, b: input, d: gradient of the weights, float32.
+// Gradient of the weights: a is the output's gradient, b the input, d the weights' gradient in float32.
 Product weights_product(const DenseShape& shape, bool half);
-// a: weights, b: gradient of the output, d: gradient of the input.
+// Gradient of the input: a is the weights, b the output's gradient, d the input's gradient.
 Product input_product(const DenseShape& shape, bool half);
-// For messages: "128 × 784 by 784 × 64, bias, relu, bfloat16".
+// Text for messages: "128 × 784 by 784 × 64, bias, relu, bfloat16".
 std::string to_string(const Product& product);
 
 struct ProductCall {
@@ -49,7 +49,7 @@ struct ProductCall {
   void* workspace;
 };
 
-// One algorithm for a product.
+// A product with the algorithm chosen for it.
 class ProductPlan {
  public:
   ProductPlan(const Product& product, Precision precision);

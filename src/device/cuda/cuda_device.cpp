@@ -158,7 +158,7 @@ Buffer CudaDevice::allocate_for_host(std::size_t size) {
 
 bool CudaDevice::holds(ConstSlice values) const {
   if (values.empty()) return false;
-  // the calling thread may be another one; the question must not start up another GPU
+  // The calling thread may not be the device's, and the question must not start up another GPU.
   EAVE_CUDA(cudaSetDevice(index_));
   cudaPointerAttributes attributes{};
   EAVE_CUDA(cudaPointerGetAttributes(&attributes, values.data()));

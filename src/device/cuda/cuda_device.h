@@ -89,7 +89,7 @@ class CudaDevice final : public Device, public CollectiveDevice {
   void start(const cudaDeviceProp& properties);
   void try_out(const cudaDeviceProp& properties);
   std::string others_memory() const;  // "; other processes held …" if they held much of the memory, else ""
-  // the bfloat16 copy to write together with `parameters`, or nullptr if there is none
+  // The bfloat16 copy to write together with `parameters`, or nullptr if there is none.
   Half* half_of(Slice parameters);
   void change(ConstSlice written);  // called before every other call that writes: the bfloat16 copy may become stale
   std::shared_ptr<Number> free_number();  // a Number that nobody waits for

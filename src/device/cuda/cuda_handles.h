@@ -47,8 +47,8 @@ inline Event make_event() {
   return Event(event);
 }
 
-// Blocks until the event has been reached. It polls for a short time first, because falling asleep and waking up may
-// take as long as a step of a small network (not measured on a GPU yet).
+// Blocks until the event has been reached. It polls for a short time first: falling asleep and waking up may take as
+// long as a step of a small network. (Not measured on a GPU yet.)
 void await(cudaEvent_t event);
 
 // Owned memory: bytes on the device, or pinned bytes on the host.

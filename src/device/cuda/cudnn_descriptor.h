@@ -46,7 +46,7 @@ class Descriptor {
 
   std::int64_t number(cudnnBackendAttributeName_t name) const;
   std::string text(cudnnBackendAttributeName_t name) const;
-  // How many values the attribute has.
+  // The number of values that the attribute has.
   std::int64_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;
   // Writes at most `most` values to `into`, and returns how many it wrote.
   std::int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t most,

@@ -35,7 +35,8 @@ struct ConvolutionOperation {
 
 // If a pool follows, kForward is described without bias and relu: one kernel applies them together with the pool.
 ConvolutionOperation describe_operation(ConvolutionTask task, const ConvolutionShape& shape, bool half);
-// For messages: "forward of a convolution of 128 × 28 × 28 × 3 by 5 × 5 to 64 channels, stride 1, pad 0, bias, relu".
+// Text for messages: "forward of a convolution of 128 × 28 × 28 × 3 by 5 × 5 to 64 channels, stride 1, pad 0, bias,
+// relu".
 std::string to_string(const ConvolutionOperation& operation);
 
 // An operation graph, with every descriptor that it was made from. `handle` is the handle of the device to run on, or

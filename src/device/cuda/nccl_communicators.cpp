@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// time for a node's start-up and first connections; all ranks were present just before
+// Time for a node's start-up and its first connections. All ranks were present just before.
 constexpr auto kJoinLimit = 120s;
 constexpr auto kLeaveLimit = 3s;  // after it, this rank leaves without the others' consent
 constexpr auto kWatchPeriod = 100ms;
@@ -89,7 +89,7 @@ ncclResult_t NcclCommunicators::settle(ncclComm_t communicator, std::optional<Cl
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
-      if (has_failed()) return ncclInternalError;  // the handle may be gone
+      if (has_failed()) return ncclInternalError;  // the communicator may have been freed
       if (const ncclResult_t state = state_of(communicator); state != ncclInProgress) return state;
     }
     const Clock::time_point now = Clock::now();

@@ -109,7 +109,7 @@ bool passes_nan_at(const Context& context, Handle handle, const Plan& plan, cons
     trial.run(handle, plan);
     return trial.has_nan_throughout(begin, count);
   } catch (const Error&) {
-    // a refused plan is no failure; if the device is lost, the next call reports it
+    // A refused plan is no failure. If the device is lost, the next call reports it.
     static_cast<void>(cudaGetLastError());
     return false;
   }
