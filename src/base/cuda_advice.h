@@ -13,8 +13,8 @@ std::string cuda_version_text(int version);
 // needed, and what to do. A driver runs code built with its own or an older major version of CUDA.
 std::string why_driver_is_too_old(int driver, int toolkit);
 
-// What to do about an error of CUDA, as text that begins with "; "; "" if there is nothing to say. CUresult and
-// cudaError_t use the same numbers.
+// Returns what to do about an error of CUDA, as text that begins with "; ". Returns "" if there is nothing to say.
+// CUresult and cudaError_t use the same numbers.
 std::string advice_for_cuda_error(int error);
 
 // The message if the driver shows no GPU.

@@ -38,12 +38,13 @@ std::optional<LockOwner> read_lock_owner(const std::string& text);
 
 class DirectoryLock {
  public:
-  // Takes the lock DIR/<name>; the directory must exist. `what` begins the messages, such as "--run-dir runs/a".
+  // Takes the lock DIR/<name>. The directory must exist. `what` begins the messages, such as "--run-dir runs/a".
   //
-  // Throws Error(kCannotCreate), naming the owner (host, pid, how long), if another process holds the lock for
-  // `patience` from now. The default gives the ranks of a job that its launcher has reported as failed time to
-  // end. Also throws kCannotCreate if the file cannot be created, or is a link, a pipe or a file with a second name;
-  // kInputOutput if it cannot be written.
+  // Waits for `patience` if another process holds the lock. The default gives the ranks of a job that its launcher has
+  // reported as failed time to end. Throws Error:
+  // - kCannotCreate, naming the owner (host, pid, how long), if the other process still holds the lock
+  // - kCannotCreate if the file cannot be created, or is a link, a pipe or a file with a second name
+  // - kInputOutput if the file cannot be written.
   DirectoryLock(const OutputFolder& directory, const std::string& name, const std::string& what,
                 std::chrono::seconds patience = std::chrono::seconds(1));
   // Removes the file, if it is still this lock's.

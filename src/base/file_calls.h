@@ -13,8 +13,8 @@ namespace eave {
 // is given. Any thread may call them.
 class FileCalls {
  public:
-  // If the name is taken by a file, a link or a pipe: kReplace gives the name to a new file, and leaves the target of a
-  // link and other names of the old file as they are. kRefuse fails with EEXIST.
+  // Says what to do if a file, a link or a pipe has the name already. kReplace gives the name to a new file. It leaves
+  // the target of a link, and other names of the old file, as they are. kRefuse fails with EEXIST.
   enum class Existing { kReplace, kRefuse };
 
   virtual ~FileCalls() = default;

@@ -19,8 +19,8 @@ std::string why_not_written(int error, const OutputPath& path);
 // these is the reason.
 std::string why_no_directory(const std::filesystem::path& named);
 
-// Why there is no readable file at `path`, and what to do. It may be a directory, a link without a target, a loop of
-// links, a pipe or a device; a name on the way may be a file; or nothing is there.
+// Why there is no readable file at `path`, and what to do. The path may be a directory, a link without a target, a loop
+// of links, a pipe or a device. A name on the way may be a file. Or nothing is there.
 std::string why_no_file(const std::filesystem::path& path);
 
 // Rewords the library's error: which file or directory, why, and what to do.

@@ -7,9 +7,11 @@
 
 namespace eave {
 
-// Replaces by '?' each control character (C0, DEL, C1), line or paragraph separator, character without width or that
-// changes the direction of writing (U+061C, U+200B to U+200F, U+2028 to U+202E, U+2060 to U+206F, U+FEFF), and byte
-// that is not UTF-8. Keeps all other characters.
+// Replaces these by '?', and keeps all other characters:
+// - control characters (C0, DEL, C1)
+// - line and paragraph separators, characters without width, and characters that change the direction of writing
+//   (U+061C, U+200B to U+200F, U+2028 to U+202E, U+2060 to U+206F, U+FEFF)
+// - bytes that are not UTF-8
 std::string printable(std::string_view text);
 
 // The same, but keeps line ends; for texts of several lines.

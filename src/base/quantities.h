@@ -44,8 +44,8 @@ std::string duration_text(double seconds);                  // "50 us", "5 ms", 
 // "0.00034".
 std::string decimal_text(double value, int decimals);
 
-// Whether two texts of one option mean the same: 0.1 and 0.10, 10m and 10min, 64k and 64KiB, on and true (which runs of
-// earlier versions recorded).
+// Whether two texts of one option mean the same: 0.1 and 0.10, 10m and 10min, 64k and 64KiB. Runs of earlier versions
+// recorded true for on, so these two are the same as well.
 bool is_same_value(std::string_view a, std::string_view b);
 
 // Returns `text` without the blanks around it.

@@ -13,9 +13,11 @@ class UnclearJson : public nlohmann::json::exception {
   explicit UnclearJson(const std::string& what) : exception(399, what.c_str()) {}
 };
 
-// Throws Json::exception: parse_error if the text is not JSON. UnclearJson for a name that occurs twice in one object,
-// more than 4096 names in one object, a NUL, a byte order mark, and values nested over 64 deep. Takes time proportional
-// to the text.
+// Throws Json::exception: parse_error if the text is not JSON; UnclearJson for
+// - a name that occurs twice in one object, or more than 4096 names in one object
+// - a NUL, or a byte order mark
+// - values nested over 64 deep.
+// Takes time proportional to the text.
 nlohmann::ordered_json parse_json(std::string_view text);
 
 // The same, but returns a discarded value instead of throwing.

@@ -16,7 +16,7 @@ bool guards_copies();
 // true. Several threads may call it at once.
 //
 // Returns false if a page cannot be read; `to` is then partly written. Also returns false if the file may have been cut
-// within the last page copied. The rest of such a page reads as zeros and raises nothing, so zeros from the last copied
+// within the last page copied. The rest of such a page reads as zeros and raises nothing. So zeros from the last copied
 // byte to the end of its page count as a cut.
 bool copy_guarded(std::span<const std::uint8_t> mapping, std::size_t first, std::span<std::uint8_t> to);
 

@@ -1,6 +1,6 @@
-// Reads a gzip-compressed source from its beginning: one or several members, one after another (RFC 1952), with zeros
-// behind any of them. gzip(1) and Python's gzip accept the same files. Any other byte behind a member is an error,
-// because it may be the rest of damaged data; gzip(1) only warns of it.
+// Reads a gzip-compressed source from its beginning. It may have several members, one after another (RFC 1952), with
+// zeros behind any of them. gzip(1) and Python's gzip accept the same files. Any other byte behind a member is an
+// error, because it may be the rest of damaged data; gzip(1) only warns of it.
 #pragma once
 
 #include <cstdint>

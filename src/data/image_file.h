@@ -12,8 +12,8 @@ namespace eave {
 inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 26;
 inline constexpr std::int64_t kLongestSideOfImage = 65500;
 
-// Reads and checks the header. Throws Error(kBadData), with the file's name, unless the header is that of a JPEG or PNG
-// within these limits, and of a size that a file of this length can hold; kInputOutput.
+// Reads and checks the header: a JPEG or PNG, within these limits, of a size that a file of this length can hold.
+// Throws Error: kBadData, with the file's name, if the header is not so; kInputOutput.
 void check_image_header(const ByteSource& file);
 
 // Reads the largest centred square of the image, resized to side x side x 3 bytes of red, green and blue. Converts

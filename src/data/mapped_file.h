@@ -20,8 +20,9 @@ class MappedFile : public ByteSource {
   // is read (bench/README.md, "How costs grow").
   static constexpr std::uint64_t kLargest = std::uint64_t{64} << 20;
 
-  // Reads through `file` if it is larger than kLargest or cannot be mapped: an empty file, a file system without
-  // mappings, a limit on address space (ulimit -v), or another handler of SIGBUS in place of data/guarded_copy.h's.
+  // Reads through `file` instead if it is larger than kLargest, or if it cannot be mapped. The latter is so for an
+  // empty file, a file system without mappings, a limit on address space (ulimit -v), and if another handler of SIGBUS
+  // has replaced that of data/guarded_copy.h.
   explicit MappedFile(FileSource file);
   ~MappedFile() override;
   MappedFile(MappedFile&& other) noexcept;

@@ -30,8 +30,8 @@ void commit_checkpoint(const OutputFolder& directory, const Manifest& manifest, 
 // passed them over when it resumed. A checkpoint that cannot be removed stays.
 void remove_old_checkpoints(const OutputFolder& directory, std::int64_t newest, std::int64_t kept,
                             std::int64_t keep_every, FileCalls& calls);
-// If a run ends while it replaces a checkpoint of the same step, the old one may have lost its name before the new one
-// has it. This gives the old one its name again. A directory that cannot be renamed stays as it is.
+// A run may end while it replaces a checkpoint of the same step, when neither the old nor the new one has the name.
+// This gives the old one its name again. A directory that cannot be renamed stays as it is.
 void put_back_replaced_checkpoints(const OutputFolder& directory, FileCalls& calls);
 // Removes the partial checkpoints of a run that ended while it wrote. A symbolic link of such a name is removed, its
 // target is not.

@@ -52,9 +52,9 @@ std::int64_t step_after_samples(const Sampler& sampler, std::int64_t samples);
 // - Every rank gets the vectors that are as large as the parameters and were equal on all former ranks, such as the
 //   momentum of averaged gradients.
 // - A worker that was there before gets its Communicator::own_state.
-// - A worker that was there before also gets its own parameters and optimizer state, if the consensus is a variable of
-//   the method (such as a center) or the parameters of one worker. If the consensus is the workers' mean, all start
-//   from it.
+// - A worker that was there before may also get its own parameters and optimizer state. It does if the consensus is a
+//   variable of the method (such as a center), or the parameters of one worker. If the consensus is the workers' mean,
+//   all start from it.
 // - All other state begins anew, and the method takes the ranks in (Communicator::join).
 class ElasticResumption {
  public:

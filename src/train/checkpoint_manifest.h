@@ -12,9 +12,10 @@
 
 namespace eave {
 
-// Keys of Manifest::notes. kWorkers: how many ranks trained. kStatistics: how many ranks' batch-norm statistics a
-// reader merges, 1 or all that trained. kEnded: if the run ended here before its last step, what it had reached
-// (to_text in train/budget.h).
+// Keys of Manifest::notes:
+// - kWorkers: how many ranks trained
+// - kStatistics: how many ranks' batch-norm statistics a reader merges, 1 or all that trained
+// - kEnded: if the run ended here before its last step, what it had reached (to_text in train/budget.h)
 constexpr const char* kWorkers = "workers";
 constexpr const char* kStatistics = "statistics of ranks";
 constexpr const char* kEnded = "ended";

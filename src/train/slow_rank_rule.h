@@ -16,14 +16,14 @@ struct ComputingTimes {
 };
 
 // Compares each rank's ComputingTimes with the median of the other ranks. The rank's factor in a window is the smaller
-// of its two ratios (shortest, mean). A rank is slow if consecutive windows
-//     all have a factor above 1.5, for at least 30 steps and 1 s of its computing, or
-//     all have a factor above 3, for at least 40 steps and 0.25 s of its computing.
+// of its two ratios (shortest, mean). A rank is slow if consecutive windows all have
+// - a factor above 1.5, for at least 30 steps and 1 s of its computing, or
+// - a factor above 3, for at least 40 steps and 0.25 s of its computing.
 // In less time than that, neighbours on the same processor slow one rank down and then another.
 //
 // So most other ranks have to be faster. One step that was held up makes no rank slow. Nor do many ranks on few cores,
-// which delay all ranks in turn, nor other programs that take a rank's core. The Stragglers at the end of the run show
-// that last case. Each rank is reported once.
+// which delay all ranks in turn. Nor do other programs that take a rank's core; the Stragglers at the end of the run
+// (report/stragglers.h) show these. Each rank is reported once.
 class SlowRankRule {
  public:
   explicit SlowRankRule(std::size_t ranks) : ranks_(ranks) {}

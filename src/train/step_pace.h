@@ -7,8 +7,8 @@
 namespace eave {
 
 // Makes the gradients of a step take at least `seconds`, by sleeping. A third of it is the forward pass. In the
-// backward pass the gradients become ready at a constant rate, so exchanges have as much time behind it as with a model
-// that does compute so long.
+// backward pass the gradients become ready at a constant rate. So exchanges have as much time behind it as with a model
+// that really computes so long.
 class StepPace {
  public:
   // If `seconds` is 0, it never sleeps. `values` is the number of all gradients.

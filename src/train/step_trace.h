@@ -8,9 +8,10 @@
 
 namespace eave {
 
-// If `buffer` is nullptr, nothing is recorded and no clock is read. The time that a span waited for other ranks becomes
-// a span of its own, at the end: each call of the communicator does its waiting last, and reports how long it was. With
-// --batch-norm sync, ranks also wait between the layers of a pass; that waiting is shown at the end too.
+// If `buffer` is nullptr, nothing is recorded and no clock is read. Time that a span waited for other ranks becomes a
+// span of its own, at the end of it. That is right because each call of the communicator does its waiting last, and
+// reports how long it was. With --batch-norm sync, ranks also wait between the layers of a pass; that waiting is shown
+// at the end too.
 class StepTrace {
  public:
   StepTrace(TraceBuffer* buffer, const Communicator& communicator) : buffer_(buffer), communicator_(communicator) {}
