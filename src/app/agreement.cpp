@@ -12,7 +12,8 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kImagesLookedAt = 64;  // of a set, evenly spaced: a small part of the first step's reading
+// Images of each set to hash, evenly spaced. Reading them takes a small part of the first step's reading.
+constexpr std::int64_t kImagesLookedAt = 64;
 
 template <class T>
 std::string_view bytes_of(const std::vector<T>& values) {

@@ -24,7 +24,7 @@ namespace po = boost::program_options;
 constexpr std::string_view kEnvironmentPrefix = "EAVE_";
 constexpr std::size_t kConfigLimitBytes = std::size_t{1} << 20;
 
-// Flags, and choices of which one is "on": by themselves they mean that.
+// Whether an option may be given without a value, which then means "on": flags, and options with a choice "on".
 bool may_stand_alone(const OptionSpec& spec) {
   return spec.type == OptionType::kFlag || std::ranges::find(spec.choices, "on") != spec.choices.end();
 }
@@ -39,8 +39,8 @@ po::options_description describe_to_boost(const OptionValues& values) {
   return description;
 }
 
-// Boost puts what was read into its message, and then what that holds, for ever where it holds a place for itself
-// ("%invalid_line%").
+// Boost substitutes the text that was read into its message, and then looks for placeholders in that text. A
+// placeholder for itself, such as "%invalid_line%", would make it loop forever.
 std::string said_by(const po::error& error, const std::string& read) {
   return read.find('%') == std::string::npos ? error.what() : "cannot be understood";
 }
@@ -61,7 +61,7 @@ void require_value(const OptionValues& values, const Assignment& assignment) {
               "--" + assignment.name + " (" + assignment.source + ") needs a value: " + found->second.spec.help);
 }
 
-// A file of options may be anybody's.
+// A file may not load code: the file can come from another person.
 void refuse_code(const OptionValues& values, const std::string& name, const std::string& path) {
   const auto entry = values.entries().find(name);
   if (entry == values.entries().end() || !entry->second.spec.never_from_file) return;
@@ -86,7 +86,8 @@ void refuse_other_content(const std::string& content, const std::string& path) {
   throw Error(ExitCode::kUsage, path + ": it is " + kind.what + "; expected text with lines such as 'tau = 10'");
 }
 
-// A damaged line may have lost its end, and the setting behind it stand in a remark. Its bytes are not for a terminal.
+// Refuses bytes that are not text. A damaged line may have lost its line end, so that the next setting has become part
+// of a comment. The message leaves out such bytes, because they are not safe for a terminal.
 void refuse_other_encodings(const std::string& line, int number, const std::string& path) {
   if (line.find('\0') != std::string::npos) {
     throw Error(ExitCode::kUsage, path + ", line " + std::to_string(number) +
@@ -106,14 +107,14 @@ void refuse_no_setting(const std::string& line, int number, const std::string& p
                                                : "names no option before its =; expected lines such as 'tau = 10'"));
 }
 
-// Some editors put a byte order mark first; it is no part of the first name. A # that would cut a value short without a
-// word is refused, as in run-dir = runs/a#1.
+// Removes the byte order mark that some editors write first: it is not part of a name. Refuses a # that would silently
+// cut a value short, as in run-dir = runs/a#1.
 std::string settings_text(const std::string& content, const std::string& path) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   if (content.starts_with("\xFF\xFE") || content.starts_with("\xFE\xFF"))
     throw Error(ExitCode::kUsage, path + ": it is UTF-16 text; save it as UTF-8");
   std::string text = content.starts_with(kMark) ? content.substr(kMark.size()) : content;
-  if (text.find('\n') == std::string::npos) std::ranges::replace(text, '\r', '\n');  // lines of very old editors
+  if (text.find('\n') == std::string::npos) std::ranges::replace(text, '\r', '\n');  // line ends of very old editors
   std::istringstream lines(text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
@@ -128,7 +129,7 @@ std::string settings_text(const std::string& content, const std::string& path) {
   return text;
 }
 
-// A file has no quotes: they would be a part of the name.
+// Refuses quotes around a path: in a file they would become part of the path.
 void refuse_quotes(const OptionValues& values, const std::string& name, const std::string& text,
                    const std::string& path) {
   const auto entry = values.entries().find(name);
@@ -139,7 +140,7 @@ void refuse_quotes(const OptionValues& values, const std::string& name, const st
               path + ": --" + name + " " + text + ": leave out the quotes; a value is the whole line");
 }
 
-// Other programs' files have remarks behind a ; too. Texts, such as a model, may hold one.
+// Refuses a comment after ;, which other programs' files have. Texts, such as a model, may contain a ;.
 void refuse_remark(const OptionValues& values, const std::string& name, const std::string& text,
                    const std::string& path) {
   const auto entry = values.entries().find(name);
@@ -186,7 +187,8 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
     const po::options_description description = describe_to_boost(values);
     const auto parsed = po::command_line_parser(words).options(description).style(style).allow_unregistered().run();
     for (const po::option& option : parsed.options) {
-      // The value of a misspelt option looks like a stray word: name the option instead.
+      // The value of a misspelt option looks like a stray word. Return the option instead, so that the message names
+      // it.
       if (option.unregistered && !option.string_key.empty()) return {{option.string_key, "", "command line"}};
     }
     for (const po::option& option : parsed.options) {
@@ -195,7 +197,7 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
                     "unexpected word '" + joined_value(option) + "'; options begin with --, see --help");
       }
       std::string text = joined_value(option);
-      const bool is_bare = option.original_tokens.size() < 2;  // not --flip ''
+      const bool is_bare = option.original_tokens.size() < 2;  // true for --flip, false for --flip ''
       if (text.empty() && is_bare && may_stand_alone(values, option.string_key)) text = "on";
       assignments.push_back({option.string_key, text, "command line"});
     }
@@ -209,12 +211,13 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
 
 namespace {
 
-// By its name: under mpirun the stream of rank 0 is a pipe, and that of others is not.
+// Whether the path names a stream of this process. Only the name can tell: under mpirun, rank 0's standard input is a
+// pipe, and that of other ranks is not.
 bool is_own_stream(const std::string& path) {
   return path.starts_with("/dev/std") || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
 }
 
-// Each rank reads the file itself, and a pipe gives its content to one reader.
+// Refuses a pipe if there are several ranks: each rank reads the file, and a pipe gives its content to one reader only.
 void refuse_pipe_for_ranks(const std::string& path) {
   const std::string kind = is_own_stream(path) ? "a stream of one process" : kind_instead_of_file(path);
   const auto promised = promised_ranks();
@@ -224,7 +227,7 @@ void refuse_pipe_for_ranks(const std::string& path) {
                                     count_text(promised->ranks, "rank") + " could read; write the settings to a file");
 }
 
-// A comparison takes the options of each run from the file, and a pipe gives them once.
+// Reads a file once and keeps its text: a comparison reads the options for each run, and a pipe gives them only once.
 std::string read_once(const std::string& path) {
   static std::mutex mutex;
   static std::map<std::string, std::string> read_before;

@@ -1,4 +1,4 @@
-// What each of the places says that options can come from. Names and values are as found there.
+// Reads options from the command line, a file and the environment. Names and values stay as they are written there.
 #pragma once
 
 #include <string>
@@ -13,17 +13,17 @@ struct Assignment {
   std::string name, text, source;
 };
 
-// `values` knows the declared options. Each throws Error(kUsage) for what cannot be read as options, a file also
-// kInputMissing.
+// `values` has the declared options. Each function throws Error(kUsage) for text that is not an option. from_file also
+// throws kInputMissing.
 std::vector<Assignment> from_command_line(const std::vector<std::string>& words, const OptionValues& values);
 std::vector<Assignment> from_file(const std::string& path, const OptionValues& values);
-std::vector<Assignment> from_environment(const char* const* environment);  // null-terminated
+std::vector<Assignment> from_environment(const char* const* environment);  // `environment` is null-terminated
 
-bool is_utf8(std::string_view text);  // as every line of a file of options is
+bool is_utf8(std::string_view text);  // every line of an options file must be UTF-8
 
-// The last value of `name`; "" where it has none.
+// The last value given to `name`; "" if there is none.
 std::string text_of(const std::vector<Assignment>& assignments, const std::string& name);
-// Throws Error(kUsage): unknown names, values that are missing or wrong.
+// Sets the values. Throws Error(kUsage): unknown names, missing or wrong values.
 void assign(OptionValues& values, const std::vector<Assignment>& assignments);
 
 }  // namespace eave

@@ -48,7 +48,7 @@ std::string offered(const ShellOption& option) {
   return option.value == ShellOption::Value::kPath ? "/" : join_words(option.words);
 }
 
-// What offers the same words is one case.
+// Options that offer the same words share one case.
 void add_value(std::map<std::string, std::string>& patterns, const std::string& pattern, const std::string& words) {
   if (words.empty()) return;
   std::string& known = patterns[words];

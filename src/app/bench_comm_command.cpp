@@ -40,11 +40,11 @@ CommandLine bench_comm_command_line() {
 namespace {
 
 struct BenchCommRequest {
-  std::vector<std::size_t> counts;  // of values
+  std::vector<std::size_t> counts;  // numbers of values
   int iterations = 1;
   int warmup = 0;
   const CommOperation* operation = nullptr;
-  std::string slow_network;  // "" if links are as they are
+  std::string slow_network;  // "" if links are not shaped
 };
 
 BenchCommRequest read_bench_comm_request(const OptionValues& values) {
@@ -68,7 +68,7 @@ BenchCommRequest read_bench_comm_request(const OptionValues& values) {
   return request;
 }
 
-// busbw by algbw: how often the bytes of one rank's values pass its link (nccl-tests, PERFORMANCE.md).
+// The ratio of busbw to algbw: how often the bytes of one rank's values pass its link (nccl-tests, PERFORMANCE.md).
 double bus_factor(int ranks) { return 2.0 * (ranks - 1) / ranks; }
 
 void print_header(const BenchCommRequest& request, Transport& transport, const Device& device) {

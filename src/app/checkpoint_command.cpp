@@ -28,7 +28,7 @@ struct CheckpointRequest {
   std::string action;
   fs::path run;
   OptionValues values;
-  fs::path directory = {};  // of its checkpoints
+  fs::path directory = {};  // the directory of its checkpoints
 };
 
 }  // namespace
@@ -61,7 +61,8 @@ bool is_option(const CommandLine& line, const std::string& word) {
 CheckpointRequest read_checkpoint_request(const CommandLine& line, const std::vector<std::string>& words) {
   const auto first = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with("-"); });
   if (first - words.begin() < 2) {
-    if (first != words.end() && !is_option(line, *first)) line.parse({*first});  // which names it
+    // parse throws an error that names the option.
+    if (first != words.end() && !is_option(line, *first)) line.parse({*first});
     throw Error(ExitCode::kUsage, std::string(kActions) + (first == words.end() ? "" : ", before options"));
   }
   CheckpointRequest request{words[0], path_of_word(words[1], "RUN"), line.parse({words.begin() + 2, words.end()})};
@@ -80,7 +81,7 @@ CheckpointRequest read_checkpoint_request(const CommandLine& line, const std::ve
   return request;
 }
 
-// Where a run's directory of checkpoints was given, or one checkpoint, for the run: the run. "": it was not.
+// If a person gave a run's directory of checkpoints, or one checkpoint, instead of the run: returns the run. Else "".
 std::string run_around(const fs::path& given) {
   for (fs::path place = fs::absolute(given).lexically_normal(); place.has_relative_path();
        place = place.parent_path()) {
@@ -90,7 +91,7 @@ std::string run_around(const fs::path& given) {
   return "";
 }
 
-// Newest first.
+// The steps of the committed checkpoints, newest first.
 std::vector<std::int64_t> steps_of(const CheckpointRequest& request) {
   std::vector<std::int64_t> steps = committed_steps(request.directory);
   std::ranges::reverse(steps);
@@ -113,7 +114,7 @@ std::uint64_t bytes_of(const Manifest& manifest) {
   return bytes;
 }
 
-// By its manifest and the sizes of its files; "": nothing.
+// Damage that the manifest and the sizes of files show; "" if there is none.
 std::string visible_damage(const CheckpointRequest& request, std::int64_t step, Manifest& manifest) {
   try {
     manifest = read_manifest(request.directory, step);
@@ -156,7 +157,7 @@ void list(const CheckpointRequest& request) {
   if (!damaged.empty()) refuse_damaged(request, damaged);
 }
 
-// "": it is whole.
+// Describes the damage of a checkpoint; "" if it is whole.
 std::string damage_of(const CheckpointRequest& request, std::int64_t step) {
   try {
     verify_checkpoint(request.directory, read_manifest(request.directory, step));
@@ -166,7 +167,7 @@ std::string damage_of(const CheckpointRequest& request, std::int64_t step) {
   }
 }
 
-// Reads the model as eave export does. False: it is damaged. A run that has not ended has none.
+// Reads the model as `eave export` does. Returns false if it is damaged. A run that has not ended has no model.
 bool verify_model(const fs::path& run) {
   const fs::path path = find_model(run);
   std::error_code error;
@@ -185,7 +186,7 @@ bool verify_model(const fs::path& run) {
   return is_whole;
 }
 
-// The steps of damaged checkpoints.
+// Checks all checkpoints and returns the steps of damaged ones.
 std::string verify_checkpoints(const CheckpointRequest& request) {
   std::string damaged;
   for (const std::int64_t step : steps_of(request)) {

@@ -36,14 +36,14 @@ bool is_inside(const fs::path& path, const fs::path& directory) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
-// What a run's config.json says; "": nothing, or there is none.
+// The --checkpoint-dir in a run's config.json; "" if there is none.
 std::string remembered_by(const fs::path& run) {
   std::error_code error;
   if (!fs::exists(run / "config.json", error)) return "";
   return setting_in(read_config(run / "config.json"), kDirectoryOption);
 }
 
-// The same for what is replaced or only looked at: a damaged config.json says nothing.
+// The same for a run that is replaced or only read: a damaged config.json counts as none.
 std::string remembered_if_readable(const fs::path& run) {
   try {
     return remembered_by(run);
@@ -57,8 +57,8 @@ bool has_checkpoints(const fs::path& directory) {
   return fs::is_directory(directory, error) && !committed_steps(directory).empty();
 }
 
-// The run whose checkpoints lie in `directory`: as its run.json says, else the one that it is a part of. nullopt:
-// nothing tells.
+// The run that owns the checkpoints in `directory`: the one that its run.json names, else the run that it is a part of.
+// nullopt if neither exists.
 std::optional<std::string> owner_of(const fs::path& directory) {
   std::error_code error;
   if (fs::exists(directory / kOwner, error)) return setting_in(read_config(directory / kOwner), kRun);
@@ -67,14 +67,15 @@ std::optional<std::string> owner_of(const fs::path& directory) {
   return std::nullopt;
 }
 
-// A run that was moved takes its checkpoints with it: its former place holds no run then.
+// The other run that owns `directory`; "" if there is none. A run that was moved has no run at its former place any
+// more, so an owner's path without a run does not count.
 std::string other_run_in(const fs::path& directory, const fs::path& run) {
   const auto owner = owner_of(directory);
   return owner && !is_same(*owner, run) && holds_run(*owner) ? *owner : "";
 }
 
-// Of --checkpoint-dir as config.json names it. run.json is written before config.json: a directory without it is the
-// mount point of a disk that is not mounted.
+// Whether the --checkpoint-dir in config.json is there. run.json is written before config.json, so a directory without
+// it is the mount point of a disk that is not mounted.
 bool is_mounted(const fs::path& remembered) {
   std::error_code error;
   return fs::is_directory(remembered, error) && (fs::exists(remembered / kOwner, error) || has_checkpoints(remembered));
@@ -89,7 +90,8 @@ bool is_mounted(const fs::path& remembered) {
                   "; mount that disk, or say by --checkpoint-dir where they lie now");
 }
 
-// Refuses to go on with a run from another place, because its checkpoints would be left behind without a word.
+// Refuses to resume with another directory of checkpoints, because the former checkpoints would silently be left
+// behind.
 void refuse_another_place(const fs::path& run, const fs::path& given, const std::string& remembered) {
   const fs::path before = remembered.empty() ? run / kCheckpoints : fs::path(remembered);
   if (is_same(before, given) || has_checkpoints(given) || !has_checkpoints(before)) return;

@@ -1,4 +1,5 @@
-// The directory of a run's checkpoints: inside the run's own, or --checkpoint-dir, which no other run may share.
+// Finds, locks and prepares the directory of a run's checkpoints. It is inside the run's directory, or given by
+// --checkpoint-dir. Two runs never share one.
 #pragma once
 
 #include <filesystem>
@@ -11,37 +12,41 @@
 
 namespace eave {
 
-// Collective, before all else that looks at checkpoints: sets --checkpoint-dir to its absolute path. A run that goes on
-// has that of its config.json unless another is given. Throws AgreedError: kUsage (it lies in --run-dir), kCannotCreate
-// (RUN/checkpoint is a symbolic link), kInputMissing (that of config.json is not there), kConfiguration (the run's
-// checkpoints lie in another directory).
+// Collective; call it before any other function that uses checkpoints. Sets --checkpoint-dir to its absolute path. A
+// resumed run takes it from its config.json unless the option is given.
+// Throws AgreedError: kUsage (it is inside --run-dir or contains it), kCannotCreate (RUN/checkpoint is a symbolic link
+// or a file), kInputMissing (the directory in config.json does not exist), kConfiguration (the run's checkpoints are in
+// another directory).
 void settle_checkpoint_directory(Transport& transport, OptionValues& values);
 
-// --checkpoint-dir, or RUN/checkpoint.
+// Returns --checkpoint-dir, or RUN/checkpoint without it.
 std::filesystem::path checkpoint_directory(const OptionValues& values);
-// The directory of the checkpoints of a run that a command reads. `given`: "", or --checkpoint-dir. Throws Error:
-// kInputMissing (that of config.json, or the given one, is not there), kConfiguration (it is another run's).
+// Finds the checkpoints of a run for a command that only reads them. `given`: --checkpoint-dir, or "". Throws Error:
+// kInputMissing (the directory given, or the one in config.json, does not exist), kConfiguration (it belongs to another
+// run).
 std::filesystem::path find_checkpoints_of(const std::filesystem::path& run, const std::string& given);
 
-// The directory that ranks must see to write their parts: of --checkpoint-dir itself, else of --run-dir. "--run-dir
-// DIR".
+// The directory that a rank must see to write its part of a checkpoint: --checkpoint-dir if given, else --run-dir.
+// option_to_see also names the option: "--run-dir DIR".
 std::filesystem::path directory_to_see(const OptionValues& values);
 std::string option_to_see(const OptionValues& values);
 
-// Rank 0's hold on --checkpoint-dir. Does nothing without that option.
+// Locks and prepares --checkpoint-dir on rank 0. Does nothing without that option.
 class CheckpointHome {
  public:
   explicit CheckpointHome(const OptionValues& values);
 
-  // If it is there already: takes its lock. Throws Error(kCannotCreate): another run is in it, or it is another run's.
+  // If the directory exists, takes its lock. Throws Error(kCannotCreate): another run uses it, or it belongs to another
+  // run.
   void enter();
-  // Makes it, and takes its lock. `begins`: the run does not go on; then checkpoints there are refused unless they are
-  // of an earlier run in the same directory that `overwrite` replaces. Throws Error(kCannotCreate).
+  // Creates the directory and takes its lock. `begins`: the run is not resumed. Checkpoints in the directory are then
+  // refused, unless they belong to an earlier run in the same run directory and `overwrite` is set. Throws
+  // Error(kCannotCreate).
   void make(bool begins, bool overwrite);
-  // Removes checkpoints of the run that is replaced, also those in another directory, if they are that run's. Before
-  // its config.json goes.
+  // Removes the checkpoints of the run that is replaced, and those in the directory that its config.json names, if they
+  // are its own. Call it before that config.json is removed.
   void clear() const;
-  // Writes down whose it is.
+  // Writes run.json, which names the run that owns the directory.
   void sign() const;
 
  private:

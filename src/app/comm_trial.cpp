@@ -13,11 +13,11 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kPeriod = 1021;  // prime: no length of a part, a segment or a shard is a multiple of it
+constexpr std::size_t kPeriod = 1021;  // prime, so no part, segment or shard has a multiple of it as length
 
-using Pattern = std::array<float, kPeriod>;  // repeated over all values
+using Pattern = std::array<float, kPeriod>;  // the values are this pattern, repeated
 
-// Whole numbers below 1021, whose sums are exact in float32 for 16384 ranks.
+// Makes whole numbers below 1021: their sums over 16384 ranks are exact in float32.
 Pattern pattern_of(int rank, int iteration) {
   Pattern pattern;
   const auto shift = static_cast<std::size_t>(rank) * 17 + static_cast<std::size_t>(iteration) * 5;
@@ -41,7 +41,7 @@ Pattern combine(const Pattern& a, const Pattern& b, Combine combined) {
   return result;
 }
 
-// `offset`: of the first value in the row that the pattern fills.
+// Counts values that differ from the pattern. `offset` is the place of the first value in the repeated pattern.
 std::int64_t count_differing(ConstSlice values, const Pattern& pattern, std::size_t offset = 0) {
   std::int64_t differing = 0;
   for (std::size_t i = 0, k = offset % kPeriod; i < values.size(); ++i, k = k + 1 == kPeriod ? 0 : k + 1)
@@ -49,7 +49,7 @@ std::int64_t count_differing(ConstSlice values, const Pattern& pattern, std::siz
   return differing;
 }
 
-// Host memory in which the values of a device are made and looked at.
+// Values on a device that are set and checked through host memory.
 class CraftedNumbers {
  public:
   CraftedNumbers(Device& device, std::size_t count) : device_(device), host_(device.allocate_for_host(count)) {}
@@ -94,7 +94,7 @@ class AllReduceTrial final : public CommTrial {
   Pattern expected_{};
 };
 
-// x_i = 2 v_i, c = 2 w and alpha = 1/2 make d_i = v_i - w a whole number.
+// The elastic exchange. With x_i = 2 v_i, c = 2 w and alpha = 1/2, each d_i = v_i - w is a whole number.
 class ElasticTrial final : public CommTrial {
  public:
   ElasticTrial(Transport& transport, Device& device, std::size_t count)
@@ -133,15 +133,15 @@ class ElasticTrial final : public CommTrial {
   Pattern expected_parameters_{}, expected_center_{};
 };
 
-// As asynchronous methods cut a center that all ranks keep.
+// Cuts the center into shards on all ranks, as asynchronous methods do.
 CenterLayout lay_out(std::size_t count, const Transport& transport) {
   std::vector<int> owners(static_cast<std::size_t>(transport.size()));
   std::iota(owners.begin(), owners.end(), 0);
   return {count, even_shard_size(count, transport.request_length(), owners.size()), owners};
 }
 
-// Every rank sends each shard of a center what belongs to it of its values. The center adds them up, and the reply is
-// twice what came: neither depends on the order in which ranks come.
+// Every rank sends to each shard of a center the part of its values that belongs to the shard. The center adds them up,
+// and replies with twice the values it received. Neither result depends on the order in which ranks arrive.
 class RequestTrial final : public CommTrial, private Service {
  public:
   RequestTrial(Transport& transport, Device& device, std::size_t count)
@@ -152,7 +152,7 @@ class RequestTrial final : public CommTrial, private Service {
         layout_(lay_out(count, transport)),
         kept_(layout_.kept(transport.rank())),
         center_(kept_.size) {
-    // As workers do that come at the same time: each begins with a shard that it keeps.
+    // Each rank begins with a shard that it holds itself, like workers that arrive at the same time.
     for (const std::size_t shard : layout_.dealt_out(static_cast<std::size_t>(transport.rank())))
       requests_.push_back(
           {layout_.owner(shard), static_cast<std::int64_t>(shard), cut(values_.slice(), layout_.shard(shard))});
@@ -175,7 +175,7 @@ class RequestTrial final : public CommTrial, private Service {
     device_.wait();
   }
   std::int64_t count_wrong() override {
-    transport_.all_gather("");  // who comes here has been answered
+    transport_.all_gather("");  // a rank that arrives here has all its replies
     return numbers_.count_wrong(values_.slice(), expected_reply_) +
            count_differing(center_.slice(), expected_center_, kept_.begin);
   }
@@ -200,7 +200,7 @@ class RequestTrial final : public CommTrial, private Service {
   Buffer values_;
   CenterLayout layout_;
   Range kept_;
-  Buffer center_;  // this rank's shards
+  Buffer center_;  // the shards on this rank
   std::vector<ServiceRequest> requests_;
   Pattern expected_reply_{}, expected_center_{};
   bool is_serving_ = false;
@@ -211,7 +211,7 @@ std::unique_ptr<CommTrial> make(Transport& transport, Device& device, std::size_
   return std::make_unique<Trial>(transport, device, count);
 }
 
-// `mine`: by iteration, of this rank.
+// The median over iterations of the slowest rank's time. `mine` has this rank's time of each iteration.
 double median_of_slowest(Transport& transport, const std::vector<double>& mine) {
   const std::string text(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
   std::vector<double> slowest(mine.size()), theirs(mine.size());

@@ -14,14 +14,15 @@
 namespace eave {
 namespace {
 
-// A configuration file has no quotes: a value ends with its line or at #, and the spaces around it are not its own.
+// Throws if a configuration file cannot hold the value. A file has no quotes: a value ends at the end of the line or at
+// #, and spaces around it are dropped.
 void require_writable(const OptionValues::Entry& entry) {
   const std::string& text = entry.text;
   const auto is_blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   const bool is_framed = !text.empty() && (is_blank(text.front()) || is_blank(text.back()));
   const bool is_path = entry.spec.type == OptionType::kPath || entry.spec.type == OptionType::kPaths;
   const bool is_quoted = is_path && !text.empty() && (text.front() == '"' || text.front() == '\'');
-  std::string seen = text;  // --print-config shows it on a terminal, to which a tab does nothing
+  std::string seen = text;  // --print-config shows it on a terminal, where tabs are harmless
   std::ranges::replace(seen, '\t', ' ');
   if (!is_framed && !is_quoted && text.find('#') == std::string::npos && printable(seen) == seen) return;
   throw Error(ExitCode::kUsage,
@@ -43,7 +44,7 @@ constexpr std::array kForms = {
     ValueForm{OptionType::kRate, "RATE", kRateForms},
 };
 
-// How to spell values, for those types of the options that need an explanation.
+// Explains how to write values, for those types among the options that need it.
 std::string forms_of(const std::vector<CommandLine::Group>& groups) {
   std::string text;
   for (const ValueForm& form : kForms) {

@@ -1,4 +1,5 @@
-// Options from their four places, in rising order: default, file (--config), environment (EAVE_*), command line.
+// Declares options and reads them from four places. Later places override earlier ones: default, file (--config),
+// environment (EAVE_*), command line.
 #pragma once
 
 #include <map>
@@ -11,71 +12,75 @@
 
 namespace eave {
 
-// The options of one subcommand, in groups. Members of a family (communicators, datasets …) bring their own options,
-// which mean something only while that member is chosen.
+// The options of one subcommand, in groups. Each member of a family (communicators, datasets, …) adds its own options,
+// which have an effect only while that member is chosen.
 class CommandLine {
  public:
-  // `usage` is the first line of --help.
+  // `usage` is the start of --help.
   explicit CommandLine(std::string usage) : usage_(std::move(usage)) {}
 
   void add_group(const std::string& title, const std::vector<OptionSpec>& options);
 
-  // Declares `--<selector>` with its members as choices (after those it already has), and each member's options.
-  // Members that share an option agree in all but its default, which is that of the chosen member.
+  // Declares `--<selector>` with its members as choices, after the choices that it already has, and declares each
+  // member's options. Members that share an option must agree in all but its default. The chosen member's default
+  // applies.
   struct Member {
     std::string name;
     std::string summary;
     std::vector<OptionSpec> options;
-    std::vector<std::string> disables = {};  // options of others, selectors too, that have no effect with this member
+    std::vector<std::string> disables = {};  // options and selectors that have no effect with this member
   };
   void add_family(const std::string& title, const OptionSpec& selector, const std::vector<Member>& members);
 
-  // Reads all places. Throws Error(kUsage): unknown names (with the likely one), wrong values, options that have no
-  // effect with the chosen member of their family. `environment` is main's, null-terminated; nullptr where EAVE_*,
-  // which are settings of a training, mean nothing.
+  // Reads options from all places. Throws Error(kUsage): unknown names (with the likely one), wrong values, and options
+  // without effect because of the chosen members. `environment` is main's, null-terminated. Pass nullptr for a command
+  // that EAVE_* do not concern, because they are settings of a training.
   OptionValues parse(const std::vector<std::string>& words, const char* const* environment = nullptr) const;
 
-  // One line that names variables EAVE_… which are neither options nor known to be somebody else's; "": there are none.
+  // One line that names variables EAVE_… that are neither options nor known to belong to other software; "" if there
+  // are none.
   std::string warn_of_variables(const char* const* environment) const;
 
   std::string help() const;
 
-  // What help() is made of, for those who write it in another form.
+  // The groups that help() prints, for callers that write another format.
   struct Group {
     std::string title;
-    std::vector<OptionSpec> options;                           // the first of a family is its selector
+    std::vector<OptionSpec> options;                           // the first option of a family is its selector
     std::vector<std::pair<std::string, std::string>> members;  // name, summary
   };
   const std::string& usage() const { return usage_; }
   const std::vector<Group>& groups() const { return groups_; }
   static std::string value_hint(const OptionSpec& option);  // "N", "PATH", "on|off"
-  // The line of help, with defaults and with the members that have the option, where not all do.
+  // The help line of an option, with its defaults and, if not all members have the option, the members that do.
   std::string explain(const OptionSpec& option) const;
   std::string default_hint(const OptionSpec& option) const;  // "10; 500 with diloco"
-  // The members of its family that have it, "easgd, gossip"; "" where all do, or where it is of no family.
+  // The members of the option's family that have it, "easgd, gossip"; "" if all have it, or if it belongs to no family.
   std::string owners_of(const OptionSpec& option) const;
-  // With what of other families it has no effect, "--communicator none, asgd"; "" where there is nothing.
+  // The members of other families with which the option has no effect, "--communicator none, asgd"; "" if there are
+  // none.
   std::string disablers_of(const OptionSpec& option) const;
 
-  // Every value that is in force and where it came from, as a configuration file in which defaults are comments: given
-  // by a file, some would be refused for having no effect. Throws Error(kUsage) for a value that no file can hold.
+  // Writes every value in force, and where it came from, as a configuration file. Defaults are written as comments,
+  // because some of them, given in a file, would be refused for having no effect. Throws Error(kUsage) if a file cannot
+  // hold a value.
   std::string describe(const OptionValues& values) const;
-  // The options in force: those of members that are not chosen are left out.
+  // The names of the options in force. Options of members that are not chosen are left out.
   std::vector<std::string> effective(const OptionValues& values) const;
-  std::map<std::string, std::string> config_in_force(
-      const OptionValues& values) const;  // those with a value, and plugin-file
+  // The options in force that have a value, and plugin-file.
+  std::map<std::string, std::string> config_in_force(const OptionValues& values) const;
 
  private:
   struct Owner {
     std::string selector;
     std::size_t members_of_selector = 0;
-    std::map<std::string, std::string> defaults;  // by member
+    std::map<std::string, std::string> defaults;  // default by member
   };
   static std::string members_of(const Owner& owner);
   void set_defaults_of_chosen_members(OptionValues& values) const;
   void refuse_options_without_effect(const OptionValues& values) const;
   bool has_effect(const OptionValues& values, const std::string& name) const;
-  // The chosen member with which it has none, and that member's selector; nullptr where there is none.
+  // The chosen member with which the option `name` has no effect, and that member's selector; nullptr if there is none.
   struct Disabler {
     std::string selector, member;
   };
@@ -85,19 +90,19 @@ class CommandLine {
   std::string usage_;
   std::vector<Group> groups_;
   std::map<std::string, Owner> owners_;
-  std::map<std::string, std::vector<Disabler>> disablers_;  // by option
+  std::map<std::string, std::vector<Disabler>> disablers_;  // by name of option
 };
 
-// How the values of a type are written: one place for help and for the documents.
+// How the values of a type are written. Help and documents both use this table.
 struct ValueForm {
   OptionType type;
-  const char* hint;  // as value_hint() has it
+  const char* hint;  // as value_hint() returns it
   const char* text;
 };
 std::span<const ValueForm> value_forms();
 
-// The words of a command line whose options all have a value: options with those, and all others, which are names of
-// files or directories.
+// Splits the words of a command line in which every option has a value. `options` gets the options with their values,
+// `names` all other words, which name files or directories.
 struct WordsApart {
   std::vector<std::string> options;
   std::vector<std::string> names;

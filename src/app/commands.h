@@ -1,4 +1,4 @@
-// The subcommands of eave.
+// The table of eave's subcommands.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace eave {
 
-// Takes the words after its name and main's environment, and returns the process's exit code.
+// Takes the words after the command's name and main's environment. Returns the process's exit code.
 using Command = int(const std::vector<std::string>& words, const char* const* environment);
 
 struct NamedCommand {
@@ -17,15 +17,16 @@ struct NamedCommand {
   const char* summary;
   Command* run;
   CommandLine (*options)();
-  const char* first_words = "";  // one of these comes before all others: "ls verify export"
-  bool takes_paths = false;      // words of it that are no options name files or directories
-  const char* also_takes = "";   // the command whose options it takes, too
-  bool may_leave = false;        // on request, by SIGUSR1
+  // One of these words must come before all others: "ls verify export".
+  const char* first_words = "";
+  bool takes_paths = false;     // words that are not options name files or directories
+  const char* also_takes = "";  // the command whose options it takes too
+  bool may_leave = false;       // SIGUSR1 asks it to end early and keep its results
 };
 
 std::span<const NamedCommand> commands();
 
-// What `eave --help` prints.
+// The text of `eave --help`.
 std::string usage();
 
 Command train_command;
@@ -40,7 +41,7 @@ Command watch_command;
 Command plan_command;
 Command help_command;
 
-// That of train is in train_options.h.
+// The command line of train is in train_options.h.
 CommandLine summary_command_line();
 CommandLine report_command_line();
 CommandLine bench_comm_command_line();

@@ -99,7 +99,7 @@ Part part_of(const OptionValues& own) {
   return {static_cast<std::size_t>(integer_item(numbers[0], own, "part", 1, of)), static_cast<std::size_t>(of)};
 }
 
-// The groups that --part names.
+// Keeps only the groups that --part names.
 void keep_part(Grid& grid, const OptionValues& own) {
   if (!own.has("part")) return;
   const auto [number, of] = part_of(own);
@@ -111,9 +111,9 @@ void keep_part(Grid& grid, const OptionValues& own) {
   grid.groups = kept;
 }
 
-constexpr const char* kSettingsFile = "comparison.json";  // those that all runs in a directory have in common
+constexpr const char* kSettingsFile = "comparison.json";  // the settings that all runs in a directory share
 
-// What another part that has just begun may have there: locks, and what it is about to write.
+// Whether a file may come from another part that has just begun: a lock, or settings that it is writing.
 bool is_of_a_beginning(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
   return name.starts_with(kSettingsFile) || (name.starts_with("compare") && name.find(".lock") != std::string::npos);
@@ -121,7 +121,7 @@ bool is_of_a_beginning(const std::filesystem::path& path) {
 
 constexpr const char* kPage = "report.html";
 
-// Its report would replace what others have there.
+// Refuses a directory with files of another program: the report would overwrite them.
 void refuse_foreign(const std::filesystem::path& path) {
   std::error_code error;
   bool has_something = false;
@@ -129,14 +129,15 @@ void refuse_foreign(const std::filesystem::path& path) {
     if (std::filesystem::exists(entry.path() / "metrics.jsonl", error)) return;
     has_something = has_something || !is_of_a_beginning(entry.path());
   }
-  // Asked last: a part that begins beside this one writes its settings before its runs.
+  // Checked last: a part that begins at the same time writes its settings before its runs.
   if (!has_something || std::filesystem::exists(path / kSettingsFile, error)) return;
   throw Error(ExitCode::kCannotCreate,
               "--output " + path.string() + ": holds files and no run; choose another directory");
 }
 
-// Methods, ranks, batches, rates and seeds may be added to a comparison; what its runs have in common stays. Of parts
-// that begin together one writes it, after which the others compare.
+// Writes the settings that all runs share, or compares them with those that are there. Methods, ranks, batches, rates
+// and seeds may be added to a comparison later; shared settings may not change. If several parts begin together, one of
+// them writes the file, and the others compare.
 void prepare_output(const std::filesystem::path& path, const Settings& common) {
   constexpr std::chrono::seconds kMostPatience{60};
   const std::filesystem::path file = path / kSettingsFile;
@@ -149,7 +150,7 @@ void prepare_output(const std::filesystem::path& path, const Settings& common) {
   write_config(OutputFolder(path) / kSettingsFile, mine);
 }
 
-// Parts of a comparison share a directory: each has a lock of its own there, and each run has one.
+// Parts of a comparison share a directory. Each part has its own lock there, and so has each run.
 std::string lock_name(const OptionValues& own) {
   if (!own.has("part")) return "compare.lock";
   const auto [number, of] = part_of(own);
@@ -178,7 +179,8 @@ void tell_results(const OptionValues& own, const std::filesystem::path& output) 
   report_runs({output}, {.page = folder / kPage, .variants_csv = folder / "variants.csv"});
 }
 
-// Asked to leave, by SIGUSR1 or SIGTERM to any rank, the whole job does, at once: what is finished is kept.
+// Handles requests to leave: if SIGUSR1 or SIGTERM reaches any rank, the whole job ends at once. Finished runs are
+// kept.
 class Leaving {
  public:
   Leaving(Transport& job, const std::string& output)
@@ -215,19 +217,19 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
   CompareRuns runs(job, train_line, grid, environment, output, budget_of(own), own.text("side-by-side") == "auto");
   runs.check();
   if (own.flag("dry-run")) return runs.estimate();
-  std::unique_ptr<DirectoryLock> lock;  // of rank 0
+  std::unique_ptr<DirectoryLock> lock;  // held by rank 0
   agree(job, [&] {
     if (job.rank() != 0) return;
     lock = lock_output(output, own);
     prepare_output(output, grid.settings);
-    if (!own.has("part")) remove_output(OutputFolder(output) / kPage);  // where it is, all runs are done
+    if (!own.has("part")) remove_output(OutputFolder(output) / kPage);  // the page exists only when all runs are done
   });
   runs.look_at_output();
   std::optional<Leaving> leaving;
   agree(job, [&] { leaving.emplace(job, output.string()); });
   runs.run(grid.first_cells(), grid.count());
   runs.run(grid.further_cells(runs.choose_rates()), grid.count());
-  leaving.reset();  // what is left takes a moment
+  leaving.reset();  // the rest takes only a moment
   agree(job, [&] {
     if (job.rank() == 0) tell_results(own, output);
   });
@@ -242,7 +244,7 @@ int compare_command(const std::vector<std::string>& words, const char* const* en
   return run_command(
       words, line.help(), [&] { comparison = read_comparison(line, words, environment); },
       [&] {
-        // Of variables such as EAVE_BATCH=32,128 each run gets its part by the grid.
+        // Variables such as EAVE_BATCH=32,128 are compare's: the grid gives each run its own value.
         const std::vector<const char*> of_runs = environment_without(environment, names_of(compare_options()));
         return run_ranks(comparison.transport, comparison.threads,
                          [&](Transport& job) { compare_on(job, comparison, of_runs.data()); });

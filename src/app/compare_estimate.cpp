@@ -1,4 +1,4 @@
-// What a comparison will take, from a few steps of each of its groups.
+// Estimates the cost of a comparison from a few steps of each of its groups.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::int64_t kLeastSteps = 20, kMostSteps = 256;
 
-// Four exchanges of a periodic method, where that is not too long, and a step for the last of them to begin.
+// Steps for four exchanges of a periodic method, within bounds, and one more step in which the last one begins.
 std::int64_t trial_steps(const OptionValues& values) {
   const std::int64_t period = values.entries().contains("tau") && values.has("tau") ? values.integer("tau", 1) : 1;
   return std::clamp(4 * period, kLeastSteps, kMostSteps) + 1;
 }
 
-// Of one run.
+// The cost of one run.
 struct Cost {
   double steps = 0, seconds = 0, bytes = 0;
 };

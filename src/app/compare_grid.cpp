@@ -6,7 +6,7 @@
 namespace eave {
 namespace {
 
-// Words for a directory: what is no letter, digit, dot or dash becomes a dash.
+// The name of a directory: every character except letters, digits, dots and dashes becomes a dash.
 std::string name_from(const std::string& text) {
   std::string name = text;
   for (char& letter : name) {
@@ -15,7 +15,7 @@ std::string name_from(const std::string& text) {
   return name;
 }
 
-// One rank exchanges nothing, and no rank is slower than the others.
+// Whether an option needs several ranks: one rank exchanges nothing, and is not slower than another.
 bool is_of_several_ranks(const std::string& name) {
   return name == "slow-rank" || (name.starts_with("shape-") && name != "shape-compute");
 }
@@ -62,7 +62,7 @@ std::vector<Cell> Grid::first_cells() const {
   return cells;
 }
 
-// Seed by seed, so that what ends early has compared all methods alike.
+// Ordered by seed, so that a comparison that ends early has compared all methods alike.
 std::vector<Cell> Grid::further_cells(const std::vector<const std::string*>& chosen) const {
   std::vector<Cell> cells;
   for (int seed = 2; seed <= seeds; ++seed) {

@@ -19,7 +19,7 @@ std::vector<std::string> method_names() {
   return names;
 }
 
-// Set by the grid itself, for each run.
+// Options that the grid sets for each run.
 const std::set<std::string>& grid_options() {
   static const std::set<std::string> kOptions = {"communicator", "seed", "run-dir", "overwrite", "resume"};
   return kOptions;
@@ -79,7 +79,7 @@ std::vector<Method> methods_in(const OptionValues& own) {
   return methods;
 }
 
-// Removes the option from the method's own.
+// Takes the learning rate from the method's own options, and removes it there.
 std::string take_rate(Method& method) {
   const auto found = std::ranges::find(method.options, "lr", &Settings::value_type::first);
   if (found == method.options.end()) return "";
@@ -89,7 +89,7 @@ std::string take_rate(Method& method) {
 }
 
 struct Budget {
-  std::string kind, value;  // both "": none is given
+  std::string kind, value;  // both "" if no budget is given
 };
 
 void require_value_of_budget(const Budget& budget, const OptionValues& own) {
@@ -127,7 +127,7 @@ Settings budget_settings(const OptionValues& own, const Settings& of_train) {
   return settings;
 }
 
-// Each run has a directory of its own.
+// Refuses runs with the same name, because each run needs its own directory.
 void refuse_same_names(const Grid& grid, const OptionValues& own) {
   std::set<std::string> names;
   for (const Cell& cell : grid.first_cells()) {
@@ -136,7 +136,7 @@ void refuse_same_names(const Grid& grid, const OptionValues& own) {
   }
 }
 
-// Written otherwise, a number is the same.
+// Refuses equal rates that are written differently.
 void refuse_same_rates(const OptionValues& own) {
   std::set<double> seen;
   for (const std::string& rate : list_of(own, "lr")) {
@@ -211,7 +211,7 @@ ComparedWords part_words(const std::vector<std::string>& words) {
       parted.own.push_back(words[i]);
       if (has_next) parted.own.push_back(words[++i]);
     } else {
-      // The last of two holds, as in train; comparison.json keeps that one, too.
+      // If an option is given twice, the last one counts, as in train. comparison.json keeps that one too.
       std::erase_if(parted.of_train, [&](const auto& setting) { return setting.first == name; });
       parted.of_train.emplace_back(name, !is_bare ? words[i].substr(equals + 1) : has_next ? words[++i] : "on");
     }
@@ -245,7 +245,7 @@ Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_j
                   "mpirun -np 2, or with --transport threads --ranks 2");
   }
   for (const int ranks : counts) {
-    if (ranks == 1 && is_by_bytes) continue;  // it sends none
+    if (ranks == 1 && is_by_bytes) continue;  // one rank sends no bytes
     for (const int samples : integers_of(own, "batch", 1, kLargestBatch)) {
       const std::string batch = std::to_string(samples);
       if (ranks == 1) {

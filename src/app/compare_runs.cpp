@@ -30,7 +30,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What can be told of a run's options before it begins.
+// Checks those options of a run that can be checked before it begins.
 void check_values(const OptionValues& values, int ranks) {
   const auto kind = std::ranges::find(communicator_kinds(), values.text("communicator"), &CommunicatorKind::name);
   count_workers(*kind, values, ranks);
@@ -39,7 +39,7 @@ void check_values(const OptionValues& values, int ranks) {
   values.real("evaluate-every");
 }
 
-// As the report will read it: it has to end.
+// Reads the run as the report will, and throws if it has no end.
 void require_as_reported(const std::filesystem::path& directory) {
   if (read_run(directory).end == RunEnd::kFinished) return;
   throw Error(ExitCode::kBadData, (directory / "metrics.jsonl").string() + " lacks the end of its run");
@@ -66,7 +66,7 @@ int blocks_side_by_side(const std::vector<std::string>& hosts, int ranks) {
     const auto first = hosts.begin() + number * size;
     return std::vector<std::string>(first, first + size);
   };
-  // How many ranks each of its hosts has.
+  // The number of ranks on each host of a block, sorted.
   const auto shape = [](const std::vector<std::string>& names) {
     std::map<std::string, int> counts;
     for (const std::string& name : names) ++counts[name];
@@ -118,7 +118,7 @@ OptionValues CompareRuns::parse(const Cell& cell, const std::vector<std::string>
   }
 }
 
-// Also where a rank has another file of options, or other EAVE_*, than the others.
+// Also detects a rank whose options file or EAVE_* variables differ from the others'.
 void CompareRuns::require_same_runs() {
   Intent intent;
   for (const Cell& cell : grid_.first_cells()) {
@@ -186,7 +186,7 @@ std::vector<std::size_t> CompareRuns::left_of(const std::vector<Cell>& cells) {
   return left;
 }
 
-// Each in a block of ranks of its own.
+// Carries out the runs at the same time, each in its own block of ranks.
 std::vector<CellOutcome> CompareRuns::run_together(const std::vector<Cell>& cells, const MoreWords& more) {
   const int ranks = grid_.groups[cells.front().group].ranks, block = job_.rank() / ranks;
   const bool takes_part = block < static_cast<int>(cells.size());
@@ -219,7 +219,8 @@ std::vector<CellOutcome> CompareRuns::run_together(const std::vector<Cell>& cell
   return outcomes;
 }
 
-// Each once, however many runs there are; of the first block alone, as the others are alike.
+// Prints each warning once, even if many runs have it. Only the first block's warnings are printed, as the others are
+// alike.
 void CompareRuns::warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
     if (!warned_.insert(warning).second || !is_first()) continue;

@@ -18,11 +18,11 @@
 namespace eave {
 namespace {
 
-bool is_given(const OptionValues& values, const char* name) {  // bench-comm has few of them
+bool is_given(const OptionValues& values, const char* name) {  // bench-comm declares few of these options
   return values.entries().contains(name) && values.given(name);
 }
 
-// What only a GPU has.
+// Refuses options that only concern GPUs.
 void refuse_gpu_options(const OptionValues& values, const std::string& why) {
   for (const char* name : {"gpu", "share-gpu", "precision", "deterministic", "autotune"}) {
     if (is_given(values, name)) refuse_option(values, name, "has no effect on the CPU" + why);
@@ -36,16 +36,16 @@ std::vector<DevicePlan> plan_cpu(const OptionValues& values, std::size_t ranks, 
   return std::vector<DevicePlan>(ranks, plan);
 }
 
-// How many ranks of a host have taken each of its GPUs.
+// The number of ranks that have taken a GPU, by host and id.
 using Taken = std::map<std::pair<std::string, std::string>, int>;
 
-// "2 GPUs"; if a variable chose them, that too: a word in it that names no GPU here ends the list.
+// "2 GPUs", and the variable that selected them, if it is set. A wrong word in that variable ends CUDA's list.
 std::string count_gpus(const VisibleGpus& rank) {
   return count_text(std::ssize(rank.ids), "GPU") +
          (rank.visible.empty() ? "" : " (its CUDA_VISIBLE_DEVICES is '" + rank.visible + "')");
 }
 
-// The first of those that fit and have the fewest users.
+// The first of the usable GPUs with the fewest users.
 std::size_t find_free_gpu(const VisibleGpus& rank, const std::function<int&(std::size_t)>& users) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < rank.ids.size(); ++i) {
@@ -111,7 +111,7 @@ Precision precision_of(const std::string& word) {
   return word == "bf16" ? Precision::kBf16 : Precision::kTf32;
 }
 
-// If none fits, there are none.
+// Records the GPUs found. If none can be used, they are treated as absent.
 void take_in(const std::vector<FoundGpu>& gpus, VisibleGpus& found) {
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     if (!gpus[i].unfit.empty()) found.unfit[i] = gpus[i].unfit;
@@ -177,7 +177,7 @@ std::vector<DevicePlan> plan_devices(const OptionValues& values, const std::vect
 
 namespace {
 
-// Only where there are GPUs do ranks have to know of each other's: without any, all are taken to be as this one.
+// The GPUs of all ranks. If no rank has any, no more is exchanged, and all ranks are taken to be like this one.
 std::vector<VisibleGpus> find_gpus_of_ranks(Transport& transport, const VisibleGpus& mine) {
   const std::vector<std::string> words = transport.gather(mine.ids.empty() ? "" : "has some");
   const bool some_have = std::ranges::any_of(words, [](const std::string& word) { return !word.empty(); });
@@ -207,7 +207,7 @@ OpenDevice open_device(const DevicePlan& plan, const OptionValues& values) {
   OpenDevice opened{nullptr, open_gpu(plan), nullptr, values.text("precision")};
   CudaSettings settings{precision_of(opened.precision), values.flag("deterministic"), values.flag("autotune")};
   if (settings.autotune) {
-    // Times on a GPU that others use say little of it: they serve this run alone.
+    // Timings on a shared GPU are not reliable, so they are used for this run only.
     opened.tuning = std::make_unique<Tuning>(plan.is_own ? plan_folder() : std::filesystem::path());
     settings.choices = &opened.tuning->file;
     settings.counts = &opened.tuning->counts;

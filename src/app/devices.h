@@ -1,4 +1,4 @@
-// Which device each rank computes on.
+// Chooses and opens the device that each rank computes on.
 #pragma once
 
 #include <map>
@@ -14,40 +14,41 @@
 
 namespace eave {
 
-// What a rank finds on its host.
+// The GPUs that a rank finds on its host.
 struct VisibleGpus {
   std::string host;
-  std::vector<std::string> ids;  // of each GPU that the process sees, in its order; the same GPU has one id everywhere
-  std::string why_none;          // a sentence
-  // By number: why eave cannot compute on a GPU that it sees. Ranks pass such GPUs over.
+  // The id of each GPU that the process sees, in its order. A GPU has the same id for all ranks.
+  std::vector<std::string> ids;
+  std::string why_none;  // a sentence: why there is none
+  // Why eave cannot compute on a visible GPU, by its number. Ranks skip such GPUs.
   std::map<std::size_t, std::string> unfit = {};
-  std::string visible = {};  // CUDA_VISIBLE_DEVICES
+  std::string visible = {};  // the value of CUDA_VISIBLE_DEVICES
 };
 
-// Looks for GPUs unless --device cpu.
+// Looks for GPUs, unless --device is cpu.
 VisibleGpus find_gpus(const OptionValues& values, const std::string& host);
 std::string pack(const VisibleGpus& gpus);
 VisibleGpus unpack_gpus(const std::string& text);
 
 struct DevicePlan {
   bool is_cuda = false;
-  int gpu = 0;              // as the rank sees it
+  int gpu = 0;              // the number of the GPU as the rank sees it
   bool is_own = true;       // no rank shares a GPU with another, on any host
-  std::string why_not_gpu;  // --device auto has chosen the CPU: why
+  std::string why_not_gpu;  // why --device auto chose the CPU
 };
 
-// What the ranks of a job compute on, all on GPUs or none: the same answer on every rank. A rank takes the first GPU it
-// sees that no lower rank of its host has taken. Throws Error: kResource where --device cuda finds no GPU somewhere,
-// or --gpu names one that does not fit, kUsage where ranks would share one without --share-gpu, or where an option has
-// no effect.
+// Chooses the devices of all ranks: all compute on GPUs, or all on the CPU. The result is the same on every rank. Each
+// rank takes the first GPU it sees that no lower rank of its host has taken.
+// Throws Error: kResource (--device cuda and a rank has no GPU, or --gpu names one that eave cannot use), kUsage (ranks
+// would share a GPU without --share-gpu, or an option has no effect).
 std::vector<DevicePlan> plan_devices(const OptionValues& values, const std::vector<VisibleGpus>& ranks);
 
-// Collective: this rank's part of plan_devices. Throws AgreedError.
+// Collective: returns this rank's entry of plan_devices. Throws AgreedError.
 DevicePlan choose_device(Transport& transport, const OptionValues& values);
 
 std::unique_ptr<Device> open_gpu(const DevicePlan& plan);  // nullptr: the CPU
 
-// --autotune: the plans that earlier runs found to be the fastest, and how this run's were chosen.
+// The state of --autotune: the plans that earlier runs found fastest, and how this run's plans were chosen.
 struct Tuning {
   explicit Tuning(std::filesystem::path folder) : file(std::move(folder)) {}
   PlanFile file;
@@ -56,7 +57,7 @@ struct Tuning {
 // "plans: 61 of earlier runs, 4 timed in 1.2 s".
 std::string describe_tuning(const Tuning& tuning);
 
-// Declaration order: the compute goes first.
+// The order of declaration matters: the compute must be destroyed first.
 struct OpenDevice {
   std::unique_ptr<Tuning> tuning;  // nullptr: --autotune off
   std::unique_ptr<Device> gpu;     // nullptr: the CPU

@@ -60,7 +60,7 @@ void check_options(const OptionValues& values) {
     throw Error(ExitCode::kUsage, "--check-images has no effect without --data image-folder");
 }
 
-// Collective. What cannot be listed at all is told when it is opened.
+// Collective. If the samples cannot be listed at all, opening the data reports it.
 CheckedSamples check_images(Transport& transport, const std::vector<std::string>& hosts, const OptionValues& values) {
   if (!values.flag("check-images")) return {};
   try {
@@ -70,7 +70,7 @@ CheckedSamples check_images(Transport& transport, const std::vector<std::string>
   }
 }
 
-// Collective: the same on all ranks.
+// Collective. Collects the facts of the job; the result is the same on all ranks.
 JobFacts examine(Transport& transport, const OptionValues& values) {
   const std::vector<std::string> names = transport.all_gather(host_name());
   const std::vector<std::vector<int>> hosts = ranks_by_host(names);

@@ -10,9 +10,9 @@
 namespace eave {
 namespace {
 
-using Bindings = std::map<std::string, std::vector<int>>;  // ranks by their cores
+using Bindings = std::map<std::string, std::vector<int>>;  // ranks by the cores they may use
 
-// "": each rank has a core.
+// Describes a shortage of cores; "" if each rank has a core.
 std::string describe_shortage(const HostFacts& host, int cores) {
   const auto ranks = static_cast<double>(host.ranks.size());
   const double quota = host.facts->core_quota;

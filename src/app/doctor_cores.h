@@ -1,4 +1,4 @@
-// Whether a job's ranks have cores enough.
+// Judges whether a job's ranks have enough cores.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace eave {
 
-// Too few cores are worth a note: ranks that share them train, only slowly. Bound to the same core while others are
-// free they are a problem.
+// Too few cores give a note: ranks that share a core train, but slowly. Ranks bound to the same core while other cores
+// are free are a problem.
 std::vector<Finding> judge_cores(const JobFacts& job, const std::vector<HostFacts>& hosts);
 
 }  // namespace eave

@@ -68,7 +68,7 @@ std::vector<NetworkInterface> find_interfaces() {
   return found;
 }
 
-// Only these: an environment holds secrets too.
+// Only these variables are collected, because an environment may hold secrets.
 std::vector<std::string> find_network_settings() {
   std::vector<std::string> settings;
   for (const std::string name : {"pml", "btl", "mtl", "btl_tcp_if_include", "btl_tcp_if_exclude"}) {
@@ -80,7 +80,7 @@ std::vector<std::string> find_network_settings() {
   return settings;
 }
 
-// What tells one data set from another of the same size.
+// A checksum that tells datasets of the same size apart.
 std::uint32_t checksum_of_labels(const Dataset& dataset) {
   std::uint32_t sum = 2166136261U;  // FNV-1a
   for (std::int64_t i = 0; i < dataset.size(); ++i)
@@ -110,7 +110,7 @@ void visit_fields(Facts& facts, Visit& visit) {
         facts.code_without_data, facts.clock_ahead_s, facts.leftovers);
 }
 
-constexpr char kEnd = '\0';  // of a field
+constexpr char kEnd = '\0';  // end of a field
 
 class Packer {
  public:

@@ -23,7 +23,7 @@ constexpr double kMiB = 1 << 20, kGiB = 1 << 30;
 
 std::string gibibytes(double bytes) { return format("%.1f GiB", bytes / kGiB); }
 
-// What ranks have, and which: "0.1.0 on rank 0, 0.2.0 on ranks 1, 2". "" where all have the same.
+// The values that ranks have, and which ranks: "0.1.0 on rank 0, 0.2.0 on ranks 1, 2". "" if all are equal.
 template <class Value>
 std::string describe_difference(const JobFacts& job, Value value) {
   std::map<std::string, std::vector<int>> groups;
@@ -171,7 +171,7 @@ class Judgement {
     double free = 1e30;
     for (std::size_t rank = 0; rank < job_.ranks.size(); ++rank) {
       const RunDirectoryFacts& facts = job_.ranks[rank].run_directory;
-      if (!facts.sees_first_rank) {  // what it has there itself plays no part
+      if (!facts.sees_first_rank) {  // its own directory there does not matter
         blind.push_back(static_cast<int>(rank));
         continue;
       }
@@ -202,7 +202,7 @@ class Judgement {
   std::string host_of(int rank) const { return job_.ranks[static_cast<std::size_t>(rank)].host; }
 
   void judge_data() {
-    std::map<std::string, std::string> hosts;  // by what they have
+    std::map<std::string, std::string> hosts;  // names of hosts by the data they hold
     for (const HostFacts& host : hosts_) {
       const DoctorFacts& facts = *host.facts;
       if (!facts.why_no_data.empty()) {

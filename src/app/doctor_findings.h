@@ -1,4 +1,4 @@
-// What the facts of a job mean: what is wrong, and what to do about it. No rank is asked anything here.
+// Judges the facts of a job: what is wrong, and what the person can do about it. Needs no communication.
 #pragma once
 
 #include <string>
@@ -13,16 +13,17 @@ enum class Severity { kProblem, kNote, kOk };
 
 struct Finding {
   Severity severity;
-  std::string topic;  // a word
+  std::string topic;  // one word
   std::string text;
-  ExitCode code = ExitCode::kDone;  // of a problem: what the job would end with, or kConfiguration where it would not
+  // For a problem, the exit code with which the job would end; kConfiguration if the job would not end.
+  ExitCode code = ExitCode::kDone;
   std::vector<std::string> more = {};  // lines below `text`
 };
 
-// Problems first, then notes, then what is well.
+// All findings: problems first, then notes, then what is in order.
 std::vector<Finding> judge(const JobFacts& job);
 
-// kDone without problems; their code where they have one, else kConfiguration.
+// kDone without problems. If all problems have the same code, that code; else kConfiguration.
 ExitCode exit_code_of(const std::vector<Finding>& findings);
 
 std::string describe(

@@ -20,11 +20,11 @@ namespace eave {
 namespace {
 
 struct Network {
-  std::uint32_t address = 0, mask = 0;  // in the host's order of bytes
+  std::uint32_t address = 0, mask = 0;  // in host byte order
   bool holds(std::uint32_t other) const { return (other & mask) == (address & mask); }
 };
 
-// "10.0.0.7/24"
+// Parses "10.0.0.7/24".
 std::optional<Network> read_network(const std::string& text) {
   const std::size_t slash = text.find('/');
   in_addr address{};
@@ -34,7 +34,7 @@ std::optional<Network> read_network(const std::string& text) {
   return Network{ntohl(address.s_addr), bits == 0 ? 0 : ~std::uint32_t{0} << (32 - bits)};
 }
 
-// "10.0.0.0/24"
+// The network of an interface: "10.0.0.0/24".
 std::string network_of(const NetworkInterface& interface) {
   const std::optional<Network> network = read_network(interface.address);
   if (!network) return interface.address;
@@ -44,7 +44,7 @@ std::string network_of(const NetworkInterface& interface) {
   return text.data() + interface.address.substr(interface.address.find('/'));
 }
 
-// A word of btl_tcp_if_include: a name, or a network.
+// Whether a word of btl_tcp_if_include, a name or a network, means this interface.
 bool is_meant(const NetworkInterface& interface, const std::string& word) {
   if (word == interface.name) return true;
   const std::optional<Network> network = read_network(word), own = read_network(interface.address);
@@ -66,7 +66,7 @@ std::string setting(const DoctorFacts& rank, const std::string& name) {
   return "";
 }
 
-// Those that Open MPI's TCP may use.
+// The interfaces that Open MPI's TCP transport may use.
 std::vector<NetworkInterface> usable(const DoctorFacts& rank) {
   const std::string included = setting(rank, "btl_tcp_if_include"), excluded = setting(rank, "btl_tcp_if_exclude");
   std::vector<NetworkInterface> result;
@@ -76,7 +76,7 @@ std::vector<NetworkInterface> usable(const DoctorFacts& rank) {
   return result;
 }
 
-// Bridges of containers and virtual machines on one host.
+// Whether it is a bridge of containers or virtual machines, which reaches this host only.
 bool stays_on_host(const NetworkInterface& interface) {
   for (const char* prefix : {"docker", "virbr", "br-", "veth", "podman", "cni", "lxcbr", "lxdbr"}) {
     if (interface.name.starts_with(prefix)) return true;
@@ -93,7 +93,7 @@ std::string listed(const std::vector<NetworkInterface>& interfaces) {
   return text.empty() ? "none" : text;
 }
 
-// Networks in which every host has an interface; those of bridges last.
+// Networks in which every host has an interface. Networks of bridges come last.
 std::vector<std::string> common_networks(const std::vector<HostFacts>& hosts) {
   std::vector<std::string> common, of_bridges;
   for (const NetworkInterface& each : usable(*hosts.front().facts)) {
@@ -155,12 +155,13 @@ std::string rate_text(double bytes_per_second) {
   return decimal_text(bytes_per_second * 1e-6, bytes_per_second < 1e7 ? 1 : 0) + " MB/s";
 }
 
-constexpr double kSlow = 2;  // times as slow as usual
+constexpr double kSlow = 2;  // times slower than usual
 constexpr const char* kAllWait = ": all ranks wait for it in synchronous methods; look at its link";
 
-// One whose best link is much slower than the best of the others: a slow card, cable or port. "" where there is none.
+// Names a host whose best link is much slower than the best links of the other hosts, as with a slow card, cable or
+// port. "" if there is none.
 std::string describe_slow_host(const JobFacts& job, const std::vector<LinkTime>& links) {
-  std::map<std::string, double> best;  // by host
+  std::map<std::string, double> best;  // best rate by host
   for (const LinkTime& link : links) {
     for (const int rank : {link.first, link.second}) {
       double& rate = best[job.ranks[static_cast<std::size_t>(rank)].host];
@@ -208,7 +209,7 @@ void judge(const JobFacts& job, const Links& links, std::vector<Finding>& findin
   if (!slow.empty()) findings.push_back({Severity::kNote, "links", slow});
 }
 
-// Where even the best link carries much less than the cards say.
+// Reports if even the best link carries much less than the network cards promise.
 void judge_speed(const std::vector<HostFacts>& hosts, const std::vector<LinkTime>& between,
                  std::vector<Finding>& findings) {
   constexpr double kExpected = 0.5;

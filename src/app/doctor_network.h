@@ -1,4 +1,4 @@
-// The part of doctor_findings that is about the network between hosts.
+// Judges the network between hosts, for doctor_findings.
 #pragma once
 
 #include <vector>
@@ -13,10 +13,10 @@ struct HostFacts {
 };
 std::vector<HostFacts> hosts_of(const JobFacts& job);
 
-// Over which interfaces hosts meet, as far as the settings of Open MPI tell.
+// Judges over which interfaces the hosts can reach each other, as far as the settings of Open MPI tell.
 std::vector<Finding> judge_interfaces(const JobFacts& job, const std::vector<HostFacts>& hosts);
 
-// The measured times, within hosts and between them.
+// Judges the measured times within hosts and between hosts.
 std::vector<Finding> judge_links(const JobFacts& job, const std::vector<HostFacts>& hosts);
 
 }  // namespace eave

@@ -32,7 +32,7 @@ fs::path absolute_directory(const std::string& path) {
   return directory.has_filename() ? directory : directory.parent_path();
 }
 
-// How many names at its end are not there.
+// How many names at the end of the path do not exist.
 int count_missing(fs::path directory) {
   int missing = 0;
   std::error_code error;
@@ -49,7 +49,7 @@ std::string why_unwritten(const OutputPath& file, const std::string& token) {
   }
 }
 
-// Microseconds of the system's clock, 16 bits in each value: exact in float32.
+// A time in microseconds, with 16 bits in each value, which float32 holds exactly.
 using ClockValues = std::array<float, 4>;
 
 class ClockService final : public Service {
@@ -71,14 +71,14 @@ std::int64_t microseconds_in(const ClockValues& values) {
   return time;
 }
 
-// Sums over two ranks, timed.
+// Times sums over two ranks.
 class LinkTrial {
  public:
   LinkTrial(Transport& transport, std::pair<int, int> pair) : transport_(transport), ranks_{pair.first, pair.second} {}
 
   LinkTime time() {
     constexpr double kEnoughSeconds = 0.1, kQuickSeconds = 0.01;
-    time_sum(1);  // makes the connection
+    time_sum(1);  // the first sum opens the connection
     const double first = shared(time_sum(1));
     const auto times = static_cast<int>(std::clamp(kEnoughSeconds / first, 3.0, 30.0));
     LinkTime link{ranks_[0], ranks_[1], median_time(times, 1), 0};
@@ -101,7 +101,7 @@ class LinkTrial {
     for (int i = 0; i < times; ++i) seconds.push_back(time_sum(count));
     return median_of(seconds);
   }
-  // The mean of both, the same on both: they decide alike.
+  // The mean over both ranks. Both get the same number, and so decide alike.
   double shared(double seconds) {
     std::array<float, 1> sum{static_cast<float>(seconds)};
     transport_.all_reduce_sum(sum, ranks_).wait();
@@ -113,7 +113,7 @@ class LinkTrial {
   std::vector<float> values_;
 };
 
-// Each with each, by the circle method: one stays, the others move round.
+// Pairs each rank with each other by the circle method: one stays, the others rotate.
 std::vector<Pairs> pair_all(std::vector<int> ranks, std::size_t most_rounds) {
   constexpr int kNobody = -1;
   if (ranks.size() % 2 == 1) ranks.push_back(kNobody);
@@ -145,14 +145,14 @@ RunDirectoryFacts probe_run_directory(Transport& transport, const std::string& p
 
   RunDirectoryFacts facts;
   facts.place = place.string();
-  facts.why_not_written = why_no_directory(directory);  // a link without a target is not a directory to come
+  facts.why_not_written = why_no_directory(directory);  // a link without a target can never become a directory
   if (facts.why_not_written.empty()) facts.why_not_written = why_unwritten(file_of(transport.rank()), token);
   const bool is_written = transport.all_gather(facts.why_not_written)[0].empty();
   facts.sees_first_rank = !is_written || appears(file_of(0));
   struct statvfs system {};
   if (::statvfs(place.c_str(), &system) == 0)
     facts.free_bytes = static_cast<std::int64_t>(system.f_bavail) * static_cast<std::int64_t>(system.f_frsize);
-  transport.all_gather("");  // all have looked
+  transport.all_gather("");  // every rank has looked by now
   if (facts.why_not_written.empty()) remove_output(file_of(transport.rank()));
   return facts;
 }
@@ -162,7 +162,7 @@ std::int64_t system_microseconds() {
       .count();
 }
 
-// Cristian 1989: of several requests the quickest one tells best.
+// Cristian's algorithm (1989): of several requests, the fastest gives the best estimate.
 double measure_clock(Transport& transport, bool asks, const std::function<std::int64_t()>& microseconds) {
   constexpr int kTimes = 10;
   ClockService service(microseconds);
@@ -202,7 +202,7 @@ std::vector<Pairs> plan_links(const std::vector<std::vector<int>>& by_host) {
 std::vector<LinkTime> measure_links(Transport& transport, const std::vector<Pairs>& rounds) {
   std::string mine;
   for (const Pairs& pairs : rounds) {
-    transport.all_gather("");  // the round before is over everywhere
+    transport.all_gather("");  // the last round has ended on all ranks
     const auto pair = std::ranges::find_if(
         pairs, [&](const auto& each) { return each.first == transport.rank() || each.second == transport.rank(); });
     if (pair == pairs.end()) continue;

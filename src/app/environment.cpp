@@ -23,7 +23,8 @@ bool is_number(const std::string& word) {
   return !word.empty() && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// The end of such a name behind that of the service: service-host, service-port…, port-80-tcp, port-80-tcp-addr.
+// Whether words are the part of a variable's name after that of the service: service-host, service-port…, port-80-tcp,
+// port-80-tcp-addr.
 bool ends_as_of_a_service(Words words) {
   if (words.size() < 2) return false;
   if (words[0] == "service") return (words[1] == "host" && words.size() == 2) || words[1] == "port";
@@ -32,8 +33,8 @@ bool ends_as_of_a_service(Words words) {
          (words.size() == 3 || is_one_of(words[3], {"addr", "port", "proto"}));
 }
 
-// What Kubernetes sets in each pod of a namespace for every service in it, here one called eave or eave-…; a port's
-// value is an address such as tcp://10.0.0.1:80.
+// Whether Kubernetes set this variable. In each pod it sets variables for every service in the namespace, here for one
+// called eave or eave-…. The value of a port is an address such as tcp://10.0.0.1:80.
 bool is_of_a_service(const Assignment& variable) {
   const std::vector<std::string> words = split_text(variable.name, '-');
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -44,13 +45,13 @@ bool is_of_a_service(const Assignment& variable) {
          (is_address("tcp://") || is_address("udp://") || is_address("sctp://") || is_number(variable.text));
 }
 
-// What environment modules and package managers set for a package that is called eave.
+// Names that environment modules and package managers set for a package called eave.
 constexpr std::array kOfModules = {"root",    "home",    "version", "dir",    "base",        "prefix",    "path",
                                    "bin",     "lib",     "lib64",   "inc",    "include",     "man",       "doc",
                                    "docs",    "share",   "src",     "bindir", "libdir",      "incdir",    "include-dir",
                                    "lib-dir", "bin-dir", "port",    "module", "install-dir", "modulefile"};
 
-// What the scripts of eave's own tests and benchmarks take from the environment.
+// Names that the scripts of eave's own tests and benchmarks read.
 constexpr std::array kOfTests = {"lab",         "program", "source",  "mpirun", "mpi-environment",
                                  "cuda-module", "flips",   "gpu-pack"};
 
@@ -59,7 +60,7 @@ bool is_known_to_be_foreign(const Assignment& variable) {
   return std::ranges::any_of(kOfModules, is_called) || std::ranges::any_of(kOfTests, is_called);
 }
 
-// EAVE_SEEDS is set for compare, and no slip in train.
+// Whether another command has this option: EAVE_SEEDS is for compare, and not a misspelt option of train.
 bool is_of_another_command(const std::string& name) {
   const auto has_it = [&](const CommandLine::Group& group) {
     return std::ranges::find(group.options, name, &OptionSpec::name) != group.options.end();

@@ -1,4 +1,5 @@
-// Variables whose names begin with EAVE_: settings of eave, others' variables, and slips.
+// Reads environment variables whose names begin with EAVE_. They are settings of eave, variables of other software, or
+// misspelt.
 #pragma once
 
 #include <set>
@@ -10,17 +11,21 @@
 namespace eave {
 
 struct Environment {
-  std::vector<Assignment> settings;  // of declared options
-  std::vector<std::string> unknown;  // variables that are neither settings nor known to be somebody else's
+  std::vector<Assignment> settings;  // values of declared options
+  // Variables that are neither settings nor known to belong to other software.
+  std::vector<std::string> unknown;
 };
 
-// `values` knows the declared options; `environment` is main's, null-terminated. Variables that Kubernetes sets in
-// every pod for a service called eave or eave-… (EAVE_PORT, EAVE_SERVICE_HOST …), that environment modules set
-// (EAVE_ROOT, EAVE_VERSION …), that eave's own tests use and that are options of other commands are passed over. Throws
-// Error(kUsage) for what is probably a misspelt option, and for two variables of one option.
+// `values` has the declared options; `environment` is main's, null-terminated. These variables are skipped:
+// - those that Kubernetes sets in every pod for a service called eave or eave-… (EAVE_PORT, EAVE_SERVICE_HOST, …);
+// - those that environment modules set (EAVE_ROOT, EAVE_VERSION, …);
+// - those that eave's own tests use;
+// - options of other commands.
+//
+// Throws Error(kUsage) if a name is probably a misspelt option, or if two variables set one option differently.
 Environment read_environment(const char* const* environment, const OptionValues& values);
 
-// The variables in `environment` but for those of the options called so, null-terminated.
+// A null-terminated copy of `environment` without the variables that set the options in `names`.
 std::vector<const char*> environment_without(const char* const* environment, const std::set<std::string>& names);
 
 // "EAVE_A and EAVE_B are no options of eave, and have no effect"; "" when there are none.

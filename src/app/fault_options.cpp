@@ -19,7 +19,7 @@ struct FaultOfRank {
   InjectedFault fault;
 };
 
-// The parts of RANK:STEP:FAULT:ELEMENT:BIT; nothing if one is missing, or is no number where one belongs.
+// Parses the parts of RANK:STEP:FAULT:ELEMENT:BIT. Returns nothing if a number is missing or out of range.
 std::optional<FaultOfRank> read_fault(const std::vector<std::string>& parts, InjectedFault::Kind kind) {
   std::array<std::int64_t, 5> numbers{};
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -60,7 +60,7 @@ FaultOfRank parse_fault(const std::string& text, int ranks) {
                                     (is_unknown ? did_you_mean(parts[2], words) : ""));
 }
 
-// Where it would never be.
+// Refuses a fault that would never happen.
 void require_place(const std::string& text, const InjectedFault& fault, std::int64_t steps, std::int64_t parameters) {
   const auto refuse = [&](const std::string& what) {
     throw Error(ExitCode::kUsage, "--inject-fault " + text + ": " + what + ", so it would never come");

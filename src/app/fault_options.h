@@ -1,4 +1,4 @@
-// What a run does when numbers go wrong.
+// The options for numerical faults, and what they change in the plan of a training.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@ namespace eave {
 
 std::vector<OptionSpec> fault_options();
 
-// Of one of the ranks that train a model with so many parameters, after the plan's steps are known. Throws
-// Error(kUsage) for options that contradict each other or would have no effect.
+// Puts the options into the plan of one rank. `workers` is the number of ranks that train, `parameters` the size of the
+// model. The plan's steps must be set. Throws Error(kUsage) if options contradict each other or would have no effect.
 void plan_faults(const OptionValues& values, const CommunicatorTraits& traits, int rank, int workers,
                  std::int64_t parameters, TrainingPlan& plan);
 

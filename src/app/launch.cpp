@@ -20,8 +20,8 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kMostDifferences = 4;             // in one message
-constexpr std::chrono::milliseconds kOthersNeed{1000};  // until they are as far as this rank
+constexpr std::size_t kMostDifferences = 4;             // most differences named in one message
+constexpr std::chrono::milliseconds kOthersNeed{1000};  // time for other ranks to get as far as this one
 constexpr std::size_t kLargestProgram = std::size_t{1} << 30;
 
 std::string pack(const Intent& intent) {
@@ -46,7 +46,7 @@ const std::string& value_in(const Intent& intent, const std::string& name) {
   return found == intent.end() ? kNotSet : found->second;
 }
 
-// " (node2, node3)", of a job on several hosts; else "".
+// " (node2, node3)" in a job on several hosts; else "".
 std::string name_hosts(const std::vector<std::size_t>& ranks, const std::vector<std::string>& hosts) {
   if (std::ranges::all_of(hosts, [&](const std::string& host) { return host == hosts.front(); })) return "";
   constexpr std::size_t kMost = 8;
@@ -62,7 +62,8 @@ std::string name_hosts(const std::vector<std::size_t>& ranks, const std::vector<
 // "--lr is 0.1 on rank 0, 0.2 on ranks 1, 2"
 std::string describe_difference(const std::string& name, const std::vector<Intent>& of_ranks,
                                 const std::vector<std::string>& hosts) {
-  std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;  // by value, the lowest rank first
+  // Ranks by value, the value of the lowest rank first.
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
     const std::string& value = value_in(of_ranks[rank], name);
     auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& each) { return each.first == value; });
@@ -78,7 +79,8 @@ std::string describe_difference(const std::string& name, const std::vector<Inten
   return text;
 }
 
-// What all ranks have, each with a value of its own: it explains what only some of them have.
+// Describes names that all ranks have with different values, a different eave first. Only if there are none, describes
+// names that some ranks lack: the former explain the latter.
 std::vector<std::string> describe_differences(const std::vector<Intent>& of_ranks,
                                               const std::vector<std::string>& hosts) {
   std::vector<std::string> differences;
@@ -105,7 +107,7 @@ std::vector<std::string> describe_differences(const std::vector<Intent>& of_rank
   return differences;
 }
 
-// In one line, and not too long.
+// The differences on one line, at most kMostDifferences of them.
 std::string name_differences(const std::vector<Intent>& of_ranks, const std::vector<std::string>& hosts) {
   const std::vector<std::string> differences = describe_differences(of_ranks, hosts);
   std::string text;
@@ -124,8 +126,9 @@ bool are_alike(const std::vector<std::string>& hashes) {
   return std::ranges::all_of(hashes, [&](const std::string& hash) { return hash == hashes.front(); });
 }
 
-// Each of these ranks would take itself for the only one, and all would write the same files. A launcher may end all
-// with SIGTERM once one has left: none leaves before the others are here, and have no other exit code by that.
+// Ends ranks that cannot find each other. Each would take itself for the only rank, and all would write the same files.
+// A launcher may send SIGTERM to all once one has ended. So each waits until the others are here, and ignores SIGTERM,
+// which would change its exit code.
 int refuse_lost_ranks(const PromisedRanks& lost) {
   const auto end = std::chrono::steady_clock::now() + kOthersNeed;
   std::signal(SIGTERM, SIG_IGN);
@@ -134,8 +137,8 @@ int refuse_lost_ranks(const PromisedRanks& lost) {
   return static_cast<int>(ExitCode::kPeerLost);
 }
 
-// While ranks meet to end together. Where the others never come, as when a script calls eave on one rank alone, this
-// rank says by itself what is wrong, and ends.
+// Limits the time in which ranks meet to end together. If the others never come, as when a script calls eave on one
+// rank alone, this rank prints the error itself and ends.
 class MeetingLimit {
  public:
   explicit MeetingLimit(const std::exception_ptr& failure) {
@@ -213,7 +216,8 @@ int run_once(const std::function<void()>& action) {
 int refuse_once(const std::exception_ptr& failure) {
   const auto rethrow = [&] { std::rethrow_exception(failure); };
   if (rank_by_launcher() == 0) return run_once(rethrow);
-  std::this_thread::sleep_for(kOthersNeed);  // the first to end makes a launcher end all, also the one that speaks
+  // when the first process ends, a launcher may kill all, also the one that prints
+  std::this_thread::sleep_for(kOthersNeed);
   return static_cast<int>(describe_failure(failure).code);
 }
 
@@ -232,7 +236,7 @@ std::string program_identity() {
     try {
       build = hash_of(read_file("/proc/self/exe", kLargestProgram)).text().substr(0, 16);
     } catch (const Error&) {
-      // Not a Linux that shows it.
+      // /proc is not available here.
     }
     return "version " EAVE_VERSION ", file " + build;
   }();

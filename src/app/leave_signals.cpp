@@ -31,7 +31,8 @@ bool is_ignored(int signal) {
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-// Not by the library: before constructors a sanitizer's would not be ready. The kernel has a bit for each signal.
+// Calls the kernel directly: before constructors, a sanitizer's version of the library call is not ready. The kernel's
+// mask has one bit per signal.
 void change_mask(int how) noexcept {
   const std::uint64_t bit = std::uint64_t{1} << (SIGUSR1 - 1);
   syscall(SYS_rt_sigprocmask, how, &bit, nullptr, sizeof(bit));

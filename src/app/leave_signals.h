@@ -1,26 +1,27 @@
-// Signals that ask a run to leave: what batch systems send before a time limit, and mpirun passes on; Ctrl-C; the end
-// of a terminal.
+// Handles signals that ask a run to save a checkpoint and end. They come from batch systems before a time limit (mpirun
+// passes them on), from Ctrl-C, and from a terminal that is closed.
 #pragma once
 
 #include <atomic>
 
 namespace eave {
 
-// SIGUSR1 waits until one of the functions below is called, in each thread that begins after this. To be called before
-// all else, also before constructors.
+// Blocks SIGUSR1 in this thread and in all threads that it starts, until one of the functions below is called. Call it
+// before anything else, also before constructors.
 void hold_sigusr1() noexcept;
-// Ends that wait: SIGUSR1 ends the process, as it ends any other. For what does not leave on request.
+// Unblocks SIGUSR1, which then ends the process as by default. For commands that cannot leave on request.
 void release_sigusr1() noexcept;
 
-// From here to the end of the process SIGUSR1 sets what is returned, instead of ending it; also one that came before.
-// Any thread, any number of times.
+// Makes SIGUSR1 set the returned flag instead of ending the process, from now to the end of the process. A signal that
+// was blocked before counts too. May be called by any thread, any number of times.
 const std::atomic<bool>& hear_sigusr1();
 
-// The same for SIGTERM, SIGINT (Ctrl-C) and SIGHUP (the terminal was closed), too; a second one of a kind ends the
-// process. SIGINT and SIGHUP stay ignored where they were: by nohup, or in the background of a script.
+// The same for SIGUSR1, SIGTERM, SIGINT (Ctrl-C) and SIGHUP (the terminal was closed). A second signal of the same
+// kind, except SIGUSR1, ends the process. SIGINT and SIGHUP stay ignored if they were: by nohup, or in the background
+// of a script.
 const std::atomic<bool>& ask_to_leave_by_signals();
 
-// Whether SIGINT was among them: somebody waits at a terminal.
+// Whether one of the signals was SIGINT: a person waits at a terminal.
 const std::atomic<bool>& was_interrupted();
 
 }  // namespace eave

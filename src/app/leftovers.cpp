@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Open MPI 4 and 5, and MPICH.
+// Prefixes of file names of Open MPI 4 and 5, and of MPICH.
 constexpr std::array kSegments = {"vader_segment.", "sm_segment.", "mpich_shm_", "mpich_vci_", "mpich_shar_tmp"};
 constexpr std::array kLaunchers = {"prterun.", "mpirun.", "mpiexec.", "prte.", "prted."};
 
@@ -37,8 +37,8 @@ bool belongs_to_user(const fs::path& path, mode_t kind) {
   return lstat(path.c_str(), &status) == 0 && (status.st_mode & S_IFMT) == kind && status.st_uid == geteuid();
 }
 
-// Whether a process has it open for writing, or mapped so: the kernel lends it to a reader only if none has. True also
-// where the kernel cannot tell. The lease's signal is one that is ignored.
+// Whether a process has the file open for writing, or mapped for writing. The kernel grants a read lease only if none
+// has. Also true if the kernel cannot tell. The lease's signal is SIGURG, which is ignored by default.
 bool is_in_use(const fs::path& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return true;
@@ -61,13 +61,13 @@ bool begins_with_one_of(const std::string& name, const auto& beginnings) {
   return std::ranges::any_of(beginnings, [&](const char* each) { return name.starts_with(each); });
 }
 
-// Without a rank's number at the end: what the segments of a job have in common.
+// The name without the rank's number at the end: the common part of a job's segments.
 std::string pattern_of_job(const std::string& name) {
   const std::size_t dot = name.find_last_of('.');
   return name.starts_with("mpich") || dot == std::string::npos ? name : name.substr(0, dot) + ".*";
 }
 
-// A job of which one segment is in use still runs.
+// A job still runs if one of its segments is in use.
 void find_segments(const fs::path& directory, std::vector<std::string>& found) {
   std::map<std::string, bool> is_used;
   for (const std::string& name : names_in(directory)) {
@@ -86,7 +86,7 @@ std::optional<long long> number_in(const std::string& text) {
   return error == std::errc{} && end == text.data() + text.size() && number > 0 ? std::optional(number) : std::nullopt;
 }
 
-// Nothing in it is in use, by a process that this one need not see.
+// Whether no file in the directory is in use, even by a process that this one cannot see.
 bool is_left(const fs::path& directory) {
   constexpr int kMost = 200;
   if (!belongs_to_user(directory, S_IFDIR)) return false;
@@ -108,13 +108,13 @@ bool holds_nothing(const fs::path& directory) {
   return fs::is_empty(directory, error) && !error;
 }
 
-// A directory that a starting process has just made may still be empty.
+// A starting process may have just created a directory that is still empty.
 bool is_older_than_a_minute(const fs::path& directory) {
   struct stat status {};
   return lstat(directory.c_str(), &status) == 0 && std::time(nullptr) - status.st_mtime > 60;
 }
 
-// The family of jobs in the name of a launcher's segment: the upper 16 bits of the job's number in smseg-NUMBER-0.
+// The family of jobs of a launcher: the upper 16 bits of the job number in its segment's name, smseg-NUMBER-0.
 std::optional<long long> family_of(const fs::path& session) {
   std::error_code error;
   for (fs::recursive_directory_iterator entry(session, error), end; !error && entry != end; entry.increment(error)) {
@@ -126,9 +126,9 @@ std::optional<long long> family_of(const fs::path& session) {
   return std::nullopt;
 }
 
-// Open MPI 4: ompi.HOST.USER/pid.NUMBER of a launcher, and jf.FAMILY of a rank without one, or of a launcher's helper
-// on another host. A family is no process: it runs on if a launcher of the same family does, or one whose family is not
-// known.
+// Open MPI 4: ompi.HOST.USER has pid.NUMBER of a launcher. It has jf.FAMILY of a rank without a launcher, or of a
+// launcher's helper on another host. A family has no process of its own. It counts as running if a launcher of the same
+// family runs, or one whose family is unknown.
 void find_sessions_in(const fs::path& directory, bool with_empty, std::vector<std::string>& found) {
   std::vector<std::optional<long long>> running;
   const std::vector<std::string> names = names_in(directory);
@@ -170,7 +170,7 @@ void find_sessions(const fs::path& directory, bool with_empty, std::vector<std::
 
 LeftoverPlaces leftover_places() {
   LeftoverPlaces places;
-  for (const char* name : {"TMPDIR", "TEMP", "TMP"}) {  // as Open MPI looks
+  for (const char* name : {"TMPDIR", "TEMP", "TMP"}) {  // in the order in which Open MPI looks
     const char* const value = std::getenv(name);
     if (value && places.temporary.empty()) places.temporary = value;
   }

@@ -1,4 +1,4 @@
-// What MPI jobs that were killed have left on this host: nobody removes it.
+// Finds files that killed MPI jobs left on this host. Nothing else removes them.
 #pragma once
 
 #include <filesystem>
@@ -11,20 +11,22 @@ namespace eave {
 
 struct LeftoverPlaces {
   std::filesystem::path shared_memory = "/dev/shm";
-  std::filesystem::path temporary;  // of session directories
+  std::filesystem::path temporary;  // parent of launchers' session directories
 };
-LeftoverPlaces leftover_places();  // of this process
+LeftoverPlaces leftover_places();  // the places that MPI uses in this process
 
-// Finds what this user's ended jobs left on this host: segments of shared memory that no process has open, and
-// directories of launchers that are gone. Returns patterns for a shell. It names nothing of a job that still runs: the
-// kernel says whether a file is in use, also by a process that this one cannot see. Cost: it reads two directories, and
-// opens each file that has such a name. `with_empty`: also directories that hold nothing any more, which cost nothing.
+// Finds what this user's ended jobs left on this host: shared-memory segments that no process has open, and session
+// directories of launchers that no longer run. Returns shell patterns. Nothing of a running job is listed: the kernel
+// says whether a file is in use, even by a process that this one cannot see.
+// `with_empty`: also lists directories that are empty, which do no harm. Cost: reads two directories and opens each
+// file with such a name.
 std::vector<std::string> find_leftovers(const LeftoverPlaces& places, bool with_empty = true);
 
-// "" where there is nothing; else what it is and the command that removes it.
+// "" if there is nothing. Otherwise says what was left, and gives the command that removes it.
 std::string describe_leftovers(const std::string& host, const std::vector<std::string>& patterns);
 
-// Collective. On rank 0: the same of each host, told by its lowest rank. `hosts`: of every rank.
+// Collective. Returns that text for each host, as found by its lowest rank, on rank 0; nothing on other ranks. `hosts`
+// is the host of every rank.
 std::vector<std::string> gather_leftovers(Transport& transport, const std::vector<std::string>& hosts);
 
 }  // namespace eave

@@ -41,7 +41,8 @@ std::string describe_limits(const GroupLimits& limits) {
   return text.empty() ? "" : "   its control group allows " + text;
 }
 
-// All ranks of one host share one control group here: if each had its own, Slurm would have to tell.
+// The load of one host. All ranks of a host are taken to share one control group; if Slurm gives each rank its own, the
+// ranks' limits do not tell.
 struct HostLoad {
   int ranks = 0;
   std::set<int> cores;

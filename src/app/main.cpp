@@ -30,7 +30,8 @@ int refuse(const std::string& word) {
       "no command '" + word + "'; " + (near.empty() ? "expected " + listed : "did you mean " + near + "?"))));
 }
 
-// What is opened first would take the place of a standard stream that is closed, and get what is meant for that.
+// Opens standard streams that are closed. Otherwise the first file to be opened would take the place of such a stream,
+// and receive what is meant for it.
 void open_standard_streams() {
   int opened = 0;
   do {
@@ -39,7 +40,7 @@ void open_standard_streams() {
   if (opened >= 0) ::close(opened);
 }
 
-// A reader that left (head), or a limit on the size of a file, is an error of that one write and ends nothing else.
+// Makes a lost reader (head) or a limit on file sizes an error of one write, instead of ending the process.
 void keep_writing() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
@@ -50,7 +51,8 @@ bool has_reader_left(int descriptor) {
   return ::poll(&state, 1, 0) == 1 && (state.revents & POLLERR) != 0;
 }
 
-// What is printed is a result, too. Where its reader has left, nobody misses it.
+// Printed text is a result too, so a failure to write it changes the exit code. If the reader has left, nobody misses
+// the text.
 int with_output_written(int code) {
   const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (is_written || code != 0 || has_reader_left(STDOUT_FILENO)) return code;
@@ -58,13 +60,13 @@ int with_output_written(int code) {
   return static_cast<int>(eave::ExitCode::kInputOutput);
 }
 
-// The second line tells the MPI that is found when eave starts, which on another host may be another one.
+// The second line names the MPI library that this process found. It may differ on another host.
 std::string versions() {
   const std::string mpi = eave::mpi_library();
   return "eave " EAVE_VERSION "\n" + (mpi.empty() ? "built without MPI" : "with " + mpi) + "\n";
 }
 
-// Before the libraries' constructors, as nearly the first thing of this process as can be.
+// Blocks SIGUSR1 before the libraries' constructors run, as early in this process as possible.
 using Initialiser = void(int, char**, char**);
 [[gnu::used, gnu::section(".preinit_array")]] Initialiser* const hold_first = [](int, char**, char**) {
   eave::hold_sigusr1();

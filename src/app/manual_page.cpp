@@ -85,7 +85,7 @@ T}
 .BR mpirun (1)
 )";
 
-// A line that begins with one of these would be taken for a request; a hyphen would be set as a dash.
+// Escapes text for troff. A line that begins with . or ' would be a request, and a hyphen would become a dash.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char character : text)
@@ -102,7 +102,7 @@ std::string item(const std::string& tag, const std::string& text) {
   return ".TP\n" + tag + "\n" + escaped(text) + "\n";
 }
 
-// Lines of usage up to the first empty one, then sentences.
+// Usage has lines up to the first empty one, then sentences.
 std::string describe_usage(const std::string& usage) {
   constexpr std::size_t kIndent = 7;  // "usage: "
   std::istringstream lines(usage);

@@ -24,8 +24,8 @@ void refuse_existing(const fs::path& path, const std::string& option) {
   throw Error(ExitCode::kCannotCreate, option + " " + path.string() + " is there already; name another one");
 }
 
-// A directory that is there already is refused, so what could not be written whole goes: the same command may be given
-// again. Only what was made here is removed.
+// Writes the arrays. On failure it removes what it created, and nothing else. An existing directory would be refused,
+// so the same command can then be given again.
 void write_arrays(const fs::path& directory, const std::vector<NamedArray>& arrays, const std::string& metadata) {
   make_named_directory(directory, "--npy " + directory.string());
   const OutputFolder folder(directory);
@@ -86,7 +86,8 @@ void export_model(const ModelDescription& model, const Graph& graph, const Model
   } else {
     write_model(OutputPath::of_person(target), model, layout, arenas.parameters, arenas.statistics);
   }
-  std::FILE* const stream = !as_npy && is_standard_output(target) ? stderr : stdout;  // not behind the model
+  // standard output may hold the model
+  std::FILE* const stream = !as_npy && is_standard_output(target) ? stderr : stdout;
   std::fprintf(stream, "%swrote %s, %s, layout %s\n", printable(before).c_str(), printable(target.string()).c_str(),
                count_text(std::ssize(model_in_layout.arrays), "array").c_str(), values.text("layout").c_str());
 }

@@ -1,4 +1,4 @@
-// A model written for other programs, as options say.
+// Writes a model for other programs, as the export options say.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@ namespace eave {
 
 // --npy DIR, --safetensors FILE, --layout.
 std::vector<OptionSpec> export_options();
-// Throws Error(kUsage) unless one place is given.
+// Throws Error(kUsage) unless exactly one of --npy and --safetensors is given.
 void check_export(const OptionValues& values);
 
-// The graph of a model that a file describes. Throws Error(kBadData) naming the file: a model text in a file is as
-// little to be trusted as the rest of it.
+// The graph of a model described in a file. The description is not trusted: if no graph can be built from it, throws
+// Error(kBadData), which names the file.
 Graph graph_of(const ModelDescription& model, const std::filesystem::path& file);
 
-// Writes it and says so on stdout, `before` first. Throws Error: kCannotCreate, also where something is there already;
-// kInputOutput.
+// Writes the model and prints a line about it, after `before`, on standard output. The line goes to standard error if
+// the model itself goes to standard output. Throws Error: kCannotCreate (also if the target exists), kInputOutput.
 void export_model(const ModelDescription& model, const Graph& graph, const ModelArenas& arenas,
                   const OptionValues& values, const std::string& before = "");
 

@@ -17,8 +17,9 @@ namespace eave {
 namespace {
 
 constexpr std::size_t kMostBytesOfNames = std::size_t{256} << 10;  // a header has at most 1 MiB
-constexpr const char* kVersion = "1";  // of the metadata, names and layouts; files of before 2026-11-26 have none
-constexpr const char* kPytorchFormat = "pt";  // by custom in files for PyTorch
+// of metadata, names and layouts; files written before 2026-11-26 have no version
+constexpr const char* kVersion = "1";
+constexpr const char* kPytorchFormat = "pt";  // the custom in files for PyTorch
 
 std::string text_of(ImageShape image) {
   return std::to_string(image.height) + "x" + std::to_string(image.width) + "x" + std::to_string(image.channels);
@@ -42,7 +43,7 @@ void require_known_version(const std::map<std::string, std::string>& metadata, c
                                       kVersion + ": use the eave that wrote it, or a newer one");
 }
 
-using Arrays = std::map<std::string, const NamedArray*>;  // by name
+using Arrays = std::map<std::string, const NamedArray*>;  // arrays by name
 
 std::optional<std::size_t> first_not_finite(ConstSlice values) {
   const auto found = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
@@ -81,7 +82,7 @@ Arrays find_arrays(const SafetensorsFile& file, const std::vector<StoredTensor>&
     arrays[array.name] = &array;
     unknown.insert(array.name);
   }
-  // PyTorch's modules count in whole numbers what no model needs; weights are floating-point numbers of any width.
+  // PyTorch's modules have integer counters that no model needs. Weights are floating-point numbers of any width.
   for (const auto& [name, type] : file.types_left_out) {
     if (type.find('F') != std::string::npos) unknown.insert(name);
   }
@@ -184,7 +185,7 @@ ModelArenas read_model(const SafetensorsFile& file, const Graph& graph, const st
   const std::vector<StoredTensor> tensors =
       stored_tensors(graph, is_pytorch ? TensorLayout::kPytorch : TensorLayout::kEave);
   const Arrays arrays = find_arrays(file, tensors, is_pytorch, remedy);
-  // Only now: the file has as many values as the model.
+  // Allocated only now: the file is known to have as many values as the model.
   ModelArenas arenas{std::vector<float>(static_cast<std::size_t>(graph.parameter_size)),
                      std::vector<float>(static_cast<std::size_t>(graph.statistics_size))};
   for (const StoredTensor& tensor : tensors) {

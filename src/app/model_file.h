@@ -1,5 +1,5 @@
-// A trained model as a file: model.safetensors of a run, what `eave export` makes of it, and what --initial-parameters
-// takes.
+// Reads and writes a trained model as a file: model.safetensors of a run, the output of `eave export`, and the input of
+// --initial-parameters.
 #pragma once
 
 #include <filesystem>
@@ -14,55 +14,57 @@
 
 namespace eave {
 
-// What the arrays alone do not tell. It stands in the file's metadata.
+// Facts about a model that the arrays do not contain. They are in the file's metadata.
 struct ModelDescription {
-  std::string specification;  // its text, not its name
+  std::string specification;  // the text of the model, not its name
   ImageShape image;
   int classes = 0;
-  std::string class_names = {};  // a JSON list of texts, in ASCII; "": not known
-  std::string input = {};        // what pixels become before the first layer; "": not known
+  std::string class_names = {};  // a JSON list of texts, in ASCII; "" if not known
+  std::string input = {};        // how pixels are transformed before the first layer; "" if not known
 };
 
 struct ModelArenas {
   std::vector<float> parameters, statistics;
 };
 
-// Arrays named and laid out in one way: views of the arenas in eave's, of `values` in PyTorch's.
+// Named arrays in one layout. In eave's layout they are views of the arenas; in PyTorch's they are views of `values`.
 struct ModelArrays {
   std::vector<std::vector<float>> values;
   std::vector<NamedArray> arrays;
 };
 ModelArrays model_arrays(const Graph& graph, TensorLayout layout, ConstSlice parameters, ConstSlice statistics);
 
-// "" where there are none, or more than a file's header should hold.
+// The class names as JSON; "" if there are none, or if they are too long for a file's header.
 std::string text_of_names(const std::vector<std::string>& class_names);
 
-// What pixels become, of bytes: "(pixel / 255 - mean) / deviation; mean 0.286; deviation 0.353", for each channel.
+// Describes how a pixel's byte is transformed: "(pixel / 255 - mean) / deviation; mean 0.286; deviation 0.353", with
+// one number for each channel.
 std::string text_of_input(std::span<const float> mean, std::span<const float> deviation);
 
-// As it stands in files beside the arrays, in every layout.
+// The metadata that is the same in every layout.
 std::map<std::string, std::string> metadata_of(const ModelDescription& model);
-// All that stands in a file of this layout.
+// All metadata of a file in this layout.
 std::map<std::string, std::string> metadata_of(const ModelDescription& model, const Graph& graph, TensorLayout layout);
 
-// Atomic. Throws Error: kCannotCreate, kInputOutput.
+// Writes the file atomically. Throws Error: kCannotCreate, kInputOutput.
 void write_model(const OutputPath& path, const ModelDescription& model, TensorLayout layout, ConstSlice parameters,
                  ConstSlice statistics);
 
-// The model of a run directory; else what is named is the file.
+// The model file of a run directory. Any other path is the file itself.
 std::filesystem::path find_model(const std::filesystem::path& place);
-// Reads it. What a person named may be a pipe that gives its content. Throws as
-// read_safetensors.
+// Reads the model file. A path that a person gave may be a pipe. Throws as read_safetensors does.
 SafetensorsFile read_model_of(const std::filesystem::path& place);
 
-// Throws Error(kBadData): the file does not say which model it is, or says it wrongly.
+// Reads the description from a file's metadata. Throws Error(kBadData) if the file does not describe its model, or
+// describes it wrongly.
 ModelDescription description_in(const SafetensorsFile& file);
-// The same of metadata that stand in `path`.
+// The same for metadata that was read from `path`.
 ModelDescription description_in(const std::map<std::string, std::string>& metadata, const std::filesystem::path& path);
 
-// The values in the order of the graph's arenas, padding 0. The layout is PyTorch's where the file's metadata has
-// format "pt", as is the custom for it, else eave's. Throws Error: kConfiguration naming the first array that the file
-// lacks, has in another shape or has too many, and `remedy`; kBadData where a value is not finite.
+// Reads the values in the order of the graph's arenas, with padding 0. If the file's metadata has format "pt", as is
+// custom for PyTorch, its layout is PyTorch's, else eave's.
+// Throws Error: kConfiguration (an array is missing, unknown or has another shape; the message names the first one and
+// ends with `remedy`), kBadData (a value is not finite).
 ModelArenas read_model(const SafetensorsFile& file, const Graph& graph,
                        const std::string& remedy = "get the file again, or take another");
 

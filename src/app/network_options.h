@@ -1,4 +1,4 @@
-// The ranks of a job and the link between them: what `train` and `bench-comm` have in common.
+// The options for ranks and links that `train` and `bench-comm` share.
 #pragma once
 
 #include <memory>
@@ -13,18 +13,18 @@
 namespace eave {
 
 void add_transport(CommandLine& line);
-std::vector<OptionSpec> link_options();  // --shape-delay, --shape-rate
+std::vector<OptionSpec> link_options();  // --shape-delay, --shape-rate, --shape-jitter
 
-// How many ranks this process shall run as threads; 0: the transport knows. Throws Error(kUsage): a wrong --ranks, or
-// under an MPI launcher a transport with which each of its ranks would run by itself.
+// How many ranks this process runs as threads; 0 if the transport decides. Throws Error(kUsage): a wrong --ranks, or a
+// transport under an MPI launcher with which each process would run alone.
 int ranks_in_process(const OptionValues& values);
 
-// NCCL in front of `bare` where --transport auto takes it, or nullptr. `bare` must outlive it.
+// NCCL in front of `bare`, if --transport auto uses it; else nullptr. `bare` must outlive the result.
 std::unique_ptr<Transport> make_nccl_link(Transport& bare, const OptionValues& values, const DevicePlan& device);
-// The decorator that the link options ask for, or nullptr. `bare` must outlive it.
+// The decorator that the link options ask for, or nullptr. `bare` must outlive the result.
 std::unique_ptr<Transport> make_shaped_link(Transport& bare, const OptionValues& values);
 
-// --shape-rate and its like in words, with units; "" when none is given.
+// The --shape options in words, with units; "" if none is given.
 std::string describe_shape(const OptionValues& values);
 // A sentence if a job of one rank has a shaped link, else "".
 std::string describe_useless_link(const Transport& transport);

@@ -1,4 +1,4 @@
-// Whose batch norm statistics a run evaluates and saves.
+// Plans which batch norm statistics a run evaluates and saves.
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@ namespace eave {
 // `has_norms`: the model has batch norm. Throws Error(kUsage) for options that would have no effect.
 void plan_norm_statistics(const OptionValues& values, bool has_norms, TrainingPlan& plan);
 
-// Batch norm over one value gives its shift whatever the value is: the layers before it would learn nothing, in
-// silence. `samples`: of the smallest batch that is normalised in every step; `last_samples`: of the last step of an
-// epoch, on the rank that has fewest. Throws Error(kConfiguration) if every step is so, and returns a warning if the
-// last one is.
+// Refuses batches for which batch norm would see a single value. It then returns its shift for every input, so the
+// layers before it would silently learn nothing.
+// `samples`: of the smallest batch that is normalised in every step. `last_samples`: of an epoch's last step, on the
+// rank with the fewest. Throws Error(kConfiguration) if every step is affected; returns a warning if only the last one
+// is; else "".
 std::string check_norm_batches(std::int64_t norm_positions, std::int64_t samples, std::int64_t last_samples);
 
-// For the card. `spans_ranks`: batch norm is over the batches of all ranks, in training.
+// The card's text. `spans_ranks`: in training, batch norm spans the batches of all ranks.
 std::string describe_norm_statistics(const TrainingPlan& plan, bool spans_ranks);
 
 }  // namespace eave

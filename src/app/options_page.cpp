@@ -34,7 +34,7 @@ others, the option works with those alone and is refused otherwise. If the colum
 |---|---|
 )";
 
-// In a sentence; a | would end the cell of a table.
+// Escapes text for a sentence in Markdown. A | would end the cell of a table.
 std::string as_prose(const std::string& text) { return escape_characters(text, "|*<", "\\"); }
 
 std::string as_code(const std::string& text) { return "`" + escape_characters(text, "|", "\\") + "`"; }
@@ -68,7 +68,7 @@ std::string group_section(const CommandLine& line, const CommandLine::Group& gro
   return text;
 }
 
-// The lines up to the first empty one are how it is called.
+// The lines up to the first empty one say how to call the command.
 std::string usage_section(const std::string& usage) {
   constexpr std::size_t kIndent = 7;  // "usage: "
   std::istringstream lines(usage);

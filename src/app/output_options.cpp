@@ -13,7 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file that an option names, by its one true path. "": none, or what is no file: streams and pipes may be shared.
+// The canonical path of the file that an option names. "" if there is none, or if it is a stream or a pipe, which
+// outputs may share.
 fs::path file_named(const OptionValues& values, const std::string& option) {
   const std::string text = values.text(option);
   if (text.empty() || text.starts_with("/dev/") || text.starts_with("/proc/") || (option == "html" && text == "none"))

@@ -1,4 +1,4 @@
-// What other numbers of ranks would do, from a short run.
+// Implements `eave plan`: predicts runs with other numbers of ranks from a short run.
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -66,7 +66,7 @@ struct PlanRequest {
   std::filesystem::path directory;
   OptionValues values;
   std::vector<int> ranks;
-  std::vector<PlanMethod> methods;  // tau 0: the run's, or the default
+  std::vector<PlanMethod> methods;  // tau 0 means the run's tau, or the default
 };
 
 std::vector<int> ranks_in(const OptionValues& values) { return integers_of(values, "ranks", 1, 1 << 16); }
@@ -126,7 +126,7 @@ PlanRequest read_plan_request(const CommandLine& line, const std::vector<std::st
   return request;
 }
 
-// A run's that does not fit the tau planned is as near to it as can be.
+// The pull's delay. If the run's value does not fit the planned tau, the nearest value that does is used.
 std::int64_t pull_delay(const PlanMethod& method, const OptionValues& values, const PlanRun& run) {
   if (!values.has("pull-delay")) {
     const std::string of_run = method.name == run.communicator ? setting_in(run.settings, "pull-delay") : "";
@@ -157,7 +157,7 @@ void set_periods(PlanMethod& method, const OptionValues& values, const PlanRun& 
     refuse_option(values, "global-tau", "expected a multiple of tau, which is " + std::to_string(method.tau));
 }
 
-// A setting of the run's shaped link, read as eave train has read it.
+// A setting of the run's shaped link, parsed as eave train does.
 double shaped(const PlanRun& run, const std::string& option, OptionType type) {
   const std::string text = setting_in(run.settings, option);
   if (text.empty()) return 0;

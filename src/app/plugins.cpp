@@ -13,7 +13,7 @@
 namespace eave {
 namespace {
 
-// What --plugin will be once the words are read: that needs the options of the plug-ins.
+// The plug-ins that were loaded, as text. They must be loaded before the words are parsed, which needs their options.
 std::string& loaded_text() {
   static std::string text;
   return text;
@@ -29,7 +29,7 @@ std::string named_plugins(const std::vector<std::string>& words, const char* con
   return named;
 }
 
-// Options of the same name are one option, so they have to agree.
+// Options with the same name are one option, so their declarations must agree.
 void require_options_that_agree() {
   try {
     train_command_line().parse({});

@@ -1,4 +1,4 @@
-// --plugin a.so,b.so and EAVE_PLUGIN: methods of one's own.
+// Loads the methods that --plugin a.so,b.so or EAVE_PLUGIN name.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@ namespace eave {
 
 OptionSpec plugin_option();
 
-// Loads what the words or else the environment names, so that its options are known when the words are read. Returns 0;
-// or else the exit code of the job, which has ended with a message.
+// Loads the plug-ins that the words, or else the environment, name. Call it before the words are parsed, so that the
+// plug-ins' options are known. Returns 0, or the exit code of the job, which has then ended with a message.
 int load_plugins(const std::vector<std::string>& words, const char* const* environment);
 
-// Throws Error(kUsage) where --plugin, as it was read then, is not what has been loaded.
+// Throws Error(kUsage) if the parsed --plugin differs from the plug-ins that were loaded.
 void require_loaded(const OptionValues& values);
 
-// Of the file that brought the chosen communicator; empty where it is eave's own.
+// The hash of the plug-in file that provides the chosen communicator; "" if the communicator is eave's own.
 std::string plugin_hash(const OptionValues& values);
 
 }  // namespace eave

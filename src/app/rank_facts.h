@@ -1,4 +1,4 @@
-// What the ranks of a job tell each other of themselves before it begins.
+// Gathers facts about all ranks of a job before it begins.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace eave {
 
-// Collective: of every rank, in rank order, on rank 0; nothing elsewhere.
+// Collective. Returns the facts of every rank, in rank order, on rank 0; nothing on other ranks.
 std::vector<RankFacts> gather_facts(Transport& transport, const RankFacts& mine);
 
-// What is wrong with their cores and data, with `threads` on each; empty: nothing.
+// Warnings about the ranks' cores and data, with `threads` threads per rank. Empty if all is in order.
 std::vector<std::string> describe_ranks(const std::vector<RankFacts>& ranks, int threads);
 
 }  // namespace eave

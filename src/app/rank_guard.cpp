@@ -18,7 +18,7 @@ namespace {
 bool keeps_checkpoints(const OptionValues& values) { return values.has("run-dir") && values.flag("checkpoint"); }
 
 void check_limits(const Transport& transport, const OptionValues& values, bool is_watched) {
-  constexpr double kLeast = 1;  // ranks are looked at and asked many times within a limit
+  constexpr double kLeast = 1;  // ranks are checked many times within a limit
   for (const OptionSpec& option : guard_options()) {
     if (values.seconds(option.name) != 0 && values.seconds(option.name) < kLeast)
       throw Error(ExitCode::kUsage, "--" + option.name + " " + values.text(option.name) +
@@ -29,7 +29,7 @@ void check_limits(const Transport& transport, const OptionValues& values, bool i
   }
 }
 
-// In one write, for other ranks may speak at the same time.
+// Prints with one write call, since other ranks may print at the same time.
 void say(const std::string& text) {
   const std::string line = printable(text) + "\n";
   if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
@@ -44,7 +44,7 @@ WatchdogSettings watchdog_settings(const OptionValues& values, std::vector<std::
   settings.hosts = std::move(hosts);
   if (values.has("run-dir")) settings.directory = values.text("run-dir");
   settings.say = say;
-  // Not MPI_Abort, which may wait for a network that is gone; nor in good order, which would wait for the stuck thread.
+  // Neither MPI_Abort, which may wait for a broken network, nor an orderly exit, which would wait for the stuck thread.
   settings.leave = [](ExitCode code) { _exit(static_cast<int>(code)); };
   return settings;
 }

@@ -1,4 +1,4 @@
-// The guard of a rank while it trains.
+// Watches a rank while it trains: detects ranks that hang, and handles requests to leave.
 #pragma once
 
 #include <optional>
@@ -21,23 +21,25 @@ std::vector<OptionSpec> guard_options();
 
 class RankGuard {
  public:
-  // Collective, with the bare transport, which outlives it. Without a control channel nobody is watched. A run that
-  // keeps checkpoints may be asked to leave, by signals; one that does not says that it cannot,
-  // unless it is a part of something else.
+  // Collective. `transport` is the bare transport and must outlive this object. Without a control channel, ranks are
+  // not watched. A run that keeps checkpoints can be asked by signals to leave. Any other run prints that it cannot
+  // leave, unless it is a part of another job (`is_part`).
   RankGuard(Transport& transport, const OptionValues& values, bool is_part = false);
   const std::vector<std::string>& hosts() const { return hosts_; }  // of every rank
   Whereabouts& whereabouts() { return whereabouts_; }
-  // nullptr: several ranks that cannot agree to leave.
+  // nullptr if the job has several ranks and no way for them to agree to leave.
   LeaveGate* leave() { return leave_.can_leave() ? &leave_.gate() : nullptr; }
-  // Collective, when a run is through: a rank that still waits for another then is out of step.
+  // Collective, at the end of a run. Waits until all ranks have finished. Throws Error(kPeerLost) if that takes longer
+  // than --limit-step: a rank that still waits for another one is out of step.
   void finish();
-  // After a failure of this rank: where ranks are out of step, it does not return, and a message names the calls.
+  // Call this after a failure of this rank. If ranks are out of step, it does not return: a message names their calls,
+  // and the job ends.
   void explain(const Error& error);
 
  private:
   const std::vector<std::string> hosts_;
   Whereabouts whereabouts_;
-  double limit_ = 0;  // seconds
+  double limit_ = 0;  // in seconds
   std::optional<Watchdog> watchdog_;
   LeaveTask leave_;
   std::optional<LeaveNotice> refusal_, interruption_;

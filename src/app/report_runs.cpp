@@ -37,7 +37,7 @@ std::string time_text() {
 void write(const std::optional<OutputPath>& path, const std::string& content) {
   if (!path) return;
   write_file_atomically(*path, content);
-  if (path->is_of_person() && is_standard_output(path->path())) return;  // not behind it
+  if (path->is_of_person() && is_standard_output(path->path())) return;  // standard output holds the page itself
   std::printf("wrote %s\n", printable(path->string()).c_str());
 }
 

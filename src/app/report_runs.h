@@ -1,4 +1,4 @@
-// Puts runs together, on the terminal and in files.
+// Compares runs and writes the report, on the terminal and into files.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,13 @@
 
 namespace eave {
 
-// The files that a report is written to. An empty one is not written.
+// The files to write. A file that is not set is not written.
 struct ReportFiles {
   std::optional<OutputPath> page = {}, variants_csv = {}, runs_csv = {}, metrics_csv = {};
 };
 
-// Prints the tables and what won, and writes the files. `target`: see compare_runs. Throws Error: kBadData where no run
-// can be read, kCannotCreate.
+// Prints the tables and the verdict, and writes the files. `target` is as in compare_runs (report/comparison.h). Throws
+// Error: kBadData (no run can be read), kCannotCreate.
 void report_runs(const std::vector<std::filesystem::path>& directories, const ReportFiles& files,
                  std::optional<double> target = std::nullopt);
 

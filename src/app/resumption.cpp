@@ -32,7 +32,7 @@ bool has_same_end(const std::map<std::string, std::string>& before, const std::m
   return true;
 }
 
-// What ended before its first checkpoint is not begun anew by itself: it has results, or would end so again.
+// Refuses to begin a run anew if it ended before its first checkpoint: it has results, or it would end the same way.
 void refuse_what_is_over(const fs::path& run) {
   const RunState state = state_of_run(run);
   if (state == RunState::kFinished) {
@@ -59,7 +59,7 @@ std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, cons
 
 namespace {
 
-// Collective; rank 0 reads it.
+// Collective. Rank 0 reads the settings for the run's length, and all ranks get them.
 std::map<std::string, std::string> length_in_config(Transport& transport, const fs::path& run) {
   std::string mine;
   agree(transport, [&] {

@@ -1,4 +1,4 @@
-// --on-nonfinite rollback: a run whose loss or gradient was not finite goes on from its newest checkpoint.
+// --on-nonfinite rollback: if the loss or the gradient is not finite, the run goes back to its newest checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace eave {
 
-// Throws Error(kUsage) where there will be no checkpoints.
+// Throws Error(kUsage) if the run keeps no checkpoints.
 void check_rollback(const OptionValues& values);
 
 class Rollback {
  public:
-  // Both outlive it.
+  // Both arguments must outlive this object.
   Rollback(Transport& transport, const OptionValues& values);
 
-  // Collective, with what has ended the training on all ranks: whether to train again, with values(). Rank 0 says so.
-  // Throws AgreedError(kDiverged) where there is no checkpoint to go back to, or none newer than the last time.
+  // Collective, with the error that ended the training on all ranks. Returns whether to train again, with values();
+  // rank 0 then prints so. Throws AgreedError(kDiverged) if there is no checkpoint to go back to, or none newer than
+  // the last time.
   bool goes_back(const AgreedError& error);
   const OptionValues& values() const { return values_; }
   std::int64_t times() const { return times_; }
@@ -27,7 +28,7 @@ class Rollback {
   Transport& transport_;
   OptionValues values_;
   const bool is_asked_;
-  std::int64_t step_ = -1;  // of the checkpoint that it went back to
+  std::int64_t step_ = -1;  // of the checkpoint that it last went back to
   std::int64_t times_ = 0;
 };
 

@@ -23,7 +23,7 @@ std::string describe_rollbacks(const RunSummary& summary) {
          (summary.rollbacks == 1 ? " time" : " times") + ": loss or gradient was not finite\n";
 }
 
-// How many exchanges of others lay between two of a worker: median and largest.
+// The number of other workers' exchanges between two of the same worker: median and largest.
 std::string describe_staleness(const RunSummary& summary) {
   std::int64_t all = 0, below = 0, median = -1, largest = 0;
   for (const std::int64_t count : summary.staleness) all += count;
@@ -47,8 +47,8 @@ std::string describe_checkpoints(const RunSummary& summary) {
                 100 * summary.checkpoint_seconds / (summary.seconds + summary.checkpoint_seconds));
 }
 
-// Of all ranks the most seconds, bytes and memory, and all steps that were left out; of the workers the mean share of
-// waiting.
+// Combines the costs of ranks: the largest seconds, bytes and memory, the sum of all steps left out, and the mean share
+// of waiting over workers.
 std::vector<double> costs_of_ranks(Transport& transport, int workers, const TrainingProgress& mine) {
   const bool is_worker = transport.rank() < workers;
   const std::int64_t memory = peak_memory_bytes() - static_cast<std::int64_t>(transport.bytes_of_others());

@@ -1,4 +1,4 @@
-// What a run that has ended amounts to, over all its ranks.
+// Sums up a run that has ended, over all ranks.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace eave {
 
-// Collective: the same on all ranks.
+// Collective. The result is the same on all ranks.
 RunSummary summarise(const OptionValues& values, Transport& transport, int count_of_workers,
                      const TrainingResult& result);
 
-// Lines for the terminal: steps that were left out, staleness of exchanges, what checkpoints took. "" where there is
-// nothing to tell.
+// Lines for the terminal: steps that were left out, rollbacks, staleness of exchanges, time of checkpoints. "" if there
+// is nothing to report.
 std::string describe_account(const RunSummary& summary);
 
 }  // namespace eave

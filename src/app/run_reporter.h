@@ -1,4 +1,4 @@
-// What rank 0 shows and writes while a run goes on.
+// Shows and records a run on rank 0: progress, metrics, TensorBoard, waiting.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ namespace eave {
 
 class RunReporter {
  public:
-  // Of a run of so many workers, steps and epochs.
+  // `workers`, `steps` and `epochs` are those of the whole run.
   RunReporter(const OptionValues& values, const CommunicatorTraits& traits, int workers, std::int64_t steps,
               double epochs);
 
-  void open(const OutputFolder& directory);  // from here on it writes there, too
+  void open(const OutputFolder& directory);  // from now on it also writes files there
   void header(const RunHeader& header);
-  TrainingEvents events();  // which refer to this
+  TrainingEvents events();  // the events refer to this object
   void warn(const std::string& text);
   void failure(const Error& error);
-  void end(const RunSummary& summary);  // throws Error(kInputOutput) where the metrics cannot be ended
+  void end(const RunSummary& summary);  // throws Error(kInputOutput) if the metrics cannot be ended
   const Stragglers& stragglers() const { return stragglers_; }
 
-  // They refer to this.
+  // Not copyable, because its events refer to it.
   RunReporter(const RunReporter&) = delete;
   RunReporter& operator=(const RunReporter&) = delete;
 

@@ -1,4 +1,4 @@
-// Which options make a run what it is.
+// Lists which options a run's results depend on, and compares settings.
 #pragma once
 
 #include <map>
@@ -12,15 +12,15 @@
 
 namespace eave {
 
-// Options that name files: these may lie elsewhere on each host, and be moved between two runs.
+// Options that name files. The files may be elsewhere on each host, and may be moved between two runs.
 const std::set<std::string>& options_of_files();
 
-// Those that its numbers depend on, with their values: neither where results go, nor how the run is watched and
-// evaluated, nor on what network it runs, nor the order of exchanges, which a replay is given.
+// The options, with their values, that a run's numbers depend on. Left out are options for where results go, how the
+// run is watched and evaluated, the network, and the order of exchanges, which a replay is given.
 std::vector<std::pair<std::string, std::string>> settings_of_numbers(const OptionValues& values);
 
-// The first option, in the order of names, that is not the same in both; `free` ones may differ. Texts are "not set"
-// where it is not.
+// Finds the first option, by name, that differs between both. Options in `free` may differ. The text of an option that
+// is not set is "not set".
 struct SettingDifference {
   std::string name, saved, mine;
 };
@@ -28,8 +28,8 @@ std::optional<SettingDifference> find_difference(const std::map<std::string, std
                                                  const std::map<std::string, std::string>& mine,
                                                  const std::set<std::string>& free);
 
-// For a run that goes on: throws Error(kConfiguration) naming the first option that has changed and must not. How long
-// it runs, where, how it is watched and evaluated, and on what network may differ.
+// For a resumed run. Throws Error(kConfiguration), which names the first option that has changed and may not. Options
+// for the run's length, place, watching, evaluation and network may change.
 void require_same_settings(const std::map<std::string, std::string>& saved,
                            const std::map<std::string, std::string>& mine);
 

@@ -8,19 +8,19 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kMostSpans = 400'000;  // of all ranks
-constexpr std::size_t kLeastSpans = 2'000;   // of a buffer
+constexpr std::size_t kMostSpans = 400'000;  // of all ranks together
+constexpr std::size_t kLeastSpans = 2'000;   // of each buffer
 
 std::size_t spans_of_buffer(int ranks) {
   return std::max(kMostSpans / 2 / static_cast<std::size_t>(ranks), kLeastSpans);
 }
 
-// What a rank tells rank 0 of a buffer.
+// The content of one buffer, as a rank sends it to rank 0.
 struct Kept {
-  std::int64_t left_out = 0;  // between the two
+  std::int64_t left_out = 0;  // number of spans left out between `first` and `last`
   std::vector<TraceSpan> first, last;
 };
-using Buffers = std::array<Kept, 2>;  // of computing and of communication
+using Buffers = std::array<Kept, 2>;  // the buffers for computing and for communication
 
 Kept kept_in(const TraceBuffer& buffer) { return {buffer.left_out(), buffer.first(), buffer.last()}; }
 
@@ -59,7 +59,7 @@ Buffers unpack_buffers(const std::string& text) {
   return buffers;
 }
 
-// From a rank's clock to rank 0's: its offset moves evenly from one measurement to the other.
+// Converts times on a rank's clock to rank 0's clock. The offset is interpolated linearly between the two measurements.
 class ClockMap {
  public:
   ClockMap(std::int64_t began, ClockOffset first, std::int64_t ended, ClockOffset last)
@@ -75,7 +75,8 @@ class ClockMap {
   double slope_ = 0;
 };
 
-// Where a buffer lacks something, no track shows anything: that of another rank would seem to have done nothing.
+// Widens the gap to include what one buffer left out. The gap applies to all tracks, because a rank without spans in it
+// would seem idle.
 void widen(TraceGap& gap, const Kept& kept) {
   if (kept.left_out == 0) return;
   const std::int64_t begin = kept.first.back().end, end = kept.last.front().begin;

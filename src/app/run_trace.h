@@ -1,4 +1,4 @@
-// --trace: from what each rank keeps to one file.
+// --trace: collects the spans of all ranks into one file.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,8 @@
 
 namespace eave {
 
-// One rank's part. The buffers of all ranks together hold 400,000 spans, each takes 32 bytes of memory and some 110 of
-// the file.
+// One rank's part of the trace. The buffers of all ranks together hold 400,000 spans, or 4,000 per rank if that is
+// more. A span takes 32 bytes of memory and about 110 bytes of the file.
 class RunTrace {
  public:
   explicit RunTrace(int ranks);
@@ -23,18 +23,19 @@ class RunTrace {
   TraceBuffer* computing() { return &computing_; }
   TraceBuffer* communication() { return &communication_; }
 
-  // Collective, before training and after it: the clocks of all ranks are compared twice, so that clocks that go at
-  // different speeds are known too. `hosts`: of every rank. `end` returns the overlap, on rank 0.
+  // Both are collective: `begin` before training, `end` after it. Both compare the clocks of all ranks, which corrects
+  // clocks that run at different speeds. `hosts` is the host of every rank. `end` returns the share of communication
+  // that overlapped computing, on rank 0.
   void begin(Transport& transport);
   std::optional<double> end(Transport& transport, const std::vector<std::string>& hosts);
-  // After the end, on rank 0. Throws Error as write_trace.
+  // Call on rank 0, after `end`. Throws Error as write_trace does.
   void write(const OutputPath& path) const;
 
  private:
   TraceBuffer computing_, communication_;
   std::int64_t began_ = 0;
   std::vector<ClockOffset> offsets_;
-  std::vector<RankTrace> ranks_;  // all of them, on rank 0 at the end
+  std::vector<RankTrace> ranks_;  // of all ranks; set on rank 0 by `end`
   TraceGap gap_;
 };
 

@@ -18,9 +18,9 @@ namespace {
 
 constexpr const char* kFingerprints = "images looked at";
 constexpr const char* kLeftOut = "images left out";
-constexpr std::size_t kMostNoted = 16384;  // bytes of names: a manifest is a small file
+constexpr std::size_t kMostNoted = 16384;  // most bytes of names, because a manifest is a small file
 
-constexpr char kEnd = '\0';  // of a text; neither names nor messages have one
+constexpr char kEnd = '\0';  // end of a text; names and messages never contain it
 
 std::string pack(const CheckedSamples& checked) {
   std::string text = std::to_string(checked.looked_at) + kEnd;
@@ -53,7 +53,7 @@ CheckedSamples unpack(const std::string& packed) {
   return checked;
 }
 
-// This rank among those of its host.
+// This rank's position among the ranks of its host.
 struct Share {
   int part = 0, parts = 0;
 };
@@ -82,7 +82,7 @@ std::vector<std::string> fingerprints_of_hosts(Transport& transport, const std::
   return {all.begin(), all.end()};
 }
 
-// A name may be bad on several hosts, for another reason on each.
+// Merges the results of all ranks. A sample may be bad on several hosts, for different reasons.
 CheckedSamples together(const std::vector<std::string>& packed) {
   CheckedSamples all;
   std::map<std::string, std::string> bad;

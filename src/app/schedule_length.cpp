@@ -26,8 +26,8 @@ std::optional<ScheduleLength> length_in(const std::string& text) {
   return length;
 }
 
-// Checkpoints from before 2026-11-25 do not tell it: then it is that of the options in config.json, if these are not
-// yet those of a run that goes on.
+// The length for checkpoints from before 2026-11-25, which do not record it. The options in config.json give it, unless
+// they already belong to a run that was extended.
 ScheduleLength length_by_options(const ResumedSchedule& run) {
   OptionValues values;
   for (const char* name : {"epochs", "max-steps", "max-samples"}) {
@@ -44,7 +44,7 @@ ScheduleLength length_by_options(const ResumedSchedule& run) {
   return length_of(steps_in(values, run.former), run.former);
 }
 
-// In samples of the epochs that the run has now: with --resume elastic images may have come or gone.
+// The former length, in samples of the current epochs: with --resume elastic, images may have been added or removed.
 ScheduleLength former_length(const ResumedSchedule& run) {
   const auto note = run.saved.notes.find(kSchedule);
   const auto told = note == run.saved.notes.end() ? std::nullopt : length_in(note->second);
@@ -55,7 +55,8 @@ ScheduleLength former_length(const ResumedSchedule& run) {
           std::llround(static_cast<double>(length.last_step) * share)};
 }
 
-// Other ranks or other images make other steps of the same epochs, which end up to half a step elsewhere.
+// Whether both lengths are the same. With another number of ranks or images, steps of the same epochs are cut
+// differently, so the end may shift by up to a step.
 bool is_same(const ResumedSchedule& run, const ScheduleLength& former, const ScheduleLength& asked) {
   const bool has_other_steps = run.former.of_step != run.now.of_step || run.former.samples != run.now.samples;
   const std::int64_t rounding = has_other_steps ? std::max(run.former.of_step, run.now.of_step) : 0;
@@ -143,7 +144,7 @@ std::int64_t steps_in(const OptionValues& values, const EpochSteps& epoch) {
 
 ScheduleInForce decide_schedule(const ResumedSchedule& run) {
   const ScheduleLength asked = length_of(run.steps, run.now);
-  if (run.first_step >= run.steps) return {asked};  // no step is left
+  if (run.first_step >= run.steps) return {asked};  // no steps are left
   const ScheduleLength former = former_length(run);
   const bool is_given = run.values.has(kOption);
   if (is_same(run, former, asked)) {

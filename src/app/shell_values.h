@@ -1,4 +1,4 @@
-// What shells offer for the words of a command.
+// The options and words that shell completions offer for a command.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ struct ShellOption {
   std::string name;  // without dashes
   std::string help;
   enum class Value { kNone, kPath, kWords, kFree } value;
-  std::vector<std::string> words;  // kWords: those that the option takes, or the usual ones
-  bool may_stand_alone = false;    // its value may be left out
+  std::vector<std::string> words;  // for kWords: words that the option takes, or the usual ones
+  bool may_stand_alone = false;    // the value may be left out
 };
 
-// All options of a command, --help, and those of the command that it also takes, each once.
+// All options of a command, --help, and the options of the command in `also_takes`, without duplicates.
 std::vector<ShellOption> shell_options(const NamedCommand& command);
 
 std::string join_words(const std::vector<std::string>& words, const std::string& separator = " ");

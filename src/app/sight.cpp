@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kBlind = "blind";
 
-// Its name says it all: an empty file may be made on a disk that is full. One that is left behind is nobody's lock.
-// What cannot be made nobody sees: then all goes through rank 0.
+// Creates an empty file, which can be created even on a full disk; its name is the message. A file that is left behind
+// is not taken for a lock. If the file cannot be created, no rank sees it, and all checkpoints go through rank 0.
 void make_mark(const OutputPath& path) {
   FileCalls& calls = system_file_calls();
   const Descriptor file(calls.create(path, FileCalls::Existing::kRefuse));
@@ -56,7 +56,7 @@ std::vector<int> find_blind_ranks(Transport& transport, const fs::path& director
   name = transport.broadcast_text(name);
   if (name.empty()) return {};
   const bool sees = is_first || appears(directory / name);
-  std::string blind;  // rank 0's list, mostly empty: nothing that grows with the ranks goes to each of them
+  std::string blind;  // rank 0's list; mostly empty, so the broadcast does not grow with the number of ranks
   const std::vector<std::string> all = transport.gather(sees ? "" : kBlind);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] == kBlind) blind += std::to_string(rank) + ' ';

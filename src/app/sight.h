@@ -1,4 +1,4 @@
-// Which ranks see a directory of rank 0's, and not one of their own that has the same name.
+// Finds out which ranks see rank 0's directory, and not a directory of their own with the same name.
 #pragma once
 
 #include <filesystem>
@@ -9,16 +9,16 @@
 
 namespace eave {
 
-// 16 letters that no other job has.
+// A random text of 16 hexadecimal digits, to tell this job's files from those of others.
 std::string make_token();
-// Waits for it for some seconds: a network file system may show it late.
+// Whether the file appears within 3 seconds. A network file system may show it late.
 bool appears(const std::filesystem::path& file);
 
-// Collective, the same on all ranks: those that do not see what rank 0 has in `directory`, ascending; none where rank 0
-// has no such directory. A rank that sees it late may be among them.
+// Collective. Returns, on all ranks, the ranks that do not see rank 0's `directory`, ascending. Returns none if rank 0
+// has no such directory. A rank that sees it late may be in the list.
 std::vector<int> find_blind_ranks(Transport& transport, const std::filesystem::path& directory);
 
-// "2 of 4 ranks do not see --run-dir DIR on rank 0's host a, first rank 2 on b"; `hosts` of all ranks, in their order.
+// "2 of 4 ranks do not see --run-dir DIR on rank 0's host a, first rank 2 on b". `hosts` is the host of every rank.
 std::string describe_blind_ranks(const std::vector<int>& blind, const std::vector<std::string>& hosts,
                                  const std::string& directory);
 

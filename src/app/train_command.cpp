@@ -15,7 +15,7 @@
 namespace eave {
 namespace {
 
-// What is shown is rank 0's affair.
+// The settings that ranks must agree on. How the run is shown concerns only rank 0.
 Intent intent_of(const CommandLine& line, const OptionValues& values) {
   Intent intent{{"command", "train"}};
   for (const auto& [name, value] : line.config_in_force(values)) {
@@ -31,7 +31,8 @@ void warn(const std::string& text) {
 }  // namespace
 
 int train_command(const std::vector<std::string>& words, const char* const* environment) {
-  hear_sigusr1();  // also before the run can leave: it does so then before its first step
+  // Before the run can leave, too: a request then takes effect before its first step.
+  hear_sigusr1();
   if (const int code = load_plugins(words, environment); code != 0) return code;
   const CommandLine line = train_command_line();
   OptionValues values;
@@ -55,7 +56,7 @@ int train_command(const std::vector<std::string>& words, const char* const* envi
       try {
         run_training(transport, line, values);
       } catch (const AgreedError& error) {
-        // The same command, started at the same time, may have done all of it since.
+        // The same command, started at the same time, may have finished the run in the meantime.
         if (error.code() != ExitCode::kUsage || !has_nothing_to_do(transport, line, values)) throw;
       }
     });

@@ -77,7 +77,7 @@ void add_data(CommandLine& line) {
        {"flip", OptionType::kFlag, "off", "flip training images left-right, half of the time"}});
 }
 
-// A family's selector and all that its members have.
+// Disables a family's selector and the options of all its members.
 template <typename Kind>
 void disable(CommandLine::Member& member, const std::string& selector, const std::vector<Kind>& kinds) {
   member.disables.push_back(selector);
@@ -86,7 +86,7 @@ void disable(CommandLine::Member& member, const std::string& selector, const std
   }
 }
 
-// A method that moves the parameters itself leaves nothing for an optimizer but the weight decay.
+// If a method updates the parameters itself, an optimizer has no effect, except for its weight decay.
 std::vector<CommandLine::Member> communicators() {
   std::vector<CommandLine::Member> result = members(communicator_kinds());
   for (std::size_t i = 0; i < result.size(); ++i) {

@@ -1,4 +1,4 @@
-// What can be said to `eave train`.
+// The options of `eave train`.
 #pragma once
 
 #include "app/command_line.h"
@@ -8,10 +8,10 @@ namespace eave {
 
 CommandLine train_command_line();
 
-// Those that --on-drop reset-to-center may be given with: "bmuf, diloco".
+// The methods that --on-drop reset-to-center works with: "bmuf, diloco".
 std::string methods_that_reset();
 
-// Without notes. Throws Error(kUsage).
+// The plan for checkpoints that the options ask for, without notes. Throws Error(kUsage).
 CheckpointPlan plan_checkpoints(const OptionValues& values);
 
 // --slow-rank 2:4x: rank 2 computes four times as long.
@@ -19,7 +19,7 @@ struct SlowRank {
   int rank = -1;
   double factor = 1;
 };
-// Throws Error(kUsage) for text that cannot be read. `ranks` bounds the rank.
+// Throws Error(kUsage) if the text cannot be read or the rank is not below `ranks`.
 SlowRank parse_slow_rank(const std::string& text, int ranks);
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// What a training job says of itself before it begins, and of why it ended.
+// Describes a training job before it begins, and why it ended.
 #include <algorithm>
 
 #include "app/network_options.h"
@@ -12,7 +12,7 @@
 namespace eave {
 namespace {
 
-// One entry of the card printed at start; further lines of `text` stand below its first.
+// Formats one entry of the card. Further lines of `text` are indented below the first.
 std::string card_line(const std::string& title, const std::string& text) {
   constexpr std::size_t kIndent = 15;
   std::string line = title + std::string(kIndent - title.size(), ' ');
@@ -23,13 +23,13 @@ std::string card_line(const std::string& title, const std::string& text) {
   return line.back() == '\n' ? line : line + '\n';
 }
 
-// The decorator that counts is always there and says nothing to people.
+// Removes the counting decorator from a name: it is always there and does not interest people.
 std::string without_counting(const std::string& name) {
   constexpr std::string_view kPrefix = "counting(";
   return name.starts_with(kPrefix) ? name.substr(kPrefix.size(), name.size() - kPrefix.size() - 1) : name;
 }
 
-// A model's layers may stand on several lines, which are one here.
+// The model on one line: its layers may be written on several lines.
 std::string model_text(const OptionValues& values) {
   std::string text = values.text("model");
   std::ranges::replace(text, '\n', ' ');
@@ -58,7 +58,7 @@ RunHeader TrainingJob::header() {
   return header;
 }
 
-// Says whether the method scales its rate with the ranks, the commonest cause of unequal comparisons.
+// Says whether the method scales its learning rate with the ranks, the most common cause of unequal comparisons.
 std::string TrainingJob::describe_rate() const {
   const std::string ranks = std::to_string(sampler_->ranks());
   std::string note = "each replica steps on its own batch: never multiplied by the number of ranks";

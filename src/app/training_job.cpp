@@ -99,7 +99,7 @@ void TrainingJob::open_data() {
       sampling == Sampling::kStratified ? labels_of(*data_.train) : std::vector<std::int32_t>());
 }
 
-// The test set too: evaluations come between steps.
+// Loads the test set too, because evaluations happen between steps.
 void TrainingJob::load_images() {
   const auto seed = values_.seed("seed");
   train_images_ = eave::load_images(*device_.compute, data_, *data_.train, augmentation_, true, seed);
@@ -171,7 +171,7 @@ void TrainingJob::plan_stop() {
   if (values_.has("stop-at-accuracy")) refuse_useless_stop();
 }
 
-// Evaluations stop a run, and the last one alone would stop nothing.
+// Only evaluations can stop a run. If there is none before the end, the option has no effect.
 void TrainingJob::refuse_useless_stop() const {
   if (plan_.evaluate_every_steps <= 0 || plan_.evaluate_every_steps >= plan_.steps) {
     throw Error(ExitCode::kUsage, "--stop-at-accuracy has no effect with --evaluate-every " +
@@ -278,7 +278,7 @@ void TrainingJob::save_model(const OutputPath& path) {
   const ConstSlice of_device = communicator_->consensus();
   const std::vector<float> statistics = statistics_for_consensus(parts(), plan_);
   if (transport_.rank() != 0) return;
-  std::vector<float> copy;  // of what the host cannot read
+  std::vector<float> copy;  // a copy on the host of a GPU's memory
   if (replica_->device.kind() != DeviceKind::kCpu) {
     copy.resize(of_device.size());
     replica_->device.read(of_device, copy);

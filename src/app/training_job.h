@@ -1,4 +1,4 @@
-// One rank's part of `eave train`, put together from options.
+// Builds one rank's part of `eave train` from the options.
 #pragma once
 
 #include <memory>
@@ -18,35 +18,38 @@
 
 namespace eave {
 
-// Everything of one rank that options describe, opened and checked, before any training. Not collective; throws Error.
+// Everything of one rank that options describe, opened and checked before training: dataset, model, optimizer,
+// communicator. Functions are not collective unless they say so, and throw Error.
 class TrainingJob {
  public:
-  // `hosts`: of every rank, in rank order. `device`: of this rank. `resumption`: nullptr for a run that begins.
-  // `checked`: the same on all ranks; its bad samples are left out.
+  // `hosts`: the host of every rank. `device`: of this rank. `resumption`: nullptr for a run that begins. `checked`:
+  // the same on all ranks; its bad samples are left out.
   TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting,
               const std::vector<std::string>& hosts, const DevicePlan& device, const Resumption* resumption,
               CheckedSamples checked);
   ~TrainingJob();
 
-  // Collective, once, before training: the transport reaches the device.
+  // Collective; call it once, before training. Makes the device's memory accessible to the transport.
   void attach_device();
 
   void be_blind(const std::vector<int>& ranks) { plan_.checkpoints.blind_ranks = ranks; }
   void diverge_together() { plan_.diverges_together = true; }
-  void forget_fault() { plan_.fault = {}; }  // it was injected before the run went back to a checkpoint
+  void forget_fault() { plan_.fault = {}; }  // it was injected before the rollback
 
   TrainingParts parts();
-  bool is_elastic() const { return is_elastic_; }  // ranks or files are others than those of the checkpoint
+  bool is_elastic() const { return is_elastic_; }  // the number of ranks, or the files, differ from the checkpoint's
   const TrainingPlan& plan() const { return plan_; }
-  const std::vector<std::string>& warnings() const { return warnings_; }  // of one line each
-  const std::string& left_out() const { return left_out_; }  // printable lines about samples; "": all are used
-  RankFacts facts();                                         // of this rank
-  RunHeader header();                                        // without config and ranks
-  std::string describe() const;  // the card printed at start: model, data, batch, equation, learning rate
+  const std::vector<std::string>& warnings() const { return warnings_; }  // one line each
+  // Printable lines about samples that are left out; "" if all are used.
+  const std::string& left_out() const { return left_out_; }
+  RankFacts facts();   // facts about this rank
+  RunHeader header();  // `config` and `ranks` are not set
+  // The card that is printed at start: model, data, batch, equation, learning rate.
+  std::string describe() const;
   double epochs() const;
-  // Why the run ended where it did; "" where it was to go on to the end.
+  // Why the run ended early; "" if it went on to its planned end.
   std::string describe_stop(const RunSummary& summary) const;
-  // Writes the consensus, parameters named by layer. Collective up to the file, which rank 0 writes.
+  // Writes the consensus, with parameters named by layer. Collective; rank 0 writes the file.
   void save_model(const OutputPath& path);
 
  private:
@@ -94,7 +97,7 @@ class TrainingJob {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Schedule> schedule_;
-  std::string schedule_note_;  // of the card
+  std::string schedule_note_;  // a line of the card
   std::unique_ptr<Replica> replica_;
   CommunicatorTraits traits_;
   std::optional<Attachment> attachment_;

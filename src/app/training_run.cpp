@@ -76,7 +76,7 @@ class TrainingRun {
         trace_(trace),
         guard_(guard),
         home_(values) {
-    // First: what an earlier run left is not to be read while another run still writes there.
+    // This comes first: the files of an earlier run must not be read while another process still writes there.
     agree(transport, [&] {
       if (is_first() && values_.has("run-dir") && holds_run(values_.text("run-dir"))) lock();
       if (is_first()) home_.enter();
@@ -96,7 +96,7 @@ class TrainingRun {
       if (is_first()) prepare_directory();
     });
     if (keeps_checkpoints()) look_at_directory();
-    // By itself: an earlier run is replaced only when nothing stands in the way of this one on any rank.
+    // A separate agreement: an earlier run is replaced only if no rank has found an obstacle for this one.
     agree(transport, [&] {
       if (is_first()) prepare_outputs();
     });
@@ -142,7 +142,7 @@ class TrainingRun {
   }
 
  private:
-  // Writes a result, and returns whether it could. One that cannot be written leaves the others their chance.
+  // Writes a result, and returns whether it could be written. After a failure the other results are still tried.
   bool keep(const std::function<void()>& write) {
     try {
       write();
@@ -165,7 +165,7 @@ class TrainingRun {
     }
   }
 
-  // On the rank that has it; what all ranks have, once.
+  // Warns on the rank that has the fault. A fault that all ranks have is printed once.
   void warn_of(const NonfiniteStep& step) {
     const auto rank = static_cast<std::size_t>(transport_.rank());
     const bool is_of_all = !step.is_of_loss && job_->parts().traits.averages_gradients;
@@ -179,7 +179,7 @@ class TrainingRun {
     std::fprintf(stderr, "eave: warning: %s\n", printable(text).c_str());
   }
 
-  // Collective. A run that goes on, and the next one of a comparison, remember it.
+  // Collective. A resumed run, and the next run of a comparison, reuse the result of an earlier check.
   CheckedSamples check_data() {
     CheckedSamples checked = place_.checked ? *place_.checked : CheckedSamples();
     if (resumption_) checked = checked_in(resumption_->found.manifest.notes);
@@ -191,7 +191,7 @@ class TrainingRun {
   bool is_first() const { return transport_.rank() == 0; }
   std::string file(const std::string& name) const { return std::filesystem::path(values_.text("run-dir")) / name; }
 
-  // Links are followed in the part of its path that a person named.
+  // Symbolic links are followed only in the part of the path that a person gave.
   OutputFolder folder() const {
     const std::filesystem::path directory = values_.text("run-dir");
     if (place_.output.empty()) return directory;
@@ -200,8 +200,8 @@ class TrainingRun {
 
   void lock() { lock_.emplace(folder(), kRunLock, "--run-dir " + values_.text("run-dir")); }
 
-  // Another run may have begun there, and even ended, since this one saw none: nothing of it was read, so nothing of it
-  // may be replaced.
+  // Locks a directory that had no run. Another run may have begun there since, and even ended. This run has read
+  // nothing of it, so it may not replace it.
   void lock_what_had_no_run() {
     lock();
     if (!holds_run(values_.text("run-dir"))) return;
@@ -223,7 +223,7 @@ class TrainingRun {
 
   bool keeps_checkpoints() const { return values_.has("run-dir") && values_.flag("checkpoint"); }
 
-  // Collective, once it is there. Each rank that sees it writes its part of a checkpoint.
+  // Collective, once the directory exists. Each rank that sees it writes its part of a checkpoint.
   void look_at_directory() {
     const std::filesystem::path directory = directory_to_see(values_);
     blind_ranks_ = resumption_ ? resumption_->blind_ranks : find_blind_ranks(transport_, directory);
@@ -293,7 +293,7 @@ class TrainingRun {
 
   void finish(const RunSummary& summary) {
     if (trace_) keep([&] { trace_->write(folder() / "trace.json"); });
-    // Without its model a run has not ended: what goes on from here must be able to tell.
+    // A run without its model has not ended, and a resumed run must be able to tell.
     if (!is_whole_) reporter_->failure(*unkept_);
     if (is_whole_) keep([&] { reporter_->end(summary); });
     if (is_whole_ && values_.has("run-dir")) keep([&] { write_summary(folder() / "summary.json", summary); });
@@ -312,13 +312,13 @@ class TrainingRun {
   const TrainingPlace& place_;
   RunTrace* const trace_;  // nullptr without --trace
   RankGuard& guard_;
-  std::optional<DirectoryLock> lock_;  // of rank 0; freed after all else
-  CheckpointHome home_;                // of rank 0
+  std::optional<DirectoryLock> lock_;  // held by rank 0; released last
+  CheckpointHome home_;                // used by rank 0
   std::optional<Resumption> resumption_;
   std::vector<int> blind_ranks_;
   std::unique_ptr<TrainingJob> job_;
   std::unique_ptr<RunReporter> reporter_;
-  bool is_whole_ = true;         // the model, if there is to be one, is written
+  bool is_whole_ = true;         // the model was written, or there is none to write
   std::optional<Error> unkept_;  // results that could not be written
 };
 
@@ -338,7 +338,7 @@ RunSummary train_with_rollback(
 
 RunSummary run_training(Transport& bare, const CommandLine& line, const OptionValues& given,
                         const TrainingPlace& place) {
-  // First of all, as in refuse_to_run.
+  // Comes first, as in refuse_to_run: a rank that could not read its options meets the other ranks in this agreement.
   agree(bare, [&] { check_outputs(given); });
   OptionValues values = given;
   settle_checkpoint_directory(bare, values);

@@ -1,4 +1,4 @@
-// One training, from its options to its results.
+// Runs one training, from its options to its results.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,21 @@
 
 namespace eave {
 
-// How a training stands in what this process does.
+// How a training relates to the rest of what this process does.
 struct TrainingPlace {
-  // It does not speak, and where it diverges it ends on all ranks by AgreedError, so that they can go on to another.
+  // true: the training is one run of a comparison. It prints nothing. If it diverges, it ends on all ranks by
+  // AgreedError, so that the comparison can go on with the next run.
   bool is_part = false;
-  std::filesystem::path output = {};             // of a part: the comparison's directory, in which eave chose --run-dir
-  std::vector<std::string>* warnings = nullptr;  // of a part, where rank 0's go
-  CheckedSamples* checked = nullptr;             // of a part: what the one before has found, and what this one finds
-  std::int64_t rollbacks = 0;                    // so often it went back to a checkpoint, which it begins from
+  // For a part: the directory of the comparison, in which eave chose --run-dir.
+  std::filesystem::path output = {};
+  std::vector<std::string>* warnings = nullptr;  // for a part: receives rank 0's warnings
+  // For a part: the result of the last run's check of samples. Receives the result of this run.
+  CheckedSamples* checked = nullptr;
+  std::int64_t rollbacks = 0;  // how often the run went back to a checkpoint; this training begins from it
 };
 
-// Collective, the same options on all ranks of `bare`: trains, and leaves what --run-dir is to hold. Rank 0 prints the
-// card, warnings and the result. Returns the totals, on all ranks. Throws Error.
+// Collective, with the same options on all ranks of `bare`. Trains, and leaves the files of --run-dir. Rank 0 prints
+// the card, warnings and the result. Returns the totals, on all ranks. Throws Error.
 RunSummary run_training(Transport& bare, const CommandLine& line, const OptionValues& values,
                         const TrainingPlace& place = {});
 

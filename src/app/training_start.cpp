@@ -1,4 +1,4 @@
-// Where a training job begins: with a model of somebody's, or from a checkpoint.
+// Sets the start of a training job: initial parameters, a checkpoint, and the learning-rate schedule.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace eave {
 
-// Communicator::begin gives them to the other ranks. A run that goes on has those of its checkpoint.
+// Rank 0 reads them, and Communicator::begin sends them to the other ranks. A resumed run uses those of its checkpoint.
 void TrainingJob::read_initial_parameters() {
   if (!values_.has("initial-parameters") || resumption_ || transport_.rank() != 0) return;
   const ModelDescription model = model_description();
@@ -21,7 +21,7 @@ void TrainingJob::read_initial_parameters() {
   replica_->device.write(replica_->statistics.slice(), first.statistics);
 }
 
-// The steps from an image of the data to the values that the first layer reads in an evaluation.
+// Describes how an image of the data becomes the values that the first layer reads in an evaluation.
 std::string TrainingJob::describe_input() const {
   const ImageShape image = data_.train->shape(), seen = augmentation_.output(image);
   const auto size = [](ImageShape shape) { return std::to_string(shape.height) + "x" + std::to_string(shape.width); };
@@ -34,7 +34,8 @@ std::string TrainingJob::describe_input() const {
   return text + text_of_input(data_.mean, data_.deviation);
 }
 
-// With --resume elastic images may come and go. Their classes may not: the model knows them by number.
+// Whether the data has other files than the checkpoint's. With --resume elastic, images may be added or removed.
+// Classes may not, because the model knows them by number.
 bool TrainingJob::has_other_files() const {
   const Manifest& saved = resumption_->found.manifest;
   const auto identity = saved.identity.find("data"), classes = saved.notes.find("class_names");
@@ -43,7 +44,7 @@ bool TrainingJob::has_other_files() const {
          classes->second == text_of_names(data_.class_names);
 }
 
-// One that was ended behind its last checkpoint may end again.
+// Plans where to go on. A run that was ended by a budget after its last checkpoint may end again by it.
 void TrainingJob::plan_resumption() {
   const Manifest& saved = resumption_->found.manifest;
   plan_.first_step = saved.step;
@@ -64,7 +65,8 @@ void TrainingJob::plan_resumption() {
   const auto note = saved.notes.find(kEnded);
   const std::optional<BudgetState> reached = note == saved.notes.end() ? std::nullopt : reached_in(note->second);
   plan_.has_ended = reached && is_enough(plan_, *reached);
-  // Fewer ranks take more steps for the same samples: it has done what --max-steps asked of more.
+  // Fewer ranks need more steps for the same samples. So the run may have done all that --max-steps asked of more
+  // ranks.
   if (is_elastic_ && !resumption_->has_ended) plan_.steps = std::max(plan_.steps, plan_.first_step);
   if (plan_.first_step < plan_.steps && !plan_.has_ended) return;
   if (!resumption_->has_ended && (plan_.has_ended || plan_.first_step == plan_.steps)) return;
@@ -132,7 +134,7 @@ void TrainingJob::build_schedule() {
   note_schedule(schedule.length);
 }
 
-// --lr-scaling means it so, but a run that goes on should not change its rate without a word.
+// The change of the rate is what --lr-scaling asks for, but a resumed run should not change its rate silently.
 void TrainingJob::warn_of_other_scale() {
   const int former = count_in(resumption_->found.manifest, kWorkers), now = sampler_->ranks();
   const bool is_scaled = learning_rate_scale() == now && values_.text("lr-scaling") != "none";
@@ -145,7 +147,7 @@ void TrainingJob::warn_of_other_scale() {
                       " times what it was");
 }
 
-// What goes on from this run's checkpoints has to know it.
+// Records the length in checkpoints, for runs that resume from them.
 void TrainingJob::note_schedule(const ScheduleLength& length) {
   if (schedule_->depends_on_length()) plan_.checkpoints.notes[kSchedule] = to_text(length);
 }

@@ -29,8 +29,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kQuietSeconds = 15;
 
-// Ctrl-C and its like end the watch, whatever thread they would have come to: between two looks, or in the midst of one
-// that takes longer than a moment.
+// Ends the watch on Ctrl-C and similar signals, whichever thread receives them: between two polls, or during one that
+// takes long.
 class EndingSignals {
  public:
   explicit EndingSignals(bool is_once) : is_once_(is_once) {
@@ -47,11 +47,11 @@ class EndingSignals {
       is_over_ = true;
     }
     changed_.notify_all();
-    pthread_kill(thread_.native_handle(), SIGTERM);  // for its own wait
+    pthread_kill(thread_.native_handle(), SIGTERM);  // wakes the thread that waits for signals
     thread_.join();
   }
 
-  // True as soon as one came, else false after so long.
+  // Waits. Returns true as soon as a signal has arrived, or false after `seconds`.
   bool come_within(double seconds) const {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return signal_ != 0; });
@@ -66,7 +66,7 @@ class EndingSignals {
     signal_ = signal;
     changed_.notify_all();
     if (changed_.wait_for(lock, kMoment, [this] { return is_over_; })) return;
-    if (!is_once_) _exit(0);  // nothing is written but to the terminal
+    if (!is_once_) _exit(0);  // only the terminal is written to
     std::signal(signal, SIG_DFL);
     pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
     raise(signal);
@@ -78,7 +78,7 @@ class EndingSignals {
   mutable std::condition_variable changed_;
   int signal_ = 0;
   bool is_over_ = false;
-  std::thread thread_;  // last: it uses all of these
+  std::thread thread_;  // last, because it uses all members above
 };
 
 }  // namespace
@@ -130,12 +130,12 @@ WatchRequest read_watch_request(const CommandLine& line, const std::vector<std::
   return request;
 }
 
-// Lines that are drawn anew in the same place.
+// Lines that are redrawn in the same place.
 class Screen {
  public:
   void draw(const std::vector<std::string>& lines, TerminalSize size) {
     std::string text;
-    // What was drawn stands elsewhere when the terminal wraps its lines at another width.
+    // After a change of width the terminal has moved the lines that were drawn.
     if (size != size_ && drawn_ > 0)
       text = "\033[H\033[2J";
     else if (drawn_ > 0)
@@ -160,7 +160,7 @@ class Watch {
   void run(const EndingSignals& signals) {
     if (request_.is_once) return show_once();
     do {
-      const bool is_left = runs_.is_left();  // asked first: what a run writes before it leaves is then seen
+      const bool is_left = runs_.is_left();  // asked first, so that the poll sees all that a run wrote before it left
       const bool is_there = runs_.poll();
       request_.terminal.columns > 0 ? draw(is_there) : print(is_there);
       if (!is_there || !runs_.is_one()) continue;
@@ -197,7 +197,7 @@ class Watch {
     if (newest().failure()) std::printf("%s\n", describe_failure().c_str());
   }
 
-  // A run that was killed leaves no word of it.
+  // A killed run leaves no message, so say since when nothing was written.
   std::string quiet_line() const {
     const double quiet = runs_.quiet_seconds();
     if (newest().has_ended() || quiet < kQuietSeconds) return "";
@@ -243,7 +243,7 @@ class Watch {
     std::fflush(stdout);
   }
 
-  // Which run it is, that its file is another, and evaluations, each once.
+  // Prints, once each: which run it is, that its file was replaced, and evaluations.
   void print_news() {
     const WatchedRun& run = newest();
     if (shown_ != runs_.newest()) {

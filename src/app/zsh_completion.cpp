@@ -10,7 +10,7 @@ std::string zsh_quoted(const std::string& text) {
   return result + "'";
 }
 
-// --batch=[help]:batch:action
+// Formats an option as --batch=[help]:batch:action.
 std::string argument(const ShellOption& option) {
   std::string text = "--" + option.name;
   const bool has_value = option.value != ShellOption::Value::kNone;

@@ -17,8 +17,8 @@ struct ScreenStyle {
   WatchPlot plot = WatchPlot::kLoss;
 };
 
-// Makes text from another program safe for a terminal: it removes control characters and, without `is_utf8`, replaces
-// bytes that are not ASCII.
+// Makes text from another program safe for a terminal: control characters become '?' (base/printable.h), and without
+// `is_utf8` so do all bytes that are not ASCII.
 std::string shown_text(const std::string& text, bool is_utf8);
 
 // The lines of a screen, at most style.rows lines of at most style.columns characters.
