@@ -1,10 +1,10 @@
-// The arithmetic of one device, as layers see it. Layers are written once against this; only Compute differs between
-// devices. All images are NHWC. Slices passed in are as long as the shape says (longer is allowed where they come from
-// an arena); none may overlap unless said so.
+// The arithmetic of one device, as layers see it. Each layer is written once against this interface; only Compute
+// differs between devices. All images are NHWC. A slice that is passed in is as long as the shape says; slices of an
+// arena may be longer. Slices must not overlap unless the comment allows it.
 //
-// Activations and their gradients are numbers of the device's choice (bfloat16, say), in the memory of floats:
-// activation_size() of them. Parameters, their gradients and statistics are always float32. An input and output of a
-// layer are activations; what a layer saves is its own affair.
+// A layer's input and output are activations. The device chooses the number type of activations and of their gradients
+// (bfloat16, for example). They are stored in memory of floats: activation_size() says how many floats they take.
+// Parameters, their gradients and statistics are always float32. Each layer chooses the format of what it saves.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct DenseShape {
   std::int64_t outputs = 0;
   bool relu = false;
   bool training = true;        // backward will be called
-  bool input_gradient = true;  // with d_input
+  bool input_gradient = true;  // backward computes d_input too
 };
 
 struct Window {
@@ -33,12 +33,12 @@ struct Window {
   int width = 1;
   int stride = 1;
   int pad = 0;  // zeros on each side
-  // Positions of the window along an image side of `size`; 0 or less: it does not fit.
+  // Number of window positions along an image side of `size`. 0 or less means that the window does not fit.
   int rows(int size) const { return size + 2 * pad < height ? 0 : (size + 2 * pad - height) / stride + 1; }
   int columns(int size) const { return size + 2 * pad < width ? 0 : (size + 2 * pad - width) / stride + 1; }
 };
 
-// A convolution and what follows it directly: relu, then a max-pool of `pool` × `pool` without overlap (0: none).
+// A convolution, then optionally relu, then optionally a max-pool of `pool` × `pool` without overlap (0: no pooling).
 struct ConvolutionShape {
   std::int64_t samples = 0;
   ImageShape input;
@@ -48,7 +48,7 @@ struct ConvolutionShape {
   bool relu = false;
   int pool = 0;
   bool training = true;        // backward will be called
-  bool input_gradient = true;  // with d_input
+  bool input_gradient = true;  // backward computes d_input too
   ImageShape convolved() const { return {window.rows(input.height), window.columns(input.width), outputs}; }
   ImageShape output() const;  // after pooling; incomplete windows at the right and bottom are dropped
 };
@@ -57,72 +57,73 @@ struct LinearForward {
   ConstSlice input, weights, bias;
   Slice output;
   Slice saved;    // kept for backward; empty in evaluation
-  Slice scratch;  // contents mean nothing before and after
+  Slice scratch;  // working memory; its content has no meaning before or after the call
 };
 
 struct LinearBackward {
   ConstSlice input, weights, output, saved;
-  Slice d_output;  // consumed: holds anything afterwards
-  Slice d_input;   // empty: not wanted
+  Slice d_output;  // overwritten: its content has no meaning afterwards
+  Slice d_input;   // empty if not wanted
   Slice d_weights, d_bias;
   Slice scratch;
 };
 
-// A dense layer or convolution, planned for one shape. Weights are [inputs, outputs] or [height, width, in, out]; an
-// empty bias means none. Gradients are overwritten, not added to.
+// A dense layer or convolution, planned for one shape. Weights are [inputs, outputs] or [height, width, in, out]. An
+// empty bias means that there is none. backward overwrites the gradients; it does not add to them.
 class LinearPlan {
  public:
   virtual ~LinearPlan() = default;
-  virtual std::int64_t saved_size() const { return 0; }  // floats
-  virtual std::int64_t scratch_size() const { return 0; }
+  virtual std::int64_t saved_size() const { return 0; }    // floats
+  virtual std::int64_t scratch_size() const { return 0; }  // floats
   virtual void forward(const LinearForward& call) = 0;
   virtual void backward(const LinearBackward& call) = 0;
 };
 
-// Normalises each channel over all rows (samples × height × width), then scale and shift, then adds `skip` (when
-// given), then relu. Ioffe and Szegedy 2015; variance is the biased one inside, the unbiased one in the running
-// average.
+// Batch norm (Ioffe and Szegedy 2015): normalises each channel over all rows (samples × height × width), applies scale
+// and shift, adds `skip` if there is one, then applies relu. It normalises by the biased variance, and puts the
+// unbiased variance into the running average.
 struct BatchNormShape {
-  std::int64_t rows = 0;  // 0: only with `ranks`; no pass needs to be begun then
+  std::int64_t rows = 0;  // may be 0 only if BatchNormForward::ranks is given; then no pass has to be begun
   std::int64_t channels = 0;
   bool relu = false;
-  bool has_skip = false;  // it is added before relu
+  bool has_skip = false;  // adds `skip` before relu
 };
 
-// Brings together what batch norm measures of the batches of all ranks. Collective: every rank calls the same methods
-// in the same order with as many values, those without rows too. Each call blocks. Values lie in the host's memory.
+// Combines the moments that batch norm measures on the batches of all ranks. Collective: every rank, also one without
+// rows, calls the same methods in the same order with as many values. Each call blocks. Values lie in host memory.
 class MomentExchange {
  public:
   virtual ~MomentExchange() = default;
-  virtual ConstSlice gather(ConstSlice mine) = 0;  // every rank's, in rank order; until the next call
-  virtual void sum(Slice values) = 0;              // in place: over ranks, the same bits on all
+  virtual ConstSlice gather(ConstSlice mine) = 0;  // every rank's values, in rank order; valid until the next call
+  virtual void sum(Slice values) = 0;              // in place; sums over ranks, with the same bits on all
 };
 
 struct BatchNormForward {
   ConstSlice input, skip, scale, shift;
   Slice output;
-  Slice saved;                           // 2 × channels: mean, 1/deviation
-  Slice running_mean, running_variance;  // moved towards this batch by kBatchNormMomentum; empty: not wanted.
-                                         // A channel whose new values would not be finite stays.
-  Slice variance;                        // set to this batch's, the biased one; empty: not wanted
+  Slice saved;  // 2 × channels: mean, 1/deviation
+  // Moved towards this batch's moments by kBatchNormMomentum; empty if not wanted. A channel keeps its old values if a
+  // new one would not be finite.
+  Slice running_mean, running_variance;
+  Slice variance;  // set to this batch's biased variance; empty if not wanted
 
-  // Given: the batch is that of all ranks together, also where this one has 0 rows; all ranks move the same averages.
-  // A rank whose own moments are not finite counts as one without rows. CPU only.
+  // If not nullptr, the batches of all ranks together form the batch, also if this rank has 0 rows. All ranks move the
+  // running averages alike. A rank whose own moments are not finite counts as a rank without rows. CPU only.
   MomentExchange* ranks = nullptr;
-  double* rows_of_ranks = nullptr;  // with `ranks`: set to the rows that were counted
+  double* rows_of_ranks = nullptr;  // with `ranks`: set to the number of rows that were counted
 };
 
 struct BatchNormBackward {
   ConstSlice input, output, scale, shift, saved;
-  Slice d_output;     // afterwards, with a skip: the gradient of what relu was applied to, which is also the skip's
+  Slice d_output;     // with a skip, set to the gradient of relu's input, which is also the gradient of the skip
   ConstSlice d_more;  // added to d_output first; may be empty
-  Slice d_input;      // empty: not wanted; may be d_output where norms_in_place() and there is no skip
+  Slice d_input;      // empty if not wanted; may be d_output if norms_in_place() and there is no skip
   Slice d_scale, d_shift;
 
-  // As in forward. d_scale and d_shift stay this rank's; d_input takes their sums over all ranks, in which those of a
-  // rank where they are not finite count as 0.
+  // As in BatchNormForward. d_scale and d_shift are those of this rank's rows. d_input is computed from their sums over
+  // all ranks; a rank where they are not finite counts as 0 in these sums.
   MomentExchange* ranks = nullptr;
-  double rows_of_ranks = 0;  // as forward set it
+  double rows_of_ranks = 0;  // the number that forward returned
 };
 
 struct BatchNormEvaluation {
@@ -140,26 +141,26 @@ struct PoolShape {
   ImageShape output() const { return {window.rows(input.height), window.columns(input.width), input.channels}; }
 };
 
-// A shortcut without parameters past layers that shrink the image and widen it (He et al. 2016, option A): every
-// stride-th pixel, zero channels added on both sides.
+// A shortcut without parameters around layers that shrink the image and add channels (He et al. 2016, option A). It
+// takes every stride-th pixel and adds zero channels on both sides.
 struct ShortcutShape {
   std::int64_t samples = 0;
   ImageShape input, output;
   int stride = 1;
 };
 
-// Zeroes each value with probability `rate`, scales the rest by 1/(1 − rate). Which ones follows from (seed, layer,
-// step, dataset index of the sample, position) alone; seed, step and indices are the pass's.
+// Zeroes each value with probability `rate` and scales the others by 1/(1 − rate). The choice depends only on (seed,
+// layer, step, dataset index of the sample, position). Seed, step and indices come from PassInputs.
 struct DropoutShape {
   std::int64_t samples = 0;
-  std::int64_t size = 0;  // per sample
+  std::int64_t size = 0;  // values per sample
   float rate = 0;
   std::uint32_t layer = 0;
 };
 
-// Local response normalisation (Krizhevsky et al. 2012, section 3.3, and its constants) of rows × channels values, a
-// row for each pixel: output = input / s^beta, with s = bias + alpha · Σ input² over the channels of the same pixel at
-// most `radius` away.
+// Local response normalisation (Krizhevsky et al. 2012, section 3.3, with its constants) of rows × channels values;
+// each row is a pixel. output = input / s^beta, with s = bias + alpha · Σ input². The sum runs over the channels of the
+// same pixel that are at most `radius` away.
 struct LocalResponseShape {
   std::int64_t rows = 0;
   std::int64_t channels = 0;
@@ -174,15 +175,15 @@ struct LossSum {
   std::int64_t correct = 0;
 };
 
-// What changes from one pass to the next of the same kind.
+// The inputs of a pass that differ between passes of the same kind.
 struct PassInputs {
-  const Batch& batch;      // of at least one sample; outlives the pass
-  std::uint64_t seed = 0;  // of dropout
-  float loss_factor = 0;   // what softmax_cross_entropy's gradient is multiplied by
+  const Batch& batch;      // has at least one sample; outlives the pass
+  std::uint64_t seed = 0;  // for dropout
+  float loss_factor = 0;   // softmax_cross_entropy multiplies its gradient by this
 };
 
-// What tells one kind of pass from another: passes of one kind make the same calls with the same shapes and slices, cut
-// at the same places. So a device may record the first ones and replay them.
+// Identifies a kind of pass. Passes of one kind make the same calls, with the same shapes and slices, and call cut() at
+// the same places. So a device may record the first passes and replay them (CUDA graphs).
 struct PassKind {
   const void* plan = nullptr;
   const float* parameters = nullptr;
@@ -194,106 +195,109 @@ struct PassKind {
   friend auto operator<=>(const PassKind&, const PassKind&) = default;
 };
 
-// A dataset's images in the memory of a device, as bytes; batches find theirs by index.
+// A dataset's images in the memory of a device, as bytes. A batch refers to its images by index.
 class DeviceImages {
  public:
   virtual ~DeviceImages() = default;
 };
 
-// What becomes of an image's bytes on the way to a model: a border of `pad` black pixels, a crop, maybe mirrored, and
-// for each byte the number that its channel's table has for it. `random`: where the crop stands and whether the image
-// is mirrored (if `flip`) follows from (seed, step, dataset index), as under Augmentation; else the crop is in the
-// centre.
+// How an image's bytes become a model's input: a border of `pad` black pixels is added, the image is cropped to
+// `output` and maybe mirrored, and each byte is replaced by the entry of its channel's table. If `random`, the place of
+// the crop, and with `flip` whether the image is mirrored, follow from (seed, step, dataset index), as under
+// Augmentation. Otherwise the crop is in the centre and the image is not mirrored.
 struct ImagePlacing {
   ImageShape input, output;
   int pad = 0;
   bool flip = false;
   bool random = false;
   std::uint64_t seed = 0;
-  std::span<const std::array<float, 256>> tables;  // of each channel
+  std::span<const std::array<float, 256>> tables;  // one per channel
 };
 
-inline constexpr std::int64_t kKeptLosses = 4;
+inline constexpr std::int64_t kKeptLosses = 4;  // number of last passes whose loss can be asked for
 
-// Used by one thread at a time, the one that made it. Plans belong to the Compute that made them and must not outlive
-// it. What is called takes place in the order of its Device's queue.
+// Only the thread that made a Compute uses it. Plans belong to the Compute that made them and must not outlive it.
+// Calls are carried out in the order of the queue of device().
 class Compute {
  public:
   virtual ~Compute() = default;
   virtual Device& device() = 0;
-  virtual std::int64_t activation_size(std::int64_t values) const = 0;  // floats that so many activations take
-  // Gradients are best exchanged in parts of at least so many floats: finer ones would cost this device more.
+  virtual std::int64_t activation_size(std::int64_t values) const = 0;  // floats that this many activations take
+  // The smallest part, in floats, in which gradients should be exchanged: smaller parts would slow this device down.
   virtual std::int64_t smallest_part() const = 0;
 
-  // Brings a dataset's images to the device, where batches may then leave their inputs out. `read` writes the bytes of
-  // the image of an index, HWC. nullptr: they are better left in the host's memory, or there is no room for them.
-  // Throws what `read` throws. It belongs to this Compute and must not outlive it.
+  // Copies a dataset's images to the device, so that batches may omit their inputs (Batch::images). `read` writes the
+  // bytes of the image with the given index, HWC. Returns nullptr if the images should stay in host memory or do not
+  // fit into the device's. Throws what `read` throws. The result must not outlive this Compute.
   virtual std::unique_ptr<DeviceImages> load_images(
       std::int64_t count, const ImagePlacing& placing,
       const std::function<void(std::int64_t, std::span<std::uint8_t>)>& read) = 0;
 
-  // Only for planning, not in a pass.
+  // These two may be called only outside a pass.
   virtual std::unique_ptr<LinearPlan> plan_dense(const DenseShape& shape) = 0;
   virtual std::unique_ptr<LinearPlan> plan_convolution(const ConvolutionShape& shape) = 0;
 
-  // All that follows, and the plans' work, is called between begin_pass and end_pass. Returns the batch's inputs as
-  // activations in the device's memory.
+  // Begins a pass. The plans, and the operations further below, may be called only between begin_pass and end_pass.
+  // Returns the batch's inputs as activations in the device's memory.
   virtual ConstSlice begin_pass(const PassKind& kind, const PassInputs& inputs) = 0;
-  // What was called so far is on its way: others may ask the Device for what comes after.
+  // Called in a pass: sends all calls so far to the device's queue. Work that is given to the Device from now on comes
+  // after them.
   virtual void cut() = 0;
-  // Memory or plans that passes worked with are about to go, maybe because the device has failed in one.
+  // Call it before freeing memory or plans that passes have used, also after the device has failed in a pass. Drops all
+  // recorded passes.
   virtual void forget_passes() noexcept = 0;
-  // Returns the ticket for the pass's loss.
+  // Ends the pass and returns the ticket for its loss.
   virtual std::int64_t end_pass() = 0;
-  // What softmax_cross_entropy found in that pass. Blocks until it is known; those of the last kKeptLosses
-  // passes are kept.
+  // The result of softmax_cross_entropy in the pass with this ticket, one of the last kKeptLosses passes. Blocks until
+  // it is known.
   virtual LossSum loss(std::int64_t ticket) = 0;
-  // In a pass, after softmax_cross_entropy: whether its loss is known not to be finite. False where that would have to
-  // be waited for.
+  // Called in a pass, after softmax_cross_entropy. True if the loss is known not to be finite. False if it is finite,
+  // or if the caller would have to wait for it.
   virtual bool loss_is_not_finite() const { return false; }
 
+  // Whether batch_norm_backward accepts d_output as d_input.
   virtual bool norms_in_place() const { return false; }
   virtual void batch_norm_forward(const BatchNormShape& shape, const BatchNormForward& call) = 0;
   virtual void batch_norm_backward(const BatchNormShape& shape, const BatchNormBackward& call) = 0;
   virtual void batch_norm_evaluate(const BatchNormShape& shape, const BatchNormEvaluation& call) = 0;
 
-  // `winners` has a byte per output, in the memory of floats: pool_winners_size(shape) of them; empty in evaluation.
+  // `winners` stores one byte per output, in pool_winners_size(shape) floats. It is empty in evaluation.
   virtual void max_pool_forward(const PoolShape& shape, ConstSlice input, Slice output, Slice winners) = 0;
   virtual void max_pool_backward(const PoolShape& shape, ConstSlice winners, ConstSlice d_output, Slice d_input) = 0;
-  // Zeros of the padding count as values.
+  // The mean includes the zeros of the padding.
   virtual void average_pool_forward(const PoolShape& shape, ConstSlice input, Slice output) = 0;
   virtual void average_pool_backward(const PoolShape& shape, ConstSlice d_output, Slice d_input) = 0;
 
   virtual void local_response_norm_forward(const LocalResponseShape& shape, ConstSlice input, Slice output) = 0;
-  // `input` is forward's.
+  // `input` is the input of the forward call.
   virtual void local_response_norm_backward(const LocalResponseShape& shape, ConstSlice input, ConstSlice d_output,
                                             Slice d_input) = 0;
 
-  // In relu_…, output may be input and d_input may be d_output.
+  // In the two relu calls, `output` may be `input`, and `d_input` may be `d_output`.
   virtual void relu_forward(ConstSlice input, Slice output) = 0;
   virtual void relu_backward(ConstSlice output, ConstSlice d_output, Slice d_input) = 0;
   virtual void dropout_forward(const DropoutShape& shape, ConstSlice input, Slice output) = 0;
   virtual void dropout_backward(const DropoutShape& shape, ConstSlice d_output, Slice d_input) = 0;
   virtual void shortcut_forward(const ShortcutShape& shape, ConstSlice input, Slice output) = 0;
   virtual void shortcut_backward(const ShortcutShape& shape, ConstSlice d_output, Slice d_input) = 0;
-  virtual void add(ConstSlice a, ConstSlice b, Slice sum) = 0;  // of activations; sum may be a or b
-  virtual void copy(ConstSlice from, Slice into) = 0;           // any floats
+  virtual void add(ConstSlice a, ConstSlice b, Slice sum) = 0;  // adds activations; `sum` may be `a` or `b`
+  virtual void copy(ConstSlice from, Slice into) = 0;           // activations or float32
   virtual void fill(Slice values, float value) = 0;             // float32
 
-  // Softmax cross-entropy summed over the batch, to be asked for with the pass's ticket. `d_logits` (empty: not wanted)
-  // gets its gradient times the pass's loss_factor. A sample counts as correct when its label's logit is the largest
-  // (the first of equals wins).
+  // Softmax cross-entropy, summed over the batch; loss() returns it for the pass's ticket. `d_logits` gets the gradient
+  // times the pass's loss_factor; it is empty if not wanted. A sample counts as correct if its label's logit is the
+  // largest. If several logits are the largest, the first one counts.
   virtual void softmax_cross_entropy(std::int64_t classes, ConstSlice logits, Slice d_logits) = 0;
 };
 
 std::int64_t pool_winners_size(const PoolShape& shape);  // floats
 
-// Arithmetic on the calling thread's core (and `threads` − 1 more). Prepares the calling thread as below.
+// The CPU's Compute, which runs on the calling thread and `threads` − 1 others. Calls prepare_compute_thread.
 std::unique_ptr<Compute> make_cpu_compute(int threads);
 
-// For a thread that computes: `threads` OpenMP threads, and denormal numbers read and written as zero (with a saturated
-// softmax they make a step several times slower). Called by make_cpu_compute; a thread that uses flat algebra only may
-// call it itself.
+// Prepares the calling thread for computing: it uses `threads` OpenMP threads, and treats denormal numbers as zero when
+// it reads and writes them. With a saturated softmax, denormal numbers make a step several times slower.
+// make_cpu_compute calls this. A thread that only uses the flat algebra of Device may call it itself.
 void prepare_compute_thread(int threads);
 
 }  // namespace eave

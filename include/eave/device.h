@@ -1,4 +1,4 @@
-// Where arithmetic happens, memory there, and algebra on flat vectors in it.
+// A device, its memory, and algebra on flat vectors in that memory.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ class Buffer {
   using Release = void (*)(float*) noexcept;
 
   Buffer() = default;
-  // In the CPU's memory, aligned to 64 bytes; from 4 MiB up huge pages are asked for. Throws
-  // Error(kResource) that says how much was asked for.
+  // Allocates CPU memory, aligned to 64 bytes. From 4 MiB on it requests huge pages. Throws Error(kResource), which
+  // names the size, if there is not enough memory.
   explicit Buffer(std::size_t size);
-  // Takes over memory that `release` frees; for devices.
+  // For devices: takes ownership of memory that `release` frees.
   Buffer(float* data, std::size_t size, Release release) noexcept : data_(data), size_(size), release_(release) {}
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
@@ -39,7 +39,7 @@ class Buffer {
   Release release_ = nullptr;
 };
 
-// A point in a device's queue. Any thread may ask and wait.
+// A point in a device's queue. Any thread may call its methods.
 class DeviceMark {
  public:
   virtual ~DeviceMark() = default;
@@ -47,98 +47,102 @@ class DeviceMark {
   virtual void wait() = 0;  // blocks; throws Error where the device has failed
 };
 
-// A yes or no that a device will give.
+// A boolean result that the device may still be computing.
 class DeviceAnswer {
  public:
   virtual ~DeviceAnswer() = default;
-  virtual bool get() = 0;  // blocks until it is known; for the device's thread
+  virtual bool get() = 0;  // blocks until the result is known; call it from the device's thread
 };
 
-// What moves values between ranks has of a device: copies, to and from the host's memory, and sums, in a queue of their
-// own beside what the device computes. For one thread, which may be another than the device's. Host memory is best that
-// of Device::allocate_for_host.
+// The part of a device that a transport needs: copies to and from host memory, and sums, in a queue separate from
+// compute. One thread uses a CopyQueue; it need not be the device's thread. Copies are fastest with host memory from
+// Device::allocate_for_host.
 class CopyQueue {
  public:
   virtual ~CopyQueue() = default;
-  virtual void read(ConstSlice from, Slice host) = 0;   // enqueued; as long as each other
-  virtual void write(Slice into, ConstSlice host) = 0;  // enqueued
-  virtual void add(Slice into, ConstSlice from) = 0;    // into += from, both in the device's memory; enqueued
-  virtual void wait() = 0;                              // blocks until all is done
+  virtual void read(ConstSlice from, Slice host) = 0;   // enqueues host ← from; both are equally long
+  virtual void write(Slice into, ConstSlice host) = 0;  // enqueues into ← host; both are equally long
+  virtual void add(Slice into, ConstSlice from) = 0;    // enqueues into += from, both in the device's memory
+  virtual void wait() = 0;                              // blocks until everything enqueued is done
 };
 
-// One device, as one rank uses it: memory, and algebra on vectors there. What is called takes place in the order of the
-// calls, in the device's one queue, maybe later than the call returns; the CPU does it at once. What returns a number,
-// and read, block until it is there. One thread calls a Device, but for holds, its marks and its copy queues.
+// One device, as one rank uses it: memory, and algebra on vectors in that memory. The device has one queue and carries
+// out calls in their order. The CPU carries out each call before it returns; a GPU may do so later. read(), and every
+// method that returns a number, block until the result is there. Only one thread calls a Device, except for holds(),
+// marks and copy queues.
 //
-// Vectors of one call are equally long, lie in this device's memory and do not overlap unless said so. Each element is
-// computed by the same IEEE operations on every device (no fused multiply-add), so equal inputs give equal bits. Bytes
-// moved per parameter stand beside each function.
+// All vectors of a call are equally long, lie in this device's memory and do not overlap unless the comment says so.
+// Every device computes each element by the same IEEE operations (no fused multiply-add), so equal inputs give equal
+// bits. The comment of each pass gives its cost as the bytes that it moves per parameter.
 class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceKind kind() const = 0;
   virtual std::string name() const = 0;  // "cpu"; "cuda:0 NVIDIA H200"
 
-  // Throws Error(kResource) that says how much was asked for, and how much there is.
+  // Throws Error(kResource), which names the requested and the free size, if there is not enough memory.
   virtual Buffer allocate(std::size_t size) = 0;
   virtual Buffer allocate_for_host(std::size_t size) = 0;  // host memory that copies fast (pinned)
-  virtual bool holds(ConstSlice values) const = 0;         // in its memory; any thread; an empty slice is nowhere
-  virtual std::int64_t free_bytes() { return -1; }         // of its memory; −1: not known
+  virtual bool holds(ConstSlice values) const = 0;  // whether its memory holds them (false if empty); for any thread
+  virtual std::int64_t free_bytes() { return -1; }  // free bytes of its memory; −1 if not known
 
   virtual void read(ConstSlice from, Slice host) = 0;
   virtual void write(Slice into, ConstSlice host) = 0;  // `host` may change once it returns
-  virtual void wait() = 0;                              // until all that was called has taken place
-  virtual std::shared_ptr<DeviceMark> mark() = 0;       // after all that was called so far
+  virtual void wait() = 0;                              // blocks until all calls so far have been carried out
+  virtual std::shared_ptr<DeviceMark> mark() = 0;       // reached once all calls so far have been carried out
   virtual std::unique_ptr<CopyQueue> make_copy_queue() = 0;
 
   virtual void copy(Slice into, ConstSlice from) = 0;
   virtual void fill(Slice values, float value) = 0;
   virtual void scale(Slice values, float factor) = 0;
   virtual void add_scaled(Slice into, float factor, ConstSlice from) = 0;  // into += factor · from
-  // Sums in double, always in the same order.
+  // These three add up in double, always in the same order.
   virtual double norm(ConstSlice values) = 0;                               // Euclidean
   virtual double distance(ConstSlice a, ConstSlice b) = 0;                  // norm of a − b
   virtual std::shared_ptr<DeviceAnswer> all_finite(ConstSlice values) = 0;  // does not block
 
-  // No pass from here on writes a parameter, an optimizer's value, a center or an average that is not finite: where the
-  // new value would not be, the element keeps what it had, and what is sent of it is 0 or its old value. So what is no
-  // number ends where it arose, and the same values on several ranks stay the same. It costs no bytes.
+  // The passes below never write a non-finite value into parameters, optimizer state, a center or an average. If an
+  // element's new value would be infinite or NaN, the element keeps its old value, and 0 or the old value is sent for
+  // it. So a non-finite value does not spread, and values that are equal on several ranks stay equal. This check moves
+  // no extra bytes.
 
-  // The optimizers' steps, each with the pull in the same pass: 8 bytes more, with the center's arrival another 8.
-  // `pull` may be null. `velocity` is empty when momentum is 0: 12 bytes, with velocity 20. They return whether every
-  // element took its step; without one it keeps all its values, and its difference is 0. They do not block.
+  // The optimizers' steps. If `pull` is not null, the same pass applies it: 8 bytes more, and another 8 if its
+  // center_is_behind. They return whether every element took its step. An element that did not keeps all its values,
+  // and its difference is 0. They do not block.
+
+  // `velocity` is empty if momentum is 0. 12 bytes, with velocity 20.
   virtual std::shared_ptr<DeviceAnswer> update_sgd(Slice parameters, ConstSlice gradients, Slice velocity,
                                                    const SgdStep& step, const Pull* pull) = 0;
   // 28 bytes.
   virtual std::shared_ptr<DeviceAnswer> update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second,
                                                      const AdamwStep& step, const Pull* pull) = 0;
 
-  // Where parameters are `ahead` of the iterate, x stands for the iterate in what follows, and the parameters move by
-  // as much as it does.
+  // In the passes below, x is the iterate. If the parameters are `ahead` of it, they move by as much as the iterate.
 
-  // The pull without a step. 16 bytes, with the center's arrival 24.
+  // The pull without an optimizer step. 16 bytes, with center_is_behind 24.
   virtual void pull_parameters(Slice parameters, const Pull& pull, const Ahead& ahead = {}) = 0;
   // difference = factor·(x − center). 12 bytes.
   virtual void write_difference(Slice difference, ConstSlice parameters, ConstSlice center, float factor,
                                 const Ahead& ahead = {}) = 0;
-  // center ← center + sum. 12 bytes. One addition and nothing else, so that every rank gets the same bits.
+  // center ← center + sum. 12 bytes. A single addition, so that every rank gets the same bits.
   virtual void move_center(Slice center, ConstSlice sum) = 0;
-  // center ← center + sum;  x ← center + (1 − alpha)·(x − center): with alpha = 1, x becomes the center exactly. 20
-  // bytes.
+  // center ← center + sum;  x ← center + (1 − alpha)·(x − center). With alpha = 1, x becomes the center exactly.
+  // 20 bytes.
   virtual void move_center_and_follow(Slice center, ConstSlice sum, Slice parameters, float alpha,
                                       const Ahead& ahead = {}) = 0;
-  // The outer step of methods that treat the workers' way as one gradient. 24 bytes.
+  // The step of an outer optimizer, which takes the workers' movement between two exchanges as its gradient; see
+  // OuterKernelStep. 24 bytes.
   virtual void step_outer(Slice center, Slice velocity, Slice mean, const OuterKernelStep& step) = 0;
 
-  // average ← (1 − share)·average + share·values, the average being average + rest: what float32 drops of a small share
-  // is kept in `rest`, or an average of a million values would stand still. A share of 1 copies. 20 bytes. Where values
-  // are `ahead` of the iterate, the iterate is averaged. 24 bytes.
+  // average ← (1 − share)·average + share·values. The average is stored as average + rest: `rest` keeps the part of a
+  // small share that float32 would drop, because otherwise an average of a million values would stop moving. A share of
+  // 1 copies. 20 bytes. If the values are `ahead` of the iterate, the iterate is averaged. 24 bytes.
   virtual void move_average(Slice average, Slice rest, ConstSlice values, float share, const Ahead& ahead = {}) = 0;
-  // into = the iterate. 8 bytes.
+  // into = the iterate of `parameters`. 8 bytes.
   virtual void write_iterate(Slice into, ConstSlice parameters, const Ahead& ahead) = 0;
-  // message b becomes x − b. 12 bytes.
+  // message ← x − message. 12 bytes.
   virtual void write_displacement(Slice message, ConstSlice parameters, const Ahead& ahead) = 0;
-  // Parameters `ahead` of the given iterate. 8 bytes.
+  // Sets the parameters to the point that is `ahead` of the given iterate. 8 bytes.
   virtual void write_parameters(Slice parameters, ConstSlice iterate, const Ahead& ahead) = 0;
   // into = −rate·(gradient + decay·x). 12 bytes.
   virtual void write_step(Slice into, ConstSlice parameters, ConstSlice gradients, float rate, float decay) = 0;
@@ -146,11 +150,11 @@ class Device {
   virtual void subtract(Slice parameters, ConstSlice difference) = 0;
 };
 
-// The CPU's memory. Holds nothing of its own: any number of ranks and threads use it at once.
+// The CPU. It has no state, so any number of ranks and threads may use it at once.
 Device& cpu_device();
-// A GPU, by its number among those that this process sees; it becomes the calling thread's. Before values in its memory
-// are exchanged it is attached to the transport (Attachment). Throws Error: kResource where there is none, or where
-// this eave was built without GPUs; kUsage where there are not so many.
+// The GPU with this number, counted from 0 among those that this process sees. It belongs to the calling thread. Attach
+// it to the transport (Attachment) before values in its memory are exchanged. Throws Error: kResource if the GPU
+// cannot be used or this eave was built without GPUs, kUsage if no GPU has this number.
 std::unique_ptr<Device> gpu_device(std::int64_t number);
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// Moves numbers between ranks, in the background.
+// A transport moves numbers between ranks, in the background.
 #pragma once
 
 #include <array>
@@ -21,199 +21,209 @@ class Codec;        // src/transport/codec.h
 class Operation;    // src/transport/operation.h
 class TraceBuffer;  // src/base/trace_buffer.h
 
-// A communication in flight. Move-only; the slices it works on must stay alive and untouched until it is done, but for
-// what is called of their device after wait().
-// Destroying a Pending (or assigning to it) waits until its slices are free again and drops the operation's failure: so
-// an exception may unwind past it. Declare it after the buffers it works on.
+// A handle to an operation in flight. Move-only. The operation's slices must stay alive and untouched until it is done.
+// After wait() returns, the caller may enqueue work on them in their device's queue.
+// Destroying a Pending, or assigning to it, waits until its slices are free again and drops the operation's failure, so
+// an exception may unwind past it. Declare it after the buffers that it works on.
 class Pending {
  public:
-  Pending() noexcept;  // nothing in flight: done
+  Pending() noexcept;  // nothing in flight, so done() is true
   explicit Pending(std::shared_ptr<Operation> operation) noexcept;
   Pending(Pending&&) noexcept;
   Pending& operator=(Pending&&) noexcept;
   ~Pending();
 
   bool done() const;
-  // Blocks until done and returns the seconds it blocked. Rethrows the operation's failure. Afterwards nothing is in
-  // flight. `nccl`: blocks the device's queue instead of the caller, so that what is called of the device from then on
-  // finds the values; returns 0.
+  // Blocks until the operation is done and returns the seconds for which it blocked. Rethrows the operation's failure.
+  // Afterwards nothing is in flight.
+  // `nccl` blocks the device's queue instead of the caller and returns 0: device work enqueued from then on finds the
+  // values.
   double wait();
 
-  // For decorators: the operation, or nullptr when it was done at once.
+  // For decorators: the operation, or nullptr if it was done at once.
   Operation* operation() const { return operation_.get(); }
 
  private:
   std::shared_ptr<Operation> operation_;
 };
 
-// What an owner does with requests to it; e.g. keeps shards of a center.
+// Answers the requests that other ranks send to its rank, the owner; for example, it keeps shards of a center.
 class Service {
  public:
   virtual ~Service() = default;
-  // `values` came from rank `from` under `key`, whole; they become the reply, in place. One call at a time per owner,
-  // in any thread, for as long as the owner computes or waits; it must not call the transport. False: it is not this
-  // request's turn, and `values` are untouched. It is offered again whenever another request to this owner has been
-  // answered. What escapes it fails the owner's operations (threads: the sender's).
+  // Called with all values that rank `from` sent under `key`. The service replaces them by its reply, in place.
+  // Calls come one at a time per owner, from any thread, also while the owner computes or waits. The service must not
+  // call the transport.
+  // If it is not this request's turn, the service leaves `values` untouched and returns false. The transport offers the
+  // request again whenever another request to this owner has been answered.
+  // An exception that escapes fails the owner's operations (with `threads`, the sender's).
   virtual bool answer(int from, std::int64_t key, Slice values) = 0;
 };
 
 struct ServiceRequest {
-  int owner = 0;  // may be the rank that sends it
+  int owner = 0;  // rank that answers; may be the rank that sends the request
   std::int64_t key = 0;
-  Slice values;
+  Slice values;  // sent to the owner; the reply overwrites them
 };
 
-// How a sum travels in fewer bytes, with error feedback: what is dropped of it is kept, and added to the next one
-// (1-bit SGD, Seide et al. 2014; EF-SGD, Karimireddy et al. 2019; in both directions: DoubleSqueeze, Tang et al. 2019).
+// Sends a sum in fewer bytes, with error feedback: the part of the values that compression drops is kept as a residual
+// and added to the next sum (1-bit SGD, Seide et al. 2014; EF-SGD, Karimireddy et al. 2019; in both directions:
+// DoubleSqueeze, Tang et al. 2019).
 //
-// Values are cut into blocks of 1024, and block b belongs to the (b mod p)-th of the p ranks, o. With x_i the values of
-// rank i, e_i its residual and Q what the codec leaves of a block:
-//     i != o   v_i = x_i + e_i;   Q(v_i) goes to o;   e_i <- v_i - Q(v_i)
-//     o        s = sum of all Q(v_i) in rank order, but v_o = x_o + e_o whole;   Q(s) goes to all;   e_o <- s - Q(s)
+// Values are cut into blocks of 1024. Block b belongs to rank o, the (b mod p)-th of the p ranks. Let x_i be the values
+// of rank i, e_i its residual, and Q(v) the block v after encoding and decoding:
+//     i != o   v_i = x_i + e_i;   sends Q(v_i) to o;   e_i <- v_i - Q(v_i)
+//     o        v_o = x_o + e_o;   s = sum over all ranks, in rank order, of Q(v_i), but of v_o itself for i = o;
+//              sends Q(s) to all;   e_o <- s - Q(s)
 //     all      take Q(s) as their values: the same bits on all ranks, and with all transports.
-// So Q(s) and the residuals after it are together what came: sum x_i + sum e_i.
+// So Q(s) plus the new residuals equals sum x_i + sum e_i: nothing is lost.
 struct Compression {
-  const Codec* codec = nullptr;  // lent; nullptr: values go as they are
-  Slice residual{};              // as large as the values, in the host's memory; begins as 0, and is kept by the caller
-  std::size_t first_block = 0;   // number of the values' first block, where they are a part of something larger
+  const Codec* codec = nullptr;  // lent; nullptr sends values uncompressed
+  Slice residual{};              // as large as the values, in host memory; the caller sets it to 0 once and keeps it
+  std::size_t first_block = 0;   // if the values are a part of a larger array: the number of their first block there
 };
 
-// A few words to another rank, beside the operations: 64 bytes. What they mean is an agreement between those who use
-// the channel; `kind` tells their messages apart.
+// A short message (64 bytes) to another rank, outside the operations. The users of the channel agree on the meaning of
+// `numbers`; `kind` tells their messages apart.
 struct ControlMessage {
   std::int64_t kind = 0;
   std::array<std::int64_t, 7> numbers{};
 };
 
-// Takes messages from any rank to any other whatever the operations of either wait for, while a thread of each calls
-// its own channel from time to time. Messages of one rank to another arrive once each, in their order. At any time one
-// thread calls a channel, the same or another than calls the Transport.
+// Delivers messages between any two ranks, even while the operations of both are blocked. On both ranks some thread
+// must call its channel from time to time. Messages from one rank to another arrive exactly once and in order. Only one
+// thread at a time may call a channel; it need not be the thread that calls the Transport.
 class ControlChannel {
  public:
   virtual ~ControlChannel() = default;
-  // Never blocks, and keeps nothing of the message. May leave no earlier than with a later call of either method.
-  // `to` is another rank.
+  // Never blocks. Copies the message, which may leave only during a later call of post or poll. `to` must be another
+  // rank.
   virtual void post(int to, const ControlMessage& message) = 0;
-  // Never blocks. False: nothing has come, or it cannot be told just now, for another thread is using the network.
-  // A few microseconds.
+  // Never blocks; takes a few microseconds. Returns false if no message has arrived, or if another thread is using the
+  // network, so that the channel cannot look now.
   virtual bool poll(ControlMessage& message, int& from) = 0;
 };
 
-// Whose texts go to whom, in Transport::texts.
+// Which texts go to which ranks in Transport::texts. "First" is rank 0.
 enum class TextRoute { kAllToAll, kAllToFirst, kFirstToAll, kFirstToEach };
 
-// The ranks of one job. Every method is collective unless it says otherwise: all ranks call it, in the same order, with
-// the same count. Methods that return Pending return at once; a rank's operations are carried out one after another in
-// the order of its calls. (`mpi`: sums of different values over all ranks may be under way at once; they end in order.)
-// A peer that is gone or a failing library surfaces as Error(kPeerLost / kResource) from Pending::wait.
+// Connects the ranks of one job. Every method is collective unless its comment says otherwise: all ranks call it, in
+// the same order, with the same count. Methods that return Pending return at once. A rank's operations run one after
+// another, in the order of its calls. (With `mpi`, sums of different values over all ranks may overlap; they end in
+// order.) If a peer is lost or a library fails, Pending::wait throws Error(kPeerLost) or Error(kResource).
 // One thread per rank calls a Transport. Counts may exceed 2^31.
 //
-// Values lie in the host's memory, or in that of the device that is attached: each address tells. An operation on
-// values in a device's memory begins when all has taken place there that was called before the operation. When it is
-// done they are on the device, for all that is called afterwards.
-//     loopback, threads, mpi…  go through pinned host memory in pieces, copies and messages at the same time. The bits
-//                              are those of host memory. Ranks may have devices of different kinds.
-//     mpi, mpi-flat            where MPI says at run time that it is CUDA-aware, every rank has a GPU, and sums are in
-//                              rank order: sums and broadcasts by messages from GPU to GPU, added up there in rank
-//                              order. On all ranks the values lie in a device's memory then, or on all in the host's.
-//                              `mpi-staged` never.
-//     nccl                     sums and broadcasts on the device, in its own queue. Everything in host memory and all
-//                              requests go by mpi.
+// Values lie in host memory or in the memory of the attached device; the transport tells by the address. An operation
+// on values in a device's memory begins after all work that was enqueued on the device before the call. Once it is
+// done, later device work finds the result there. Values in a device's memory travel as follows:
+//     loopback, threads, mpi…  Through pinned host memory, in pieces; copies and messages overlap. The bits equal those
+//                              of an operation in host memory. Ranks may have devices of different kinds.
+//     mpi, mpi-flat            If MPI reports at run time that it is CUDA-aware, every rank has a GPU, and sums are in
+//                              rank order: sums and broadcasts use messages from GPU to GPU, and the GPUs add up in
+//                              rank order. The values must then lie in device memory on all ranks, or in host memory
+//                              on all ranks. `mpi-staged` never does this.
+//     nccl                     Sums and broadcasts run on the device, in a queue of their own. Values in host memory
+//                              and all requests go by mpi.
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string name() const = 0;  // "mpi", or "shaped(counting(mpi))"
-  // Whether values may lie there: the CPU's memory always, another's once a device of that kind is attached.
+  // Whether values may lie in the memory of such a device: always for the CPU, for others once one is attached.
   virtual bool reaches(DeviceKind device) const = 0;
 
-  // Collective, with nothing in flight; each rank brings its own device. Lent, with its memory, until detach. The
-  // memory for staging is had here (24 MiB; for requests, as much as the most values of one call, when it comes).
-  // `nccl`: throws AgreedError unless each rank has a GPU of its own (kUsage where none has, else kConfiguration) and
-  // NCCL could be set up (kResource). Called by the device's thread.
+  // Collective, with nothing in flight. Each rank passes its own device, from the device's thread. The device and its
+  // memory are lent until detach(). Allocates staging memory: 24 MiB here, and later, for requests, as much as the
+  // largest request() call needs.
+  // `nccl` throws AgreedError unless each rank has a GPU of its own and NCCL can be set up: kUsage if no rank has a
+  // GPU, kConfiguration if the ranks' GPUs or NCCL versions do not fit together, kResource if the set-up fails.
   virtual void attach(Device& device) = 0;
-  // Not collective, with nothing in flight. `nccl` takes leave of the others, for at most some seconds.
+  // Not collective, with nothing in flight. `nccl` waits for the other ranks for a few seconds at most.
   virtual void detach() noexcept = 0;
 
   // In place: each element becomes the sum over ranks, added up in rank order in float32. So the result is
-  // bit-identical on all ranks, from run to run, and between transports. Two add up otherwise, on all ranks alike:
-  //     mpi    where several hosts have several ranks each: in rank order within each host, then the hosts' sums in the
+  // bit-identical on all ranks, from run to run, and between transports. Two transports use another order, which is
+  // the same on all ranks:
+  //     mpi    If several hosts have several ranks each: in rank order within each host, then the hosts' sums in the
   //            order of their lowest ranks. `mpi-flat` keeps to rank order there.
-  //     nccl   in a device's memory: in an order of NCCL's choice, the same from run to run on the same machines. On
-  //            all ranks the values lie in a device's memory then, or on all in the host's.
+  //     nccl   In a device's memory: in an order that NCCL chooses, the same from run to run on the same machines. The
+  //            values must lie in device memory on all ranks, or in host memory on all ranks.
   //
-  // `ranks`: collective among these alone (empty: all), the same ascending list on each, with this rank in it; anything
-  // else throws Error. It stays alive until done. Groups without a common rank do not wait for each other; ranks that
-  // are in several groups together call them in the same order.
+  // `ranks`: if not empty, only these ranks take part. All of them pass the same ascending list, which contains the
+  // calling rank and stays alive until done; any other list throws Error. Groups without a common rank do not wait for
+  // each other. Ranks that share several groups call them in the same order.
   //
-  // `compression`: the same codec and first block on all. What it lends stays alive and untouched until done. `nccl`
-  // goes by mpi then.
+  // `compression`: all ranks pass the same codec and first block. The codec and the residual stay alive and untouched
+  // until done. `nccl` sends compressed sums by mpi.
   virtual Pending all_reduce_sum(Slice values, std::span<const int> ranks = {},
                                  const Compression& compression = {}) = 0;
   // In place: every rank gets root's values.
   virtual Pending broadcast(Slice values, int root) = 0;
 
-  // Collective and blocking. Values to sum, zeros at first, in memory that the ranks of one host share: a sum of all
-  // ranks whose values lie at the same place of what each was lent adds up in place there, without a copy (the same
-  // bits). Lives as long as this. Empty, on all ranks, where that cannot be: a rank by itself, several hosts, a rank
-  // with a device whose memory is its own, other transports than `mpi`.
+  // Collective and blocking. Lends each rank a zeroed array of this size, in memory that the ranks of one host share.
+  // A sum over all ranks adds up there in place, without a copy and with the same bits, if each rank's values lie at
+  // the same offset in its array. The array lives as long as the transport. Returns an empty slice on all ranks if
+  // sharing is not possible: with one rank, several hosts, a device with memory of its own on some rank, or a transport
+  // other than `mpi`.
   virtual Slice lend(std::size_t) { return {}; }
-  // Not collective. Of what others were lent, the bytes that this rank writes, too: they count in its resident memory.
+  // Not collective. Bytes of arrays lent to other ranks that this rank writes too; they count as its resident memory.
   virtual std::size_t bytes_of_others() const { return 0; }
 
-  // Blocking, for small control messages: each rank waits for O(log p) of them. Who needs a text on one rank alone says
-  // so: all_gather gives every rank the bytes of all. `mpi` has a binomial tree: what is gathered passes through inner
-  // ranks, each of which sends on the texts of its subtree, half of all at most, on average log2(p)/2 of them.
+  // The next four methods block. They are for small control messages: each rank waits for O(log p) messages. If only
+  // one rank needs the texts, use gather: all_gather sends every text to every rank. `mpi` uses a binomial tree. In a
+  // gather an inner rank passes on the texts of its subtree: at most half of all texts, log2(p)/2 on average.
   std::vector<std::string> all_gather(const std::string& mine) { return texts(mine, TextRoute::kAllToAll); }
-  // Rank 0 gets every rank's text, in rank order; the others get nothing, and need not wait for it.
+  // Rank 0 gets every rank's text, in rank order. The other ranks get nothing and need not wait for rank 0.
   std::vector<std::string> gather(const std::string& mine) { return texts(mine, TextRoute::kAllToFirst); }
-  // Rank 0's text; what the others give is ignored. No barrier: rank 0 need not wait for them.
+  // Every rank gets rank 0's text; the texts of other ranks are ignored. Not a barrier: rank 0 need not wait for them.
   std::string broadcast_text(const std::string& text) { return texts(text, TextRoute::kFirstToAll).front(); }
-  // What rank 0 has for this rank: there `texts` are those for all, in rank order; what the others give is ignored. As
-  // a gather in the other direction, with as many bytes on the way.
+  // Returns the text that rank 0 has for this rank. On rank 0, `texts` holds one text per rank, in rank order; on other
+  // ranks it is ignored. As many bytes travel as in a gather.
   std::string scatter(const std::vector<std::string>& texts);
-  // All four: every rank's text, or rank 0's alone, or nothing; with kFirstToEach, rank 0 gives all as one (see
-  // src/transport/text_routes.h).
+  // Implements the four methods above. Returns every rank's text, or rank 0's alone, or nothing, by `route`. With
+  // kFirstToEach, rank 0's `mine` packs the texts of all ranks into one (append_text in src/transport/text_routes.h).
   virtual std::vector<std::string> texts(const std::string& mine, TextRoute route) = 0;
 
-  // From its return on, requests to this rank are answered by `service`, also while the rank computes, waits or has
-  // nothing to do; nullptr: it answers none. The service is lent until the next serve returns or withdraw is called.
-  // Blocks until all ranks have come, their requests all answered; meanwhile the former services go on. So a job calls
-  // it twice, in the end with nullptr on all ranks.
+  // Collective and blocking. Once it returns, `service` answers requests to this rank, also while the rank computes,
+  // waits or is idle; with nullptr the rank answers none. The service is lent until the next serve() returns or
+  // withdraw() is called. Waits until all ranks have called it and all their requests are answered; until then the
+  // former services answer. So a job calls it twice: the second time at its end, with nullptr on all ranks.
   virtual void serve(Service* service) = 0;
-  // Not collective. Each request's values go to its owner and come back as its reply, in any order; done when all have.
-  // Requests and slices stay alive until then. Values of one request are what is answered at a time: cut what is long
-  // (request_length), so that sending, answering and replies overlap. Error(kInternal) if the owner has no service.
+  // Not collective. Sends each request's values to its owner and overwrites them by the reply. Requests may be answered
+  // in any order; the operation is done when all are. The requests and their slices must stay alive until then. The
+  // owner answers one request at a time: cut long arrays into requests of request_length() values, so that sending,
+  // answering and replying overlap. Fails with Error(kInternal) if the owner has no service.
   virtual Pending request(std::span<const ServiceRequest> requests) = 0;
-  // Not collective, the same on all ranks: values that a request had best have at most. `mpi`: fewer where links
-  // between hosts are slow.
+  // Not collective; equal on all ranks. The recommended largest number of values per request. `mpi` returns fewer if
+  // links between hosts are slow.
   virtual std::size_t request_length() const { return std::size_t{64} << 10; }
-  // Not collective, for unwinding: this rank's service is not called any more once this returns. Requests to it stay
+  // Not collective; for stack unwinding. Once it returns, this rank's service is no longer called. Requests to it stay
   // unanswered until the rank aborts.
   virtual void withdraw() noexcept = 0;
 
-  // Collective, with nothing in flight, on what TransportKind::run gives to `body`; decorators throw Error(kInternal).
-  // The ranks that give the same `part` become ranks 0, 1 ... of a transport of their own, in the order of their ranks
-  // here; those that give a negative one get nullptr. Until a rank has destroyed its own it calls nothing of this one
-  // but abort. It has no device and no service. What ends this job ends its parts.
+  // Collective, with nothing in flight. May be called only on the transport that TransportKind::run passes to `body`;
+  // decorators throw Error(kInternal).
+  // Ranks with the same `part` become ranks 0, 1 ... of a new transport, in the order of their ranks here. Ranks with a
+  // negative `part` get nullptr. The new transport has no device and no service. Until a rank has destroyed it, the
+  // rank may call only abort() on this one. If this job ends, its parts end too.
   virtual std::unique_ptr<Transport> split(int part);
 
-  // Not collective: lent, for as long as this lives; what has been posted until then arrives at those who still poll.
-  // nullptr for a rank by itself, and in parts of a job.
+  // Not collective. The channel is lent for as long as the transport lives. Messages posted by then still reach ranks
+  // that poll. nullptr with one rank, and in parts of a job.
   virtual ControlChannel* control() { return nullptr; }
 
-  // Not collective: what the communication thread does and has done, as any thread may read it; it lives as long as
-  // this. nullptr for a rank by itself. `nccl`: what goes by the inner transport.
+  // Not collective. The record of what the communication thread does and has done; any thread may read it. It lives as
+  // long as the transport. nullptr with one rank. With `nccl` it holds only the calls of the inner transport.
   virtual const CallRecord* calls() const { return nullptr; }
 
-  // This rank fails: wakes or ends all others, so that none is left waiting. `mpi` and `nccl` end the job with `code`
-  // and do not return; `threads` makes every pending and later call of the others throw Error(kPeerLost). Any thread
-  // may call it.
+  // Called when this rank fails: wakes or ends all other ranks, so that none waits forever. `mpi` and `nccl` end the
+  // job with `code` and do not return. `threads` makes every pending and later call of other ranks throw
+  // Error(kPeerLost). Any thread may call it.
   virtual void abort(ExitCode code) noexcept = 0;
 };
 
-// A device attached for as long as this lives. Declare it behind the device, and before what is in flight.
+// Keeps a device attached for as long as it lives. Declare it after the device and before any Pending.
 class Attachment {
  public:
   Attachment(Transport& transport, Device& device) : transport_(transport) { transport_.attach(device); }
@@ -225,62 +235,68 @@ class Attachment {
   Transport& transport_;
 };
 
-// Rank 0 makes one row of numbers of all ranks' rows, given in rank order; every rank gets it. What `combine` throws
-// there all throw as AgreedError. Blocking and collective; O(log p) messages, and bytes as in Transport::gather.
+// Collective and blocking. Rank 0 calls `combine` with all ranks' rows of numbers, in rank order; every rank gets the
+// row that it returns. If `combine` throws, all ranks throw the same AgreedError. Takes O(log p) messages, and bytes as
+// Transport::gather.
 using Rows = std::vector<std::vector<double>>;
 std::vector<double> combine_over_ranks(Transport& transport, const std::vector<double>& mine,
                                        const std::function<std::vector<double>(const Rows&)>& combine);
 
-// Sums in rank order, in double: the same bits on every rank. As combine_over_ranks.
+// Collective and blocking, at the cost of combine_over_ranks. Sums in rank order, in double: the same bits on every
+// rank.
 std::vector<double> sum_over_ranks(Transport& transport, const std::vector<double>& mine);
 
-// A failure that all ranks know of, with the same code and the same message on each. TransportKind::run prints it once
-// for the whole job (rank 0 does) and every rank returns its code; nobody needs to be aborted.
+// A failure that all ranks throw, with the same code and the same message. In TransportKind::run rank 0 prints it once
+// for the whole job, and every rank returns its code. No rank needs to be aborted.
 class AgreedError : public Error {
  public:
   using Error::Error;
 };
 
-// Collective. Runs `stage` on every rank; when it throws on any of them, throws the same AgreedError on all. The
-// code and the message are those of the lowest rank that failed; unless every rank says the same, with its rank and
-// host, and with the other ranks that failed. For set-up, where a wrong option or file usually fails on all ranks
-// alike. `stage` must not communicate: a rank that fails would leave the others waiting in it.
+// Collective; for set-up, in which a wrong option or file usually fails on all ranks alike. Runs `stage` on every rank.
+// If it throws on any rank, all ranks throw the same AgreedError, with the code and the message of the lowest rank that
+// failed. Unless every rank has the same message, the text also names that rank, its host, and the other ranks that
+// failed. `stage` must not communicate: if one rank failed, the others would wait in it forever.
 void agree(Transport& transport, const std::function<void()>& stage);
 
-// Collective, for what one rank can tell of all: runs `judge` on rank 0 alone; when it throws there, throws the same
-// AgreedError on all.
+// Collective; for checks that rank 0 can make for all ranks. Runs `judge` on rank 0 only. If it throws there, all ranks
+// throw the same AgreedError.
 void let_first_judge(Transport& transport, const std::function<void()>& judge);
 
-// What crossed a transport, by the bytes this rank sent in a bandwidth-optimal algorithm: 2(p−1)/p·M for an allreduce
-// of M bytes among p ranks, M(p−1)/p per rank for a broadcast, of text too, (p−1)·M for an all_gather of M bytes from
-// this rank, M for a gather of M bytes from it unless it is rank 0, M on rank 0 for a scatter of M bytes (8 more for
-// each text), M for a request of M bytes to another rank. Its reply counts M for the owner, and is no call there. M of
-// a compressed sum is what its values take when encoded.
+// Counts the operations of this rank. `bytes` are those that this rank sends in a bandwidth-optimal algorithm, among p
+// ranks and for values of M bytes:
+//     all-reduce              2(p−1)/p·M; for a compressed sum, M is the size of the encoded values
+//     broadcast, also of text M(p−1)/p
+//     all_gather              (p−1)·M, for a text of M bytes from this rank
+//     gather                  M, for a text of M bytes from this rank; 0 on rank 0
+//     scatter                 M on rank 0, plus 8 for each text
+//     request                 M if it goes to another rank. The reply counts M for the owner, but not as a call.
 struct TransportCounters {
   std::int64_t calls = 0;
   std::int64_t bytes = 0;
-  std::int64_t bytes_replied = 0;  // of `bytes`, those that this rank's service has answered others with
-  double seconds = 0;              // during which an operation was being carried out (from its start to its end)
+  std::int64_t bytes_replied = 0;  // the part of `bytes` that this rank's service sent as replies
+  double seconds = 0;              // seconds during which an operation was carried out, from its start to its end
 };
 
-// Decorators stand in front of another transport, which must outlive them.
+// Decorators wrap another transport, which must outlive them.
 //
-// `counting`: counts what passes to `inner`. `counters()` may be read from any thread. Goes outermost,
-// counting(shaped(mpi)): then it counts the application's operations, and its seconds hold the shaped link's.
+// `counting` counts the operations that it passes to `inner`. Any thread may call counters(). Make it the outermost
+// decorator, as in counting(shaped(mpi)): then it counts the application's operations, and its seconds include the
+// time on the shaped link.
 class CountingTransport : public Transport {
  public:
   virtual TransportCounters counters() const = 0;
 };
-// `trace`: keeps when each operation was carried out. Lent until what is in flight has ended.
+// `trace`, if not nullptr, gets the times of each operation. It is lent until everything in flight has ended.
 std::unique_ptr<CountingTransport> make_counting_transport(Transport& inner, TraceBuffer* trace = nullptr);
 
-// `shaped`: as if this rank's link had this one-way delay and rate (0 = unlimited). An operation ends no
-// earlier than delay + bytes / rate after the last rank joined it, bytes as in TransportCounters; operations share the
-// link one after another. Ranks may have different links: an operation takes as long as the slowest needs. A rank by
-// itself has no link. Every rank must decorate its transport; making it is not collective. A device is attached to the
-// link, not to what is behind it: all that crosses it comes from the host's memory, with `nccl` too.
+// `shaped` simulates a link with a one-way delay and a rate (0 = unlimited). An operation ends no earlier than
+// delay + bytes / rate after the last rank joined it, with bytes as in TransportCounters. Operations use the link one
+// after another. Ranks may have different links: an operation takes as long as the slowest link needs. With one rank
+// there is no link. Every rank must decorate its transport; making the decorator is not collective. A device is
+// attached to the decorator, not to `inner`: all values cross the link from host memory, with `nccl` too.
 //
-// With jitter this rank begins each of its calls up to so much later, by chance: others wait for it.
+// With jitter, each call of this rank starts late by a random time of at most jitter_seconds, so other ranks wait.
 struct LinkShape {
   double delay_seconds = 0;
   double bytes_per_second = 0;
@@ -289,10 +305,11 @@ struct LinkShape {
 };
 std::unique_ptr<Transport> make_shaped_transport(Transport& inner, LinkShape shape);
 
-// `nccl`: with a GPU of its own on each rank, sums and broadcasts in GPU memory by NCCL; all else goes to `inner`, as
-// everything does until a device is attached. Where that cannot be, attach throws, or passes the device on to `inner`.
-// Every rank must decorate its transport; making it is not collective. Stands next to the bare transport. Its name is
-// "nccl" where NCCL is used or required, otherwise that of `inner`.
+// `nccl`: if each rank has a GPU of its own, NCCL carries out sums and broadcasts of values in GPU memory. All other
+// operations go to `inner`; so does everything until a device is attached. If NCCL cannot be used, attach() throws
+// (kRequired) or passes the device on to `inner` (kWherePossible). Every rank must decorate its transport; making the
+// decorator is not collective. Make it the innermost decorator. Its name is "nccl" if NCCL is used or required,
+// otherwise that of `inner`.
 enum class NcclUse { kRequired, kWherePossible };
 std::unique_ptr<Transport> make_nccl_transport(Transport& inner, NcclUse use);
 
@@ -301,21 +318,23 @@ struct TransportKind {
   std::string name;
   std::string summary;
   bool is_launched;  // its ranks are processes that an MPI launcher starts
-  // Runs `body` once per rank of this process, each time with its own Transport, and returns the process's exit code
-  // when all are through. `loopback`: one rank. `threads`: `ranks` ranks, each on a thread (rank 0 on the caller's).
-  // Launched ones: the rank that the launcher made this process; `ranks` is ignored (0). May be called once per process
-  // for one of them.
+  // Runs `body` once per rank of this process, each time with its own Transport. Returns the process's exit code when
+  // all ranks have finished. The ranks of this process are:
+  //     loopback           one rank
+  //     threads            `ranks` ranks, each on a thread of its own, rank 0 on the caller's
+  //     launched kinds     the one rank that the launcher made of this process; `ranks` is ignored (pass 0). Such a
+  //                        kind may be run once per process.
   //
-  // An Error that escapes `body` on some rank is printed to stderr as "eave: rank 1 on host: text" (one rank: "eave:
-  // text"), then ends the job with its code on all ranks; any other exception does so with 70 (71 when out of memory).
-  // An AgreedError is printed by rank 0 alone, as "eave: text".
+  // An Error that escapes `body` on some rank is printed to stderr as "eave: rank 1 on host: text" (with one rank:
+  // "eave: text") and ends the job with its code on all ranks. Any other exception ends it with 70, or 71 if memory
+  // has run out. For an AgreedError only rank 0 prints, as "eave: text".
   int (*run)(int ranks, const std::function<void(Transport&)>& body);
 };
 
 const std::vector<TransportKind>& transport_kinds();
 
-// True when a launcher whose ranks find each other by MPI (mpirun, mpiexec, srun --mpi=pmix) started this process, also
-// as the only rank. src/transport/launchers.h knows more of it.
+// True if this process was started by a launcher whose ranks find each other by MPI (mpirun, mpiexec, srun --mpi=pmix),
+// also as the only rank. src/transport/launchers.h has the details.
 bool started_by_launcher();
 
 }  // namespace eave
