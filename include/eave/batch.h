@@ -1,4 +1,4 @@
-// What one rank trains on in one step.
+// A batch: the samples that one rank uses in one step.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,15 @@ struct ImageShape {
 
 class DeviceImages;  // eave/compute.h
 
-// A view; whoever made it keeps it alive. `samples` may be 0: the rank has none left in this step and still takes part.
+// A view of a batch, whose memory belongs to its maker. `samples` may be 0: the rank has no samples left in this step
+// but still takes part.
 struct Batch {
   std::int64_t samples = 0;
   std::int64_t step = 0;                  // counted from 0 over the whole run, the same on all ranks
-  ConstSlice inputs;                      // samples × height × width × channels, normalised, in the host's memory
-  std::span<const std::int32_t> labels;   // samples, each in [0, classes)
-  std::span<const std::int64_t> indices;  // samples: index in the dataset, the counter of all per-sample randomness
-  // Instead of inputs: where the device itself finds the images by their indices, and changes them.
+  ConstSlice inputs;                      // samples × height × width × channels, normalised, in host memory
+  std::span<const std::int32_t> labels;   // one per sample, each in [0, classes)
+  std::span<const std::int64_t> indices;  // one dataset index per sample; all per-sample randomness is keyed by it
+  // If not nullptr, `inputs` is empty: the device reads the images by `indices`, and crops and normalises them itself.
   const DeviceImages* images = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Turns the sampler's indices into batches, ahead of time, on threads of its own.
+// The loader: prepares batches from the sampler's indices, ahead of training, on threads of its own.
 #pragma once
 
 #include <cstdint>
@@ -11,53 +11,58 @@
 
 namespace eave {
 
-// Random changes to training images, keyed by (seed, step, dataset index): the same whatever the number of ranks.
-// The border is black: pixels of value 0, normalised as all others.
+// Random changes to training images. They are keyed by (seed, step, dataset index), so they do not depend on the number
+// of ranks. The border is black: its pixels have the value 0 and are normalised like all others.
 struct Augmentation {
   int pad = 0;          // border added on each side before cropping
-  int crop_height = 0;  // 0 = image height; random position in training, centre in evaluation
-  int crop_width = 0;
-  bool flip = false;  // left-right with probability ½, training only
-  // Throws Error(kConfiguration) when a number is negative or the crop is larger than the padded image.
+  int crop_height = 0;  // 0 = image height. The crop is at a random place in training, in the centre in evaluation
+  int crop_width = 0;   // 0 = image width
+  bool flip = false;    // mirrors left to right with probability ½, in training only
+  // The shape after cropping. Throws Error(kConfiguration) if a number is negative or the crop is larger than the
+  // padded image.
   ImageShape output(ImageShape input) const;
 };
 
-// One of the split's sets, as Compute::load_images brings it to a device; its batches are then as those of the loaders
-// below. `random`: placed as in training, by `seed`, else as in evaluation. nullptr: it stays where it is.
+// Copies `dataset`, one of the split's sets, to a device by Compute::load_images. Its batches then have the same values
+// as those of the loaders below. If `random`, images are cropped and mirrored as in training, by `seed`; otherwise as
+// in evaluation. Returns nullptr if the images stay in host memory.
 std::unique_ptr<DeviceImages> load_images(Compute& compute, const DataSplit& split, const Dataset& dataset,
                                           const Augmentation& augmentation, bool random, std::uint64_t seed);
 
-// Prefetches `depth` batches; the samples of each are shared among the split's reading_threads, with the same bits for
-// any number of them. Owned by one thread, its consumer. Memory: depth + 1 batches of floats and an image for each
-// thread; nothing is allocated after construction but the sampler's permutation and what the dataset needs to read.
+// Prefetches `depth` batches. The split's reading_threads share the samples of each batch; the bits do not depend on
+// the number of threads. Only one thread, the consumer, may use a Loader. Memory: depth + 1 batches of floats, and one
+// image per thread. After construction nothing is allocated except the sampler's permutation and what the dataset needs
+// for reading.
 class Loader {
  public:
   struct Settings {
     Augmentation augmentation;
     std::uint64_t seed = 0;
     int rank = 0;
-    std::int64_t first_step = 0;  // global step to begin with
-    std::int64_t last_step = 0;   // one past the end
+    std::int64_t first_step = 0;  // step of the first batch, counted over the whole run
+    std::int64_t last_step = 0;   // one past the step of the last batch
     int depth = 2;                // at least 1
   };
-  // Training order. `split` and `sampler` outlive the loader; the loader's thread uses `sampler` alone from now on.
+  // Batches come in training order. `split` and `sampler` must outlive the loader. From now on only the loader's thread
+  // may use `sampler`.
   Loader(const DataSplit& split, Sampler& sampler, const Settings& settings);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // The next step's batch, valid until the following call. An exception of the loading thread comes out here, in the
-  // place of the batch that it spoiled. Must not be called more than last_step − first_step times.
+  // The batch of the next step, valid until the following call. If the loading thread failed at this batch, throws that
+  // thread's exception. Must not be called more than last_step − first_step times.
   const Batch& next();
-  double seconds_waited() const;  // total time `next` blocked
+  double seconds_waited() const;  // total seconds for which `next` blocked
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// Evaluation order: this rank's contiguous part [first, last) of the dataset, in batches of at most `batch`, centre
-// crop, no flip. Calls `consume` for each, in the calling thread; the split's reading_threads read. No randomness.
+// Calls `consume` on each batch of samples [first, last) of the dataset, in their order, with at most `batch` samples
+// per batch. Images are cropped in the centre and not mirrored; nothing is random. `consume` runs on the calling
+// thread; the split's reading_threads read.
 void for_each_evaluation_batch(const DataSplit& split, const Dataset& dataset, const Augmentation& augmentation,
                                std::int64_t first, std::int64_t last, std::int64_t batch,
                                const std::function<void(const Batch&)>& consume);

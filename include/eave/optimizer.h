@@ -1,4 +1,4 @@
-// From gradients to a step: optimizer and learning rate.
+// Optimizers and the learning-rate schedule.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,24 @@
 
 namespace eave {
 
-// Turns gradients into a change of parameters, in one pass over the arena, elastic pull included. The same inputs give
-// the same bits on every x86-64.
+// Updates parameters by their gradients, in one pass over the arena that includes the elastic pull. The same inputs
+// give the same bits on every x86-64.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  // One step: call it once per step with the whole arena. `parameters`, `gradients` and the pull's slices are as large
-  // as the arena given to make and do not overlap. Gradients are read only. Not collective. Returns whether every
-  // element took its step: one whose new values would not be finite keeps the old ones (see Device::update_sgd).
+  // Takes one step; call it once per step with the whole arena. `parameters`, `gradients` and the pull's slices have
+  // the arena_size given to `make`, and do not overlap. Gradients are only read. Not collective. Returns whether every
+  // element took its step. An element whose new values would not be finite keeps the old ones (see Device::update_sgd).
   virtual std::shared_ptr<DeviceAnswer> update(Slice parameters, ConstSlice gradients, double learning_rate,
                                                const std::optional<Pull>& pull) = 0;
-  // How parameters stand to the iterate when the rate is `learning_rate`; the velocity is the same memory at all times.
+  // How far the parameters are ahead of the iterate at this learning rate. The velocity is always the same memory.
   virtual Ahead ahead(double /*learning_rate*/) { return {}; }
-  // Its state vectors (momentum first), for exchanges and checkpoints; each as large as the arena.
+  // The state vectors (momentum first), for exchanges and checkpoints. Each is as large as the arena.
   virtual std::vector<Slice> state() = 0;
-  // Number of updates done, where the rule depends on it (bias correction); kept in checkpoints with state().
+  // The number of updates so far, or nullptr if the formula does not depend on it (bias correction does). Checkpoints
+  // keep it with state().
   virtual std::int64_t* update_count() { return nullptr; }
-  // The formula in force with its numbers, one line of ASCII.
+  // The optimizer's formula with the numbers of this run, as one line of ASCII.
   virtual std::string equation() const = 0;
 };
 
@@ -38,39 +39,40 @@ class Optimizer {
 struct OptimizerKind {
   std::string name;
   std::string summary;
-  std::vector<OptionSpec> options;  // --lr and all else about the rate belong to Schedule
-  // Its state lies on `device`, which outlives it. Throws Error(kUsage) for options out of range or without effect.
-  // `values` holds `options` and those of Schedule.
+  std::vector<OptionSpec> options;  // without --lr and other options of the learning rate, which belong to Schedule
+  // `values` holds `options` and those of Schedule. The optimizer's state lies on `device`, which must outlive it.
+  // Throws Error(kUsage) if an option is out of range or has no effect.
   std::unique_ptr<Optimizer> (*make)(const OptionValues& values, std::int64_t arena_size, Device& device);
 };
 
 const std::vector<OptimizerKind>& optimizer_kinds();
 
-// Of a replica whose communicator moves the parameters itself (CommunicatorTraits::uses_optimizer): keeps nothing, and
-// update throws Error(kInternal).
+// An optimizer without state, for a replica whose communicator moves the parameters itself (uses_optimizer in
+// CommunicatorTraits is false). Its update() throws Error(kInternal).
 std::unique_ptr<Optimizer> make_idle_optimizer();
 
-// Learning rate as a function of samples seen by all ranks together, so epoch n has the same rate for every rank count.
-// Scaling (Goyal et al. 2017): the base rate is multiplied by k (linear) or √k, k = total batch / batch per rank, for
-// methods that average gradients; warm-up goes from the base rate to the scaled one by a constant amount per sample.
+// The learning rate as a function of the samples seen by all ranks together, so epoch n has the same rate for any
+// number of ranks. If the method averages gradients, the base rate may be scaled (Goyal et al. 2017): by k (linear) or
+// √k (sqrt), with k = total batch / batch per rank. Warm-up goes linearly, by samples, from --warmup-from times the
+// base rate to the scaled rate.
 class Schedule {
  public:
   // Declares --lr, --lr-schedule constant|step|cosine, --lr-step-epochs, --lr-step-factor, --lr-final,
   // --lr-scaling none|linear|sqrt, --warmup-epochs, --warmup-from.
   static std::vector<OptionSpec> options();
-  // `scale` = k as above; 0 where rates do not scale with the ranks (the method does not average gradients): then a
-  // --lr-scaling other than none is refused. Throws Error(kUsage) for options that contradict each other or would have
-  // no effect.
+  // `scale` is k as above, or 0 if the method does not average gradients. With 0, only --lr-scaling none is allowed.
+  // Throws Error(kUsage) if options contradict each other or have no effect.
   Schedule(const OptionValues& values, std::int64_t samples_per_epoch, std::int64_t total_samples, double scale);
 
-  // Of the step that begins after `samples_seen` samples. Warm-up first, then the shape; after total_samples it stays.
+  // The learning rate of the step that begins after `samples_seen` samples: warm-up first, then the shape. A cosine
+  // stays at its final rate after total_samples.
   double learning_rate(std::int64_t samples_seen) const;
-  // Whether rates depend on total_samples: cosine.
+  // Whether rates depend on total_samples. Only those of a cosine do.
   bool depends_on_length() const { return shape_ == "cosine"; }
-  // From now on a step that begins after more samples than that has the rate of one that begins there.
+  // Freezes the rate: from now on, steps that begin after more than `samples` have the rate of `samples`.
   void hold_after(std::int64_t samples) { held_from_ = samples; }
-  // How many of the schedule's steps down a step that begins after `samples_seen` samples has behind it: 0 for rates
-  // that fall smoothly, or not at all, and in a warm-up.
+  // How often the rate has dropped (at --lr-step-epochs) when `samples_seen` samples have been seen. 0 during warm-up,
+  // and for schedules that fall smoothly or not at all.
   int drops(std::int64_t samples_seen) const;
   // One line: "0.1 x 4 (linear) = 0.4, after warm-up from 0.1 over 5 epochs; cosine to 0"
   std::string describe() const;

@@ -1,8 +1,8 @@
 // Randomness without state: every number is a function of (seed, purpose, step, global sample index, position).
 //
-// The same sample in the same step draws the same numbers on whichever rank it lands, so dropout and augmentation do
-// not depend on how many ranks there are. Generator: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy
-// as 1, 2, 3", SC 2011).
+// A sample draws the same numbers in a step whichever rank has it, so dropout and augmentation do not depend on the
+// number of ranks. The generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC
+// 2011).
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace eave {
 
-// What the numbers are for; streams of different purposes are independent.
+// What random numbers are used for. Streams of different purposes are independent.
 enum class Purpose : std::uint32_t {
   kInitialise = 1,
   kShuffle = 2,
@@ -26,7 +26,7 @@ enum class Purpose : std::uint32_t {
 struct RandomKey {
   std::uint64_t seed = 0;
   Purpose purpose = Purpose::kTest;
-  std::uint32_t part = 0;  // which layer, tensor or class of this purpose
+  std::uint32_t part = 0;  // number of a layer, tensor or class, for one stream each within a purpose
 };
 
 // The generator itself: four words of counter, two words of key.
@@ -35,7 +35,8 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::u
 // Four independent uniform 32-bit words for counter (a, b).
 std::array<std::uint32_t, 4> random_words(const RandomKey& key, std::uint64_t a, std::uint64_t b);
 
-// A sequence of numbers for one counter `a` (say, one sample): a cheap value type, not shared between threads.
+// A sequence of numbers for one counter `a` (for example, a sample). It is cheap to make; do not share it between
+// threads.
 class RandomStream {
  public:
   RandomStream(const RandomKey& key, std::uint64_t a);
