@@ -1,6 +1,7 @@
-/* Averaging the parameters of a model among the ranks of a job, from C or any language that can call it; the loop, the
- * model and the optimizer are the caller's. The methods are those of `eave train --communicator`, with its options
- * (`eave train --help`). Build with cc job.c $(pkg-config --cflags --libs eave); start with mpirun or srun --mpi=pmix.
+/* Averages the parameters of a model among the ranks of a job, from C or any language that can call C. The caller
+ * brings the training loop, the model and the optimizer. The methods and their options are those of `eave train`
+ * (`eave train --help`, --communicator). Build with cc job.c $(pkg-config --cflags --libs eave). Start with mpirun or
+ * srun --mpi=pmix.
  *
  *     eave_start("auto");
  *     eave_open("communicator=easgd tau=10", parameters, gradients, count, &averager);
@@ -14,19 +15,20 @@
  *     eave_close(averager);
  *     eave_stop();
  *
- * Every function is collective, but for eave_interface, eave_rank, eave_size, eave_description, eave_traits,
- * eave_look_ahead, eave_steps_left_out, eave_spent_by, eave_abort and the two of errors: all ranks call the same ones
- * in the same order. One thread calls them. They return 0, or an exit code of eave (mpi_launch/guide/faults.md)
- * with the message in eave_error(). After EAVE_USAGE or EAVE_CONFIGURATION nothing has been done: the call may be made
- * again. After another the job cannot go on: leave the process with that code, or by eave_abort, which ends the other
- * ranks.
+ * Functions are collective: all ranks call the same functions in the same order. These are not collective:
+ * eave_interface, eave_rank, eave_size, eave_description, eave_traits, eave_look_ahead, eave_steps_left_out,
+ * eave_spent_by, eave_abort, eave_error and eave_error_is_shared. One thread makes all calls.
  *
- * A rank that waits for another for as long as limit-step says ends the job with EAVE_PEER_LOST, and a message on
- * standard error names the rank that is silent or still computes. If two ranks call different functions (one has closed
- * its averager, or has left out a step), the job ends after a second, and the message says where each of them is.
- * Warnings go to standard error, one for the whole job.
+ * A function returns 0, or an exit code of eave (mpi_launch/guide/faults.md); then eave_error() gives the message.
+ * After EAVE_USAGE or EAVE_CONFIGURATION nothing has been done, and the call may be made again. After another code the
+ * job cannot go on. Then end the process with that code, or call eave_abort, which ends the other ranks too.
  *
- * Stable: within a version of EAVE_INTERFACE functions are only added. */
+ * If a rank waits for another for longer than limit-step, the job ends with EAVE_PEER_LOST. A message on standard error
+ * names the rank that is silent or still computes. If two ranks call different functions (one has closed its averager,
+ * or has left out a step), the job ends after a second, and the message says where each of them is. Each warning is
+ * printed to standard error once for the whole job.
+ *
+ * Stability: while EAVE_INTERFACE stays the same, functions are only added. */
 #ifndef EAVE_H
 #define EAVE_H
 
@@ -41,107 +43,120 @@ extern "C" {
 
 enum { EAVE_USAGE = 64, EAVE_PEER_LOST = 69, EAVE_DIVERGED = 76, EAVE_CONFIGURATION = 78 };
 
-/* What a method does, for eave_traits. */
+/* Traits of a method; eave_traits returns their sum. */
 enum {
-  EAVE_AVERAGES_GRADIENTS = 1, /* in every step: gradients become the mean over all ranks */
-  EAVE_HAS_CENTER = 2,         /* the consensus is a variable of its own, which values that are loaded do not reach */
-  EAVE_MOVES_PARAMETERS = 4    /* by the gradients, without an optimizer: `updates` is never 1 */
+  EAVE_AVERAGES_GRADIENTS = 1, /* in every step the gradients become the mean over all ranks */
+  EAVE_HAS_CENTER = 2,         /* the consensus is a variable of its own: loading a model does not change it */
+  EAVE_MOVES_PARAMETERS = 4    /* the method itself moves the parameters by the gradients: `updates` is never 1 */
 };
 
 typedef struct eave_averager eave_averager;
 
 /* What this rank has spent on averaging so far. */
 typedef struct eave_spent {
-  double seconds_waiting; /* that the caller was blocked for other ranks, or for the wire */
-  int64_t bytes;          /* that it has sent, as the summary of `eave train` counts them */
+  double seconds_waiting; /* seconds for which the caller was blocked on other ranks or on the network */
+  int64_t bytes;          /* bytes that this rank sent, counted as in the summary of `eave train` */
   int64_t calls;          /* operations among ranks */
 } eave_spent;
 
 /* EAVE_INTERFACE of the library that was loaded. */
 int eave_interface(void);
 
-/* Joins the ranks that the launcher started; once in a process. "auto": MPI where a launcher started this process, else
- * one rank by itself; or a name from `eave train --help`, --transport. Where the program has called MPI_Init itself, it
- * was with MPI_THREAD_MULTIPLE, and MPI_Finalize comes after eave_stop. Where MPI_Init fails in here, it ends the
- * process. If the launcher started more ranks than find each other (torchrun does), it returns 69 on all of them after
- * a second: each would train alone. Where MPI has begun by then, it prints that once for the job, and ends the process.
- * Ranks wait for each other as long as EAVE_LIMIT_STEP in the environment says (10min), until limit-step of eave_open
- * says otherwise. */
+/* Joins the ranks that the launcher started. May be called once in a process. `transport` is "auto" (MPI if a launcher
+ * started this process, otherwise a single rank), or a name of --transport in `eave train --help`.
+ * If the program calls MPI_Init itself, it must ask for MPI_THREAD_MULTIPLE and call MPI_Finalize after eave_stop. If
+ * eave_start calls MPI_Init and that fails, MPI ends the process.
+ * If the launcher started more ranks than find each other (as torchrun does), each of them would train alone. Then
+ * eave_start returns 69 on all of them after a second. If MPI has begun by then, it instead prints the message once for
+ * the job and ends the process.
+ * Ranks wait for each other for at most EAVE_LIMIT_STEP in the environment (default 10min), until limit-step of
+ * eave_open sets another limit. */
 int eave_start(const char* transport);
 int eave_rank(void); /* from 0; -1 before eave_start */
-int eave_size(void); /* 0 before eave_start */
-/* Takes leave of the others, with no averager open. Waits for them without a limit: they may evaluate and save. */
+int eave_size(void); /* number of ranks; 0 before eave_start */
+/* Leaves the job; no averager may be open. Waits for the other ranks without a limit, as they may still evaluate and
+ * save. */
 int eave_stop(void);
-/* This rank cannot go on: ends all ranks with this exit code. Not collective, any thread. Returns only if there is no
- * other rank. */
+/* Ends all ranks with this exit code, because this rank cannot go on. Not collective; any thread may call it. Returns
+ * only if there is no other rank. */
 void eave_abort(int code);
 
-/* `options`: words "name=value" between spaces: communicator=…, with the options of that method, and what it has to
- * know of the run: lr=… (of the first step), momentum=… and nesterov=on (of the optimizer), steps=… (of the run; not
- * needed), seed=…; and plugin=FILE (without blanks), a shared object with a method of one's own, the same file on all
- * ranks. As in `eave train`:
- *     on-nonfinite=skip|abort, nonfinite-limit=10   what becomes of a step whose gradient or loss is not finite
- *     replica-hash-every=100, on-replica-fault=stop|repair   compares what the method keeps equal on all ranks
- *     limit-step=10min   how long a rank waits for another; 0s: for ever
- * Options that would do nothing are refused. `parameters` and `gradients`: `count` floats each in the host's memory,
- * where they stay until eave_close. All ranks leave with rank 0's parameters.
+/* Opens an averager over the parameters and gradients of a model. `options` are words "name=value" with spaces between:
+ *     communicator=…   the method; its options follow as further words
+ *     lr=…   the learning rate of the first step
+ *     momentum=…, nesterov=on   those of the optimizer
+ *     steps=…   steps of the run; may be left out
+ *     seed=…   seed of the run
+ *     plugin=FILE   a shared object with a method of one's own, the same file on all ranks; no blanks in its name
+ * These have the meaning that they have in `eave train`:
+ *     on-nonfinite=skip|abort, nonfinite-limit=10   what happens in a step whose gradient or loss is not finite
+ *     replica-hash-every=100, on-replica-fault=stop|repair   comparison of what the method keeps equal on all ranks
+ *     limit-step=10min   how long a rank waits for another; 0s = forever
+ * An option that would have no effect is refused. `parameters` and `gradients` are `count` floats each, in host memory,
+ * and must stay at their addresses until eave_close. When it returns, all ranks have rank 0's parameters.
  *
- * With device=cuda the vectors lie in the memory of a GPU, that of the number gpu=N (0) as this process counts them;
- * also what eave_consensus writes into. eave works there in a queue of its own: before each call wait until what writes
- * them is done (cudaStreamSynchronize); when it returns, they may be used. Ranks with a GPU each exchange by NCCL. One
- * such averager may be open at a time. */
+ * With device=cuda, the two vectors and `into` of eave_consensus lie in the memory of a GPU. gpu=N (default 0) is its
+ * number as this process counts GPUs. eave works in a queue of its own. So before each call, wait until the kernels
+ * that write the vectors are done (cudaStreamSynchronize); when the call returns, the vectors may be used. If each rank
+ * has its own GPU, they exchange by NCCL. Only one averager with device=cuda may be open at a time. */
 int eave_open(const char* options, float* parameters, float* gradients, size_t count, eave_averager** averager);
-/* The equation in force with its numbers, then a line "warning: …" for each warning. Lives until eave_close. */
+/* The method's equation with the numbers of this run, then a line "warning: …" for each warning. The text lives until
+ * eave_close. */
 const char* eave_description(const eave_averager* averager);
-/* EAVE_AVERAGES_GRADIENTS and so on, added up. */
+/* The sum of EAVE_AVERAGES_GRADIENTS and so on. */
 unsigned eave_traits(const eave_averager* averager);
 
-/* For nesterov=on, when the parameters are the point at which Nesterov's method takes the gradient: the iterate, on
- * which exchanges work, is parameters + factor * velocity. `velocity`: `count` floats beside the parameters, which are
- * read when exchanges need them, until the next call of this. The factor is that of the step that made the parameters:
- * for PyTorch's SGD (velocity: its momentum buffers) learning rate * momentum. Call it before the first step, with
- * zeros, and after each update whose factor is another. */
+/* Use it with nesterov=on if the parameters are the point at which Nesterov's method takes the gradient. Then exchanges
+ * work on the iterate, which is parameters + factor * velocity. `velocity` is `count` floats in the same memory as the
+ * parameters. Exchanges read it when they need it, until the next call of this function. `factor` is that of the step
+ * that made the parameters. For PyTorch's SGD, `velocity` holds its momentum buffers, and the factor is
+ * learning rate * momentum. Call it before the first step, with zeros, and after each update that changes the factor.
+ */
 int eave_look_ahead(eave_averager* averager, const float* velocity, double factor);
 
-/* Before the gradients of a step are computed: the parameters may change. `samples` of this rank in this step and of
- * all ranks together: means of gradients are weighted by them; 0, 0: as many on each rank. */
+/* Call it before the gradients of a step are computed; it may change the parameters. `samples` are those of this rank
+ * in this step, `samples_everywhere` those of all ranks together. They are the weights in means of gradients. If both
+ * are 0, all ranks have the same weight. */
 int eave_begin_step(eave_averager* averager, int64_t samples, int64_t samples_everywhere, double learning_rate);
-/* The gradients are complete. They become the mean over all ranks where the method averages gradients; where it pulls
- * parameters, these have moved. `loss_sum`: over this rank's samples, for methods that weigh replicas by it; else 0.
- * `updates`: whether the optimizer is to take its step. Some methods move the parameters themselves; and a step whose
- * gradient or loss_sum is not finite is left out: on all ranks where gradients are averaged, else on this one. Ten in a
- * row return EAVE_DIVERGED. */
+/* Call it when the gradients are complete. If the method averages gradients, it replaces them by the mean over all
+ * ranks. If the method pulls parameters, it moves them. `loss_sum` is the sum over this rank's samples, for methods
+ * that weigh replicas by it; pass 0 to other methods. Sets `updates` to whether the optimizer must take its step. It is
+ * 0 if the method moves the parameters itself, or if the step is left out because its gradient or loss_sum is not
+ * finite. If gradients are averaged, such a step is left out on all ranks, otherwise on this rank only. After
+ * nonfinite-limit of them in a row it returns EAVE_DIVERGED. */
 int eave_before_update(eave_averager* averager, double loss_sum, int* updates);
-/* The same for a model of so many tensors, some of which may have no gradient: `has_gradient` is not 0 for those of
- * this rank that have one. In a step that averages gradients the flags become those of any rank: a tensor without a
- * gradient on this rank counts as 0 in the mean. In other steps they stay. Where they are 0 afterwards, the optimizer
- * is to leave the tensor alone. */
+/* As eave_before_update, for a model of `tensors` tensors, some of which may have no gradient. `has_gradient` has a
+ * flag per tensor, not 0 if the tensor has a gradient on this rank. In a step that averages gradients, each flag is set
+ * to whether any rank has a gradient; a rank without one counts as 0 in the mean. In other steps the flags do not
+ * change. If a tensor's flag is 0 afterwards, the optimizer must not change that tensor. */
 int eave_before_update_of(eave_averager* averager, double loss_sum, unsigned char* has_gradient, size_t tensors,
                           int* updates);
-/* The parameters have moved. EAVE_DIVERGED: they are not finite. 70: after every hundredth step ranks are compared, and
- * differ. */
+/* Call it when the parameters have been updated. Returns EAVE_DIVERGED if they are not finite. After every hundredth
+ * step (replica-hash-every) it compares the ranks and returns 70 if they differ. */
 int eave_after_update(eave_averager* averager);
-int64_t eave_steps_left_out(const eave_averager* averager); /* of this rank: they were not finite */
+/* How many steps this rank has left out because gradient or loss was not finite. */
+int64_t eave_steps_left_out(const eave_averager* averager);
 
-/* Between steps: the model that is to be evaluated and saved (the center, the mean, or the parameters), the same on all
- * ranks; `count` floats. 70: what the method keeps equal on all ranks differs. Warns if it is still what all began
- * with. With `communicator=none average-at-end=on` it is the mean over all ranks, weighted by their samples. */
+/* Call it between steps. Writes the model to evaluate and save (the center, the mean, or the parameters) to the `count`
+ * floats of `into`. It is the same on all ranks. Returns 70 if values differ that the method keeps equal on all ranks.
+ * Warns if it is still the model with which all ranks began. With `communicator=none average-at-end=on` it is the mean
+ * over all ranks, weighted by their samples. */
 int eave_consensus(eave_averager* averager, float* into);
-/* In place: each element becomes the sum over ranks, in rank order; for counts and losses. */
+/* In place: each element becomes the sum over ranks, in rank order. For counts and losses. */
 int eave_sum(double* values, size_t count);
-/* Rank 0's bytes go to all. */
+/* Gives all ranks rank 0's bytes. */
 int eave_broadcast(void* values, size_t bytes);
-/* EAVE_CONFIGURATION if a rank gives another text than rank 0; the message has the first lines that differ. */
+/* Returns EAVE_CONFIGURATION if a rank's text differs from rank 0's; the message has the first lines that differ. */
 int eave_require_same(const char* text);
 int eave_spent_by(eave_averager* averager, eave_spent* spent);
 
-/* Ends the method on all ranks, and frees. */
+/* Ends the method on all ranks, and frees the averager. */
 int eave_close(eave_averager* averager);
 
-/* What went wrong in the last call of this thread that did not return 0. */
+/* The message of the last call of this thread that did not return 0. */
 const char* eave_error(void);
-/* 1: it went wrong on all ranks alike, so one of them may speak for all: rank 0. After eave_start, another has spoken.
- */
+/* Returns 1 if the last error is the same on all ranks; then only rank 0 needs to print it. If eave_start failed, 1
+ * means that another rank reports the error. */
 int eave_error_is_shared(void);
 
 #ifdef __cplusplus

@@ -1,19 +1,19 @@
-// A loop of one's own: c++ -std=c++20 -O2 own_loop.cpp $(pkg-config --cflags --libs eave) -o own_loop
-// mpirun -np 4 ./own_loop easgd [gpu]      with LD_LIBRARY_PATH where libeave.so is not in a usual place
+// A training loop outside eave: c++ -std=c++20 -O2 own_loop.cpp $(pkg-config --cflags --libs eave) -o own_loop
+// mpirun -np 4 ./own_loop easgd [gpu]      (set LD_LIBRARY_PATH if the loader does not find libeave.so)
 #include <cstdio>
 #include <random>
 
 #include "eave/communicator.h"
 
 void fit(eave::Transport& ranks, const eave::CommunicatorKind& method, eave::Device& device) {
-  eave::OptionValues options;  // all at their defaults; options.set("tau", "4", "own_loop") changes one
+  eave::OptionValues options;  // every option has its default; options.set("tau", "4", "own_loop") changes one
   for (const eave::OptionSpec& option : method.options) options.declare(option);
   const eave::Attachment attachment(ranks, device);
-  eave::Buffer line = device.allocate(2), gradient = device.allocate(2);  // slope and height; they outlive what follows
-  std::vector<std::string> warnings;  // such as: alpha is beyond the stability bound
+  eave::Buffer line = device.allocate(2), gradient = device.allocate(2);  // slope, height; outlive the communicator
+  std::vector<std::string> warnings;  // for example: alpha is beyond the stability bound
   const auto communicator = method.make({ranks, options, 0.1, warnings});
   communicator->begin({line.slice(), gradient.slice(), {}, {}, &device});
-  std::vector<float> on_host(2);  // the model computes there, be its numbers in a GPU's memory
+  std::vector<float> on_host(2);  // the model computes in host memory, even if its parameters lie on a GPU
   std::mt19937 random(ranks.rank());
   std::uniform_real_distribution<float> place(-1, 1), noise(-0.1f, 0.1f);
   for (int i = 0; i < 1000; ++i) {
@@ -23,12 +23,12 @@ void fit(eave::Transport& ranks, const eave::CommunicatorKind& method, eave::Dev
     const float x = place(random), y = 3 * x + 2 + noise(random);
     const float error = communicator->gradient_weight(step) * (on_host[0] * x + on_host[1] - y);
     device.write(gradient.slice(), std::vector<float>{error * x, error});
-    const auto pull = communicator->before_update(step);  // waits for the others' gradients, where they are averaged
+    const auto pull = communicator->before_update(step);  // waits if gradients are averaged over ranks
     const eave::SgdStep rule{.gradient_scale = communicator->updates(step) ? 1.0f : 0.0f, .step_scale = 0.1f};
     device.update_sgd(line.slice(), gradient.slice(), {}, rule, pull ? &*pull : nullptr);
     communicator->after_update(step);
   }
-  device.read(communicator->consensus(), on_host);  // the same on all ranks, whatever points each has seen
+  device.read(communicator->consensus(), on_host);  // equal on all ranks, though each has seen other points
   std::printf("rank %d of %d: y = %.6f x + %.6f\n", ranks.rank(), ranks.size(), on_host[0], on_host[1]);
   communicator->finish();
 }

@@ -1,12 +1,15 @@
-// A method of one's own, as a plug-in: signSGD by majority vote (Bernstein, Wang, Azizzadenesheli, Anandkumar 2018,
+// An example of a method as a plug-in: signSGD by majority vote (Bernstein, Wang, Azizzadenesheli, Anandkumar 2018,
 // algorithm 3; Bernstein, Zhao, Azizzadenesheli, Anandkumar 2019).
 //
-//     g = s sign(sum_i sign(g_i)), element by element, and one step for all; sign(0) = 0; s is --vote-scale
+//     g = s sign(sum_i sign(g_i)), element by element, with sign(0) = 0; s is --vote-scale
+//
+// All ranks take the same step with this g.
 //
 //     c++ -std=c++20 -O2 -shared -fPIC $(pkg-config --cflags eave) sign_vote.cpp -o sign_vote.so
 //     mpirun -np 4 eave train --plugin ./sign_vote.so --communicator sign-vote --vote-scale 0.01
 //
-// Rounds: one sum of the gradients per step, waited for. It shows the method, not its speed: a sign travels as a float.
+// Each step sums the gradients once and waits for the sum. The example shows the method, not its speed: each sign
+// travels as a float.
 #include <string>
 
 #include "eave/communicator.h"
@@ -37,7 +40,7 @@ class SignVote final : public eave::Communicator {
     return std::nullopt;
   }
 
-  bool updates(const eave::Step&) const override { return true; }  // by the vote, also without samples
+  bool updates(const eave::Step&) const override { return true; }  // the vote moves ranks without samples too
   eave::ConstSlice consensus() override { return replica_.parameters; }
   std::vector<eave::Slice> replicated() override { return {replica_.parameters}; }
   void finish() override {}
