@@ -1,3 +1,4 @@
+// Implements `eave bench-comm`: times operations between ranks and checks their results.
 #include <algorithm>
 #include <cstdio>
 #include <memory>

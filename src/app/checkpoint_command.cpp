@@ -1,3 +1,4 @@
+// Implements `eave checkpoint`: lists and verifies a run's checkpoints, and exports the model of one.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>

@@ -14,9 +14,11 @@ namespace eave {
 
 // Collective; call it before any other function that uses checkpoints. Sets --checkpoint-dir to its absolute path. A
 // resumed run takes it from its config.json unless the option is given.
-// Throws AgreedError: kUsage (it is inside --run-dir or contains it), kCannotCreate (RUN/checkpoint is a symbolic link
-// or a file), kInputMissing (the directory in config.json does not exist), kConfiguration (the run's checkpoints are in
-// another directory).
+// Throws AgreedError:
+// - kUsage: it is inside --run-dir, or contains it;
+// - kCannotCreate: RUN/checkpoint is a symbolic link or a file;
+// - kInputMissing: the directory in config.json does not exist;
+// - kConfiguration: the run's checkpoints are in another directory.
 void settle_checkpoint_directory(Transport& transport, OptionValues& values);
 
 // Returns --checkpoint-dir, or RUN/checkpoint without it.

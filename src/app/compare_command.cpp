@@ -1,3 +1,4 @@
+// Implements `eave compare`: trains with several methods inside one job, and reports which is best.
 #include <unistd.h>
 
 #include <algorithm>

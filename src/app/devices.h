@@ -39,8 +39,9 @@ struct DevicePlan {
 
 // Chooses the devices of all ranks: all compute on GPUs, or all on the CPU. The result is the same on every rank. Each
 // rank takes the first GPU it sees that no lower rank of its host has taken.
-// Throws Error: kResource (--device cuda and a rank has no GPU, or --gpu names one that eave cannot use), kUsage (ranks
-// would share a GPU without --share-gpu, or an option has no effect).
+// Throws Error:
+// - kResource: with --device cuda a rank has no GPU, or --gpu names one that eave cannot use;
+// - kUsage: ranks would share a GPU without --share-gpu, or an option has no effect.
 std::vector<DevicePlan> plan_devices(const OptionValues& values, const std::vector<VisibleGpus>& ranks);
 
 // Collective: returns this rank's entry of plan_devices. Throws AgreedError.

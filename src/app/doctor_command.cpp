@@ -1,3 +1,4 @@
+// Implements `eave doctor`: collects facts about a job's ranks, judges them, and prints the findings.
 #include <algorithm>
 #include <cstdio>
 

@@ -44,8 +44,9 @@ struct DoctorFacts {
   // Settings of MPI and of network libraries in the environment: "btl_tcp_if_include=eth0".
   std::vector<std::string> network_settings;
   RunDirectoryFacts run_directory;
-  std::string data,
-      why_no_data;  // what --data holds, on the lowest rank of a host; both "": not looked at; printable lines
+  // What --data holds, or why it cannot be opened, in printable lines. Set on the lowest rank of a host. Both are "" if
+  // --data was not opened.
+  std::string data, why_no_data;
   ExitCode code_without_data = ExitCode::kInputMissing;
   double clock_ahead_s = 0;            // seconds ahead of rank 0's clock; set on the lowest rank of a host
   std::vector<std::string> leftovers;  // shell patterns of files that killed MPI jobs left

@@ -26,8 +26,8 @@ std::vector<Finding> judge(const JobFacts& job);
 // kDone without problems. If all problems have the same code, that code; else kConfiguration.
 ExitCode exit_code_of(const std::vector<Finding>& findings);
 
-std::string describe(
-    const std::vector<Finding>& findings);  // a line each with those below it, and one that counts them: printable
+// One line per finding, with its further lines below, and a last line that counts them. Printable.
+std::string describe(const std::vector<Finding>& findings);
 
 std::string name_ranks(const std::vector<int>& ranks);  // "ranks 0, 2 and 5 others"
 

@@ -1,3 +1,4 @@
+// Implements `eave export`: writes a run's model for PyTorch or NumPy.
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/launch.h"

@@ -1,3 +1,4 @@
+// Implements `eave help`: prints the commands, the manual page, the options page, or shell completions.
 #include <cstdio>
 
 #include "app/command_line.h"

@@ -216,7 +216,7 @@ int run_once(const std::function<void()>& action) {
 int refuse_once(const std::exception_ptr& failure) {
   const auto rethrow = [&] { std::rethrow_exception(failure); };
   if (rank_by_launcher() == 0) return run_once(rethrow);
-  // when the first process ends, a launcher may kill all, also the one that prints
+  // When the first process ends, a launcher may kill all others, also the one that prints the message.
   std::this_thread::sleep_for(kOthersNeed);
   return static_cast<int>(describe_failure(failure).code);
 }

@@ -1,3 +1,4 @@
+// The program `eave`: prepares signals and standard streams, and starts the subcommand.
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>

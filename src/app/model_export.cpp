@@ -86,7 +86,7 @@ void export_model(const ModelDescription& model, const Graph& graph, const Model
   } else {
     write_model(OutputPath::of_person(target), model, layout, arenas.parameters, arenas.statistics);
   }
-  // standard output may hold the model
+  // Standard output may hold the model.
   std::FILE* const stream = !as_npy && is_standard_output(target) ? stderr : stdout;
   std::fprintf(stream, "%swrote %s, %s, layout %s\n", printable(before).c_str(), printable(target.string()).c_str(),
                count_text(std::ssize(model_in_layout.arrays), "array").c_str(), values.text("layout").c_str());

@@ -15,8 +15,8 @@ namespace eave {
 // Options that name files. The files may be elsewhere on each host, and may be moved between two runs.
 const std::set<std::string>& options_of_files();
 
-// The options, with their values, that a run's numbers depend on. Left out are options for where results go, how the
-// run is watched and evaluated, the network, and the order of exchanges, which a replay is given.
+// The options, with their values, that a run's numbers depend on. Left out are options for results, watching,
+// evaluation and the network. The order of exchanges is left out too, because a replay is given it.
 std::vector<std::pair<std::string, std::string>> settings_of_numbers(const OptionValues& values);
 
 // Finds the first option, by name, that differs between both. Options in `free` may differ. The text of an option that

@@ -1,3 +1,4 @@
+// Implements `eave summary`: prints one table with a row per run.
 #include <cstdio>
 #include <filesystem>
 

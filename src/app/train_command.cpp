@@ -1,3 +1,4 @@
+// Implements `eave train`: reads the options, starts the ranks, and trains.
 #include <cstdio>
 
 #include "app/command_line.h"

@@ -16,7 +16,7 @@ namespace eave {
 
 // How a training relates to the rest of what this process does.
 struct TrainingPlace {
-  // true: the training is one run of a comparison. It prints nothing. If it diverges, it ends on all ranks by
+  // Set for a training that is one run of a comparison. It prints nothing. If it diverges, it ends on all ranks by
   // AgreedError, so that the comparison can go on with the next run.
   bool is_part = false;
   // For a part: the directory of the comparison, in which eave chose --run-dir.

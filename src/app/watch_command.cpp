@@ -1,3 +1,4 @@
+// Implements `eave watch`: shows a run while it goes on.
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>

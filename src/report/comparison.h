@@ -21,7 +21,7 @@ struct Comparison {
   std::vector<Variant> variants;
   std::vector<std::string> differing;  // names of options
   std::optional<Target> target;
-  std::vector<std::string> verdict, notes;  // sentences
+  std::vector<std::string> verdict, notes;  // both: sentences
 };
 
 // `target` is a test accuracy, 0-1. By default it is the highest whole percent that every run reached.

@@ -1,8 +1,8 @@
 // Writes TensorBoard's event files without TensorFlow's library.
 //
-// A file is a sequence of records. Each record holds the length of its event (8 bytes), the masked CRC32C of these
-// bytes (4), the event itself, and the event's masked CRC32C (4). Numbers are little-endian. The mask of a checksum c
-// is (c >> 15 | c << 17) + 0xa282ead8:
+// A file is a sequence of records, with these parts: length of the event (8 bytes), masked CRC32C of the length (4),
+// the event, masked CRC32C of the event (4). Numbers are little-endian. The mask of a checksum c is (c >> 15 | c << 17)
+// + 0xa282ead8:
 // https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/lib/io/record_writer.h
 // An event is a protocol buffer, message Event of tensorflow/core/util/event.proto.
 #pragma once

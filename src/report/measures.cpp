@@ -103,7 +103,7 @@ void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& 
 void measure_speedups(std::vector<Variant>& variants, const std::vector<RunRecord>& runs) {
   for (Variant& variant : variants) {
     const Variant* one = one_rank_like(variant, variants);
-    // a smaller divisor would give a meaningless speed-up
+    // A smaller divisor would give a meaningless speed-up.
     if (!one || !(one->samples_per_second->mean > 1e-2)) continue;
     const double alone = one->samples_per_second->mean;
     const auto speedup = [&](const RunRecord& run) -> std::optional<double> {

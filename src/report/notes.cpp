@@ -1,3 +1,4 @@
+// Implements notes_on (report/verdict.h): what a reader must know before believing a report.
 #include <algorithm>
 #include <map>
 #include <set>

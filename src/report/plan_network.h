@@ -28,9 +28,9 @@ struct PlanCost {
 // (src/transport/mpi_wire.cpp). A sum is a reduce-scatter and an all-gather, with direct messages between all pairs. It
 // is cut into segments of 15 Ki values per rank, or 2 Ki on slow links, whose bytes take longer than the messages.
 //
-// Symbols: p ranks, r on each of h hosts; M bytes; B a link's rate, L its delay; o the time of a message. In the LogGP
-// model (Alexandrov, Ionescu, Schauser, Scheiman 1995) the messages of a rank are spaced by the larger of o and their
-// time on the link. L is paid twice:
+// Symbols: p ranks, r on each of h hosts; M bytes; B a link's rate, L its delay; o the time of a message. The model is
+// LogGP (Alexandrov, Ionescu, Schauser, Scheiman 1995): the larger of o and their time on the link separates the
+// messages of a rank. L is paid twice:
 //   mpi-flat   2 L + max(2 r M (p-r)/p / B,  2 M (r-1)/p / B_host,  2 (p-1) o segments)
 //   mpi        The same among the r ranks of a host, and then among the h hosts, where each of a host's r ranks sends a
 //              share: 2 L + max(2 M (h-1)/h / B,  2 (h-1) o segments). With one rank on each host it is mpi-flat.

@@ -12,11 +12,6 @@
 
 namespace eave {
 
-// Seconds from one exchange to the next, in the long run, of `ranks` ranks whose computing between two exchanges is
-// drawn from `times` (the same numbers in every call). Never less than their mean: only the waiting is taken from what
-// was drawn. All are max-plus recursions: t_i is when rank i begins exchange
-// k, x_i how long it computes then. Above 2^22 draws fewer exchanges are played through.
-
 // easgd: an exchange begins when the last rank arrives, takes `exchange` seconds, and must end before the next one:
 //   t_i <- max(t_i + x_i, max_j t_j + exchange)
 double elastic_pace(const PeriodTimes& times, int ranks, double exchange);

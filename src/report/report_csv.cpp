@@ -1,3 +1,4 @@
+// Writes the CSV files of a report (report/report_tables.h).
 #include <cmath>
 
 #include "base/number_text.h"

@@ -12,7 +12,7 @@ namespace {
 using boost::math::complement;
 using boost::math::quantile;
 
-// double, because Boost fills tables for long double at program start, which valgrind cannot run.
+// The type is double because Boost fills tables for long double at program start, which valgrind cannot run.
 using StudentsT =
     boost::math::students_t_distribution<double,
                                          boost::math::policies::policy<boost::math::policies::promote_double<false>>>;

@@ -48,9 +48,9 @@ class Stragglers {
   double least_ = 0;  // sum of the shortest wait of each compared interval
 };
 
-// The text about waiting that is printed at the end of a run. It is a table of the ranks that others waited for
-// longest, at most 8, or one line if no rank waited for more than 2 % of its time. "" for one rank. `hosts` is the host
-// of every rank.
+// The text about waiting that is printed at the end of a run: a table of at most 8 ranks, those that others waited for
+// longest. If no rank waited for more than 2 % of its time, it is one line. "" for one rank. `hosts` is the host of
+// every rank.
 std::string describe_stragglers(const Stragglers& stragglers, const std::vector<std::string>& hosts,
                                 std::int64_t steps_per_interval);
 
