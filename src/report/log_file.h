@@ -15,7 +15,8 @@ using Warn = std::function<void(const std::string&)>;  // shows one warning to t
 class LogFile {
  public:
   // Opens the file for appending, and creates it if it does not exist. An existing file must be eave's own, as
-  // `open_own` requires, or a character device. `warn` is called at the first failure to write, and not again.
+  // `open_own` requires, or a character device. `warn` is called at the first failure to write, and not again. Throws
+  // Error(kCannotCreate).
   explicit LogFile(const OutputPath& path, Warn warn = {});
 
   // Appends the whole record or nothing. Returns false if the record is lost, for example on a full disk. Each call
