@@ -1,4 +1,4 @@
-"""PyTorch's models."""
+"""Averager: a communicator over the parameters of a PyTorch model."""
 import contextlib
 import ctypes
 import weakref
@@ -10,21 +10,24 @@ from ._tensors import flatten, list_trained, parts_of, require_fit, require_same
 
 
 class Averager(Method):
-    """For a PyTorch model: over its trainable parameters and what else the optimizer moves; float32, in the host's memory
-    or on this rank's GPU.
+    """Averages a PyTorch model among ranks: its trainable parameters, and all other parameters of the optimizer. They
+    must be float32, in host memory or on this rank's GPU.
 
     `communicator` and `options` are those of `eave train --communicator`, with "_" for "-": tau=10, beta=0.9. The
-    learning rate, the momentum and whether it is Nesterov's are the optimizer's. Also, as there: on_nonfinite="skip" or
-    "abort" and nonfinite_limit=10, replica_hash_every=100 and on_replica_fault="stop" or "repair", limit_step="10min".
+    learning rate, the momentum and whether it is Nesterov's are taken from the optimizer. These options have the same
+    meaning as in `eave train`: on_nonfinite="skip" or "abort", nonfinite_limit=10, replica_hash_every=100,
+    on_replica_fault="stop" or "repair", limit_step="10min".
 
-    All ranks begin with rank 0's parameters, frozen ones and buffers too. After that each rank keeps its own buffers
-    (batch norm's statistics): they are not averaged. The parameters become views of one vector and have to stay there:
-    model.to() and the like come before. If a parameter is unfrozen, replaced or added to the optimizer later, step()
-    refuses it by name: close() then, and make a new Averager, on all ranks. A parameter that is frozen later is still
-    averaged: where replicas train alone, it moves until it is equal on all ranks.
+    All ranks begin with rank 0's parameters and buffers; frozen parameters are included. After that each rank keeps its
+    own buffers (statistics of batch norm), which are not averaged.
 
-    A gradient that is None stays None if it is None on all ranks whose gradients are averaged, so the optimizer leaves
-    that parameter alone. On some ranks only, it counts as 0 there, and the optimizer moves the parameter on all.
+    The parameters become views of one vector and must stay there, so call model.to() and similar methods before. If a
+    parameter is unfrozen, replaced or added to the optimizer later, step() raises an Error that names it. Then call
+    close() and make a new Averager, on all ranks. A parameter that is frozen later is still averaged: if replicas train
+    alone, it moves until it is equal on all ranks.
+
+    If gradients are averaged and a gradient is None on all ranks, it stays None, and the optimizer does not change that
+    parameter. If it is None on some ranks only, it counts as 0 there, and the optimizer moves the parameter on all.
 
     With a GradScaler: scaler.unscale_(optimizer), averager.step(), scaler.update().
     """
@@ -62,14 +65,15 @@ class Averager(Method):
         _open.add(self)
 
     def _refuse_what_is_not_finite(self):
-        """Later it would seem to be the work of the optimizer. Rank 0's values go to all, so rank 0 alone judges."""
+        """Collective. Raises an Error if a parameter is not finite at the start. Later such a value would seem to come
+        from the optimizer. All ranks get rank 0's values, so only rank 0's are checked."""
         broken = [name for name, each in zip(self._names, self._parameters) if not self._torch.isfinite(each).all()]
         if name := text_of_first_rank(broken[0] if broken else ""):
             raise Error(USAGE, f"parameter '{name}' of rank 0, with which all ranks begin, is not finite before the first "
                                "step: give the model finite values, or load a checkpoint that has them", is_shared=True)
 
     def _complete(self, options):
-        """With what the optimizer and the tensors say."""
+        """Returns `options` with those added that follow from the optimizer and the tensors."""
         options, group = dict(options), self._optimizer.param_groups[0]
         if self._flat.is_cuda:
             options.update(device="cuda", gpu=self._flat.device.index)
@@ -82,7 +86,8 @@ class Averager(Method):
         return options
 
     def _refuse_unmoved_optimizer(self, options):
-        """Where the method moves the parameters, by plain steps of one rate, an optimizer of another kind is ignored."""
+        """Raises an Error if the method moves the parameters itself and the optimizer is not plain SGD with one rate.
+        The method takes plain steps of one rate, and would silently ignore any other optimizer."""
         if not self._has(MOVES_PARAMETERS):
             return
         groups = self._optimizer.param_groups
@@ -123,7 +128,8 @@ class Averager(Method):
         self._is_loaded = True
 
     def _refuse_loaded(self):
-        """A center that holds other values would draw the model back, and be saved in its place."""
+        """Raises an Error after load_state_dict if the method has a center. The center would still hold the old values,
+        pull the model back to them, and be saved in its place."""
         if self._is_loaded and self._has(HAS_CENTER):
             raise Error(USAGE, f"load_state_dict has changed the model, and {self._name} keeps values of its own that do "
                                "not know of it: load before the Averager is made, or close() it and make a new one, on "
@@ -137,7 +143,7 @@ class Averager(Method):
                                "part of the parameters: close() this Averager and make a new one, on all ranks")
 
     def _refuse_unknown(self, call):
-        """What is trained and not averaged would part the ranks."""
+        """Raises an Error if a parameter is trained but not averaged: it would make the ranks differ."""
         for each in self._model.parameters():
             if each.requires_grad and id(each) not in self._known:
                 name = next(name for name, other in self._model.named_parameters() if other is each)
@@ -159,18 +165,22 @@ class Averager(Method):
                            "close() this Averager and make a new one, on all ranks")
 
     def _settle(self):
-        """eave works in a queue of its own: what PyTorch has been asked to compute comes first."""
+        """Waits until PyTorch's work on the GPU is done, because eave works in a queue of its own."""
         if self._flat.is_cuda:
             self._torch.cuda.current_stream(self._flat.device).synchronize()
 
     @property
     def param_groups(self):
-        """A GradScaler asks for them."""
+        """Raises an Error. A GradScaler reads this property if it is given the Averager instead of the optimizer."""
         raise Error(USAGE, "an Averager is no optimizer. With a GradScaler: scaler.unscale_(optimizer), averager.step(), "
                            "scaler.update(); learning rates belong to the optimizer")
 
     def begin_step(self, samples=0, samples_everywhere=0):
-        """Called by the model's forward when it trains. By hand, before it: for batches that differ in size."""
+        """Collective. Begins a step. The model's forward pass calls it in training. If batches differ in size, call it
+        before forward.
+
+        `samples` are those of this rank in this step, `samples_everywhere` those of all ranks. They are the weights in
+        means of gradients. If both are 0, all ranks have the same weight."""
         self._refuse_closed_or_torn("begin_step")
         self._refuse_loaded()
         self._settle()
@@ -178,10 +188,12 @@ class Averager(Method):
         self._is_in_step = True
 
     def step(self, loss_sum=0.0):
-        """In place of optimizer.step(): that, with what the method does before and after it. Takes no closure.
+        """Collective; call it in place of optimizer.step(). Calls optimizer.step() and does what the method does before
+        and after it. Takes no closure.
 
-        `loss_sum`: over this rank's samples, for methods that weigh replicas by it. A step whose gradient or loss_sum is
-        not finite is left out, on all ranks if gradients are averaged; ten in a row are an Error with code 76."""
+        `loss_sum` is the sum over this rank's samples, for methods that weigh replicas by it. A step whose gradient or
+        loss_sum is not finite is left out; if gradients are averaged, on all ranks. Ten such steps in a row
+        (nonfinite_limit) raise an Error with code 76."""
         if callable(loss_sum):
             raise Error(USAGE, "step takes no closure: an optimizer that evaluates the model several times in a step "
                                "would need an exchange for each")
@@ -218,7 +230,8 @@ class Averager(Method):
         return updates.value != 0
 
     def _collect_gradients(self):
-        """Into one vector too: zero_grad may have dropped the views of it. Returns whether each parameter has one."""
+        """Copies gradients that are not views of the gradient vector into it; zero_grad may have dropped the views.
+        Returns a flag per parameter: whether it has a gradient."""
         has_gradient = (ctypes.c_uint8 * len(self._parameters))()
         for number, (each, part) in enumerate(zip(self._parameters, self._gradient_parts)):
             gradient = each.grad
@@ -239,12 +252,13 @@ class Averager(Method):
 
     @contextlib.contextmanager
     def consensus(self):
-        """Between steps: with the center or the mean in the model, the same on all ranks. Buffers stay each rank's own.
-        Afterwards the parameters are this rank's again, also in a state_dict() that was taken within: save or copy it
-        there.
+        """Collective, between steps. A context in which the model holds the center or the mean, equal on all ranks.
+        Each rank keeps its own buffers. When the context ends, the parameters are this rank's again. A state_dict()
+        taken inside shares their memory, so save or copy it inside.
 
-        Warns if it is still what all began with. An Error with code 70 names ranks whose parameters differ though the
-        method keeps them equal, as after a checkpoint that one rank has loaded alone."""
+        Warns if the values are still those with which all ranks began. Raises an Error with code 70 if parameters
+        differ that the method keeps equal, and names the ranks. This happens if one rank alone has loaded a
+        checkpoint."""
         self._refuse_closed_or_torn("consensus")
         self._refuse_loaded()
         if self._is_in_step:
@@ -266,7 +280,7 @@ class Averager(Method):
             self._flat.copy_(mine)
 
     def close(self):
-        """Ends the method on all ranks. Each keeps its own parameters; see consensus."""
+        """Collective. Ends the method on all ranks. Each rank keeps its own parameters; see consensus."""
         _open.discard(self)
         for hook in getattr(self, "_hooks", ()):
             hook.remove()
@@ -274,11 +288,12 @@ class Averager(Method):
         super().close()
 
 
-_open = weakref.WeakSet()  # averagers
+_open = weakref.WeakSet()  # averagers that are not closed
 
 
 def _refuse_second(trained):
-    """Each would make views of a vector of its own out of the parameters."""
+    """Raises an Error if a parameter belongs to another open Averager. Each Averager makes its parameters views of a
+    vector of its own."""
     known = set().union(*(each._known for each in _open))
     for name, each in trained:
         if id(each) in known:
@@ -294,7 +309,8 @@ def _make_nothing():
 
 
 class _Hook:
-    """Of the model and the optimizer that an Averager was made for. Copies of these, also saved ones, are free of it."""
+    """A hook of the model or optimizer for which an Averager was made. In copies of the model or optimizer, also saved
+    ones, the hook does nothing."""
 
     def __init__(self, call):
         self._call = call
@@ -310,7 +326,7 @@ class _Hook:
 
 
 def _refuse_wrapped(model):
-    """Its gradients are averaged already, and so no worker would train on its own."""
+    """Raises an Error if the model averages gradients itself: then no worker could train on its own."""
     for module in model.modules():
         for kind in type(module).__mro__:
             if kind.__name__ in ("DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule"):

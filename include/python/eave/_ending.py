@@ -1,4 +1,4 @@
-"""How a rank ends: in good order with the others, or by an exception that ends all of them."""
+"""Ends a rank: normally, together with the other ranks, or by an exception that ends all of them."""
 import atexit
 import os
 import sys
@@ -7,11 +7,11 @@ import time
 
 from ._library import Error, job, stop
 
-TURN = 0.25  # seconds; ending all ranks takes less
+TURN = 0.25  # seconds by which each rank waits longer than the one before; ending all ranks takes less
 MOST_TURNS = 6
-PATIENCE = 5  # seconds for the process to end after an exception, before it is ended
+PATIENCE = 5  # seconds that the process has to end by itself after an exception
 
-_code = None  # of the exception that ends this process
+_code = None  # exit code of the exception that ends this process
 
 
 def _rank():
@@ -23,16 +23,17 @@ def _is_alone():
 
 
 def _is_told_elsewhere(error):
-    """All ranks have it, and rank 0 tells it; where they have not come together, one that does not share it."""
+    """Whether another rank prints this error. If all ranks have the error, rank 0 prints it. Before eave_start has
+    succeeded, a rank that does not share the error prints it."""
     return error.is_shared and (job.place is None or _rank() > 0)
 
 
 def _end_all(code):
-    """Returns only if there is no other rank."""
+    """Flushes the output and ends all ranks. Returns only if there is no other rank."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):  # closed, or nobody reads it
+        except (OSError, ValueError):  # the stream is closed, or its reader is gone
             pass
     if "logging" in sys.modules:
         sys.modules["logging"].shutdown()
@@ -40,7 +41,7 @@ def _end_all(code):
 
 
 def _end_all_later(code):
-    """Threads that are still at work, or functions of atexit, must not keep the other ranks waiting."""
+    """Ends all ranks after PATIENCE, so that this process's threads or atexit functions do not keep them waiting."""
     def wait():
         time.sleep(PATIENCE)
         _end_all(code)
@@ -48,7 +49,8 @@ def _end_all_later(code):
 
 
 def _hook(kind, exception, trace, former=sys.excepthook):
-    """For sys.excepthook. Ranks often fail alike: the lowest speaks, and has ended the others before their turn."""
+    """The sys.excepthook. Ranks often fail alike, so each waits its turn: the lowest rank prints its traceback, and
+    ends the other ranks before theirs."""
     global _code
     is_of_eave = issubclass(kind, Error)
     if not _is_alone():
@@ -63,7 +65,8 @@ def _hook(kind, exception, trace, former=sys.excepthook):
 
 
 def _at_exit():
-    """Not in good order if others may still be at work: they would be waited for."""
+    """Leaves the job when the process exits. If other ranks may still be at work, it does not leave normally, because
+    it would wait for them."""
     if job.place is None or job.process != os.getpid():
         return
     if _code is not None and not _is_alone():
@@ -78,4 +81,4 @@ def _at_exit():
 
 
 sys.excepthook = _hook
-atexit.register(_at_exit)  # when the module is imported: what is registered later runs before it
+atexit.register(_at_exit)  # registered at import, so it runs after all functions that are registered later

@@ -1,4 +1,4 @@
-"""libeave.so by ctypes: found, declared and called; and the job that this process is a rank of."""
+"""Finds, declares and calls libeave.so by ctypes, and keeps the job of which this process is a rank."""
 import ctypes
 import os
 import pathlib
@@ -7,18 +7,20 @@ import unicodedata
 
 INTERFACE = 1
 USAGE, CONFIGURATION = 64, 78
-AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS = 1, 2, 4  # of eave_traits
+AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS = 1, 2, 4  # as in eave.h
 
 
 def _printable(text):
-    """One line that a terminal shows and does not obey, as in libeave.so: names of files may hold anything."""
+    """Replaces control characters by "?", as libeave.so does: file names may contain anything, also terminal
+    commands."""
     return "".join("?" if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") else letter for letter in text)
 
 
 class Error(RuntimeError):
-    """`code` is the exit code that the program should end with; it does so if nobody catches the error.
+    """The message says what happened and what to do. `code` is the exit code of the program if nothing catches the
+    error.
 
-    `is_shared`: all ranks have this error, so rank 0 alone tells it."""
+    `is_shared`: all ranks have this error, so only rank 0 prints it."""
 
     def __init__(self, code, message, is_shared=False):
         super().__init__(_printable(message))
@@ -26,7 +28,7 @@ class Error(RuntimeError):
         self.is_shared = is_shared
 
 
-Error.__module__ = "eave"  # as it is called, in tracebacks too
+Error.__module__ = "eave"  # so that tracebacks show the name by which users know it
 
 
 class Spent(ctypes.Structure):
@@ -48,7 +50,7 @@ def _load():
     failures = []
     for place in _places():
         try:
-            # Open MPI's components look for its symbols among all of the process.
+            # Open MPI's components look for its symbols among the global symbols of the process.
             library = ctypes.CDLL(place, mode=ctypes.RTLD_GLOBAL)
         except OSError as failure:
             failures.append(f"{place}: {failure}")
@@ -91,10 +93,10 @@ def _declare(library, place):
 class _Job:
     """This process's part in the job."""
     library = None
-    place = None       # (rank, size)
-    process = None     # its number: a fork of it is no part of the job
-    open = 0           # averagers
-    is_broken = False  # it cannot go on
+    place = None       # (rank, size), or None before start()
+    process = None     # id of the process that called start(); a fork of it is not a rank
+    open = 0           # number of open averagers
+    is_broken = False  # a call has failed in such a way that the job cannot go on
 
 
 job = _Job()
@@ -108,7 +110,8 @@ def call(name, *arguments):
 
 
 def start(transport="auto"):
-    """Joins the ranks that the launcher started. Done by the first Averager if it has not been done."""
+    """Collective. Joins the ranks that the launcher started. The first Averager calls it if nothing has called it
+    yet."""
     if job.library is None:
         job.library = _load()
     if job.place is None:
@@ -117,7 +120,7 @@ def start(transport="auto"):
 
 
 def stop():
-    """Takes leave of the other ranks; at the process's end it is done by itself."""
+    """Collective. Leaves the job. It is called automatically when the process exits."""
     if job.library is not None:
         call("stop")
 
@@ -133,7 +136,8 @@ def size():
 
 
 def sum_over_ranks(values):
-    """For numbers that each rank has, such as its losses and counts: a list of their sums. All ranks, as many numbers each."""
+    """Collective. Returns a list: the sum over ranks of each of `values`, such as losses and counts. All ranks pass
+    equally many numbers."""
     start()
     numbers = (ctypes.c_double * len(values))(*values)
     call("sum", numbers, len(values))
@@ -141,17 +145,18 @@ def sum_over_ranks(values):
 
 
 def require_same(text):
-    """All ranks, each with its text: an Error with code 78 and the first lines that differ, unless all are rank 0's."""
+    """Collective. Raises an Error with code 78, which has the first lines that differ, unless all ranks pass rank 0's
+    text."""
     call("require_same", text.encode())
 
 
 def broadcast(address, count):
-    """All ranks: so many bytes at this address become rank 0's."""
+    """Collective. Replaces `count` bytes at this address by those of rank 0."""
     call("broadcast", address, count)
 
 
 def text_of_first_rank(text):
-    """All ranks, each with its text: rank 0's."""
+    """Collective. Returns rank 0's text on all ranks."""
     mine = text.encode()
     length = ctypes.c_int64(len(mine))
     broadcast(ctypes.addressof(length), ctypes.sizeof(length))

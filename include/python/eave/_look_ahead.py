@@ -1,15 +1,17 @@
-"""Nesterov's momentum as PyTorch's SGD has it: its parameters are ahead of the iterate, on which exchanges work."""
+"""Nesterov's momentum in PyTorch's SGD. Its parameters are ahead of the iterate, on which exchanges work."""
 from ._library import USAGE, Error
 from ._tensors import parts_of
 
 
 def is_nesterov(torch, optimizer):
-    """Only SGD's is that of EAMSGD: w <- m w - lr g(x + m w); x <- x + w, with parameters x + m w."""
+    """Whether the optimizer is SGD with Nesterov's momentum. Only SGD uses the form of EAMSGD:
+    w <- m w - lr g(x + m w); x <- x + w, with parameters x + m w."""
     return isinstance(optimizer, torch.optim.SGD) and any(group["nesterov"] for group in optimizer.param_groups)
 
 
 class LookAhead:
-    """What the parameters lack of the iterate: lr * momentum * buffer, by the rates of the step that made them."""
+    """The vector from the parameters to the iterate: lr * momentum * buffer, with the rates of the step that made the
+    parameters."""
 
     def __init__(self, flat, parameters, optimizer):
         import torch
@@ -23,7 +25,7 @@ class LookAhead:
         return self._flat.data_ptr()
 
     def update(self):
-        """After each step of the optimizer."""
+        """Computes the vector again. Call it after each step of the optimizer."""
         for group in self._optimizer.param_groups:
             factor = float(group["lr"]) * group["momentum"] if group["nesterov"] else 0.0
             for each in group["params"]:

@@ -1,16 +1,16 @@
-"""A communicator over two vectors."""
+"""VectorAverager, a communicator over two vectors, and its base class Method."""
 import ctypes
 import operator
 import sys
 
-from . import _ending  # noqa: F401  how a rank ends
+from . import _ending  # noqa: F401  imported because it installs the hooks that end a rank
 from ._library import USAGE, Error, Spent, call, job, start
 
 _FLOAT32 = "f", "<f" if sys.byteorder == "little" else ">f"  # ctypes' arrays name their byte order
 
 
 class Method:
-    """A communicator over two vectors."""
+    """A communicator over two vectors, parameters and gradients, given by their addresses."""
 
     def __init__(self, parameters, gradients, count, communicator, options):
         start()
@@ -22,17 +22,17 @@ class Method:
 
     @property
     def description(self):
-        """The equation in force with its numbers, and what is to be warned of."""
+        """The method's equation with the numbers of this run, then its warnings."""
         return self._facts()[0]
 
     @property
     def spent(self):
-        """(seconds waited, bytes sent, operations) of this rank so far, or until close()."""
+        """(seconds waited, bytes sent, operations) of this rank so far; after close(), up to then."""
         return self._facts()[1]
 
     @property
     def steps_left_out(self):
-        """Steps of this rank so far whose gradient or loss was not finite: the optimizer did not take them."""
+        """The number of steps that this rank has left out so far, because their gradient or loss was not finite."""
         return self._facts()[2]
 
     def _facts(self):
@@ -52,22 +52,24 @@ class Method:
         call(name, self._handle, *arguments)
 
     def _begin_step(self, learning_rate, samples=0, samples_everywhere=0):
-        """Before gradients are computed: the parameters may change."""
+        """Collective. Call it before gradients are computed; it may change the parameters. If batches differ in size, pass
+        the samples of this rank and of all ranks. If both are 0, all ranks have the same weight in means."""
         self._call("begin_step", _whole(samples), _whole(samples_everywhere), float(learning_rate))
 
     def _before_update(self, loss_sum=0.0):
-        """The gradients are complete. Whether the optimizer is to take its step: not where the method moves the
-        parameters itself, and not where a gradient or the loss is not finite."""
+        """Collective. Call it when the gradients are complete. Returns whether the optimizer must take its step. It
+        must not if the method moves the parameters itself, or if a gradient or the loss is not finite. `loss_sum` is
+        the sum over this rank's samples, for methods that weigh replicas by it."""
         updates = ctypes.c_int()
         self._call("before_update", float(loss_sum), ctypes.byref(updates))
         return updates.value != 0
 
     def _after_update(self):
-        """The parameters have moved."""
+        """Collective. Call it when the parameters have been updated."""
         self._call("after_update")
 
     def close(self):
-        """Ends the method on all ranks. Each keeps its own parameters; see consensus."""
+        """Collective. Ends the method on all ranks. Each rank keeps its own parameters; see consensus."""
         if self._handle:
             self._last_facts = self._facts()
             handle, self._handle = self._handle, None
@@ -76,7 +78,8 @@ class Method:
 
 
 def _whole(samples):
-    """ctypes would cut off what does not fit."""
+    """Returns `samples` as an int from 0 to 2**63 - 1, or raises an Error. ctypes would silently cut off larger
+    ones."""
     try:
         number = operator.index(samples)
     except TypeError:
@@ -94,7 +97,7 @@ def _address(vector, what):
     try:
         view = memoryview(vector)
         fits = view.format in _FLOAT32 and view.ndim == 1 and not view.readonly and view.contiguous and len(view) > 0
-    except TypeError:  # it has no memory to lend, as a list has none
+    except TypeError:  # it has no buffer; a list, for example
         fits = False
     if not fits:
         raise Error(USAGE, f"{what}: expected a vector of float32 that can be written, array.array('f', ...) or "
@@ -103,7 +106,7 @@ def _address(vector, what):
 
 
 class VectorAverager(Method):
-    """For a loop over vectors. `parameters` and `gradients` stay where they are until close().
+    """Averages two vectors of float32 among ranks. `parameters` and `gradients` must not move in memory until close().
 
         averager = eave.VectorAverager(x, g, "easgd", tau=10, lr=0.1)
         for step in range(steps):
@@ -115,7 +118,8 @@ class VectorAverager(Method):
         averager.consensus(model)             # into a third vector
         averager.close()
 
-    `options` are those of Averager. With nesterov=True, x is ahead of the iterate: see look_ahead.
+    `options` are those of Averager, and lr and momentum of your update. With nesterov=True, x is ahead of the iterate:
+    see look_ahead.
     """
 
     def __init__(self, parameters, gradients, communicator="allreduce", **options):
@@ -128,17 +132,18 @@ class VectorAverager(Method):
     begin_step, before_update, after_update = Method._begin_step, Method._before_update, Method._after_update
 
     def look_ahead(self, velocity, factor):
-        """The iterate, on which exchanges work, is parameters + factor * velocity, read when an exchange needs it. Before
-        the first step, with zeros; and after each update whose factor is another."""
+        """Tells where the iterate is, on which exchanges work: parameters + factor * velocity. An exchange reads
+        `velocity` when it needs it. Call this before the first step, with zeros, and after each update that changes the
+        factor."""
         if len(velocity) != len(self._vectors[0]):
             raise Error(USAGE, f"velocity: {len(velocity)} values for {len(self._vectors[0])} parameters")
         self._vectors[2:] = [velocity]
         self._call("look_ahead", _address(velocity, "velocity"), float(factor))
 
     def consensus(self, into):
-        """Between steps: what is to be evaluated and saved, the same on all ranks, goes into another vector. Warns if it is
-        still what all began with. An Error with code 70 names ranks whose vectors differ though the method keeps them
-        equal."""
+        """Collective, between steps. Writes the values to evaluate and save, which are equal on all ranks, to the
+        vector `into`. Warns if they are still those with which all ranks began. Raises an Error with code 70 if vectors
+        differ that the method keeps equal, and names the ranks."""
         if len(into) != len(self._vectors[0]):
             raise Error(USAGE, f"into: {len(into)} values for {len(self._vectors[0])} parameters")
         self._call("consensus", _address(into, "into"))

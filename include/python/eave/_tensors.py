@@ -1,9 +1,9 @@
-"""The tensors of a PyTorch model as eave needs them: in one vector, and the same on all ranks."""
+"""Puts the tensors of a PyTorch model into one vector, and makes them equal on all ranks."""
 from ._library import USAGE, Error, broadcast, require_same
 
 
 def list_trained(model, optimizer):
-    """[(name, parameter)]: the model's that are trained, and what else the optimizer moves."""
+    """Returns [(name, parameter)]: the trained parameters of the model, then the other ones of the optimizer."""
     trained = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
     known = {id(each) for _, each in trained}
     for number, group in enumerate(optimizer.param_groups):
@@ -15,7 +15,7 @@ def list_trained(model, optimizer):
 
 
 def _others(model, trained):
-    """[(name, tensor)]: frozen parameters and buffers."""
+    """Returns [(name, tensor)]: the frozen parameters and the buffers of the model."""
     known = {id(each) for _, each in trained}
     frozen = [(name, each) for name, each in model.named_parameters() if id(each) not in known]
     return frozen + list(model.named_buffers())
@@ -26,7 +26,7 @@ def _refuse(name, tensor, why):
 
 
 def require_fit(model, trained):
-    """What cannot become a part of one vector is refused by name."""
+    """Raises an Error that names the first parameter that cannot become a part of one vector."""
     import torch
     for name, each in trained:
         if torch.nn.parameter.is_lazy(each):
@@ -45,13 +45,14 @@ def require_fit(model, trained):
 
 
 def _span(tensor):
-    """The bytes from the first to the last of its elements."""
+    """Returns the addresses of the tensor's first byte and of the byte after its last element."""
     last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride()))
     return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.element_size()
 
 
 def _refuse_shared_memory(trained, others):
-    """A parameter becomes a view of another vector: what shared its memory would be left behind."""
+    """Raises an Error if a trained parameter shares memory with itself or another tensor. The parameter becomes a view
+    of another vector, so it would no longer share that memory."""
     import torch
     spans = []
     for is_trained, group in ((True, trained), (False, others)):
@@ -74,8 +75,8 @@ def _refuse_shared_memory(trained, others):
 
 
 def place_in(flat, at, parameter):
-    """The view of `flat` from `at` on that is laid out as the parameter is. An optimizer may already hold momentum in that
-    order, and fused ones take values as they come in memory."""
+    """Returns a view of `flat` from index `at` on that has the parameter's memory layout. An optimizer may already hold
+    momentum in that layout, and fused optimizers take values in the order of memory."""
     import torch
     part = flat[at:at + parameter.numel()]
     for layout, dimensions in ((torch.channels_last, 4), (torch.channels_last_3d, 5)):
@@ -85,7 +86,7 @@ def place_in(flat, at, parameter):
 
 
 def parts_of(flat, parameters):
-    """A view of `flat` for each parameter, one after the other."""
+    """Returns a view of `flat` for each parameter; the views follow each other without gaps."""
     parts, at = [], 0
     for each in parameters:
         parts.append(place_in(flat, at, each))
@@ -115,14 +116,15 @@ def _describe_optimizer(optimizer, trained):
 
 
 def require_same_model(model, optimizer, trained):
-    """Collective: an Error with code 78 names the first of what is not the same on all ranks."""
+    """Collective. Raises an Error with code 78, which names the first difference, unless model and optimizer are the
+    same on all ranks."""
     lines = [f"parameter '{name}' of shape {tuple(each.shape)}, trained" for name, each in trained]
     lines += [f"'{name}' of shape {tuple(each.shape)}, {each.dtype}, not trained" for name, each in _others(model, trained)]
     require_same("\n".join(lines + _describe_optimizer(optimizer, trained)))
 
 
 def share_others(model, trained):
-    """Collective: frozen parameters and buffers become rank 0's."""
+    """Collective. Replaces the frozen parameters and the buffers by rank 0's."""
     import torch
     for name, each in _others(model, trained):
         if each.layout != torch.strided or each.is_meta:
