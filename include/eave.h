@@ -24,8 +24,8 @@
  * job cannot go on. Then end the process with that code, or call eave_abort, which ends the other ranks too.
  *
  * If a rank waits for another for longer than limit-step, the job ends with EAVE_PEER_LOST. A message on standard error
- * names the rank that is silent or still computes. If two ranks call different functions (one has closed its averager,
- * or has left out a step), the job ends after a second, and the message says where each of them is. Each warning is
+ * names the rank that is silent or still computes. If two ranks call different functions, because one has closed its
+ * averager or left out a step, the job ends after a second. The message says where each of them is. Each warning is
  * printed to standard error once for the whole job.
  *
  * Stability: while EAVE_INTERFACE stays the same, functions are only added. */
@@ -52,7 +52,7 @@ enum {
 
 typedef struct eave_averager eave_averager;
 
-/* What this rank has spent on averaging so far. */
+/* The costs of averaging on this rank so far. */
 typedef struct eave_spent {
   double seconds_waiting; /* seconds for which the caller was blocked on other ranks or on the network */
   int64_t bytes;          /* bytes that this rank sent, counted as in the summary of `eave train` */

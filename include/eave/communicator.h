@@ -58,7 +58,7 @@ struct CommunicatorCosts {
   double seconds_waiting = 0;  // seconds in which the compute thread was blocked on other ranks or on the network
 };
 
-// What an asynchronous method reports at the end of a run. Other methods leave it empty.
+// The report of an asynchronous method at the end of a run. Other methods leave it empty.
 struct ExchangeReport {
   std::int64_t exchanges = 0;  // exchanges of this worker since the run began or was resumed
   // Rank 0 only. Entry k counts the pairs of consecutive exchanges of a worker that had k exchanges of other workers
@@ -91,8 +91,8 @@ class Communicator {
   // pairs, neighbours first. The statistics are summed likewise.
   virtual int micro_batches() const { return 0; }
   // If not nullptr, batch norm normalises over the batches of all ranks, in every step and on every rank: the trainer
-  // gives the result to Model::normalise_over. All ranks call it between the same calls of gradient_ready. It lives as
-  // long as the communicator.
+  // gives the exchange to Model::normalise_over. Then all ranks call the exchange's methods between the same calls of
+  // gradient_ready. The exchange lives as long as the communicator.
   virtual MomentExchange* moments() { return nullptr; }
   // Whether the trainer must call gradient_ready in this step. Asked after before_gradients.
   virtual bool wants_gradients() const { return false; }
@@ -121,9 +121,9 @@ class Communicator {
   // CommunicatorTraits::resets_to_center is true. The call does not conserve an elastic method's sum of workers and
   // center.
   virtual void reset_to_center(const ReplicaView& replica);
-  // What a checkpoint must keep of the method, besides the replica: vectors as large as the parameters (such as the
-  // center) and counts. Writing into these slices restores the method. Each slice has a fixed size, but may be empty
-  // before begin() if begin() allocates it. A slice lies in the device's memory or in host memory.
+  // The state that a checkpoint must keep of the method, besides the replica: vectors as large as the parameters (such
+  // as the center) and counts. Writing into these slices restores the method. Each slice has a fixed size, but may be
+  // empty before begin() if begin() allocates it. A slice lies in the device's memory or in host memory.
   // To save, call consensus() and then read the slices. To restore, call begin() and then write them.
   virtual std::vector<Slice> state() { return {}; }
   // The slices of state() that the method keeps equal on all ranks (a center, its velocity). If a run is resumed with
@@ -174,7 +174,7 @@ struct CommunicatorTraits {
   bool exchanges_together = false;
 };
 
-// What CommunicatorKind::make gets. `transport` must outlive the communicator.
+// The arguments of CommunicatorKind::make. `transport` must outlive the communicator.
 struct CommunicatorContext {
   Transport& transport;
   const OptionValues& values;

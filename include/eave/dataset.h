@@ -51,8 +51,8 @@ struct DataSplit {
 // would be empty.
 void hold_out(DataSplit& split, double share);
 
-// Replaces `identity` by a hash of the labels of all sets, the class names and the former `identity`, into which `open`
-// puts what else it knows, such as names of files. The hash is equal on all ranks and hosts that have the same data.
+// Replaces `identity` by a hash of the labels of all sets, the class names and the former `identity`. `open` may put
+// other facts into `identity` before, such as file names. All ranks and hosts with the same data get the same hash.
 void identify(DataSplit& split);
 
 // A sample that cannot be used.

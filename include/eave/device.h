@@ -96,7 +96,7 @@ class Device {
   virtual void fill(Slice values, float value) = 0;
   virtual void scale(Slice values, float factor) = 0;
   virtual void add_scaled(Slice into, float factor, ConstSlice from) = 0;  // into += factor · from
-  // These three add up in double, always in the same order.
+  // norm and distance add up in double, always in the same order.
   virtual double norm(ConstSlice values) = 0;                               // Euclidean
   virtual double distance(ConstSlice a, ConstSlice b) = 0;                  // norm of a − b
   virtual std::shared_ptr<DeviceAnswer> all_finite(ConstSlice values) = 0;  // does not block

@@ -10,7 +10,7 @@
 
 namespace eave {
 
-// What random numbers are used for. Streams of different purposes are independent.
+// The use of random numbers. Streams of different purposes are independent.
 enum class Purpose : std::uint32_t {
   kInitialise = 1,
   kShuffle = 2,

@@ -62,15 +62,15 @@ struct CheckpointPlan {
   std::map<std::string, std::string> notes = {};  // stored in the manifest
 };
 
-// What happens in a step whose loss or gradient is not finite. In both cases non-finite values are never written (see
-// Device): they reach no other rank's parameters, and no center.
+// How training handles a step whose loss or gradient is not finite. In both cases non-finite values are never written
+// (see Device): they reach no other rank's parameters, and no center.
 enum class OnNonfinite {
   kSkip,   // The step is left out. If the loss is not finite, the rank counts as one without samples in this step. If
            // only the gradient is not finite, its non-finite elements are left out.
   kAbort,  // The run ends.
 };
 
-// What happens to a rank whose bits differ although the method keeps them equal on all ranks.
+// How training handles a rank whose bits differ although the method keeps them equal on all ranks.
 enum class OnReplicaFault {
   kStop,    // the run ends
   kRepair,  // the rank gets the bits of the majority; if there is no majority, the run ends
@@ -89,11 +89,13 @@ struct InjectedFault {
 
 // The resolved numbers of a run. They are equal on all ranks, except slow_factor and fault.
 struct TrainingPlan {
-  std::int64_t steps = 0;         // steps of the whole run
-  std::int64_t first_step = 0;    // if above 0: resume from the checkpoint after this many steps
-  std::int64_t elastic_step = 0;  // if above 0: elastic resumption from the checkpoint after this many steps
-  bool has_other_files = false;   // with elastic_step: the samples may differ from those of the checkpoint
-  bool has_ended = false;         // the run had already ended at first_step: only repeat what it does at its end
+  std::int64_t steps = 0;       // steps of the whole run
+  std::int64_t first_step = 0;  // if above 0: resume from a checkpoint after this many steps
+  // If above 0, the run is resumed from the checkpoint after this many steps of another number of ranks, or of other
+  // files (--resume elastic). first_step then is the step of this run after as many samples.
+  std::int64_t elastic_step = 0;
+  bool has_other_files = false;  // with elastic_step: the samples may differ from those of the checkpoint
+  bool has_ended = false;        // the run had already ended at first_step: only repeat what it does at its end
   CheckpointPlan checkpoints;
   std::int64_t evaluate_every_steps = 0;  // 0 = only at the end
   // The run ends when one of these limits is reached; 0 = no limit.
@@ -176,7 +178,7 @@ struct TrainingParts {
   FileCalls* files = nullptr;  // the calls that write checkpoints; nullptr = those of the operating system
 };
 
-// What the next StepRecord will contain of steps that are already done.
+// Sums over steps that are done but not yet in a StepRecord. The next StepRecord will include them.
 struct UnrecordedSteps {
   double loss_sum = 0;
   std::int64_t samples = 0;  // of this rank

@@ -162,8 +162,8 @@ class Transport {
   virtual Pending broadcast(Slice values, int root) = 0;
 
   // Collective and blocking. Lends each rank a zeroed array of this size, in memory that the ranks of one host share.
-  // A sum over all ranks adds up there in place, without a copy and with the same bits, if each rank's values lie at
-  // the same offset in its array. The array lives as long as the transport. Returns an empty slice on all ranks if
+  // If each rank's values lie at the same offset in its array, a sum over all ranks adds them up in place. That saves a
+  // copy and gives the same bits. The array lives as long as the transport. Returns an empty slice on all ranks if
   // sharing is not possible: with one rank, several hosts, a device with memory of its own on some rank, or a transport
   // other than `mpi`.
   virtual Slice lend(std::size_t) { return {}; }
