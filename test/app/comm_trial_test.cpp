@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kWarmup = 1, kIterations = 3;
 
-// Adds 1 to the last value that this rank sends, where it is told to.
+// A transport that adds 1 to the last value of each sum and request of its rank, if `damages` is true.
 class Damaging final : public ForwardingTransport {
  public:
   Damaging(Transport& inner, bool damages) : ForwardingTransport(inner), damages_(damages) {}
@@ -33,7 +33,8 @@ const TransportKind& threads() {
   return *std::ranges::find(transport_kinds(), std::string("threads"), [](const auto& kind) { return kind.name; });
 }
 
-// Wrong results of all ranks, as each of them is told.
+// Runs the operation on `ranks` threads and returns the number of wrong results over all ranks. Expects that every rank
+// gets the same number.
 std::int64_t count_wrong(const CommOperation& operation, int ranks, std::size_t count, int rank_that_damages) {
   std::atomic<std::int64_t> wrong = -1;
   const int code = threads().run(ranks, [&](Transport& transport) {
@@ -57,7 +58,8 @@ TEST(CommTrial, finds_nothing_wrong_where_nothing_is) {
   }
 }
 
-// A sum is wrong on every rank; of a request the reply, and the shard where it is kept.
+// A damaged sum is wrong on every rank. A damaged request makes two results wrong: the reply, and the shard on the rank
+// that keeps it.
 TEST(CommTrial, counts_each_wrong_result_of_every_iteration) {
   for (const CommOperation& operation : comm_operations()) {
     for (const int ranks : {2, 3}) {

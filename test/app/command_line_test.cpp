@@ -100,7 +100,8 @@ TEST(CommandLine, what_it_prints_as_configuration_reads_back_the_same) {
     EXPECT_EQ(again.text(name), values.text(name)) << name;
 }
 
-// Whatever stands in it: the same comes back, or the person hears that no file can hold it.
+// describe() prints a text value so that a configuration file gives the same value back. If no file can hold the value,
+// it throws a usage error that names the option.
 TEST(CommandLine, a_value_it_prints_as_configuration_comes_back_whole_or_is_refused) {
   const std::vector<std::string> held = {"a b",    "a = b",        "[a]", "\"a\"", "'a'", "a;b", "\\", "a\tb",
                                          "a,b  c", "\u00e4\u20ac", "$a",  "=",     "-a",  "//",  "[",  "]"};
@@ -230,7 +231,7 @@ TEST(CommandLine, stray_words_missing_values_and_broken_files_are_refused) {
   EXPECT_NE(refusal({unknown.option()}).find("did you mean --batch?"), std::string::npos);
 }
 
-// tau belongs to both, with a default of each.
+// Two members of the family declare tau, each with its own default.
 CommandLine with_two_defaults() {
   CommandLine line("usage: sample");
   line.add_family("Averaging", {"communicator", OptionType::kText, "easgd", "which", {}},

@@ -1,4 +1,4 @@
-// Which rank computes where.
+// Tests which device each rank takes.
 #include "app/devices.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(Devices, ranks_of_a_host_take_its_gpus_in_turn) {
   EXPECT_EQ(gpus({}, {a, b, a, b}), (std::vector{0, 0, 1, 1}));
 }
 
-// As batch systems do: each process is shown a GPU of its own, all of them number 0.
+// Batch systems often show each process only its own GPU, which then has number 0 in every process.
 TEST(Devices, a_rank_that_is_shown_one_gpu_takes_it) {
   EXPECT_EQ(gpus({}, {host_with("a", {"g2"}), host_with("a", {"g3"})}), (std::vector{0, 0}));
   EXPECT_EQ(gpus({}, {host_with("a", {"g2", "g3"}), host_with("a", {"g3"})}), (std::vector{0, 0}));
@@ -88,7 +88,7 @@ TEST(Devices, options_without_effect_are_refused) {
   EXPECT_EQ(refusal({{"threads", "2"}}, {host_with("a", {"g0"})}).code(), ExitCode::kUsage);
 }
 
-// Times differ from run to run, and with them the choice and its bits.
+// Autotuning picks kernels by measured times. The times differ from run to run, so the kernels and their bits may too.
 TEST(Devices, autotuning_and_determinism_contradict_each_other) {
   const std::vector<VisibleGpus> hosts = {host_with("a", {"g0"})};
   EXPECT_EQ(refusal({{"autotune", "on"}, {"deterministic", "on"}}, hosts).code(), ExitCode::kUsage);

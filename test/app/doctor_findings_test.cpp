@@ -1,4 +1,4 @@
-// What crafted facts are judged to be.
+// Tests which findings `eave doctor` derives from crafted facts about a job.
 #include "app/doctor_findings.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,8 @@ JobFacts healthy_job() {
 
 std::string texts(const std::vector<Finding>& findings) { return describe(findings); }
 
-// That there is one problem or note, of this kind, in which these words stand.
+// Expects exactly one problem or note: of this severity and topic, with these words, and with the exit code `code` if
+// it is a problem.
 void expect_only(const JobFacts& job, Severity severity, const std::string& topic,
                  const std::vector<std::string>& words, ExitCode code = ExitCode::kConfiguration) {
   const std::vector<Finding> findings = judge(job);

@@ -1,4 +1,4 @@
-// What ranks find out together, on ranks that are threads.
+// Tests the probes in which all ranks take part. The ranks are threads.
 #include "app/doctor_probes.h"
 
 #include <gtest/gtest.h>
@@ -126,7 +126,7 @@ TEST(DoctorLinks, are_planned_so_that_no_host_is_in_two_pairs_of_a_round) {
   }
 }
 
-// One way takes 2 ms, and 4 bytes more than that; 40 MB/s.
+// The shaped link delays each message by 2 ms in each direction and carries 40 MB/s.
 TEST(DoctorLinks, are_as_slow_as_they_are) {
   on_ranks({"threads", 4}, [](Transport& transport) {
     const auto shaped = make_shaped_transport(transport, {2e-3, 40e6});

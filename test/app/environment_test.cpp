@@ -122,7 +122,7 @@ TEST(Environment, two_variables_of_one_option_that_differ_are_refused) {
   EXPECT_EQ(refused_variables({"EAVE_BATCH=7", "EAVE_batch=7"}), "accepted");
 }
 
-// However long a name or a value is.
+// Time and memory stay small even if a name or a value is very long.
 TEST(Environment, long_variables_are_read_in_little_time_and_memory) {
   const std::string much(1 << 20, 'A');
   EXPECT_EQ(read({"EAVE_" + much + "=1", "EAVE_X_PORT=tcp://" + much}).unknown.size(), 1u);

@@ -1,5 +1,5 @@
-// What a rank sends besides its exchanges does not grow with the number of ranks, but for what all know of each other
-// from the start: their hosts' names, and their GPUs where there are any. Rank 0 is sent something by each.
+// Besides its exchanges, a rank sends as much in a large job as in a small one. Two things are excepted: the table of
+// hosts and GPUs that all ranks get at start, and rank 0, which gets something from each rank.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Sent {
 constexpr int kFew = 4, kMany = 64;
 constexpr int kStepsOfEpoch = 4, kEpochs = 2;
 
-// The most of any rank but the first.
+// Runs a small training and returns the largest counts of any rank except rank 0.
 Sent most_sent(int ranks, const std::vector<std::string>& more) {
   const TemporaryDirectory directory;
   std::vector<std::string> words = {"--data=synthetic",
@@ -53,7 +53,7 @@ Sent most_sent(int ranks, const std::vector<std::string>& more) {
   return most;
 }
 
-// Of what the second run has and the first has not.
+// What a run with the options `with` sends more than a run with the options `without`.
 Sent more_sent(int ranks, const std::vector<std::string>& without, const std::vector<std::string>& with) {
   const Sent less = most_sent(ranks, without), more = most_sent(ranks, with);
   return {more.calls - less.calls, more.bytes - less.bytes};
@@ -65,7 +65,8 @@ void report(const std::string& what, const Sent& few, const Sent& many) {
               static_cast<long long>(many.calls), static_cast<long long>(many.bytes), kMany);
 }
 
-// A broadcast sends (p−1)/p of its values, as the mean over ranks: 3/4 of them among few ranks here, 63/64 among many.
+// As the mean over ranks, a broadcast sends (p−1)/p of its values: 3/4 with kFew ranks and 63/64 with kMany. So bytes
+// may grow by a factor of 4/3.
 void expect_no_growth(const std::string& what, const Sent& few, const Sent& many) {
   report(what, few, many);
   EXPECT_GT(few.calls, 0) << what;
@@ -76,7 +77,7 @@ void expect_no_growth(const std::string& what, const Sent& few, const Sent& many
 TEST(GrowthWithRanks, of_start_and_end_only_the_hosts_names_grow) {
   const Sent few = most_sent(kFew, {"--checkpoint=off"}), many = most_sent(kMany, {"--checkpoint=off"});
   report("a whole run of 8 steps and 2 evaluations", few, many);
-  constexpr int kRow = 48;  // of the table of hosts, for each rank
+  constexpr int kRow = 48;  // bytes of each rank's row in the table of hosts
   EXPECT_EQ(many.calls, few.calls);
   EXPECT_LE(many.bytes, few.bytes * 4 / 3 + kRow * (kMany - kFew));
 }

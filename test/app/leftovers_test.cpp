@@ -1,4 +1,4 @@
-// What killed MPI jobs have left is named, and nothing of a job that still runs.
+// Tests that doctor names what killed MPI jobs have left behind, and nothing that belongs to a running job.
 #include "app/leftovers.h"
 
 #include <fcntl.h>
@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In memory, where MPI has its segments: not every other file system tells whether a file is in use.
+// The places lie in shared memory, where MPI keeps its segments. Some other file systems cannot tell whether a file is
+// in use.
 class Leftovers : public testing::Test {
  protected:
   Leftovers() : places{root_ / "shm", root_ / "tmp"} {
@@ -41,7 +42,7 @@ class Leftovers : public testing::Test {
   const LeftoverPlaces places;
 };
 
-// The number of a process that has ended.
+// Returns the number (pid) of a process that has ended.
 pid_t ended_process() {
   const pid_t child = fork();
   if (child == 0) _exit(0);
@@ -58,7 +59,7 @@ TEST_F(Leftovers, are_segments_that_no_process_has_open_of_each_kind_of_mpi) {
                                                shm + "sm_segment.a.0.7f.*", shm + "vader_segment.a.0.5c6b0001.*"}));
 }
 
-// As in a running job: mapped, and the file closed. A process in another container would not be seen in /proc.
+// A running job maps its segments and closes the files. A process in another container does not show in /proc.
 TEST_F(Leftovers, are_none_where_one_segment_of_the_job_is_mapped) {
   make(places.shared_memory / "vader_segment.a.0.5c6b0001.0");
   const int file = open(make(places.shared_memory / "vader_segment.a.0.5c6b0001.1").c_str(), O_RDWR);
@@ -82,12 +83,13 @@ TEST_F(Leftovers, are_session_directories_of_launchers_that_are_gone) {
   EXPECT_EQ(found(), (std::vector<std::string>{
                          (old / ("pid." + gone)).string(),
                          (places.temporary / ("prterun." + host_name() + "." + gone + "." + user)).string()}));
-  const int used = open((old / ("pid." + gone) / "contact.txt").c_str(), O_RDWR);  // by one that is not seen
+  const int used = open((old / ("pid." + gone) / "contact.txt").c_str(), O_RDWR);  // a process that /proc does not show
   EXPECT_EQ(found().size(), 1u);
   close(used);
 }
 
-// A family's name holds no process: nothing may be in use, and no launcher of that family may live.
+// The name of a job family (jf.N) holds no process number. So such a directory is a leftover only if none of its files
+// is in use and no launcher of that family lives.
 TEST_F(Leftovers, are_session_directories_of_families_whose_launcher_is_gone) {
   const std::string user = std::to_string(geteuid());
   const fs::path sessions = places.temporary / ("ompi." + host_name() + "." + user);
@@ -105,7 +107,7 @@ TEST_F(Leftovers, are_session_directories_of_families_whose_launcher_is_gone) {
   EXPECT_EQ(find_leftovers(places, false), (std::vector<std::string>{gone}));
   fs::remove_all(launcher);
   EXPECT_EQ(found().size(), 3u);
-  make(launcher / "contact.txt");  // a launcher that lives, of no known family
+  make(launcher / "contact.txt");  // a living launcher whose family is unknown
   EXPECT_EQ(found(), (std::vector<std::string>{empty}));
   fs::remove_all(launcher);
   const int used = open(make(sessions / "jf.28233/1/0/mapped").c_str(), O_RDWR);

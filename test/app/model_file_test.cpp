@@ -1,4 +1,4 @@
-// Model files that do not fit, that are damaged, or that mean harm.
+// Tests model files that do not fit the model, that are damaged, or that somebody made to do harm.
 #include "app/model_file.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ struct ModelFile : testing::Test {
     for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] = static_cast<float>(i);
   }
 
-  // What reading it ends with: code and message.
+  // Reads the file and returns the error: its code and message.
   Error failure() const {
     try {
       read_model(read_safetensors(path), graph);
@@ -154,7 +154,7 @@ TEST_F(ModelFile, whose_arrays_share_values_is_damaged) {
     header += ",\"" + tensor.name + R"(":{"dtype":"F32","shape":[)" + shape + R"(],"data_offsets":[0,)" +
               std::to_string(4 * tensor.size) + "]}";
   }
-  write_header(header + "}", 4 * 18);  // as much as the largest
+  write_header(header + "}", 4 * 18);  // as many bytes as the largest array
   expect_failure(ExitCode::kBadData, "lie over each other");
 }
 

@@ -1,4 +1,4 @@
-// What becomes of a learning rate that depends on the length of the run, if the run goes on and that changes.
+// Tests the learning-rate schedule of a resumed run whose length has changed.
 #include "app/schedule_length.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct Resumed {
   std::map<std::string, std::string> config = {{"epochs", "5"}};
   EpochSteps former = kOnTwo, now = kOnTwo;
   std::string max_steps = {};
-  std::int64_t done = 40;  // steps, of `now`
+  std::int64_t done = 40;  // steps done so far, counted in steps of `now`
 };
 
 OptionValues values_of(const Resumed& resumed) {
@@ -85,7 +85,8 @@ TEST(ScheduleLength, of_a_longer_or_shorter_run_has_to_be_said) {
   }
 }
 
-// What an extended run saves says how long its schedule is, whatever config.json says by then.
+// The checkpoint of an extended run notes the length of its schedule. The note holds even if config.json says
+// otherwise.
 TEST(ScheduleLength, survives_a_second_resumption) {
   const std::map<std::string, std::string> held = {{"epochs", "10"}, {"extend-schedule", "hold"}};
   const std::map<std::string, std::string> stretched = {{"epochs", "10"}, {"extend-schedule", "stretch"}};
@@ -95,7 +96,7 @@ TEST(ScheduleLength, survives_a_second_resumption) {
   expect_length({.epochs = 10, .note = "10000 9960", .config = stretched}, 10000, 9960);
   expect_length({.option = "hold", .epochs = 15, .note = "10000 9960", .config = stretched}, 10000, 9960,
                 "schedule stays that of 10 epochs");
-  // It was killed before it saved, and went on from a checkpoint without a note: the former length is nowhere.
+  // The run was killed before it saved, and its last checkpoint has no note. So no file tells the former length.
   expect_refused({.option = "hold", .epochs = 10, .note = "", .config = held}, ExitCode::kConfiguration, "neither");
   expect_length({.option = "stretch", .epochs = 10, .note = "", .config = stretched}, 10000, 9960);
 }
@@ -105,7 +106,7 @@ TEST(ScheduleLength, is_the_same_on_other_ranks_but_for_whole_steps) {
   expect_length({.epochs = 1.6, .note = "1625 1576", .now = kOnFour, .done = 10}, 1625, 1512);
   expect_length({.epochs = 1.7, .note = "1688 1640", .now = kOnFour, .done = 10}, 1688, 1640);
   expect_length({.epochs = 1.7, .note = "", .config = {{"epochs", "1.7"}}, .now = kOnFour, .done = 10}, 1688, 1640);
-  // As many steps of twice as many samples are another schedule.
+  // The same number of steps with twice as many samples each gives another schedule.
   expect_refused({.epochs = 10, .now = kOnFour, .max_steps = "80", .done = 20}, ExitCode::kConfiguration,
                  "ask for 10 epochs");
   expect_length({.option = "hold", .epochs = 10, .now = kOnFour, .done = 20}, 5000, 4960,

@@ -1,4 +1,4 @@
-// Who sees rank 0's directory, on ranks that are threads with paths of their own.
+// Tests which ranks see rank 0's directory. The ranks are threads, and each gives a path of its own.
 #include "app/sight.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An equally named directory of another file system, and none at all.
+// Rank 2's path stands for an equally named directory on another file system. Rank 3's path does not exist.
 TEST(Sight, tells_rank_0s_directory_from_others) {
   const TemporaryDirectory first, other;
   on_ranks({"threads", 4}, [&](Transport& transport) {

@@ -1,4 +1,4 @@
-// Runs of the program whose ranks meet a center each at its own pace.
+// Runs the program with methods whose ranks exchange with a center, each at its own pace.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -84,7 +84,7 @@ TEST(AsynchronousRun, that_goes_on_leaves_no_order_of_its_first_part) {
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run/exchanges.order"));
 }
 
-// Only a whole run's order can be replayed.
+// Only the order of a whole run can be replayed, so a run that stops early writes none.
 TEST(AsynchronousRun, that_stops_at_an_accuracy_leaves_no_order) {
   const Place place;
   const std::string words = "--ranks 2 --epochs 9 --evaluate-every 1 --run-dir run --overwrite ";

@@ -1,4 +1,4 @@
-// Folders of images of which some are damaged.
+// Runs the program on folders in which some images are damaged.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ const std::string kTrain =
     "--image-size 4 --device cpu ";
 const std::string kThreads = " --transport threads --ranks 2";
 
-// Two of eight cannot be decoded, which their headers do not tell.
+// Writes eight images. Two of them cannot be decoded, although their headers are right.
 void write_spoilt(const Place& place) {
   write_image_folder(place, "images", [](const std::string& name, std::string& bytes) {
     if (name == "train/b/2.png" || name == "test/a/1.png") bytes.resize(bytes.size() - 20);
@@ -79,7 +79,7 @@ TEST(BadImages, with_late_are_met_when_they_are_read) {
   EXPECT_TRUE(ended.says("cannot be read: it is truncated")) << ended.errors;
 }
 
-// The removal that a message advises after training has begun.
+// The message about a damaged image advises to remove it. Here the image goes between a run and its resumption.
 TEST(BadImages, that_are_removed_in_the_middle_of_a_run_leave_a_way_on) {
   const Place place;
   write_image_folder(place, "images", [](const std::string&, std::string&) {});

@@ -1,4 +1,4 @@
-// What is wrong is said once, before training, with the right exit code, and nobody is left waiting.
+// Tests wrong input: the program reports it once, before training, with the right exit code, and no rank hangs.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -39,7 +39,7 @@ TEST(BadInput, of_commands_and_options_is_refused_with_64) {
                          {"bench-comm --tau 3", 64, {"unknown option --tau"}}});
 }
 
-// What help lists, and nothing else, wherever it stands.
+// A flag takes only the two words that help lists, from every place where an option can stand.
 TEST(BadInput, of_flags_is_refused_with_the_two_right_words) {
   const Place place;
   place.write("yes.ini", "flip = yes\n");
@@ -61,7 +61,7 @@ TEST(BadInput, of_flags_is_refused_with_the_two_right_words) {
   }
 }
 
-// Sums and products of counts fit into 64 bits, or the count is refused.
+// If sums or products with a count do not fit into 64 bits, the program refuses the count.
 TEST(BadInput, of_counts_beyond_all_use_is_refused_or_harmless) {
   const Place place;
   const std::string options = place.eave("help --format markdown").output;
@@ -307,7 +307,7 @@ TEST(Resumption, of_another_run_is_refused_once_and_changes_nothing) {
   EXPECT_EQ(place.read("run/metrics.jsonl"), metrics);
 }
 
-// Mapped by then. What is missing raises a signal that MPI hears, too.
+// The file is mapped when it is cut. Reading a missing page raises a signal, for which MPI has a handler too.
 TEST(BadInput, of_a_file_that_is_cut_while_training_ends_with_65) {
   const Place place;
   write_fashion_mnist(place, "data", [](const std::string&, std::string&) {});

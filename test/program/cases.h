@@ -1,4 +1,4 @@
-// Runs of the program that are to end with a message, many of them at once.
+// Helpers for runs of the program that have to end with a message. Many of them run at once.
 #pragma once
 
 #include <functional>
@@ -14,14 +14,14 @@ namespace eave {
 struct Case {
   std::string words;
   int code;
-  std::vector<std::string> says;  // what, where, what to do
+  std::vector<std::string> says;  // parts of the message: what happened, where, what to do
   std::string environment = {};
 };
 
-// Ended with its code and one message that says all of it, before training.
+// Expects that the run ended before training, with the code of `wrong` and one message that holds all its texts.
 void expect_one_message(const Ended& ended, const Case& wrong, const std::string& how);
 
-// Runs several at once, as most of the time mpirun only waits.
+// Runs up to eight commands at once, since mpirun spends most of its time waiting.
 class Runs {
  public:
   void start(const Case& wrong, const std::string& how, const std::function<Ended()>& run) {
@@ -46,7 +46,8 @@ class Runs {
   std::vector<Run> runs_;
 };
 
-// Each case by itself, on 2 and 4 ranks as threads, on 2 and 4 under mpirun.
+// Starts the case on one rank, on 2 and 4 ranks as threads (only if it is a training), and on 2 and 4 ranks under
+// mpirun (only if there is an mpirun).
 void start_all(Runs& runs, const Place& place, const Case& wrong);
 
 }  // namespace eave

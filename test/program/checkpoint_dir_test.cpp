@@ -1,4 +1,4 @@
-// --checkpoint-dir: a run's checkpoints on another disk; and results that a full disk left incomplete.
+// Tests --checkpoint-dir, which puts a run's checkpoints on another disk, and results that a full disk left incomplete.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -35,7 +35,7 @@ TEST(CheckpointDirectory, as_a_link_is_refused_before_anything_is_removed) {
     EXPECT_EQ(place.read("run/summary.json"), summary) << more;
   }
   EXPECT_EQ(place.eave("checkpoint verify run").code, 0) << "reading it is safe";
-  // What the message advises.
+  // This is the command that the message advises.
   expect_end(place.eave(words + "--resume --epochs 2 --checkpoint-dir large"), 0);
   EXPECT_TRUE(fs::exists(place.path() / "large/step-000014/manifest.json"));
   expect_end(place.eave(quick("--run-dir run --overwrite --checkpoint off")), 0);
@@ -74,19 +74,19 @@ TEST(CheckpointDirectory, that_is_named_is_used_remembered_and_resumed_from) {
   EXPECT_NE(listed.output.find("           7"), std::string::npos) << listed.output << listed.errors;
   EXPECT_EQ(place.eave("checkpoint verify run --checkpoint-dir disk").code, 0);
   EXPECT_EQ(place.eave("checkpoint export run --safetensors model").code, 0);
-  // Found again from another directory, and without the option.
+  // The checkpoints are found from another working directory and without the option.
   fs::create_directory(place.path() / "elsewhere");
   const Ended resumed = place.run("sh -c 'cd elsewhere; " + program() + " train " + std::string(kQuick) +
                                   kTwoWithCheckpoints + "--run-dir ../run --resume --epochs 2'");
   EXPECT_EQ(resumed.code, 0) << resumed.errors;
   EXPECT_TRUE(fs::exists(place.path() / "disk/step-000014/manifest.json"));
-  // Moved: the option says where to.
+  // If the directory was moved, the option names its new place.
   fs::rename(place.path() / "disk", place.path() / "other");
   expect_end(place.eave(words + "--resume auto --epochs 3"), 66, {"is not there; mount that disk"});
   expect_end(place.eave(words + "--resume auto --epochs 3 --checkpoint-dir other"), 0);
   EXPECT_TRUE(fs::exists(place.path() / "other/step-000021/manifest.json"));
   expect_end(place.eave(words + "--resume auto --epochs 4 --checkpoint-dir empty"), 78, {"lie in ", "move them there"});
-  // Replaced: what is not eave's stays.
+  // --overwrite replaces eave's files and leaves other files there.
   place.write("other/notes.txt", "mine");
   expect_end(place.eave(words + "--overwrite"), 0);
   EXPECT_EQ(place.read("other/notes.txt"), "mine");
@@ -108,7 +108,7 @@ TEST(CheckpointDirectory, is_of_one_run_alone) {
   expect_end(place.eave(words("three") + " --overwrite"), 73, {"holds the checkpoints of the run in "});
   EXPECT_EQ(place.read("disk/step-000007/rank-0.state"), before);
   fs::remove_all(place.path() / "three");
-  // A run that was moved takes them along.
+  // A run that was moved keeps its checkpoints.
   fs::rename(place.path() / "one", place.path() / "four");
   expect_end(place.eave(words("four") + " --resume --epochs 2"), 0);
   fs::remove_all(place.path() / "four");
@@ -135,7 +135,7 @@ TEST(CheckpointDirectory, of_another_run_is_not_read_as_this_ones) {
   for (const std::string more : {"--resume --epochs 2", "--resume auto --epochs 2"})
     expect_end(place.eave(quick("--run-dir one --checkpoint-dir two/checkpoint " + more)), 73,
                {"holds the checkpoints of the run in ", "/two"});
-  // Its own, also behind a link, and those of a run that is gone.
+  // A run may name its own checkpoints, also behind a link, and the checkpoints of a run that is gone.
   fs::create_symlink("disk", place.path() / "link");
   expect_end(place.eave("checkpoint verify one --checkpoint-dir link"), 0);
   fs::rename(place.path() / "one", place.path() / "moved");
@@ -146,7 +146,7 @@ TEST(CheckpointDirectory, of_another_run_is_not_read_as_this_ones) {
   expect_end(place.eave("checkpoint ls copy"), 78, {"disk holds the checkpoints of the run in ", "/one, not those of"});
 }
 
-// As after a restart of the machine: the place is gone, or is the empty mount point of its disk.
+// After a restart of the machine the directory may be missing, or be the empty mount point of its disk.
 TEST(CheckpointDirectory, whose_disk_is_gone_is_named_with_the_remedy) {
   const Place place;
   expect_end(place.eave(quick("--run-dir run --checkpoint-dir disk/of-run")), 0);
@@ -168,7 +168,7 @@ TEST(CheckpointDirectory, whose_disk_is_gone_is_named_with_the_remedy) {
              {"--checkpoint-dir nowhere is no directory that is there; mount its disk, or name the directory"});
 }
 
-// Files of this process cannot be larger than 30 kB: the model fits, the state with its momentum does not.
+// Files of this process cannot be larger than 30 kB. The model fits. The optimizer state with its momentum does not.
 TEST(Checkpoints, of_which_none_could_be_written_end_the_run_with_74_after_its_results) {
   const Place place;
   const Ended ended = place.run("sh -c 'ulimit -f 60; exec \"$@\"' sh " + program() + " " +
@@ -179,7 +179,7 @@ TEST(Checkpoints, of_which_none_could_be_written_end_the_run_with_74_after_its_r
   EXPECT_TRUE(fs::exists(place.path() / "run/model.safetensors"));
 }
 
-// The model's place is taken by a directory of another's.
+// A foreign directory stands where eave writes the model.
 TEST(Results, without_a_model_are_not_an_end) {
   const Place place;
   const std::string words = quick("--run-dir run ");
@@ -202,7 +202,7 @@ TEST(Results, without_a_model_are_not_an_end) {
   }
 }
 
-// As earlier versions left it: a summary and an end without a model.
+// Earlier versions could leave a summary and an `end` line without a model.
 TEST(Results, of_which_the_model_is_gone_are_made_again) {
   const Place place;
   const std::string words = quick("--run-dir run --checkpoint off ");

@@ -1,4 +1,4 @@
-// The program's checkpoints as people meet them: listed, verified, exported, gone on from.
+// Tests the program's checkpoints as people use them: list, verify, export, resume.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -22,7 +22,7 @@ void expect_code(const Ended& ended, int code, const std::vector<std::string>& s
   }
 }
 
-// Steps 2, 4, 6 and 7, of which the last three stay.
+// Trains one epoch. It saves checkpoints after steps 2, 4, 6 and 7, and keeps the last three.
 void train_one_epoch(const Place& place, const std::string& more = "") {
   expect_code(place.eave(quick(std::string(kTwo) + "--checkpoint-every 2 " + more)), 0, {"checkpoints kept training"});
 }
@@ -107,7 +107,7 @@ TEST(ResumeAuto, begins_goes_on_and_ends_by_the_same_command) {
   const std::string model = place.read("run/model.safetensors"), metrics = place.read("run/metrics.jsonl");
   expect_code(place.eave(words), 0, {"has ended; nothing is left to do"});
   EXPECT_EQ(place.read("run/metrics.jsonl"), metrics);
-  // As if it had been killed behind the last checkpoint, and behind the one before.
+  // Looks as if the run had been killed after its last checkpoint, or after the one before.
   for (const bool is_behind_last : {true, false}) {
     std::filesystem::remove(place.path() / "run/summary.json");
     std::filesystem::remove(place.path() / "run/model.safetensors");
@@ -187,7 +187,7 @@ TEST(ExtendSchedule, says_what_becomes_of_a_cosine_in_a_run_that_is_made_longer)
   const std::vector<double> held = rates_in(place, "run/metrics.jsonl");
   ASSERT_EQ(held.size(), 14U);
   for (std::size_t step = 0; step < 14; ++step) EXPECT_EQ(held[step], first[std::min<std::size_t>(step, 6)]) << step;
-  // As if it had been killed: the same command goes on in the same way, and one without the option does not.
+  // The run looks as if it had been killed. The same command resumes it. The command without the option is refused.
   std::filesystem::remove(place.path() / "run/summary.json");
   std::filesystem::remove(place.path() / "run/model.safetensors");
   expect_code(place.eave(longer + "--epochs 3"), 78, {"spans 1 epoch,", "ask for 3 epochs"});
@@ -217,7 +217,7 @@ TEST(Resumption, on_other_ranks_says_that_a_scaled_rate_changes) {
   expect_code(ended, 0, {"--lr-scaling linear: 3 ranks train now and 2 did before", "1.5 times"});
 }
 
-// Steps of 4 ranks are fewer than those of the one before: counted by steps, lines of that one would go.
+// An epoch has fewer steps on 4 ranks than on 1. If lines were kept by step number, lines of the first run would go.
 TEST(Resumption, after_one_on_other_ranks_keeps_the_lines_from_before_both) {
   const Place place;
   const std::string words = "--transport threads --run-dir run --lr-schedule constant ";
@@ -274,7 +274,7 @@ TEST(Rollback, needs_checkpoints) {
   expect_code(place.eave("train --on-nonfinite rollback"), 64, {"--run-dir"});
 }
 
-// A limit on the size of files stands for a full disk: the model fits, and no checkpoint does.
+// A limit on the size of files stands in for a full disk. The model fits, but no checkpoint does.
 TEST(RequiredCheckpoint, on_a_full_disk_ends_the_run_with_74_and_else_it_warns) {
   const Place place;
   const auto train = [&](const std::string& more) {

@@ -1,4 +1,4 @@
-// eave compare, from a grid of runs to what they leave.
+// Tests `eave compare`: from a grid of runs to the files that they leave.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Small and quick.
+// Options that make each run small and quick.
 const std::string kOfEachRun =
     "--data synthetic --synthetic-samples 97 --synthetic-test-samples 23 --synthetic-size 8 --epochs 1 "
     "--model \"conv2d 4 3x3 pad 1; relu; max_pool 2; flatten; dense 16; relu; dense classes\" ";
@@ -48,7 +48,7 @@ TEST(Compare, leaves_a_run_directory_for_each_cell) {
   }
 }
 
-// A cell is the run that train makes of the same options.
+// A cell of the grid leaves the same run as `eave train` with the same options.
 TEST(Compare, trains_as_train_does) {
   const Place place;
   ASSERT_EQ(place.eave(grid("--ranks 2 --seeds 1 --transport threads")).code, 0);
@@ -134,7 +134,7 @@ TEST(Compare, asked_to_leave_ends_with_75_and_keeps_what_is_finished) {
   }
 }
 
-// One that diverged would diverge again; any other failure need not come again.
+// A run that diverged would diverge again, so it stays. Any other failure may have been chance, so the run is repeated.
 TEST(Compare, makes_a_run_anew_that_failed_for_want_of_something_or_is_damaged) {
   const Place place;
   const std::string words = grid("--ranks 2 --seeds 1 --transport threads");
@@ -207,7 +207,7 @@ TEST(Compare, in_parts_makes_the_same_runs) {
     EXPECT_TRUE(fs::exists(place.path() / "all" / (who + "-b8-seed1") / "summary.json")) << who;
 }
 
-// All find the directory without settings, and one of them writes those.
+// Every part finds the directory without settings, and exactly one part writes them.
 TEST(Compare, in_parts_that_begin_together_makes_all_runs) {
   for (int round = 0; round < 5; ++round) {
     const Place place;

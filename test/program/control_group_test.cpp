@@ -1,5 +1,5 @@
-// Training inside a control group that allows little, as Slurm, systemd and containers make them. Needs root, and
-// control groups that may be made.
+// Trains inside a control group with low limits, such as Slurm, systemd and containers make. Needs root and the right
+// to make control groups.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 namespace eave {
 namespace {
 
-// A group of each of the two controllers, with a group inside it that sets no limit of its own.
+// A shell script that makes a group for each of the two controllers. Inside each is a group without a limit of its own.
 constexpr const char* kGroups =
     "memory=/sys/fs/cgroup/memory cpu=/sys/fs/cgroup/cpu; [ -d $memory ] || memory=/sys/fs/cgroup cpu=/sys/fs/cgroup; "
     "memory=$memory/eave-test-$NAME cpu=$cpu/eave-test-$NAME; ";

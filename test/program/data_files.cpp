@@ -5,7 +5,8 @@
 namespace eave {
 namespace {
 
-// Two zero bytes, 8 for unsigned bytes, the number of extents; each extent with its high byte first.
+// Returns an IDX header: two zero bytes, 8 for "unsigned byte", the number of extents, then each extent, high byte
+// first.
 std::string header(std::initializer_list<int> extents) {
   std::string bytes{'\0', '\0', '\x08', static_cast<char>(extents.size())};
   for (const int extent : extents) {

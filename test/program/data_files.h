@@ -1,4 +1,4 @@
-// Small sets: in the files of Fashion-MNIST, and as a folder of images.
+// Writes small data sets: as files of Fashion-MNIST, and as a folder of images.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,13 @@
 
 namespace eave {
 
-// 12 training and 11 test images, 28 × 28; `change` may do anything to the bytes of each file before it is written.
+// Writes 12 training and 11 test images of 28 × 28 pixels. `change` gets each file's name and may change its bytes
+// before they are written.
 void write_fashion_mnist(const Place& place, const std::string& directory,
                          const std::function<void(const std::string& name, std::string& bytes)>& change);
 
-// train/a, train/b, test/a and test/b with two images of one pixel each; `change` as above, its name from `directory`
-// on.
+// Writes train/a, train/b, test/a and test/b, each with two images of one pixel. `change` is as above, and gets the
+// name relative to `directory`.
 void write_image_folder(const Place& place, const std::string& directory,
                         const std::function<void(const std::string& name, std::string& bytes)>& change);
 

@@ -1,4 +1,4 @@
-// A loss that is not finite ends the run, on every rank and behind every codec.
+// Tests that a non-finite loss ends the run, on every rank and with every codec.
 #include <gtest/gtest.h>
 
 #include "test/program/cases.h"
@@ -6,7 +6,7 @@
 namespace eave {
 namespace {
 
-// Found while training: the start has been printed.
+// The program finds this only in training, so it has already printed its card.
 TEST(Divergence, ends_with_76_and_one_message) {
   const Place place;
   Runs runs;
@@ -21,7 +21,7 @@ TEST(Divergence, ends_with_76_and_one_message) {
   });
 }
 
-// Where a run keeps checkpoints, signals do not end its ranks: nothing else than one message would be right.
+// If a run keeps checkpoints, its ranks catch signals and do not end by them. Still exactly one message may appear.
 TEST(Divergence, of_a_run_with_checkpoints_is_told_once) {
   const Place place;
   Runs runs;
@@ -53,7 +53,7 @@ TEST(Divergence, of_a_run_with_checkpoints_is_told_once) {
     EXPECT_NE(place.read(run + "/metrics.jsonl").find("{\"type\":\"failure\",\"code\":76"), std::string::npos);
 }
 
-// All ranks fail by themselves, at the same moment.
+// All ranks detect the failure themselves, at the same moment.
 TEST(Divergence, that_aborts_is_told_once_where_sigterm_asks_to_leave) {
   if (!has_mpirun()) GTEST_SKIP() << "no mpirun";
   const Place place;

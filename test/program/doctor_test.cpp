@@ -1,4 +1,4 @@
-// What eave doctor says of this machine, and of two hosts.
+// Tests what `eave doctor` says about this machine, and about two hosts.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ bool says(const Ended& ended, const std::string& pattern) {
   return std::regex_search(ended.output, std::regex(pattern, std::regex::multiline));
 }
 
-// Whether it found a problem, which here may only be too little memory.
+// Expects that doctor examined all ranks. The only problem that it may find on this machine is too little memory.
 void expect_examined(const Ended& ended, int ranks) {
   SCOPED_TRACE(ended.output + ended.errors);
   EXPECT_TRUE(says(ended, "^ *" + std::to_string(ranks - 1) + "   [^ ]+ +cpu +[0-9]"));
@@ -81,7 +81,7 @@ TEST(Doctor, refuses_options_that_mean_nothing_to_it) {
   }
 }
 
-// A netlab of two hosts, which share the file system: see bench/README.md.
+// Two hosts of a netlab, which share the file system (see bench/README.md).
 class TwoHosts {
  public:
   TwoHosts() {
@@ -109,7 +109,7 @@ class TwoHosts {
   const Place place;
 
  private:
-  // Hosts need the TCP that other tests go without.
+  // Hosts need TCP between ranks, which the environment of other tests turns off.
   std::string netlab(const std::string& words) const {
     return "env -u OMPI_MCA_btl NETLAB_NAME=eave-test-" + std::to_string(getpid()) + " '" + program_.string() + "' " +
            words;
@@ -133,7 +133,7 @@ TEST(DoctorOnTwoHosts, finds_the_network_between_them_and_a_run_directory_that_o
   EXPECT_GE(std::stod(rate[1]), 1) << "12.5 where nothing else runs";
   EXPECT_LE(std::stod(rate[1]), 14);
 
-  // A file system of its own, at the same place.
+  // One host gets a file system of its own at the same path.
   std::filesystem::create_directory(hosts.place.path() / "runs");
   const std::string apart =
       "unshare -m sh -c 'if [ $(hostname) = node1 ]; then mount -t tmpfs none runs; fi; exec \"$0\" "
@@ -144,7 +144,7 @@ TEST(DoctorOnTwoHosts, finds_the_network_between_them_and_a_run_directory_that_o
       << alone.output;
 }
 
-// Segments of Open MPI's shared memory on this machine.
+// Returns the names of Open MPI's shared-memory segments on this machine.
 std::set<std::string> segments() {
   std::set<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {

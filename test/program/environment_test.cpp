@@ -1,4 +1,4 @@
-// What the environment says to eave, and what it says to others.
+// Tests how the program reads its environment: variables of other programs, unknown variables, and ~ in paths.
 #include <gtest/gtest.h>
 
 #include <algorithm>

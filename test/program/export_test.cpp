@@ -1,4 +1,4 @@
-// What `eave export` writes, read by others; and models of theirs, and of other runs, that a run begins with.
+// Other programs read what `eave export` writes. Runs begin with models of other programs and of other runs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kImages = 6;
 
-// Of model.safetensors, by eave's own layers in evaluation mode.
+// Computes the logits of model.safetensors with eave's own layers in evaluation mode.
 std::vector<float> logits_of(const std::filesystem::path& path, const std::vector<float>& images) {
   const SafetensorsFile file = read_safetensors(path);
   const ModelDescription model = description_in(file);
@@ -64,7 +64,7 @@ struct Trained {
   }
 };
 
-// Trains a little, into the directory of the model's name; returns images, which are in the file MODEL-images too.
+// Trains a few steps into a directory named after the model. Returns images, and writes them to the file MODEL-images.
 std::vector<float> train(const Place& place, const Trained& trained) {
   const Ended ended = place.eave("train" + trained.words() + "--epochs 1 --run-dir " + trained.model);
   EXPECT_EQ(ended.code, 0) << ended.errors;
@@ -101,7 +101,7 @@ const std::vector<Trained>& trained_models() {
 const char* const kNoPytorch =
     "no python3 here has PyTorch; python3 bench/pytorch_environment.py brings it from PyPI (2.4 GB)";
 
-// What PyTorch says of MODEL.safetensors and MODEL-images, against eave's own of MODEL/model.safetensors.
+// Compares PyTorch's logits of MODEL.safetensors for MODEL-images with eave's logits of MODEL/model.safetensors.
 void expect_pytorch_agrees(const Place& place, const std::string& python) {
   std::string words;
   for (const auto& [model, image] : trained_models())
@@ -125,8 +125,8 @@ TEST(Export, as_safetensors_gives_pytorch_the_same_logits) {
   expect_pytorch_agrees(place, python);
 }
 
-// A step of a rate that is 0 in float32 leaves PyTorch's parameters as they are, and moves only what batch norms have
-// seen: a model with those is exported again.
+// The learning rate 1e-37 is so small that a step leaves PyTorch's parameters as they are. Only running statistics of
+// batch norms change, so a model with batch norms is exported again.
 TEST(InitialParameters, of_pytorch_give_eave_the_logits_that_it_has) {
   const Place place;
   const std::string python = python_with(place, "torch");
@@ -155,8 +155,9 @@ TEST(Export, there_and_back_leaves_every_byte) {
   EXPECT_TRUE(place.read("back") == place.read("resnet20/model.safetensors"));
 }
 
-// With a rate that is 0 in float32 a step leaves them: all ranks have rank 0's, and the model that is saved has them
-// bit for bit. (Not with methods that average parameters: a weighted mean of equal numbers rounds.)
+// The learning rate 1e-37 is so small that a step leaves parameters as they are. So all ranks keep rank 0's, and the
+// saved model has them bit for bit. Methods that average parameters are left out: a weighted mean of equal numbers
+// rounds.
 TEST(InitialParameters, are_those_of_every_rank_with_every_kind_of_method) {
   const Place place;
   expect_done(place.eave("train" + std::string(kQuick) + "--run-dir first"));
@@ -181,8 +182,8 @@ TEST(InitialParameters, are_those_of_every_rank_with_every_kind_of_method) {
   EXPECT_FALSE(place.read("run/model.safetensors") == first);
 }
 
-// Each run sees the same first batch with the same parameters, so the running mean comes nearer to that of the batch by
-// the same share of what is left.
+// Each run sees the same first batch with the same parameters. So each run closes the same share of the gap between the
+// running mean and the batch's mean.
 TEST(InitialParameters, bring_the_batch_norm_statistics_with_them) {
   const Place place;
   const std::string words =
@@ -263,7 +264,7 @@ TEST(Export, refuses_what_it_cannot_read_or_write) {
   expect_refused(place.eave("export run --npy taken/below"), 73, {"--npy taken/below cannot be created"});
   expect_refused(place.eave("export run --safetensors nowhere/file"), 73, {"nowhere/file"});
   EXPECT_EQ(place.read("taken"), "mine");
-  // A file whose words and arrays do not agree: there is no option that could help.
+  // The metadata and the arrays of this file contradict each other, so the message may not advise an option.
   std::string other = place.read("run/model.safetensors");
   const std::size_t layer = other.find("dense 16");
   ASSERT_NE(layer, std::string::npos);

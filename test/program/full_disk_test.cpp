@@ -1,4 +1,4 @@
-// Disks that are full, and readers that leave.
+// Tests full disks, and readers that close the pipe.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -33,7 +33,8 @@ TEST(Output, whose_reader_has_left_does_not_end_a_run) {
   EXPECT_FALSE(place.read("run/summary.json").empty());
 }
 
-// Without care config.json would be opened in its place, and the table of ranks would stand there.
+// If eave did not guard against it, config.json would get the closed stream's descriptor, and the table of ranks would
+// land in it.
 TEST(Output, to_a_closed_stream_goes_nowhere) {
   const Place place;
   const Ended ended = place.run("sh -c 'exec \"$@\" <&- >&- 2>&-' sh " + program() + " " +
@@ -45,7 +46,7 @@ TEST(Output, to_a_closed_stream_goes_nowhere) {
   }
 }
 
-// A limit on the size of files stands for a full disk: small files still fit, as they often do.
+// A limit on the size of files stands in for a full disk. As on many full disks, small files still fit.
 TEST(FullDisk, ends_no_training_and_keeps_the_results_that_fit) {
   const Place place;
   for (const std::string more : {"", "--transport threads --ranks 2 "}) {
@@ -64,14 +65,15 @@ TEST(FullDisk, ends_no_training_and_keeps_the_results_that_fit) {
   }
 }
 
-// A limit of 0 holds for the files that what is said is kept in, too, so that goes through a pipe.
+// Runs the program with a limit of 0 on the size of files. Its output goes through a pipe, because the limit also holds
+// for the files that tests keep output in.
 Ended without_files(const Place& place, const std::string& words) {
   return place.run("sh -c '(ulimit -f 0; \"$@\" 2>&1; echo code $?) | cat' sh " + program() + " " + words);
 }
 
 bool holds_text(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// The second time it was refused with 73, as the first had left its directory.
+// Once, a failed export left its directory, and the second export then ended with 73.
 TEST(FullDisk, leaves_nothing_of_an_export_that_failed_and_names_the_limit) {
   const Place place;
   ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);

@@ -1,4 +1,4 @@
-// What a run must not hide from the person who compares it with another.
+// Tests that a run reports what matters to a person who compares it with another run.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -24,8 +24,8 @@ std::map<int, Json> last_step_of_ranks(const Place& place) {
   return last;
 }
 
-// Elastic workers meet only at evaluations: the fast one's wait there is part of its training time. A checkpoint,
-// which rank 0 writes while the other trains, is not.
+// Elastic workers meet only at evaluations, and the fast worker's wait there is part of its training time. A
+// checkpoint, which rank 0 writes while the other rank trains, is not. So this run writes none.
 TEST(Waiting, of_a_fast_worker_at_evaluations_is_counted) {
   const Place place;
   ASSERT_EQ(
@@ -36,11 +36,11 @@ TEST(Waiting, of_a_fast_worker_at_evaluations_is_counted) {
       0);
   std::map<int, Json> last = last_step_of_ranks(place);
   const double fast = last.at(0).at("seconds"), slow = last.at(1).at("seconds");
-  // All evaluations begin together, so both have trained equally long but for the last evaluation's own skew.
+  // Both ranks begin each evaluation together. So their training times differ only by the skew of the last evaluation.
   EXPECT_NEAR(fast / slow, 1, 0.1) << fast << " s and " << slow << " s";
   const Json summary = Json::parse(place.read("run/summary.json"));
   EXPECT_GT(summary.at("waiting_share").get<double>(),
-            0.25);  // the fast one waits 19/20 of its time, the slow one hardly
+            0.25);  // the fast rank waits 19/20 of its time, the slow rank hardly
 }
 
 TEST(Stragglers, are_named_at_the_end_of_a_run_and_in_its_summary) {
@@ -71,8 +71,7 @@ TEST(SlowRank, is_named_on_standard_error_within_50_steps) {
     const std::string ranks = launch.mpirun_ranks > 0 ? "" : "--transport threads --ranks 2 ";
     for (const std::string method : {"allreduce", "easgd --tau 5"}) {
       Ended slow;
-      for (int run = 0; run < 5 && !slow.says("is slow");
-           ++run) {  // a machine with much else to do may hold up any rank
+      for (int run = 0; run < 5 && !slow.says("is slow"); ++run) {  // a busy machine may delay any rank
         slow = place.eave(words + ranks + "--slow-rank 1:4x --communicator " + method, launch);
         ASSERT_EQ(slow.code, 0) << slow.errors;
       }
@@ -91,7 +90,8 @@ TEST(Exchange, that_never_happens_is_warned_about) {
       place.eave(quick("--communicator easgd --tau 10 --max-steps 10 --order after-step")).says("no exchange"));
 }
 
-// Of 3 workers with 6 exchanges each, 3 have no exchange of their own before.
+// Three workers make 6 exchanges each, 18 in all. Staleness counts from a worker's previous exchange, so the first
+// exchange of each worker has none: 15 remain.
 TEST(Staleness, of_an_asynchronous_run_is_in_its_summary_and_metrics) {
   const Place place;
   const std::string words =

@@ -1,4 +1,4 @@
-// Pipes, directories, devices and sockets under the names of files that eave reads: each is named, and nothing waits.
+// Pipes, directories, devices and sockets stand under names of files that eave reads. eave names each and never hangs.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,7 +24,8 @@ struct Irregular {
 void make_socket(const fs::path& at) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const std::string name = "/tmp/eave-socket-" + std::to_string(::getpid());  // a path may be too long for an address
+  const std::string name =
+      "/tmp/eave-socket-" + std::to_string(::getpid());  // the path of a Place may be too long for a socket address
   name.copy(address.sun_path, sizeof address.sun_path - 1);
   const int number = ::socket(AF_UNIX, SOCK_STREAM, 0);
   ASSERT_EQ(::bind(number, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
@@ -78,7 +79,7 @@ TEST(IrregularFiles, of_a_run_are_named_by_every_command_that_reads_them) {
   EXPECT_EQ(place.eave("checkpoint verify run").code, 0) << "nothing was changed";
 }
 
-// A report of several runs names one that cannot be read, and leaves it out.
+// A report of several runs names a run that it cannot read, and leaves that run out.
 TEST(IrregularFiles, among_runs_and_checkpoints_are_told_apart_from_the_others) {
   const Place place;
   ASSERT_EQ(place.eave(quick("--run-dir all/one")).code, 0);
@@ -134,7 +135,7 @@ TEST(IrregularFiles, of_data_are_named) {
   }
 }
 
-// What a person names may be a pipe: he waits for its writer.
+// A person may name a pipe as an input. eave then waits for the pipe's writer.
 TEST(IrregularFiles, that_a_person_names_are_read) {
   const Place place;
   ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);

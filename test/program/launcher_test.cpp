@@ -1,4 +1,5 @@
-// Under launchers: commands that only read never start MPI, and ranks that do not find each other are refused.
+// Tests eave under launchers: commands that only read never start MPI, and eave refuses ranks that do not find each
+// other.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ std::size_t occurrences(const std::string& text, const std::string& part) {
   return count;
 }
 
-// Each with a part of what it prints.
+// Commands that only read, each with a part of its output.
 const std::vector<std::pair<std::string, std::string>> kReading = {{"summary run", "test accuracy"},
                                                                    {"report run --html none", "allreduce"},
                                                                    {"plan run --ranks 2", "ranks"},
@@ -39,7 +40,7 @@ class Reading : public testing::Test {
   const Place place;
 };
 
-// MPI_Init would wait for ever there: nobody answers at that place.
+// If the command called MPI_Init, it would wait for ever, because nobody answers at the address in the environment.
 TEST_F(Reading, starts_no_mpi_and_is_done_by_rank_0_alone) {
   for (const auto& [words, prints] : kReading) {
     const std::string mpi = "PMIX_NAMESPACE=of-nobody OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=";
@@ -73,7 +74,7 @@ TEST_F(Reading, that_fails_is_told_once_with_the_code_of_rank_0) {
   }
 }
 
-// A script that calls it on one rank alone with a wrong option would else wait for ever.
+// A script may start eave with a wrong option on one rank only. Without a limit that rank would wait for ever.
 TEST(Usage, that_is_wrong_on_the_only_rank_that_comes_is_told_after_a_while) {
   if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
   const Place place;
@@ -89,7 +90,7 @@ struct Told {
   std::string all;
 };
 
-// A process for each environment, at once.
+// Starts one process for each environment, all at once.
 Told ranks_at_once(const Place& place, const std::string& words, const std::vector<std::string>& environments) {
   std::vector<std::future<Ended>> ranks;
   for (const std::string& environment : environments)

@@ -1,5 +1,5 @@
-// Signals that ask a run without mpirun to leave: Ctrl-C, the end of its terminal, and SIGUSR1 from its first moment
-// on.
+// Signals ask a run without mpirun to leave: Ctrl-C, the end of its terminal, and SIGUSR1 from the program's first
+// moment on.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -49,7 +49,8 @@ class Started {
   bool trains() const {
     return waits_for([this] { return place_.read("run/metrics.jsonl").find("\"step\"") != std::string::npos; });
   }
-  // Its exit code; 128 and the signal that ended it; -1: it went on for 20 s.
+  // Waits for the end and returns the exit code, 128 plus the signal that ended the run, or -1 if it still ran after 20
+  // s.
   int code() {
     int status = 0;
     for (int look = 0; look < 2000; ++look, std::this_thread::sleep_for(10ms)) {
@@ -83,7 +84,7 @@ TEST(Leaving, is_asked_for_by_ctrl_c_and_by_the_end_of_a_terminal_too) {
 
 TEST(Leaving, by_a_second_ctrl_c_ends_at_once) {
   const Place place;
-  Started run(place, kLong + "--shape-compute 8s");  // a step that takes longer than the test waits
+  Started run(place, kLong + "--shape-compute 8s");  // one step takes longer than the test waits
   ASSERT_TRUE(run.waits_for([&] { return std::filesystem::exists(place.path() / "run/metrics.jsonl"); })) << run.says();
   run.signal(SIGINT);
   EXPECT_TRUE(run.waits_for([&] { return run.says().find("a second Ctrl-C ends it at once") != std::string::npos; }));
@@ -99,7 +100,7 @@ TEST(Leaving, without_checkpoints_is_no_more_than_ending) {
   EXPECT_EQ(run.code(), 128 + SIGINT) << run.says();
 }
 
-// A script's background jobs, and nohup, do not hear them.
+// Background jobs of scripts, and nohup, start programs with these signals ignored.
 TEST(Leaving, is_not_asked_for_by_signals_that_were_ignored_from_the_start) {
   const Place place;
   Started run(place, kLong, SIG_IGN);
@@ -112,7 +113,8 @@ TEST(Leaving, is_not_asked_for_by_signals_that_were_ignored_from_the_start) {
   EXPECT_EQ(run.code(), 75) << run.says();
 }
 
-// Before that the kernel and the loader of libraries have the process: there SIGUSR1 ends it, as it ends any program.
+// Returns whether the process blocks SIGUSR1. Until the kernel and the dynamic loader have started the program, SIGUSR1
+// ends it, as it ends any program.
 bool holds_sigusr1(pid_t process) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
   for (std::string line; std::getline(status, line);) {

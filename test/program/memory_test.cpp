@@ -1,5 +1,5 @@
-// A rank holds at most its activations, 5 times its parameters and 100 MB: parameters, gradients, momentum, center and
-// difference; the rest is the program, its libraries and the images.
+// A rank holds at most its activations, 5 times its parameters, and 100 MB. The five arrays are parameters, gradients,
+// momentum, center and difference. The 100 MB are for the program, its libraries and the images.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -27,7 +27,8 @@ std::int64_t allowed_bytes(const std::string& model, ImageShape shape) {
          100'000'000;
 }
 
-// easgd holds more than allreduce, a rank under mpirun more than one by itself.
+// Expects that peak memory is within the bound. The run is the worst case: easgd holds more than allreduce, and a rank
+// under mpirun holds more than a single process.
 void expect_within_bound(const std::string& model, ImageShape shape, const std::string& data) {
   const Place place;
   const Ended ended = place.eave("train --model " + model + data + " --batch " + std::to_string(kBatch) +
@@ -58,13 +59,14 @@ std::int64_t peak_of_dense(const std::string& width) {
   return nlohmann::json::parse(place.read("run/summary.json")).at("peak_memory_bytes").get<std::int64_t>();
 }
 
-// Evaluating, checkpoints and the saved model need no sixth copy. 0.3 of one are for pages and activations.
+// Evaluation, checkpoints and the saved model need no sixth copy of the parameters. The 0.3 copies above 5 are for
+// pages and activations.
 TEST(PeakMemory, grows_by_five_times_the_parameters) {
   constexpr std::int64_t kSmall = 512 * 512 + 76 * 512, kLarge = 2560 * 2560 + 76 * 2560;
   EXPECT_LE(peak_of_dense("2560") - peak_of_dense("512"), (kLarge - kSmall) * std::int64_t{sizeof(float)} * 53 / 10);
 }
 
-// An IDX header: its magic, how many, and the shape of each.
+// Returns an IDX header: the magic number, the number of items, and the shape of an item.
 std::string idx_header(std::uint32_t magic, std::initializer_list<std::uint32_t> sizes) {
   std::string bytes;
   const auto append = [&](std::uint32_t number) {
@@ -75,7 +77,7 @@ std::string idx_header(std::uint32_t magic, std::initializer_list<std::uint32_t>
   return bytes;
 }
 
-// Grey images with a side of 256, all black; the file has no blocks for what nobody wrote.
+// Writes black grey-scale images of 256 × 256 pixels. The file is sparse: the pixels take no blocks on the disk.
 void write_black_images(const Place& place, const std::string& set, std::uint32_t count) {
   constexpr std::uint32_t kSide = 256, kImages = 0x803, kLabels = 0x801;
   std::string labels = idx_header(kLabels, {count});
@@ -86,7 +88,7 @@ void write_black_images(const Place& place, const std::string& set, std::uint32_
   std::filesystem::resize_file(place.path() / images, header.size() + std::uintmax_t{kSide} * kSide * count);
 }
 
-// 1.6 million images, shuffled: each is read when it is needed, 410 MB of them on each rank.
+// The set has 1.6 million images in shuffled order. A rank reads an image when it needs it, 410 MB in all on each rank.
 TEST(PeakMemory, is_not_that_of_the_data) {
   const Place place;
   constexpr std::uint32_t kCount = 1'600'000;
@@ -105,7 +107,7 @@ TEST(PeakMemory, is_not_that_of_the_data) {
   EXPECT_LT(peak, 300'000'000) << "of 105 GB of images";
 }
 
-// 64 MiB of address space for each thread's stack: some of them can be started, then no more.
+// Each thread's stack takes 64 MiB of address space, so the program can start only some of the threads.
 TEST(Memory, that_is_too_little_for_all_threads_ends_with_71) {
   const Place place;
   write_image_folder(place, "images", [](const std::string&, std::string&) {});
@@ -119,7 +121,7 @@ TEST(Memory, that_is_too_little_for_all_threads_ends_with_71) {
   EXPECT_TRUE(ended.says("give fewer --decode-threads")) << ended.errors;
 }
 
-// The library that starts threads to compute would end the program in its own words.
+// If eave did not check first, the library that starts compute threads would end the program with its own message.
 TEST(Memory, that_is_too_little_for_threads_to_compute_ends_with_71) {
   const Place place;
   const std::string limited = "sh -c 'ulimit -v 3000000; exec \"$@\"' sh ", trains = " " + quick("--threads 64");

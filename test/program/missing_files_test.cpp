@@ -1,4 +1,4 @@
-// A file or directory that is not there ends each command with 66, its name, and what to do.
+// If a file or directory is missing, each command ends with 66 and a message that names it and says what to do.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -17,7 +17,7 @@ struct MissingFile {
   std::string words, name, remedy;
 };
 
-// Options whose path is written to, or may be new.
+// Options whose path eave writes to, or whose path may be new.
 const std::set<std::string> kWritten = {"run-dir", "stage-to",    "output", "json",        "html",
                                         "csv",     "metrics-csv", "npy",    "safetensors", "runs-csv"};
 
@@ -54,7 +54,8 @@ void expect_66(const Place& place, const MissingFile& missing) {
   EXPECT_NE(all.find(missing.remedy), std::string::npos) << missing.words << "\n" << all;
 }
 
-// Each option of a path that help lists is a known one, so that a new one comes here.
+// The test takes all options with a path from help. It fails for an option that it does not know, so new ones come
+// here.
 TEST(MissingFiles, of_each_option_that_takes_a_path_to_read_end_with_66_and_a_remedy) {
   const Place place;
   std::istringstream page(place.eave("help --format markdown").output);

@@ -1,4 +1,4 @@
-// One bit of a model's arrays changed: every command that reads the model refuses it.
+// If one bit of a model's arrays has changed, every command that reads the model refuses it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,8 @@ std::size_t begin_of_arrays(const std::string& file) {
   return static_cast<std::size_t>(8 + header);
 }
 
-// Bit 6 of the high byte of the value at this share of the arrays: 0.05 becomes 1.7e37, which is finite.
+// Returns the file with one bit flipped: bit 6 of the high byte of the value that lies at this share of the arrays. The
+// value stays finite: 0.05 becomes 1.7e37.
 std::string with_value_damaged(std::string file, double share) {
   const std::size_t begin = begin_of_arrays(file), values = (file.size() - begin) / 4;
   const auto value = std::min(values - 1, static_cast<std::size_t>(share * static_cast<double>(values)));
@@ -105,7 +106,7 @@ TEST_F(ModelDamage, is_told_beside_that_of_checkpoints) {
   EXPECT_EQ(place.eave("checkpoint verify run").code, 66);
 }
 
-// As every eave before 2026-11-26 wrote it, and any other program.
+// eave wrote no hash before 2026-11-26, and other programs write none.
 TEST_F(ModelDamage, is_not_looked_for_if_there_is_no_hash) {
   std::string file = place.read("run/model.safetensors");
   const std::size_t entry = file.find("eave_xxh3_128");

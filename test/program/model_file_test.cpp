@@ -1,4 +1,4 @@
-// model.safetensors, read by its format alone as another framework would.
+// Reads model.safetensors by its format alone, as another framework would.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -41,7 +41,7 @@ struct ModelFile {
       EXPECT_EQ(size, std::ssize(tensor.values)) << name;
     }
     metadata = header.at("__metadata__");
-    std::uint64_t at = 0;  // the format wants no holes and nothing after the last
+    std::uint64_t at = 0;  // the format allows no gap between arrays and nothing after the last
     for (const auto& [begin, end] : extents) {
       EXPECT_EQ(begin, at);
       at = end;
@@ -79,7 +79,7 @@ void fill(std::vector<float>& arena, const std::vector<TensorInfo>& tensors, con
   }
 }
 
-// The test set scored again, outside the program.
+// Scores the test set again, outside the program.
 Score score(TestModel& replica, const OptionValues& values) {
   for (const DatasetKind& kind : dataset_kinds()) {
     if (kind.name != "synthetic") continue;
@@ -114,12 +114,13 @@ TEST(ModelFile, is_the_consensus_that_was_evaluated) {
                                                   nullptr));
     const Json center = Json::parse(place.read(communicator + "/summary.json")).at("evaluation").at("center");
     EXPECT_EQ(static_cast<double>(total.correct) / 200, center.at("accuracy").get<double>());
-    EXPECT_NEAR(total.loss_sum / 200, center.at("loss").get<double>(), 1e-5);  // summed in another order
+    EXPECT_NEAR(total.loss_sum / 200, center.at("loss").get<double>(), 1e-5);  // another order of summation
     EXPECT_GT(center.at("accuracy").get<double>(), 0.3) << "learned";
   }
 }
 
-// What no array tells: a cut of the images, their normalisation, and where a shortcut puts its zero channels.
+// The metadata holds what no array tells: the crop of the images, their normalisation, and where a shortcut puts its
+// zero channels.
 TEST(ModelFile, says_what_pixels_become_and_what_its_layers_compute) {
   const Place place;
   const Ended ended = place.eave(

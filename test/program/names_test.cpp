@@ -1,4 +1,4 @@
-// Names that would begin a line of their own or move a terminal's cursor, wherever the program meets them.
+// Tests names that would begin a new line or move a terminal's cursor, in every place where the program takes a name.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string kPlanted = "eave: all is well";
-// A line end, a carriage return, an escape sequence, U+202E, a tab and, in the first, a byte that is no UTF-8.
+// The names hold a line end, a carriage return, an escape sequence, U+202E and a tab. The first also holds a byte that
+// is no UTF-8.
 const std::string kName = "a\n" + kPlanted + "\r" + kPlanted + "\x1b[31m\xe2\x80\xae\t\xffz";
 const std::string kTextName = "a\n" + kPlanted + "\r" + kPlanted + "\x1b[31m\xe2\x80\xae\tz";  // UTF-8
 
@@ -37,7 +38,7 @@ void expect_clean(const Ended& ended, const std::string& what) {
 
 class Names : public testing::Test {
  protected:
-  // Ends with `code`, names what it is about, and prints nothing of it raw.
+  // Runs the command. Expects exit code `code`, one message if it failed, and no raw bytes of the name in any output.
   Ended expect(const std::string& words, int code, const std::string& environment = "") const {
     Ended ended = place_.eave(words, {0, environment});
     EXPECT_EQ(ended.code, code) << words << "\n" << ended.output << ended.errors;
@@ -45,7 +46,7 @@ class Names : public testing::Test {
     expect_clean(ended, words);
     return ended;
   }
-  // The same, and its message has the name as it may be shown.
+  // Expects the same, and that the message shows the name in printable form.
   void expect_named(const std::string& words, int code, const std::string& environment = "") const {
     const Ended ended = expect(words, code, environment);
     EXPECT_TRUE(ended.says("eave: all is well")) << words << "\n" << ended.errors;
@@ -138,7 +139,7 @@ TEST_F(Names, of_files_that_hold_something_else) {
   expect_named("train --data fashion-mnist --data-dir " + quoted("d" + kName), 65);
 }
 
-// config.json has the name, so it is UTF-8.
+// config.json holds the name, so the name has to be UTF-8.
 TEST_F(Names, of_checkpoint_directories) {
   const std::string run = quick("--run-dir run --checkpoint-dir " + quoted(kTextName));
   expect(run + " --epochs 2", 0);

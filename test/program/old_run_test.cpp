@@ -1,4 +1,4 @@
-// A run directory of an earlier eave is read by each command, or refused by name.
+// Each command reads the run directory of an earlier eave, or refuses it by name.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -40,7 +40,8 @@ class OldRun : public testing::Test {
   const Place place_;
 };
 
-// Rounding of another processor or library may differ; a method or a file that is read wrongly differs by far more.
+// Another processor or library may round differently. If eave read a method or a file wrongly, values would differ by
+// far more.
 void expect_same_values(const fs::path& one, const fs::path& other, float tolerance) {
   const SafetensorsFile a = read_safetensors(one), b = read_safetensors(other);
   ASSERT_EQ(a.arrays.size(), b.arrays.size());

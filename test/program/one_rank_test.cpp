@@ -1,4 +1,4 @@
-// What is wrong on one rank, or differs between ranks, ends all of them.
+// If one rank has wrong input, or ranks have different input, all ranks end.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -9,7 +9,7 @@
 namespace eave {
 namespace {
 
-// mpirun starts each rank with a command line and an environment of its own.
+// mpirun can start each rank with its own command line and environment.
 TEST(BadInput, on_one_rank_ends_all) {
   if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
   const Place place;

@@ -1,4 +1,4 @@
-// What is printed, and where values come from.
+// Tests what the program prints, and what it says about the source of option values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ TEST(Help, version_and_configuration_are_printed_once_on_any_number_of_ranks) {
   }
 }
 
-// "name = value" of each line that sets one; without the place it came from.
+// Returns "name = value" of each line that sets an option, without the comment that names its source.
 std::string values_in(const std::string& configuration) {
   std::string values;
   std::istringstream lines(configuration);
@@ -112,7 +112,7 @@ TEST(Summary, of_a_run_that_stops_at_an_accuracy_tells_its_own_steps) {
   EXPECT_NE(whole.output.find("was not reached, in"), std::string::npos) << whole.output;
 }
 
-// Under mpirun all ranks write to one standard error: rank 0 alone may.
+// Under mpirun all ranks share one standard error, so only rank 0 may write progress.
 TEST(Progress, is_that_of_rank_0_in_plain_lines_where_there_is_no_terminal) {
   const Place place;
   const std::string words = "train" + std::string(kQuick) + "--progress auto --evaluate-every 0.5";
@@ -137,7 +137,7 @@ TEST(Progress, as_a_bar_moves_by_the_clock_and_leaves_no_trace) {
   ASSERT_GT(seconds, 0.5);
   EXPECT_GE(static_cast<double>(count(ended.errors, "\r[")), seconds / 0.2 / 2) << "half, where there is much to do";
   EXPECT_LE(static_cast<double>(count(ended.errors, "\r[")), wall / 0.2 + 1) << "its clock runs in pauses too";
-  // Its loss is finite for two steps, and then no longer.
+  // The loss of this run is finite for two steps only.
   const Ended failed = place.eave(words +
                                   "--shape-compute 300ms --batch 97 --synthetic-size 12 --lr 500000 --overwrite "
                                   "--epochs 5 --evaluate-every 5 --on-nonfinite abort");

@@ -1,4 +1,4 @@
-// Places that people name: linked, read-only, of something else, or one for two things.
+// Tests paths that people name: links, read-only places, places that hold something else, and one path for two things.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -48,13 +48,13 @@ TEST(StageTo, goes_through_no_link_under_a_name_of_its_own) {
   expect_refusal(place.eave(on_images("--stage-to dangling")), 73, {"dangling is a symbolic link to gone"});
   EXPECT_EQ(place.read("precious/file"), "precious");
   EXPECT_EQ(entries_in(place.path() / "precious"), 1);
-  // A directory that a person named may be a link.
+  // A person may name a link to a directory.
   fs::create_directory(place.path() / "large");
   fs::create_directory_symlink("large", place.path() / "linked");
   EXPECT_EQ(place.eave(on_images("--stage-to linked")).code, 0);
 }
 
-// In a mount namespace of its own, which root may make.
+// The test runs in a mount namespace of its own, so it needs root.
 TEST(ReadOnlyDisk, is_named_wherever_something_was_to_be_written) {
   const Place place;
   if (place.run("unshare -m true").code != 0) GTEST_SKIP() << "needs the right to mount";
@@ -122,7 +122,7 @@ TEST(Doctor, leaves_nothing_in_the_directory_that_it_probes) {
   EXPECT_NE(ended.output.find("is a symbolic link to gone"), std::string::npos) << ended.output;
 }
 
-// eave itself expands it: a shell leaves it alone in LIBEAVE_CUDA=~/x for env.
+// eave expands ~ itself, because a shell does not expand it in `env LIBEAVE_CUDA=~/x`.
 TEST(EnvironmentOfProgram, a_home_directory_is_expanded_in_the_name_of_the_module_for_gpus) {
   const Place place;
   const Ended ended = place.eave(quick("--device cuda"), {0, "HOME=/home-of-tests 'LIBEAVE_CUDA=~/libeave_cuda.so'"});
@@ -181,7 +181,7 @@ TEST(RunDirectory, among_class_folders_is_refused) {
   EXPECT_EQ(place.eave(words + "parts --run-dir parts/run").code, 0);
 }
 
-// As somebody who may not look into it; root may.
+// The program runs as a user who may not read the directory, because root may read all.
 TEST(Permission, that_is_missing_is_named_as_such) {
   const Place place;
   ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);

@@ -46,7 +46,7 @@ TEST_F(PlanProgram, writes_as_json_what_the_run_and_the_options_say) {
   EXPECT_EQ(plan.at("network").at("bytes_per_second"), 12500);
   EXPECT_EQ(plan.at("network").at("ranks_per_host"), 8);
   const auto& plans = plan.at("plans");
-  ASSERT_EQ(plans.size(), 4u);  // allreduce by host and flat
+  ASSERT_EQ(plans.size(), 4u);  // allreduce counts twice: by host and flat
   EXPECT_EQ(plans[0].at("transport"), "mpi");
   EXPECT_EQ(plans[1].at("transport"), "mpi-flat");
   EXPECT_EQ(plans[2].at("global_tau"), 8);
@@ -57,8 +57,7 @@ TEST_F(PlanProgram, writes_as_json_what_the_run_and_the_options_say) {
   EXPECT_EQ(plans[1].at("rows")[1].at("bound"), "network");
 }
 
-// The delay follows the run's own steps, so that no number of steps before the pull hides all of it, however slowly
-// this build computes.
+// The network delay is 10 measured steps, however slowly this build computes. So no --pull-delay here hides all of it.
 TEST_F(PlanProgram, hides_an_asynchronous_exchange_behind_the_steps_before_its_pull) {
   const auto plan = [&](const std::string& words) {
     const Ended ended =
@@ -108,7 +107,7 @@ TEST_F(PlanProgram, takes_the_bytes_from_what_was_sent) {
   const auto summary = nlohmann::json::parse(place_->read("run/summary.json"));
   const double of_step = plan.at("plans")[0].at("rows")[0].at("bytes_per_rank");
   const double sent = summary.at("bytes_per_rank").get<double>() / summary.at("steps").get<double>();
-  EXPECT_NEAR(of_step, sent, 0.5 * sent);  // which has evaluations too, and no exchange at the beginning
+  EXPECT_NEAR(of_step, sent, 0.5 * sent);  // the run also sent evaluations, and made no exchange at its start
   EXPECT_DOUBLE_EQ(of_step * 3, plan.at("measured").at("sum_bytes").get<double>());
 }
 

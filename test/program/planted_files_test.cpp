@@ -1,5 +1,5 @@
-// Every file that eave writes, with something of another's under its name: a link, a file with a second name, a pipe.
-// What these lead to stays as it is, and nothing waits.
+// Before eave writes a file, something foreign stands under its name: a link, a file with a second name, or a pipe. Its
+// target stays unchanged, and eave does not hang.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -45,7 +45,8 @@ class Planted : public testing::Test {
     EXPECT_EQ(place_.read("precious/step-000001/kept"), "kept") << what;
     EXPECT_EQ(std::distance(fs::directory_iterator(place_.path() / "precious"), {}), 2) << what;
   }
-  // Those of a run that had all there is, but for its event file, whose name nobody knows before.
+  // Returns the names of all files of a run with every feature on. Event files are left out, since nobody can know
+  // their names before.
   std::vector<std::string> files_of_run() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(place_.path() / "run")) {
@@ -63,7 +64,7 @@ TEST_F(Planted, in_a_run_directory_are_replaced) {
   EXPECT_EQ(names.size(), 6u);
   for (const auto& [what, put] : plants()) {
     for (const std::string& name : names) {
-      if (name != "metrics.jsonl") plant(put, "run/" + name);  // by which a run is known
+      if (name != "metrics.jsonl") plant(put, "run/" + name);  // eave knows a run directory by this file
       plant(put, "run/" + name + ".partial");
     }
     for (const std::string name : {"calls-rank-0.json", "checkpoint/step-000002", "checkpoint/step-000004.partial"})
@@ -72,7 +73,7 @@ TEST_F(Planted, in_a_run_directory_are_replaced) {
     for (const std::string& name : names)
       EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(place_.path() / "run" / name))) << what << " " << name;
     EXPECT_EQ(place_.eave("checkpoint verify run").code, 0) << what;
-    // What is added to.
+    // A resumed run appends to metrics.jsonl.
     plant(put, "run/metrics.jsonl.partial");
     expect(place_.eave(quick(kRun) + "--resume --epochs 2"), {0}, what + " resumed");
     plant(put, "run/metrics.jsonl");
@@ -146,14 +147,14 @@ TEST_F(Planted, paths_that_a_person_names_may_be_links_pipes_and_streams) {
   const Ended piped = place_.run("sh -c '" + program() + " export run --safetensors /dev/stdout > copy2'");
   EXPECT_EQ(piped.code, 0) << piped.errors;
   EXPECT_EQ(place_.read("copy2"), place_.read("file"));
-  // A directory that is a link.
+  // The run directory is a link.
   fs::create_directory(place_.path() / "large");
   fs::create_symlink("large", place_.path() / "linked");
   EXPECT_EQ(place_.eave(quick("--run-dir linked")).code, 0);
   EXPECT_FALSE(place_.read("large/summary.json").empty());
 }
 
-// Each is named, with what to do, before anything is trained.
+// Before training, eave names each such path and says what to do.
 TEST_F(Planted, what_cannot_be_a_directory_is_named_with_73) {
   fs::create_symlink("gone", place_.path() / "dangling");
   fs::create_symlink("loop", place_.path() / "loop");

@@ -1,4 +1,4 @@
-// The program with a communicator from a shared object.
+// Runs the program with a communicator from a shared object.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -9,7 +9,7 @@
 namespace eave {
 namespace {
 
-const std::string kSignVote = "'" SIGN_VOTE "'";  // in a command
+const std::string kSignVote = "'" SIGN_VOTE "'";  // quoted for a shell
 const std::string kPlugin = " --plugin " + kSignVote + " --communicator sign-vote ";
 
 std::string model_by_vote(const Place& place, const std::string& words, int mpirun_ranks = 0) {

@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Containers and CI are root, and have fewer cores than ranks. Without the last, mpirun waits a second for each rank
-// that it ends. eave would take EAVE_LAB, which says where the netlab is, for an option of its own.
+// In containers and CI tests run as root, with fewer cores than ranks. Without the last variable, mpirun waits a second
+// for each rank that it ends. EAVE_LAB says where the netlab is. eave would take it for an option of its own.
 constexpr const char* kEnvironment =
     "env -u EAVE_LAB OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
     "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_mpi_yield_when_idle=1 "
@@ -27,7 +27,7 @@ std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// What killed jobs, of tests too, have left on this machine is no matter of the program under test.
+// Removes warnings about files that killed jobs left on this machine. They say nothing about the program under test.
 std::string without_leftovers(const std::string& errors) {
   std::istringstream lines(errors);
   std::string kept;
@@ -83,7 +83,7 @@ Ended Place::run(const std::string& command) const {
 
 bool has_mpirun() { return std::string(EAVE_MPIRUN) != ""; }
 std::string program() { return std::string("'") + EAVE_PROGRAM + "'"; }
-// AddressSanitizer would find what MPI's own libraries leave behind.
+// The leak check is off, because AddressSanitizer would report leaks of MPI's own libraries.
 std::string mpirun(int ranks) { return "env ASAN_OPTIONS=detect_leaks=0 " EAVE_MPIRUN " " + std::to_string(ranks); }
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// Runs the built program as people do, in a directory of its own, and keeps what it says.
+// Runs the built program as people do, in its own directory, and keeps its output.
 #pragma once
 
 #include <filesystem>
@@ -9,39 +9,39 @@
 
 namespace eave {
 
-// What comes before `eave` on the command line: nothing, or mpirun with so many ranks.
+// How a test starts `eave`: by itself or under mpirun, and with which environment.
 struct Launch {
   int mpirun_ranks = 0;          // 0: without mpirun
-  std::string environment = {};  // "EAVE_LR=0.1 …"
+  std::string environment = {};  // assignments such as "EAVE_LR=0.1 …"
 };
 
 struct Ended {
-  int code = -1;  // 124: it was still running after 20 s
+  int code = -1;  // exit code; 124 if the program was still running after 20 s
   std::string output, errors;
   std::vector<std::string> messages() const;  // the lines of `errors` that begin with "eave: ", without warnings
   bool says(const std::string& text) const { return errors.find(text) != std::string::npos; }
 };
 
-// A directory under the system's temporary one, removed at the end, and the program run inside it.
+// A temporary directory in which the program runs. The destructor removes it.
 class Place {
  public:
   const std::filesystem::path& path() const { return directory_.path(); }
   std::string read(const std::string& file) const;
   void write(const std::string& file, const std::string& content) const;
 
-  // `words` as a shell would read them. May be called from several threads.
+  // Runs `eave` with `words`, which a shell reads. Several threads may call it at once.
   Ended eave(const std::string& words, const Launch& launch = {}) const;
-  Ended run(const std::string& command) const;  // any command, under the same conditions
+  Ended run(const std::string& command) const;  // Runs any command under the same conditions.
 
  private:
   TemporaryDirectory directory_;
 };
 
-// Small and quick: 97 images of 8 × 8, one epoch.
+// Options of a small, quick training run: 97 images of 8 × 8 pixels, one epoch.
 extern const char* const kQuick;
-std::string quick(const std::string& more);  // a training run of that size, and more words
+std::string quick(const std::string& more);  // The words of a training run of that size, then `more`.
 bool has_mpirun();
-std::string program();  // for Place::run
+std::string program();  // The path of eave, for Place::run.
 std::string mpirun(int ranks);
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// Python with a package, where there is one: to read what the program writes as other programs do.
+// Finds a Python that has a package, so that tests can read eave's files as other programs do.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace eave {
 
-// A Python that imports `package` ("torch", "numpy"), for Place::run; "" where none is found. Looks into the
-// environment that bench/ has made for PyTorch, and at python3.
+// Returns the command of a Python that can import `package` ("torch", "numpy"), for Place::run, or "" if there is none.
+// It tries the environment that bench/ has made for PyTorch, then python3.
 std::string python_with(const Place& place, const std::string& package);
-std::string script(const std::string& name);  // the path of test/program/NAME
+std::string script(const std::string& name);  // Returns the path of test/program/NAME.
 
 }  // namespace eave

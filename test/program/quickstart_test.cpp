@@ -1,5 +1,6 @@
-// What mpi_launch/quickstart promises where Fashion-MNIST is not to be had: the built-in digits, 88 % for each
-// communicator (test/check_quickstart looks at a whole one). Here a fifth of its epochs, with its settings.
+// If Fashion-MNIST cannot be downloaded, mpi_launch/quickstart trains on built-in digits and promises 88 % with each
+// communicator. This test trains a fifth of its epochs with its settings. test/check_quickstart runs a whole
+// quickstart.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// eave report on runs that eave train has just made.
+// Tests `eave report` on runs that `eave train` has just made.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -74,7 +74,7 @@ TEST_F(Report, goes_on_without_runs_that_it_cannot_read_and_fails_where_none_is_
   EXPECT_EQ(mixed.code, 0) << mixed.errors;
   EXPECT_NE(mixed.output.find("left out: bad/torn: metrics.jsonl has no whole line"), std::string::npos)
       << mixed.output;
-  // One flipped bit of an accuracy.
+  // Flips one bit of an accuracy.
   std::string metrics = place_->read("runs/easgd-2/metrics.jsonl");
   const std::string before = R"("center":{"loss":)";
   const std::size_t number = metrics.find(R"("accuracy":0.)", metrics.find(before)) + 11;

@@ -1,4 +1,4 @@
-// A batch job's command, given again and again, whatever became of the run before; and signals that ask it to leave.
+// A batch job gives the same command again and again, however its run ended. Signals ask the run to leave.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::map<std::string, int> lines_of(const Place& place) {
   return lines;
 }
 
-// As if it had been killed behind its last checkpoint.
+// Makes the run look as if it had been killed after its last checkpoint.
 void forget_the_end(const Place& place) {
   std::filesystem::remove(place.path() / "run/summary.json");
   std::filesystem::remove(place.path() / "run/model.safetensors");
@@ -113,7 +113,7 @@ TEST(Resumption, with_a_broken_config_json_says_where_and_what_to_do) {
   }
 }
 
-// Six steps of three ranks are nine of two.
+// Six steps on three ranks use as many samples as nine steps on two ranks.
 TEST(ResumeElastic, with_fewer_ranks_ends_what_more_had_done) {
   const Place place;
   const std::string words = quick("--run-dir run --epochs 2 --max-steps 6 --resume elastic --transport threads ");
@@ -124,7 +124,8 @@ TEST(ResumeElastic, with_fewer_ranks_ends_what_more_had_done) {
   EXPECT_EQ(place.read("run/model.safetensors"), model);
 }
 
-// Starts it, signals it so long after it has begun to hear (before, while it is loaded, any signal ends it), and waits.
+// Starts the program, sends SIGUSR1 `seconds` after it has set its signal handler, and waits for its end. Before the
+// handler is set, the signal would end the program.
 Ended signalled(const Place& place, const std::string& launcher, const std::string& words, const std::string& seconds) {
   return place.run("timeout -k 5 30 sh -c '" + launcher + " \"$0\" \"$@\" & p=$!; " +
                    "until grep -qs \"^SigCgt:.*[2367abef]..$\" /proc/$p/status; do sleep 0.005; done; sleep " +

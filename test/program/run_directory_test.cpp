@@ -1,4 +1,4 @@
-// What a run leaves behind.
+// Tests the files that a run leaves.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 std::vector<Json> lines_of(const std::string& text) {
   std::vector<Json> lines;
   std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));  // throws where it is torn
+  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));  // throws if the line is torn
   return lines;
 }
 
@@ -69,7 +69,7 @@ void expect_scores(const Json& evaluation) {
   EXPECT_LE(evaluation.at("consensus_distance").at("min"), evaluation.at("consensus_distance").at("max"));
 }
 
-// 97 samples, 2 ranks, batches of 8: 7 steps an epoch, the last with one sample.
+// With 97 samples, 2 ranks and batches of 8, an epoch has 7 steps. The last step has one sample.
 void expect_every_step_of_every_rank(const Metrics& metrics, std::int64_t bytes_per_rank) {
   const std::set<std::string> fields = {"type",    "rank",          "step",    "samples",   "epoch",
                                         "loss",    "learning_rate", "seconds", "computing", "exchanging",
@@ -139,7 +139,7 @@ TEST(RunDirectory, holds_settings_steps_evaluations_and_summary) {
   expect_scores(summary.at("evaluation"));
 }
 
-// Of every evaluation, the center's loss and whether the workers were scored.
+// Trains, and returns for each evaluation the center's loss, and whether it also scored the workers.
 std::pair<std::vector<double>, std::vector<bool>> evaluations_of(const Place& place, const std::string& more) {
   const std::string words =
       quick("--communicator easgd --tau 2 --epochs 3 --transport threads --ranks 2 --run-dir run ");
@@ -161,7 +161,7 @@ TEST(RunDirectory, has_workers_scores_at_the_runs_end_where_they_are_not_wanted_
   const auto [same, at_the_end] = evaluations_of(place, "--evaluate-workers off");
   EXPECT_EQ(at_the_end, std::vector<bool>({false, false, true}));
   EXPECT_EQ(same, losses);
-  // Whatever ends it.
+  // The last evaluation scores the workers whatever ends the run.
   for (const std::string stop : {"--stop-at-accuracy 0.001", "--stop-after-bytes 1"}) {
     const std::vector<bool> stopped = evaluations_of(place, "--evaluate-workers off " + stop).second;
     EXPECT_LT(stopped.size(), 3u) << stop;
@@ -178,7 +178,7 @@ TEST(RunDirectory, is_replaced_by_overwrite_but_for_what_is_not_the_runs) {
   EXPECT_EQ(place.read("run/notes.txt"), "mine");
   EXPECT_EQ(Metrics(place).of_type.at("header").size(), 1u);
   EXPECT_EQ(Metrics(place).of_type.at("step").size(), 2u);
-  // What a run could not finish is not mixed with what an earlier one left.
+  // The files of a run that failed are not mixed with files of an earlier run.
   ASSERT_EQ(place.eave(quick("--run-dir run --overwrite --lr 500000")).code, 76);
   for (const std::string file : {"summary.json", "model.safetensors", "checkpoint/step-000002"}) {
     EXPECT_FALSE(std::filesystem::exists(place.path() / "run" / file)) << file;
@@ -205,7 +205,8 @@ TEST(RunDirectory, keeps_its_run_when_another_cannot_start_in_its_place) {
   EXPECT_EQ(place.read("run/model.safetensors"), model);
 }
 
-// Killed when rank 0 has told of steps after the first evaluation: steps take some 10 ms, evaluations come every 2 s.
+// The test kills the run when rank 0 has written steps after the first evaluation. A step takes some 10 ms, and an
+// evaluation comes every 2 s.
 TEST(RunDirectory, of_a_run_that_was_killed_holds_rank_0_up_to_then_and_can_be_resumed) {
   const Place place;
   const std::string words =
@@ -260,8 +261,8 @@ TEST(Length, is_that_of_epochs_or_of_max_steps_whichever_ends_first) {
   }
 }
 
-// One step an epoch, so that an epoch's histogram is that of one step: stratified, each rank has each class's share to
-// within two samples.
+// An epoch has one step, so the class histogram of an epoch is that of a step. With stratified sampling, each rank has
+// its share of each class to within two samples.
 TEST(Sampling, deals_as_its_name_says) {
   const Place place;
   for (const std::string sampling : {"shard", "stratified", "whole"}) {

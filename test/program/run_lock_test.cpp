@@ -1,4 +1,4 @@
-// Two runs in one directory.
+// Tests two runs that use one run directory.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kSlow = " --epochs 1000 --slow-rank 0:100x";
 
-// A job in the background, killed at the end.
+// A job in the background. The destructor kills it.
 class Running {
  public:
   Running(const Place& place, const std::string& words) : place_(place) {

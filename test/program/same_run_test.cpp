@@ -1,4 +1,4 @@
-// Which runs of the program leave the same model; and what makes them slower.
+// Tests which runs of the program leave the same model, and what makes runs slower.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Augmented, with dropout, 97 samples on 2 ranks: the last step of an epoch has one.
+// Trains with augmentation and dropout and returns the model file. With 97 samples on 2 ranks, the last step of an
+// epoch has one sample.
 std::string model_of(const Place& place, const std::string& words, int mpirun_ranks = 0) {
   const Ended ended = place.eave(quick("--crop 7 --flip --overwrite --run-dir run " + words), {mpirun_ranks});
   EXPECT_EQ(ended.code, 0) << ended.errors;
@@ -23,7 +24,8 @@ std::string model_of(const Place& place, const std::string& words, int mpirun_ra
 
 class SameRun : public testing::TestWithParam<std::string> {
  protected:
-  // For at least so many ranks. The parameter is a communicator, and what else is given.
+  // Returns the words of a run with the test's parameter: a communicator and further options. brisk() adds options that
+  // suit runs with at least `ranks` ranks.
   std::string with(const std::string& more, int ranks = 1) const {
     std::string words = "--communicator " + GetParam() + " ";
     const std::string communicator = GetParam().substr(0, GetParam().find(' '));
@@ -67,7 +69,7 @@ TEST_P(SameRun, resumed_leaves_the_bits_and_steps_of_the_uninterrupted) {
   EXPECT_EQ(steps.size(), 2u);
 }
 
-// Seven steps are an epoch: the checkpoint is in the middle of one, and of a period.
+// An epoch has seven steps. The checkpoint after step 10 lies in the middle of an epoch and of an exchange period.
 TEST_P(SameRun, resumed_in_the_middle_of_anything_leaves_the_bits_of_the_uninterrupted) {
   const std::string threads = " --transport threads --ranks 2 --epochs 3 ";
   const std::string whole = model_of(place_, with(threads, 2));
@@ -102,7 +104,7 @@ TEST(Reproducible, models_are_the_same_file_whatever_ranks_they_were_trained_on)
   EXPECT_EQ(model_of(place, words, 4), one);
 }
 
-// Ranks that come and go change nothing either.
+// With --reproducible, a change of the number of ranks in the middle of a run does not change the model either.
 TEST(Reproducible, a_run_resumed_on_more_ranks_ends_as_if_it_had_not_been_ended) {
   const Place place;
   const std::string whole = model_of(place, kReproducible + "3 ");
@@ -185,7 +187,7 @@ TEST(BatchNormSync, is_said_once_on_the_card) {
   EXPECT_EQ(count(place.eave(quick(own)), of_all), 0);
 }
 
-// As --lr-scaling, so that a comparison over numbers of ranks is one command.
+// Like --lr-scaling, the option is allowed on one rank, so that one command can compare numbers of ranks.
 TEST(BatchNormSync, is_taken_on_one_rank) {
   const Place place;
   const Ended ended = place.eave(quick("--max-steps 2 " + kNorms + "--batch-norm sync"));
@@ -195,7 +197,7 @@ TEST(BatchNormSync, is_taken_on_one_rank) {
 struct Times {
   double seconds = 0;
   double bytes = 0;
-  std::map<int, double> computing;  // by rank, the middle step's
+  std::map<int, double> computing;  // rank to the median over its steps
 };
 
 Times times_of(const Place& place, const std::string& words) {
@@ -228,7 +230,7 @@ TEST(SlowRank, computes_so_many_times_as_long) {
   EXPECT_GT(times.computing.at(1) / times.computing.at(0), 2) << "4 but for noise";
 }
 
-// What an exchange takes at least is exact; what more it takes is the machine's affair.
+// The test checks the least time of an exchange. How much longer it takes depends on the machine.
 TEST(ShapedLink, delays_every_exchange) {
   const Place place;
   const Times free = times_of(place, kTenSteps),

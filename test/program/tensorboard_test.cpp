@@ -1,4 +1,4 @@
-// Event files, read by TensorBoard itself.
+// TensorBoard itself reads the event files.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

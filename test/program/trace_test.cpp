@@ -1,4 +1,4 @@
-// What --trace leaves behind.
+// Tests the files of --trace.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,7 +18,7 @@ constexpr double kRounding = 2e-3;  // times are told in nanoseconds
 
 std::string traced(const std::string& more) { return quick("--run-dir run --overwrite " + more); }
 
-// By rank and track; expects that spans of a track follow one another.
+// Returns the spans by rank and track. Expects that spans of a track do not overlap.
 std::map<std::pair<int, int>, Track> tracks_of(const Json& trace, bool exchanges_alone = false) {
   std::map<std::pair<int, int>, Track> tracks;
   for (const Json& event : trace.at("traceEvents")) {
@@ -62,7 +62,7 @@ TEST_P(Traces, hold_all_ranks_on_one_clock_and_the_overlap_that_their_spans_have
       for (const int track : {1, 4}) behind += common(sums, tracks[std::pair(rank, track)]);
       waited += common(sums, tracks[std::pair(rank, 3)]);
     }
-    // Nobody leaves an evaluation before all have come, and so the evaluations of all ranks have a time in common.
+    // No rank leaves an evaluation before all ranks have come. So there is a moment at which all ranks evaluate.
     const double error = trace.at("metadata").at("ranks")[1].at("clock_error_us");
     EXPECT_GT(error, 0);
     for (std::size_t i = 0; i < 3; ++i) {

@@ -1,4 +1,4 @@
-// eave watch, as its reader sees it.
+// Tests what `eave watch` shows.
 #include <gtest/gtest.h>
 #include <pty.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ struct Seen {
   std::string output;
 };
 
-// On a terminal of so many columns, until it ends or has shown `until`; then Ctrl-C is typed.
+// Runs the program on a terminal of `columns` columns until it ends. If it shows `until`, the test types Ctrl-C.
 Seen on_terminal(const Place& place, const std::string& words, unsigned short columns, const std::string& until) {
   const winsize size{24, columns, 0, 0};
   int terminal = -1;
@@ -110,7 +110,7 @@ TEST(Watch, draws_in_place_on_a_terminal_and_leaves_by_ctrl_c) {
   EXPECT_TRUE(holds(whole.output, "allreduce          1")) << whole.output;
 }
 
-// As large as 20 GB is, its blocks are not there.
+// The file of 20 GB is sparse, so it takes no space.
 TEST(Watch, leaves_by_ctrl_c_while_it_reads) {
   const Place place;
   place.write("run/metrics.jsonl", "");
@@ -124,7 +124,7 @@ TEST(Watch, leaves_by_ctrl_c_while_it_reads) {
   }
 }
 
-// A run directory of somebody else's, whose strings would command the terminal, or turn the line around.
+// A foreign run directory may hold strings that control the terminal or reverse the direction of text.
 TEST(Watch, and_its_like_show_no_terminal_sequences_from_files) {
   const Place place;
   ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
@@ -174,8 +174,8 @@ double longest_between_records(const Place& place) {
   return longest;
 }
 
-// Looked at every 20 ms; a record is short and comes every 125 steps, where the run asks for the time, so nothing but
-// the clock makes it write, and what is written is little.
+// The test looks at the file every 20 ms. The run asks for the time every 125 steps, when it makes a record. Records
+// are short, so only the clock makes the run write.
 TEST(Metrics, stand_in_the_file_within_a_second) {
   using Clock = std::chrono::steady_clock;
   const Place place;
