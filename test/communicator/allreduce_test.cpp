@@ -23,7 +23,7 @@ TEST_P(AllReduce, is_the_exact_mean_weighted_by_samples) {
     Worker worker(transport, "allreduce", {}, {});
     worker.begin();
     const Step step{0, samples[transport.rank()], all, 0.1};
-    // Thirds are rounded in the weight; everything else is exact.
+    // If samples / all is a third, the weight is rounded. Everything else is exact.
     const float weight = worker.communicator().gradient_weight(step);
     EXPECT_FLOAT_EQ(weight, static_cast<float>(step.samples) / static_cast<float>(all));
     std::fill(worker.g.begin(), worker.g.end(), weight * 48 * static_cast<float>(transport.rank() + 1));
@@ -48,7 +48,7 @@ TEST_P(AllReduce, follows_the_simulator_with_uneven_samples) {
         worker.step();
         simulator.synchronous_step(t);
       }
-      // Float against double at values of order 1: a contraction, so roundings do not pile up.
+      // Compares float with double at values of order 1. The training contracts, so rounding errors do not accumulate.
       for (std::size_t k = 0; k < problem.size; ++k) EXPECT_NEAR(worker.x[k], simulator.x[0][k], 1e-5);
       EXPECT_TRUE(same_on_all_ranks(transport, worker.x));
     }

@@ -1,4 +1,5 @@
-// The methods with local steps once more, in double and in one process, written from their equations alone.
+// A reference for local-sgd, bmuf, slowmo and diloco. It computes in double and in one process, and is written from the
+// methods' equations alone. Tests compare the real methods with it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ struct AveragingSimulator {
     x[i][k] -= problem.learning_rate * (problem.nesterov ? g + problem.momentum * v[i][k] : v[i][k]);
   }
 
-  // Every worker by itself; without samples it stands still.
+  // Each worker takes a step of SGD by itself. A worker without samples does not move.
   void step_alone(std::int64_t t) {
     for (std::size_t i = 0; i < p; ++i) {
       const std::int64_t samples = problem.samples(static_cast<int>(i), t);
@@ -70,7 +71,8 @@ struct AveragingSimulator {
     return mean;
   }
 
-  // What every exchange ends with: all workers at `point`, their momentum as `momentum` says, counting anew.
+  // Ends an exchange: places all workers at `point`, sets the sample counts and the loss to 0, and treats the momentum
+  // as --worker-momentum does ("local" keeps it, "average" takes the workers' mean, "reset" sets it to 0).
   void place_workers(const Doubles& point, const std::string& momentum) {
     const Doubles mean_velocity = mean_of(v);
     x.assign(p, point);
@@ -85,17 +87,17 @@ struct AveragingSimulator {
     if ((t + 1) % tau == 0) place_workers(mean_of(x), momentum);
   }
 
-  // Where no worker has stepped since the last exchange, all stand at one point.
+  // If no worker has had samples since the last exchange, all workers are at the same point, so x[0] is their mean.
   void reset_to_mean() { place_workers(samples_since() > 0 ? mean_of(x) : x[0], "reset"); }
 
-  // Also of the center's velocity.
+  // Sets the center's velocity to 0, too.
   void reset_to_center() {
     place_workers(c, "reset");
     u.assign(c.size(), 0);
   }
 
-  // v <- eta v + zeta G;  c <- c - v;  workers begin at c, with Nesterov at c - eta v, and G is taken from where they
-  // began.
+  // u <- eta u + zeta G;  c <- c - u. The workers then begin at c, or with Nesterov at c - eta u. G is the point where
+  // the workers began minus their mean.
   void bmuf_step(std::int64_t t, std::int64_t tau, double eta, double zeta, bool nesterov,
                  const std::string& momentum) {
     step_alone(t);
@@ -111,7 +113,7 @@ struct AveragingSimulator {
     place_workers(begin, momentum);
   }
 
-  // u <- beta u + G / gamma;  c <- c - a gamma u.
+  // u <- beta u + G / gamma;  c <- c - a gamma u. G is c minus the workers' mean, gamma the learning rate.
   void slowmo_step(std::int64_t t, std::int64_t tau, double beta, double a, const std::string& momentum) {
     step_alone(t);
     if ((t + 1) % tau != 0) return;
@@ -124,7 +126,7 @@ struct AveragingSimulator {
     place_workers(c, momentum);
   }
 
-  // Nesterov's SGD on c with the gradient G.
+  // A step of Nesterov's SGD on c, whose gradient is c minus the workers' mean.
   void diloco_step(std::int64_t t, std::int64_t tau, double rate, double mu, const std::string& momentum) {
     step_alone(t);
     if ((t + 1) % tau != 0) return;

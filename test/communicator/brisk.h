@@ -1,5 +1,5 @@
-// Every communicator by name, with settings under which a few steps hold several exchanges, in an order that does not
-// depend on timing.
+// Every communicator by name, with options for short tests: a few steps contain several exchanges, and their order does
+// not depend on timing.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace eave {
 
-// Those that run on so many ranks.
+// The names of all communicators that can run on `ranks` ranks.
 inline std::vector<std::string> communicator_names(int ranks) {
   std::vector<std::string> names;
   for (const CommunicatorKind& kind : communicator_kinds()) {
@@ -21,6 +21,7 @@ inline std::vector<std::string> communicator_names(int ranks) {
   return names;
 }
 
+// The options (name, value) that make `communicator` exchange often and in a fixed order on `ranks` ranks.
 inline std::vector<std::pair<std::string, std::string>> brisk(const std::string& communicator, int ranks = 1) {
   const std::map<std::string, std::string> settings = {
       {"tau", "3"}, {"shard-bytes", "64"}, {"async-order", "round-robin"}};
@@ -31,14 +32,14 @@ inline std::vector<std::pair<std::string, std::string>> brisk(const std::string&
       if (settings.contains(option.name)) given.emplace_back(option.name, settings.at(option.name));
     }
   }
-  if (communicator == "easgd-tree" && ranks > 1) {  // on one host, one group
+  if (communicator == "easgd-tree" && ranks > 1) {  // by default all ranks of one host are a single group
     given.insert(given.end(), {{"groups", "2"}, {"global-tau", "6"}});
   }
   if (communicator == "allreduce") given.emplace_back("bucket-bytes", "4k");
   return given;
 }
 
-// As part of the name of a test.
+// `name` in a form that GoogleTest accepts in the name of a test: "-" and " " become "_".
 inline std::string identifier(std::string name) {
   std::ranges::replace_if(
       name, [](char c) { return c == '-' || c == ' '; }, '_');

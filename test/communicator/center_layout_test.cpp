@@ -1,4 +1,4 @@
-// How a center is cut.
+// CenterLayout: how a center is cut into shards, and in which order a worker visits them.
 #include "communicator/center_layout.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Ranks that keep the center and do not train: p counts the workers alone.
+// --center-ranks: ranks that hold the center and do not train. In all formulas p counts only the workers.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -20,7 +20,7 @@ Given with_center_ranks(int count, const std::string& order = "round-robin") {
 
 class CenterRanks : public testing::TestWithParam<Ranks> {
  protected:
-  // Each number that leaves someone to train.
+  // Runs `body` with each number of center ranks that leaves at least one worker.
   void for_each_count(const std::function<void(Transport&, int)>& body) const {
     for (int count = 1; count < GetParam().count; ++count) {
       on_ranks(GetParam(), [&](Transport& transport) { body(transport, count); });

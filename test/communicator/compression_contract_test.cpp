@@ -1,4 +1,4 @@
-// What every method promises with every codec that it takes.
+// The contract of compression: each method that compresses, with each codec that it accepts.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -15,13 +15,14 @@
 namespace eave {
 namespace {
 
-// These send parameters, which only rounding leaves usable.
+// These methods send parameters, not differences. So they accept only codecs that round; a codec that drops values
+// would make the parameters useless.
 const std::set<std::string> kOnlyRounded = {"gossip",    "easgd-async", "downpour",
                                             "mdownpour", "adownpour",   "mvadownpour"};
 
 class CompressedMethods : public testing::TestWithParam<Ranks> {
  protected:
-  // For every pair of a method and a codec that it takes.
+  // Calls `body` for each pair of a method and a codec that it accepts.
   static void for_all(const std::function<void(const std::string& method, const Given& given)>& body) {
     for (const CommunicatorKind& method : communicator_kinds()) {
       if (!method.traits.compresses) continue;
@@ -85,8 +86,8 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
 
 bool is_top_k(const Given& given) { return given.back().first == "top-k-share"; }
 
-// The workers of this problem differ for good, and what an elastic method sends does not vanish. So under top-k, which
-// sends each number in turns, its center never rests.
+// The workers' targets differ, so the differences that an elastic method sends never become 0. Top-k sends each number
+// only now and then. So with top-k the center of an elastic method never comes to rest.
 TEST_P(CompressedMethods, end_near_where_they_end_without) {
   on_ranks(GetParam(), [](Transport& transport) {
     for_all([&](const std::string& method, const Given& given) {
@@ -156,7 +157,7 @@ TEST_P(CompressedMethods, that_send_parameters_refuse_what_does_more_than_to_rou
   });
 }
 
-// Threads that take themselves for processes.
+// A transport between threads that gives itself another name, such as "mpi".
 class Launched final : public ForwardingTransport {
  public:
   Launched(Transport& inner, std::string name) : ForwardingTransport(inner), name_(std::move(name)) {}
@@ -166,7 +167,7 @@ class Launched final : public ForwardingTransport {
   const std::string name_;
 };
 
-// What is warned of when a method is made for ranks on these hosts, "a a b"; all ranks' warnings.
+// The warnings of all ranks when they make a method. `hosts` names the host of each rank, as in "a a b".
 std::string warning(const std::string& method, const Given& given, const std::string& hosts,
                     const std::string& transport_name = "mpi") {
   std::istringstream words(hosts);
@@ -204,7 +205,8 @@ TEST(CompressedSums, are_warned_of_where_a_host_sends_more_than_without) {
   }
 }
 
-// 3 x 1/4 of a vector in each direction, by half the bytes; without compression half a vector.
+// In "a a a b", a compressed sum sends 3 x 1/4 of a vector between the hosts in each direction, in half the bytes: 3/8.
+// Without compression it sends half a vector, so there is nothing to warn of.
 TEST(CompressedSums, of_uneven_hosts_are_counted_as_they_travel) {
   EXPECT_EQ(warning("allreduce", with("bf16"), "a a a b"), "");
   EXPECT_EQ(warning("allreduce", with("bf16"), "a a a a a b"), "");

@@ -1,4 +1,4 @@
-// What every communicator promises, by name, on every number of ranks.
+// The contract of Communicator, for each communicator by name and each number of ranks.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -62,7 +62,7 @@ TEST_P(CommunicatorContract, consensus_neither_moves_the_replica_nor_changes_the
   });
 }
 
-// The operations, of those in `calls`, that `rank` has to take part in: all but those among other ranks.
+// The operations in `calls` that `rank` must take part in: all but those among other ranks.
 std::string shared_with(int rank, const std::string& calls) {
   std::string shared;
   std::istringstream lines(calls);
@@ -125,7 +125,7 @@ TEST_P(CommunicatorContract, a_run_restored_from_its_state_continues_with_the_sa
   });
 }
 
-// As an evaluation or a checkpoint asks for it.
+// Evaluations and checkpoints ask for the consensus in the middle of a training.
 TEST_P(CommunicatorContract, asking_for_the_consensus_after_any_step_changes_no_later_bits) {
   on_ranks(ranks(), [&](Transport& transport) {
     for (const bool nesterov : {false, true}) {

@@ -1,4 +1,4 @@
-// The DOWNPOUR methods with one worker: what is left of them is a step of SGD.
+// The DOWNPOUR methods with one worker. Each of them is then plain SGD.
 #include <gtest/gtest.h>
 
 #include "downpour_simulator.h"

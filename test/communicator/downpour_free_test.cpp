@@ -1,5 +1,5 @@
-// The DOWNPOUR methods running freely: random timings, replay, slow workers; and what is refused. With ranks as
-// threads.
+// The DOWNPOUR methods when exchanges run freely: random timings, replay, slow workers. Also the options that they
+// refuse. Ranks are threads.
 #include <gtest/gtest.h>
 
 #include "free_runs.h"
@@ -88,7 +88,7 @@ TEST(DownpourCard, has_the_numbers_in_force) {
     for (const std::string& part : parts) EXPECT_NE(card.find(part), std::string::npos) << part << "\n" << card;
   };
   const std::string downpour = card_of("downpour", {{"tau", "7"}, {"async-order", "round-robin"}}, 4);
-  // 2 sin(pi/14), and 1 - (1 - that)^(1/7).
+  // 0.445042 = 2 sin(pi/14), and 0.080682 = 1 - (1 - 0.445042)^(1/7).
   expect(downpour, {"tau = 7", "p = 4 workers", "round-robin", "grows with p tau", "0.445042", "lr h < 0.080682"});
   EXPECT_EQ(downpour.find("evaluated"), std::string::npos);
   expect(card_of("adownpour", {}, 2), {"tau = 10", "p = 2", "a = 1/(t + 1)"});

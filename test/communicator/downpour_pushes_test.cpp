@@ -1,4 +1,5 @@
-// What becomes of each push, whatever the order: in whole numbers, exactly.
+// Each push of the DOWNPOUR methods counts exactly once, in whatever order pushes arrive. All values are whole numbers,
+// so the results are exact.
 #include <gtest/gtest.h>
 
 #include "test/transport/ranks.h"
@@ -7,7 +8,7 @@
 namespace eave {
 namespace {
 
-// A method moved by hand: gradients are whole numbers and the rate is 1, so everything stays whole.
+// Drives a method step by step. Gradients are whole numbers and the learning rate is 1, so all values stay whole.
 class Puppet {
  public:
   Puppet(Transport& transport, const std::string& name, const Given& given) {
@@ -62,7 +63,7 @@ TEST_P(DownpourPushes, a_worker_without_samples_pushes_nothing_and_pulls) {
       Puppet puppet(transport, name, given);
       for (int step = 0; step < 10; ++step) {
         const std::vector<float> before = puppet.x;
-        // A trainer leaves an old gradient, and no update, where there are no samples.
+        // If a rank has no samples, a trainer leaves the old gradient in place and makes no update.
         puppet.step(has_samples || name == "mdownpour" ? -1.0f : 0.0f, has_samples ? 1 : 0);
       }
       EXPECT_EQ(puppet.x, std::vector<float>(100, 10)) << name;

@@ -1,4 +1,5 @@
-// The DOWNPOUR methods once more, in double and in one process, written from their equations alone; workers in turns.
+// A reference for the DOWNPOUR methods with workers in turns. It computes in double and in one process, and is written
+// from the methods' equations alone.
 #pragma once
 
 #include "near.h"
@@ -10,7 +11,8 @@ struct DownpourSimulator : Simulator {
   DownpourSimulator(const Problem& problem_, int workers)
       : Simulator(problem_, workers), pulled(x), z(c), u(c.size()) {}
 
-  // tau local steps, then the worker adds what they came to and pulls. average: a in z <- (1 - a) z + a c; 0: 1/(t+1).
+  // One step of every worker. After each tau steps a worker adds its movement since its last pull to c, and pulls c.
+  // `average` is a in z <- (1 - a) z + a c. If it is 0, a = 1/(t+1), with t the number of updates of c.
   void push_step(std::int64_t t, std::int64_t tau, double average) {
     for (std::size_t i = 0; i < x.size(); ++i) {
       subtract(i, local_step(i, t));
@@ -21,7 +23,7 @@ struct DownpourSimulator : Simulator {
     }
   }
 
-  // Nesterov at the center: u <- delta u - eta (g + decay x), c <- c + u, x_i <- c + delta u.
+  // mdownpour, Nesterov's momentum at the center: u <- delta u - eta (g + decay x), c <- c + u, x_i <- c + delta u.
   void gradient_step(std::int64_t t, double delta, double decay) {
     for (std::size_t i = 0; i < x.size(); ++i) {
       Doubles g(c.size());

@@ -1,4 +1,5 @@
-// The stability limits of pushes in turns: against what the recursion does, and against what training does.
+// The stability limits of the DOWNPOUR methods with workers in turns, compared with the recursion and with real
+// training.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +11,8 @@
 namespace eave {
 namespace {
 
-// |c| after `exchanges` on x²/2, which begins at 1, or 1e6 where it has grown as far before. Workers in turns.
+// Runs the recursion of `exchanges` exchanges on x²/2 with workers in turns; workers and center begin at 1. Returns the
+// largest |c| of the last 1000 exchanges, or 1e6 as soon as |c| has reached it.
 double center_after(std::int64_t exchanges, int workers, std::int64_t tau, double rate, double momentum) {
   std::vector<double> x(static_cast<std::size_t>(workers), 1.0);
   double c = 1, v = 0, largest = 0;
@@ -29,7 +31,8 @@ TEST(DownpourStability, limit_without_momentum_is_where_pushes_in_turns_begin_to
     for (const std::int64_t tau : {1, 2, 5, 16}) {
       const double limit = largest_rate_times_curvature(p, tau);
       SCOPED_TRACE("p " + std::to_string(p) + " tau " + std::to_string(tau) + " limit " + std::to_string(limit));
-      // With two workers and a high power of 1 - lr h, the center swings almost for ever: below the limit and above it.
+      // With two workers and a high power of 1 - lr h, the center swings almost for ever, just below the limit and just
+      // above it.
       const bool swings = p == 2 && tau > 1;
       EXPECT_LT(center_after(400'000, p, tau, 0.98 * limit, 0), swings ? 1.01 : 0.5);
       if (swings) continue;
@@ -61,7 +64,8 @@ double largest_of(const std::vector<float>& values) {
   return largest;
 }
 
-// The limit of p workers, at the largest curvature: workers whose targets differ swing about, and stay where they are.
+// The limit at the problem's largest curvature. The workers' targets differ, so even a stable training swings within
+// bounds and does not come to rest.
 TEST(DownpourStability, of_a_training_ends_at_the_limit) {
   on_ranks({"threads", 4}, [](Transport& transport) {
     for (const auto& [name, given, limit] :

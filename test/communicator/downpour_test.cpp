@@ -1,4 +1,5 @@
-// The DOWNPOUR methods: in turns against simulators, and in any order against what must hold in every order.
+// The DOWNPOUR methods. With workers in turns they are compared with simulators. In any order, the tests check what
+// must hold in every order.
 #include <gtest/gtest.h>
 
 #include "downpour_simulator.h"
@@ -30,7 +31,7 @@ Given in_turns(const Given& more) {
 
 class Downpour : public testing::TestWithParam<Ranks> {};
 
-// 100 steps of values of order 1 in float, in systems that contract.
+// Float against double, at values of order 1. The trainings contract, so rounding errors do not accumulate.
 TEST_P(Downpour, in_turns_follows_the_simulator_in_double_for_100_steps) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const Course& course : kCourses) {
@@ -101,7 +102,7 @@ TEST_P(Downpour, with_center_ranks_follows_the_simulator_of_the_other_ranks) {
   });
 }
 
-// The methods in float, with the operations in the order of the equations and one worker after another in one thread.
+// The methods in float, in one thread: one worker after another, with the operations in the order of the equations.
 struct FloatSimulator {
   FloatSimulator(const Problem& p, int ranks)
       : problem(p), x(static_cast<std::size_t>(ranks), p.start()), b(x), c(p.start()), u(c.size()) {}

@@ -1,4 +1,4 @@
-// Free-running exchanges: random timings, replay, and slow workers. With ranks as threads.
+// easgd-async when exchanges run freely: random timings, replay, and slow workers. Ranks are threads.
 #include <gtest/gtest.h>
 
 #include "free_runs.h"
@@ -35,7 +35,7 @@ TEST(EasgdAsyncFree, replayed_has_the_same_bits_whatever_the_timing) {
   EXPECT_GT(different, 0) << "free runs all end alike: the replays above show nothing";
 }
 
-// Links are timed, so the same hosts may seem slow in one run and fast in the next.
+// eave times the links to choose the length of shards, so the same hosts may seem slow in one run and fast in the next.
 TEST(EasgdAsyncReplay, cuts_the_center_as_the_run_did_whatever_the_links_are_now) {
   const Problem problem{.size = 100000, .steps = 4};
   const Given given = {{"tau", "2"}};

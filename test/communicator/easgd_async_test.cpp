@@ -1,4 +1,5 @@
-// Asynchronous elastic averaging: in turns against simulators, and in any order against what must hold in every order.
+// Asynchronous elastic averaging. With workers in turns it is compared with simulators. In any order, the tests check
+// what must hold in every order.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -70,7 +71,7 @@ TEST_P(EasgdAsync, in_turns_follows_the_simulator_in_double_for_100_steps) {
   });
 }
 
-// The same in float, with the operations in the order of the equations and one worker after another in one thread.
+// The method in float, in one thread: one worker after another, with the operations in the order of the equations.
 struct FloatSimulator {
   explicit FloatSimulator(const Problem& p, int ranks)
       : problem(p), x(static_cast<std::size_t>(ranks), p.start()), c(p.start()) {}
@@ -123,8 +124,8 @@ TEST_P(EasgdAsync, alone_is_easgd_alone) {
   });
 }
 
-// The steepest curvature, 1.4, has lr h = 0.7 and the lowest bound, (4 - 2 lr h)/(4 - lr h) = 0.788: that of an odd
-// number of workers; even ones come near from above, 0.829 for 2.
+// The steepest curvature, h = 1.4, has lr h = 0.7 and the lowest bound on alpha. For an odd number of workers this is
+// (4 - 2 lr h)/(4 - lr h) = 0.788. Even numbers approach it from above; for 2 workers it is 0.829.
 TEST_P(EasgdAsync, in_turns_converges_inside_the_bound_and_diverges_outside_for_any_number_of_workers) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const auto& [alpha, is_stable] : {std::pair{"0.75", true}, std::pair{"0.85", false}}) {
@@ -146,7 +147,7 @@ TEST_P(EasgdAsync, in_turns_converges_inside_the_bound_and_diverges_outside_for_
   });
 }
 
-// As alpha goes to 0, x - alpha (x - c) is x in float.
+// With so small an alpha, x - alpha (x - c) rounds to x in float.
 TEST_P(EasgdAsync, without_a_pull_is_each_worker_alone) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const std::string communicator : {"easgd", "easgd-async"}) {
@@ -163,7 +164,7 @@ TEST_P(EasgdAsync, without_a_pull_is_each_worker_alone) {
   });
 }
 
-// An optimizer refuses Nesterov without momentum; 1e-30 of it is lost in float.
+// The optimizer refuses Nesterov without momentum. A momentum of 1e-30 is accepted, and rounding in float removes it.
 TEST_P(EasgdAsync, with_nesterov_and_vanishing_momentum_is_plain_elastic_averaging) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const std::string communicator : {"easgd", "easgd-async"}) {
@@ -184,13 +185,13 @@ TEST_P(EasgdAsync, with_nesterov_and_vanishing_momentum_is_plain_elastic_averagi
   });
 }
 
-// With alpha = 1 worker and center change places: whole numbers stay whole, in whatever order.
+// With alpha = 1 an exchange swaps worker and center. So whole numbers stay whole, in whatever order workers come.
 TEST_P(EasgdAsync, conserves_the_sum_of_workers_and_center_exactly_in_any_order) {
   on_ranks(GetParam(), [](Transport& transport) {
     Worker worker(transport, "easgd-async",
                   {{"tau", "1"}, {"alpha", "1"}, {"shard-bytes", "64"}, {"allow-unstable", "on"}},
                   {.size = 100, .learning_rate = 0});
-    for (std::size_t k = 0; k < 100; ++k) worker.x[k] = static_cast<float>(3 * k);  // rank 0's: where the center begins
+    for (std::size_t k = 0; k < 100; ++k) worker.x[k] = static_cast<float>(3 * k);  // the center begins at rank 0's x
     worker.begin();
     for (std::size_t k = 0; k < 100; ++k)
       worker.x[k] = static_cast<float>(1 + k * (1 + static_cast<std::size_t>(transport.rank())));
@@ -220,7 +221,7 @@ TEST_P(EasgdAsync, counts_every_exchange_once_and_its_staleness) {
     const ExchangeReport report = worker.communicator().report();
     EXPECT_EQ(report.exchanges, 10);
     if (transport.rank() != 0) return;
-    // In turns, p - 1 exchanges of others lie between any two of a worker; each has 9 intervals.
+    // In turns, p - 1 exchanges of other workers lie between two exchanges of a worker. Each worker has 9 intervals.
     const auto others = static_cast<std::size_t>(transport.size() - 1);
     EXPECT_EQ(report.staleness[others], 9 * transport.size());
     EXPECT_EQ(std::accumulate(report.staleness.begin(), report.staleness.end(), std::int64_t{0}), 9 * transport.size());

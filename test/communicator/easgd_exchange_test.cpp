@@ -1,4 +1,4 @@
-// What one elastic exchange does, on numbers that floats hold exactly.
+// A single exchange of easgd, on numbers that floats hold exactly.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 class Easgd : public testing::TestWithParam<Ranks> {};
 
-// A worker whose center is 0 and whose parameters are `x`.
+// Collective. Begins `worker` with a center of 0, then sets its parameters to `x`.
 void start_at(Worker& worker, const std::vector<float>& x) {
   std::fill(worker.x.begin(), worker.x.end(), 0.0f);
   worker.begin();
@@ -36,7 +36,8 @@ TEST_P(Easgd, conserves_the_sum_of_parameters_and_center_exactly) {
         return sum;
       };
       const std::vector<float> before = conserved();
-      for (std::int64_t t = 1; t <= 4; ++t) {  // 7 bits and 3 more per exchange fit into 24
+      // The values have 7 bits. Each exchange adds 3 bits, and a float has 24, so four exchanges are exact.
+      for (std::int64_t t = 1; t <= 4; ++t) {
         exchange(worker, t);
         EXPECT_EQ(conserved(), before) << order << " step " << t;
       }
@@ -142,7 +143,7 @@ TEST_P(Easgd, gives_the_same_bits_with_overlap_on_and_off) {
   });
 }
 
-// The steps, of the first seven, that post an allreduce.
+// Collective. Which of the first seven steps post an all-reduce.
 std::vector<std::int64_t> exchange_steps(Transport& transport, const Given& given) {
   RecordingTransport recording(transport);
   Worker worker(recording, "easgd", given, {});
@@ -164,7 +165,7 @@ TEST_P(Easgd, exchanges_after_every_tau_local_steps) {
     EXPECT_EQ(exchange_steps(transport, {{"tau", "3"}}), (Steps{3, 6}));
     EXPECT_EQ(exchange_steps(transport, {{"tau", "3"}, {"order", "after-step"}}), (Steps{2, 5}));
     EXPECT_EQ(exchange_steps(transport, {{"tau", "3"}, {"order", "center-first"}}), (Steps{2, 5}));
-    EXPECT_EQ(exchange_steps(transport, {}), Steps{});  // 10
+    EXPECT_EQ(exchange_steps(transport, {}), Steps{});  // the default tau is 10
   });
 }
 

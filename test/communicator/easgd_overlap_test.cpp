@@ -1,4 +1,4 @@
-// When easgd waits, over links so slow that a wait could not be missed.
+// When easgd waits. The links are so slow that every wait shows.
 #include <gtest/gtest.h>
 
 #include "slow_links.h"

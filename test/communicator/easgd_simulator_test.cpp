@@ -1,4 +1,4 @@
-// easgd against an independent simulator, in double, of the published equations.
+// Compares easgd with an independent simulator of the published equations, which computes in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -32,7 +32,7 @@ std::vector<Course> courses() {
       all.push_back({order, tau, 0.99, false, true});
       all.push_back({.order = order, .tau = tau, .momentum = 0.5, .uneven = true, .network = true});
     }
-    // The rate drops at a step with an exchange: the iterate that is pulled is that of the new rate.
+    // The learning rate drops at a step with an exchange. The iterate of the new rate must be pulled.
     all.push_back({.order = order, .tau = 3, .momentum = 0.9, .nesterov = true, .drop_at = 30});
     all.push_back({.order = order, .tau = 3, .momentum = 0.9, .nesterov = true, .drop_at = 32});
   }
@@ -68,7 +68,7 @@ TEST_P(EasgdSimulator, is_followed_for_100_steps_in_every_order) {
       }
       const std::vector<float> center = worker.consensus(), x = worker.iterate();
       const auto me = static_cast<std::size_t>(transport.rank());
-      // Float against double at values up to 5. All courses are stable, so roundings do not pile up.
+      // Compares float with double at values up to 5. All courses are stable, so rounding errors do not accumulate.
       for (std::size_t k = 0; k < problem.size; ++k) {
         EXPECT_NEAR(x[k], simulator.x[me][k], 1e-5) << k;
         EXPECT_NEAR(center[k], simulator.c[k], 1e-5) << k;
@@ -96,7 +96,7 @@ TEST_P(EasgdSimulator, is_followed_with_a_beta_of_its_own_in_center_first_order)
   });
 }
 
-// The known mistakes: pulling the look-ahead point, or letting the pull into the velocity.
+// Two mistakes are easy to make here: pulling the look-ahead point, and adding the pull to the velocity.
 TEST(EasgdNesterov, pulls_the_iterate_and_not_the_point_ahead) {
   const Problem problem{.learning_rate = 0.05, .momentum = 0.9, .nesterov = true};
   Simulator simulator(problem, 1);
@@ -105,7 +105,8 @@ TEST(EasgdNesterov, pulls_the_iterate_and_not_the_point_ahead) {
     simulator.elastic_step(t, "paper", 0.2, 0.2, 3);
     for (const double v : simulator.v[0]) largest = std::max(largest, std::abs(problem.momentum * v));
   }
-  EXPECT_GT(0.2 * largest, 1e-2);  // by how much the pull of the point ahead would differ, in one exchange
+  // In one exchange with alpha = 0.2, a pull of the point ahead would differ by this much.
+  EXPECT_GT(0.2 * largest, 1e-2);
 }
 
 TEST(EasgdOrders, differ_by_far_more_than_the_tolerance_above) {

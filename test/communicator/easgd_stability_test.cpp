@@ -1,4 +1,4 @@
-// The stability bounds: against the spectral radius of the exchange, and against what training does.
+// The stability bounds of easgd, compared with the spectral radius of an exchange and with real training.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,8 +11,8 @@
 namespace eave {
 namespace {
 
-// (mean worker, center) from exchange to exchange on h x²/2, built by applying the equations to the two unit vectors.
-// q = learning rate times curvature.
+// The spectral radius of the map that takes (mean worker, center) from one exchange to the next on h x²/2, with
+// q = learning rate times h. Applying the equations to the two unit vectors gives the matrix of the map.
 double spectral_radius(ElasticOrder order, double alpha, double beta, std::int64_t tau, double q) {
   const auto cycle = [&](double x, double c) -> std::pair<double, double> {
     if (order == ElasticOrder::kPaper) {
@@ -85,8 +85,8 @@ TEST(EasgdStability, center_first_needs_alpha_and_beta_below_two) {
             -1.011);  // alpha beyond 2: differences between workers are multiplied by (1 - alpha) per exchange
 }
 
-// Trains x_i on h x²/2 by real exchanges from where workers and center differ. Returns how much the largest of all x_i
-// and c grew.
+// Collective. Trains the x_i on h x²/2 with real exchanges, with q = learning rate times h. They begin at 1 or -1,
+// which differs from the center. Returns the largest distance from the fixed point at the end.
 double growth(Transport& transport, const Given& given, double q, std::int64_t exchanges, std::int64_t tau) {
   Worker worker(transport, "easgd", given, {.size = 2});
   const auto optimizer =
@@ -106,7 +106,7 @@ double growth(Transport& transport, const Given& given, double q, std::int64_t e
   double largest = 0;
   for (const std::vector<float>& x : gather(transport, worker.x)) {
     for (std::size_t k = 0; k < 2; ++k) {
-      // On a flat loss x and c meet anywhere; elsewhere at 0.
+      // On a flat loss (q = 0) x and c may meet anywhere. Otherwise both go to 0.
       const double distance = q == 0 ? std::abs(x[k] - center[k]) : std::max(std::abs(x[k]), std::abs(center[k]));
       largest = std::max(largest, static_cast<double>(distance));
     }

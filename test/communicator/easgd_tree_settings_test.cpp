@@ -10,7 +10,7 @@
 namespace eave {
 namespace {
 
-// Warnings and the card on `ranks` ranks, on one host; or what is refused, the same on all ranks.
+// The card and the warnings of easgd-tree on ranks of one host, or the message of its refusal. All ranks refuse alike.
 struct Told {
   std::string card, refusal;
   std::vector<std::string> warnings;
@@ -107,8 +107,9 @@ TEST(EasgdTreeOptions, under_which_the_global_center_never_moves_warn) {
   EXPECT_NE(told(4, {}, 10).warnings.at(0).find("give a smaller --tau"), std::string::npos);
 }
 
-// By how much workers and centers grow per period of global_tau, in the long run. x is Nx the distance to what is
-// conserved; on curvature q they go to 0.
+// The factor by which workers and centers grow per period of global_tau, which has `periods` exchanges, one of them
+// global. Mean over the last 1000 of 2000 periods. q = learning rate times curvature. On a flat loss (q = 0) an
+// exchange conserves the mean of workers and centers, so growth is measured around it; otherwise around 0.
 double growth(const std::vector<std::vector<int>>& groups, double alpha, double global_alpha, std::int64_t periods,
               std::int64_t tau, double q) {
   int ranks = 0;
@@ -211,7 +212,7 @@ TEST(EasgdTreeStability, without_a_global_pull_is_easgds) {
   }
 }
 
-// On a flat loss, by real exchanges: how far apart workers and the global center are in the end.
+// Collective. Runs real exchanges on a flat loss. Returns how far workers and the global center are apart in the end.
 double distance_after(Transport& transport, double alpha, std::int64_t exchanges) {
   Worker worker(transport, "easgd-tree",
                 {{"groups", "2"},

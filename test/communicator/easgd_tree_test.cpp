@@ -20,7 +20,8 @@ struct Division {
   Groups groups;
 };
 
-// One group, groups of one, equal and unequal ones, neighbours or not.
+// Divisions of `ranks` ranks to test: one group, groups of one rank, equal and unequal groups, with neighbouring ranks
+// or not.
 std::vector<Division> divisions(int ranks) {
   switch (ranks) {
     case 1:
@@ -48,7 +49,7 @@ Given given(const Division& division, const std::string& tau, const std::string&
   return all;
 }
 
-// After consensus(): the center of this rank's group.
+// The center of this rank's group. Call it after consensus().
 std::vector<float> group_center(Worker& worker) {
   const Slice slice = worker.communicator().state()[1];
   return {slice.begin(), slice.end()};
@@ -114,7 +115,8 @@ TEST_P(EasgdTree, conserves_the_sum_of_workers_group_centers_and_global_center_e
         return sum;
       };
       const std::vector<float> before = conserved();
-      for (std::int64_t t = 1; t <= 4; ++t) {  // 7 bits, and 2 or 3 more per exchange, fit into 24
+      // The values have 7 bits. Each exchange adds 2 or 3 bits, and a float has 24, so four exchanges are exact.
+      for (std::int64_t t = 1; t <= 4; ++t) {
         exchange(worker, t);
         EXPECT_EQ(conserved(), before) << "step " << t;
       }

@@ -1,4 +1,5 @@
-// What compression drops is kept: on numbers that floats hold exactly, and beside a simulation in double.
+// Error feedback: residuals keep all that compression drops. Tested on numbers that floats hold exactly, and against a
+// simulation in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +27,8 @@ std::vector<float> added_up(std::vector<float> sum, const std::vector<std::vecto
 
 std::vector<float> last_of(const std::vector<Slice>& state) { return {state.back().begin(), state.back().end()}; }
 
-// 64 values of 7 bits; of int8 the scale is a power of two only by luck, so it is left to the other tests.
+// The values are whole numbers of 7 bits, so sums are exact. int8 is missing here: its scale is rarely a power of two,
+// so it rounds. Other tests cover it.
 TEST_P(ErrorFeedbacks, of_easgd_conserve_the_sum_of_parameters_center_and_residuals_exactly) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const std::string order : {"paper", "after-step"}) {
@@ -56,7 +58,7 @@ TEST_P(ErrorFeedbacks, of_easgd_conserve_the_sum_of_parameters_center_and_residu
   });
 }
 
-// AdamW's second moments: a difference that is sent late would make them negative, and their roots NaN.
+// If a compressed difference of AdamW's second moments were sent late, it could make them negative and their roots NaN.
 TEST_P(ErrorFeedbacks, of_momentum_leave_the_optimizers_other_vectors_whole) {
   on_ranks(GetParam(), [](Transport& transport) {
     if (transport.size() == 1) return;
@@ -101,7 +103,7 @@ TEST_P(ErrorFeedbacks, are_not_needed_by_easgd_async_to_conserve_the_sum_exactly
   });
 }
 
-// What one exchange of these has sent: of whole numbers times 1/p, p a power of two.
+// The workers move by whole numbers. Their mean is exact if p is a power of two, so 3 ranks are left out.
 TEST_P(ErrorFeedbacks, of_means_conserve_what_all_moved_by_exactly) {
   on_ranks(GetParam(), [](Transport& transport) {
     if (transport.size() == 3) return;
@@ -128,7 +130,7 @@ TEST_P(ErrorFeedbacks, of_means_conserve_what_all_moved_by_exactly) {
   });
 }
 
-// The values of largest magnitude among `size`, `kept` of them; in double, by sorting.
+// A copy of `values` in which all but the `kept` values of largest magnitude are 0. Top-k by sorting, in double.
 Doubles largest_of(const Doubles& values, std::size_t kept) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -139,7 +141,8 @@ Doubles largest_of(const Doubles& values, std::size_t kept) {
   return left;
 }
 
-// One block, which belongs to rank 0: the others send the largest of what they have, rank 0 the largest of the sum.
+// A compressed sum with top-k of a single block, which rank 0 owns. The other ranks send the largest of their values
+// plus residuals. Rank 0 adds these up and sends the largest values of the sum.
 struct TopKSum {
   TopKSum(std::size_t ranks, std::size_t size, std::size_t kept_) : kept(kept_), residuals(ranks, Doubles(size)) {}
   Doubles operator()(const std::vector<Doubles>& values) {
@@ -162,7 +165,7 @@ struct TopKSum {
   std::vector<Doubles> residuals;
 };
 
-// 37 numbers, of which top-k keeps 4; float32 and double part by 1e-6 of them in so many steps.
+// Top-k keeps 4 of 37 numbers. Float and double differ by about 1e-6 of the values after the tests' number of steps.
 constexpr double kTolerance = 2e-5;
 
 void expect_near_at(const std::vector<float>& values, const Doubles& expected, const std::string& what) {

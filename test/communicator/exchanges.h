@@ -7,7 +7,7 @@
 
 namespace eave {
 
-// A step without gradients: what is left is the exchange.
+// Calls the communicator as a trainer does in step t, but without gradients: only the exchange changes anything.
 inline void exchange(Worker& worker, std::int64_t t) {
   const Step step{t, 0, 1, 0.1};
   worker.communicator().before_gradients(step);

@@ -1,4 +1,5 @@
-// Free-running exchanges with ranks as threads, at random paces, and files for their order.
+// Helpers for tests of free-running exchanges: runs whose ranks are threads at random paces, and files with the order
+// of exchanges.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ struct Ended {
   std::string order;
 };
 
-// Whose links suit requests of so many values.
+// A transport whose request_length() is `values`. Methods cut their center into shards of this length.
 class LinksFor final : public ForwardingTransport {
  public:
   LinksFor(Transport& inner, std::size_t values) : ForwardingTransport(inner), values_(values) {}
@@ -42,7 +43,8 @@ class LinksFor final : public ForwardingTransport {
   const std::size_t values_;
 };
 
-// Sleeps up to 30 us between steps, drawn from `timing`.
+// Trains `problem` on `ranks` threads, and returns where all workers and the center ended, with the order of exchanges.
+// Each rank sleeps less than 30 us before about half of its steps. The seed `timing` determines these pauses.
 inline Ended run_freely(const std::string& communicator, int ranks, const Given& given, const Problem& problem,
                         std::uint64_t timing, std::size_t request_length = std::size_t{64} << 10) {
   Ended ended;
@@ -65,7 +67,8 @@ inline Ended run_freely(const std::string& communicator, int ranks, const Given&
   return ended;
 }
 
-// How long each of three ranks takes for its steps: 1 ms for one and what the method adds, the last rank 50 ms.
+// The seconds that each of three ranks takes for `steps` steps. Computing one takes 1 ms, on the last rank 50 ms; the
+// method's own time comes on top.
 inline std::vector<double> seconds_with_a_slow_rank(const std::string& communicator, const Given& given, int steps) {
   std::vector<double> seconds(3);  // each rank writes its own
   on_ranks({"threads", 3}, [&](Transport& transport) {
@@ -96,6 +99,7 @@ inline std::string refusal(const std::string& communicator, const Given& given, 
   return message;
 }
 
+// A temporary file with `content`, for --replay. The destructor deletes it.
 class OrderFile {
  public:
   explicit OrderFile(const std::string& content)
@@ -113,7 +117,7 @@ class OrderFile {
   std::filesystem::path path_;
 };
 
-// Each worker has met each shard `each` times.
+// Expects that each worker exchanged `each` times with each shard, according to `order` (a run's report().order).
 inline void expect_each_exchange_once(const std::string& order, int workers, std::int64_t each) {
   const OrderFile file(order);
   const ExchangeLog log = read_exchange_log(file.path());

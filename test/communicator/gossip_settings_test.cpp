@@ -1,4 +1,4 @@
-// Whom a worker meets, and how strongly they may pull.
+// gossip: which pairs of workers exchange, and how large alpha may be.
 #include "communicator/gossip_settings.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(GossipPairs, of_six_ranks_are_each_of_the_fifteen_pairings_equally_often) {
   ASSERT_EQ(counts.size(), 15u);
   double chi_squared = 0;
   for (const auto& [pairing, count] : counts) chi_squared += std::pow(count - 1000, 2) / 1000;
-  EXPECT_LT(chi_squared, 36.1);  // 14 degrees of freedom: exceeded in one of a thousand
+  EXPECT_LT(chi_squared, 36.1);  // with 14 degrees of freedom, random draws exceed it once in a thousand
 }
 
 TEST(GossipPairs, of_five_ranks_let_each_pause_once_in_five_rounds_in_changing_order) {
@@ -79,7 +79,8 @@ TEST(GossipPairs, of_five_ranks_let_each_pause_once_in_five_rounds_in_changing_o
   }
   EXPECT_EQ(orders.size(), 120u);
   ASSERT_EQ(met.size(), 10u);
-  for (const auto& [pair, count] : met) EXPECT_NEAR(count, 1000, 130);  // 4.5 deviations of a binomial of 1/5
+  // 130 is 4.5 standard deviations of a binomial distribution with probability 1/5.
+  for (const auto& [pair, count] : met) EXPECT_NEAR(count, 1000, 130);
 }
 
 TEST(GossipPairs, are_drawn_alike_by_all_ranks_of_a_run_from_its_seed) {
@@ -162,8 +163,9 @@ TEST(GossipOptions, beyond_the_bound_or_without_an_exchange_warn) {
   EXPECT_TRUE(warnings_of(1, {}, 10).empty());
 }
 
-// On h x^2 / 2, q = learning rate times h, from where two ranks differ: how far the first is from 0 in the end, on a
-// flat loss from where both meet.
+// Collective. Trains on h x²/2 with elastic gossip; q = learning rate times h. Rank 0 begins at 1, and the others begin
+// so that the sum of all ranks is 0. Returns the largest |x| of all ranks at the end. On a flat loss all ranks would
+// meet at 0, too.
 double distance_after(Transport& transport, double alpha, std::int64_t tau, double q, std::int64_t exchanges) {
   Worker worker(
       transport, "gossip",
@@ -202,7 +204,7 @@ TEST(GossipStability, of_changing_pairs_is_assured_inside_and_gone_well_outside)
     on_ranks({"threads", ranks}, [](Transport& transport) {
       EXPECT_LT(distance_after(transport, 0.97, 1, 0, 400), 0.1);
       EXPECT_LT(distance_after(transport, 0.97 * stable_gossip_alpha(1, 0.5), 1, 0.5, 400), 0.1);
-      EXPECT_GT(distance_after(transport, 1.5, 1, 0, 60), 10);  // more would be beyond floats
+      EXPECT_GT(distance_after(transport, 1.5, 1, 0, 60), 10);  // with more exchanges, floats would overflow
     });
   }
 }

@@ -13,7 +13,7 @@ namespace {
 
 class Gossip : public testing::TestWithParam<Ranks> {};
 
-constexpr std::uint64_t kSeed = 3;  // a Worker's
+constexpr std::uint64_t kSeed = 3;  // the seed that a Worker gives its communicator
 
 struct GossipWay {
   Given given;
@@ -61,7 +61,7 @@ TEST(GossipSimulator, tells_ways_pairs_and_periods_apart_by_far_more_than_the_to
   std::vector<Doubles> workers;
   for (const double alpha : {0.2, 0.45, 0.5}) {
     for (const std::int64_t tau : {1, 3}) {
-      for (const int shift : {0, 1}) {  // the rounds of other times
+      for (const int shift : {0, 1}) {  // 1: with the pairs of the next round
         GossipSimulator simulator({.learning_rate = 0.05}, 4);
         for (std::int64_t t = 0; t < 100; ++t) {
           simulator.step(t, t % tau == 0 ? gossip_pairs(kSeed, t / tau + shift, 4) : pairs_at(0, 1, 4), alpha);
@@ -89,12 +89,14 @@ TEST_P(Gossip, conserves_the_sum_of_the_workers_exactly) {
       std::ranges::copy(whole_numbers(transport.rank(), worker.x.size()), worker.x.begin());
       const std::vector<float> start = worker.x, before = sum_of(gather(transport, worker.x));
       bool moved = false;
-      for (std::int64_t t = 1; t <= 4; ++t) {  // 7 bits, and up to 3 more per exchange, fit into 24
+      // The values have 7 bits. Each exchange adds up to 3 bits, and a float has 24, so four exchanges are exact.
+      for (std::int64_t t = 1; t <= 4; ++t) {
         exchange(worker, t);
         EXPECT_EQ(sum_of(gather(transport, worker.x)), before) << "step " << t;
         moved = moved || worker.x != start;
       }
-      EXPECT_EQ(moved, transport.size() > 1);  // of three ranks, each meets another in at least one of two rounds
+      // If there are three ranks, each one is in a pair in at least one of two rounds.
+      EXPECT_EQ(moved, transport.size() > 1);
     }
   });
 }
@@ -131,9 +133,9 @@ TEST_P(Gossip, elastic_with_alpha_one_half_has_the_bits_of_averaging) {
 
 TEST_P(Gossip, averages_two_ranks_as_local_sgd_does_after_its_step) {
   on_ranks(GetParam(), [](Transport& transport) {
-    if (transport.size() > 2) return;  // there, pairs are not all
-    // From the values before the step: x_i <- m - step_i(x_i); local-sgd would step first. Without steps at the
-    // exchange the two are the same, and the exchange of t = tau is local-sgd's of step tau - 1.
+    if (transport.size() > 2) return;  // a pair holds all ranks only if there are two
+    // Gossip averages the values from before the step: x_i <- mean - step_i(x_i). local-sgd steps first, then averages.
+    // If the exchange has no step, both give the same: gossip's at t = tau is local-sgd's of step tau - 1.
     const Problem problem{.learning_rate = 0.05, .momentum = 0.9};
     Worker gossip(transport, "gossip", {{"tau", "5"}}, problem), local(transport, "local-sgd", {{"tau", "5"}}, problem);
     gossip.begin();

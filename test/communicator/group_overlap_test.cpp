@@ -1,4 +1,4 @@
-// When the methods that work in groups wait, over links so slow that a wait could not be missed.
+// When easgd-tree and gossip, the methods that work in groups, wait. The links are so slow that every wait shows.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -22,7 +22,8 @@ TEST(EasgdTreeOverlap, no_step_waits_before_a_center_is_read_again) {
   on_ranks({"threads", 4}, [](Transport& transport) {
     const auto [steps, consensus] = waiting(transport, "easgd-tree", tree("on"));
     EXPECT_EQ(steps, 0);
-    EXPECT_GT(consensus, 1.5 * kDelay);  // for its group and the broadcast; first ranks for each other too
+    // Each rank waits for the sum of its group and for the broadcast. First ranks of groups also wait for each other.
+    EXPECT_GT(consensus, 1.5 * kDelay);
   });
 }
 
@@ -48,7 +49,7 @@ TEST(EasgdTreeOverlap, groups_do_not_wait_for_each_other_between_global_exchange
   });
 }
 
-// Seconds that the exchange of one round of gossip waits, when gradients take so long.
+// The seconds that one exchange of gossip waits, if computing the gradients takes `gradients` seconds.
 double gossip_waiting(Communicator& communicator, const Step& step, double gradients) {
   const double before = communicator.costs().seconds_waiting;
   communicator.before_gradients(step);

@@ -1,4 +1,5 @@
-// What the methods that work in groups of ranks ask of the transport, and where groups come from.
+// Which operations easgd-tree and gossip, the methods that work in groups, ask of the transport, and how groups are
+// made.
 #include <gtest/gtest.h>
 
 #include "communicator/gossip_pairs.h"
@@ -10,7 +11,7 @@
 namespace eave {
 namespace {
 
-// One line per step: what this rank asks of the transport.
+// Collective. The operations that this rank asks of the transport, one line per step.
 std::string calls_of(Transport& transport, const std::string& name, const Given& given, std::int64_t steps) {
   RecordingTransport recording(transport);
   Worker worker(recording, name, given, {});

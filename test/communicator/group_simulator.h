@@ -1,4 +1,5 @@
-// Methods that work in groups of ranks once more, in double and in one process, written from their equations alone.
+// References for easgd-tree and gossip. They compute in double and in one process, and are written from the methods'
+// equations alone.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 namespace eave {
 
-// Values stay below 5, and all courses are stable.
+// All of these trainings are stable, and their values stay below 5, so float follows double closely.
 inline std::vector<Problem> group_problems() {
   return {{.learning_rate = 0.05},
           {.learning_rate = 0.05, .momentum = 0.9, .uneven = true},
@@ -30,7 +31,7 @@ struct TreeSimulator : Simulator {
     for (std::size_t i = 0; i < x.size(); ++i) subtract(i, steps[i]);
   }
 
-  // Every edge of the tree pulls both its ends, all by the values before.
+  // Each edge of the tree pulls both of its ends together. All pulls use the values from before the exchange.
   void exchange(double alpha, double global_alpha) {
     const std::vector<Doubles> old = centers;
     const Doubles root = c;
@@ -59,11 +60,11 @@ struct TreeSimulator : Simulator {
   std::vector<Doubles> centers;
 };
 
-// Pairs that draw together, without a center.
+// Elastic averaging of pairs of workers, without a center.
 struct GossipSimulator : Simulator {
   using Simulator::Simulator;
 
-  // The pairs of step t; none where nobody meets.
+  // `pairs` are the pairs that exchange in step t; empty if step t has no exchange.
   void step(std::int64_t t, const std::vector<std::pair<int, int>>& pairs, double alpha) {
     std::vector<Doubles> steps;
     for (std::size_t i = 0; i < x.size(); ++i) steps.push_back(local_step(i, t));

@@ -69,7 +69,8 @@ TEST_P(LocalSgd, with_tau_1_and_plain_sgd_is_allreduce) {
       together.begin();
       local.run(100);
       together.run(100);
-      // x - lr mean(g) against mean(x - lr g): rounded in other places, and three thirds are 1 + 3e-8 of x, not of g.
+      // Compares x - lr mean(g) with mean(x - lr g). They round in different places. With 3 ranks, three times a
+      // rounded third is 1 + 3e-8, and here this error multiplies x, not only g.
       for (std::size_t k = 0; k < problem.size; ++k) EXPECT_NEAR(local.x[k], together.x[k], 1e-5);
     }
   });
@@ -134,7 +135,7 @@ TEST_P(LocalSgd, exchanges_in_one_allreduce_and_one_more_for_each_vector_that_is
   });
 }
 
-// The vectors of AdamW, crafted: whole numbers whose mean is whole on 1, 2 and 4 ranks.
+// AdamW's two vectors are set to whole numbers whose means are exact on 1, 2 and 4 ranks.
 TEST_P(LocalSgd, treats_all_vectors_of_the_optimizer_alike) {
   on_ranks(GetParam(), [](Transport& transport) {
     if (transport.size() == 3) return;  // thirds are rounded
@@ -158,7 +159,7 @@ TEST_P(LocalSgd, treats_all_vectors_of_the_optimizer_alike) {
   });
 }
 
-// AdaComm, step by step.
+// A reference for --adaptive-tau (AdaComm), step by step in double.
 struct AdaptiveSimulator {
   AdaptiveSimulator(const Problem& problem, int ranks, std::int64_t tau_)
       : workers(problem, ranks), tau0(tau_), tau(tau_) {}

@@ -1,4 +1,4 @@
-// Which points a method exchanges under Nesterov momentum of the workers stands on its card.
+// If the workers use Nesterov momentum, a method's card says which points it exchanges.
 #include <gtest/gtest.h>
 
 #include <map>

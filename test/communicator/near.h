@@ -1,4 +1,4 @@
-// What ran in float beside what a simulator in double says.
+// Compares results in float with those of a simulator in double.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,13 +11,15 @@
 
 namespace eave {
 
-// Float against double at values of order 1: what is simulated contracts, so roundings do not pile up.
+// The default tolerance suits values of order 1. The simulated trainings contract, so rounding errors of float do not
+// accumulate.
 inline void expect_near(const std::vector<float>& actual, const Doubles& expected, double tolerance = 1e-5) {
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t k = 0; k < actual.size(); ++k) ASSERT_NEAR(actual[k], expected[k], tolerance) << k;
 }
 
-// Each from each other, by more than `distance` in some element: what a tolerance far below it tells apart.
+// Expects that any two vectors differ by more than `distance` in some element. Then a comparison with a tolerance far
+// below `distance` tells them apart.
 inline void expect_apart(const std::vector<Doubles>& all, double distance) {
   for (std::size_t a = 0; a < all.size(); ++a) {
     for (std::size_t b = 0; b < a; ++b) {

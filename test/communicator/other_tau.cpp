@@ -1,4 +1,4 @@
-// A plug-in whose --tau is a text.
+// A plug-in that declares --tau as a text, unlike the built-in methods, which declare a number.
 #include "eave/communicator.h"
 
 namespace {

@@ -19,7 +19,7 @@ std::unique_ptr<Communicator> make(Transport& transport, const std::string& name
   return kind.make({transport, values, 0.1, warnings, steps, 0, 1, settings});
 }
 
-// What rank 0 is warned of when it makes the method.
+// The warnings of rank 0 when it makes the method, in one text.
 std::string warnings_of(const std::string& name, const Given& given, std::int64_t steps = 0,
                         const Given& settings = {}) {
   std::string text;
@@ -31,7 +31,7 @@ std::string warnings_of(const std::string& name, const Given& given, std::int64_
   return text;
 }
 
-// Whole numbers and halves: nothing is rounded.
+// All values are whole numbers or halves, so nothing is rounded.
 TEST(OuterOptimizer, takes_the_step_of_its_equation_exactly) {
   OuterOptimizer outer(0.5);
   outer.begin(cpu_device(), std::vector<float>(1000, 64));
@@ -64,7 +64,8 @@ TEST(OuterOptimizer, leaves_the_mean_of_plain_averaging_to_the_bit_whatever_the_
   EXPECT_EQ(bytes_of(mean), bytes_of(before));
 }
 
-// Communicators on the quadratic whose workers go the share k of the way to their minimum, 0, between exchanges.
+// Runs `exchanges` exchanges from 1. Between two of them the worker moves the share `share` of its way to the minimum,
+// 0. Returns the center's largest distance from 0 at the end.
 double distance_after(const std::string& name, const Given& given, double share, int exchanges) {
   double largest = 0;
   on_ranks({"loopback", 1}, [&](Transport& transport) {
@@ -130,7 +131,7 @@ TEST(OuterStability, is_on_the_card_and_warned_of_from_the_bound_on) {
   }
 }
 
-// Learning rates differ from exchange to exchange: u stays in the scale of a gradient.
+// The learning rate differs from exchange to exchange. The velocity u keeps the scale of a gradient.
 TEST(Slowmo, follows_its_equation_under_a_schedule_and_steps_by_a_G_where_the_rate_is_0) {
   on_ranks({"loopback", 1}, [](Transport& transport) {
     std::vector<std::string> warnings;

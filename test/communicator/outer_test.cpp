@@ -6,7 +6,7 @@
 namespace eave {
 namespace {
 
-// A method with numbers of its own, and the simulator's step with the same.
+// A method with its options, and the simulator's step with the same numbers.
 struct OuterMethod {
   std::string name;
   Given given;
@@ -55,7 +55,7 @@ Given with(Given given, const Given& more) {
   return given;
 }
 
-// With these numbers each is plain averaging.
+// The outer methods with options that make each of them plain averaging.
 std::vector<std::pair<std::string, Given>> plain_averaging() {
   return {{"bmuf", {{"block-momentum", "0"}, {"block-rate", "1"}}},
           {"slowmo", {{"slowmo-momentum", "0"}, {"slowmo-rate", "1"}}},
@@ -64,7 +64,8 @@ std::vector<std::pair<std::string, Given>> plain_averaging() {
 
 class Outer : public testing::TestWithParam<Ranks> {};
 
-// An outer momentum of 0.9 carries each rounding on for ten exchanges: ten times the tolerance of plain averaging.
+// An outer momentum of 0.9 keeps each rounding error for about ten exchanges. So the tolerance is ten times that of
+// plain averaging.
 TEST_P(Outer, follows_the_simulator_for_100_steps_with_every_treatment_of_momentum) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const OuterMethod& method : outer_methods()) {
@@ -73,7 +74,7 @@ TEST_P(Outer, follows_the_simulator_for_100_steps_with_every_treatment_of_moment
           if (course.momentum == 0 && momentum != "local") continue;
           SCOPED_TRACE(describe(method) + ", " + course.describe() + ", " + momentum);
           Problem problem = course.problem();
-          if (course.momentum > 0) problem.learning_rate = 0.003;  // else two momenta in a row swing far out
+          if (course.momentum > 0) problem.learning_rate = 0.003;  // two momenta in a row would swing far at 0.05
           AveragingSimulator simulator(problem, transport.size());
           Worker worker(transport, method.name,
                         with(method.given, {{"tau", std::to_string(course.tau)}, {"worker-momentum", momentum}}),
@@ -129,7 +130,8 @@ TEST_P(Outer, with_momentum_0_and_rate_1_has_the_bits_of_local_sgd) {
   });
 }
 
-// Block momentum alone carries the center to where the workers began: what moves it is their mean.
+// Block momentum moves the center to the point where the workers began. With rate 1, the rest of the step moves it to
+// their mean.
 TEST_P(Outer, bmuf_with_nesterov_and_rate_1_holds_the_mean_of_the_workers_as_center_bit_by_bit) {
   on_ranks(GetParam(), [](Transport& transport) {
     if (transport.size() == 3) return;  // thirds are rounded
@@ -160,7 +162,7 @@ TEST_P(Outer, bmuf_of_one_worker_is_the_worker_alone) {
   });
 }
 
-// The sign: workers that have moved up pull the center up, by as much as their equations say.
+// Checks the sign: if the workers have moved up, the center moves up by as much as the method's equation says.
 TEST_P(Outer, moves_the_center_the_way_the_workers_went) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const OuterMethod& method : outer_methods()) {

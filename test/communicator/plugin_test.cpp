@@ -1,4 +1,4 @@
-// A method from a shared object goes through what every communicator promises, and does what its equation says.
+// A communicator from a shared object (plug-in) keeps the contract of communicators and follows its equation.
 #include "communicator/plugin.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 double sign(double value) { return (value > 0) - (value < 0); }
 
-// The equation alone: x <- x - lr 0.01 sign(sum_i sign(g_i)), a rank without samples does not vote.
+// A reference from the equation alone: x <- x - lr 0.01 sign(sum_i sign(g_i)). A rank without samples does not vote.
 Doubles vote(const Problem& problem, int ranks, int steps) {
   const std::vector<float> start = problem.start();
   Doubles x(start.begin(), start.end());
@@ -31,7 +31,7 @@ Doubles vote(const Problem& problem, int ranks, int steps) {
 
 class SignVote : public testing::TestWithParam<Ranks> {};
 
-// So far that signs change: the distance to the workers' targets is a few steps.
+// The workers' targets are a few steps away, so signs change within the test.
 TEST_P(SignVote, follows_its_equation) {
   const Problem problem{.learning_rate = 1, .uneven = true};
   on_ranks(GetParam(), [&](Transport& transport) {

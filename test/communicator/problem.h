@@ -1,4 +1,4 @@
-// What the workers of a test train: losses small enough to follow in double.
+// The losses that workers train in tests of communicators. They are small enough for a simulator to follow in double.
 #pragma once
 
 #include <cmath>
@@ -18,11 +18,11 @@ struct Problem {
   double learning_rate = 0.1;
   double momentum = 0;
   bool nesterov = false;
-  std::int64_t steps = 0;  // of the whole run; 0: not told
-  bool uneven = false;     // samples per step differ between ranks, and ranks other than 0 have none now and then
+  std::int64_t steps = 0;  // of the whole run; 0: the communicator does not know
+  bool uneven = false;     // samples per step differ between ranks, and ranks other than 0 sometimes have none
   bool network = false;
-  std::int64_t first_step = 0;  // above 0: of a run that is resumed
-  std::int64_t drop_at = 0;     // above 0: from this step on the rate is a tenth
+  std::int64_t first_step = 0;  // above 0: the run resumes at this step
+  std::int64_t drop_at = 0;     // above 0: from this step on, the learning rate is a tenth
 
   double rate(std::int64_t step) const { return drop_at > 0 && step >= drop_at ? learning_rate / 10 : learning_rate; }
   double curvature(std::size_t k) const { return 0.2 + 0.2 * static_cast<double>(k % 7); }

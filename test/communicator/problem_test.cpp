@@ -1,4 +1,4 @@
-// The losses that simulators and workers share: their gradients are those of the losses.
+// Simulators and workers share the losses in problem.h. Their gradients must be the derivatives of the losses.
 #include "problem.h"
 
 #include <gtest/gtest.h>

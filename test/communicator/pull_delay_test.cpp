@@ -1,5 +1,5 @@
-// Asynchronous elastic averaging whose pull comes some steps after its exchange. That it follows the simulator is seen
-// in easgd_async_test.cpp.
+// --pull-delay of easgd-async: a worker is pulled some steps after its exchange. easgd_async_test.cpp compares this
+// with the simulator.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,8 +53,8 @@ TEST_P(PullDelay, has_the_same_bits_with_overlap_and_without) {
   });
 }
 
-// The steepest curvature, 1.4, has G = 0.3^4, and (2 + 2 G)/(3 + G) = 0.670: the bound of odd numbers of workers; two
-// have 0.711, and others of even number lie between.
+// The steepest curvature, h = 1.4, has G = (1 - lr h)^4 = 0.3^4. For an odd number of workers the bound on alpha is
+// (2 + 2 G)/(3 + G) = 0.670. For two workers it is 0.711; other even numbers lie between.
 TEST_P(PullDelay, converges_inside_the_bound_and_diverges_outside) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const auto& [alpha, is_stable] : {std::pair{"0.64", true}, std::pair{"0.74", false}}) {
@@ -93,14 +93,14 @@ std::vector<double> sum_of_all(Transport& transport, Worker& worker) {
   return sum;
 }
 
-// With alpha = 1 worker and center change places: whole numbers stay whole. After an even step nothing is on its way.
-// After an odd one the first center value that was taken is nobody's, and another is there more than once: powers of
-// ten, so that no other values add up to the same.
+// With alpha = 1 an exchange and its pull swap worker and center, so whole numbers stay whole. After an even number of
+// steps every pull has been applied. After an odd number no array holds the center value that was taken first, and
+// another value is there more than once. Values are scaled by powers of ten, so that no other values have the same sum.
 TEST_P(PullDelay, conserves_the_sum_of_workers_and_center_exactly_once_all_are_pulled) {
   on_ranks(GetParam(), [](Transport& transport) {
     Given given = {{"tau", "2"}, {"pull-delay", "1"}, {"alpha", "1"}, {"shard-bytes", "64"}, {"allow-unstable", "on"}};
     Worker worker(transport, "easgd-async", given, {.size = 100, .learning_rate = 0});
-    for (std::size_t k = 0; k < 100; ++k) worker.x[k] = static_cast<float>(3 * k);  // rank 0's: where the center begins
+    for (std::size_t k = 0; k < 100; ++k) worker.x[k] = static_cast<float>(3 * k);  // the center begins at rank 0's x
     worker.begin();
     const double scale = std::pow(10, transport.rank());
     for (std::size_t k = 0; k < 100; ++k) worker.x[k] = static_cast<float>(1 + static_cast<double>(k) * scale);
@@ -137,7 +137,8 @@ TEST_P(PullDelay, is_forgotten_where_workers_begin_anew_from_the_center) {
   });
 }
 
-// Seconds that the first step of an exchange, the next four, and the one after them wait.
+// Collective. The seconds of waiting in three parts: in the step of an exchange, in the next four steps, and in the
+// step after them.
 std::vector<double> waits(Transport& transport, const char* delay) {
   const auto slow = make_shaped_transport(transport, {.delay_seconds = kDelay, .bytes_per_second = 0});
   Worker worker(*slow, "easgd-async", {{"tau", "6"}, {"pull-delay", delay}, {"shard-bytes", "64"}}, {});

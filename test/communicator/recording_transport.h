@@ -1,4 +1,4 @@
-// Writes down what is asked of a transport.
+// A transport that records, as text, each call that goes through it to another transport.
 #pragma once
 
 #include <string>

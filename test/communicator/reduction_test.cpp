@@ -1,4 +1,5 @@
-// How gradients are reduced, and by what that differs from the mean over all samples of a step.
+// --reduction and --loss-reduction of allreduce: how gradients are added up, and by which factor this differs from the
+// mean over all samples of a step.
 #include <gtest/gtest.h>
 
 #include "averaging_simulator.h"
@@ -13,7 +14,7 @@ struct Way {
 
   Given given() const { return {{"reduction", reduction}, {"loss-reduction", loss}}; }
   std::string name() const { return reduction + " of gradients, " + loss + " of losses"; }
-  // Of rank i's gradient of its mean loss.
+  // The weight of rank i's gradient of its mean loss, with n_i samples of n on p ranks.
   double weight(double n_i, double n, double p) const {
     const double of_rank = reduction == "weighted" ? n_i / n : reduction == "mean" ? 1 / p : 1;
     return of_rank * (loss == "sum" ? n_i : 1);
@@ -23,7 +24,7 @@ struct Way {
 const std::vector<Way> kWays = {{"weighted", "mean"}, {"mean", "mean"}, {"sum", "mean"},
                                 {"weighted", "sum"},  {"mean", "sum"},  {"sum", "sum"}};
 
-// In double: x <- x - lr v, v <- momentum v + sum_i weight_i g_i, the same on all ranks.
+// One step in double: v <- momentum v + sum_i weight_i g_i, then x <- x - lr v, the same on all ranks.
 void step_together(Simulator& simulator, const Way& way, std::int64_t t) {
   const auto p = static_cast<int>(simulator.x.size());
   const auto n = static_cast<double>(simulator.problem.samples_everywhere(p, t));
@@ -81,8 +82,8 @@ TEST_P(Reduction, with_uneven_samples_tells_the_six_ways_apart) {
   });
 }
 
-// With n_i = 2 on all ranks. Divided by the factor that the card states, the learning rate gives the training of the
-// mean over all samples: the same bits where the factor is a power of two, else the same but for rounding.
+// All ranks have n_i = 2 samples. If the learning rate is divided by the factor on the card, training is that of the
+// mean over all samples. If the factor is a power of two, it has the same bits; otherwise it differs only by rounding.
 TEST_P(Reduction, acts_on_the_learning_rate_by_the_factor_on_the_card) {
   on_ranks(GetParam(), [](Transport& transport) {
     const int p = transport.size();
@@ -113,7 +114,7 @@ TEST_P(Reduction, acts_on_the_learning_rate_by_the_factor_on_the_card) {
 
 TEST_P(Reduction, of_the_mean_says_what_a_sum_would_do) {
   on_ranks(GetParam(), [](Transport& transport) {
-    if (transport.size() == 1) {  // the same
+    if (transport.size() == 1) {  // on one rank sum and mean are the same
       EXPECT_EQ(card_of(transport, kWays[0]).find("--reduction sum"), std::string::npos);
       return;
     }

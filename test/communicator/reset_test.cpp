@@ -1,4 +1,4 @@
-// Workers that begin anew from the center, as where the learning rate drops.
+// Communicator::reset_to_center: workers begin anew from the center, for example when the learning rate drops.
 #include <gtest/gtest.h>
 
 #include <type_traits>
@@ -23,7 +23,7 @@ std::vector<std::string> resetting_methods() {
 
 class Reset : public testing::TestWithParam<Ranks> {};
 
-// 25 steps are no multiple of tau = 3: exchanges are pending, local steps are under way.
+// 25 steps are no multiple of tau = 3, so exchanges are pending and workers have taken local steps since the last one.
 TEST_P(Reset, of_every_method_leaves_all_replicas_at_the_consensus_and_at_rest) {
   for (const std::string& method : resetting_methods()) {
     for (const std::int64_t steps : {24, 25, 26}) {
@@ -46,8 +46,8 @@ TEST_P(Reset, of_every_method_leaves_all_replicas_at_the_consensus_and_at_rest) 
   }
 }
 
-// Resets fall between exchanges, at t = 40, and right after one or right before, at 66. Float against double at values
-// of order 1, where an outer momentum carries each rounding on.
+// Resets take place between exchanges, at t = 40, and right after or right before one, at t = 66. Compares float with
+// double at values of order 1. An outer momentum keeps each rounding error for several exchanges.
 template <typename Twin, typename TwinStep, typename TwinReset>
 void expect_followed(const Ranks& ranks, const std::string& method, const Given& given, bool nesterov,
                      const TwinStep& step, const TwinReset& reset) {
@@ -156,7 +156,7 @@ TEST_P(Reset, of_outer_methods_follows_the_simulator) {
       [](AveragingSimulator& twin, std::int64_t t) { twin.diloco_step(t, 3, 0.7, 0.5, "local"); }, kToCenter);
 }
 
-// The loss since the exchange before the reset is no longer counted: tau adapts as in a run that begins there.
+// A reset forgets the losses since the last exchange, so tau adapts as in a run that begins at the reset.
 TEST_P(Reset, of_adaptive_local_sgd_forgets_the_losses_since_the_last_exchange) {
   on_ranks(GetParam(), [](Transport& transport) {
     std::vector<std::string> taus;

@@ -1,4 +1,4 @@
-// The averaged baselines of one rank.
+// asgd and mvasgd: SGD on one rank that evaluates an average of its iterates.
 #include <gtest/gtest.h>
 
 #include "free_runs.h"
@@ -10,7 +10,7 @@ namespace {
 
 const Ranks kAlone = {"loopback", 1};
 
-// z in double, over the iterates that a worker shows.
+// The average z of a worker's iterates, in double.
 struct DoubleAverage {
   explicit DoubleAverage(const std::vector<float>& x, double rate_ = 0) : z(x.begin(), x.end()), rate(rate_) {}
   void add(const std::vector<float>& x) {
@@ -57,7 +57,7 @@ TEST(SequentialAverage, leaves_the_training_alone) {
   });
 }
 
-// Whole numbers: after t steps the mean of 0 ... t is t/2.
+// The iterates are 0, 1, ..., t. So after t steps their mean is t/2.
 TEST(SequentialAverage, is_the_mean_of_all_iterates_and_of_the_beginning) {
   std::vector<float> z(40), rest(40);
   for (int t = 1; t <= 1000; ++t) {
@@ -66,7 +66,8 @@ TEST(SequentialAverage, is_the_mean_of_all_iterates_and_of_the_beginning) {
   }
 }
 
-// A float average alone stops where its shares are below what it rounds to: here at 1, of which 1.02 differs by 2 %.
+// A plain average in float stops when its increments are smaller than half a unit of its last bit. Here it would stay
+// near 1 although x is 1.02.
 TEST(SequentialAverage, does_not_stand_still_after_a_million_steps) {
   std::vector<float> z(16, 1.0f), rest(16);
   const std::vector<float> x(16, 1.02f);

@@ -1,4 +1,5 @@
-// The elastic methods once more, in double and in one process, written from their equations alone.
+// A reference for the elastic methods. It computes in double and in one process, and is written from the methods'
+// equations alone.
 #pragma once
 
 #include <string>
@@ -18,7 +19,7 @@ struct Simulator {
     for (int rank = 0; rank < ranks; ++rank) losses.emplace_back(problem, rank);
   }
 
-  // By how much worker i steps on its own: not at all without samples.
+  // What worker i subtracts from x in its own step t of SGD; 0 if it has no samples.
   Doubles local_step(std::size_t i, std::int64_t t) {
     Doubles step(c.size());
     if (t > 0 && problem.rate(t) != problem.rate(t - 1)) change_rate(i, problem.rate(t) / problem.rate(t - 1));
@@ -38,7 +39,8 @@ struct Simulator {
     return step;
   }
 
-  // Momentum correction: a displacement per step has the new rate; the point x + delta v stays where it was.
+  // Corrects Nesterov's momentum when the learning rate changes by `factor`: v, a displacement per step, is scaled to
+  // the new rate, and x moves so that the point x + delta v stays where it was.
   void change_rate(std::size_t i, double factor) {
     for (std::size_t k = 0; problem.nesterov && k < c.size(); ++k) {
       const double ahead = x[i][k] + problem.momentum * v[i][k];
@@ -83,8 +85,8 @@ struct Simulator {
     }
   }
 
-  // Workers meet the center one after another, and step, from their values before step t; each is pulled `delay` steps
-  // after it met the center.
+  // The workers take turns. Each exchanges with the center and steps, both from its value before step t. The pull of an
+  // exchange is subtracted from x `delay` steps later.
   void round_robin_step(std::int64_t t, double alpha, std::int64_t tau, std::int64_t delay = 0) {
     for (std::size_t i = 0; i < x.size(); ++i) {
       const Doubles step = local_step(i, t);

@@ -1,4 +1,4 @@
-// What methods wait for over links so slow that a wait could not be missed.
+// Measures how long methods wait, over links so slow that every wait shows.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace eave {
 
-constexpr double kDelay = 0.1;
+constexpr double kDelay = 0.1;  // seconds that each operation takes at least
 
-// Seconds that ten steps, then the consensus, spend waiting.
+// Collective. The seconds that ten steps wait, and the seconds that consensus() waits after them.
 inline std::pair<double, double> waiting(Transport& transport, const std::string& communicator, const Given& given) {
   const auto slow = make_shaped_transport(transport, {.delay_seconds = kDelay, .bytes_per_second = 0});
   Worker worker(*slow, communicator, given, {});

@@ -1,4 +1,5 @@
-// Which methods' exchanges are among all ranks, after the same steps on each.
+// CommunicatorTraits::exchanges_together: the methods whose exchanges are sums among all ranks, after the same steps on
+// each rank.
 #include <gtest/gtest.h>
 
 #include "brisk.h"
@@ -11,10 +12,11 @@ namespace {
 
 class Together : public testing::TestWithParam<std::string> {};
 
-// What each rank asks of the transport in 9 steps, as the trait says: sums among all and nothing else, the same on all.
+// A method has the trait if and only if, in 9 steps, all ranks ask the transport for the same sums among all ranks, and
+// for nothing else.
 TEST_P(Together, is_what_the_trait_says) {
   on_ranks({"threads", 4}, [](Transport& transport) {
-    if (transport.size() < 4) return;  // mpirun has fewer: some methods have fewer groups, or none to sum with
+    if (transport.size() < 4) return;  // under mpirun with fewer ranks, some methods have too few groups to sum
     RecordingTransport recording(transport);
     Worker worker(recording, GetParam(), brisk(GetParam(), 4), {});
     worker.begin();

@@ -1,4 +1,4 @@
-// One rank of a small training run: a quadratic of its own for every rank, and the loop of a trainer.
+// One rank of a small training run: a loss of its own, a communicator, an optimizer, and the loop of a trainer.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ inline OptionValues values_of(const std::vector<OptionSpec>& specs, const Given&
   return values;
 }
 
-// --compression and what codecs have.
+// The option --compression and the options of all codecs.
 inline std::vector<OptionSpec> compression_options() {
   std::vector<OptionSpec> options = {compression_option()};
   for (const CodecKind& kind : codec_kinds()) {
@@ -37,7 +37,8 @@ inline std::vector<OptionSpec> compression_options() {
   return options;
 }
 
-// What a run's numbers depend on; not where an order of exchanges is read from.
+// The options on which a run's numbers depend. Drops those that only say how exchanges are ordered or overlapped: a
+// replay must accept a recorded order whatever they are.
 inline Given settings_of(const Given& given) {
   Given settings;
   for (const auto& [name, text] : given) {
@@ -59,7 +60,7 @@ class Worker {
       : problem_(problem), rank_(transport.rank()), loss_(problem, rank_) {
     const CommunicatorKind& kind = find_kind(communicator_kinds(), communicator);
     const OptimizerKind& sgd = find_kind(optimizer_kinds(), "sgd");
-    std::vector<OptionSpec> specs = kind.options;  // and, as in a program, those of the optimizer
+    std::vector<OptionSpec> specs = kind.options;  // as in a program, the options of the optimizer are declared, too
     specs.insert(specs.end(), sgd.options.begin(), sgd.options.end());
     for (const OptionSpec& option : compression_options()) specs.push_back(option);
     const OptionValues values = values_of(specs, given);
@@ -72,7 +73,7 @@ class Worker {
     x = problem.start();
     g.resize(problem.size);
     statistics.assign(5, 0.5f);
-    if (rank_ != 0) {  // begin has to mend this
+    if (rank_ != 0) {  // begin() must replace these by rank 0's values
       for (float& value : x) value += static_cast<float>(rank_);
       for (float& value : statistics) value -= static_cast<float>(rank_);
     }
@@ -102,7 +103,7 @@ class Worker {
     communicator_->after_update(step);
   }
 
-  // Takes the place of `other`, as from a checkpoint; after begin().
+  // Takes over the state of `other`, as if it were loaded from a checkpoint. Call it after begin().
   void restore(Worker& other) {
     other.consensus();  // settles what is in flight
     x = other.x;
@@ -114,7 +115,8 @@ class Worker {
   void reset_to_center() { communicator_->reset_to_center({x, g, statistics, optimizer_->state()}); }
   std::vector<Slice> optimizer_state() { return optimizer_->state(); }
 
-  // What x is ahead of with Nesterov's momentum; x itself otherwise.
+  // The iterate, which is evaluated and exchanged. With Nesterov's momentum x is ahead of it by a share of the
+  // velocity; without, it is x.
   std::vector<float> iterate() {
     const Ahead ahead = optimizer_->ahead(problem_.rate(std::max<std::int64_t>(next_step_ - 1, 0)));
     std::vector<float> iterate = x;
@@ -140,7 +142,7 @@ class Worker {
     const double weight = step.samples > 0 ? communicator_->gradient_weight(step) : 0;
     const Doubles gradient = loss_.gradient({x.begin(), x.end()});
     for (std::size_t k = 0; k < x.size(); ++k) g[k] = static_cast<float>(weight * gradient[k]);
-    // Parts of different sizes on every rank: nothing may depend on them.
+    // Each rank reports parts of a different size. No result may depend on these sizes.
     const std::size_t part = 1 + static_cast<std::size_t>(rank_) * 5;
     for (std::size_t end = x.size(); end > 0; end -= std::min(part, end)) {
       const std::size_t size = std::min(part, end);
@@ -165,14 +167,14 @@ inline std::vector<float> floats_of(const std::string& bytes) {
   return {begin, begin + bytes.size() / sizeof(float)};
 }
 
-// Collective: `mine` of every rank, in rank order.
+// Collective. Returns `mine` of every rank, in rank order.
 inline std::vector<std::vector<float>> gather(Transport& transport, const std::vector<float>& mine) {
   std::vector<std::vector<float>> all;
   for (const std::string& bytes : transport.all_gather(bytes_of(mine))) all.push_back(floats_of(bytes));
   return all;
 }
 
-// Collective: whether every rank holds the same bits.
+// Collective. Returns whether `mine` has the same bits on every rank.
 inline bool same_on_all_ranks(Transport& transport, const std::vector<float>& mine) {
   const std::vector<std::string> all = transport.all_gather(bytes_of(mine));
   return std::all_of(all.begin(), all.end(), [&](const std::string& each) { return each == all.front(); });
