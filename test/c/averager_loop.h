@@ -1,4 +1,4 @@
-// A loop of plain SGD over an Averager, as its users write it.
+// A loop of plain SGD over an Averager, as users of the class write it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ inline std::string averager_options(const std::string& communicator, const Given
   return text;
 }
 
-// A vector where an Averager is to find it; the loop itself computes on the host.
+// A vector in a device's memory, where an Averager finds it. The loop itself computes on the host.
 class LoopVector {
  public:
   LoopVector(Device& device, std::size_t size) : device_(device), memory_(device.allocate(size)) {}
@@ -49,12 +49,13 @@ class LoopVector {
   Buffer memory_;
 };
 
-// With its vectors in `device`'s memory, where `options` says so too.
+// Runs the loop with its vectors in the memory of `device`. `options` must name the same device.
 inline LoopEnded run_averager_loop(Transport& transport, Device& device, const std::string& options) {
   const int rank = transport.rank();
   const WorkerLoss loss(kLoopProblem, rank);
   std::vector<float> x = kLoopProblem.start();
-  for (float& value : x) value += static_cast<float>(rank);  // all begin with rank 0's
+  // Start values differ by rank, because the Averager gives all ranks those of rank 0.
+  for (float& value : x) value += static_cast<float>(rank);
   LoopVector parameters(device, x.size()), gradients(device, x.size()), consensus(device, x.size());
   parameters.put(x);
   Averager averager(transport, options, parameters.slice(), gradients.slice());

@@ -1,4 +1,5 @@
-// A loop over Averager ends where the trainer's loop over the same communicator does; and what it refuses.
+// Tests that a loop over Averager ends with the same values as the trainer's loop over the same communicator, and what
+// Averager refuses.
 #include "c/averager.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 namespace eave {
 namespace {
 
-// With eave's optimizer, which pulls in the pass of its step.
+// Runs the trainer's loop with eave's optimizer, which applies the elastic pull in the pass of its step.
 LoopEnded run_trainer(Transport& transport, const std::string& communicator, const Given& given) {
   Worker worker(transport, communicator, given, kLoopProblem);
   worker.begin();
@@ -52,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Of, Averagers, testing::ValuesIn(all_methods()), [](con
   return identifier(std::get<0>(test.param)) + "_" + std::to_string(std::get<1>(test.param));
 });
 
-// On two ranks: what all of them learn of an Averager that cannot be made.
+// The error that both of two ranks get if an Averager cannot be made.
 struct Refused {
   ExitCode code = ExitCode::kDone;
   std::string message;

@@ -1,4 +1,4 @@
-// Two ranks' watches over a channel in memory; their guards' threads are this one.
+// Tests the watches of two ranks over a channel in memory. The test's thread plays the threads of both guards.
 #include "c/call_watch.h"
 
 #include <gtest/gtest.h>

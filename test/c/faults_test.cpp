@@ -1,5 +1,4 @@
-// What an Averager makes of values that are not finite, of replicas that have parted, and of a center that nobody
-// moved.
+// Tests an Averager with non-finite values, with replicas that differ, and with a center that no rank moved.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +20,7 @@ bool are_finite(const std::vector<float>& values) {
   return true;
 }
 
-// Ranks tell each other of gradients that are not finite in several ways, which these options choose.
+// Ranks have several ways to tell each other of non-finite gradients. The parameter is options that choose one.
 class AveragedGradients : public testing::TestWithParam<std::string> {};
 
 TEST_P(AveragedGradients, with_a_nan_on_one_rank_leave_the_step_out_on_all) {
@@ -137,7 +136,7 @@ TEST(Optimizer, that_makes_parameters_that_are_not_finite_ends_the_job_with_76) 
   });
 }
 
-// A checkpoint, say, that one rank has loaded.
+// Changes a value on one rank, as if only that rank had loaded a checkpoint. Expects an error that names the rank.
 void expect_named(const std::string& options, int rank, const std::function<void(OwnLoop&)>& go_on) {
   on_ranks({"threads", 3}, [&](Transport& transport) {
     OwnLoop loop(transport, options);
@@ -207,7 +206,7 @@ TEST(TensorsWithoutGradient, are_those_that_no_rank_has_one_for) {
     std::vector<float> x(4), g(4, 1);
     Averager averager(transport, "communicator=allreduce", x, g);
     averager.begin_step(transport.rank() == 2 ? 0 : 1, 2, 0.1);
-    // Nothing that rank 2 says counts, since it has no samples.
+    // Rank 2 has no samples, so its flags do not count.
     std::vector<std::uint8_t> has = {1, static_cast<std::uint8_t>(transport.rank() == 1 ? 1 : 0), 0,
                                      static_cast<std::uint8_t>(transport.rank() == 2 ? 1 : 0)};
     averager.before_update(0, has);

@@ -1,5 +1,5 @@
-// EAMSGD over an Averager, whose caller's optimizer keeps parameters at the look-ahead point, against the publication's
-// equations in double; and the end of `none`.
+// Compares EAMSGD over an Averager with the publication's equations in double. The caller's optimizer keeps parameters
+// at the look-ahead point. Also tests the consensus of `none` with --average-at-end.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -44,7 +44,7 @@ Simulated simulate() {
   return all;
 }
 
-// As PyTorch's SGD with nesterov=True has it: v <- delta v + g; y <- y - eta (g + delta v).
+// A loop with the update of PyTorch's SGD with nesterov=True: v <- delta v + g; y <- y - eta (g + delta v).
 struct NesterovLoop : OwnLoop {
   NesterovLoop(Transport& a_transport, const std::string& options)
       : OwnLoop(a_transport, options), velocity(Quadratic::kSize) {
@@ -108,7 +108,7 @@ TEST(NoneWithAverageAtEnd, has_the_mean_of_all_ranks_as_its_consensus_at_any_tim
         const double sum = sum_over_ranks(transport, {loop.x[k]})[0];
         EXPECT_NEAR(mean[k], sum / kWorkers, 1e-6);
       }
-      EXPECT_EQ(loop.x, alone.x);  // as if nobody had asked
+      EXPECT_EQ(loop.x, alone.x);  // to ask for the consensus changes nothing
     }
     loop.averager.finish();
     alone.averager.finish();

@@ -1,4 +1,4 @@
-// An Averager takes no option and ignores it: each changes what a loop leaves, or is refused.
+// Tests that an Averager ignores no option: each option changes the result of a loop, or is refused.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -15,14 +15,14 @@ namespace {
 
 constexpr int kRanks = 4;
 
-// All that can be seen of a loop but for its card, which would show an option that does nothing.
+// All that a loop leaves except its card. The card would also show an option that has no effect.
 struct Seen {
   std::vector<float> x, consensus;
   std::int64_t calls = 0, bytes = 0;
   bool operator==(const Seen&) const = default;
 };
 
-// Nothing if it is refused.
+// Runs a loop with these options. Returns nothing if the Averager refuses them.
 std::optional<Seen> run(const std::string& options, int ranks = kRanks) {
   std::optional<Seen> seen;
   on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
@@ -43,7 +43,8 @@ std::optional<Seen> run(const std::string& options, int ranks = kRanks) {
   return seen;
 }
 
-// Another value than the default and brisk(). "": the option is not tried; the reason stands beside it.
+// Returns a value that differs from the default and from brisk(). "" means that the test does not try the option, for
+// the reason beside it.
 std::string other_value(const OptionSpec& option) {
   static const std::map<std::string, std::string> values = {
       {"tau", "2"},
@@ -126,7 +127,7 @@ TEST(AveragerOptions, of_a_codec_change_something_or_are_refused) {
   }
 }
 
-// Of the loop and the optimizer: with a method for which they mean nothing.
+// Options of the loop and of the optimizer are refused with a method for which they mean nothing.
 TEST(AveragerOptions, of_the_loop_are_refused_where_they_mean_nothing) {
   for (const char* options :
        {"communicator=allreduce weight-decay=0.1", "communicator=mdownpour momentum=0.9",

@@ -1,4 +1,4 @@
-// A loop of SGD on a quadratic, with a place for what is to go wrong in it.
+// A loop of SGD on a quadratic, in which tests can provoke errors.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ struct OwnLoop {
   OwnLoop(Transport& a_transport, const std::string& options)
       : transport(a_transport), x(Quadratic::kSize, 1), g(Quadratic::kSize), averager(a_transport, options, x, g) {}
 
-  // Returns whether the optimizer took its step. `spoil` may do anything to the gradients.
+  // Returns whether the optimizer took its step. `spoil` may change the gradients in any way.
   bool step(const std::function<void(std::vector<float>&)>& spoil = {}) {
     averager.begin_step(samples, samples_everywhere, rate);
     for (std::size_t k = 0; k < x.size(); ++k) g[k] = Quadratic::gradient(transport.rank(), k, x[k]);
@@ -42,7 +42,7 @@ struct OwnLoop {
   }
 
   static constexpr double rate = 0.1;
-  std::int64_t samples = 0, samples_everywhere = 0;  // as many on each rank
+  std::int64_t samples = 0, samples_everywhere = 0;  // 0: each rank has the same number
   Transport& transport;
   std::vector<float> x, g;
   Averager averager;

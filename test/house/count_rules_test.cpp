@@ -1,4 +1,4 @@
-// "1 step", not "1 steps": a number before a plural comes from count_text, or is known not to be 1.
+// Messages say "1 step", not "1 steps". A number before a plural comes from count_text, or is known not to be 1.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A branch for one rank stands beside these, or there are at least two.
+// Plurals that need no count_text: the code has a branch for 1, or there are at least two.
 constexpr std::array kNeverOne = {"compare_grid.cpp: ranks",      "training_start.cpp: ranks", "compression.cpp: ranks",
                                   "reproducible.cpp: ranks",      "verdict.cpp: ranks",        "stragglers.cpp: steps",
                                   "replica_comparison.cpp: ranks"};
@@ -26,7 +26,7 @@ TEST(Counts, before_a_plural_are_written_by_the_one_helper) {
   const fs::path root = fs::path(EAVE_SOURCE_DIR) / "src";
   int files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
-    // Checks of the program against itself, which no person should see.
+    // These rooms' messages are checks of the program against itself, which no person should see.
     const std::string room = fs::relative(entry.path(), root).begin()->string();
     if (entry.path().extension() != ".cpp" || room == "transport" || room == "device") continue;
     ++files;

@@ -1,4 +1,4 @@
-// Who may include whom: the rooms of the house, held by reading #include lines.
+// Checks by reading #include lines which room may include which.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using Rooms = std::set<std::string>;
 
-// Direct permissions; a room may use what its friends may use, and itself.
+// Direct permissions. A room may also include itself and whatever its friends may include.
 const std::map<std::string, Rooms> kFriends = {
     {"base", {}},
     {"kernels", {"base"}},
@@ -76,7 +76,7 @@ std::vector<fs::path> sources_under(const fs::path& folder) {
   return files;
 }
 
-// "" for headers that belong to no room of ours (the standard library, packages).
+// Returns the room of a header, or "" if it belongs to no room of eave (the standard library, packages).
 std::string room_of_include(const std::string& name) {
   const std::string first = name.substr(0, name.find('/'));
   if (first == "eave") {
@@ -111,7 +111,7 @@ TEST(House, every_room_includes_only_those_it_may) {
 
 bool is_example(const fs::path& file) { return file.parent_path().filename() == "examples"; }
 
-// What they need is what is installed.
+// Examples must compile against an installed eave, so they may include only installed headers.
 TEST(House, examples_include_public_headers_alone) {
   std::vector<fs::path> examples = sources_under(fs::path(EAVE_SOURCE_DIR) / "include/examples");
   EXPECT_FALSE(examples.empty());

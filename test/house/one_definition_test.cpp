@@ -1,5 +1,5 @@
-// Two headers that define a class of the same name in one namespace break C++'s one-definition rule as soon as one
-// program links both. No compiler and no linker says so.
+// If two headers define a class of the same name in one namespace, a program that links both breaks C++'s
+// one-definition rule. No compiler and no linker reports it.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -20,7 +20,7 @@ std::string text_of(const fs::path& file) {
   return text.str();
 }
 
-// Those at the left margin, so no class within a class.
+// Returns the names of classes that are defined at the left margin, so no class within a class.
 std::vector<std::string> classes_of(const std::string& header) {
   static const std::regex space("(^|\n)namespace (eave[\\w:]*) \\{"),
       definition("\n(class|struct|union|enum class) (\\w+)[^;{(]*\\{");

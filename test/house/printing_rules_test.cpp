@@ -1,4 +1,5 @@
-// All text that people read passes src/base/printable.h: names of files may hold line ends and terminal sequences.
+// Checks that all text for people passes src/base/printable.h, because file names may hold line ends and terminal
+// sequences.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,12 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Functions that filter, and functions whose text holds numbers and eave's own words alone.
+// Functions that filter text, and functions whose text holds only numbers and eave's own words.
 const std::set<std::string> kFilters = {"printable", "printable_lines", "shown_text"};
 const std::set<std::string> kOwnWords = {"clock_text",  "count_text", "decimal_text",  "evaluation_line",
                                          "human_bytes", "loss_text",  "summary_table", "versions"};
 
-// Texts of which each part is filtered where it is put in, or that are eave's own.
+// Texts that are eave's own, or whose parts are filtered when they are put in.
 const std::set<std::string> kComposed = {
     "app/bench_comm_command.cpp: request.operation->name",
     "app/bench_comm_command.cpp: request.operation->reduction",
@@ -48,7 +49,7 @@ const std::set<std::string> kComposed = {
     "report/progress.cpp: status(record)",
 };
 
-// Texts of several lines, whose lines are filtered one by one where they are put together.
+// Files with texts of several lines. Each line is filtered before the lines are joined.
 const std::set<std::string> kOfLines = {"app/compare_runs.cpp", "app/doctor_command.cpp", "app/training_run.cpp",
                                         "base/printable.cpp",   "base/printable.h",       "transport/failure.cpp"};
 const std::set<std::string> kWriteToStreams = {"app/rank_guard.cpp", "c/say.cpp", "transport/failure.cpp"};
@@ -60,7 +61,7 @@ std::string content_of(const fs::path& path) {
   return text;
 }
 
-// Behind the parenthesis that closes the one at `open`.
+// Returns the position after the parenthesis that closes the one at `open`.
 std::size_t end_of_call(const std::string& text, std::size_t open) {
   int depth = 0;
   bool is_quoted = false;
@@ -77,7 +78,7 @@ std::size_t end_of_call(const std::string& text, std::size_t open) {
   return text.size();
 }
 
-// The expression that ends before `end`: a name with what it is a member of, or a call.
+// Returns the expression that ends before `end`: a name with the objects that it is a member of, or a call.
 std::string expression_before(const std::string& text, std::size_t end) {
   std::size_t begin = end;
   while (begin > 0) {
@@ -104,7 +105,7 @@ std::string expression_before(const std::string& text, std::size_t end) {
 std::vector<std::string> printed_in(const std::string& text) {
   static const std::string kText = ".c_str()";
   std::vector<std::string> printed;
-  for (const std::string call : {"printf(", "puts("}) {  // with what may stand before: fprintf, but not snprintf
+  for (const std::string call : {"printf(", "puts("}) {  // also matches fprintf, but not snprintf
     for (std::size_t open = text.find(call); open != std::string::npos; open = text.find(call, open + 1)) {
       if (open > 1 && text.compare(open - 2, 2, "sn") == 0) continue;
       const std::size_t end = end_of_call(text, open + call.size() - 1);
@@ -141,7 +142,8 @@ TEST(Printing, passes_one_filter) {
   for (const std::string& each : kComposed) EXPECT_TRUE(composed.contains(each)) << each << " is printed no more";
 }
 
-// An Error is printed as one line: a message of several is a LinesError, and gives them one by one.
+// The program prints an Error as one line. A message of several lines must be a LinesError, which gives them one by
+// one.
 TEST(Printing, no_error_has_a_line_end_of_its_own) {
   const fs::path root = fs::path(EAVE_SOURCE_DIR) / "src";
   for (const auto& entry : fs::recursive_directory_iterator(root)) {

@@ -1,4 +1,4 @@
-// All writing goes through src/base/output_path.cpp, which follows no link under a name that eave chose.
+// Checks that all writing goes through src/base/output_path.cpp, which follows no link under a name that eave chose.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -11,10 +11,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The door itself; what opens no file of a run: a stream in place of a closed one, a terminal, shared memory.
+// Files that may open for writing: output_path.cpp itself, and code that opens no file of a run (a stream in place of a
+// closed one, a terminal, shared memory).
 const std::set<std::string> kMayOpen = {"base/output_path.cpp", "app/main.cpp", "report/terminal.cpp",
                                         "transport/shared_memory.cpp"};
-// Directories that a person named.
+// Files that may make directories: those that a person named.
 const std::set<std::string> kMayMakeDirectories = {"base/file_errors.cpp"};
 
 bool is_source(const fs::path& path) { return path.extension() == ".cpp" || path.extension() == ".h"; }

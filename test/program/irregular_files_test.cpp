@@ -24,8 +24,8 @@ struct Irregular {
 void make_socket(const fs::path& at) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const std::string name =
-      "/tmp/eave-socket-" + std::to_string(::getpid());  // the path of a Place may be too long for a socket address
+  // The path of a Place may be too long for a socket address.
+  const std::string name = "/tmp/eave-socket-" + std::to_string(::getpid());
   name.copy(address.sun_path, sizeof address.sun_path - 1);
   const int number = ::socket(AF_UNIX, SOCK_STREAM, 0);
   ASSERT_EQ(::bind(number, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);

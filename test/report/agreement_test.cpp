@@ -1,4 +1,4 @@
-// Run files that contradict themselves: every reader refuses them, and names the line, the field and both values.
+// Every reader refuses run files that contradict themselves. The message names the line, the field and both values.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -19,7 +19,8 @@ namespace {
 
 using JsonLines = std::vector<Json>;
 
-// Of two ranks and batch 10: header, then twice a step of each rank and an evaluation, then the end.
+// Line numbers of the run, which has two ranks and batch 10: the header, then twice a step of each rank and an
+// evaluation, then the end.
 constexpr std::size_t kHeader = 0, kStep = 1, kStepOfRank1 = 2, kEvaluation = 3, kSecondStep = 4, kLastEvaluation = 6,
                       kEnd = 7;
 
@@ -35,7 +36,7 @@ class Agreement : public testing::Test {
     place_.write("run/config.json", lines_.front().at("config").dump());
   }
 
-  // The other files, which say the same as the lines did, go.
+  // Edits the lines and removes summary.json and config.json, which repeat what the lines said.
   void change(const std::function<void(JsonLines&)>& edit) const {
     for (const char* file : {"summary.json", "config.json"}) std::filesystem::remove(run_ / file);
     write(edit);

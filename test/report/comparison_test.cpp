@@ -1,4 +1,4 @@
-// How runs become variants, which learning rate stands for a method, and what is measured.
+// Tests how runs become variants, which learning rate represents a method, and which numbers a comparison reports.
 #include "report/comparison.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST(LearningRate, with_which_a_seed_was_lost_goes_behind_one_with_which_none_wa
   EXPECT_EQ(comparison.notes.at(0), "Not finished, and in no mean: a2 (interrupted).");
 }
 
-// As a comparison in one job leaves it: further seeds at the rate that did best with the first.
+// A comparison in one job leaves such runs: all rates with the first seed, further seeds only at the best rate.
 TEST(LearningRate, is_chosen_by_the_seeds_that_all_rates_have) {
   const MadeRuns place;
   make_run(place, "a", {.accuracies = {0.5}, .validation = {0.5}, .settings = {{"lr", "0.1"}}});

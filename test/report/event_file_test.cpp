@@ -1,4 +1,4 @@
-// Event files, byte by byte as their formats are documented.
+// Tests event files byte by byte against the documented formats.
 #include "report/event_file.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// https://www.rfc-editor.org/rfc/rfc3720#appendix-B.4, and the check value of the catalogue of CRCs.
+// Values from https://www.rfc-editor.org/rfc/rfc3720#appendix-B.4, and the check value from the catalogue of CRCs.
 TEST(Crc32c, has_the_published_values) {
   EXPECT_EQ(crc32c("123456789"), 0xe3069283U);
   EXPECT_EQ(crc32c(""), 0U);
@@ -39,7 +39,7 @@ std::uint64_t masked(const std::string& bytes) {
   return static_cast<std::uint32_t>((value >> 15 | value << 17) + 0xa282ead8U);
 }
 
-// Both checksums of every record are looked at.
+// Returns the content of each record. Expects that both checksums of every record are right.
 std::vector<std::string> events_of(const std::string& file) {
   std::vector<std::string> events;
   for (std::size_t at = 0; at < file.size();) {
@@ -52,7 +52,8 @@ std::vector<std::string> events_of(const std::string& file) {
   return events;
 }
 
-// A protocol buffer's fields; those of 4 and 8 bytes and of bytes as bytes, others as decimal numbers.
+// Returns the fields of a protocol buffer. Fields of 4 bytes, of 8 bytes and byte strings come as bytes, varints as
+// decimal numbers.
 std::multimap<std::uint64_t, std::string> fields_of(const std::string& message) {
   std::size_t at = 0;
   const auto varint = [&] {
@@ -114,7 +115,7 @@ TEST_F(Events, of_files_begun_in_the_same_second_are_apart) {
   EXPECT_NE(one.path(), two.path());
 }
 
-// Steps of 0.25 s and 100 samples, half of them waiting; the loss of step n is n, and of step 5 there is none.
+// A step takes 0.25 s, half of it waiting, and 100 samples. The loss of step n is n, but step 5 has none (NaN).
 TEST_F(Events, of_steps_are_one_a_second_with_means_and_shares) {
   TensorBoard board(place);
   for (std::int64_t n = 1; n <= 7; ++n) {

@@ -1,4 +1,4 @@
-// Numbers that cannot be: a flipped bit, a file of somebody else.
+// Tests how readers refuse impossible numbers, such as a flipped bit or a foreign file brings.
 #include "report/field_ranges.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 namespace eave {
 namespace {
 
-// The number at `path`, or null; of a list its first element.
+// Returns the value at `path`, or null if there is none. If the path ends with [], returns the list's first element.
 Json* at(Json& object, const std::string& path) {
   Json* value = &object;
   std::istringstream parts(path);
@@ -50,7 +50,7 @@ class FieldRanges : public testing::Test {
     for (std::string line; std::getline(text, line);) lines_.push_back(line);
   }
 
-  // The file with another line in place of the first of that type.
+  // Rewrites the file with the first line of this type edited.
   void change(const std::string& type, const std::function<void(Json&)>& edit) {
     std::string text;
     bool is_done = false;
@@ -94,7 +94,7 @@ TEST_F(FieldRanges, hold_in_every_reader_of_metrics) {
   int tried = 0;
   for (const std::string type : {"header", "step", "evaluation", "end"}) {
     for (const FieldRange& range : ranges_of(type)) {
-      if (std::string(range.field) == "format") continue;  // has a message of its own
+      if (std::string(range.field) == "format") continue;  // readers report a wrong format with another message
       for (const double value : impossible(range)) {
         bool is_there = false;
         change(type, [&](Json& object) {

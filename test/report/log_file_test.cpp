@@ -1,4 +1,4 @@
-// Logs on disks that are full: what is in them is whole, and they go on when there is space.
+// Tests logs on full disks: they hold only whole lines, and they go on when there is space again.
 #include "report/log_file.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,8 @@
 namespace eave {
 namespace {
 
-// Files of this process cannot grow beyond so many bytes: a write ends short there, and the next fails.
+// While it lives, files of this process cannot grow beyond `bytes`. The write that reaches the limit ends short, and
+// the next write fails.
 class SizeLimit {
  public:
   explicit SizeLimit(rlim_t bytes) {
@@ -94,7 +95,7 @@ TEST_F(FullDisk, keeps_a_record_whole_or_not_at_all) {
   EXPECT_EQ(warnings_.size(), 1u) << "one for all";
 }
 
-// A device that is always full.
+// /dev/full is a device that is always full.
 TEST_F(FullDisk, that_is_no_file_loses_all_and_throws_nothing) {
   LogFile log("/dev/full", warn());
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(log.add("x"));

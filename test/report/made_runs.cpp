@@ -30,7 +30,7 @@ RunHeader header_of(const MadeRun& run) {
   return header;
 }
 
-// As many as the samples between two evaluations take.
+// Returns the number of steps from one evaluation to the next.
 std::int64_t steps_of_evaluation(const MadeRun& run) {
   const double samples = static_cast<double>(run.samples) * run.epochs / static_cast<double>(run.accuracies.size());
   const auto batch = run.settings.find("batch");

@@ -1,4 +1,4 @@
-// Run directories with known numbers, written by the writer of real ones.
+// Makes run directories with known numbers, with the same writer as real runs.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace eave {
 
-// A directory of runs under the system's temporary one, removed at the end.
+// A temporary directory of runs. The destructor removes it.
 class MadeRuns {
  public:
   const std::filesystem::path& path() const { return directory_.path(); }
@@ -26,21 +26,23 @@ struct MadeRun {
   std::string communicator = "allreduce";
   int ranks = 1;
   int seed = 1;
-  std::vector<double> accuracies{};  // test accuracy at equal distances until the end
-  std::vector<double> validation{};  // likewise; empty: none recorded
-  double seconds = 8;                // in all
-  std::int64_t samples = 1000;       // in the training set
+  std::vector<double> accuracies{};  // test accuracy of each evaluation; evaluations lie at equal distances
+  std::vector<double> validation{};  // validation accuracy likewise; empty: none recorded
+  double seconds = 8;                // duration of the whole run
+  std::int64_t samples = 1000;       // size of the training set
   int epochs = 1;
-  std::int64_t bytes = 0;                         // of each rank, in all
-  std::map<std::string, std::string> settings{};  // over batch 10, lr 0.1
+  std::int64_t bytes = 0;                         // sent by each rank in the whole run
+  std::map<std::string, std::string> settings{};  // options on top of batch 10, lr 0.1
   bool finishes = true;
-  std::int64_t first_step = 0;  // steps before it have no lines
+  std::int64_t first_step = 0;  // this and earlier steps have no lines
 };
 
-// Each evaluation follows a step of each rank: half of its seconds computing, a quarter waiting.
+// Writes a run. Each evaluation follows one step record of each rank, with half of its seconds computing and a quarter
+// waiting.
 void make_run(const MadeRuns& place, const std::string& name, const MadeRun& run);
 
-// `count` seeds of it, whose accuracies are `step` apart, those of the first as given.
+// Writes `count` runs of the same kind with different seeds. The first has the accuracies of `run`. Each further run's
+// accuracies differ by `step` from those of the run before.
 void make_seeds(const MadeRuns& place, const std::string& name, MadeRun run, int count, double step);
 
 RunList read_made(const MadeRuns& place);

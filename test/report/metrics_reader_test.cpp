@@ -145,7 +145,7 @@ TEST(MetricsReader, refuses_a_line_without_end_before_it_fills_the_memory) {
             "metrics.jsonl line 2 is longer than 64 MiB");
 }
 
-// One to four bytes changed, or a stretch taken out or doubled, anywhere in the file.
+// Returns the text with random damage: one to four changed bytes, or a stretch that is removed or doubled.
 std::string damaged(std::string text, std::mt19937& random) {
   const auto below = [&](std::size_t limit) {
     return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);

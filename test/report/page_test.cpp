@@ -1,4 +1,4 @@
-// The page: what stands in it, that nothing in it can break out, and how large it may be.
+// Tests the page: its content, that no text in it can break out of its element, and its size.
 #include "report/page.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// The model of eave plan, held to simulations that know nothing of its formulas: ranks, links and messages, one by one.
+// Compares the model of `eave plan` with simulations that use none of its formulas. They play ranks, links and messages
+// one by one.
 #include "report/plan_model.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +15,9 @@
 namespace eave {
 namespace {
 
-// A sum among ranks that start at the given times, on a host each: every rank sends every other its part, adds up what
-// has come, and sends the result to all. Returns when the last has all.
+// Plays an all-reduce among ranks that start at the given times, each on its own host. Every rank sends every other
+// rank its part, adds up what has come, and sends the result to all. Returns the time at which the last rank has all
+// results.
 double played_sum(const Seconds& starts, double bytes, const PlanNetwork& network) {
   const std::size_t p = starts.size();
   const double message = std::max(bytes / static_cast<double>(p) / network.bytes_per_second, network.message_seconds);
@@ -65,7 +67,8 @@ TEST(PlanTimes, of_two_ranks_that_differ_has_each_once) {
   EXPECT_DOUBLE_EQ(PeriodTimes({{1, 1}, {4, 2}}, 1).expected_longest(2), 3);
 }
 
-// With fewer ranks than were measured the model takes a part of each; those played would be the first ones.
+// Needs at least as many ranks as were measured. With fewer, the model uses a part of each measured rank, but the
+// simulation would use only the first ones.
 void expect_periodic_as_played(const PlanBasis& basis, const PlanNetwork& network, int ranks) {
   std::mt19937_64 random(5);
   constexpr std::int64_t kTau = 5, kRounds = 200;
@@ -88,7 +91,8 @@ TEST(PlanModel, of_methods_that_meet_is_that_of_messages_played_one_by_one) {
   }
 }
 
-// Ranks that go on while their exchange is under way, and wait for it when the next one is due.
+// Plays ranks that compute on while their exchange is under way. They wait for it when the next exchange is due.
+// Returns seconds per step.
 double played_elastic(const PlanBasis& basis, const PlanNetwork& network, int ranks, std::int64_t tau) {
   constexpr int kRounds = 600;
   std::mt19937_64 random(9);
@@ -115,7 +119,7 @@ TEST(PlanModel, of_easgd_hides_the_exchange_as_far_as_messages_played_one_by_one
   }
 }
 
-// One center rank answers workers that wait for it, one after another.
+// Plays one center rank that answers waiting workers one after another.
 double played_center(const PlanBasis& basis, const PlanNetwork& network, int workers, std::int64_t tau) {
   std::mt19937_64 random(11);
   const double transfer = basis.parameter_bytes / network.bytes_per_second;
@@ -192,7 +196,7 @@ TEST(PlanModel, of_the_tree_crosses_the_network_less_often) {
   EXPECT_EQ(of_flat.bound, PlanBound::kNetwork);
 }
 
-// Four hosts of four ranks; every second exchange of a host is followed by one among the first ranks.
+// Four hosts have four ranks each. After every second exchange within a host, the first ranks of all hosts exchange.
 TEST(PlanModel, of_the_tree_is_that_of_messages_played_one_by_one) {
   const PlanBasis basis = measured(4, 1.1);
   const PlanNetwork network{
@@ -221,7 +225,7 @@ TEST(PlanModel, of_the_tree_is_that_of_messages_played_one_by_one) {
   expect_within(predict(basis, network, method, 16).step_seconds, at[0][0] / kRounds / 2, 0.03, "16 ranks");
 }
 
-// Without scatter: a first rank's group waits for both exchanges, once in `ratio` times.
+// All steps take the same time. Once in `ratio` exchanges, the group of a host's first rank waits for both exchanges.
 TEST(PlanModel, of_the_tree_waits_for_what_does_not_fit_behind_computing) {
   const PeriodTimes times({Seconds(100, 1.0)}, 1);
   EXPECT_NEAR(tree_pace(times, 8, {4, 5, 0.5, 0.25}), 1, 1e-9);
@@ -241,7 +245,8 @@ TEST(PlanModel, of_allreduce_hides_all_but_the_last_bucket_at_most) {
   EXPECT_DOUBLE_EQ(predict(basis, slow, method, 2).bytes_per_rank, 1048576);
 }
 
-// A slow first step, as of a machine that is busy, weighed in the mean alone and not in what was played.
+// The first step is slow, as on a busy machine. If the model counted it in the mean but not in what it plays, its ranks
+// would be too fast.
 TEST(PlanModel, of_ranks_that_exchange_for_nothing_is_no_faster_than_ranks_alone) {
   const PlanNetwork free{.bytes_per_second = 1e18,
                          .delay_seconds = 0,

@@ -1,4 +1,4 @@
-// What eave plan takes from a run.
+// Tests which numbers `eave plan` takes from a run.
 #include "report/plan_run.h"
 
 #include <gtest/gtest.h>
@@ -12,12 +12,13 @@ namespace {
 
 struct Steps {
   std::string communicator = "allreduce";
-  int count = 40, of_line = 1, lost = 0;  // lines in the middle of a file that could not be written
+  int count = 40, of_line = 1, lost = 0;  // `lost` lines in the middle of the file could not be written
   double exchanging = 0.004, waiting = 0.003, late = 0.010;
   std::int64_t bytes = 8000;
 };
 
-// Two ranks: rank 1 computes 20 ms, rank 0 10 ms and waits 10 ms more. The first two steps take a second.
+// Writes a run of two ranks. Rank 1 computes for 20 ms. Rank 0 computes for 10 ms and waits 10 ms more. The first two
+// steps take a second.
 void make(const MadeRuns& place, const Steps& steps) {
   std::filesystem::create_directories(place.path() / "run");
   MetricsWriter writer(place.path() / "run" / "metrics.jsonl");
@@ -84,7 +85,7 @@ TEST(PlanRun, has_computing_and_loading_of_each_rank_without_the_beginning) {
 }
 
 TEST(PlanRun, has_the_bytes_that_were_sent_and_the_rate_of_the_rank_that_came_last) {
-  const PlanRun run = read({.bytes = 4000});  // in half as many bytes as the parameters have
+  const PlanRun run = read({.bytes = 4000});  // the sum sends half as many bytes as the parameters have
   EXPECT_TRUE(run.is_sum_measured);
   EXPECT_DOUBLE_EQ(run.basis.sum_bytes, 4000);
   EXPECT_DOUBLE_EQ(run.basis.parameter_bytes, 8000);
@@ -105,7 +106,8 @@ TEST(PlanRun, has_behind_how_much_of_a_step_gradients_travelled) {
   EXPECT_NEAR(exposed.basis.hidden_share, 0.001 / 0.015, 1e-3);
   const PlanRun hidden = read({.exchanging = 0.012, .waiting = 0.0005});
   EXPECT_NEAR(hidden.basis.hidden_share, 0.0115 / 0.015, 1e-3);
-  const PlanRun short_exchange = read({.waiting = 0.0005, .late = 0});  // there was room for more
+  // The exchange was too short to fill the time behind computing.
+  const PlanRun short_exchange = read({.waiting = 0.0005, .late = 0});
   EXPECT_FALSE(short_exchange.is_hidden_measured);
   EXPECT_DOUBLE_EQ(short_exchange.basis.hidden_share, 0.5);
   EXPECT_FALSE(read({.communicator = "easgd"}).is_hidden_measured);

@@ -1,4 +1,4 @@
-// Plans of a center in shards on all ranks, held to a simulation of shards, one by one.
+// Compares plans of a center in shards on all ranks with a simulation that plays the shards one by one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +15,9 @@
 namespace eave {
 namespace {
 
-// Ranks that keep a center in shards: each period a worker exchanges all shards of others, eight at a time, while it
-// computes for `hidden` seconds, and then computes the rest. Links carry shards in the order in which they come.
+// Plays ranks that keep a center in shards. In each period a worker exchanges all shards of other ranks, eight at a
+// time. Meanwhile it computes the hidden share of the period, and afterwards the rest. A link carries shards in the
+// order in which they come.
 class PlayedShards {
  public:
   PlayedShards(int ranks, double bytes, double rate, double longest_shard)
@@ -27,7 +28,8 @@ class PlayedShards {
     workers_.resize(static_cast<std::size_t>(ranks));
   }
 
-  // Seconds of a period; compute(rank, share) are those of this share of one.
+  // Returns the mean seconds of a period. compute(rank, share) returns the seconds in which `rank` computes this share
+  // of a period.
   template <class Compute>
   double period(double hidden_share, Compute compute) {
     constexpr int kPeriods = 60, kFirst = 20;
@@ -123,8 +125,8 @@ TEST(PlanModel, of_shards_on_all_ranks_is_that_of_shards_played_one_by_one) {
   }
 }
 
-// 1.4 MB are 85 shards of 16 KiB: of 1024 ranks each has less than one to keep, and those who keep one are asked by
-// all.
+// 1.4 MB are 85 shards of 16 KiB, so 1024 ranks have less than one shard each. All ranks ask the few ranks that keep a
+// shard.
 TEST(PlanModel, of_more_ranks_than_shards_has_owners_that_all_ask) {
   PlanBasis basis = measured(1);
   basis.parameter_bytes = 1.4e6;

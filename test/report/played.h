@@ -1,5 +1,4 @@
-// What simulations of ranks have in common that a plan is held to: steps that were measured, links, and how near is
-// near.
+// Common parts of the simulations that plans are compared with: measured steps, links, and the tolerance.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +15,7 @@ namespace eave {
 
 using Seconds = std::vector<double>;
 
-// Steps of some 10 ms whose scatter has a tail, and one of `ranks` measured ranks that is `slow` times as slow.
+// Returns measured steps of some 10 ms, whose scatter has a tail. The last of `ranks` ranks takes `slow` times as long.
 inline PlanBasis measured(int ranks, double slow = 1, std::size_t steps = 400) {
   PlanBasis basis;
   std::mt19937_64 random(7);
@@ -31,7 +30,8 @@ inline PlanBasis measured(int ranks, double slow = 1, std::size_t steps = 400) {
   return basis;
 }
 
-// What rank `rank` computes in `tau` steps from a place by chance: it is like measured rank `rank` mod R.
+// Returns the seconds that rank `rank` computes in `tau` steps from a random place. It computes as measured rank
+// `rank` mod R, where R is the number of measured ranks.
 inline double computing(const PlanBasis& basis, int rank, std::int64_t tau, std::mt19937_64& random) {
   const Seconds& of_rank = basis.step_seconds[static_cast<std::size_t>(rank) % basis.step_seconds.size()];
   const std::size_t first = random() % (of_rank.size() - static_cast<std::size_t>(tau) + 1);
@@ -40,7 +40,7 @@ inline double computing(const PlanBasis& basis, int rank, std::int64_t tau, std:
   return sum;
 }
 
-// A link that carries one message after another, each for at least `message` seconds.
+// A link that carries one message after another. send() returns the time at which the link has carried the message.
 class Link {
  public:
   double send(double ready, double seconds) { return free_ = std::max(free_, ready) + seconds; }

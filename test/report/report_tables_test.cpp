@@ -1,5 +1,5 @@
-// Tables of fixed metrics, to the letter (golden/). Accuracies, seconds and bytes are chosen so that every mean is
-// exact.
+// Compares tables of fixed metrics letter by letter with the files in golden/. Accuracies, seconds and bytes are chosen
+// so that every mean is exact.
 #include "report/report_tables.h"
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 namespace eave {
 namespace {
 
-// One rank alone for 16 s; two ranks for 8 s with allreduce, for 5 s and at two rates with easgd, whose rate 0.3 is
-// better by validation; one run was interrupted and one directory is damaged.
+// Writes a comparison. One rank alone takes 16 s. Two ranks take 8 s with allreduce and 5 s with easgd. easgd has two
+// learning rates, of which 0.3 is better by validation. One run was interrupted, and one directory is damaged.
 void make_comparison(const MadeRuns& place) {
   make_seeds(place, "none",
              {.communicator = "none", .accuracies = {0.5, 0.75}, .validation = {0.5, 0.75}, .seconds = 16}, 2, 0);

@@ -1,5 +1,5 @@
-// Against scipy 1.17.1 (stats.t.interval, stats.ttest_ind with equal_var=False), against the closed forms of the t
-// distribution with 1 and 2 degrees of freedom, and against the integral of its density.
+// Compares the statistics with scipy 1.17.1 (stats.t.interval, stats.ttest_ind with equal_var=False), with the closed
+// forms of the t distribution with 1 and 2 degrees of freedom, and with the integral of its density.
 #include "report/statistics.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-// Of the t distribution with v degrees of freedom, by Simpson's rule from 0 to t.
+// Integrates the density of the t distribution with v degrees of freedom from 0 to t by Simpson's rule.
 double central_half(double t, double v) {
   const double height = std::exp(std::lgamma((v + 1) / 2) - std::lgamma(v / 2)) / std::sqrt(v * kPi);
   const auto density = [&](double x) { return height * std::pow(1 + x * x / v, -(v + 1) / 2); };
@@ -22,7 +22,7 @@ double central_half(double t, double v) {
   return sum * width / 3;
 }
 
-// Two values 1 - x and 1 + x have mean 1 and standard error x: the interval is t(0.975, 1) x wide to each side.
+// The two values 1 - x and 1 + x have mean 1 and standard error x. So the interval is t(0.975, 1) x wide to each side.
 TEST(Estimate, of_two_values_has_the_interval_of_the_cauchy_distribution) {
   const Estimate value = estimate({0.5, 1.5});
   EXPECT_EQ(value.mean, 1);
@@ -91,7 +91,7 @@ TEST(Difference, agrees_with_scipy) {
   }
 }
 
-// Equal scatter and n = 2 each: Welch's degrees of freedom are 2, where p = 1 - t / sqrt(2 + t^2).
+// With equal scatter and two values each, Welch's test has 2 degrees of freedom, and p = 1 - t / sqrt(2 + t^2).
 TEST(Difference, has_the_closed_form_of_two_degrees_of_freedom) {
   const auto found = difference(estimate({4, 6}), estimate({0, 2}));
   const double t = 4 / std::sqrt(2.0);

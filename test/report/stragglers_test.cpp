@@ -1,4 +1,4 @@
-// Who waited for whom, from crafted records.
+// Tests, on crafted records, which rank waited for which.
 #include "report/stragglers.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace eave {
 namespace {
 
-// One record for each number of seconds waited; a step takes 10 s in all.
+// Returns one record for each number of seconds waited. Each step takes 10 s in all.
 std::vector<StepRecord> waits(const std::vector<double>& seconds) {
   std::vector<StepRecord> records(seconds.size());
   for (std::size_t i = 0; i < seconds.size(); ++i) {
@@ -61,7 +61,7 @@ TEST(Stragglers, are_the_same_whatever_the_order_in_which_ranks_tell) {
   }
 }
 
-// Elsewhere ranks wait for a center, not for each other, and the same step is not the same time.
+// Between meetings such ranks wait for a center, not for each other, and the same step is not at the same time.
 TEST(Stragglers, of_ranks_that_go_their_own_pace_are_compared_where_they_meet_alone) {
   Stragglers stragglers(2, false);
   stragglers.add(0, waits({5, 5, 8}));

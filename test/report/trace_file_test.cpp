@@ -1,4 +1,4 @@
-// trace.json and the overlap of communication with computing, from crafted spans.
+// Tests trace.json, and the overlap of communication with computing, on crafted spans.
 #include "report/trace_file.h"
 
 #include <gtest/gtest.h>
@@ -21,9 +21,9 @@ TraceSpan span_of(SpanKind kind, std::int64_t begin, std::int64_t end, std::int6
   return {begin * kSecond, end * kSecond, number, kind};
 }
 
-// Rank 0 computes from 0 to 10 and waits until 14; a sum from 6 to 13: 4 s behind computing, 3 s waited for. Rank 1
-// computes from 0 to 8, a sum from 2 to 4 hides. Neither its gather nor what an evaluation
-// sends counts.
+// Rank 0 computes from 0 to 10 s and waits until 14 s. Its sum runs from 6 to 13 s: 4 s behind computing, and 3 s while
+// the rank waits. Rank 1 computes from 0 to 8 s, and its sum from 2 to 4 s is hidden. Neither rank 1's gather nor its
+// broadcast in the evaluation counts.
 std::vector<RankTrace> two_ranks() {
   std::vector<RankTrace> ranks(2);
   ranks[0].host = "node \"0\"";

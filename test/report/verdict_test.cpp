@@ -1,4 +1,4 @@
-// The sentences, whole: what they say of crafted runs, and that they claim no more.
+// Compares whole sentences about crafted runs, so that they claim no more than they may.
 #include "report/verdict.h"
 
 #include <gtest/gtest.h>
@@ -16,9 +16,9 @@ Texts verdict(const MadeRuns& place, std::optional<double> target = {}) {
   return compare_runs(read_made(place), target).verdict;
 }
 
-// Accuracies 0.80, 0.81, 0.82 and 0.70, 0.71, 0.72: both have t(0.975, 2) 0.01 / sqrt(3) = 0.0248 to each side; the
-// difference has standard error 0.01 sqrt(2/3) and 4 degrees of freedom, hence 0.0227 to each side and
-// t = 12.2, p = 0.00026.
+// The accuracies are 0.80, 0.81, 0.82 and 0.70, 0.71, 0.72. Both have t(0.975, 2) 0.01 / sqrt(3) = 0.0248 to each side.
+// The difference has standard error 0.01 sqrt(2/3) and 4 degrees of freedom: 0.0227 to each side, t = 12.2, p =
+// 0.00026.
 TEST(Verdict, names_the_winner_with_interval_lead_and_p) {
   const MadeRuns place;
   make_seeds(place, "a", {.ranks = 4, .accuracies = {0.4, 0.8}}, 3, 0.01);
@@ -54,7 +54,7 @@ TEST(Verdict, says_that_one_run_each_proves_nothing) {
              "one run of a method proves nothing: repeat with more seeds."}));
 }
 
-// 4 s and 8 s until the end, without scatter.
+// The runs take 4 s and 8 s, without scatter.
 TEST(Verdict, names_the_fastest_to_the_target_and_who_never_got_there) {
   const MadeRuns place;
   make_seeds(place, "a", {.accuracies = {0.8}, .seconds = 4}, 2, 0);
@@ -82,7 +82,7 @@ TEST(Verdict, takes_equal_seconds_or_bytes_for_equal_budgets) {
   EXPECT_NE(verdict(place).at(0).find("80.00 % test accuracy after 8 s, 20.00 points more"), std::string::npos);
 }
 
-// Such runs end with the first evaluation after it.
+// Runs with such a budget end with the first evaluation after it is used up.
 TEST(Verdict, takes_a_time_and_bytes_that_all_were_given_for_equal_budgets) {
   for (const auto& [option, value, words] :
        {std::array{"stop-after-time", "6s", "after 6s,"}, {"stop-after-bytes", "1GB", "after 1GB sent by a rank,"}}) {

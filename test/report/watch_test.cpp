@@ -1,4 +1,4 @@
-// What is seen of a run while it goes on.
+// Tests how the readers of a growing run directory follow it, and how its values are drawn.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -33,7 +33,7 @@ class Watching : public testing::Test {
     header.ranks.resize(2);
     MetricsWriter(file(run)).write_header(header);
   }
-  // Steps of 0.5 s and 100 samples, a quarter of them waiting; the loss of step n is 100 / n.
+  // Writes steps of 0.5 s and 100 samples. A quarter of each step is waiting. The loss of step n is 100 / n.
   void step(const std::string& run, int rank, std::int64_t first, std::int64_t last) const {
     MetricsWriter writer(file(run));
     for (std::int64_t n = first; n <= last; ++n) {
@@ -107,7 +107,7 @@ TEST_F(Watching, begins_anew_with_a_file_that_was_replaced_or_cut) {
   Tailed tailed(place / "lines");
   append("lines", "one\ntwo\n");
   tailed.read();
-  append("other", "six\nsev");  // as long as what it replaces
+  append("other", "six\nsev");  // as long as the file that it replaces
   fs::rename(place / "other", place / "lines");
   tailed.read();
   EXPECT_EQ(tailed.beginnings, 2);
@@ -211,7 +211,7 @@ TEST_F(Watching, shows_evaluations_of_center_mean_best_and_validation) {
 TEST(TextPlot, draws_a_rising_line_from_the_lowest_to_the_highest_value) {
   std::vector<PlotPoint> rising;
   for (int i = 0; i <= 100; ++i) rising.push_back({static_cast<double>(i), static_cast<double>(i)});
-  // Eight columns, each the mean of 12 or 13 values, on eight dots.
+  // The plot has eight columns. Each is the mean of 12 or 13 values and lies on one of eight heights.
   EXPECT_EQ(text_plot(rising, {18, 4, false}),
             (Lines{"      94 |      .'", "         |    .'", "         |  .'", "       6 |.'"}));
 }

@@ -1,4 +1,5 @@
-// Three ranks as threads average four numbers, by a transport alone and by a communicator; nothing but public headers.
+// Three ranks, which are threads, average four numbers: with a transport alone, and with a communicator. The program
+// uses only public headers.
 #include <algorithm>
 #include <cstdio>
 #include <stdexcept>
@@ -44,7 +45,7 @@ void average_by_communicator(eave::Transport& transport) {
   std::vector<std::string> warnings;
   const auto communicator = kind.make({transport, options, 0.1, warnings});
   communicator->begin({parameters, gradients, {}});
-  std::ranges::copy(numbers_of(transport.rank()), parameters.begin());  // what a step of its own made of them
+  std::ranges::copy(numbers_of(transport.rank()), parameters.begin());  // stands in for the result of a step
   const eave::Step step{0, 1, transport.size(), 0.1};
   communicator->before_gradients(step);
   if (communicator->before_update(step)) throw std::runtime_error("local-sgd pulls");
