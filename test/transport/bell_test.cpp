@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// As processes do, through two mappings of the same memory.
+// Two bells in two mappings of the same memory, as two processes would have them.
 class Bells : public testing::Test {
  protected:
   Bell& of(SharedMemory& memory) { return *reinterpret_cast<Bell*>(memory.bytes().data()); }
@@ -54,7 +54,7 @@ TEST_F(Bells, lets_go_when_the_time_is_up) {
   EXPECT_GE(Clock::now() - start, 40ms);
 }
 
-// Each answers the other; a ring that is lost would take half a minute.
+// Two threads ring in turn. If a ring were lost, its waiter would sleep for half a minute.
 TEST_F(Bells, loses_no_ring_among_many) {
   constexpr int kRounds = 20000;
   std::atomic<int> turn = 0;

@@ -1,4 +1,4 @@
-// What is left of values that went through a codec.
+// Codecs: the values after encoding and decoding.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -16,7 +16,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// The nearest number with so many bits, halfway to an even one: by arithmetic in double, not by bits.
+// `value` rounded to `bits` significant bits, ties to even. Computed by arithmetic in double, not by bit operations.
 float nearest(float value, int bits) {
   if (value == 0) return value;
   const int exponent = std::ilogb(value) + 1 - bits;
@@ -124,7 +124,7 @@ TEST_P(EveryCodec, shows_values_that_are_not_finite) {
       EXPECT_FALSE(std::isfinite(left_of(*codec, values)[place])) << bad << " at " << place;
     }
   }
-  const float hidden_nan = std::bit_cast<float>(0x7f800001u);  // its upper half alone is infinite
+  const float hidden_nan = std::bit_cast<float>(0x7f800001u);  // if it is cut to its upper 16 bits, it becomes infinity
   EXPECT_FALSE(std::isfinite(left_of(*codec, {1, hidden_nan})[1]));
   for (const float value : left_of(*codec, std::vector<float>(2000, kNan))) ASSERT_FALSE(std::isfinite(value));
 }

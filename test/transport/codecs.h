@@ -1,4 +1,4 @@
-// The codecs as tests use them.
+// Helpers for tests of codecs: make a codec by name, encode values, and encode and decode them.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline std::vector<std::byte> encoded(const Codec& codec, ConstSlice values) {
   return bytes;
 }
 
-// What the codec leaves of them.
+// `values` after the codec has encoded and decoded them.
 inline std::vector<float> left_of(const Codec& codec, std::vector<float> values) {
   const std::vector<std::byte> bytes = encoded(codec, values);
   std::ranges::fill(values, -77.0f);

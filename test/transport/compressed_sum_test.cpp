@@ -1,4 +1,5 @@
-// Compressed sums, on every transport and number of ranks, beside a simulation written from the description alone.
+// Compressed sums on every transport and number of ranks, compared with a simulation that is written from their
+// description alone.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -15,7 +16,7 @@ using Vectors = std::vector<std::vector<float>>;  // one for each rank
 
 class CompressedSums : public testing::TestWithParam<Ranks> {};
 
-// Every rank's values and residuals after one sum; block by block, without messages.
+// Computes the values x and the residuals e of all ranks after one sum, block by block, without messages.
 void simulate(const Codec& codec, Vectors& x, Vectors& e, std::size_t first_block = 0) {
   const std::size_t p = x.size();
   if (p == 1) return;
@@ -65,7 +66,7 @@ TEST_P(CompressedSums, are_those_of_the_simulation_bit_by_bit) {
   });
 }
 
-// More than what goes to a device's memory and back at once.
+// The values are more than a device transfers at once.
 TEST_P(CompressedSums, of_many_values_are_those_of_the_simulation) {
   on_ranks(GetParam(), [](Transport& transport) {
     const auto p = static_cast<std::size_t>(transport.size()), me = static_cast<std::size_t>(transport.rank());
@@ -82,7 +83,7 @@ TEST_P(CompressedSums, of_many_values_are_those_of_the_simulation) {
   });
 }
 
-// Whole numbers, of which an owner's are as exact as its sum: nothing is rounded when residuals are taken.
+// The values are whole numbers, so sums are exact and computing residuals rounds nothing.
 TEST_P(CompressedSums, lose_nothing_but_to_the_residuals) {
   on_ranks(GetParam(), [](Transport& transport) {
     const float p = static_cast<float>(transport.size());

@@ -1,4 +1,4 @@
-// What every transport promises, on every number of ranks.
+// The contract of Transport, for each transport and number of ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -95,7 +95,8 @@ TEST_P(TransportContract, carries_out_many_sums_at_once) {
   });
 }
 
-// The others ask for the second one only when the first is done.
+// Rank 0 posts a second sum at once. The other ranks post theirs only after the first sum is done and some time has
+// passed. Rank 0 must not wait for them to end the first.
 TEST_P(TransportContract, ends_a_sum_although_others_are_late_for_the_next) {
   if (GetParam().count == 1) return;
   on_ranks(GetParam(), [](Transport& transport) {
@@ -238,10 +239,10 @@ TEST_P(TransportContract, allocates_nothing_after_the_first_operations) {
       second.wait();
     };
     for (int step = 0; step < 3; ++step) exchange();
-    const long before = allocations();  // with ranks as threads: of all ranks, which are past their first steps
+    const long before = allocations();  // if ranks are threads, it counts all ranks; all are past their first steps
     for (int step = 0; step < 50; ++step) exchange();
     const long after = allocations();
-    exchange();  // no rank goes on before all have looked
+    exchange();  // keeps each rank here until all ranks have read the counter
     EXPECT_EQ(after - before, 0);
   });
 }

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 class ControlContract : public testing::TestWithParam<Ranks> {};
 
-// Polls until something comes; false after a long time.
+// Polls until a message comes. Returns false if none comes within 20 s.
 bool await(ControlChannel& channel, ControlMessage& message, int& from) {
   for (const auto start = Clock::now(); Clock::now() - start < 20s; std::this_thread::sleep_for(100us))
     if (channel.poll(message, from)) return true;
@@ -54,11 +54,12 @@ TEST_P(ControlContract, brings_every_message_of_every_rank_once_and_in_order) {
     ControlMessage message;
     int from = -1;
     EXPECT_FALSE(channel->poll(message, from));
-    job.all_gather({});  // nobody's first message of the next test comes to one who still looks for the last of this
+    job.all_gather({});  // so that no rank's message of the next test reaches a rank that still polls in this one
   });
 }
 
-// Rank 0 joins the sum only when all others, whose communication threads wait in it, have answered it.
+// The communication threads of the other ranks wait in a sum. Rank 0 joins it only after all of them have answered its
+// control message.
 TEST_P(ControlContract, goes_beside_an_operation_that_waits) {
   on_ranks(GetParam(), [](Transport& job) {
     ControlChannel* const channel = job.control();
@@ -107,7 +108,7 @@ TEST_P(ControlContract, is_used_by_a_thread_of_its_own_while_operations_run) {
   });
 }
 
-// The job's end takes what nobody has polled.
+// When the job ends, the transport discards messages that no rank has polled.
 TEST_P(ControlContract, may_be_left_with_messages_on_their_way) {
   on_ranks(GetParam(), [](Transport& job) {
     if (ControlChannel* const channel = job.control()) channel->post((job.rank() + 1) % job.size(), {3, {}});

@@ -1,4 +1,4 @@
-// Requests and groups through what stands in front of a transport. Ranks as threads.
+// Requests and sums of groups through decorators of a transport (counting, shaped). Ranks are threads.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Shortest of several runs: what the link takes when nothing else is in the way.
+// The shortest time of several runs, in seconds: the time of the link when the machine is not busy.
 double shortest_time(const std::function<void()>& operation) {
   double best = std::numeric_limits<double>::infinity();
   for (int repeat = 0; repeat < 15; ++repeat) {
@@ -25,7 +25,7 @@ double shortest_time(const std::function<void()>& operation) {
   return best;
 }
 
-// Threads have to be woken after each sleep, on a machine that may be busy.
+// Seconds allowed for waking a thread after each sleep, on a machine that may be busy.
 constexpr double kServiceWakeUp = 3e-3;
 
 TEST(CountingService, counts_requests_for_who_sends_and_replies_for_who_answers) {
@@ -72,7 +72,7 @@ TEST(CountingGroups, counts_by_the_size_of_the_group) {
   });
 }
 
-// Delay 2 ms and 50 MB/s: 250,000 floats take 22 ms to the owner, and as long back.
+// With a delay of 2 ms and 50 MB/s, 250,000 floats take 22 ms to the owner and 22 ms back.
 constexpr LinkShape kServiceLink{.delay_seconds = 2e-3, .bytes_per_second = 50e6};
 
 TEST(ShapedService, request_takes_delay_and_bytes_over_rate_both_ways) {
@@ -118,7 +118,8 @@ TEST(ShapedService, slower_of_the_two_links_sets_the_pace) {
     std::vector<float> values(25000);
     const std::vector<ServiceRequest> requests{{(transport->rank() + 1) % 3, 0, values}};
     const double seconds = shortest_time([&] { transport->request(requests).wait(); });
-    const double expected = transport->rank() == 0 ? 2 * (2e-3 + 2e-3) : 2 * (10e-3 + 5e-3);  // 0 asks 1
+    // Rank 0 asks rank 1, and rank 1 asks rank 0.
+    const double expected = transport->rank() == 0 ? 2 * (2e-3 + 2e-3) : 2 * (10e-3 + 5e-3);
     EXPECT_GE(seconds, expected);
     EXPECT_LT(seconds, expected + 2 * kServiceWakeUp);
     serving.end();

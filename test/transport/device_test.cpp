@@ -1,4 +1,4 @@
-// Devices and what stands in front of a transport; what a device of the tests shows. Ranks as threads.
+// Devices together with decorators of a transport. Also checks that LazyDevice finds missing waits. Ranks are threads.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kPiece = std::size_t{2} << 20;
 
-// Otherwise the tests that use it would prove nothing.
+// If this fails, tests that use LazyDevice prove nothing.
 TEST(LazyDevice, shows_who_does_not_wait_for_it) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "races on purpose";
@@ -89,7 +89,7 @@ TEST(Counting, counts_no_seconds_while_the_device_computes_what_is_to_be_exchang
     LazyDevice device;
     const Attachment attachment(*transport, device);
     Buffer buffer = device.allocate(1000);
-    for (int command = 0; command < 1500; ++command) device.fill(buffer.slice(), 1);  // 0.45 s and more
+    for (int command = 0; command < 1500; ++command) device.fill(buffer.slice(), 1);  // takes at least 0.45 s
     transport->all_reduce_sum(buffer.slice()).wait();
     EXPECT_LT(transport->counters().seconds, 0.3);
   });

@@ -1,4 +1,4 @@
-// What becomes of a job whose last calls do not come back.
+// EndLimit: ends a process whose last MPI calls do not return.
 #include "transport/end_limit.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Stands in a last call for ever.
+// Hangs for ever in a last call, under a limit of 50 ms.
 [[noreturn]] void stand_still(int rank, int code) {
   EndLimit limit(rank, code, 50ms);
   limit.enter("MPI_Finalize");

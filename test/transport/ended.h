@@ -1,4 +1,4 @@
-// How a job of ranks ended.
+// How a job of ranks ended: its exit code, and the text that it printed.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What is printed, and with which exit code a job ends, when something escapes a rank. Ranks as threads.
+// The message and the exit code of a job when an exception leaves a rank's body. Ranks are threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,7 +64,8 @@ TEST(Failure, agreed_names_the_ranks_that_failed) {
   EXPECT_EQ(ended.printed, "eave: ranks 1, 3 on " + host_name() + ": no such file: x\n");
 }
 
-// Whatever a name in it holds; the lines of a list stay, also behind the ranks that they come from.
+// Control characters in an error's text, for example in a file name, are replaced. The lines of a LinesError stay, also
+// if the message begins with the names of ranks.
 TEST(Failure, is_one_line_unless_it_was_made_of_several) {
   const auto code = ExitCode::kBadData;
   const auto fails = [&](const Error& error) {
@@ -126,7 +127,7 @@ TEST(Failure, number_of_ranks_below_one_is_refused) {
   EXPECT_EQ(lines(ended.printed), 1) << ended.printed;
 }
 
-// Every way in which a rank can be waiting when another leaves.
+// The ranks wait in all ways in which a rank can wait, when another rank leaves.
 TEST(Abort, wakes_every_waiting_rank_with_peer_lost) {
   for (int repeat = 0; repeat < 20; ++repeat) {
     std::vector<int> woken(4, 0);
@@ -155,7 +156,7 @@ TEST(Abort, wakes_every_waiting_rank_with_peer_lost) {
 TEST(Abort, with_operations_in_flight_frees_their_slices_first) {
   for (int repeat = 0; repeat < 50; ++repeat) {
     const Ended ended = run("threads", 3, [&](Transport& transport) {
-      std::vector<float> values(200000, 1.0f);  // freed while unwinding, after the Pending let go of it
+      std::vector<float> values(200000, 1.0f);  // unwinding frees it after the Pendings have released it
       std::vector<Pending> pending;
       for (int k = 0; k < 3; ++k) pending.push_back(transport.all_reduce_sum(values));
       if (transport.rank() == repeat % 3) throw Error(ExitCode::kDiverged, "loss is not finite");

@@ -1,4 +1,4 @@
-// What a test's transport does where it does nothing of its own.
+// The base of transports in tests: they override single calls, and pass all others on to a real transport.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace eave {
 
-// Passes every call on to another transport, which must outlive it; like all decorators, not split().
+// Passes every call on to `inner`, which must outlive it. Like all decorators it does not pass on split().
 class ForwardingTransport : public Transport {
  public:
   explicit ForwardingTransport(Transport& inner) : inner_(inner) {}

@@ -1,4 +1,4 @@
-// Sums among some of the ranks.
+// Sums among a group of some ranks.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 class GroupContract : public testing::TestWithParam<Ranks> {};
 
-// The set bits of `mask`.
+// The ranks whose bits are set in `mask`.
 std::vector<int> group_of(unsigned mask) {
   std::vector<int> ranks;
   for (int rank = 0; mask >> rank; ++rank)
@@ -71,7 +71,7 @@ TEST_P(GroupContract, does_not_wait_for_another) {
   });
 }
 
-// A message that went astray would show in some later sum.
+// If a message went to the wrong sum, some later sum would be wrong.
 TEST_P(GroupContract, overlaps_with_others_in_any_common_order) {
   on_ranks(GetParam(), [](Transport& transport) {
     RandomStream random({.seed = 11}, 0);  // the same on all ranks
@@ -102,7 +102,7 @@ TEST_P(GroupContract, that_is_wrong_is_refused) {
     for (const std::vector<int>& wrong :
          {std::vector{me, me}, {me, p}, {-1, me}, {me + 1}, {me, me - 1}, {me + 1, me}, {(me + 1) % p + p}})
       EXPECT_THROW(transport.all_reduce_sum(values, wrong), Error);
-    transport.all_reduce_sum(values).wait();  // nothing has been sent
+    transport.all_reduce_sum(values).wait();  // still works: the refused calls sent nothing
   });
 }
 
@@ -119,7 +119,7 @@ TEST_P(GroupContract, allocates_nothing_after_the_first_sums) {
     for (int step = 0; step < 50; ++step) transport.all_reduce_sum(values, group).wait();
     transport.all_reduce_sum(values).wait();
     const long after = allocations();
-    transport.all_reduce_sum(values).wait();  // no rank goes on before all have looked
+    transport.all_reduce_sum(values).wait();  // keeps each rank here until all ranks have read the counter
     EXPECT_EQ(after - before, 0);
   });
 }

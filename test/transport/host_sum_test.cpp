@@ -1,4 +1,4 @@
-// Sums in memory that ranks share: here ranks are threads.
+// HostSum and SharedMemory: sums through memory that the ranks of a host share. Ranks are threads.
 #include "transport/host_sum.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ Pages zero_pages(std::size_t bytes) {
   return pages;
 }
 
-// body(sum, place) on a thread for each rank.
+// Runs body(sum, place) in a thread for each rank.
 template <class Body>
 void on_desks(int ranks, const HostSum::Pause& pause, const Body& body) {
   const std::size_t bytes = HostSum::bytes_for(ranks);
@@ -67,7 +67,7 @@ TEST(HostSum, adds_up_in_rank_order_one_slice_after_the_other) {
   }
 }
 
-// Between others that go over the desks, in any part of what the ranks can all write.
+// Sums in place, at several offsets of memory that all ranks can write, take turns with sums that copy to the desks.
 TEST(HostSum, adds_up_in_place_what_all_can_write) {
   constexpr std::size_t kStride = 20000;
   for (const int ranks : {2, 3, 5}) {
@@ -128,7 +128,7 @@ TEST(HostSum, waits_for_whoever_is_late) {
   });
 }
 
-// They would add up what does not belong together.
+// If a sum of slices of different lengths ended, it would have added up values that do not belong together.
 TEST(HostSum, does_not_end_where_slices_differ_in_length) {
   struct WaitedLong {};
   for (const std::size_t less : {1, 99, 40000}) {
@@ -162,7 +162,7 @@ TEST(SharedMemory, is_the_same_for_whoever_opens_it_and_begins_with_zeros) {
   EXPECT_EQ(opened->bytes().back(), std::byte{7});
 }
 
-// A huge page of the file is one in a process only where it lies at a multiple of its size there too.
+// A huge page of the file is a huge page in a process only if its address is a multiple of its size.
 TEST(SharedMemory, lies_as_huge_pages_must) {
   constexpr std::size_t kHugePage = std::size_t{2} << 20, kBytes = 3 * kHugePage + 5;
   const auto made = SharedMemory::create(kBytes), opened = SharedMemory::open(made->address(), kBytes);

@@ -1,5 +1,5 @@
-// More than 2^31 values. Their middle is one stretch of memory seen many times, and zero: adding it up any number of
-// times changes nothing. The ends are real.
+// A test of sums and broadcasts with more than 2^31 values. The middle of the array is a single stretch of zeros that
+// is mapped many times, so adding it up changes nothing. Only the two ends have memory of their own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 
 namespace eave {
 
+// Collective.
 inline void exchange_more_than_2_31_values(Transport& transport) {
   constexpr std::size_t kCount = (std::size_t{1} << 31) + 12345;
   MirroredFloats memory(kCount);

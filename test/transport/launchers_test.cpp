@@ -1,4 +1,5 @@
-// What environments of launchers promise, and who speaks and acts for their processes.
+// What eave learns from launchers' environment variables: the number of ranks they promise, and which process speaks
+// and acts for all of them.
 #include "transport/launchers.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ class Launchers : public testing::Test {
   void SetUp() override { clear(); }
   void TearDown() override { clear(); }
 
-  // Instead of all that was set before.
+  // Replaces all launcher variables that were set before.
   void set(const Environment& environment) {
     clear();
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
@@ -95,7 +96,8 @@ TEST_F(Launchers, whose_numbers_are_none_are_refused_by_the_variable_and_its_val
       for (const char* const wrong : {launcher.size, launcher.rank}) {
         const char* const other = wrong == launcher.size ? launcher.rank : launcher.size;
         if (!wrong) continue;
-        if (launcher.is_of_mpi && launcher.size && wrong == launcher.rank) continue;  // with its size, MPI knows more
+        // If an MPI launcher gives the size, eave does not need its rank from a variable.
+        if (launcher.is_of_mpi && launcher.size && wrong == launcher.rank) continue;
         Environment environment = {{wrong, value}};
         if (other) environment[other] = "1";
         set(environment);
@@ -112,7 +114,7 @@ TEST_F(Launchers, whose_numbers_are_none_are_refused_by_the_variable_and_its_val
 
 TEST_F(Launchers, of_one_rank_or_of_another_job_around_this_one_promise_no_more) {
   const std::vector<std::pair<Environment, int>> cases = {
-      {{{"WORLD_SIZE", "8"}}, 1},                                    // a pod exports it alone
+      {{{"WORLD_SIZE", "8"}}, 1},                                    // a pod exports WORLD_SIZE without a rank
       {{{"RANK", "7"}}, 1},                                          //
       {{{"RANK", "0"}, {"WORLD_SIZE", "1"}}, 1},                     //
       {{{"RANK", "1"}, {"WORLD_SIZE", "8"}, {"PMI_SIZE", "2"}}, 2},  // mpiexec in such a pod
@@ -140,7 +142,7 @@ TEST_F(Launchers, of_one_rank_or_of_another_job_around_this_one_promise_no_more)
   }
 }
 
-// A program of another MPI inside Open MPI's mpirun inside an srun: only one of them says two.
+// One launcher inside another, for example Open MPI's mpirun inside srun. Only one of the two promises two ranks.
 TEST_F(Launchers, one_in_another_are_held_to_the_larger_promise) {
   set({{"PMI_SIZE", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
   EXPECT_NE(told_if_found(1), "");
@@ -174,13 +176,13 @@ TEST_F(Launchers, give_the_rank_that_acts_for_all) {
   }
 }
 
-// Runs it in a process of its own, with these variables besides.
+// Runs `is_true` in a child process that has the variables `more`, too. Its exit code is 1 if the result was true.
 pid_t in_process(const Environment& more, const std::function<bool()>& is_true) {
   const pid_t child = fork();
   if (child != 0) return child;
   for (const auto& [name, value] : more) setenv(name.c_str(), value.c_str(), 1);
   const bool is = is_true();
-  usleep(700000);  // as long as others may ask
+  usleep(700000);  // stays alive while other processes may still look for it
   _exit(is ? 1 : 0);
 }
 

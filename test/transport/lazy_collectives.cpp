@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto kCallTakes = std::chrono::microseconds(50);
 
-// Where a group's ranks meet.
+// The meeting point of the ranks of a group.
 struct Room {
   explicit Room(int size) : meeting(count_up(size), lost) {}
   static std::vector<int> count_up(int size) {

@@ -1,4 +1,4 @@
-// What NCCL is to a GPU, for lazy devices of ranks that are threads of this process.
+// A stand-in for NCCL: collectives between lazy devices, for ranks that are threads of this process.
 #pragma once
 
 #include <atomic>
@@ -10,15 +10,16 @@
 
 namespace eave {
 
-// As a test wants them to be.
+// The properties that a test gives to a rank's library and device.
 struct LazyLibrary {
   std::string bus_id = "0000:00:00.0";
   std::string name = "lazy 1.0";
   bool makes_words = true;
-  int operations_until_failure = -1;  // then this rank fails, which the others notice
+  int operations_until_failure = -1;  // this rank fails after so many, and the other ranks notice; -1: never
 };
 
-// Sums in rank order, each operation some time after both the device and the other ranks are ready.
+// A lazy device with collectives. Sums are added up in rank order. An operation takes place some time after this device
+// and all other ranks are ready for it.
 class CollectiveLazyDevice final : public LazyDevice, public CollectiveDevice {
  public:
   explicit CollectiveLazyDevice(LazyLibrary library) : library_(std::move(library)) {}
@@ -26,8 +27,8 @@ class CollectiveLazyDevice final : public LazyDevice, public CollectiveDevice {
   std::string collective_library() const override { return library_.name; }
   std::unique_ptr<DeviceCollectives> make_collectives() override;
 
-  std::atomic<int> operations{0};  // carried out by its library
-  std::atomic<int> in_flight{0};   // of those
+  std::atomic<int> operations{0};  // that its library has carried out
+  std::atomic<int> in_flight{0};   // operations that were requested and are not done
 
  protected:
   bool is_busy() override { return in_flight > 0 || LazyDevice::is_busy(); }

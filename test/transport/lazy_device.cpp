@@ -13,7 +13,7 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kAddressBytes = std::size_t{1} << 30;  // never given back before the device goes
+constexpr std::size_t kAddressBytes = std::size_t{1} << 30;  // only the device's destructor unmaps them
 constexpr int kDelay = 300, kCopyDelay = 20;                 // microseconds
 
 float* map(int file, int protection) {
@@ -135,7 +135,7 @@ Buffer LazyDevice::allocate(std::size_t size) {
   return Buffer(start, size, [](float*) noexcept {});
 }
 
-// Pinned memory knows its device, as a driver does.
+// A pointer to the device is stored before the values, so that freeing them finds the device, as a driver does.
 Buffer LazyDevice::allocate_for_host(std::size_t size) {
   if (size == 0) return {};
   change_pinned();

@@ -1,4 +1,4 @@
-// A device that shows every mistake in waiting, without any hardware.
+// A device without hardware. If code does not wait for the device where it must, its results are wrong or it crashes.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,8 @@
 
 namespace eave {
 
-// What the test's own tools need is not counted among the allocations of what is tested.
+// An allocator that takes memory from malloc. Tests count calls of operator new in the code under test; the allocations
+// of their own tools must not be among them.
 template <class T>
 struct Uncounted {
   using value_type = T;
@@ -40,16 +41,16 @@ class LazyMark final : public DeviceMark {
   bool is_reached_ = false;
 };
 
-// Carries out what is asked of it in a thread of its own, one after another, each some time after it was asked for.
+// Executes commands in its own thread, one after another, each `delay_us` microseconds after it could begin.
 class LazyQueue {
  public:
   struct Command {
     float* into = nullptr;
-    const float* from = nullptr;  // none: a fill
+    const float* from = nullptr;  // null: fill with `value`
     std::size_t size = 0;
     float value = 0;
-    bool adds = false;       // `from` to `into`
-    float* owned = nullptr;  // `from`, when it is freed afterwards
+    bool adds = false;       // adds `from` to `into`, instead of copying it
+    float* owned = nullptr;  // equals `from` if the queue must free it afterwards
     std::shared_ptr<DeviceMark> awaited{};
     std::shared_ptr<LazyMark> mark{};
   };
@@ -76,8 +77,8 @@ class LazyQueue {
   std::thread thread_;
 };
 
-// Its memory lies at addresses that nobody may touch: the host would fault. What it is asked for takes place late, in
-// another thread, and its copy queues are faster than it is: whoever does not wait finds what was there before.
+// Its memory lies at addresses that fault when the host touches them. Its commands take effect late, in another thread,
+// and its copy queues are faster than its own queue. So code that does not wait reads the old values.
 class LazyDevice : public Device {
  public:
   LazyDevice();
@@ -99,8 +100,8 @@ class LazyDevice : public Device {
   void copy(Slice into, ConstSlice from) override;
   void fill(Slice values, float value) override;
 
-  // How often pinned memory was had or given back while the device, or its library, had something to do: a real one may
-  // freeze then.
+  // How often pinned memory was allocated or freed while the device or its library was busy. A real device may block
+  // in this case.
   std::atomic<int> times_disturbed{0};
 
   float* reachable(const float* address) const { return memory_ + (address - addresses_); }
@@ -138,8 +139,8 @@ class LazyDevice : public Device {
   }
   static void refuse() { EAVE_CHECK(false, "a lazy device does no algebra"); }
 
-  float* addresses_ = nullptr;  // what others see
-  float* memory_ = nullptr;     // the same, for its own threads
+  float* addresses_ = nullptr;  // the addresses that other code sees; touching them faults
+  float* memory_ = nullptr;     // the same memory, mapped for the device's own threads
   std::size_t used_ = 0;
   LazyQueue queue_;
 };

@@ -1,4 +1,4 @@
-// A rank leaves while others have requests in flight or wait in groups. Ranks as threads.
+// A rank leaves while other ranks have requests in flight or wait in groups. Ranks are threads.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The exit code of the job.
+// Runs `body` on `ranks` threads. Returns the exit code of the job.
 int run_threads(int ranks, const std::function<void(Transport&)>& body) {
   for (const TransportKind& kind : transport_kinds())
     if (kind.name == "threads") {
@@ -58,7 +58,7 @@ TEST(Lost, rank_wakes_those_whose_requests_are_in_flight) {
   }
 }
 
-// Its service is gone before the others know that it has left.
+// A rank that leaves destroys its service before the other ranks know that it has left.
 TEST(Lost, rank_whose_service_is_withdrawn_answers_no_more) {
   for (int repeat = 0; repeat < 20; ++repeat) {
     const int code = run_threads(3, [&](Transport& transport) {

@@ -1,5 +1,5 @@
-// More floats than memory: only the two ends have memory of their own, everything between is one window seen many
-// times.
+// An array of floats that is larger than its memory. Only its two ends have memory of their own. The range between them
+// maps a single window of 2 MiB many times.
 #pragma once
 
 #include <sys/mman.h>

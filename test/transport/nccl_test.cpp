@@ -1,4 +1,4 @@
-// The transport nccl with a library that is none of NVIDIA's. Ranks as threads.
+// The transport nccl over LazyCollectives instead of NVIDIA's library, so without GPUs. Ranks are threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// Each rank has the GPU of its number unless told otherwise.
+// The library of each rank. By default (own_gpu) each rank has the GPU of its own number.
 using LibraryOf = std::function<LazyLibrary(int rank)>;
 LazyLibrary own_gpu(int rank) { return {.bus_id = std::to_string(rank)}; }
 
@@ -105,7 +105,7 @@ TEST(Nccl, pinned_memory_is_had_and_given_back_when_nothing_is_in_flight) {
       Buffer summed = device.allocate(1000), asked = device.allocate(std::size_t{5} << 20);
       for (const std::size_t count : {std::size_t{3} << 20, std::size_t{5} << 20}) {  // each takes more than there was
         device.fill(asked.slice(), 2);
-        if (transport.rank() == 1) std::this_thread::sleep_for(30ms);  // the sum of rank 0 is in flight
+        if (transport.rank() == 1) std::this_thread::sleep_for(30ms);  // meanwhile the sum of rank 0 is in flight
         Pending sum = transport.all_reduce_sum(summed.slice());
         const std::vector<ServiceRequest> requests{{transport.size() - 1, 5, asked.slice().first(count)}};
         transport.request(requests).wait();
@@ -199,7 +199,7 @@ TEST(Nccl, ranks_without_a_library_or_with_another_are_refused) {
   expect_one_message(run(3, old, nothing), 78, "rank 0 has NCCL 2.28.9, rank 1 on ");
 }
 
-// The last ranks compute on the CPU.
+// Runs a job in which the last `on_cpu` ranks compute on the CPU.
 Ended run_mixed(int ranks, int on_cpu) {
   testing::internal::CaptureStderr();
   int code = -1;

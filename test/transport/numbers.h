@@ -1,4 +1,4 @@
-// Numbers by which tests tell in what order something was added up.
+// Numbers whose sum shows in its last bits in which order they were added up.
 #pragma once
 
 #include <sys/resource.h>
@@ -12,7 +12,8 @@
 
 namespace eave {
 
-// Reproducible everywhere, and of such different magnitudes that the order of summation shows in the last bits.
+// The numbers of a rank: the same on every machine, with magnitudes so different that the order of summation changes
+// the last bits of a sum.
 inline std::vector<float> uneven_numbers(int rank, std::size_t count) {
   std::vector<float> values(count);
   RandomStream random({.seed = 7}, static_cast<std::uint64_t>(rank));

@@ -31,7 +31,7 @@ Pending OnDevice::request(std::span<const ServiceRequest> requests) {
 std::shared_ptr<OnDevice::Mirrored> OnDevice::take() {
   auto free = std::ranges::find_if(operations_, [](const auto& each) { return each->is_free(); });
   if (free == operations_.end()) free = operations_.insert(free, std::make_shared<Mirrored>(device_));
-  // What a call that threw has left: nothing works on it.
+  // If a call threw, its mirrors are still listed here. No operation uses them any more.
   for (Mirror* each : (*free)->mirrors) --each->in_flight;
   (*free)->mirrors.clear();
   (*free)->requests.clear();

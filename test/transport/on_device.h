@@ -1,4 +1,4 @@
-// Has a transport work on a device's memory while the test sees the host's.
+// Lets tests that use host memory test a transport on a device's memory.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@
 
 namespace eave {
 
-// All values go to the device's memory before an operation, and come back when the last one on them is done.
+// Copies all values to the device before an operation, and back when the last operation on them is done.
 class OnDevice final : public ForwardingTransport {
  public:
-  // Collective; the device outlives this.
+  // Collective. `inner` and `device` must outlive this object.
   OnDevice(Transport& inner, Device& device, std::string name);
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;

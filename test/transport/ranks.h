@@ -1,4 +1,5 @@
-// On which ranks the contract of Transport is tested. A test program links one file that defines these.
+// The transports and numbers of ranks on which contracts are tested. Each test program links one file that defines
+// ranks_under_test() and on_ranks().
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,10 +26,10 @@ inline std::string name_of_ranks(const testing::TestParamInfo<Ranks>& info) {
   return info.param.transport + "_" + std::to_string(info.param.count);
 }
 
-// Every case this program can test.
+// All cases that this test program can run.
 std::vector<Ranks> ranks_under_test();
 
-// Runs `body` once per rank and expects that nothing escapes it.
+// Runs `body` on every rank, and expects that it throws nothing.
 void on_ranks(const Ranks& ranks, const std::function<void(Transport&)>& body);
 
 }  // namespace eave

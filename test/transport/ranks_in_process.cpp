@@ -1,4 +1,4 @@
-// All transports that one process can run by itself.
+// Defines ranks.h for test programs without mpirun: all transports that one process can run.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// All transports that one process can run by itself, and again with all values in the memory of a device. In place of
-// ranks_in_process.cpp.
+// Defines ranks.h for test programs without mpirun, in place of ranks_in_process.cpp: all transports that one process
+// can run, and the same with all values in a device's memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ int run_nccl(int ranks, const Body& body) {
   });
 }
 
-// What stands before a transport of one process.
+// The transports on a device by name: each runs the body on so many ranks and returns the exit code.
 const std::map<std::string, std::function<int(int, const Body&)>> kOnDevices = {
     {"staged_loopback", [](int, const Body& body) { return run("loopback", 1, staged("staged_loopback", body)); }},
     {"staged_threads",

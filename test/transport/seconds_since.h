@@ -1,4 +1,4 @@
-// How long something took, for tests that hold times against bounds.
+// Measures elapsed time, for tests that compare times with bounds.
 #pragma once
 
 #include <chrono>

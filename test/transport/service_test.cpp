@@ -1,4 +1,4 @@
-// Requests to an owner: what comes back, how often and in which order they are answered.
+// The contract of requests: the replies that come back, and how often and in which order an owner answers.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@
 namespace eave {
 namespace {
 
-// Each copy of a device under test takes its time, and there are some ten to a storm.
+// The number of storms of requests. It is smaller on devices: a storm makes about ten copies, each of which takes time.
 int storms_of(const Ranks& ranks) {
 #ifdef __SANITIZE_THREAD__
   return 100;
@@ -85,7 +85,7 @@ TEST_P(ServiceContract, answers_in_turn_when_the_service_refuses_who_comes_early
     constexpr int kRounds = 40, kShards = 3;
     const int p = transport.size();
     RoundRobinService service(p * kShards);
-    // Each rank counts as `kShards` requesters, which makes ranks wait for turns of requests that come later.
+    // Each rank counts as `kShards` requesters. So its first requests wait for turns of requests that it sends later.
     struct Turns final : Service {
       RoundRobinService& inner;
       explicit Turns(RoundRobinService& service) : inner(service) {}
@@ -98,7 +98,8 @@ TEST_P(ServiceContract, answers_in_turn_when_the_service_refuses_who_comes_early
     for (int round = 0; round < kRounds; ++round) {
       std::vector<float> values(static_cast<std::size_t>(kShards * p) * 50, 1.0f);
       std::vector<ServiceRequest> requests;
-      for (int key = kShards; key-- > 0;)  // the last first: refused until the others have been answered
+      // The last key is sent first, and refused until the other keys have been answered.
+      for (int key = kShards; key-- > 0;)
         for (int owner = 0; owner < p; ++owner)
           requests.push_back({owner, key, Slice(values).subspan(requests.size() * 50, 50)});
       std::this_thread::sleep_for(std::chrono::microseconds(random.below(300)));
@@ -114,7 +115,7 @@ TEST_P(ServiceContract, answers_in_turn_when_the_service_refuses_who_comes_early
   });
 }
 
-// Adds up integers by key.
+// Adds up the integers in requests, by key.
 class SummingService final : public Service {
  public:
   bool answer(int, std::int64_t key, Slice values) override {
@@ -124,7 +125,8 @@ class SummingService final : public Service {
   std::vector<std::int64_t> sums = std::vector<std::int64_t>(4);
 };
 
-// One storm: some requests of random length to random owners. Adds to `sent` what each owner is to have under each key.
+// Sends some requests of random length to random owners, and waits. Adds to `sent` what each owner must receive under
+// each key.
 void storm(Transport& transport, RandomStream& random, std::vector<double>& sent) {
   std::vector<std::vector<float>> values(1 + random.below(8));
   std::vector<ServiceRequest> requests;
@@ -145,7 +147,8 @@ TEST_P(ServiceContract, storms_of_requests_are_each_applied_exactly_once) {
     Serving serving(transport, &service);
     RandomStream random({.seed = 13}, static_cast<std::uint64_t>(transport.rank()));
     std::vector<double> sent(static_cast<std::size_t>(transport.size()) * 4);
-    const int storms = storms_of(GetParam()) * (transport.rank() + 1) / transport.size();  // ends differ
+    // The ranks send different numbers of storms, so they end at different times.
+    const int storms = storms_of(GetParam()) * (transport.rank() + 1) / transport.size();
     for (int k = 0; k < storms; ++k) storm(transport, random, sent);
     serving.end();
     const std::vector<double> sent_by_all = sum_over_ranks(transport, sent);
@@ -172,7 +175,7 @@ TEST_P(ServiceContract, may_be_replaced_and_ended_and_held_by_some_ranks_only) {
   });
 }
 
-// Holds back what others ask until it is open.
+// Refuses the requests of other ranks until `open` is set. Counts in `held` the different requests it has refused.
 class GatedService final : public Service {
  public:
   explicit GatedService(int owner) : owner_(owner) {}
@@ -189,7 +192,8 @@ class GatedService final : public Service {
   std::set<std::pair<int, std::int64_t>> seen_;
 };
 
-// All others ask each owner in turn, which answers when as many requests are open as there may be at a time.
+// Collective. All ranks ask each owner in turn. The owner answers only when as many requests are open as there may be
+// at a time.
 void fill_owners(Transport& transport, GatedService& service, Slice values) {
   constexpr int kKeys = 20, kAtLeastInFlight = 8;
   std::vector<ServiceRequest> requests;
@@ -202,7 +206,7 @@ void fill_owners(Transport& transport, GatedService& service, Slice values) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     if (owner == transport.rank()) service.open = true;
-    transport.request(requests).wait();  // the owner's own brings on the others
+    transport.request(requests).wait();  // after the owner's own request, it answers those it refused
   }
 }
 
@@ -224,7 +228,7 @@ TEST_P(ServiceContract, allocates_nothing_once_as_many_have_been_open_as_may_be)
     for (int step = 0; step < 50; ++step) exchange();
     transport.all_reduce_sum(values).wait();
     const long after = allocations();
-    transport.all_reduce_sum(values).wait();  // no rank goes on before all have looked
+    transport.all_reduce_sum(values).wait();  // keeps each rank here until all ranks have read the counter
     EXPECT_EQ(after - before, 0);
     serving.end();
   });

@@ -1,4 +1,4 @@
-// When requests are answered: at any time, whatever the owner does; and what it costs to be ready.
+// Owners answer requests at any time, whatever their own thread does. Also measures the CPU time of being ready.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 class ServiceTiming : public testing::TestWithParam<Ranks> {};
 
-// Sends one request to the next rank and back comes its reply.
+// Sends one request to `owner`, and waits for the reply.
 void ask(Transport& transport, int owner, std::vector<float>& values) {
   const std::vector<ServiceRequest> requests{{owner, 0, values}};
   transport.request(requests).wait();
@@ -63,7 +63,7 @@ TEST_P(ServiceTiming, requests_are_answered_while_the_owner_waits_in_a_collectiv
     std::vector<float> values(100000), sum(1000, 1.0f);
     Pending collective;
     if (transport.rank() > 0) collective = transport.all_reduce_sum(sum);
-    // Rank 0 joins the others only when each has answered.
+    // Rank 0 joins the sum only after each rank has answered it.
     for (int owner = 0; transport.rank() == 0 && owner < transport.size(); ++owner) ask(transport, owner, values);
     if (transport.rank() == 0) collective = transport.all_reduce_sum(sum);
     collective.wait();
@@ -75,7 +75,8 @@ TEST_P(ServiceTiming, requests_are_answered_while_the_owner_waits_in_a_collectiv
 
 TEST_P(ServiceTiming, requests_are_answered_while_the_owner_waits_for_its_own) {
   on_ranks(GetParam(), [](Transport& transport) {
-    // Rank 0 lets the last rank's request wait until it has been asked by all others, which ask after it.
+    // Rank 0 refuses the last rank's request until it has answered all other ranks. These ask rank 0 only after the
+    // last rank has answered them, so the last rank must answer while it waits.
     struct LastWaits final : Service {
       explicit LastWaits(int count) : ranks(count) {}
       bool answer(int from, std::int64_t, Slice) override {
@@ -89,7 +90,7 @@ TEST_P(ServiceTiming, requests_are_answered_while_the_owner_waits_for_its_own) {
     Serving serving(transport, &last_waits);
     std::vector<float> values(100000);
     const int last = transport.size() - 1;
-    if (transport.rank() != last) ask(transport, last, values);  // while it waits for rank 0
+    if (transport.rank() != last) ask(transport, last, values);  // the last rank is waiting for rank 0
     ask(transport, 0, values);
     serving.end();
     const int me = transport.rank();
@@ -97,7 +98,7 @@ TEST_P(ServiceTiming, requests_are_answered_while_the_owner_waits_for_its_own) {
   });
 }
 
-// The slow rank does nothing between its two exchanges until it has answered all of the others'.
+// The last rank is slow: between its two exchanges it does nothing until it has answered all requests of other ranks.
 TEST_P(ServiceTiming, slow_rank_does_not_hold_up_the_others) {
   on_ranks(GetParam(), [](Transport& transport) {
     DoublingService service(transport.rank());
@@ -119,7 +120,8 @@ TEST_P(ServiceTiming, slow_rank_does_not_hold_up_the_others) {
 
 constexpr double kHundredth = 0.01;
 
-// Of a core, in the first of some windows of half a second that is quiet: what else runs can make it only more.
+// The share of a core that this process uses, the least of up to `windows` windows of half a second. Stops at the first
+// window below a hundredth. Other activity of the process can only raise the share.
 double least_share_of_a_core(int windows) {
   double least = 1e9;
   for (int k = 0; k < windows && least >= kHundredth; ++k) {
@@ -131,12 +133,12 @@ double least_share_of_a_core(int windows) {
   return least;
 }
 
-// Through the last rank's late arrival the others sit in serve(nullptr), as a rank does that only serves.
+// The last rank comes late to end(), so the other ranks wait in serve(nullptr), like a rank that only serves.
 TEST_P(ServiceTiming, being_ready_costs_less_than_a_hundredth_of_a_core) {
   on_ranks(GetParam(), [](Transport& transport) {
     DoublingService service(transport.rank());
     Serving serving(transport, &service);
-    std::this_thread::sleep_for(2100ms);  // past the shorter sleeps
+    std::this_thread::sleep_for(2100ms);  // by then the communication threads have reached their longest sleep
     const double idle = least_share_of_a_core(3);
     EXPECT_LT(idle, kHundredth);
     auto ending = std::async(std::launch::async, [] { return least_share_of_a_core(5); });

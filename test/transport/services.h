@@ -1,4 +1,4 @@
-// Services for tests.
+// Services that tests of requests use, and a guard that serves them.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,8 @@
 
 namespace eave {
 
-// Serves from its construction on until end(); both collective.
+// Serves from the constructor to end(), which are both collective. If end() is not called, the destructor withdraws the
+// service without waiting for other ranks.
 class Serving {
  public:
   Serving(Transport& transport, Service* service) : transport_(transport) { transport_.serve(service); }
@@ -44,20 +45,20 @@ class DoublingService final : public Service {
   }
 
   std::atomic<int> answered{0};                                // may be read at any time
-  std::map<std::pair<int, std::int64_t>, int> times_answered;  // by (from, key); once nothing is answered any more
+  std::map<std::pair<int, std::int64_t>, int> times_answered;  // by (from, key); read it only after Serving::end()
 
  private:
   const int owner_;
 };
 
-// Sends back what it gets, in no time.
+// Replies at once with the values of the request.
 class EchoService final : public Service {
  public:
   bool answer(int, std::int64_t, Slice) override { return ++answered > 0; }
-  int answered = 0;  // once nothing is answered any more
+  int answered = 0;  // read it only after Serving::end()
 };
 
-// Answers the ranks in turn, and adds the integer in each request to a sum.
+// Answers the ranks in turn and refuses all others. Adds the integers in each request to a sum.
 class RoundRobinService final : public Service {
  public:
   explicit RoundRobinService(int ranks) : ranks_(ranks) {}

@@ -1,4 +1,4 @@
-// The shaped link keeps the time it is asked to keep. Ranks as threads.
+// The transport "shaped" takes the times that its link shape prescribes. Ranks are threads.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -16,7 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// Shortest of several runs of `operation`: what the link takes when nothing else is in the way.
+// Collective. The shortest time of several runs of `operation`, in seconds: the time of the link when the machine is
+// not busy.
 double shortest(Transport& transport, const std::function<void()>& operation) {
   double best = std::numeric_limits<double>::infinity();
   for (int repeat = 0; repeat < 25; ++repeat) {
@@ -30,7 +31,7 @@ double shortest(Transport& transport, const std::function<void()>& operation) {
 
 // On 2 ranks with delay 2 ms and 100 MB/s, an allreduce of 250,000 floats (1 MB on the wire) takes 12 ms.
 constexpr LinkShape kLink{.delay_seconds = 2e-3, .bytes_per_second = 100e6};
-// Threads have to be woken after the sleep, on a machine that may be busy.
+// Seconds allowed for waking a thread after its sleep, on a machine that may be busy.
 constexpr double kWakeUp = 2e-3;
 
 void on_two_ranks(const std::function<void(Transport&)>& body) { on_ranks({"threads", 2}, body); }
@@ -63,7 +64,7 @@ TEST(Shaped, time_counts_from_the_last_rank_that_joined) {
       transport->all_reduce_sum(values).wait();
       late = seconds_since(joined);
     });
-    if (transport->rank() != 1) return;  // on a busy machine its clock may start when the other has slept already
+    if (transport->rank() != 1) return;  // on a busy machine rank 0's clock may start after rank 1 has slept
     EXPECT_GE(both, 32e-3);
     EXPECT_GE(late, 12e-3);
   });
@@ -148,7 +149,8 @@ TEST(Shaped, jitter_delays_each_call_by_up_to_so_much) {
     std::vector<float> values(10, 1.0f);
     const Clock::time_point start = Clock::now();
     for (int call = 0; call < 100; ++call) transport->all_reduce_sum(values).wait();
-    // The later of two is 2/3 of it late in the mean; 100 of them are 0.27 s together, with a deviation of 0.01 s.
+    // The later of two ranks is late by 2/3 of the jitter on average. 100 calls make 0.27 s, with a standard deviation
+    // of 0.01 s.
     EXPECT_GT(seconds_since(start), 0.22);
     EXPECT_LT(seconds_since(start), 0.32 + 100 * kWakeUp);
   });

@@ -1,4 +1,4 @@
-// Transports of some of a job's ranks.
+// Transport::split: transports between some of a job's ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ TEST_P(SplitContract, gives_nothing_to_ranks_that_take_no_part) {
   });
 }
 
-// Adds what comes to what it has, and answers with the sum.
+// Adds the first value of each request to its sum, and answers with the sum.
 class Adder final : public Service {
  public:
   bool answer(int, std::int64_t, Slice values) override {
@@ -92,7 +92,7 @@ TEST_P(SplitContract, is_refused_by_decorators) {
   });
 }
 
-// Without what the tests put before a transport.
+// The transports without decorators, which do not support split().
 std::vector<Ranks> bare_ranks() {
   std::vector<Ranks> all = ranks_under_test();
   std::erase_if(all, [](const Ranks& ranks) {
@@ -103,7 +103,7 @@ std::vector<Ranks> bare_ranks() {
 
 INSTANTIATE_TEST_SUITE_P(On, SplitContract, testing::ValuesIn(bare_ranks()), name_of_ranks);
 
-// One that fails while others wait for it, in a part and in the whole job.
+// A rank fails while other ranks wait for it, some in its part and one in the whole job.
 TEST(Split, ends_all_where_a_rank_fails_in_its_part) {
   for (const TransportKind& kind : transport_kinds()) {
     if (kind.name != "threads") continue;

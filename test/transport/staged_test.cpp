@@ -1,4 +1,4 @@
-// Values in a device's memory, where it matters when they are there.
+// Operations on values in a device's memory: when they read and write these values relative to the device's own work.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kPiece = std::size_t{2} << 20;
 
-// The same numbers again and again, out of step with pieces: what goes astray shows.
+// Repeats `few` numbers. Their count does not divide the length of the transport's pieces, so a piece at a wrong place
+// gives wrong sums.
 std::vector<float> repeat(const std::vector<float>& few, std::size_t count) {
   std::vector<float> many(count);
   for (std::size_t at = 0; at < count; at += few.size())
@@ -42,7 +43,8 @@ std::vector<float> sum_of_all(const Transport& transport, std::size_t count) {
   return repeat(sum_in_order(ranks, kFew), count);
 }
 
-// The other tests of the contract run on devices too; here is what each transport does with one by itself.
+// The transports without those on devices. Other tests of the contract run on devices, too; these attach one
+// themselves.
 std::vector<Ranks> without_devices() {
   std::vector<Ranks> some = ranks_under_test();
   std::erase_if(some, [](const Ranks& each) { return each.transport.find('_') != std::string::npos; });
@@ -75,11 +77,11 @@ TEST_P(Staged, operations_take_their_place_in_the_devices_queue) {
     Buffer a = device.allocate(5000), b = device.allocate(5000);
     for (int step = 0; step < 20; ++step) {
       device.fill(b.slice(), static_cast<float>(step));
-      device.copy(a.slice(), b.slice());  // both come late; the sum waits for them
+      device.copy(a.slice(), b.slice());  // fill and copy take effect late; the sum waits for them
       Pending sum = transport.all_reduce_sum(a.slice());
-      device.fill(b.slice(), -1);  // goes on meanwhile
+      device.fill(b.slice(), -1);  // the device works on while the sum runs
       sum.wait();
-      device.copy(b.slice(), a.slice());  // finds the sum
+      device.copy(b.slice(), a.slice());  // reads the sum
       EXPECT_EQ(read(device, b.slice()), std::vector<float>(5000, p * static_cast<float>(step)));
     }
   });
@@ -102,7 +104,7 @@ TEST_P(Staged, ranks_may_hold_the_same_values_in_memory_of_different_kinds) {
       transport.broadcast(buffer.slice(), root).wait();
       EXPECT_TRUE(same_bits(read(device, buffer.slice()), numbers_of(root, count))) << "from " << root;
     }
-    std::vector<float> host(3, 1.0f);  // in any order with those on the device
+    std::vector<float> host(3, 1.0f);  // sums in host memory mix with sums on the device
     transport.all_reduce_sum(host).wait();
     EXPECT_EQ(host, std::vector<float>(3, static_cast<float>(transport.size())));
   });
@@ -145,7 +147,7 @@ TEST_P(Staged, requests_are_answered_while_the_owner_waits_for_its_device) {
     const std::vector<ServiceRequest> requests{{0, 0, values}};
     Pending sum;
     if (transport.rank() == 0) {
-      for (int command = 0; command < 3000; ++command) device.fill(buffer.slice(), 1);  // some 1 s
+      for (int command = 0; command < 3000; ++command) device.fill(buffer.slice(), 1);  // takes about 1 s
       sum = transport.all_reduce_sum(buffer.slice());
     } else {
       std::this_thread::sleep_for(50ms);
