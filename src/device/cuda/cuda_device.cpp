@@ -192,7 +192,7 @@ void CudaDevice::wait() {
   await(done_.get());
 }
 
-// Whoever waits for the mark may write parameters, so the bfloat16 copy may become stale.
+// A thread that waits for the mark may then write parameters, which makes the bfloat16 copy stale.
 std::shared_ptr<DeviceMark> CudaDevice::mark() {
   half_is_fresh_ = false;
   const auto is_free = [](const std::shared_ptr<Mark>& mark) { return mark.use_count() == 1; };
