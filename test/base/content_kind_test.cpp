@@ -1,4 +1,4 @@
-// What files are that are not what their names say.
+// A file's kind is recognised by its first bytes, whatever its name says.
 #include "base/content_kind.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ struct Sample {
   ContentGroup group;
 };
 
-// Beginnings as the programs write them that make such files.
+// The first bytes of each kind of file, as the programs that make such files write them.
 std::vector<Sample> samples() {
   using enum ContentGroup;
   std::string bitmap = "BM"s + std::string(12, '\1') + "\x28\0\0\0"s + std::string(20, '\0');
@@ -92,7 +92,7 @@ TEST(ContentKind, of_every_beginning_of_a_sample_is_told_without_reading_behind_
     for (std::size_t size = 0; size <= sample.bytes.size(); ++size) {
       const std::vector<std::uint8_t> exact(sample.bytes.begin(),
                                             sample.bytes.begin() + static_cast<std::ptrdiff_t>(size));
-      content_kind(exact);  // ASan sees what is read behind its end
+      content_kind(exact);  // ASan reports a read past the end
     }
   }
 }

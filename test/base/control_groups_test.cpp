@@ -1,5 +1,5 @@
 // Limits of control groups as Slurm, systemd and containers set them: in the process's own group or in one above it.
-// The trees are files that look like the kernel's.
+// The tests write directory trees that look like the kernel's.
 #include "base/control_groups.h"
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ TEST_F(ControlGroups, of_version_1_lie_in_a_hierarchy_per_controller) {
   EXPECT_EQ(limits().cores, 0.5);
 }
 
-// Docker with version 1: the process has the host's name of its group, and sees that group as the top of the mount.
+// Docker with version 1: /proc/self/cgroup names the group as the host does, but the group is the root of the mount.
 TEST_F(ControlGroups, that_are_mounted_in_part_are_found) {
   process_is_in("4:memory:/docker/abc/inner",
                 "35 31 0:32 /docker/abc /sys/fs/cgroup/mem\\040ory rw - cgroup cgroup rw,memory");

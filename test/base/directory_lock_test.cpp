@@ -1,5 +1,5 @@
-// Who may write into a directory. Other owners are processes: flock does not tell threads of one process apart by
-// itself.
+// The lock lets one owner at a time write into a directory. The tests play other owners with child processes, because
+// flock alone does not tell threads of one process apart.
 #include "base/directory_lock.h"
 
 #include <fcntl.h>
@@ -45,7 +45,7 @@ class Locks : public testing::Test {
     std::ifstream file(path());
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
-  // As an owner leaves it that was killed `age_s` ago.
+  // Writes the lock file as an owner leaves it that was killed `age_s` seconds ago.
   void leave(const LockOwner& owner, long age_s) const {
     std::ofstream(path()) << "host " << owner.host << "\nmachine " << owner.machine << "\npid " << owner.pid
                           << "\nstarted " << owner.started << "\nsince " << owner.since << "\n";
@@ -56,7 +56,8 @@ class Locks : public testing::Test {
   TemporaryDirectory directory_;
 };
 
-// Runs `body` in a process of its own until it says so, then keeps that process waiting for its end.
+// Runs `body` in a child process. The constructor returns when `body` has ended; the child then waits until the
+// destructor kills it.
 class OtherProcess {
  public:
   explicit OtherProcess(const std::function<void()>& body) {
@@ -145,7 +146,8 @@ TEST_F(Locks, are_not_taken_through_a_link) {
   EXPECT_EQ(fs::file_size(directory_.path() / "precious"), 4u);
 }
 
-// Each in a process of its own, all at once; what they took they keep until all have tried.
+// Calls `try_to_take` in each of `processes` child processes at the same time, and returns how many succeeded. No child
+// ends, and so frees a lock, before all have tried.
 int count_of_successes(const std::function<bool()>& try_to_take, int processes) {
   std::array<int, 2> start{}, told{}, end{};
   EXPECT_EQ(::pipe(start.data()) + ::pipe(told.data()) + ::pipe(end.data()), 0);
@@ -184,15 +186,15 @@ TEST_F(Locks, have_one_owner_when_many_start_at_the_same_moment) {
       return false;
     }
   };
-  for (int round = 0; round < 10; ++round) {  // who loses looks again for a second
+  for (int round = 0; round < 10; ++round) {  // a process that loses retries for one second
     ASSERT_EQ(count_of_successes(try_to_take, 30), 1)
-        << "round " << round;  // from the second on a stale one is taken over
+        << "round " << round;  // every second round takes over a stale lock
     ASSERT_TRUE(fs::exists(path()));
     if (round % 2 == 1) fs::remove(path());
   }
 }
 
-// What an owner of an instant ago removes must not be what the next one has just taken.
+// An owner that frees its lock must not remove the lock file that the next owner has just created.
 TEST_F(Locks, have_one_owner_at_a_time_when_they_are_taken_and_freed_in_turn) {
   const std::string inside = (directory_.path() / "inside").string();
   const auto go_in_and_out = [&] {

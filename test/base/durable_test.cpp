@@ -102,7 +102,7 @@ TEST(InputFiles, are_no_links_pipes_or_directories) {
   }
 }
 
-// Published: XXH3 with 128 bits of nothing, seed 0.
+// The published XXH3-128 hash of an empty input with seed 0.
 TEST(Hash, is_xxh3_and_the_same_in_parts) {
   EXPECT_EQ(hash_of("").text(), "99aa06d3014798d86001c324468d497f");
   Hasher parts;
@@ -111,7 +111,8 @@ TEST(Hash, is_xxh3_and_the_same_in_parts) {
   EXPECT_EQ(parts.hash(), hash_of("abc"));
 }
 
-// By the xxhash of Python, and by libxxhash without wider vectors: files are read on machines that have others.
+// Python's xxhash and a libxxhash built without wide vectors give this hash. It must not depend on the instruction set,
+// because files are also read on other machines.
 TEST(Hash, of_many_bytes_is_that_of_every_processor) {
   std::string bytes;
   std::uint32_t state = 1;

@@ -1,4 +1,4 @@
-// The system's calls for files, of which some fail.
+// File system calls that fail on demand, for tests of writing.
 #pragma once
 
 #include <cerrno>
@@ -8,7 +8,8 @@
 
 namespace eave {
 
-// From the n-th call on (from 1), one or all fail. Short writes take half of what they are given.
+// Counts calls from 1. Call number `first` fails, and all later ones too if the fault `persists`. A short write does
+// not fail: it writes half of the bytes that it is given, rounded up. Calls may come from any thread.
 class FailingCalls final : public FileCalls {
  public:
   enum class Kind { kNoSpace, kInputOutput, kStale, kQuota, kInterrupted, kShortWrite };
@@ -43,7 +44,7 @@ class FailingCalls final : public FileCalls {
     return system_file_calls().write(file, bytes);
   }
   int flush(int file) override { return fails() ? -1 : system_file_calls().flush(file); }
-  // What cannot be closed is closed all the same.
+  // Closes the file also when the call fails.
   int close(int file) override {
     const int result = system_file_calls().close(file);
     return fails() ? -1 : result;

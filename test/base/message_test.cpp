@@ -1,4 +1,4 @@
-// Messages of several lines, and of one line whatever the names in them hold.
+// Messages keep their own line breaks; a line break inside a name that they quote does not start a new line.
 #include "base/message.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Where eave writes: names that it chose are never followed, paths that a person named are.
+// eave never follows a link under a name that it chose itself. It does follow a path that a person named.
 #include "base/output_path.h"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ class Outputs : public testing::Test {
     fs::create_directory(elsewhere_);
     fs::create_directory(run_);
   }
-  // What somebody may have put under a name that eave is to write.
+  // Things that somebody may have put in the place of a file that eave is about to write.
   std::vector<std::pair<std::string, std::function<void(const fs::path&)>>> plants() const {
     return {{"link", [this](const fs::path& place) { fs::create_symlink(precious_, place); }},
             {"dangling link", [this](const fs::path& place) { fs::create_symlink(elsewhere_ / "new", place); }},
@@ -162,7 +162,7 @@ TEST_F(Outputs, a_pipe_that_a_person_named_is_written_to) {
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
 
-// A shell's `> file`: what was printed before stays, and what is printed afterwards follows.
+// As with a shell's `> file`: earlier output stays, and later output follows it.
 TEST_F(Outputs, to_a_stream_of_this_process_follow_what_was_written_there) {
   const Descriptor file = open_named(precious_, O_WRONLY | O_APPEND);
   write_file_atomically(OutputPath::of_person("/dev/fd/" + std::to_string(file.number())), " and more");

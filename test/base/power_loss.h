@@ -1,4 +1,4 @@
-// What a disk may hold after the power went at any moment of a program's calls.
+// Simulates a power failure between two file system calls: replays what the disk may then hold.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,12 @@
 
 namespace eave {
 
-// Carries calls out, and keeps them. One thread.
+// Carries out each call and records it. For one thread.
 class RecordedCalls final : public FileCalls {
  public:
   explicit RecordedCalls(std::filesystem::path root) : root_(std::move(root)) {}
 
-  // From now on, whatever is lost, the disk must hold what `step` names.
+  // Says that from now on the disk must hold the state of `step`, whatever a power failure loses.
   void mark(std::int64_t step) { calls_.push_back({Call::kMark, "", "", -1, "", step}); }
   std::size_t count() const { return calls_.size(); }
 
@@ -59,15 +59,15 @@ class RecordedCalls final : public FileCalls {
     return result;
   }
 
-  // What becomes of what was not flushed.
-  enum class Data { kKept, kLost, kTorn };  // of a file; torn: the half of it, then zeros
+  // How a file ends up whose data was not flushed. kTorn: half of the unflushed bytes are written, the rest are zeros.
+  enum class Data { kKept, kLost, kTorn };
   struct Loss {
-    std::size_t calls = 0;  // that were made before the power went
+    std::size_t calls = 0;  // calls made before the power failed
     Data data = Data::kLost;
-    std::size_t names_kept = 0;  // of the calls that change names, those before this one are on the disk all the same
+    std::size_t names_kept = 0;  // renames, creations and removals before this call survive even without a flush
   };
 
-  // Makes `root` what the disk holds. Returns the step of the last mark, 0 where there is none.
+  // Creates under `root` what the disk holds after `loss`. Returns the step of the last mark, or 0 if there is none.
   std::int64_t replay(const Loss& loss, const std::filesystem::path& root) const;
 
  private:
@@ -78,13 +78,13 @@ class RecordedCalls final : public FileCalls {
     std::string bytes = {};
     std::int64_t step = 0;
   };
-  // A file or directory, apart from its name.
+  // A file or directory without its name, like an inode.
   struct Node {
     bool is_directory = false;
     std::string content, flushed;
     std::map<std::string, int> names;
   };
-  // A change of one directory's names: a link is put there, or taken away.
+  // A change to one directory: the entry `taken` is removed, the entry `put` is added.
   struct Change {
     std::size_t call;
     int directory;

@@ -1,4 +1,4 @@
-// Texts from files that a terminal would obey.
+// Text from files must not reach a terminal as control sequences.
 #include "base/printable.h"
 
 #include <gtest/gtest.h>

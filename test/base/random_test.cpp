@@ -41,7 +41,8 @@ TEST(Random, stream_equals_words_at_its_counter) {
   }
 }
 
-// Bounds at 5 standard errors: a wrong distribution is far outside, chance is there once in two million seeds.
+// Bounds are 5 standard errors. A wrong distribution lies far outside; a right one exceeds them for about one seed in
+// two million.
 TEST(Random, uniform_below_and_normal_have_their_moments) {
   RandomStream stream({1, Purpose::kTest, 0}, 0);
   constexpr int kCount = 100000;

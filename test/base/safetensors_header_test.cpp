@@ -1,4 +1,4 @@
-// What the format's own library (0.8.0) takes, and what it refuses: each of these was given to both.
+// Headers that the safetensors library (0.8.0) accepts or refuses. Each was tried with that library; eave must agree.
 #include "base/safetensors_header.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Headers that promise what the file does not hold.
+// Headers of safetensors files that promise more, or other, than the file holds.
 #include "base/safetensors.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST(Safetensors, reads_values_whose_place_is_no_multiple_of_4) {
   EXPECT_EQ(file.types_left_out.at("x"), "U8");
 }
 
-// Two arrays, as eave writes them: the first is read in more than one piece.
+// Two arrays, as eave writes them. The first is so large that the reader takes it in several pieces.
 struct HashedFile : testing::Test {
   HashedFile() {
     std::iota(values.begin(), values.end(), 1.0F);
@@ -78,7 +78,7 @@ struct HashedFile : testing::Test {
     EXPECT_NE(changed.find(own), std::string::npos) << "write_safetensors made the entry";
     const std::size_t header = content() - 8;
     changed.replace(changed.find(own), own.size(), entry);
-    const std::size_t more = entry.size() - own.size();  // may wrap around, and back
+    const std::size_t more = entry.size() - own.size();  // if negative, wraps around here and back in the sum
     for (std::size_t byte = 0; byte < 8; ++byte)
       changed[byte] = static_cast<char>((header + more) >> (8 * byte) & 0xff);
     return changed;

@@ -1,4 +1,4 @@
-// Text that parsers read in different ways.
+// JSON text that parsers read in different ways is refused.
 #include "base/strict_json.h"
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 namespace eave {
 namespace {
 
-// HOME is `home` as long as this lives; nullptr: it is not set.
+// Sets HOME to `home` for the lifetime of the object; nullptr unsets it.
 class Home {
  public:
   explicit Home(const char* home) {
