@@ -13,7 +13,7 @@ constexpr std::size_t kLarge = std::size_t{1} << 20;  // values; 4 MiB
 
 std::uintptr_t address_of(Buffer& buffer) { return reinterpret_cast<std::uintptr_t>(buffer.slice().data()); }
 
-// Streams of one pass that do would crowd the same sets of the caches.
+// If the vectors of one pass began at the same place of their pages, they would compete for the same cache sets.
 TEST(Buffer, of_large_ones_no_two_begin_at_the_same_place_of_their_pages_nor_at_its_beginning) {
   std::set<std::uintptr_t> places = {0};
   std::vector<Buffer> buffers;

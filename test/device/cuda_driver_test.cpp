@@ -1,4 +1,4 @@
-// What a driver of GPUs may be, before anything of CUDA is in memory.
+// A missing, old or broken NVIDIA driver is found before eave loads any CUDA library.
 #include "device/cuda_driver.h"
 
 #include <dlfcn.h>
@@ -42,14 +42,14 @@ TEST(CudaAdvice, the_release_is_the_kernel_modules_or_unknown) {
 
 class CudaDriver : public testing::Test {
  protected:
-  // The loader knows it by the name that the driver has.
+  // The fake driver has the real one's soname, so a later dlopen of libcuda.so.1 finds it already loaded.
   void SetUp() override { ASSERT_NE(dlopen(EAVE_FAKE_DRIVER, RTLD_NOW), nullptr) << dlerror(); }
   void TearDown() override {
     for (const char* name : {"FAKE_DRIVER_VERSION", "FAKE_DRIVER_INIT", "FAKE_DRIVER_GPUS", "CUDA_VISIBLE_DEVICES"})
       unsetenv(name);
   }
 
-  // "" if it serves.
+  // The message with which eave refuses the driver; "" if it accepts it.
   static std::string refusal(int toolkit) {
     try {
       require_cuda_driver(toolkit);

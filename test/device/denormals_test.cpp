@@ -8,10 +8,11 @@
 namespace eave {
 namespace {
 
-// Read at run time: a compiler that knew the numbers would compute with them itself.
+// volatile, so that the compiler cannot compute the results at compile time.
 volatile float smallest_normal = 1.17549435e-38f, denormal = 1e-40f, half = 0.5f, large = 1e10f;
 
-// On every processor: otherwise a loss would depend on the machine, and on some of them also the speed.
+// All processors must flush denormals. Otherwise the loss would depend on the machine, and on some machines the speed
+// too.
 TEST(PrepareComputeThread, makes_denormal_operands_and_results_zero_in_each_of_its_threads) {
   constexpr int kThreads = 2;
   std::array<bool, kThreads> flushes{};

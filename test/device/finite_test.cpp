@@ -1,4 +1,4 @@
-// Whether all of many values are finite: wherever one is not, at any length.
+// all_finite finds one value that is not finite, at every position and for every length.
 #include <gtest/gtest.h>
 
 #include <limits>

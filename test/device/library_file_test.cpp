@@ -1,4 +1,4 @@
-// Shared libraries that were cut short: opening one may kill the process, so it is known before.
+// Shared libraries whose files were cut short. Opening one may kill the process, so eave checks the file first.
 #include "device/library_file.h"
 
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ std::string bytes_of_file(const fs::path& file) {
 
 void write_bytes(const fs::path& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
 
-// In a process of its own.
+// Whether dlopen of `file` kills the process; tried in a child process.
 bool opening_kills(const fs::path& file) {
   const pid_t child = fork();
   if (child == 0) _exit(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr ? 1 : 0);
@@ -77,7 +77,7 @@ TEST_F(LibraryFile, with_any_byte_changed_is_read_without_harm) {
   }
 }
 
-// As libcudnn.so.9 beside the module, and those that it opens itself.
+// Damage is also found in libraries that the file needs, such as libcudnn.so.9, and in those that cuDNN opens later.
 TEST_F(LibraryFile, whose_needs_are_cut_short_names_them) {
   const fs::path user = directory_.path() / "user.so", needed = directory_.path() / "libcudnn.so.99";
   fs::copy_file(EAVE_FAKE_MODULE, user);
@@ -92,7 +92,7 @@ TEST_F(LibraryFile, whose_needs_are_cut_short_names_them) {
     write_bytes(cut, bytes);
   }
   EXPECT_EQ(why_library_is_damaged(user), "");
-  const std::vector<fs::path> versions = libraries_named(user, "libcudnn.so.");  // with those of this machine
+  const std::vector<fs::path> versions = libraries_named(user, "libcudnn.so.");  // includes those of this machine
   EXPECT_EQ(std::ranges::count(versions, needed), 1);
 }
 

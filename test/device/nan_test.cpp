@@ -1,5 +1,5 @@
-// Training stops when a loss is not finite, so nothing on the way to it may make 0 of NaN. What does is relu, which is
-// part of many operations: max(NaN, 0) is 0 to a processor, and to libraries.
+// Training stops when a loss is not finite, so no operation before the loss may turn NaN into 0. The danger is relu,
+// which is part of many operations: for processors and libraries max(NaN, 0) is 0.
 #include <gtest/gtest.h>
 
 #include <algorithm>

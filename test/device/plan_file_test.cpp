@@ -128,7 +128,7 @@ TEST_F(PlanFileTest, is_that_of_the_users_cache) {
   if (home != nullptr) setenv("HOME", old_home.c_str(), 1);
 }
 
-// Processes that write and read at the same time: what is read is always whole.
+// Several processes write and read the file at the same time. A reader must always see a whole file.
 TEST_F(PlanFileTest, is_whole_while_processes_write_it) {
   constexpr int kProcesses = 3, kRounds = 40;
   std::vector<pid_t> children;

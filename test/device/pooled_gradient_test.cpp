@@ -1,5 +1,5 @@
-// Gradients through convolution, relu and max-pool, of every instruction set that this CPU runs. Operands are small
-// whole numbers: whatever the order of summation, results are exact.
+// Gradients through convolution, relu and max-pool, by the kernels of every instruction set that this CPU runs.
+// Operands are small integers, so results are exact in any order of summation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,10 +18,10 @@ namespace {
 
 constexpr float kNotWritten = 1e9f, kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Which of the pools' outputs pass a gradient.
+// The pool outputs that pass a gradient back. kOnePosition: all do, each to the same position of its window.
 enum class Passing { kMost, kAll, kNone, kOnePosition };
 
-// A gradient with operands of its own, and what it is by the plain sums.
+// One gradient with its operands, run by the kernels and checked against plain loops.
 struct PooledCase {
   PooledCase(const PooledConvolution& shape, Passing passing, bool wants_input = true);
 
@@ -105,8 +105,9 @@ std::string describe(const PooledConvolution& s) {
          std::to_string(s.stride) + " pad " + std::to_string(s.pad) + ", pool " + std::to_string(s.pool);
 }
 
-// height, width, channels, window, stride, pad, outputs, pool: rows of a window in whole vectors and not, in one tile
-// of the weights and in several, the last of them narrower; pixels that no window of a pool reaches.
+// Shapes: height, width, channels, window height and width, stride, pad, outputs, pool. They cover window rows that
+// fill whole vectors and that do not, weights of one tile and of several with a narrower last one, and pixels that no
+// pool window reaches.
 const std::vector<PooledConvolution>& shapes() {
   static const std::vector<PooledConvolution> kShapes{
       {12, 12, 64, 5, 5, 1, 0, 128, 2}, {13, 12, 1, 5, 5, 1, 2, 32, 2},  {14, 14, 3, 5, 5, 1, 0, 64, 2},

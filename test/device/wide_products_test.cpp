@@ -1,5 +1,5 @@
-// The products of every instruction set that this CPU runs. Operands are small whole numbers: whatever the order of
-// summation, results are exact.
+// Matrix products by the kernels of every instruction set that this CPU runs. Operands are small integers, so results
+// are exact in any order of summation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::vector<float> small_numbers(std::int64_t count, std::uint32_t seed) {
   return values;
 }
 
-// A product with operands of its own. Lines are longer than they need be.
+// A product with its operands. Each stride is larger than the row it holds.
 struct Case {
   Case(std::int64_t rows, std::int64_t columns, std::int64_t depth, bool a_transposed, bool b_transposed, bool finish)
       : p{rows, columns, depth} {
@@ -91,7 +91,7 @@ void check_layouts(const WideKernels& kernels, std::int64_t rows, std::int64_t c
   }
 }
 
-// Those that are chosen from, and the matrix unit alone, which else gets large products only.
+// The kernels that eave chooses from, and the matrix unit alone, which otherwise gets only large products.
 std::vector<const WideKernels*> all_kernels() {
   std::vector<const WideKernels*> all = wide_kernels();
   if (const WideKernels* unit = wide_table_amx_only()) all.push_back(unit);
@@ -130,7 +130,7 @@ TEST(WideProducts, are_exact_where_operands_are_taken_in_parts) {
   }
 }
 
-// c = a · b, of one number each side of a row or column, where all others are 0.
+// c = a · b, where a and b are 0 except for `a_value` and `b_value` on their diagonals.
 struct Lonely {
   Lonely(float a_value, float b_value) : a(80 * 96), b(96 * 80), c(80 * 80) {
     for (std::int64_t i = 0; i < 80; ++i) {
@@ -148,7 +148,7 @@ struct Lonely {
   std::vector<float> a, b, c;
 };
 
-// Every bit of both operands counts: products that fit into a float come out as they are.
+// Each product fits into a float, so it must come out exactly: no kernel may drop bits of an operand.
 TEST(WideProducts, keep_all_bits_of_both_operands) {
   if (all_kernels().empty()) GTEST_SKIP() << "this CPU or compiler has no wide kernels";
   std::mt19937 random(1);
@@ -189,7 +189,8 @@ TEST(WideProducts, are_as_near_as_floats_come) {
         worst = std::max(worst, std::abs(of.p.c[i * of.p.c_stride + j] - sum) / size);
       }
     }
-    // Of the sum of magnitudes: 900 roundings of 2^-24 at most, of which random signs leave some thirty's root.
+    // `worst` is relative to the sum of magnitudes. It is at most 900 roundings of 2^-24; as their signs are random,
+    // they mostly cancel, and 8 are enough.
     EXPECT_LT(worst, 8 * std::ldexp(1.0, -24)) << kernels->name;
   }
 }

@@ -1,4 +1,4 @@
-// Gradients against central differences of a loss in double.
+// Checks gradients against central differences of a loss in double.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,12 +12,12 @@
 
 namespace eave {
 
-// `loss` is a function of `point`, which is the same again afterwards; `gradients` are those at `point`.
+// `loss` is a function of `point`. The check changes `point` and restores it. `gradients` are those at `point`.
 //
-// A central difference with step h errs by h²·f'''/6 and by rounding 1e-16/h: 1e-10 and 1e-11 here. Where the step
-// crosses a kink of relu or max_pool it is meaningless; one-sided differences then disagree and the entry is left out.
-// Float gradients err by their rounding, 6e-8 times the sums' length and condition: 2e-5 of the largest entry is ample
-// for these sizes, and far below any mistake in a formula.
+// A central difference with step h errs by h²·f'''/6 and by rounding 1e-16/h: 1e-10 and 1e-11 here. If the step crosses
+// a kink of relu or max_pool, the difference is meaningless. The one-sided differences then disagree, and the check
+// skips that entry. Float gradients err by rounding, 6e-8 times the sums' length and condition. For these sizes a
+// tolerance of 2e-5 of the largest entry is ample, and any mistake in a formula exceeds it by far.
 inline void expect_central_differences(const std::vector<TensorInfo>& tensors, std::vector<double>& point,
                                        const std::function<double()>& loss, const std::vector<double>& gradients) {
   constexpr double kStep = 1e-5, kTolerance = 2e-5;

@@ -1,5 +1,5 @@
-// Gradients of every layer, alone and in the combinations that are fused, against central differences of a reference in
-// double that shares no code with the layers.
+// Gradients of every layer, alone and in the combinations that eave fuses, against central differences. The differences
+// come from a reference in double that shares no code with the layers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -39,7 +39,7 @@ TEST_P(Gradients, equal_central_differences_in_double) {
                              std::vector<double>(test.gradients.begin(), test.gradients.end()));
 }
 
-// Evaluation keeps activations no longer than they are read; training keeps them all.
+// Evaluation frees an activation after its last reader, training keeps all of them. Both must give the same loss.
 TEST_P(Gradients, come_of_the_loss_that_evaluation_finds) {
   const Case& c = GetParam();
   TestModel test(c.text, c.input, kClasses, c.samples);

@@ -23,7 +23,7 @@ std::vector<std::string> parameter_names(const std::string& text, ImageShape inp
   return names;
 }
 
-// What the graph of the text fails with.
+// The error that building a graph from `text` throws.
 Error failure_of(const std::string& text) {
   try {
     build_graph(text, {8, 8, 4}, 3);
@@ -47,7 +47,7 @@ struct Published {
   const char* source;
 };
 
-// Where a source only has the layers, the sum of their weights and biases is written out.
+// If a source gives only the layers, the number of parameters is written as the sum over their weights and biases.
 const std::vector<Published> kPublished = {
     {"mlp", {28, 28, 1}, 10, 784 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 10 + 10, "its text"},
     {"lenet",
@@ -82,7 +82,7 @@ TEST(Zoo, models_have_as_many_parameters_as_was_published) {
   EXPECT_EQ(names, model_names()) << "each model has its row, in this order";
 }
 
-// A crop that does not fit its layers would only be seen by who trains the model.
+// Without this test only a person who trains the model would find a crop that does not fit its layers.
 TEST(Zoo, models_made_for_a_crop_take_it) {
   for (const Published& each : kPublished) {
     const int crop = model_crop(each.model);

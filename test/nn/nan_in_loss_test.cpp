@@ -1,4 +1,4 @@
-// Training stops when a loss is not finite: no layer may hide that an activation is not.
+// Training stops when a loss is not finite, so no layer may turn an activation that is not finite into a finite one.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// A model computed in double, straight from its text and the layers' definitions: no fusion, no planning, plain loops
-// and Eigen. What eave computes is held to it.
+// A reference for tests: a model computed in double, from its text and the layers' definitions. It uses plain loops and
+// Eigen, without fusion or plans.
 #pragma once
 
 #include <string>

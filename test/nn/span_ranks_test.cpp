@@ -1,4 +1,4 @@
-// Batch norm over the batches of several ranks, against a reference in double that has all samples in one batch.
+// Batch norm over the batches of several ranks, against a reference in double with all samples in one batch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace eave {
 namespace {
 
-// Ranks are threads that meet in the same calls.
+// A stand-in for a transport: ranks are threads that make the same calls, and each call waits for all of them.
 class Meeting {
  public:
   explicit Meeting(int ranks) : all_(static_cast<std::size_t>(ranks)), barrier_(ranks) {}
@@ -64,7 +64,7 @@ struct Case {
   const char* name;
   const char* text;
   ImageShape input;
-  std::vector<std::int64_t> samples;  // of each rank
+  std::vector<std::int64_t> samples;  // batch size of each rank
 };
 
 constexpr int kClassesOfAll = 3;
@@ -142,7 +142,7 @@ TEST_P(SpanRanks, gradients_equal_central_differences_of_one_batch_in_double) {
   expect_central_differences(test.model.parameters(), point, loss, gradients);
 }
 
-// One rank with all samples moves them the same, but for rounding of some 1e-7 of a number about 1.
+// One rank with all samples moves the averages equally, up to rounding: about 1e-7 of values near 1.
 TEST_P(SpanRanks, running_averages_are_one_ranks_and_the_same_bits_on_all) {
   const Case& c = GetParam();
   const std::vector<OfRank> ends = train_on_ranks(c);
@@ -165,7 +165,7 @@ TEST_P(SpanRanks, without_it_ranks_compute_something_else) {
   EXPECT_GT(away, 1e-2 * largest);
 }
 
-// A message that one rank sends and another does not expect would hang or mix them up.
+// If one rank sent a message that another does not expect, the ranks would hang or confuse messages.
 TEST_P(SpanRanks, meet_in_the_same_order_also_without_samples) {
   const std::vector<OfRank> ends = train_on_ranks(GetParam());
   EXPECT_NE(ends.front().log.find("gather"), std::string::npos);
@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(Layers, SpanRanks, ::testing::ValuesIn(kCasesOfRanks),
 
 const Case kPlain{"plain", "dense 6; batch_norm; relu; dense classes", {1, 1, 5}, {4, 5, 3}};
 
-// The middle rank's inputs are no numbers: of what the others compute, each number is finite and as without that rank.
+// The middle rank's batch holds a NaN. The other ranks must then compute finite values, the same as without that rank.
 TEST(SpanRanksOnce, moments_that_are_not_finite_count_as_those_of_no_rows) {
   const auto spoil = [](std::size_t rank, TestModel& test, TestBatch& data) {
     test.model.leave_out_nonfinite_batches();
@@ -203,7 +203,7 @@ TEST(SpanRanksOnce, moments_that_are_not_finite_count_as_those_of_no_rows) {
   const std::vector<OfRank> ends = train_on_ranks(kPlain, true, spoil);
   Case without = kPlain;
   without.samples[1] = 0;
-  // The last rank's samples stay those behind the middle one's.
+  // Without the middle rank the last rank would draw other samples; it must keep those of the first run.
   const TestBatch third(kPlain.input, kClassesOfAll, 3, first_sample(kPlain, 2), 3);
   const auto keep_third = [&](std::size_t rank, TestModel&, TestBatch& data) {
     if (rank != 2) return;
@@ -217,7 +217,7 @@ TEST(SpanRanksOnce, moments_that_are_not_finite_count_as_those_of_no_rows) {
   for (const std::size_t rank : {0u, 2u}) {
     EXPECT_EQ(ends[rank].statistics, expected[rank].statistics);
     EXPECT_EQ(ends[rank].loss_sum, expected[rank].loss_sum);
-    // Weights are shares of 12 and of 7 samples.
+    // The ranks weight their gradients by shares of 12 samples; without the middle rank, by shares of 7.
     for (std::size_t i = 0; i < zeros.size(); ++i) {
       EXPECT_NEAR(ends[rank].gradients[i] * 12, expected[rank].gradients[i] * 7, 1e-5) << i;
     }
@@ -237,7 +237,7 @@ TEST(SpanRanksOnce, without_any_finite_moments_running_averages_stay) {
   }
 }
 
-// Sums of squares in float32 would leave nothing of a deviation of 1 beside a mean of 10,000.
+// With a mean of 10,000 and a deviation of 1, a variance from sums of squares in float32 would be all rounding error.
 TEST(SpanRanksOnce, nothing_is_cancelled_where_means_are_large) {
   const Case large{"large", "batch_norm; dense classes", {1, 1, 5}, {6, 7}};
   const auto shift = [](std::size_t, TestModel&, TestBatch& data) {

@@ -25,7 +25,7 @@ StoredTensor find(const Graph& graph, const std::string& name) {
   return {};
 }
 
-// As gather has it, but for what lies before the tensor.
+// The order in which gather reads the tensor's elements, counted from the tensor's first element.
 std::vector<float> order_of(const Graph& graph, const std::string& name) {
   const StoredTensor tensor = find(graph, name);
   std::vector<float> order = gather(tensor, places(graph.parameter_size));
@@ -43,7 +43,7 @@ TEST(PytorchLayout, turns_convolutions_to_out_in_height_width) {
   EXPECT_EQ(order_of(graph, "conv1.bias"), (Order{0, 1}));
 }
 
-// Two pixels of three channels: eave has them as r0 g0 b0 r1 g1 b1, PyTorch as r0 r1 g0 g1 b0 b1.
+// Two pixels of three channels: eave stores r0 g0 b0 r1 g1 b1, PyTorch r0 r1 g0 g1 b0 b1.
 TEST(PytorchLayout, gives_what_reads_a_flattened_image_its_inputs_channel_by_channel) {
   for (const std::string text :
        {"dense classes", "flatten; dense classes", "flatten; relu; dropout 0.5; flatten; dense classes"}) {
@@ -93,7 +93,7 @@ TEST(PytorchLayout, refuses_models_that_have_no_such_order) {
 
 TEST(PytorchLayout, can_be_turned_back_bit_for_bit) {
   for (const std::string& name : model_names()) {
-    if (name == "resnet18" || name == "resnet50") continue;  // have all that resnet20 has, and take long
+    if (name == "resnet18" || name == "resnet50") continue;  // slow, and resnet20 covers their layers
     const int side = name == "resnet20" ? 32 : 28;
     const Graph graph = build_graph(model_specification(name), {side, side, 3}, 10);
     const std::vector<float> arena = places(graph.parameter_size);

@@ -1,4 +1,4 @@
-// What would not be finite is not written.
+// An update leaves an element as it was if its new value would not be finite.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,10 +15,10 @@ namespace {
 constexpr std::size_t kOdd = 1003;
 const float kBad[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
                       -std::numeric_limits<float>::infinity(), 3e38f};
-// In the first vector, inside, and in the tail.
+// Indices in the first vector register, in a later one, and in the scalar tail.
 const std::size_t kPlaces[] = {0, 517, 1002};
 
-// Elements other than `place` have the bits of a pass without fault, this one those from before.
+// Expects the element at `place` to be unchanged, and all others to have the bits of an update without a bad gradient.
 void expect_kept(const std::vector<float>& after, const std::vector<float>& clean, const std::vector<float>& before,
                  std::size_t place) {
   std::vector<float> expected = clean;
@@ -104,7 +104,7 @@ bool all_finite(const std::vector<float>& values) {
   return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
 }
 
-// A message of any values, and extreme ones that overflow together.
+// The message holds a bad value, and extreme values that overflow when they are added to an extreme center.
 TEST(FiniteCenter, is_left_as_it_was_by_messages_that_are_not_finite) {
   for (const float bad : kBad) {
     for (const float center : {1.0f, 3e38f, -3e38f}) {

@@ -8,10 +8,11 @@
 namespace eave {
 namespace {
 
-// Sizes around every vector width, and one that is a realistic arena's tail.
+// Sizes around every vector width, and larger ones with a tail.
 const std::size_t kSizes[] = {1, 3, 15, 16, 17, 63, 65, 1000, 4099};
 
-// Plain float arithmetic in the order of the header's formula, compiled for the oldest x86-64: no fused multiply-add.
+// Plain float arithmetic in the order of the header's formula. This file is compiled for the oldest x86-64, so the
+// compiler cannot fuse multiply and add.
 void step_one_by_one(Arena& a, const SgdStep& step, float alpha) {
   for (std::size_t i = 0; i < a.x.size(); ++i) {
     const float x = a.x[i];
@@ -63,7 +64,7 @@ TEST(FusedUpdate, adamw_gives_the_bits_of_plain_scalar_arithmetic_at_every_vecto
   }
 }
 
-// The pull as passes of its own, around `update`.
+// The reference for the fused pull: it runs as separate passes before and after `update`.
 template <class Update>
 void pull_in_separate_passes(Arena& arena, float alpha, bool center_is_behind, Update update) {
   if (center_is_behind) cpu::move_center(arena.c, arena.d);

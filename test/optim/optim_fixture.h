@@ -1,4 +1,4 @@
-// What the tests of this room share.
+// Vectors and helpers that the optimizer tests share.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,8 @@ inline std::vector<float> random_floats(std::size_t size, std::uint64_t stream) 
   return values;
 }
 
-// What an update touches: parameters, gradient, velocity, second moment, center, message.
+// The vectors that an update reads and writes: x parameters, g gradient, v velocity, w second moment, c center,
+// d message.
 struct Arena {
   explicit Arena(std::size_t size)
       : x(random_floats(size, 1)),
@@ -58,7 +59,7 @@ struct Arena {
   std::vector<float> x, g, v, w, c, d;
 };
 
-// The message of the Error that `action` throws; "" when it throws none.
+// The message of the Error that `action` throws, or "" if it throws none.
 template <typename Action>
 std::string refusal(Action action) {
   try {

@@ -12,7 +12,7 @@ constexpr int kSteps = 60;
 
 using Doubles = std::vector<double>;
 
-// Gradient and rate of step t: both change, the rate also upwards.
+// Gradient and learning rate of step t. Both change from step to step; the rate goes up as well as down.
 std::vector<float> gradient(int step) { return random_floats(kSize, 100 + static_cast<std::uint64_t>(step)); }
 double rate(int step) { return 0.05 * (1 + 0.5 * std::sin(0.3 * step)); }
 
@@ -25,7 +25,7 @@ std::vector<float> train(const std::string& optimizer, const Given& given) {
   return x;
 }
 
-// 60 steps of a handful of roundings each, at values of order 1.
+// The tolerance covers 60 steps with a handful of roundings each, at values of order 1.
 void expect_close(const std::vector<float>& found, const Doubles& expected) {
   for (std::size_t i = 0; i < kSize; ++i) EXPECT_NEAR(found[i], expected[i], 2e-5) << i;
 }
@@ -70,7 +70,7 @@ TEST(Sgd, momentum_correction_matters_when_the_rate_changes) {
   const Doubles on = sgd_in_double({0.9, 0, false, true}), off = sgd_in_double({0.9, 0, false, false});
   double difference = 0;
   for (std::size_t i = 0; i < kSize; ++i) difference = std::max(difference, std::abs(on[i] - off[i]));
-  EXPECT_GT(difference, 1e-2);  // else the test above could not tell them apart
+  EXPECT_GT(difference, 1e-2);  // otherwise the test above could not tell the two apart
 }
 
 TEST(Sgd, survives_a_rate_of_zero_without_momentum_correction) {
@@ -107,7 +107,7 @@ TEST(Adamw, follows_its_formula_in_double) {
 TEST(Adamw, advances_its_counter_once_per_step) {
   const auto adamw = make_optimizer("adamw", {}, kSize);
   std::vector<float> x(kSize, 1), g(kSize, 3);
-  // With a constant gradient both corrections are exact only when t counts steps: every step is then the rate itself.
+  // With a constant gradient every step equals the rate, but only if t in both bias corrections counts the steps.
   for (int t = 1; t <= 10; ++t) {
     adamw->update(x, g, 0.01, {});
     EXPECT_NEAR(x[0], 1 - 0.01 * t, 1e-5);
