@@ -1,4 +1,4 @@
-// An Averager over vectors in a GPU's memory against one over the same in the host's: every communicator.
+// With every communicator, an Averager on vectors in GPU memory gives the results of one on vectors in host memory.
 #include "c/averager.h"
 #include "test/c/averager_loop.h"
 #include "test/communicator/brisk.h"
@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(Communicators, AveragersOnGpu, testing::ValuesIn(all_me
 
 class RefusedOnGpu : public OnGpu {
  protected:
-  // Where the first rank has its vectors on the GPU, the second in the host's memory.
+  // Rank 0 has its vectors in GPU memory, rank 1 in host memory. Both must refuse with a message that holds `words`.
   void expect_refused(const std::string& options, const std::string& words) const {
     on_threads(2, [&](Transport& transport) {
       const std::unique_ptr<Device> gpu = module_->open_device(0);

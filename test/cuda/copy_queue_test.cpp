@@ -1,4 +1,4 @@
-// What moves values between ranks has of a GPU, in a thread that is not the device's.
+// The CopyQueue of a GPU, used as a transport uses it: from another thread than the device's.
 #include <memory>
 #include <thread>
 

@@ -1,4 +1,4 @@
-// The program built for GPUs, with drivers that do not serve: none of them is more than a library of three functions.
+// The program built for GPUs, with drivers that it cannot use. Each driver is a fake: a library of three functions.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,7 +15,7 @@ class BadDriver : public testing::Test {
                        {ranks, "LD_LIBRARY_PATH='" + folder_ + "' " + driver});
   }
 
-  // As one process, as threads, and under mpirun.
+  // Runs one process, four threads, and ranks under mpirun. All must refuse.
   void expect_refusal_by_all(const std::string& driver, const std::vector<std::string>& texts) const {
     std::vector<Ended> all = {train("--device cuda", driver),
                               train("--device cuda --transport threads --ranks 4", driver)};

@@ -1,4 +1,4 @@
-// A GPU for tests that are the same on a real one and on the emulated one: the module that the test was built with.
+// A GPU for tests that run on a real GPU and on the emulated one. The test's build chooses the module.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace eave {
 
-// nullptr where there is none; `why` says why.
+// The CUDA module, or nullptr if there is no GPU; `why` then holds the reason.
 inline const CudaModule* gpu_module(std::string& why) {
   setenv("LIBEAVE_CUDA", EAVE_CUDA_MODULE, 1);
   try {

@@ -13,7 +13,7 @@ namespace eave {
 namespace {
 
 constexpr std::int64_t kBatch = 6;
-constexpr int kSteps = EAVE_PARITY_STEPS;  // above 2, passes are replayed
+constexpr int kSteps = EAVE_PARITY_STEPS;  // if above 2, later passes replay a CUDA graph
 
 ImageShape input_of(const std::string& model) {
   if (const int crop = model_crop(model); crop > 0) return {crop, crop, 3};
@@ -43,7 +43,7 @@ class Trainee {
     return model_.score(batch.samples, start(batch, in_parts)).loss_sum;
   }
 
-  // Returns the ticket of its loss.
+  // Starts a step and returns the ticket with which to ask for its loss.
   std::int64_t start(const Batch& batch, bool in_parts) {
     std::function<void(Slice)> ready;
     if (in_parts) ready = [](Slice) {};
@@ -79,8 +79,8 @@ struct Case {
   Precision precision;
 };
 
-// What rounding may do to one pass, as a share of a vector's norm. fp32: sums of some thousand products in another
-// order. tf32: 2^-11 of each factor. bf16: 2^-9 of each activation and weight, over some twenty layers.
+// How far rounding may move the result of one pass, as a share of a vector's norm. fp32: sums of some thousand products
+// in another order. tf32: 2^-11 of each factor. bf16: 2^-9 of each activation and weight, over some twenty layers.
 double tolerance(Precision precision) {
   switch (precision) {
     case Precision::kFp32:
@@ -106,7 +106,8 @@ TEST_P(ModelOnGpu, gives_the_losses_and_gradients_of_the_cpu) {
     const TestBatch data(input, 10, kBatch, 0, step);
     SCOPED_TRACE("step " + std::to_string(step));
     const double expected = here.step(data.batch, true);
-    // Three plain steps, enqueued, recorded and replayed, then one in parts. What rounding does grows with the steps.
+    // Of four steps, three are whole passes (enqueued, recorded, replayed); the fourth reports its gradient in parts.
+    // Rounding errors grow with the steps.
     EXPECT_NEAR(there.step(data.batch, step % 4 == 3), expected, allowed * (1 + step) * std::abs(expected));
     if (step == 0) {
       EXPECT_LT(relative_distance(there.gradients(), here.gradients()), 4 * allowed);
@@ -134,7 +135,7 @@ TEST_P(ModelOnGpu, evaluates_as_the_cpu_does) {
   }
 }
 
-// Training stops where a loss is not finite: a relu must not make 0 of what is no number.
+// Training stops if a loss is not finite, so relu must not turn NaN into 0.
 TEST_F(OnGpu, a_weight_that_is_no_number_shows_in_the_loss) {
   const std::unique_ptr<Device> device = module_->open_device(0);
   for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
@@ -150,7 +151,7 @@ TEST_F(OnGpu, a_weight_that_is_no_number_shows_in_the_loss) {
   }
 }
 
-// The host may be any number of steps ahead.
+// The host may run any number of steps ahead of the GPU.
 TEST_F(OnGpu, steps_whose_losses_nobody_asks_for_are_the_same_steps) {
   const std::unique_ptr<Device> device = module_->open_device(0);
   const std::unique_ptr<Compute> gpu = module_->make_compute(*device, {.precision = Precision::kFp32});
@@ -167,7 +168,8 @@ TEST_F(OnGpu, steps_whose_losses_nobody_asks_for_are_the_same_steps) {
   EXPECT_EQ(not_asked.parameters(), asked.parameters());
 }
 
-// The copy that steps write beside the parameters goes with its compute, whatever comes to lie in its place.
+// Steps also write a bfloat16 copy of the parameters, which belongs to the Compute. When the Compute is gone, they must
+// not write to that memory, which others may use by then.
 TEST_F(OnGpu, nothing_is_written_for_a_compute_that_is_gone) {
   const std::unique_ptr<Device> device = module_->open_device(0);
   Buffer parameters = device->allocate(1000), gradients = device->allocate(1000);
@@ -186,9 +188,9 @@ TEST_F(OnGpu, nothing_is_written_for_a_compute_that_is_gone) {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
-    if (kSteps < 10 && precision == Precision::kTf32) continue;  // to the emulator it is fp32
+    if (kSteps < 10 && precision == Precision::kTf32) continue;  // the emulator computes it as fp32
     for (const std::string& name : model_names()) {
-      if (name == "resnet18" || name == "resnet50") continue;  // their layers are those of the specifications below
+      if (name == "resnet18" || name == "resnet50") continue;  // the specifications below cover their layers
       all.push_back({name, input_of(name), precision});
     }
     for (const char* text :

@@ -1,4 +1,4 @@
-// The backend for GPUs as the program meets it: a module that opens anywhere, and libraries that only it carries.
+// The CUDA module as the program sees it: it opens on any machine, and only it links the CUDA libraries.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ TEST(CudaModule, alone_carries_the_libraries_of_cuda) {
   }
 }
 
-// The loader writes the name of each file that it opens.
+// LD_DEBUG=files makes the loader print each file that it opens.
 TEST(CudaModule, stays_closed_on_the_cpu) {
   const std::string words = "train" + std::string(kQuick) + "--max-steps 1 --device cpu";
   const Ended ended = Place().eave(words, {0, "LD_DEBUG=files"});

@@ -1,4 +1,4 @@
-// The program built for GPUs where there is none: it trains on the CPU and says so, or refuses and says why.
+// The program built for GPUs on a machine without one: it trains on the CPU and says so, or refuses and says why.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ class WithoutGpu : public testing::Test {
     }
   }
 
-  // As one process, as threads, and under mpirun.
+  // Runs one process, threads, and ranks under mpirun.
   std::vector<std::pair<std::string, Ended>> run_all(const std::string& words) const {
     const std::string command = "train" + std::string(kQuick) + words;
     std::vector<std::pair<std::string, Ended>> ended = {
@@ -41,7 +41,8 @@ TEST_F(WithoutGpu, auto_trains_on_the_cpu_and_says_why) {
   }
 }
 
-// 200 MB for each rank of a machine that has no use for them. The loader writes the name of each file that it opens.
+// Without a GPU the CUDA libraries would waste 200 MB per rank. LD_DEBUG=files makes the loader print each file that it
+// opens.
 TEST_F(WithoutGpu, auto_opens_no_library_of_cuda) {
   const std::string words = "train" + std::string(kQuick) + "--max-steps 1 --device auto";
   const Ended ended = place_.eave(words, {0, "LD_DEBUG=files"});

@@ -1,4 +1,5 @@
-// Whole runs on a GPU against the same runs on the CPU: every communicator, its transport staged through the host.
+// Whole runs on a GPU end where the same runs on the CPU end, with every communicator. The transport copies through
+// host memory.
 #include "test/cuda/gpu.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"
@@ -34,7 +35,7 @@ Outcome train_on(const CudaModule* module, const std::string& communicator) {
   return outcome;
 }
 
-// float32 sums in another order over 12 steps.
+// The tolerance covers float32 sums in another order over 12 steps.
 TEST_P(TrainingOnGpu, ends_where_the_cpu_ends) {
   const Outcome here = train_on(nullptr, GetParam()), there = train_on(module_, GetParam());
   ASSERT_EQ(here.losses.size(), there.losses.size());
@@ -47,7 +48,7 @@ TEST_P(TrainingOnGpu, gives_the_same_bits_again) {
   EXPECT_EQ(train_on(module_, GetParam()).center, train_on(module_, GetParam()).center);
 }
 
-// Two ranks save after 5 steps, three go on.
+// Two ranks save a checkpoint after 5 steps, and three ranks resume from it.
 std::vector<float> go_on_with_three(const CudaModule* module, const std::string& communicator) {
   const TemporaryDirectory directory;
   std::vector<float> center;

@@ -1,4 +1,4 @@
-// Flat vectors: each pass gives the CPU's bits, whatever the length and alignment.
+// Passes over flat vectors: each gives the CPU's bits, for any length and alignment.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,13 +16,13 @@
 namespace eave::cuda {
 namespace {
 
-// Nothing, fewer than a packet, a packet, several blocks, with and without a rest.
+// No element, less than a packet, a packet, several blocks, with and without a remainder.
 const std::vector<std::size_t> kSizes = {0, 1, 3, 4, 5, 1023, 1024, 2051, 10007};
 
-// A device's slices of the vectors that a pass works on, and a CPU's.
+// The vectors that a pass works on, all on the device or all on the CPU.
 using Slices = std::vector<Slice>;
 
-// Runs the pass on both, with all vectors aligned, all off by one, and each off by another number of elements.
+// Runs the pass on both: with all vectors aligned, with all offset by one element, and with a different offset each.
 void expect_equal_passes(std::size_t vectors, const std::function<void(cudaStream_t, Slices)>& device_pass,
                          const std::function<void(Slices)>& cpu_pass) {
   const TestStream stream;
@@ -75,7 +75,7 @@ TEST(CudaUpdate, sgd_gives_the_bits_of_the_cpu) {
 TEST(CudaUpdate, adamw_gives_the_bits_of_the_cpu) {
   for (const int elastic : {0, 1, 2}) {
     const AdamwStep step = {1e-3f, 1.2f, 0.9f, 0.1f, 0.999f, 0.001f, 1e-8f, 1e-5f};
-    // The fourth vector is the one without negative numbers: squares.
+    // The fourth vector holds squares, so it has no negative numbers.
     const auto pull = [&](Slices s) { return Pull{s[4], 0.13f, s[5], elastic == 2}; };
     expect_equal_passes(
         6,
@@ -181,7 +181,7 @@ TEST(CudaFlat, fills_scales_and_adds_with_the_bits_of_the_cpu) {
       2, [](cudaStream_t stream, Slices s) { add_scaled(stream, s[0], 0.3f, s[1]); },
       [](Slices s) {
         for (std::size_t i = 0; i < s[0].size(); ++i) {
-          volatile float product = 0.3f * s[1][i];  // rounded, whatever the compiler would fuse
+          volatile float product = 0.3f * s[1][i];  // volatile: rounded, so the compiler cannot fuse it
           s[0][i] += product;
         }
       });
@@ -192,7 +192,7 @@ TEST(CudaFlat, casts_to_and_from_bfloat16) {
   for (const std::size_t offset : {0u, 3u}) {
     std::vector<float> values = some_numbers(1031, 1);
     values[7] = std::numeric_limits<float>::infinity();
-    values[8] = 1.00390625f;  // between two: to the even one
+    values[8] = 1.00390625f;  // halfway between two bfloat16: rounds to the even one
     OnDevice<float> from(stream, values, offset), back(stream, values.size(), 0);
     OnDevice<Half> half(stream, values.size(), offset);
     cast(stream, from, half.data());
@@ -226,7 +226,7 @@ TEST(CudaFlat, sums_in_double_and_in_one_order) {
       distance += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
     }
     const Sums sums = sums_of(stream, a, b, 0), again = sums_of(stream, a, b, 1);
-    // Rounding of so many sums in double.
+    // The tolerance covers the rounding of this many sums in double.
     EXPECT_NEAR(sums.norm, std::sqrt(norm), 1e-12 * std::sqrt(norm));
     EXPECT_NEAR(sums.distance, std::sqrt(distance), 1e-12 * std::sqrt(distance));
     EXPECT_EQ(sums.norm, again.norm);

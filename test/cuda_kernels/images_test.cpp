@@ -44,12 +44,13 @@ std::size_t outputs(const PoolGeometry& p) {
   return static_cast<std::size_t>(p.samples * p.rows * p.columns * p.channels);
 }
 
-// Without overlap, with, with gaps, with padding; rows and columns left over; channels that fill packets or do not.
+// Windows without overlap, with overlap, with gaps, and with padding; rows and columns that no window reaches; channels
+// that fill packets and that do not.
 const std::vector<PoolGeometry> kPools = {pool_of(2, 8, 8, 16, 2, 2, 2, 0), pool_of(3, 7, 9, 6, 2, 2, 2, 0),
                                           pool_of(2, 9, 8, 8, 3, 3, 2, 1),  pool_of(1, 6, 6, 3, 2, 2, 3, 0),
                                           pool_of(2, 5, 7, 12, 3, 2, 1, 1), pool_of(40, 4, 4, 8, 4, 4, 4, 0)};
 
-// Few different numbers, so that some are equal.
+// Few distinct values, so that windows hold ties.
 template <class T>
 std::vector<float> few_numbers(std::size_t size, std::uint32_t part) {
   auto values = some_numbers<T>(size, part);
@@ -138,7 +139,7 @@ TYPED_TEST(CudaImages, average_pool_is_that_of_the_cpu) {
     average_pool_backward<T>(stream, p, d_there.data(), d_x_there.data());
     cpu::average_pool(p, x.data(), y.data());
     cpu::average_pool_gradient(p, d.data(), d_x.data());
-    // The CPU's compiler may fuse where windows overlap, and where they do not there is nothing to fuse.
+    // If windows overlap, the CPU's compiler may fuse multiply and add; otherwise there is nothing to fuse.
     expect_near(to_floats(y_there.read()), y, kRounding<T>, 1e-6);
     expect_near(to_floats(d_x_there.read()), d_x, kRounding<T>, 1e-6);
   }
@@ -173,7 +174,7 @@ struct ImageCase {
   int pad, crop_height, crop_width, channels;
 };
 
-// Of each channel, as ImageWriter computes them.
+// For each channel, the normalised value of each byte, as ImageWriter computes it.
 std::vector<float> tables_of(const std::vector<float>& mean, const std::vector<float>& deviation) {
   std::vector<float> tables;
   for (std::size_t c = 0; c < mean.size(); ++c) {

@@ -1,5 +1,5 @@
-// Passes over activations, of float and of bfloat16: against the CPU's, which compute in float from the same numbers.
-// What a single pass computes agrees but for the rounding to the type; sums are in another order than the CPU's.
+// Passes over activations in float and bfloat16, against the CPU's passes in float on the same values. Results of a
+// single pass differ only by the rounding to the type. Sums differ more, because they run in another order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class CudaLayers : public testing::Test {};
 using Types = testing::Types<float, Half>;
 TYPED_TEST_SUITE(CudaLayers, Types);
 
-// Rows that fill no tile, one, several blocks; channels that fill packets, and that do not.
+// Rows that fill less than a tile, one tile, or several blocks; channels that fill packets and that do not.
 struct Extent {
   std::int64_t rows, channels;
   std::size_t size() const { return static_cast<std::size_t>(rows * channels); }
@@ -83,7 +83,7 @@ TYPED_TEST(CudaLayers, bias_gradient_masks_and_sums_the_same_each_time) {
       bias_backward(stream, mask, second.data(), again.data(), extent.rows, extent.channels, scratch.data());
       cpu::add_bias_gradient(relu ? y.data() : nullptr, d.data(), d_bias.data(), extent.rows, extent.channels);
       expect_rounded(first.read(), d);
-      // Numbers of size 1, summed in float within groups: each group's rounding counts.
+      // The terms are near 1, and each group sums them in float, so the tolerance grows with the rows.
       expect_near(sums.read(), d_bias, 0, 2e-7 * static_cast<double>(extent.rows) + 1e-6);
       expect_same_bits(sums.read(), again.read());
       OnDevice<T> masked(stream, as<T>(some_numbers<T>(extent.size(), 2)));
@@ -108,7 +108,7 @@ TEST(CudaLayersOfFloat, pass_nan_where_the_cpu_does) {
 
 constexpr float kMomentum = 0.1f, kEpsilon = 1e-5f;
 
-// What CpuCompute does, from the CPU's kernels.
+// Batch norm from the CPU's kernels, in the order in which CpuCompute calls them.
 struct CpuNorm {
   explicit CpuNorm(const Extent& extent)
       : of(extent),
@@ -159,13 +159,13 @@ struct Variant {
 };
 const std::vector<Variant> kVariants = {{false, false}, {true, false}, {true, true}, {false, true}};
 
-// One batch norm on both, forward and backward.
+// Runs one batch norm on both devices, forward and backward, and compares.
 template <class T>
 void expect_equal_norms(const Extent& extent, const Variant& variant, std::size_t offset) {
   const TestStream stream;
   const auto channels = static_cast<std::size_t>(extent.channels);
   auto x = some_numbers<T>(extent.size(), 1);
-  for (float& value : x) value = to_floats(as<T>({value + 3}))[0];  // far from 0: cancellation would be seen
+  for (float& value : x) value = to_floats(as<T>({value + 3}))[0];  // mean 3, so that cancellation would show
   const auto skip = some_numbers<T>(extent.size(), 2), scale = some_numbers(channels, 3);
   const auto shift = some_numbers(channels, 4), d_more = some_numbers<T>(extent.size(), 5);
   auto d = some_numbers<T>(extent.size(), 6);
@@ -189,8 +189,8 @@ void expect_equal_norms(const Extent& extent, const Variant& variant, std::size_
   std::vector<float> y(extent.size()), d_x(extent.size());
   cpu.forward(x, variant.skip ? skip.data() : nullptr, scale, shift, variant.relu, y);
 
-  // Sums of 64 and fewer numbers of size 4 in float: 1e-6 of the mean and of the variance, and more where few rows have
-  // a small variance. Then one rounding to T.
+  // Sums of at most 64 numbers of size 4 in float err by 1e-6 of the mean and of the variance. The error is larger if
+  // few rows have a small variance. Then follows one rounding to T.
   const double slack = extent.rows < 8 ? 1e-3 : 2e-5;
   expect_near(to_floats(y_there.read()), y, kRounding<T>, slack);
   auto kept = saved.read();
@@ -212,7 +212,7 @@ void expect_equal_norms(const Extent& extent, const Variant& variant, std::size_
   expect_near(mean_there.read(), expected_mean, 1e-5, 1e-6);
   expect_near(variance_there.read(), expected_variance, 1e-5, 1e-6);
 
-  // The same output and statistics for both, so that the gradients' differences are their own.
+  // Both backward passes start from the device's output and statistics, so that only their own differences count.
   y = to_floats(y_there.read());
   cpu.mean.assign(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(channels));
   cpu.inverse.assign(kept.begin() + static_cast<std::ptrdiff_t>(channels), kept.end());
@@ -226,7 +226,7 @@ void expect_equal_norms(const Extent& extent, const Variant& variant, std::size_
   const double sum_slack = 1e-6 * static_cast<double>(extent.rows) + 1e-5;
   expect_near(d_shift.read(), cpu.d_shift, 1e-6, sum_slack);
   expect_near(d_scale.read(), cpu.d_scale, 1e-5, sum_slack * largest * 8);
-  // bfloat16 takes d_output rounded, which a·d carries into a result that may be near 0; numbers are below 8.
+  // In bfloat16 d_output is rounded, and a·d carries that error into a result that may be near 0. Values are below 8.
   const double carried = std::is_same_v<T, Half> ? 8 * 0x1p-8 : 1e-5;
   expect_near(to_floats(d_x_there.read()), d_x, kRounding<T>, carried * largest * 4);
 }
@@ -236,7 +236,7 @@ TYPED_TEST(CudaLayers, batch_norm_is_that_of_the_cpu) {
     for (const Variant& variant : kVariants) {
       for (const std::size_t offset : {0u, 1u}) {
         SCOPED_TRACE(std::to_string(extent.rows) + " x " + std::to_string(extent.channels));
-        // One row: its deviation is 0 and its inverse 316, which tells nothing about anything else.
+        // With one row the deviation is 0 and its inverse 316, so the comparison would say nothing.
         if (extent.rows > 1) expect_equal_norms<TypeParam>(extent, variant, offset);
       }
     }

@@ -1,4 +1,4 @@
-// Numbers for tests of kernels, and how they are compared.
+// Numbers for kernel tests, and comparisons of results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace eave::cuda {
 
-// Normal numbers that a T can hold, as float.
+// Normally distributed numbers, rounded to values that a T can hold, as floats.
 template <class T = float>
 std::vector<float> some_numbers(std::size_t size, std::uint32_t part, float deviation = 1) {
   RandomStream random({17, Purpose::kTest, part}, 0);
@@ -47,7 +47,7 @@ inline std::vector<float> to_floats(const std::vector<Half>& values) {
   return result;
 }
 
-// Bit by bit; NaN equals NaN of the same bits.
+// Expects the same bits; a NaN equals a NaN with the same bits.
 inline void expect_same_bits(const std::vector<float>& got, const std::vector<float>& expected) {
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -56,7 +56,7 @@ inline void expect_same_bits(const std::vector<float>& got, const std::vector<fl
   }
 }
 
-// Each within relative · |expected| + absolute.
+// Expects each element within relative · |expected| + absolute.
 inline void expect_near(const std::vector<float>& got, const std::vector<float>& expected, double relative,
                         double absolute) {
   ASSERT_EQ(got.size(), expected.size());
@@ -66,12 +66,12 @@ inline void expect_near(const std::vector<float>& got, const std::vector<float>&
   }
 }
 
-// Half of the distance between neighbours in T, relative: what rounding a result to T may change. For float, twice
-// 2^-24 for each of the few operations that may be done in another order.
+// The relative error of a result. For bfloat16: half of the distance between neighbours, from rounding to T. For float:
+// twice 2^-24 for each of the few operations that may run in another order.
 template <class T>
 inline constexpr double kRounding = std::is_same_v<T, Half> ? 0x1p-8 : 0x1p-21;
 
-// Results of the same operations in float, rounded to T at the end: bit by bit.
+// Expects the bits of `expected`, computed by the same operations in float, rounded to T at the end.
 template <class T>
 void expect_rounded(const std::vector<T>& got, const std::vector<float>& expected) {
   expect_same_bits(to_floats(got), to_floats(as<T>(expected)));

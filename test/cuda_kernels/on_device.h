@@ -1,5 +1,5 @@
-// Arrays in device memory for tests, with margins that must stay as they are: whoever writes past an end is found on a
-// real GPU too.
+// Arrays in device memory for tests. Each has a margin before and after it that must not change, so that a write past
+// an end is found on a real GPU too.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,7 +18,7 @@ inline void must(cudaError_t status) {
   if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
 }
 
-// A stream of its own, for the time of a test.
+// A stream that lives as long as the test.
 class TestStream {
  public:
   TestStream() { must(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
@@ -34,7 +34,7 @@ class TestStream {
 template <class T>
 class OnDevice {
  public:
-  // `offset` elements after an address that is aligned to 256 bytes.
+  // Copies `values` to the device, `offset` elements after an address that is aligned to 256 bytes.
   OnDevice(const TestStream& stream, const std::vector<T>& values, std::size_t offset = 0)
       : stream_(&stream), size_(values.size()), before_(kMargin + offset) {
     const std::vector<unsigned char> bytes = framed(values);
@@ -42,7 +42,7 @@ class OnDevice {
     must(cudaMemcpyAsync(memory_, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream));
     must(cudaStreamSynchronize(stream));
   }
-  // Full of bytes that are NaN in each type.
+  // Fills the array with 0xff bytes, which are NaN in each floating-point type.
   OnDevice(const TestStream& stream, std::size_t size, std::size_t offset = 0)
       : OnDevice(stream, filled(size), offset) {}
   ~OnDevice() { static_cast<void>(cudaFree(memory_)); }
@@ -54,7 +54,7 @@ class OnDevice {
   operator std::span<T>() { return {data(), size_}; }
   operator std::span<const T>() requires(!std::is_const_v<T>) { return {data(), size_}; }
 
-  // What it holds after all that was enqueued. Looks at the margins.
+  // Waits for all work enqueued on the stream and returns the array. Fails the test if a margin has changed.
   std::vector<T> read() {
     std::vector<unsigned char> bytes((before_ + size_ + kMargin) * sizeof(T));
     must(cudaMemcpyAsync(bytes.data(), memory_, bytes.size(), cudaMemcpyDeviceToHost, *stream_));

@@ -1,4 +1,4 @@
-// Normalisation by neighbouring channels, of float and of bfloat16, against the CPU's.
+// Normalisation by neighbouring channels in float and bfloat16, against the CPU's.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -16,7 +16,7 @@ class CudaResponseNorm : public testing::Test {};
 using Types = testing::Types<float, Half>;
 TYPED_TEST_SUITE(CudaResponseNorm, Types);
 
-// Sums inside a row, cut by its ends, over the ends of blocks; a power by roots, and any other.
+// Rows and channels: windows of channels inside a row, cut off by its ends, and across the ends of blocks.
 const std::vector<std::pair<std::int64_t, std::int64_t>> kNormExtents = {{1, 1}, {7, 10}, {64, 8}, {70, 64}, {3, 700}};
 
 TYPED_TEST(CudaResponseNorm, is_that_of_the_cpu) {
@@ -39,7 +39,7 @@ TYPED_TEST(CudaResponseNorm, is_that_of_the_cpu) {
           expect_rounded(y_there.read(), y);
           expect_rounded(d_x_there.read(), d_x);
         } else {
-          // powf is good to some units in the last place; the gradient's two parts may cancel.
+          // powf errs by a few units in the last place, and the gradient's two terms may cancel.
           expect_near(to_floats(y_there.read()), y, kRounding<T>, 1e-6);
           expect_near(to_floats(d_x_there.read()), d_x, kRounding<T>, 1e-5);
         }

@@ -1,4 +1,4 @@
-// What depends on the samples of a pass: dropout and the loss.
+// The passes that depend on the samples of a batch: dropout and the loss.
 #include <gtest/gtest.h>
 
 #include "kernels/cpu/dropout.h"
@@ -72,14 +72,14 @@ TYPED_TEST(CudaSamples, loss_is_that_of_the_cpu) {
     for (const std::int64_t classes : {1, 2, 10, 100, 1000}) {
       auto logits = some_numbers<T>(static_cast<std::size_t>(rows * classes), 1, 3);
       if (classes == 10) {
-        for (float& logit : logits) logit = std::round(logit);  // equal ones: the first wins
+        for (float& logit : logits) logit = std::round(logit);  // makes ties, which the first class wins
       }
       const auto labels = some_labels(rows, classes);
       std::vector<float> d_logits(logits.size());
       const auto expected =
           cpu::softmax_cross_entropy(logits.data(), labels.data(), rows, classes, 0.25f, d_logits.data());
       const Found found = loss_of<T>(stream, rows, classes, rows, logits, labels);
-      // Exponentials are within 2 units of the last place.
+      // The exponential errs by at most 2 units in the last place.
       EXPECT_NEAR(found.totals.loss, expected.loss, 1e-6 * expected.loss + 1e-6);
       EXPECT_EQ(found.totals.correct, expected.correct);
       expect_near(found.d_logits, d_logits, kRounding<T>, 1e-6);

@@ -1,4 +1,5 @@
-// cuDNN has a plan for every convolution of every model on every GPU that we name: built here without any.
+// cuDNN has a plan for every convolution of every model, on every GPU named here. The test builds the plans without a
+// GPU.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +46,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-// Batches as they are measured with; the deterministic rules are held to fewer.
+// The batch sizes of the benchmarks; the deterministic rules are tested with fewer.
 std::vector<std::int64_t> batches(bool deterministic) {
   return deterministic ? std::vector<std::int64_t>{32, 128} : std::vector<std::int64_t>{32, 128, 512};
 }
@@ -69,14 +70,14 @@ void load_some_driver() {
   ASSERT_NE(dlopen(EAVE_NO_DRIVER, RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
 }
 
-// cuDNN keeps, for as long as a process lives, whether the first device that it saw has TF32: ctest gives each test its
-// own process.
+// For the life of a process cuDNN remembers whether the first device it saw has TF32. ctest therefore gives each test
+// its own process.
 class CudnnPlans : public testing::TestWithParam<Case> {
  protected:
   static void SetUpTestSuite() { load_some_driver(); }
   static PlanRules rules() { return rules_of(GetParam().precision, GetParam().deterministic); }
-  // Images of one or three channels go without, and small ones of TF32 where it does not pay. Another layout of images
-  // or filters would leave few.
+  // Convolutions of one or three channels use no tensor cores, and neither do small ones for which TF32 does not pay.
+  // With another layout of images or filters few plans would use them.
   static double least_share_with_tensor_cores() {
     if (GetParam().precision == Precision::kFp32 || std::string(GetParam().device) == "t4") return 0;
     return half() ? 0.9 : 0.7;
@@ -151,7 +152,7 @@ TEST(CudnnCandidates, are_as_many_as_are_asked_for) {
   EXPECT_EQ(find_plans(target_named("h200"), operation, rules_of(Precision::kTf32, false), 8).size(), 8u);
 }
 
-// Making the candidates is a part of the time of autotuning.
+// Autotuning spends part of its time on making the candidates.
 TEST(CudnnCandidates, of_resnet50_are_found_again_by_their_choices) {
   load_some_driver();
   const PlanTarget device = target_named("h200");

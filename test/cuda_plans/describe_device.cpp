@@ -1,4 +1,4 @@
-// Prints what cuDNN says of the first GPU, for devices/. Needs a GPU.
+// Prints cuDNN's description of the first GPU, to be stored in devices/. Needs a GPU.
 #include <cstdio>
 #include <exception>
 

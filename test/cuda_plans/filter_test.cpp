@@ -1,4 +1,4 @@
-// The packing of filters on a GPU, or its emulator, against its twin on the CPU.
+// Packing filters on a GPU, or its emulator, gives what the CPU's function gives.
 #include "kernels/cuda/filter.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ class FilterKernel : public testing::Test {};
 using Types = testing::Types<float, Half>;
 TYPED_TEST_SUITE(FilterKernel, Types);
 
-// Less than a tile, some tiles exactly, and some with a rest.
+// Less than a tile, a whole number of tiles, and some tiles with a remainder.
 const std::vector<FilterSize> kSizes = {{9, 3, 16}, {2, 64, 32}, {3, 70, 45}, {1, 33, 100}, {25, 1, 64}};
 
 TYPED_TEST(FilterKernel, packs_as_the_cpu_does) {

@@ -1,4 +1,4 @@
-// What the plans take memory to hold: indices, strides and places, none of which needs a device.
+// The memory layouts that plans assume: indices, strides and positions. None of these tests needs a device.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -14,7 +14,7 @@ namespace {
 
 using Values = std::vector<float>;
 
-// Small whole numbers: sums of their products are exact.
+// Small integers, so that sums of their products are exact.
 Values numbers(std::int64_t count, int first) {
   Values values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -26,7 +26,7 @@ float element(const Values& matrix, std::int64_t row, std::int64_t column, std::
   return matrix[static_cast<std::size_t>(transposed ? row * stride + column : column * stride + row)];
 }
 
-// As cuBLAS has it: column-major.
+// The product as cuBLAS defines it, on column-major matrices.
 Values multiply(const Product& p, const Values& a, const Values& b) {
   Values d(static_cast<std::size_t>(p.n * p.stride_d));
   for (std::int64_t i = 0; i < p.m; ++i) {
@@ -40,7 +40,7 @@ Values multiply(const Product& p, const Values& a, const Values& b) {
   return d;
 }
 
-// Row-major rows × inner by inner × columns, as eave has it.
+// The product as eave defines it: row-major rows × inner by inner × columns.
 template <class A, class B>
 Values sum_products(std::int64_t rows, std::int64_t inner, std::int64_t columns, const A& a, const B& b) {
   Values result;

@@ -1,5 +1,5 @@
-// Dense layers and convolutions on a GPU, or its emulator, give what the CPU gives. Numbers are small and whole, so
-// that products and sums are exact with each precision, bfloat16's too, whatever the order: all are compared with ==.
+// Dense layers and convolutions on a GPU, or its emulator, give what the CPU gives. Values are small integers, so
+// products and sums are exact in any order and precision, also in bfloat16. All comparisons use ==.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -63,7 +63,7 @@ Results run_on_cpu(LinearPlan& plan, const Problem& p) {
   return r;
 }
 
-// Activations of T in memory that is spoken of as floats.
+// Activations of type T in memory that the interface passes as floats.
 template <class T>
 class Activations {
  public:
@@ -124,7 +124,7 @@ class GpuRun {
       must(cudaStreamEndCapture(stream_, &graph));
       replay(graph);
     }
-    static_cast<void>(saved.read());  // looks at the margins
+    static_cast<void>(saved.read());  // checks the margins
     static_cast<void>(scratch.read());
     Results r;
     r.output = output_.read();
@@ -239,7 +239,7 @@ TEST_P(Parity, of_convolutions) {
 TEST_P(Parity, of_dense_layers) {
   for (const bool relu : {false, true}) {
     for (const bool training : {false, true}) {
-      // Ten classes: rows that are not aligned to 16 bytes.
+      // With ten classes, rows are not aligned to 16 bytes.
       const DenseShape shape = {6, 20, 10, relu, training};
       Problem problem;
       problem.inputs = 6 * 20;

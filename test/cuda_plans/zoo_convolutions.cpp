@@ -16,7 +16,7 @@ class NoPlan final : public LinearPlan {
 
 [[noreturn]] void refuse() { throw std::logic_error("only planning is recorded"); }
 
-// Writes down what is planned; computes nothing.
+// A Compute that records the convolutions that layers plan, and computes nothing.
 class RecordingCompute final : public Compute {
  public:
   std::vector<ConvolutionShape> convolutions;
@@ -60,7 +60,7 @@ class RecordingCompute final : public Compute {
   void softmax_cross_entropy(std::int64_t, ConstSlice, Slice) override { refuse(); }
 };
 
-// MNIST's and Fashion-MNIST's, CIFAR-10's, and ImageNet's for models that take images of any size.
+// The image shapes of MNIST and Fashion-MNIST, of CIFAR-10, and of ImageNet for models that take images of any size.
 std::vector<ImageShape> inputs_of(const std::string& model) {
   std::vector<ImageShape> inputs = {{28, 28, 1}, {32, 32, 3}};
   if (model_specification(model).find("global_pool") != std::string::npos) inputs.push_back({224, 224, 3});

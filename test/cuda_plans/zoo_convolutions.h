@@ -1,4 +1,4 @@
-// The convolutions of the named models, as their layers ask a device for them.
+// The convolutions of the named models, as the layers request them from a device.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace eave {
 
-// Of every model of the zoo, for every kind of images that it is trained on, with a batch of so many samples; each
-// shape once, in training.
+// The convolutions of every model of the zoo in training, with `samples` images in a batch, for each shape of images
+// that the model is trained on. Each shape of convolution is listed once.
 std::vector<ConvolutionShape> zoo_convolutions(std::int64_t samples);
-// Of one model, each shape once.
+// The convolutions of one model for one shape of images, each shape of convolution once.
 std::vector<ConvolutionShape> zoo_convolutions_of(const std::string& model, ImageShape input, std::int64_t samples);
 
 }  // namespace eave
