@@ -1,5 +1,5 @@
-// Runs the threads of blocks. A fiber runs one thread after the other; only when one waits for its block is another
-// fiber needed for those that follow. So kernels that do not wait cost a loop.
+// Runs the threads of blocks. One fiber runs one thread after the other. Only if a thread waits in __syncthreads does
+// another fiber run the threads after it. A kernel without __syncthreads thus costs no more than a loop.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,7 +12,7 @@
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 
-// Where the linker put what is __shared__; nullptr where nothing is.
+// The bounds of the section into which the linker puts __shared__ variables; nullptr if there are none.
 extern "C" __attribute__((weak, visibility("hidden"))) char __start_emulated_shared[], __stop_emulated_shared[];
 
 namespace eave::emulated_cuda {

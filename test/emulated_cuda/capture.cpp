@@ -31,7 +31,7 @@ bool forbids(const Capture& capture) {
   return capture.mode == cudaStreamCaptureModeGlobal && mode_of_thread == cudaStreamCaptureModeGlobal;
 }
 
-// Whether each node comes before the last of the stream that the capture began with.
+// Whether every captured node precedes the last node of the stream on which the capture began, as CUDA requires.
 bool all_joined(const Capture& capture) {
   std::vector<bool> before(capture.nodes.size());
   std::vector<std::size_t> next = capture.origin->captured_last;
@@ -149,7 +149,7 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   std::swap(*mode, mode_of_thread);
   return cudaSuccess;
 }
-// Counts only; `nodes` must be nullptr.
+// Only counts the nodes; `nodes` must be nullptr.
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
   return call("cudaGraphGetNodes", [&] {
     if (!known(graphs().graphs, graph) || nodes != nullptr) return cudaErrorInvalidValue;

@@ -26,7 +26,7 @@ int devices_asked() { return number_in("EMULATED_CUDA_DEVICES", 1); }
 
 int driver_version() { return devices_asked() < 0 ? 0 : number_in("EMULATED_CUDA_DRIVER", CUDART_VERSION); }
 
-// Which GPU a word of CUDA_VISIBLE_DEVICES means: "2"; "GPU-2" and "MIG-2-…" stand for the long names of real ones.
+// The number of the GPU that a word of CUDA_VISIBLE_DEVICES names: "2", or "GPU-2" or "MIG-2-…" in place of UUIDs.
 int number_named(std::string word) {
   const bool is_instance = word.starts_with("MIG-");
   if (is_instance || word.starts_with("GPU-")) word.erase(0, 4);
@@ -36,7 +36,7 @@ int number_named(std::string word) {
   return error == std::errc() && end == word.data() + word.size() ? number : -1;
 }
 
-// The numbers, among all of the machine, of those that the process sees.
+// The machine's numbers of the GPUs that the process sees.
 std::vector<int> devices_seen() {
   const int count = std::max(0, devices_asked());
   const char* visible = std::getenv("EMULATED_CUDA_DEVICES") != nullptr ? std::getenv("CUDA_VISIBLE_DEVICES") : nullptr;
@@ -50,7 +50,7 @@ std::vector<int> devices_seen() {
     const int number = number_named(word);
     if (number < 0 || number >= count) break;
     numbers.push_back(number);
-    if (word.starts_with("MIG-")) break;  // a process sees one instance
+    if (word.starts_with("MIG-")) break;  // a process sees only one MIG instance
   }
   return numbers;
 }
@@ -61,7 +61,7 @@ int number_of(int device) {
   return index < seen.size() ? seen[index] : -1;
 }
 
-// "9.0,7.0" is the compute capability of GPU 0, and of all others.
+// The compute capability of GPU `number`. With "9.0,7.0" GPU 0 has 9.0 and all others have 7.0.
 std::pair<int, int> capability_of(int number) {
   const char* const text = std::getenv("EMULATED_CUDA_CAPABILITY");
   std::istringstream words(text != nullptr ? text : "9.0");
@@ -94,7 +94,7 @@ cudaError_t devices_status() {
 
 cudaError_t injected_failure(const char* call) {
   static auto* const calls = new std::map<std::string, long>;
-  static auto* const broken = new std::map<std::string, cudaError_t>;  // by "" or the GPU
+  static auto* const broken = new std::map<std::string, cudaError_t>;  // key: the GPU, or "" for all
   const char* plan = std::getenv("EMULATED_CUDA_FAIL");
   if (plan == nullptr) return cudaSuccess;
   const std::string gpu = std::to_string(number_of(current_device())) + "/";
@@ -187,7 +187,7 @@ const char* cudaGetErrorString(cudaError_t error) {
 cudaError_t cudaGetDeviceCount(int* count) {
   return call("cudaGetDeviceCount", [&] {
     const cudaError_t status = devices_status();
-    if (status == cudaSuccess) *count = device_count();  // left as it is otherwise, as CUDA leaves it
+    if (status == cudaSuccess) *count = device_count();  // on an error CUDA leaves *count unchanged
     return status;
   });
 }
@@ -196,7 +196,7 @@ cudaError_t cudaSetDevice(int device) {
     if (const cudaError_t status = devices_status(); status != cudaSuccess) return status;
     if (device < 0 || device >= device_count()) return cudaErrorInvalidDevice;
     device_of_thread = device;
-    return is_full(device) ? cudaErrorMemoryAllocation : cudaSuccess;  // there a GPU is set up for the process
+    return is_full(device) ? cudaErrorMemoryAllocation : cudaSuccess;  // CUDA creates the context here
   });
 }
 cudaError_t cudaGetDevice(int* device) {

@@ -1,4 +1,4 @@
-// The emulator itself: it computes what a GPU would, and shows the mistakes that a GPU forgives.
+// Tests of the emulator: it computes what a GPU would, and it exposes mistakes that a GPU mostly forgives.
 #include "emulator.h"
 
 #include <cuda_bf16.h>
@@ -15,7 +15,7 @@ namespace {
 
 __global__ void write_number(float* value, float number) { *value = number; }
 
-// Each block turns its values around.
+// Each block reverses its values.
 __global__ void turn_around(float* values) {
   __shared__ float block[128];
   block[threadIdx.x] = values[blockIdx.x * 128 + threadIdx.x];
@@ -23,7 +23,7 @@ __global__ void turn_around(float* values) {
   values[blockIdx.x * 128 + threadIdx.x] = block[127 - threadIdx.x];
 }
 
-// Without __syncthreads between.
+// A faulty kernel: __syncthreads is missing between the write and the read.
 __global__ void read_what_a_later_thread_writes(float* values) {
   __shared__ float block[128];
   block[threadIdx.x] = values[threadIdx.x];
@@ -54,7 +54,7 @@ TEST_F(EmulatedCuda, orders_streams_by_events) {
   upload(a_);
   add(a_, device_, 2);
   EXPECT_EQ(cudaEventRecord(event_, a_), cudaSuccess);
-  add(a_, device_, 100);  // after the event: not waited for
+  add(a_, device_, 100);  // after the event, so nobody waits for it
   EXPECT_EQ(cudaStreamWaitEvent(b_, event_), cudaSuccess);
   EXPECT_EQ(result_of(b_), 3);
   EXPECT_EQ(result_of(a_), 103);
@@ -238,7 +238,7 @@ TEST(EmulatedThreads, may_use_devices_at_the_same_time) {
 
 TEST(EmulatedHalf, rounds_to_nearest_even) {
   EXPECT_EQ(__float2bfloat16(1.0f).bits, 0x3f80);
-  EXPECT_EQ(__float2bfloat16(1.00390625f).bits, 0x3f80);  // between two: the even one
+  EXPECT_EQ(__float2bfloat16(1.00390625f).bits, 0x3f80);  // halfway between two: rounds to the even one
   EXPECT_EQ(__float2bfloat16(1.01171875f).bits, 0x3f82);
   EXPECT_EQ(__float2bfloat16(std::nanf("")).bits, 0x7fff);
   EXPECT_EQ(__float2bfloat16(3.4e38f).bits, 0x7f80);  // infinity

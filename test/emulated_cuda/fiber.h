@@ -1,5 +1,5 @@
-// A stack of its own that runs `body` again and again, up to where it suspends itself. Two files implement it: one that
-// switches without a system call, and one that sanitizers understand.
+// A fiber: a separate stack on which `body` runs again and again, until it suspends itself. Two files implement it. One
+// switches without a system call; sanitizers understand the other.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
-// swapcontext asks the system for the signal mask each time, which is most of what it costs: it serves once per fiber.
-// The checked longjmp of the C library allows no way down into another stack.
+// Fibers that switch by longjmp. swapcontext makes a system call for the signal mask, which is most of its cost, so
+// only the first switch to a fiber uses it. Fortified longjmp refuses to jump down into another stack, so it is turned
+// off.
 #undef _FORTIFY_SOURCE
 #include <setjmp.h>
 #include <ucontext.h>

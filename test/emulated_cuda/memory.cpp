@@ -31,7 +31,7 @@ struct Memory {
 };
 
 Memory& memory() {
-  static auto* const all = new Memory;  // outlives what other static objects free
+  static auto* const all = new Memory;  // never destroyed, since other static objects free memory at exit
   return *all;
 }
 
@@ -40,7 +40,7 @@ std::size_t device_bytes() {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : std::size_t{4} << 30;
 }
 
-// What others have of each.
+// Bytes that other processes hold on each device.
 std::size_t taken_bytes() {
   const char* const text = std::getenv("EMULATED_CUDA_TAKEN");
   return std::min(device_bytes(), text != nullptr ? std::size_t{std::strtoull(text, nullptr, 10)} : std::size_t{0});
@@ -59,7 +59,7 @@ void protect_all(int protection) {
   }
 }
 
-// The entry that holds `pointer`, or end.
+// The entry whose memory contains `pointer`, or map.end().
 template <class Map, class Size>
 typename Map::const_iterator holder(const Map& map, const void* pointer, Size size) {
   auto found = map.upper_bound(static_cast<const char*>(pointer));
@@ -75,7 +75,7 @@ auto find_pinned(const void* pointer) {
   return holder(memory().pinned, pointer, [](std::size_t bytes) { return bytes; });
 }
 
-// The memory ends where its last page does, and a page that nobody may touch follows.
+// Places the allocation at the end of its last page. An inaccessible page follows, so a write past the end is caught.
 cudaError_t allocate(void** pointer, std::size_t bytes) {
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
@@ -95,7 +95,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes) {
   return cudaSuccess;
 }
 
-// What stands around the memory, up to the pages' ends, is as it was.
+// Ends the process if the bytes around the allocation, up to its pages' ends, have changed.
 void check_margins(const char* first, const Allocation& of) {
   mprotect(of.mapped, of.mapped_bytes, PROT_READ);
   for (const char* byte = of.mapped; byte < of.mapped + of.mapped_bytes; ++byte) {
@@ -108,7 +108,7 @@ void check_margins(const char* first, const Allocation& of) {
   }
 }
 
-// Addresses are not used again: whoever kept one dies of it.
+// Addresses are never reused, so that any use of a freed pointer dies of SIGSEGV.
 cudaError_t release(void* pointer) {
   if (pointer == nullptr) return cudaSuccess;
   const auto found = memory().device.find(static_cast<const char*>(pointer));

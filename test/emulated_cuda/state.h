@@ -1,4 +1,4 @@
-// What the emulator knows. Everything here is touched with the lock held.
+// The state of the emulator. Callers hold the lock for everything here.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace eave::emulated_cuda {
 
-// A piece of work of a device, and what must be done before it.
+// A piece of device work, and the operations that must be done before it.
 struct Operation {
   std::function<void()> work;  // may be empty
   std::vector<std::shared_ptr<Operation>> needs;
@@ -41,13 +41,13 @@ struct CUstream_st {
   bool blocking = true;
   eave::emulated_cuda::Task last;
   std::shared_ptr<eave::emulated_cuda::Capture> capture;  // nullptr: none
-  std::vector<std::size_t> captured_last;                 // nodes that the next one comes after
+  std::vector<std::size_t> captured_last;                 // nodes that must precede the next one
 };
 
 struct CUevent_st {
   bool timing = true;
   eave::emulated_cuda::Task task;                         // nullptr: never recorded
-  std::shared_ptr<eave::emulated_cuda::Capture> capture;  // where it was recorded in one
+  std::shared_ptr<eave::emulated_cuda::Capture> capture;  // nullptr: not recorded in a capture
   std::vector<std::size_t> captured_last;
 };
 
@@ -57,7 +57,7 @@ struct CUgraph_st {
 
 struct CUgraphExec_st {
   std::vector<eave::emulated_cuda::Node> nodes;
-  eave::emulated_cuda::Task last;  // launches of one executable come one after the other
+  eave::emulated_cuda::Task last;  // launches of one executable run one after the other
 };
 
 namespace eave::emulated_cuda {
@@ -66,12 +66,12 @@ std::mutex& lock();
 int current_device();
 int device_count();
 cudaError_t devices_status();
-bool is_full(int device);  // of what other processes hold
-// Of EMULATED_CUDA_FAIL; cudaSuccess where it names no such call.
+bool is_full(int device);  // whether other processes hold all of its memory
+// The error that EMULATED_CUDA_FAIL asks for in this call, or cudaSuccess if it names no such call.
 cudaError_t injected_failure(const char* call);
 cudaError_t remember_error(cudaError_t status);
 
-// The frame of each function of the runtime.
+// Every function of the runtime runs its body through this: with the lock held, and with injected failures.
 template <class Body>
 cudaError_t call(const char* name, Body body) {
   const std::lock_guard guard(lock());
@@ -79,16 +79,17 @@ cudaError_t call(const char* name, Body body) {
   return remember_error(injected == cudaSuccess ? body() : injected);
 }
 
-// Memory. Device memory is open while `body` runs.
+// Memory. with_device_memory makes device memory accessible while `body` runs.
 void with_device_memory(const std::function<void()>& body);
-enum class Place { kDevice, kPinned, kPageable, kOutside };  // kOutside: in device memory, but not all of it
+enum class Place { kDevice, kPinned, kPageable, kOutside };  // kOutside: begins in device memory, ends outside it
 Place place_of(const void* pointer, std::size_t bytes);
 
-// Streams. `stream` may be nullptr: the device's own. nullptr where there is no such stream.
+// Streams. If `stream` is nullptr, find_stream returns the device's default stream. It returns nullptr if there is no
+// such stream.
 CUstream_st* find_stream(cudaStream_t stream);
 bool is_event(cudaEvent_t event);
 const std::vector<std::unique_ptr<CUstream_st>>& all_streams();
-// Enqueues, or adds to the capture.
+// Enqueues `work`, or adds it to the capture if the stream is being captured.
 Task push(CUstream_st& stream, std::function<void()> work, std::vector<Task> also_needs = {});
 void run(const Task& task);
 void run_everything();
@@ -96,12 +97,12 @@ bool any_stream_has_work();
 
 // Capture.
 const void* this_thread();
-// cudaErrorStreamCaptureUnsupported, and the capture is lost, where this thread may not make a call that waits or
-// allocates.
+// For calls that wait or allocate. If a capture forbids them to this thread, returns cudaErrorStreamCaptureUnsupported
+// and invalidates the capture.
 cudaError_t refuse_in_capture();
 cudaError_t lose(Capture& capture);
 
-// Runs a kernel: `thread` for each thread of each block.
+// Runs a kernel: calls `thread` once for each thread of each block.
 void run_blocks(const dim3& grid, const dim3& block, const std::function<void()>& thread);
 
 }  // namespace eave::emulated_cuda

@@ -1,4 +1,4 @@
-// Streams and events: who comes after whom, and running no more than what is waited for.
+// Streams and events: the order of operations, and running only the operations that a call waits for.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -10,9 +10,9 @@ namespace {
 
 struct Streams {
   std::vector<std::unique_ptr<CUstream_st>> made;
-  std::map<int, CUstream_st> own;  // of each device: nullptr's
+  std::map<int, CUstream_st> own;  // the default stream (nullptr) of each device
   std::vector<std::unique_ptr<CUevent_st>> events;
-  std::vector<Task> left_behind;  // of streams that were destroyed
+  std::vector<Task> left_behind;  // last operations of destroyed streams that still had work
   long long run = 0;
 };
 
@@ -33,7 +33,8 @@ void finish(Operation& operation) {
   operation.done_at = std::chrono::steady_clock::now();
 }
 
-// What is needed last-mentioned first: where an order was only hoped for, it is rather the wrong one.
+// Runs `task` after all that it needs. Needs run in reverse order of registration, so that code which only hopes for an
+// order is likely to get the wrong one.
 void run_with_needs(const Task& task) {
   std::vector<Task> stack = {task};
   while (!stack.empty()) {

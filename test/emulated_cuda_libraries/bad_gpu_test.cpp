@@ -1,4 +1,5 @@
-// GPUs, drivers and libraries that do not serve: one message with what to do, the right exit code, and all ranks end.
+// If a GPU, driver or library cannot be used, eave prints one message with what to do, all ranks end, and the exit code
+// is right.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -10,7 +11,7 @@ namespace {
 
 class BadGpu : public OnEmulatedGpu {
  protected:
-  // As one process, as threads, and under mpirun.
+  // Runs one process, threads, and ranks under mpirun. All must refuse.
   void expect_refusal_by_all(const std::string& environment, const std::vector<std::string>& texts,
                              const std::string& words = "") const {
     SCOPED_TRACE(environment);
@@ -20,7 +21,7 @@ class BadGpu : public OnEmulatedGpu {
     if (has_mpirun()) expect_refusal(train(all + " --share-gpu", 2, environment), 71, texts);
   }
 
-  // --device auto goes on, on the CPU, and says why.
+  // With --device auto the run continues on the CPU and says why.
   void expect_the_cpu(const std::string& environment, const std::string& text) const {
     const Ended ended = train("--max-steps 2", 0, environment);
     EXPECT_EQ(ended.code, 0) << ended.errors;
@@ -86,7 +87,7 @@ TEST_F(BadGpu, that_another_process_has_filled_is_told_as_that) {
   expect_refusal_by_all("EMULATED_CUDA_FAIL=cudaSetDevice:1:46", {"cudaErrorDevicesUnavailable", "another process"});
 }
 
-// Memory that the driver or a library wants for itself.
+// The driver and the libraries also need device memory, so any call may fail for lack of it.
 TEST_F(BadGpu, that_is_full_in_any_call_says_so) {
   for (const std::string call : {"cudaMalloc:1", "cudaMalloc:9", "cudaMallocHost:2", "cudaGraphInstantiate:1"})
     expect_refusal(train("--device cuda", 0, "EMULATED_CUDA_FAIL=" + call + ":2"), 71, {"memory"});
@@ -143,7 +144,7 @@ TEST_F(BadGpu, a_cudnn_that_is_missing_or_lacks_functions_is_told_by_name) {
   expect_refusal(with("none"), 71, {"libcudnn.so.99 is cut short", "install it again"});
 }
 
-// Whatever call it is: one message, all ranks end.
+// Whichever call fails, eave prints one message and all ranks end.
 TEST_F(BadGpu, that_fails_in_a_step_ends_all_ranks) {
   for (const std::string call :
        {"cudaGraphLaunch:3:719", "cudaMemcpyAsync:30:700", "cudaEventQuery:9:719", "cudaGraphLaunch:3:719:lasting",
@@ -160,7 +161,7 @@ TEST_F(BadGpu, that_fails_in_a_step_ends_all_ranks) {
   }
 }
 
-// One of them fails, and the others wait for it.
+// One rank's GPU fails while the other ranks wait for that rank.
 TEST_F(BadGpu, of_one_rank_that_fails_in_a_step_ends_all_with_one_message) {
   for (const int ranks : {2, 4}) {
     for (const std::string call : {"cudaGraphLaunch:2:214:lasting", "cudaEventQuery:9:719:lasting"}) {

@@ -1,4 +1,4 @@
-// The emulated device has no library of collectives; transports say so, and go through the host.
+// The emulated device has no NCCL; transports say so and copy through host memory.
 #include <array>
 #include <cstdlib>
 
@@ -15,7 +15,8 @@ std::string CudaDevice::bus_id() const {
   return text.data();
 }
 
-// EMULATED_NCCL_VERSION is one that is found and looked at, as for the real one, and does nothing.
+// If EMULATED_NCCL_VERSION is set, NCCL of that version seems to be installed. Its version is checked as a real one's,
+// but it computes nothing.
 std::string CudaDevice::collective_library() const {
   const char* const version = std::getenv("EMULATED_NCCL_VERSION");
   if (version == nullptr) return {};

@@ -1,4 +1,4 @@
-// Products of cuBLASLt, along the strides that matrices were described with; sums in double.
+// Emulates the matrix products of cuBLASLt, with the strides of the matrix descriptors. It sums in double.
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 
@@ -85,7 +85,7 @@ struct Run {
 
 bool fits(const Description& how, const Layout& a, const Layout& b, const Layout& d) {
   const bool turned_a = how.transpose_a == CUBLAS_OP_T, turned_b = how.transpose_b == CUBLAS_OP_T;
-  // The bias is of the result's type, and so are the numbers that are multiplied, or the result is float32.
+  // The bias has the result's type. The operands have it too, unless the result is float32.
   if ((how.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0 && how.bias_type != d.type) return false;
   if (a.type != b.type || (d.type != a.type && d.type != CUDA_R_32F)) return false;
   if (a.stride < a.rows || b.stride < b.rows || d.stride < d.rows) return false;

@@ -1,5 +1,5 @@
-// The graph interface of cuDNN: descriptors that are strict about their order, three engines that differ in their
-// notes, and plans that run on the emulator's streams.
+// Emulates the graph interface of cuDNN: descriptors that insist on the order of calls, three engines with different
+// numerical notes, and plans that run on the emulator's streams.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -25,7 +25,7 @@ namespace {
 
 thread_local std::string last_error;
 
-// A handle to it may be destroyed while others refer to what it stood for.
+// A descriptor points to a shared_ptr: it may be destroyed while other descriptors still use the object.
 using Shared = std::shared_ptr<Backend>;
 Shared& of(cudnnBackendDescriptor_t descriptor) { return *static_cast<Shared*>(descriptor); }
 
@@ -107,7 +107,7 @@ void finalise(Backend& backend) {
   backend.finalised = true;
 }
 
-// Engine 0 is not deterministic, 2 has no tensor cores.
+// The notes of an engine: 0 is not deterministic, 2 uses no tensor cores.
 std::vector<std::int64_t> notes_of(std::int64_t engine) {
   if (engine == 0) return {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC};
   if (engine == 1) return {CUDNN_NUMERICAL_NOTE_TENSOR_CORE};

@@ -1,5 +1,5 @@
-// What operation graphs of the emulated cuDNN compute: convolutions and their gradients, by definition, along the
-// strides that tensors were described with; sums in double.
+// Computes operation graphs of the emulated cuDNN: convolutions and their gradients from their definitions, with the
+// strides of the tensor descriptors. It sums in double.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -53,12 +53,12 @@ std::size_t places(const Tensor& t) {
   return static_cast<std::size_t>(last + 1);
 }
 
-// The tensors of a run: in memory, or only here where they are virtual.
+// The tensors of a run. Virtual tensors live only here, all others in the caller's memory.
 class Tensors {
  public:
   explicit Tensors(std::map<std::int64_t, void*> addresses) : addresses_(std::move(addresses)) {}
 
-  // By place.
+  // The tensor's values, indexed by their position in memory.
   std::vector<float> read(const Tensor& t) {
     if (t.is_virtual) return virtual_.at(t.name);
     std::vector<float> values(places(t));
@@ -91,7 +91,8 @@ struct Convolution {
   Tensor input, filter, output;
   std::vector<std::int64_t> before, after, strides;
 
-  // Every row of products, one for each channel of the input: where it begins in input, filter and output.
+  // Visits every row of products (one product per input channel) with the row's first position in input, filter and
+  // output.
   template <class Visit>
   void for_each_row(const Visit& visit) const {
     for_each(output.sizes, [&](const Index& out) {
@@ -131,8 +132,8 @@ Convolution convolution(const Backend& o) {
                   CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY);
 }
 
-// Each element of `into` becomes the sum of a · b over the products that it belongs to. Each is one of input, filter
-// and output.
+// Sets each element of `into` to the sum of a · b over its products. `into`, `a` and `b` are input, filter and output
+// in some order.
 using Role = std::size_t;
 constexpr Role kInput = 0, kFilter = 1, kOutput = 2;
 
@@ -162,7 +163,7 @@ void run_convolution(const Backend& o, Tensors& tensors) {
   }
 }
 
-// Unless it is told otherwise, cuDNN makes 0 of NaN.
+// Whether the relu operation keeps NaN. Without this attribute cuDNN turns NaN into 0.
 bool keeps_nan(const Backend& o) {
   const Backend& kind = *o.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
   return kind.has(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) &&

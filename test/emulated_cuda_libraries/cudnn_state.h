@@ -49,10 +49,11 @@ struct Backend {
   }
 };
 
-// Throws CudnnError where operations do not fit together.
+// Throws CudnnError if the tensors of the operation do not fit together.
 void check_operation(const Backend& operation);
-// `addresses` by the tensors' unique ids. Throws CudnnError at once where they do not fit the graph, and returns what
-// is to be enqueued. The workspace is overwritten first. `drops_nan`: relu makes 0 of NaN, whatever the graph says.
+// Returns the function to enqueue, which runs the graph. `addresses` maps the tensors' unique ids to memory. Throws
+// CudnnError at once if they do not fit the graph. The run first overwrites the workspace. With `drops_nan` relu turns
+// NaN into 0, whatever the graph says.
 std::function<void()> prepare_run(BackendPointer graph, const std::map<std::int64_t, void*>& addresses, void* workspace,
                                   std::size_t workspace_bytes, bool drops_nan);
 

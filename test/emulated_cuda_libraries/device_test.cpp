@@ -1,4 +1,4 @@
-// The device itself, over the emulator.
+// Tests of CudaDevice on the emulator.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -10,7 +10,7 @@
 namespace eave::cuda {
 namespace {
 
-// A driver that gives some while NCCL runs may freeze.
+// A driver may freeze if it allocates memory while NCCL runs.
 TEST(CudaDevice, answers_of_steps_in_flight_take_no_new_memory) {
   CudaDevice device(0);
   Buffer parameters = device.allocate(100), gradients = device.allocate(100);

@@ -1,4 +1,5 @@
-// Memory is allocated and freed only when nothing runs on the device: beside NCCL's kernels a driver may freeze.
+// eave allocates and frees device memory only while nothing runs on the device. A driver may freeze if it does so while
+// NCCL's kernels run.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -21,8 +22,8 @@ class MemoryBesideExchanges : public testing::Test {
     device_.remove_stream(exchanges_.get());
   }
 
-  // Does `change` while a sum is in flight, for which what the device computes next has to wait, and one that nothing
-  // waits for.
+  // Calls `change` while two sums are in flight: one that the device's next work waits for, and one that nothing waits
+  // for. Expects that no memory was allocated or freed beside them.
   void expect_undisturbed(const char* what, const std::function<void()>& change) {
     device_.finish_all();
     const long long before = emulated_cuda::memory_changes_beside_work();

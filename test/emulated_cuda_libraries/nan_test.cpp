@@ -1,4 +1,4 @@
-// A relu within a convolution or a product is left to a library only if it lets NaN through.
+// eave lets a library fuse relu into a convolution or product only if the library passes NaN through.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

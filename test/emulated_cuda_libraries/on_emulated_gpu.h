@@ -1,4 +1,4 @@
-// The program with the emulated module in the place of the real one.
+// Runs eave with the emulated CUDA module in place of the real one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ class OnEmulatedGpu : public testing::Test {
                        {ranks, "LIBEAVE_CUDA='" EAVE_CUDA_MODULE "' " + environment});
   }
 
-  // A refusal, told once, with its code.
+  // Expects exit code `code` and exactly one message, which contains all `texts`.
   void expect_refusal(const Ended& ended, int code, const std::vector<std::string>& texts) const {
     EXPECT_EQ(ended.code, code) << ended.errors;
     EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;

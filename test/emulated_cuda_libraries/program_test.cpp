@@ -1,4 +1,4 @@
-// The program on an emulated GPU, as people run it.
+// Runs eave on an emulated GPU as people do.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -83,18 +83,18 @@ TEST_F(OnEmulatedGpu, plans_are_timed_once_and_found_again) {
   };
   expect_card(train(words, 0, cache), new_plans);
   expect_card(train(words, 0, cache), no_times);
-  // Another batch, another precision: other operations.
+  // Another batch size or precision makes other operations.
   expect_card(train(words + "--batch 3", 0, cache), new_plans);
-  // With fp32 the convolution's operations have one candidate each, which is kept all the same.
+  // With fp32 each operation of the convolution has one candidate. Its choice is kept too.
   expect_card(train(words + "--precision fp32", 0, cache), "plans: 0 of earlier runs, 3 timed in ");
   expect_card(train(words + "--precision fp32", 0, cache), no_times);
-  // Ranks at the same time, each on a GPU of its own.
+  // Two ranks tune at the same time, each on its own GPU.
   const std::string two = "--batch 5 --transport threads --ranks 2 ";
   const std::string gpus = cache + "EMULATED_CUDA_DEVICES=2 CUDA_VISIBLE_DEVICES=0,1";
   expect_card(train(words + two, 0, gpus), new_plans);
   expect_card(train(words + two, 0, gpus), no_times);
   expect_card(train(words, 0, cache), no_times);
-  // Without a folder nothing is kept, and nothing else changes.
+  // Without a cache folder no choice is kept, and nothing else changes.
   for (const char* none : {"XDG_CACHE_HOME=/proc/eave", "XDG_CACHE_HOME= HOME="})
     expect_card(train(words, 0, none), new_plans);
   const Ended ended = train(words, 0, "XDG_CACHE_HOME=/proc/eave");

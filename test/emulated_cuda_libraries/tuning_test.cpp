@@ -1,4 +1,4 @@
-// How candidates are timed, by a clock that tests set; and which choices are found again.
+// Autotuning times candidates, here with a fake clock that the tests set, and finds earlier choices again.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -16,7 +16,7 @@
 namespace eave::cuda {
 namespace {
 
-// Candidates that take as long as they are said to, and a clock that goes on by what they take. A time of 0: it fails.
+// Candidates that take the given milliseconds, on a clock that only they advance. A candidate with time 0 fails.
 class FakeTimer final : public CandidateTimer {
  public:
   explicit FakeTimer(std::vector<double> milliseconds) : milliseconds_(std::move(milliseconds)) {
@@ -65,7 +65,7 @@ TEST(TuningByFakeClock, does_not_repeat_what_has_no_rival) {
   EXPECT_EQ(timer.runs, (std::vector<int>{2, 2, 2, 0}));
 }
 
-// What one run takes says little of an operation that is shorter than a launch.
+// If an operation takes less time than a launch, one run says little about it.
 TEST(TuningByFakeClock, does_not_drop_by_differences_of_a_launch) {
   FakeTimer timer({0.003, 0.012});
   EXPECT_EQ(find_fastest(2, timer).candidate, 0u);
@@ -87,7 +87,7 @@ TEST(TuningByFakeClock, passes_over_what_fails_and_runs_nothing_without_a_choice
 TEST(TuningByFakeClock, takes_the_best_so_far_when_the_time_is_over) {
   FakeTimer timer({400, 300, 200, 100});
   TuningBudget budget(16, [&] { return timer.seconds; });
-  const TuningBudget::Share share(budget);  // a second
+  const TuningBudget::Share share(budget);  // one second
   const Fastest fastest = find_fastest(4, timer, [&] { return share.is_spent(); });
   EXPECT_EQ(fastest.candidate, 1u);
   EXPECT_FALSE(fastest.is_whole);
@@ -107,15 +107,16 @@ TEST(TuningByFakeClock, leaves_each_operation_a_part_of_what_is_left) {
   EXPECT_NEAR(budget.left(), 16 - 1 - 15.0 / 16, 1e-6);
 }
 
-// Milliseconds of one run on a GPU that does 200 TFLOP/s at best and moves 2 TB/s, by the best candidate.
+// Milliseconds that the best candidate takes for one run, on a GPU with a peak of 200 TFLOP/s and 2 TB/s.
 double estimate_ms(const ConvolutionOperation& o) {
   const double flops = 2.0 * static_cast<double>(o.output_values() * o.window[0] * o.window[1] * o.input[2]);
   const double bytes = 2.0 * static_cast<double>(o.input_values() + o.output_values() + o.filter_values());
   return 5e-3 + 1e3 * std::max(flops / 200e12, bytes / 2e12);
 }
 
-// Eight candidates, of which cuDNN compiles every other for `compile_ms`, and which take 1 to 4 times as long as the
-// best. Returns the seconds in all, with `runs`.
+// Simulates tuning resnet50 with eight candidates per operation, which take 1 to 4 times as long as the best. cuDNN
+// compiles every second one, for `compile_ms`. Returns the total seconds. Adds to `runs` the number of runs, and to
+// `cut_short` the number of operations that were not tuned to the end.
 double seconds_for_resnet50(double compile_ms, std::int64_t& runs, int& cut_short) {
   std::set<ConvolutionOperation> operations;
   for (const ConvolutionShape& shape : zoo_convolutions_of("resnet50", {224, 224, 3}, 256))
@@ -152,7 +153,7 @@ TEST(TuningByFakeClock, takes_resnet50_at_batch_256_less_than_ten_seconds) {
     const double seconds = seconds_for_resnet50(compile_ms, runs, cut_short);
     std::printf("compiling takes %.0f ms: %.1f s, %lld runs, %d operations not to the end\n", compile_ms, seconds,
                 static_cast<long long>(runs), cut_short);
-    // One compilation may be under way when an operation's part is over.
+    // One compilation may still be running when an operation's share of the time is over.
     EXPECT_LT(seconds, TuningBudget::kSeconds + (compile_ms > 300 ? 64 * 1e-3 * compile_ms : 0.5)) << compile_ms;
     EXPECT_TRUE(cut_short == 0 || compile_ms > 10) << cut_short;
   }
@@ -168,7 +169,7 @@ class Remembered final : public PlanChoices {
 
 class KeptChoices : public testing::Test {
  protected:
-  // A run of its own: nothing but the choices is left of earlier ones.
+  // Chooses as a new process would: only the choices remain from earlier runs.
   template <class What>
   std::string choose(const What& what, Precision precision = Precision::kTf32, bool deterministic = false) {
     counts_ = {};
@@ -274,7 +275,7 @@ TEST_F(KeptChoices, are_not_taken_if_they_drop_nan_or_break_the_rules) {
   EXPECT_EQ(counts_.from_choices, 0);
   choices_.kept.clear();
   choose(convolution(), Precision::kTf32, true);
-  choices_.kept.begin()->second = "A 0, engine 0, 1024 bytes";  // is not deterministic
+  choices_.kept.begin()->second = "A 0, engine 0, 1024 bytes";  // engine 0 is not deterministic
   EXPECT_NE(choose(convolution(), Precision::kTf32, true), "A 0, engine 0, 1024 bytes");
 }
 

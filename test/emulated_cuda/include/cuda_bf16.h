@@ -1,4 +1,4 @@
-// Stands in for the header of bfloat16: the type, and conversions that round to nearest, ties to even.
+// Stands in for CUDA's bfloat16 header: the type, and conversions that round to nearest, ties to even.
 #pragma once
 
 #include <bit>

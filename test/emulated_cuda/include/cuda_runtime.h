@@ -1,5 +1,5 @@
-// Stands in for the header that .cu files include: the language's words, as far as the kernels of eave use them, and
-// templates of the runtime.
+// Stands in for the header that .cu files include. It has the keywords of CUDA C++ that eave's kernels use, and the
+// runtime's templates.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
-// One block runs at a time. They stand together, so that they can be filled with NaN before a kernel runs.
+// One block runs at a time, so static variables can hold its shared memory. They lie in one section, which the emulator
+// fills with NaN before a kernel runs.
 #define __shared__ static __attribute__((section("emulated_shared")))
 
 struct dim3 {
@@ -36,13 +37,13 @@ struct alignas(16) float4 {
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
-// A store with a name for how it is cached.
+// CUDA's store with a cache hint; the emulator ignores the hint.
 template <class T>
 void __stwb(T* into, T value) {
   *into = value;
 }
 
-// Of the emulated thread that runs.
+// The indices of the emulated thread that runs now.
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 void __syncthreads();
 
@@ -74,7 +75,7 @@ struct cudaLaunchConfig_t {
   unsigned numAttrs = 0;
 };
 
-// Arguments are copied now, as CUDA does.
+// Copies the arguments at the call, as CUDA does.
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* launch, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {

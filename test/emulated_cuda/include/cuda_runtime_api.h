@@ -1,5 +1,5 @@
-// Stands in for the CUDA runtime's header where its emulator is linked: what eave uses of it, with the same meaning.
-// emulator.h says what the emulator does differently on purpose.
+// Stands in for the CUDA runtime's header in programs that link the emulator. It declares what eave uses of the
+// runtime, with the same meaning. emulator.h lists what the emulator does differently on purpose.
 #pragma once
 
 #include <cstddef>

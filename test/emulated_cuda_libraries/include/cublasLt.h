@@ -1,4 +1,4 @@
-// Stands in for cuBLASLt's header where its emulator is linked: what eave uses of it, with the same meaning.
+// Stands in for cuBLASLt's header in programs that link its emulator: what eave uses of it, with the same meaning.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Stands in for cuDNN's header where its emulator is linked: of the graph interface what eave uses, with the same
-// meaning. cudnn.cpp says what it does.
+// Stands in for cuDNN's header in programs that link its emulator: what eave uses of the graph interface, with the same
+// meaning. cudnn.cpp describes the emulator.
 #pragma once
 
 #include <cstddef>
