@@ -14,7 +14,7 @@
 namespace eave {
 namespace {
 
-// Begun once for each kind: that takes longer than to pack what fuzzers make.
+// A zlib stream, initialised once for each kind. Initialisation takes longer than packing a fuzzer's input.
 struct Packer {
   explicit Packer(int window_bits) {
     if (deflateInit2(&stream, 1, Z_DEFLATED, window_bits, 1, Z_DEFAULT_STRATEGY) != Z_OK) std::abort();
@@ -25,7 +25,7 @@ struct Packer {
 
 }  // namespace
 
-// Instead of the real one, which is long and always the same.
+// Replaces the template of the real page, which is long and always the same.
 std::string_view page_template() { return "<script>/*EAVE_DATA*/null</script>"; }
 
 void take_or_refuse(std::initializer_list<ExitCode> codes, const std::function<void()>& parse) {

@@ -1,4 +1,4 @@
-// What the targets share.
+// Helpers that the fuzz targets share.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 
 namespace eave {
 
-// A parser takes its input, or refuses it with one of these codes; all else (another code, another exception, a message
-// without a word) ends the process.
+// Runs `parse`, which may accept its input or refuse it with an Error of one of `codes`. Anything else ends the
+// process: another code, another exception, or an empty message.
 void take_or_refuse(std::initializer_list<ExitCode> codes, const std::function<void()>& parse);
 
-// `bytes` as a zlib stream, or with `is_gzip` as a gzip one.
+// `bytes` packed as a zlib stream, or with `is_gzip` as a gzip stream.
 std::vector<std::uint8_t> packed(std::span<const std::uint8_t> bytes, bool is_gzip);
 
-// A file in memory with a path, for parsers that open one; the same one each time.
+// Writes `bytes` to a file in memory and returns its path, for parsers that open a file. Each call reuses that file.
 std::string file_of(std::span<const std::uint8_t> bytes);
 
 inline std::string text_of(std::span<const std::uint8_t> bytes) {

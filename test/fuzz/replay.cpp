@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 void replay(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  std::fprintf(stderr, "%s\n", path.c_str());  // the last one is the one that ended the process
+  std::fprintf(stderr, "%s\n", path.c_str());  // if the process dies, the last path names the culprit
   LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
 }
 

@@ -1,4 +1,5 @@
-// The header of a rank's file of a checkpoint. First byte even: the lengths in it are set right.
+// The header of a rank's file in a checkpoint. If the first byte is even, the target corrects the header's length
+// field.
 #include <cstring>
 
 #include "test/fuzz/fuzz.h"

@@ -1,5 +1,5 @@
-// A file of CIFAR-10 with as many records as its first byte says: labels, then each image. The file is made as long as
-// they are, by zeros behind it or a cut, unless that byte has bit 4.
+// A CIFAR-10 file. The first byte modulo 4 is the number of records. Unless that byte has bit 4, the target pads the
+// file with zeros, or cuts it, to the length of its records. It reads the labels, then each image.
 #include <algorithm>
 
 #include "data/cifar10_file.h"

@@ -1,4 +1,4 @@
-// config.json of a run, comparison.json of a comparison.
+// config.json of a run, and comparison.json of a comparison.
 #include "report/config.h"
 #include "test/fuzz/fuzz.h"
 

@@ -1,5 +1,5 @@
-// exchanges.order. The checksum of the packed order is set right where the input says so, so that what lies behind it
-// is reached: first byte even.
+// The file exchanges.order. If the first byte is even, the target packs the order and writes its checksum, so that the
+// code after the check is reached.
 #include <zlib.h>
 
 #include "communicator/exchange_log.h"
@@ -7,7 +7,7 @@
 
 namespace {
 
-// The header's text, "@" where the checksum is to stand, then the order as it is, not yet packed.
+// Makes a valid file from `input`: the header's text with "@" in place of the checksum, then the order, not yet packed.
 std::string made_right(const std::string& input) {
   const std::size_t first = input.find('\n'), second = first == std::string::npos ? first : input.find('\n', first + 1);
   if (second == std::string::npos) return input;

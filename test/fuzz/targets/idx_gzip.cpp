@@ -1,4 +1,4 @@
-// A gzip'd IDX file: the input is what is in it, or (first byte odd) the gzip stream itself.
+// A gzip'd IDX file. The input is the content to pack; if the first byte is odd, it is the gzip stream itself.
 #include "data/idx.h"
 #include "test/fuzz/fuzz.h"
 

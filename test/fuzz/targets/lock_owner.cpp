@@ -1,4 +1,4 @@
-// The file that says who has a run directory.
+// The lock file that names the owner of a run directory.
 #include "base/directory_lock.h"
 #include "test/fuzz/fuzz.h"
 

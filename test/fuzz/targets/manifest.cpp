@@ -1,4 +1,5 @@
-// manifest.json of a checkpoint. First byte even: the hash that ends it is put behind it.
+// The manifest.json of a checkpoint. If the first byte is even, the target appends the hash that the file must end
+// with.
 #include "test/fuzz/fuzz.h"
 #include "train/checkpoint_manifest.h"
 

@@ -1,4 +1,4 @@
-// metrics.jsonl: the reader of reports and what a report makes of it: the text, tables or page, as the first byte says.
+// metrics.jsonl, as reports read it, and the report made of it. The first byte chooses text, tables or page.
 #include "report/comparison.h"
 #include "report/metrics_reader.h"
 #include "report/page.h"

@@ -1,4 +1,4 @@
-// The text of a model, which also stands in files of models; the graph that it makes, and its table.
+// The text of a model, which model files also contain; the target builds its graph and its table.
 #include "nn/graph.h"
 #include "test/fuzz/fuzz.h"
 

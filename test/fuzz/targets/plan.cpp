@@ -1,4 +1,4 @@
-// metrics.jsonl as eave plan reads it, and the plan that is made of it: of one kind of method, as the first byte says.
+// metrics.jsonl as eave plan reads it, and the plan made of it. The first byte chooses the kind of method.
 #include "report/plan_text.h"
 #include "test/fuzz/fuzz.h"
 

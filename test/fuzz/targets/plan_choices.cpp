@@ -1,4 +1,5 @@
-// The file of plans that were found to be the fastest: as it is, or with the hash that each of its lines needs.
+// The file of autotuning's choices. The target reads the input, adds a choice from its first line, and expects all
+// choices back after writing, which adds the hash of each line, and reading.
 #include "device/plan_file.h"
 #include "test/fuzz/fuzz.h"
 

@@ -1,5 +1,5 @@
-// A PNG file: its header, then its pixels in a square. Checksums of its chunks are made right first, or nothing behind
-// a changed byte would be looked at.
+// A PNG file: its header, then its pixels in a square. The target first corrects the checksums of the chunks, so that
+// the code after the check is reached.
 #include <zlib.h>
 
 #include "data/image_formats.h"

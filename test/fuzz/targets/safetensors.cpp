@@ -1,4 +1,4 @@
-// A model's file, as eave export and --initial-parameters read it: arrays, then the model that they are said to be of.
+// A model file, as eave export and --initial-parameters read it: the arrays, then the model that the file names.
 #include "base/safetensors.h"
 
 #include "app/model_file.h"

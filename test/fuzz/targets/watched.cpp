@@ -1,4 +1,4 @@
-// metrics.jsonl as eave watch follows it, and what it shows: one of four screens, as the first byte says.
+// metrics.jsonl as eave watch follows it, and the screen that it shows. The first byte chooses one of four screens.
 #include <sstream>
 
 #include "report/watch_screen.h"
