@@ -1,4 +1,4 @@
-// What a communication thread leaves of its calls.
+// CallRecord: the communication thread's record of its last operations, and the file that a guard writes from it.
 #include "transport/call_record.h"
 
 #include <gtest/gtest.h>

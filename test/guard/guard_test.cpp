@@ -1,4 +1,4 @@
-// Guards of ranks that are threads, and look at what communication threads write.
+// Guards that watch the call records of communication threads. Ranks are threads.
 #include "guard/guard.h"
 
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ TEST(GuardOfThreads, names_one_that_sleeps_and_then_ends) {
   EXPECT_EQ(std::ranges::count(told.left, 69), std::ssize(told.left));
 }
 
-// Rank 0 is asked to leave, and waits for what rank 1 will never tell.
+// Rank 0 is asked to leave and waits for rank 1's answer, but rank 1 fails and never answers.
 TEST(GuardOfThreads, keeps_nobody_at_a_gate_whose_peer_has_failed) {
   std::atomic<bool> asked{true};
   double waited = 100;

@@ -1,4 +1,5 @@
-// Ranks with steps of any length, an exchange now and then, and messages that take their time.
+// LeaveGate: all ranks leave after the same step. Steps take random times, ranks meet now and then, and messages are
+// delayed.
 #include "guard/leave_gate.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ struct Mail {
   LeaveMessage message;
 };
 
-// What stands between ranks: mailboxes, and meetings that all must come to.
+// The connections between ranks: a mailbox for each rank, and meetings that wait for all ranks.
 class Job {
  public:
   explicit Job(int ranks) : mail_(static_cast<std::size_t>(ranks)), arrived_(static_cast<std::size_t>(ranks), 0) {}
@@ -39,7 +40,7 @@ class Job {
     box.pop_front();
     return true;
   }
-  // Returns when all ranks have come as often as this one.
+  // Returns when all ranks have called meet() as often as this one.
   void meet(int rank) {
     const int mine = arrive(rank);
     while (std::ranges::any_of(copy(), [&](int each) { return each < mine; })) std::this_thread::yield();
@@ -59,7 +60,8 @@ class Job {
   std::vector<int> arrived_;
 };
 
-// Returns how many steps each rank has done; `askers` are asked when the job has run for a while.
+// Runs a job until its ranks leave, and returns how many steps each rank has done. The ranks in `askers` are asked to
+// leave at random times within 5 ms.
 std::vector<std::int64_t> run_until_asked(int ranks, int steps_between_meetings, const std::set<int>& askers,
                                           unsigned seed) {
   Job job(ranks);

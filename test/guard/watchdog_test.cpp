@@ -1,4 +1,4 @@
-// Watchdogs of several ranks, in a world whose time is made.
+// Watchdogs of several ranks in a simulated world, whose clock only the test moves.
 #include "guard/watchdog.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using Verb = Operation::Verb;
 
-// Ranks 0, 1 ... on hosts a, b ...; nothing happens in it but by pass().
+// Ranks 0, 1, ... on hosts a, b, ... with a watchdog each. Time passes and messages arrive only in pass().
 class World {
  public:
   explicit World(int size, double limit = 100, const std::string& directory = "") {
@@ -170,7 +170,7 @@ TEST(Watchdog, has_a_limit_for_each_section_and_none_where_it_is_0) {
   EXPECT_TRUE(patient.said().empty());
 }
 
-// Ranks 1 and 3 have given their texts, and wait for what rank 0 makes of them.
+// Ranks 1 and 3 have sent their texts and wait for rank 0's broadcast of the result. Rank 0 waits for rank 2.
 TEST(Watchdog, names_the_rank_that_all_others_wait_for_in_one_call_or_the_next) {
   const std::string text = "text";
   World world(4);
@@ -203,7 +203,7 @@ TEST(Watchdog, ends_with_70_and_names_both_calls_where_ranks_are_out_of_step) {
   for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(world.left(rank), 70);
 }
 
-// It is past the call of which it brought another, and may be in any other by now.
+// Rank 1 has finished the call that differed from rank 0's, and is in a later call.
 TEST(Watchdog, finds_a_rank_that_was_out_of_step_and_went_on) {
   std::vector<float> values(4);
   World world(2);
@@ -217,7 +217,8 @@ TEST(Watchdog, finds_a_rank_that_was_out_of_step_and_went_on) {
   EXPECT_EQ(world.said().size(), 1U);
 }
 
-// Messages of the one call were taken for those of the other, and all are in the same call by now.
+// Call 0 differed between the ranks, but the messages of one were accepted as those of the other. By now the ranks are
+// in the same call again.
 TEST(Watchdog, finds_where_ranks_that_are_in_step_again_had_parted) {
   std::vector<float> values(4);
   World world(2);

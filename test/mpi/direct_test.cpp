@@ -1,4 +1,4 @@
-// Sums and broadcasts in a device's memory over messages that take its addresses, as those of a CUDA-aware MPI do.
+// Sums and broadcasts directly in a device's memory, as with a CUDA-aware MPI, whose messages accept device addresses.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -13,7 +13,7 @@
 namespace eave {
 namespace {
 
-// Messages that reach a lazy device's memory, which MPI itself cannot touch.
+// Messages to and from a lazy device's memory. MPI itself cannot touch it, so this class translates the addresses.
 class Reaching final : public ByteExchanger {
  public:
   Reaching(ByteExchanger& inner, const LazyDevice& device) : inner_(inner), device_(device) {}
@@ -46,7 +46,7 @@ class Reaching final : public ByteExchanger {
   std::map<std::size_t, Reached> reached_;
 };
 
-// MPI as where it is CUDA-aware.
+// An MpiWire that behaves as if MPI were CUDA-aware.
 class ReachingWire final : public Wire {
  public:
   ReachingWire(MpiWire& mpi, ByteExchanger* messages) : mpi_(mpi), messages_(messages) {}
@@ -74,7 +74,7 @@ class Direct : public OwnCommunicator {
  protected:
   Direct() : wire_(communicator_), messages_(wire_, device_) {}
 
-  // On the device while `carry_out` works.
+  // Copies `values` to the device, calls `carry_out` with them there, and returns them as they are afterwards.
   template <class CarryOut>
   std::vector<float> on_device(std::vector<float> values, CarryOut carry_out) {
     Buffer buffer = device_.allocate(values.size());

@@ -1,4 +1,4 @@
-// With which exit code mpirun ends, and what stands on the terminal, when something escapes a rank.
+// The exit code of mpirun and the messages on the terminal when a rank fails.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -31,13 +31,14 @@ Ended run(const std::string& command) {
   return ended;
 }
 
-// Under mpirun, for at most 30 s (then the code is 124).
+// Runs mpi_job with `ending` on `ranks` ranks under mpirun. After 30 s it is ended, and the code is 124.
 Ended job(const std::string& ending, int ranks) {
   return run(EAVE_MPI_ENVIRONMENT " timeout -k 5 30 " EAVE_MPIRUN " " + std::to_string(ranks) + " '" EAVE_MPI_JOB "' " +
              ending);
 }
 
-// MPICH's mpiexec (hydra) kills the other ranks when one aborts, and may return their 9 instead of the code of the one.
+// When a rank aborts, MPICH's mpiexec (hydra) kills the other ranks. It may return their 9 instead of the code of the
+// failed rank.
 void expect_code_of_failed_rank(const Ended& ended, int code) {
   if (!ended.killed_by_hydra || ended.code != 9) {
     EXPECT_EQ(ended.code, code) << ended.messages;
@@ -142,7 +143,7 @@ TEST(MpiJob, that_asks_a_rank_without_a_service_ends_with_70) {
   EXPECT_TRUE(contains(ended.messages, "answers no requests")) << ended.messages;
 }
 
-// Rank 0 or rank 1 of two begins seconds after the other, which waits for it in MPI_Init.
+// One of two ranks starts 3 seconds after the other, which waits for it in MPI_Init.
 TEST(MpiJob, one_of_whose_ranks_is_late_says_which_rank_waits_for_it_and_goes_on) {
   const std::string well = "'" EAVE_MPI_JOB "' well mpi 400", later = "sh -c \"sleep 3; exec " + well + "\"";
   const std::string mpirun = EAVE_MPIRUN, flag = mpirun.substr(mpirun.find_last_of(' ') + 1);
@@ -159,14 +160,15 @@ TEST(MpiJob, one_of_whose_ranks_is_late_says_which_rank_waits_for_it_and_goes_on
 
 TEST(MpiJob, out_of_memory_ends_with_71) { expect_code_of_failed_rank(job("out-of-memory", 2), 71); }
 
-// Which ranks called what is for the watchdog to tell (test/faults, F19).
+// That the ranks called different operations is reported by the watchdog, which test/faults (F19) tests.
 TEST(MpiJob, writes_nothing_behind_a_slice_that_is_shorter_than_what_comes) {
   const Ended ended = job("out-of-step", 2);
   expect_code_of_failed_rank(ended, 70);
   EXPECT_TRUE(contains(ended.messages, "what lies behind is whole")) << ended.messages;
 }
 
-// A launcher of another MPI starts processes, each of which MPI takes for the only one of a job.
+// Starts one process for each environment, as a launcher of another MPI does: MPI takes each process for a job of its
+// own. Expects that all of them end with 69, and that only one prints a message, which contains `says`.
 void expect_one_to_speak(const std::vector<std::string>& environments, const std::string& says) {
   std::string commands;
   for (const std::string& environment : environments)
@@ -186,14 +188,14 @@ TEST(MpiJob, started_by_the_launcher_of_another_mpi_says_so_once) {
       "started 4 ranks");
 }
 
-// Only the ranks of one host may be those that MPI does not find.
+// The ranks that MPI does not find may all be on one host, here ranks 2 and 3 of 4. One of them must speak.
 TEST(MpiJob, started_by_the_launcher_of_another_mpi_on_one_host_says_so_once_there) {
   expect_one_to_speak(
       {"PMI_JOBID=2 PMI_SIZE=4 PMI_RANK=2 MPI_LOCALRANKID=0", "PMI_JOBID=2 PMI_SIZE=4 PMI_RANK=3 MPI_LOCALRANKID=1"},
       "started 4 ranks");
 }
 
-// Nor does Open MPI say so where it does not reach what PMIx's variables name: it takes itself for alone.
+// If Open MPI cannot reach the server that PMIx's variables name, it reports nothing and starts as a job of one rank.
 TEST(MpiJob, that_finds_fewer_ranks_than_any_launcher_started_ends_with_69) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"PMIX_RANK=1", "a launcher that speaks PMIx started at least 2 ranks"},

@@ -1,4 +1,4 @@
-// A job that mpirun starts, to see how it ends: mpi_job <ending>.
+// A program that ends_test.cpp starts with mpirun to see how jobs end: mpi_job <ending>, a key of kEndings.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void exchange_for_ever(Transport& transport) {
   for (;;) transport.all_reduce_sum(values).wait();
 }
 
-// Refuses when told, or throws.
+// A service that either refuses every request or throws.
 struct Unhelpful final : Service {
   explicit Unhelpful(bool refuse) : refuses(refuse) {}
   bool answer(int, std::int64_t, Slice) override {
@@ -33,7 +33,7 @@ struct Unhelpful final : Service {
   const bool refuses;
 };
 
-// Each rank asks the next.
+// Sends 20 requests to the next rank.
 void ask_next(Transport& transport) {
   std::vector<float> values(100000);
   std::vector<ServiceRequest> requests;
@@ -99,7 +99,8 @@ const std::map<std::string, std::function<void(Transport&)>> kEndings = {
        }
        ask_next(transport);
      }},
-    // To itself and to another, in an order of destruction that an exception makes: withdrawn first, then waited for.
+    // Requests to itself and to the next rank are in flight. The rank withdraws its service first, then the exception
+    // destroys the Pending, which waits.
     {"fails-with-requests-of-its-own-in-flight",
      [](Transport& transport) {
        Unhelpful service(true);

@@ -1,4 +1,4 @@
-// A job that mpirun starts: after some exchanges one rank calls something else than the others.
+// A program for mpirun: after some exchanges, one rank calls another operation than the other ranks.
 //     out_of_step_job SEED DIRECTORY
 #include <cstdio>
 #include <cstdlib>

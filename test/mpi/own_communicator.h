@@ -1,4 +1,5 @@
-// What tests of MpiWire have beside the transport under test, whose communication thread is idle meanwhile.
+// The fixture of tests that use MpiWire directly: an MPI_Comm of their own. The communication thread of the transport
+// under test is idle meanwhile, so the test's thread may call MPI.
 #pragma once
 
 #include <gtest/gtest.h>

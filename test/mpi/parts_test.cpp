@@ -1,4 +1,4 @@
-// A slice that goes in many parts gives the same bits as one that goes in few.
+// MpiWire: a sum that is sent in many small parts has the same bits as one sent in few.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ TEST_F(Parts, of_any_length_are_broadcast_whole) {
       }
 }
 
-// In place where all ranks were lent memory of one host; the same numbers.
+// In lent memory of a single host, sums are added up in place. They must have the same bits.
 TEST_F(Parts, of_lent_memory_give_the_same_sums) {
   const std::vector<int> one_host(static_cast<std::size_t>(size_), 7);
   MpiWire wire(communicator_, {.hosts = one_host});
@@ -78,7 +78,7 @@ TEST_F(Parts, are_not_lent_where_there_are_several_hosts) {
   EXPECT_EQ(wire.bytes_of_others(), 0u);
 }
 
-// Ranks 0 to p - 1 by host, as some launchers place them.
+// The hosts of ranks 0 to `size` - 1, as different launchers place ranks.
 std::vector<std::vector<int>> placements(int size) {
   if (size == 2) return {{0, 0}, {1, 0}};
   if (size == 3) return {{0, 0, 1}, {5, 2, 5}, {1, 0, 0}, {1, 1, 1}};
@@ -87,7 +87,7 @@ std::vector<std::vector<int>> placements(int size) {
   return {};
 }
 
-// Within each host in rank order, then the hosts in the order of their lowest ranks.
+// The expected sum: within each host in rank order, then over the hosts in the order of their lowest ranks.
 std::vector<float> sum_by_host(const std::vector<int>& ranks, const std::vector<int>& hosts, std::size_t count) {
   std::vector<std::vector<int>> of_hosts;
   std::vector<int> names;
@@ -119,7 +119,8 @@ TEST_F(Parts, add_up_within_hosts_and_then_between_them) {
     }
 }
 
-// One sum behind the other, in one row: each ends although only rank 0 has asked for the next by then.
+// Rank 0 posts eight sums at once. The other ranks post each sum only after the one before is done. No sum may wait for
+// the next one.
 TEST_F(Parts, of_sums_in_a_row_do_not_wait_for_each_other) {
   std::vector<int> all(static_cast<std::size_t>(size_));
   std::iota(all.begin(), all.end(), 0);

@@ -1,4 +1,4 @@
-// All values lie in the memory of a device.
+// Runs the tests under mpirun with all values in a device's memory.
 #include "test/mpi/under_mpirun.h"
 #include "test/transport/lazy_device.h"
 #include "test/transport/on_device.h"

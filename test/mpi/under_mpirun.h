@@ -1,4 +1,5 @@
-// main of a test program that mpirun starts: every rank runs every test, in step. Included by one file of the program.
+// The main function of a test program that mpirun starts. Every rank runs every test, in step with the other ranks. One
+// file of the program includes this header.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@ namespace eave {
 
 inline Transport* under_test = nullptr;  // lives as long as main runs the tests
 
-// Ranks other than 0 print failures only.
+// The test output of ranks other than 0: they print only failures.
 class FailurePrinter final : public testing::EmptyTestEventListener {
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (!result.failed()) return;
@@ -46,7 +47,7 @@ std::vector<Ranks> ranks_under_test() { return {{under_test->name(), under_test-
 
 void on_ranks(const Ranks&, const std::function<void(Transport&)>& body) { body(*under_test); }
 
-// `put_in_front` calls what it is given with the transport to be tested.
+// Makes the transport to be tested, which may be a decorator of `mpi`, and calls `body` with it.
 using InFront = std::function<void(Transport& mpi, const std::function<void(Transport&)>& body)>;
 
 inline int run_under_mpirun(int argc, char** argv, const InFront& put_in_front) {

@@ -96,7 +96,7 @@ TEST_F(Launchers, whose_numbers_are_none_are_refused_by_the_variable_and_its_val
       for (const char* const wrong : {launcher.size, launcher.rank}) {
         const char* const other = wrong == launcher.size ? launcher.rank : launcher.size;
         if (!wrong) continue;
-        // If an MPI launcher gives the size, eave does not need its rank from a variable.
+        // If an MPI launcher's size is a number, eave does not check other variables, so a wrong rank is not refused.
         if (launcher.is_of_mpi && launcher.size && wrong == launcher.rank) continue;
         Environment environment = {{wrong, value}};
         if (other) environment[other] = "1";
