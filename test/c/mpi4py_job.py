@@ -1,4 +1,4 @@
-"""A rank that averages by eave while it exchanges by mpi4py: mpi4py_job.py mpi4py-first|eave-first|single"""
+"""A rank that averages with eave while it exchanges with mpi4py: mpi4py_job.py mpi4py-first|eave-first|single"""
 import array
 import sys
 
@@ -16,7 +16,7 @@ COUNT = 10000
 
 
 def average(world):
-    """Each rank is drawn to its own number; together to the mean of them."""
+    """The gradient pulls each rank to its own number. Together the ranks move to the mean of these numbers."""
     x, g, found = (array.array("f", [0.0] * COUNT) for _ in range(3))
     averager = eave.VectorAverager(x, g, "easgd", tau=3)  # its exchanges go on while steps are computed
     for _ in range(200):

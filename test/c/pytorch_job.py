@@ -1,4 +1,4 @@
-"""A rank that trains a small network with PyTorch, each method of eave in turn, and holds what must hold.
+"""A rank that trains a small network with PyTorch and each method of eave in turn, and checks the results.
 
     pytorch_job.py [--device cuda]       on the CPU unless told; on a GPU, all ranks on the first
 """
@@ -8,7 +8,7 @@ import eave
 import torch
 
 DEVICE = torch.device("cuda:0" if sys.argv[1:] == ["--device", "cuda"] else "cpu")
-torch.backends.cudnn.allow_tf32 = False  # the tolerances here are those of float32
+torch.backends.cudnn.allow_tf32 = False  # the tolerances in this file are for float32
 SAMPLES, BATCH, STEPS = 240, 12, 60
 METHODS = [("allreduce", {}), ("easgd", {"tau": 5}), ("easgd", {"tau": 5, "order": "after-step"}), ("local-sgd", {"tau": 5}),
            ("easgd-async", {"tau": 5})]
@@ -38,7 +38,7 @@ def batch_of(step, rank, size, x, y):
 
 def train(communicator, options, momentum):
     x, y = data()
-    model = make_model(seed=eave.rank())  # all begin with rank 0's
+    model = make_model(seed=eave.rank())  # eave gives all ranks rank 0's parameters
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=momentum)
     averager = eave.Averager(model, optimizer, communicator, **options)
     for step in range(STEPS):
@@ -55,7 +55,7 @@ def train(communicator, options, momentum):
 
 
 def train_alone(momentum):
-    """The same steps with whole batches and PyTorch alone."""
+    """Makes the same steps with whole batches and PyTorch alone."""
     x, y = data()
     model = make_model(seed=0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=momentum)
@@ -73,7 +73,7 @@ def hold_same_everywhere(consensus, what):
 
 
 def convolve(is_averaged, **optimizer_options):
-    """Ten steps of a convolution, averaged after the fifth, when the optimizer has its momentum."""
+    """Makes ten steps of a convolution. Averaging begins after the fifth, when the optimizer already has momentum."""
     torch.manual_seed(2)
     x, y = torch.randn(4, 3, 6, 6).to(DEVICE), torch.randint(5, (4,)).to(DEVICE)
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 5, 3), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()).to(DEVICE)
@@ -99,7 +99,7 @@ def hold_layout():
 
 
 def hold_place():
-    """Parameters that have moved would no longer be averaged: that is told."""
+    """If the model moves its parameters to other memory, eave could no longer average them, so it raises an error."""
     x, y = data()
     model = make_model(seed=0)
     averager = eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.2), "allreduce")

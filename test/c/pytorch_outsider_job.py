@@ -1,4 +1,4 @@
-"""A rank that uses eave.Averager as its documents do not show, case by case: each is right, or is refused by name.
+"""A rank that uses eave.Averager in ways that its documents do not show. Each case works, or is refused by name.
 
     pytorch_outsider_job.py        each function hold_... is a case, on any number of ranks
 """
@@ -63,7 +63,7 @@ def hold_a_model_that_is_not_finite_at_the_start_is_refused_by_name():
     model = network()
     with torch.no_grad():
         model[3].weight[1, 2] = math.nan if eave.rank() > 0 else 0
-    model, optimizer, averager = make(model=model)  # all have rank 0's now
+    model, optimizer, averager = make(model=model)  # all ranks have rank 0's parameters now
     take_steps(model, optimizer, averager)
     expect_same_everywhere(model)
     averager.close()

@@ -1,4 +1,4 @@
-"""A rank that holds, case by case, what eave.Averager promises of a model that changes, stands still or goes wrong.
+"""A rank that checks, case by case, what eave.Averager promises of a model that changes, stands still or goes wrong.
 
     pytorch_promises_job.py        each function hold_... is a case, on any number of ranks
 """
@@ -17,7 +17,7 @@ MOMENTUM = (torch.optim.SGD, {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.1})
 
 
 class TwoHeads(torch.nn.Module):
-    """A trunk, a frozen layer, and two heads of which a step may use any."""
+    """A model with a trunk, a frozen layer, and two heads. A step may use any of the heads."""
 
     def __init__(self, seed):
         super().__init__()
@@ -57,7 +57,7 @@ def take_step(model, optimizer, averager, step, **how):
 
 
 def refused(code, words, call):
-    """Whether a call is refused with this code and these words."""
+    """Asserts that eave refuses the call with this code and these words."""
     try:
         call()
     except eave.Error as error:
@@ -74,7 +74,7 @@ def is_same_everywhere(tensors):
 
 
 def hold_parameters_without_a_gradient_are_left_alone():
-    """As by PyTorch alone, bit by bit: all ranks have the same batches, and the sum of two equal halves is exact."""
+    """Bits equal those of PyTorch alone: all ranks have the same batches, and the sum of two equal halves is exact."""
     for kind in (ADAM, MOMENTUM):
         alone = TwoHeads(0)
         optimizer_alone = kind[0](alone.parameters(), **kind[1])
@@ -243,7 +243,7 @@ def hold_optimizers_that_do_not_fit_are_refused():
 
 
 def hold_copies_of_the_model_are_free_of_it():
-    """Such as a moving average of the parameters."""
+    """A copy of the model, such as a moving average of its parameters, is not bound to the averager."""
     model, optimizer, averager = make()
     saved = io.BytesIO()
     torch.save(model, saved)
@@ -267,7 +267,7 @@ def hold_steps_by_other_ways_are_refused():
         refused(64, "consensus()", averager.step)
         refused(64, "consensus()", lambda: model.load_state_dict(model.state_dict()))
     averager.close()
-    optimizer.step()  # the model is the caller's again
+    optimizer.step()  # after close() the model is the caller's again
 
 
 def hold_sparse_gradients_are_refused_by_name():
@@ -304,7 +304,7 @@ def hold_a_checkpoint_that_one_rank_loads_is_told_by_the_consensus():
             raise AssertionError("replicas differ, and nobody says so")
     except eave.Error as error:
         assert error.code == 70 and error.is_shared and "rank 0 on" in str(error), error
-    eave._library.job.is_broken = False  # here nothing is in flight
+    eave._library.job.is_broken = False  # no operation is in flight here
     model.load_state_dict(TwoHeads(3).state_dict())
     averager.close()
 
@@ -344,7 +344,7 @@ def hold_a_grad_scaler_works_beside_it():
 
 
 def hold_eamsgd_is_that_of_the_publication():
-    """PyTorch's SGD with Nesterov's momentum against equations 5 and 6 in double; every rank simulates all."""
+    """Compares PyTorch's SGD with Nesterov momentum with equations 5 and 6 in double. Every rank simulates all."""
     ranks, tau, alpha, rate, momentum = eave.size(), 3, 0.2, 0.1, 0.9
     curvature = torch.linspace(0.2, 1.0, 5, dtype=torch.float64)
     x = torch.ones(ranks, 5, dtype=torch.float64)

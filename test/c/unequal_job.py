@@ -1,4 +1,4 @@
-"""A rank of two whose last one leaves its loop in some way: unequal_job.py METHOD WAY
+"""A rank of a job of two, of which the last leaves its loop in some WAY: unequal_job.py METHOD WAY
 
 Ways: fewer  the last rank takes fewer steps, then evaluates and closes as the first does
       early  it closes its averager after a few steps, and ends

@@ -1,4 +1,4 @@
-"""As average_job.c, over the Python package: vector_job.py OPTIONS STEPS"""
+"""Does the same as average_job.c, over the Python package: vector_job.py OPTIONS STEPS"""
 import array
 import sys
 

@@ -1,4 +1,4 @@
-"""F1, F2: a rank is killed at a random moment; the run is started again and ends with the same bits."""
+"""F1, F2: a rank is killed at a random moment. The run is started again and ends with the same bits."""
 import functools
 import pathlib
 import signal
@@ -19,7 +19,7 @@ def words(run_dir, method, *more, epochs=EPOCHS):
 
 @functools.lru_cache(maxsize=None)
 def undisturbed(eave, method, ranks=RANKS, epochs=EPOCHS):
-    """Digest and duration of a run that nobody disturbs, and that saves no checkpoint between evaluations."""
+    """Returns digest and duration of an undisturbed run, which saves no checkpoint between evaluations."""
     with tempfile.TemporaryDirectory() as directory:
         place = lab.Place(directory, eave, 0, 0, False)
         job = place.run(ranks, words(pathlib.Path(directory) / "run", method, epochs=epochs))
@@ -28,7 +28,7 @@ def undisturbed(eave, method, ranks=RANKS, epochs=EPOCHS):
 
 
 def kill_and_resume(place, rank):
-    """The same command until it is done, as a batch system would give it."""
+    """Kills a rank and gives the same command again until the run is done, as a batch system would."""
     method = sorted(lab.METHODS)[place.index % len(lab.METHODS)]
     expected, seconds = undisturbed(place.eave, method)
     command = words(place.run_dir(), method, "--checkpoint-every", EVERY, "--resume", "auto")

@@ -1,4 +1,4 @@
-"""F3: mpirun is killed; no rank outlives it."""
+"""F3: mpirun is killed. No rank outlives it."""
 import signal
 import time
 

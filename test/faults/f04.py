@@ -1,4 +1,4 @@
-"""F4, F5: the network is cut for good, or bad for a while. Three hosts, a rank on each."""
+"""F4, F5: the network is cut for good, or bad for a while. There are three hosts with a rank each."""
 import atexit
 import functools
 import os
@@ -12,7 +12,7 @@ import lab
 LAB = os.environ.get("NETLAB_NAME", "faults")
 HOSTS = 3
 LIMIT = 4.0
-# By which mpirun itself finds a host that is gone, some 9 s after the cut.
+# With these settings mpirun itself finds a lost host, some 9 s after the cut.
 KEEPALIVE = ["--mca", "oob_tcp_keepalive_time", "3", "--mca", "oob_tcp_keepalive_intvl", "2", "--mca",
              "oob_tcp_keepalive_probes", "3"]
 TRAINING = [*lab.SMALL, "--evaluate-every", "0.5", "--checkpoint-every", "50", *lab.METHODS["easgd"]]
@@ -27,7 +27,7 @@ def netlab(*words):
 
 @functools.lru_cache(maxsize=None)
 def set_up():
-    """Hosts that are there until this process ends."""
+    """Starts hosts that run until this process ends."""
     netlab("up", str(HOSTS))
     atexit.register(lambda: netlab("down"))
 
@@ -64,7 +64,7 @@ def undisturbed(eave, *words):
 
 
 def ranks_of(place):
-    """Of this trial's job, on all hosts."""
+    """Returns the process numbers of the ranks of this trial's job, on all hosts."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit() and lab.executable_of(entry.name) == str(place.eave):
@@ -82,7 +82,7 @@ EPOCHS = ["--epochs", "250"]
 
 
 def cut(place):
-    """Ranks find the silent one; mpirun, without a word from that host, does not end by itself then."""
+    """The ranks find the silent rank and end. mpirun hears nothing from the silent host, so it does not end itself."""
     job = start(place, [], *EPOCHS, "--limit-step", f"{LIMIT:.0f}s", "--limit-checkpoint", f"{LIMIT:.0f}s")
     host = place.random.randrange(HOSTS)
     netlab("cut", str(host))
@@ -106,7 +106,7 @@ def cut(place):
 
 
 def cut_with_keepalive(place):
-    """mpirun finds the silent host before the limit, ends all ranks, and itself with 205."""
+    """mpirun finds the silent host before eave's limit. It ends all ranks, and ends with 205."""
     job = start(place, KEEPALIVE, *EPOCHS, "--limit-step", "16s", "--limit-checkpoint", "16s")
     host = place.random.randrange(HOSTS)
     netlab("cut", str(host))
@@ -127,14 +127,15 @@ def cut_with_keepalive(place):
 
 
 def resume(place):
-    job = launch(place, [], *EPOCHS, "--resume")  # on the hosts that had it: the lock of the dead run is taken over there
+    # The hosts are those of the dead run, so its lock can be taken over.
+    job = launch(place, [], *EPOCHS, "--resume")
     job.wait(60)
     lab.require_code(job, 0)
     lab.require(lab.digest(place.run_dir()) == undisturbed(place.eave, *EPOCHS), "other bits than undisturbed")
 
 
 def disturb(place):
-    """2 s of silence, then 1 % of all frames lost, or 100 ms more to each."""
+    """Disturbs the network for 2 s: silence, or 1 % of all frames lost, or 100 ms more delay for each frame."""
     job = start(place, [], "--epochs", "8")
     host = str(place.random.randrange(HOSTS))
     if place.index % 3 == 0:

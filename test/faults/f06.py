@@ -1,4 +1,4 @@
-"""F6: a rank is stopped (SIGSTOP): named at a quarter of the limit, the job ended at the limit unless it wakes."""
+"""F6: a rank stops (SIGSTOP). It is named at a quarter of the limit. The job ends at the limit, unless it wakes."""
 import signal
 import time
 
@@ -13,7 +13,7 @@ def words(place, *more):
 
 
 def start_and_stop(place, *more):
-    """A job of three ranks, one of which stands still from now on; which, and since when."""
+    """Starts three ranks and stops one of them. Returns the job, the rank, its process, and the moment of the stop."""
     job = place.start(3, words(place, *more))
     metrics = place.run_dir() / "metrics.jsonl"
     lab.require(job.wait_until(lambda: metrics.exists() and lab.last_step(place.run_dir()) > 0), job.tail())

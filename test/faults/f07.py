@@ -5,7 +5,7 @@ import statistics
 import lab
 
 RANKS, SLOW = 4, 2
-# Steps of some ms: long enough for a rank to be slow in, though ranks share cores.
+# A step takes some ms, long enough to recognise a slow rank although ranks share cores.
 TRAINING = ["--data", "synthetic", "--synthetic-samples", "60000", "--synthetic-test-samples", "100", "--model", "lenet",
             "--batch", "8", "--evaluate-every", "0", "--progress", "off"]
 
@@ -15,7 +15,7 @@ def words(place, name, method, steps, *more):
 
 
 def steps_per_second(place, name):
-    """Of the ranks that are not slow: the median, over their whole run."""
+    """Returns the median speed, over the whole run, of the ranks that are not slow."""
     last = {line["rank"]: line for line in lab.metrics_of(place.run_dir(name)) if line["type"] == "step"}
     return statistics.median(line["step"] / line["seconds"] for rank, line in last.items() if rank != SLOW)
 
@@ -37,7 +37,8 @@ def is_not_accused(place):
 
 
 def slows_nobody(place):
-    """What else the machine does only lowers it: the best of three pairs, one behind the other."""
+    """Compares the speed with and without a slow rank. Other load of the machine only lowers the share, so the best of
+    three consecutive pairs counts."""
     shares = []
     for pair in map(str, range(3)):
         for name, more in (("even", []), ("uneven", ["--slow-rank", f"{SLOW}:4x"])):

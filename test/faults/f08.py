@@ -1,4 +1,4 @@
-"""F8: a run is asked to leave: all ranks save a checkpoint after the same step and end with 75; it goes on from there."""
+"""F8: a signal asks a run to leave. All ranks save a checkpoint after the same step, end with 75, and can resume."""
 import pathlib
 import signal
 import time
@@ -7,12 +7,12 @@ import f01
 import lab
 
 RANKS = 3
-# For one step, a checkpoint, and ranks that end together; mpirun itself takes up to 2 s more to end.
+# Time for one step, a checkpoint, and ranks that end together. mpirun itself takes up to 2 s more to end.
 LIMIT_S = 2.5
 
 
 def whom(job, way):
-    """Who gets the signal, and how often."""
+    """Returns the processes that get the signal, one entry per signal."""
     if way == "mpirun":
         return [job.pid]
     if way == "twice":
@@ -21,7 +21,7 @@ def whom(job, way):
 
 
 def hears(pid):
-    """Whether SIGUSR1 no longer ends it, as it does while a program is loaded."""
+    """Returns whether the process catches SIGUSR1. While a program is being loaded, the signal still ends it."""
     try:
         lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -30,7 +30,7 @@ def hears(pid):
 
 
 def wait_until_begun(place, job, seconds):
-    """In each fifth trial only until the ranks are there, which then set up; else until some moment of training."""
+    """Waits until some moment of training. In each fifth trial it waits only until all ranks run and set up."""
     is_early = place.index % 5 == 4
     if is_early:
         has_begun = lambda: len(job.ranks()) == RANKS and all(map(hears, job.ranks().values()))
@@ -56,7 +56,7 @@ def ask_and_resume(place):
     figures = {"leaving_s": time.monotonic() - asked}
     job.wait(20)
     figures["mpirun_s"] = time.monotonic() - asked
-    # An mpirun that is about to end does not catch signals any more; what its ranks did stands in the run directory.
+    # When mpirun is about to end, it no longer catches signals. The run directory shows what its ranks did.
     own_end = [-signal.SIGUSR1] if way in ("mpirun", "twice") else []
     lab.require_code(job, 75, 0, *own_end)
     if job.code == 75:

@@ -1,4 +1,4 @@
-"""F9: as F8, in a batch job that Slurm warns, requeues and starts again."""
+"""F9: like F8, but in a batch job that Slurm warns, requeues and starts again."""
 import os
 import subprocess
 
@@ -7,8 +7,8 @@ import lab
 
 EPOCHS = 120
 
-# What the batch script of mpi_launch does, with a limit that Slurm would set by the clock: once the run has begun it sends
-# itself the signal that Slurm sends 60 s before the limit. 75 from the run is "put me back into the queue".
+# Does the same as the batch script of mpi_launch. Slurm would send a signal 60 s before the time limit. Here the script
+# sends itself this signal once the run has begun. Exit code 75 of the run means "put me back into the queue".
 SCRIPT = """#!/bin/bash
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1

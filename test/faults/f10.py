@@ -1,4 +1,4 @@
-"""F10-F14: checkpoints that are cut, changed, foreign, not written or lost with the power."""
+"""F10-F14: checkpoints that are cut, changed, foreign, not written, or lost when the power fails."""
 import pathlib
 import subprocess
 
@@ -8,7 +8,7 @@ EPOCHS = 4
 
 
 def run_tests(place, pattern, environment=None):
-    """Those of the C++ test program that stands beside eave."""
+    """Runs the tests that match `pattern`, from the C++ test program beside eave."""
     program = pathlib.Path(place.eave).parent / "test_train"
     if not program.exists():
         raise lab.Skip(f"{program} is not built (test/run builds it)")
@@ -41,7 +41,7 @@ def words(place, *more, name="run"):
 
 
 def lose_file(place):
-    """Of the newest: the one before is taken. Of all: 65."""
+    """If a file of the newest checkpoint is missing, the run resumes from the checkpoint before."""
     newest = lab.checkpoints(place.run_dir())[-1]
     (newest / "rank-1.state").unlink()
     job = place.run(2, words(place, "--epochs", EPOCHS, "--resume"))
@@ -56,7 +56,7 @@ def lose_all_files(place):
 
 
 def take_other_file(place):
-    """All of a run with another seed."""
+    """Replaces a file in all checkpoints by the same file of a run with another seed. The run ends with 65."""
     lab.require_code(place.run(2, words(place, "--epochs", 2, "--seed", 2, name="other")), 0)
     for mine, other in zip(lab.checkpoints(place.run_dir()), lab.checkpoints(place.run_dir("other"))):
         (mine / "rank-1.state").write_bytes((other / "rank-1.state").read_bytes())
@@ -73,7 +73,7 @@ def expect_one(job, code, text):
 
 
 def change_ranks(place, ranks):
-    """Refused, and with --resume elastic trained to the end."""
+    """With another number of ranks, --resume is refused. With --resume elastic the run trains to its end."""
     more = words(place, "--epochs", EPOCHS)
     expect_one(place.run(ranks, [*more, "--resume"]), 78, "elastic")
     lab.require_code(place.run(ranks, [*more, "--resume", "elastic"]), 0)

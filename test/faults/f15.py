@@ -10,7 +10,7 @@ TRAINING = ["train", *lab.SMALL, "--checkpoint", "off", "--epochs", "10", "--eva
 
 @contextlib.contextmanager
 def small_disk(place, kilobytes):
-    """A file system of its own that is soon full; its directory."""
+    """Mounts a file system of this size, which is soon full, and yields its directory."""
     directory = place.directory / "disk"
     directory.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "eave-fault", directory],
@@ -44,7 +44,7 @@ def full_for_a_while(place):
         job = place.start(2, [*TRAINING, "--epochs", "40", "--run-dir", run])
         try:
             job.wait_until(lambda: (run / "metrics.jsonl").exists() and b'"evaluation"' in (run / "metrics.jsonl").read_bytes())
-            # Down to the last byte: what is left else takes some more lines.
+            # The disk must be full to the last byte. Space that is left would still take some lines.
             with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as file:
                 while True:
                     file.write(bytes(65536))
@@ -65,7 +65,7 @@ def full_for_a_while(place):
 
 
 def no_output(place):
-    """Standard output, and errors too, on a full device."""
+    """Sends standard output, and in some trials standard error too, to a full device."""
     which = place.random.choice([">/dev/full", ">/dev/full 2>&1"])
     job = place.run(0, [*TRAINING, "--run-dir", place.run_dir()],
                     launcher=["sh", "-c", f'exec "$@" {which}', "sh"])

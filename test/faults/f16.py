@@ -1,4 +1,4 @@
-"""F16: a loss or gradient that is not finite, on one rank: it reaches no other, and the run goes on."""
+"""F16: one rank has a loss or gradient that is not finite. It reaches no other rank, and the run goes on."""
 import array
 import json
 
@@ -19,7 +19,7 @@ STEPS = 60
 
 
 def values_of(path):
-    """All numbers of a safetensors file."""
+    """Returns all numbers of a safetensors file."""
     content = path.read_bytes()
     header = int.from_bytes(content[:8], "little")
     values = array.array("f")
@@ -30,9 +30,9 @@ def values_of(path):
 def put_in(place):
     name = sorted(METHODS)[place.index % len(METHODS)]
     fault = FAULTS_OF_STEP[place.index // len(METHODS) % 3]
-    # All policies: the first in most trials.
+    # Trials use all policies, and "skip" most often.
     policy = {5: "rollback", 6: "abort"}.get(place.index % 7, "skip")
-    # Before the first checkpoint there is none to go back to.
+    # Before the first checkpoint a rollback has no state to go back to.
     rank, step = place.random.randrange(RANKS), place.random.randrange(35 if policy == "rollback" else 1, STEPS - 3)
     if step % 30 == 0:
         step += 1

@@ -1,4 +1,4 @@
-"""F17: one bit of what all ranks are to have alike is flipped on one of them."""
+"""F17: on one rank, one bit flips in values that should be equal on all ranks."""
 import json
 
 import lab
@@ -10,7 +10,7 @@ METHODS = {
     "allreduce": ["--communicator", "allreduce"],
     "easgd": ["--communicator", "easgd", "--tau", "5"],
     "bmuf": ["--communicator", "bmuf", "--tau", "5"],
-    # Its workers have nothing alike but just behind an exchange.
+    # Workers of local-sgd are equal only right after an exchange.
     "local-sgd": ["--communicator", "local-sgd", "--tau", "10"],
 }
 
@@ -20,8 +20,8 @@ def repairs_of(run_dir):
 
 
 def is_as_without(place, words):
-    """Rounding may have taken a low bit away again before the comparison, on one rank as on all: bmuf's next exchange
-    takes the center out of itself. Then nothing is left to be found, and the run has the bits of one without."""
+    """Returns whether the model has the bits of a run without the fault. Rounding may remove a flipped low bit before
+    the ranks compare, for example in bmuf's next exchange, where the old center cancels. Then there is nothing to find."""
     lab.require_code(place.run(RANKS, [*words, "--run-dir", place.run_dir("without")]), 0)
     model = "model.safetensors"
     return (place.run_dir() / model).read_bytes() == (place.run_dir("without") / model).read_bytes()

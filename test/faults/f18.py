@@ -1,4 +1,4 @@
-"""F18: ranks that were started with another configuration, model, data or program."""
+"""F18: one rank was started with another configuration, model, data or program."""
 import shutil
 import struct
 import time
@@ -9,7 +9,7 @@ LIMIT_S = 2  # from the start of mpirun to the message; mpirun itself takes up t
 
 
 def write_set(directory, images=300, wrong_label=None, wrong_pixel=None):
-    """A small set in MNIST's files."""
+    """Writes a small data set as MNIST's files and returns its directory."""
     directory.mkdir()
     for part, count in (("train", images), ("t10k", 50)):
         labels = bytearray(i % 10 for i in range(count))
@@ -24,7 +24,7 @@ def write_set(directory, images=300, wrong_label=None, wrong_pixel=None):
 
 
 def other_program(place):
-    """The same eave, built elsewhere: one byte more at its end."""
+    """Returns a copy of eave with one more byte at its end, as if it had been built elsewhere."""
     directory = place.directory / "other"
     directory.mkdir()
     copy = directory / "eave"
@@ -35,7 +35,8 @@ def other_program(place):
 
 
 def cases(place):
-    """What the last of three ranks has different: program, words, and what the message says."""
+    """Returns functions that each give one case: the program of rank 0, the words of ranks 1 and 2, the words of
+    rank 0, and a text of the message."""
     data = lambda name, **others: ["--data", "mnist", "--data-dir", write_set(place.directory / name, **others)]
     here = data("here")
     return [
@@ -46,7 +47,7 @@ def cases(place):
         lambda: (place.eave, here, [*here, "--seed", "2"], "--seed is"),
         lambda: (place.eave, here, data("fewer", images=299), "size of the training set is"),
         lambda: (place.eave, here, data("labels", wrong_label=place.random.randrange(300)), "content of the training set is"),
-        # The first pixel of an image that is looked at.
+        # Changes the first pixel of one of the images that eave compares.
         lambda: (place.eave, here, data("pixels", wrong_pixel=784 * (place.random.randrange(64) * 300 // 64)),
                  "content of the training set is"),
         lambda: (other_program(place), here, here, "eave is version"),

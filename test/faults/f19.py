@@ -1,4 +1,4 @@
-"""F19: a rank calls something else than the others; the job ends and says who called what."""
+"""F19: one rank makes another communication call than the other ranks. The job ends and says which rank called what."""
 import lab
 
 

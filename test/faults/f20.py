@@ -1,4 +1,4 @@
-"""F20: memory runs out at start-up: whatever cannot be had, 71 and one message that says so."""
+"""F20: memory runs out at start-up. Whichever allocation fails, the run ends with 71 and one message that says so."""
 import functools
 import shutil
 import tempfile
@@ -18,7 +18,7 @@ def limited(place, kibibytes, words):
 
 
 def least(place, words, low, high, fits):
-    """The smallest limit, to a MiB, under which it fits."""
+    """Returns the smallest limit in MiB under which `fits` holds, found by bisection."""
     while high - low > 1:
         middle = (low + high) // 2
         if fits(limited(place, middle * 1024, words)):
@@ -30,10 +30,10 @@ def least(place, words, low, high, fits):
 
 @functools.lru_cache(maxsize=None)
 def bounds(eave, job):
-    """In KiB: what the program needs before it can say anything, and what the whole run needs."""
+    """Returns, in KiB, the memory that the program needs to print a message, and the memory of the whole run."""
     with tempfile.TemporaryDirectory() as directory:
         place = lab.Place(directory, eave, 0, 0, False)
-        # Below, the loader finds no room for the libraries (127), or MPI's for their own.
+        # Below this limit, the dynamic loader has no room for the libraries (127), or MPI none for its plugins.
         says = lambda ended: ended.code in (0, 71)
         begin = least(place, [*WORDS, *JOBS[job]], 1, 4096, says)
         end = least(place, [*WORDS, *JOBS[job]], begin - 1, 4096, lambda ended: ended.code == 0)
@@ -45,7 +45,7 @@ def run_short(place):
         raise lab.Skip("there is no prlimit")
     job = place.index % len(JOBS)
     begin, end = bounds(place.eave, job)
-    # Evenly over all that start-up allocates, and not twice at the same place.
+    # Trials spread evenly over all that start-up allocates, at a random place in each interval.
     trials = (200 if place.is_full else 12) // len(JOBS) + 1
     place_in = (place.index // len(JOBS) + place.random.random()) / trials
     limit = begin + int((end - begin) * place_in)

@@ -1,4 +1,4 @@
-"""F21: data files that are damaged, or are others than they are said to be."""
+"""F21: data files that are damaged, or are not the files that the options say."""
 import functools
 import struct
 import zlib
@@ -28,7 +28,7 @@ def changed(content, offset, *values):
 
 
 def cases():
-    """(which file, what it becomes, what the message names)."""
+    """Yields tuples: which file, its new content, and a text that the message must contain."""
     images, labels = good()["images"], good()["labels"]
     yield from (("images", images[:size], word) for size, word in
                 ((0, "is empty"), (1, "offset 1"), (3, "offset 3"), (7, "offset 7"), (15, "offset 15"),

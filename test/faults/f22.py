@@ -1,4 +1,4 @@
-"""F22: two runs in one directory, and locks of owners that are gone."""
+"""F22: two runs in one directory, and locks whose owners are gone."""
 import os
 import signal
 import socket
@@ -26,7 +26,7 @@ def begun(place, ranks):
 
 
 def second_run(place):
-    """Of two runs the second is refused; the first goes on, and its death frees the directory."""
+    """eave refuses the second of two runs, and the first goes on. When the first dies, the directory is free."""
     ranks = place.random.choice([0, 2])
     first = begun(place, ranks)
     try:
@@ -46,7 +46,7 @@ def second_run(place):
 
 
 def dead_host(place):
-    """A lock of another host counts for a minute after it was touched."""
+    """A lock of another host holds for one minute after its last touch."""
     place.run_dir().mkdir()
     lock = place.run_dir() / "run.lock"
     lock.write_text(f"host elsewhere\nmachine other-boot\npid 17\nstarted 4711\nsince {int(time.time()) - 300}\n")
@@ -62,7 +62,7 @@ def dead_host(place):
 
 
 def same_moment(place):
-    """Of those that start at once, also on a stale lock, one trains."""
+    """If four runs start at once, exactly one trains, also if there is a stale lock."""
     if place.random.random() < 0.5:
         place.run_dir().mkdir()
         (place.run_dir() / "run.lock").write_text("host a\nmachine other-boot\npid 17\nstarted 4711\nsince 1700000000\n")

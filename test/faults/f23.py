@@ -1,4 +1,4 @@
-"""F23: every communication call of every rank begins late by chance; the numbers do not change."""
+"""F23: every communication call of every rank begins with a random delay. The numbers do not change."""
 import functools
 import pathlib
 import tempfile

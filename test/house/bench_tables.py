@@ -1,4 +1,4 @@
-"""Rows of the tables in bench/results/*.md, made of the records that they show. Used by docs_test."""
+"""Makes rows of the tables in bench/results/*.md from the records that they show. docs_test uses it."""
 import itertools
 import json
 import statistics
@@ -64,7 +64,8 @@ def errors_of_plans(record):
         yield f"| {hosts}, {model} | {cells} |"
 
 
-# Page, record, and the function that makes rows of the record. If a page shows a newer record, change its name here.
+# Each entry: page, record, and the function that makes rows of the record. If a page shows a newer record, change its
+# name here.
 TABLES = [
     ("compute", "2026-11-23-compute-vs-pytorch-amd", steps_on_one_core),
     ("compute", "2026-11-24-compute-vs-pytorch-amx", steps_on_one_core),
@@ -80,7 +81,7 @@ TABLES = [
 
 
 def missing_rows(results):
-    """`results`: the directory of pages and records."""
+    """`results` is the directory of pages and records."""
     for page, record, rows in TABLES:
         lines = (results / f"{page}.md").read_text().splitlines()
         for row in rows(json.loads((results / f"{record}.json").read_text())):

@@ -1,7 +1,7 @@
-"""Logits of an mlp by NumPy alone: numpy_mlp.py pytorch|eave DIRECTORY IMAGES HEIGHTxWIDTHxCHANNELS OUTPUT
+"""Computes logits of an mlp by NumPy alone: numpy_mlp.py pytorch|eave DIRECTORY IMAGES HEIGHTxWIDTHxCHANNELS OUTPUT
 
-DIRECTORY holds what `eave export --npy` wrote in that layout; IMAGES are float32 values, NHWC; so is OUTPUT, sample by
-sample.
+DIRECTORY holds the files that `eave export --npy` wrote in this layout. IMAGES holds float32 values in NHWC order.
+OUTPUT gets the logits as float32 values, sample by sample.
 """
 import pathlib
 import sys

@@ -1,6 +1,8 @@
-"""Prints a model as the official safetensors package finds it, as JSON: {"metadata": {...}, "arrays": {name: bytes in hexadecimal}}.
+"""Prints a model as the official safetensors package reads it.
 
-Exit codes: 0 read - 69 the package is not there (test/hostile_campaign/install_safetensors.py brings it).
+The output is JSON: {"metadata": {...}, "arrays": {name: bytes in hexadecimal}}.
+
+Exit codes: 0 read - 69 the package is missing (test/hostile_campaign/install_safetensors.py installs it).
 """
 import json
 import pathlib

@@ -1,10 +1,10 @@
-"""Logits of models by PyTorch: pytorch_logits.py [MODEL FILE IMAGES OUTPUT]...
+"""Computes logits of models by PyTorch: pytorch_logits.py [MODEL FILE IMAGES OUTPUT]...
 
-MODEL is one of those of bench/pytorch_steps.py, in evaluation mode. FILE is what `eave export --safetensors` wrote;
-IMAGES are float32 values, NHWC; so is OUTPUT, sample by sample.
+MODEL is a model of bench/pytorch_steps.py, used in evaluation mode. FILE comes from `eave export --safetensors`.
+IMAGES holds float32 values in NHWC order. OUTPUT gets the logits as float32 values, sample by sample.
 
-pytorch_logits.py --initial [MODEL FILE]... writes FILE: the model with parameters of PyTorch's own, for eave to begin
-with.
+pytorch_logits.py --initial [MODEL FILE]... writes each MODEL with PyTorch's own initial parameters into FILE. eave then
+begins with them.
 """
 import array
 import json
@@ -50,7 +50,7 @@ def write_safetensors(path, tensors):
 
 
 def eave_names(model):
-    """The model's own name of each layer, by eave's: layers of a kind are numbered from 1, those of shortcuts apart."""
+    """Maps eave's name of each layer to the model's own. eave numbers layers of a kind from 1, and shortcuts apart."""
     numbers, names = {}, {}
     for name, module in model.named_modules():
         prefix = PREFIXES.get(type(module))

@@ -1,4 +1,4 @@
-"""Comparisons made up for the test of the page: the data that src/report/page.html is filled with."""
+"""Makes comparisons for the test of the page: the data that fills src/report/page.html."""
 import math
 import random
 
@@ -22,7 +22,7 @@ def interval(values):
 
 
 def curve(random_numbers, method, ranks, batch, steps, points, best):
-    """Columns of `points` evaluations of a run whose accuracy comes to `best`."""
+    """Returns columns of `points` evaluations of a run whose accuracy approaches `best`."""
     step = [round((i + 1) * steps / points) for i in range(points)]
     rate = 400 / batch * ranks ** (-0.6 if method == "allreduce" else -0.25) * random_numbers.uniform(0.95, 1.05)
     accuracy = [best - (best - 0.3) * math.exp(-6 * s / steps) + random_numbers.gauss(0, 0.002) for s in step]
@@ -61,7 +61,7 @@ def first_reached(run, column, target):
 
 
 def conclude(variant, runs, target):
-    """Fills in what a variant says of its runs."""
+    """Fills in the estimates of a variant from its runs."""
     last = [{name: run["evaluations"][name][-1] for name in ("seconds", "bytes", "step")} for run in runs]
     speeds = [one["step"] * variant["total_batch"] / one["seconds"] for one in last]
     for name, model in (("accuracy", "center"), ("validation", "validation")):
@@ -88,7 +88,7 @@ def add_speed(variants):
 
 
 def typical(points=40, target=0.88):
-    """42 runs: five methods, three numbers of ranks, one rank alone, three seeds; one diverged, one was interrupted."""
+    """42 runs: five methods, three numbers of ranks, one rank alone, three seeds. One diverged, one was interrupted."""
     random_numbers = random.Random(6)
     variants = [make_variant("none", 1, 32)]
     several = [method for method in METHODS if method not in ("none", "gossip")]
@@ -133,7 +133,7 @@ def make_notebook(variants):
 
 
 def two_batches():
-    """Batches and learning rates beside each other, two places, and whole families that only a wide filter shows."""
+    """Several batches, learning rates and places side by side, and whole families that only a wide filter shows."""
     comparison = typical(points=9)
     for values in comparison["runs"][-2]["evaluations"]["center"].values():
         values[0] = 0.0  # has no place on a logarithmic axis
@@ -150,7 +150,7 @@ def two_batches():
 
 
 def widen(variant):
-    """What two seeds far apart say: next to nothing."""
+    """Gives a variant the wide intervals of two seeds that lie far apart, so that it says next to nothing."""
     for estimate in variant.values():
         if isinstance(estimate, dict) and "mean" in estimate:
             estimate.update(n=2, low=-5 * estimate["mean"], high=7 * estimate["mean"])
@@ -173,7 +173,7 @@ def hostile():
 
 
 def unfinished():
-    """One variant, no run of which came to an evaluation; nothing is known."""
+    """One variant whose only run came to no evaluation, so nothing is known."""
     comparison = typical(points=12)
     variant = comparison["variants"][0]
     run = comparison["runs"][0]

@@ -1,4 +1,4 @@
-"""One of two ranks that average by the Python package that is installed: average.py python|numpy PREFIX"""
+"""One of two ranks that average with the installed Python package: average.py python|numpy PREFIX"""
 import array
 import ctypes
 import pathlib
@@ -20,7 +20,7 @@ def vectors_of_numpy():
 
 
 def average(make, method, **options):
-    """Each rank is drawn to its rank + k / 10, both together to 0.5 + k / 10."""
+    """The gradient pulls each rank to rank + k / 10. Together both ranks move to 0.5 + k / 10."""
     x, g, found = make([0.0] * COUNT), make([0.0] * COUNT), make([0.0] * COUNT)
     averager = eave.VectorAverager(x, g, method, **options)
     for _ in range(300):
@@ -42,7 +42,7 @@ def hold_mean(found, what):
 
 
 def hold_place(prefix):
-    """The library that this process has loaded is that of the installation."""
+    """Checks that this process has loaded the library of the installation."""
     maps = pathlib.Path("/proc/self/maps").read_text().splitlines()
     loaded = {line.split(maxsplit=5)[5] for line in maps if "/libeave.so" in line}
     assert loaded and all(path.startswith(prefix + "/") for path in loaded), f"loaded: {loaded}"
