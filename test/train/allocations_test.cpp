@@ -1,4 +1,4 @@
-// A step allocates nothing after the first of its batch size.
+// A training step allocates nothing after the first step of its batch size.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -19,8 +19,9 @@ TEST(LargeAllocations, are_seen_whoever_asks) {
 
 class Allocations : public testing::TestWithParam<std::string> {};
 
-// Every layer with a workspace of its own is in one of the models. The last step is left out: it is followed by an
-// evaluation. Two epochs, with a smaller batch at the end of each: its plan is made in the first.
+// Each kind of layer with a workspace is in one of the models. There are two epochs, each of which ends with a smaller
+// batch; the plan for this batch is made in the first epoch. The last step is left out, because an evaluation follows
+// it.
 TEST_P(Allocations, of_4_KiB_or_more_are_not_made_by_steps_of_the_second_epoch) {
   for (const char* model :
        {"conv2d 8 3x3 pad 1; relu; max_pool 2; flatten; dense 64; relu; dropout 0.5; dense classes",

@@ -1,4 +1,4 @@
-// --batch-norm sync: p ranks with batch n are one rank with batch pn, with batch norm too.
+// --batch-norm sync: with batch norm, too, p ranks with batch n train like one rank with batch pn.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ struct Deal {
   }
 };
 
-// Three batch norms, one of which ends a residual block; dropout, crop, flip and momentum.
+// A training with three batch norms, one of which ends a residual block, and with dropout, crop, flip and momentum.
 TrainingSetting setting_of(const Deal& deal, const std::string& batch_norm) {
   TrainingSetting setting;
   setting.model =
@@ -38,7 +38,7 @@ struct Trained {
   std::vector<double> losses;  // of all ranks, by step
 };
 
-// Of every rank.
+// Trains on `ranks` threads. Returns the results of all ranks.
 std::vector<Trained> train_in(const TrainingSetting& setting, int ranks) {
   std::vector<Trained> ends(static_cast<std::size_t>(ranks));
   on_ranks({"threads", ranks}, [&](Transport& transport) {
@@ -72,8 +72,8 @@ double distance_to(const std::vector<Number>& a, const std::vector<Number>& b) {
 
 class BatchNormSync : public testing::TestWithParam<Deal> {};
 
-// Rounding is 6e-8 of each number, and grows from step to step. Ten steps in, ranks that each have their own moments
-// are a thousand times as far away as this bound.
+// Rounding errors are 6e-8 of each number and grow from step to step, so the bound is 1e-5. After ten steps, ranks that
+// each use the moments of their own batch are a thousand times as far apart.
 TEST_P(BatchNormSync, p_ranks_at_batch_n_equal_one_rank_at_batch_pn) {
   const Deal deal = GetParam();
   const Trained one = train_in(setting_of({1, deal.samples}, "per-rank"), 1).front();
@@ -92,7 +92,8 @@ TEST_P(BatchNormSync, p_ranks_at_batch_n_equal_one_rank_at_batch_pn) {
   }
 }
 
-// 96 divide evenly; of 109 the last step of an epoch has 13; of 97 it has one, so that most ranks have none.
+// 96 samples divide evenly. With 109 samples, the last step of an epoch has 13. With 97 it has one, so most ranks have
+// none.
 INSTANTIATE_TEST_SUITE_P(Ranks, BatchNormSync,
                          testing::Values(Deal{2, 96}, Deal{2, 109}, Deal{2, 97}, Deal{4, 96}, Deal{4, 109},
                                          Deal{4, 97}),
@@ -112,7 +113,7 @@ TEST(BatchNormSyncOnce, repeats_its_bits) {
             train_in(setting_of(deal, "sync"), 3).front().parameters);
 }
 
-// A rank without samples asks for the same sums, in the same order beside the buckets of gradients.
+// A rank without samples asks for the same sums as other ranks, in the same order among the buckets of gradients.
 TEST(BatchNormSyncOnce, all_ranks_ask_for_the_same_sums_and_two_of_each_layer) {
   std::vector<std::string> texts(4);
   on_ranks({"threads", 4}, [&](Transport& transport) {
@@ -147,7 +148,8 @@ TEST(BatchNormSyncOnce, statistics_are_held_equal_on_all_ranks_as_parameters_are
   });
 }
 
-// Six meetings in a step inside of its passes, of 20 ms each: half of it allows for a thread that comes late to wait.
+// A step waits for six sums within its passes, each of which takes 20 ms. The test asks for half of this time, because
+// a thread may begin to wait late.
 TEST(BatchNormSyncOnce, waiting_for_moments_is_counted_as_waiting) {
   on_ranks({"threads", 2}, [&](Transport& transport) {
     const std::unique_ptr<Transport> slow = make_shaped_transport(transport, {.delay_seconds = 0.02});
@@ -161,7 +163,7 @@ TEST(BatchNormSyncOnce, waiting_for_moments_is_counted_as_waiting) {
   });
 }
 
-// What is not finite on one rank: its step is left out, and all others take theirs.
+// If the loss of one rank is not finite, its step is left out, and all other ranks take theirs.
 TEST(BatchNormSyncOnce, loss_that_is_not_finite_reaches_no_other_rank) {
   on_ranks({"threads", 3}, [&](Transport& transport) {
     TrainingSetting setting = setting_of({3, 96}, "sync");

@@ -1,4 +1,5 @@
-// Files of ranks that do not see the directory go through rank 0, whole or not at all, and nobody waits for ever.
+// Blind ranks do not see the checkpoint directory. Their files go through rank 0, whole or not at all, and no rank
+// waits for ever.
 #include <gtest/gtest.h>
 
 #include "eave/random.h"
@@ -27,7 +28,7 @@ std::string random_bytes(int rank, std::size_t size) {
   return bytes;
 }
 
-// Rank 1's takes several rounds, the last of which is not full; rank 3 is through in the first.
+// The file of rank 1 takes several rounds of sending, and the last round is not full. Rank 3's file takes one round.
 std::string bytes_of_rank(int rank) { return random_bytes(rank, rank == 1 ? (std::size_t{20} << 20) + 5 : 3); }
 
 void write_in_two(FileCalls& calls, const std::string& bytes) {
@@ -84,7 +85,8 @@ TEST(BlindRanks, have_files_that_outlast_a_loss_of_power_once_they_are_finished)
   });
 }
 
-// Rank 1 gives up after a byte, rank 3 after none, while the others go on; and nobody has to want any.
+// Rank 1 stops reading after one byte, rank 3 before the first, and the other ranks go on. In a second call no rank
+// wants a file.
 TEST(BlindRanks, that_stop_reading_leave_all_in_step) {
   const TemporaryDirectory temporary;
   put_bytes(temporary.path() / "file", bytes_of_rank(1));
@@ -107,7 +109,8 @@ TEST(BlindRanks, that_stop_reading_leave_all_in_step) {
 TEST(BlindRanks, stop_sending_when_rank_0_cannot_write) {
   const TemporaryDirectory temporary;
   on_ranks({"threads", 4}, [&](Transport& transport) {
-    FailingCalls calls({4, FailingCalls::Kind::kNoSpace, true});  // two directories, and a file's creation go well
+    // Creating two directories and a file succeeds. All later calls fail.
+    FailingCalls calls({4, FailingCalls::Kind::kNoSpace, true});
     ReceivedFiles received(temporary.path() / "checkpoint", kStep, calls);
     const std::string mine = bytes_of_rank(1);
     bool is_through = false;
@@ -131,7 +134,7 @@ TEST(BlindRanks, stop_sending_when_rank_0_cannot_write) {
   });
 }
 
-// As a rank that fails for another reason does, with nobody to tell the others but the transport.
+// A blind rank fails for another reason while it sends. Only the transport tells the other ranks.
 TEST(BlindRanks, that_are_lost_end_the_job) {
   const TemporaryDirectory temporary;
   const auto code = find_kind(transport_kinds(), "threads").run(4, [&](Transport& transport) {
@@ -165,7 +168,7 @@ class BlindRead : public testing::Test {
       ASSERT_EQ(found->passed_over.size(), passed_over);
     });
   }
-  // With the same message on all ranks, which names the file.
+  // Expects that all ranks refuse the checkpoint with the same message, which names the file.
   void expect_refused(const Manifest& manifest, const std::string& why) {
     EXPECT_EQ(find_kind(transport_kinds(), "threads")
                   .run(3,

@@ -1,4 +1,4 @@
-// What a run counts, it counts over all resumptions.
+// A run's counters go on over all resumptions.
 #include <cmath>
 
 #include "test/temporary_directory.h"
@@ -20,7 +20,8 @@ TrainingSetting saving(const TemporaryDirectory& temporary, std::int64_t steps) 
   return setting;
 }
 
-// The fault is in step 5, records are after steps 4 and 8: what is resumed from step 6 tells of it.
+// The fault is in step 5, and records are written after steps 4 and 8. So a run that resumes from step 6 must count it
+// in its first record.
 TEST(ResumedCounts, of_steps_left_out_go_on) {
   const TemporaryDirectory temporary;
   on_ranks({"threads", 2}, [&](Transport& transport) {
@@ -97,7 +98,7 @@ TEST(ResumedCounts, with_fewer_ranks_lose_nothing) {
   });
 }
 
-// Killed behind the last checkpoint, before anything else was written.
+// A run that was killed right after its last checkpoint, before it wrote anything else.
 class EndedEarly : public testing::TestWithParam<std::string> {};
 
 TEST_P(EndedEarly, ends_again_and_trains_no_step) {

@@ -1,4 +1,5 @@
-// What is damaged is never loaded; the file and the reason are named, and the newest whole one is taken.
+// A damaged checkpoint is never loaded. The message names the file and the reason, and the newest whole checkpoint is
+// loaded.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -20,7 +21,7 @@ class Damage : public testing::Test {
     write_crafted(directory_, 9);
   }
 
-  // Says what is wrong with `name` of step 9, and takes step 5.
+  // Expects that find_checkpoint passes over step 9 with a message that contains `name`, and takes step 5.
   void expect_passed_over(const std::string& name, const std::string& how) {
     on_ranks({"loopback", 1}, [&](Transport& transport) {
       const auto found = find_checkpoint(transport, directory_);
@@ -85,7 +86,7 @@ TEST_F(Damage, of_any_bit_of_a_header_or_manifest_is_found) {
   for (std::size_t bit = 0; bit < 8 * manifest && !HasFailure(); ++bit) expect_flip_is_found("manifest.json", bit);
 }
 
-// EAVE_FLIPS of them; each bit of the file as often as any other.
+// Flips random bits of the values, one at a time; all are equally likely. EAVE_FLIPS sets how many (default 10,000).
 TEST_F(Damage, of_a_bit_of_the_values_is_found) {
   const char* const wanted = std::getenv("EAVE_FLIPS");
   const auto count = static_cast<std::uint64_t>(wanted != nullptr ? std::atoll(wanted) : 10000);
@@ -113,7 +114,7 @@ TEST_F(Damage, of_another_runs_or_ranks_file_is_found) {
   expect_passed_over("manifest.json", "missing");
 }
 
-// The manifest of each is in itself right.
+// Each of these manifests is valid by itself, but does not agree with the ranks' files.
 TEST_F(Damage, of_a_rank_that_the_manifest_mistakes_is_found) {
   Manifest manifest = read_manifest(directory_, 9);
   const auto expect_refused = [&](const Manifest& wrong, const std::string& how) {

@@ -1,4 +1,4 @@
-// A run goes on with another number of ranks.
+// A run that resumes with another number of ranks.
 #include <gtest/gtest.h>
 
 #include "test/temporary_directory.h"
@@ -10,14 +10,15 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kSaved = 6;  // steps, each of 8 samples a rank; 96 are an epoch of two
+// The step of the checkpoint. A step has 8 samples per rank, so on two ranks 6 steps are an epoch of 96 samples.
+constexpr std::int64_t kSaved = 6;
 
 // The state of all ranks when they saved.
 struct Former {
   explicit Former(int ranks)
       : parameters(static_cast<std::size_t>(ranks)), momentum(parameters.size()), own(parameters.size()) {}
   std::vector<std::vector<float>> parameters, momentum;
-  std::vector<std::vector<std::vector<float>>> own;  // of the method, as large as the parameters
+  std::vector<std::vector<std::vector<float>>> own;  // the method's own vectors that are as large as the parameters
   std::vector<float> center;
   std::vector<float> beginning;  // where a new worker begins
 };
@@ -42,7 +43,8 @@ std::vector<float> values_of(Slice slice) { return {slice.begin(), slice.end()};
 
 std::vector<float> beginning_of(const std::string& method, Training& training) {
   const std::vector<Slice> state = training.communicator().state();
-  if (method == "adownpour" || method == "mvadownpour") return values_of(state[0]);  // c, z being evaluated
+  // These methods evaluate the average z, but a new worker begins at c.
+  if (method == "adownpour" || method == "mvadownpour") return values_of(state[0]);
   std::vector<float> beginning = training.center();
   if (method != "mdownpour") return beginning;
   for (std::size_t i = 0; i < beginning.size(); ++i) beginning[i] += 0.9f * state[1][i];
@@ -82,7 +84,7 @@ bool goes_with(const std::string& method, int ranks) {
 
 class Elastic : public testing::TestWithParam<std::string> {};
 
-// `first`: the number of the first blind rank; those behind it are blind, too.
+// Saves on `before` ranks and resumes on `ranks`. The rank `first` and all later ranks are blind.
 void expect_goes_on(const std::string& method, int before, int ranks, int first) {
   const TemporaryDirectory temporary;
   const auto blind = [&](int count) {
@@ -146,7 +148,7 @@ TEST_P(Elastic, resumption_trains_on_and_saves) {
   });
 }
 
-// Of easgd-tree, JoinedTree tells more.
+// easgd-tree is left out, because checkpoint_tree_test.cpp (JoinedTree) tests it more closely.
 TEST_P(Elastic, resumption_keeps_what_compression_dropped_of_workers_that_were_there) {
   const std::string method = GetParam();
   const auto kind = std::ranges::find(communicator_kinds(), method, &CommunicatorKind::name);

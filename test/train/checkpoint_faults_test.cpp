@@ -1,4 +1,4 @@
-// A checkpoint that cannot be written: training goes on, what was saved before stays, the next one works.
+// If a checkpoint cannot be written, training goes on, earlier checkpoints stay, and the next one is written.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ TrainingSetting setting_for(const std::filesystem::path& directory) {
   return setting;
 }
 
-// What comes of a run whose rank `failing` has a fault. It went well up to step 3.
+// The result of a run in which one rank's file calls fail. Its checkpoint of step 3 was written before.
 struct Outcome {
   std::vector<float> parameters;
   std::vector<std::string> warnings;
@@ -42,7 +42,7 @@ void expect_intact(const std::filesystem::path& directory, std::int64_t step) {
   EXPECT_NO_THROW(verify_checkpoint(directory, read_manifest(directory, step))) << step;
 }
 
-// `blind`: whether rank 0 writes for rank 1.
+// Runs on two ranks with `fault` on rank `failing`. If `blind`, rank 0 writes the files of rank 1.
 Outcome run_with(FailingCalls::Fault fault, int failing, bool blind) {
   Outcome outcome;
   const TemporaryDirectory temporary;
@@ -59,7 +59,8 @@ Outcome run_with(FailingCalls::Fault fault, int failing, bool blind) {
     training.files = &own;
     training.at_warning = [&](const std::string&) { expect_intact(directory, kEvery); };
     training.at_step = [&](const StepRecord& record) {
-      if (record.step == 2 * kEvery + 1) own.heal();  // saving at step 6 has been tried; it is done, or waited for
+      // By now, saving at step 6 has been tried. It has ended, or the trainer waits for it.
+      if (record.step == 2 * kEvery + 1) own.heal();
     };
     training.run();
     const auto found =
@@ -103,7 +104,7 @@ TEST_P(WriteFaults, at_any_call_leave_training_as_it_is_and_a_whole_checkpoint) 
   }
 }
 
-// A file server that no longer knows its files, and a quota that is spent.
+// A file server that no longer knows its files (stale handle), and an exhausted quota.
 INSTANTIATE_TEST_SUITE_P(OfServers, WriteFaults,
                          testing::Combine(testing::Values(CallFault::kStale, CallFault::kQuota), testing::Values(true),
                                           testing::Values(Where::kFirst)));
@@ -126,7 +127,7 @@ TEST(RequiredCheckpoint, that_cannot_be_written_ends_the_run_with_74_on_all_rank
   EXPECT_EQ(code, 74);
 }
 
-// The fault ends between two attempts: the next one is whole, without help.
+// The fault ends between two attempts. The next checkpoint is then complete without anyone's help.
 TEST(NextCheckpoint, works_once_the_disk_does) {
   const TemporaryDirectory temporary;
   const std::filesystem::path directory = temporary.path() / "checkpoint";

@@ -1,4 +1,4 @@
-// Checkpoints with crafted numbers, written without a training.
+// Helpers that write checkpoints with crafted numbers, without a training, and that damage files.
 #pragma once
 
 #include <filesystem>
@@ -33,8 +33,8 @@ inline CheckpointHeader crafted_header(int rank, int ranks, std::int64_t step) {
   return header;
 }
 
-// Writes a checkpoint of two ranks. `spoiled`: the index of a value of rank 1's parameters that is not finite; -1:
-// none.
+// Writes and commits a checkpoint of two ranks after `step` steps. If `spoiled` is not -1, the parameter of rank 1 with
+// this index is NaN.
 inline Manifest write_crafted(const std::filesystem::path& directory, std::int64_t step,
                               FileCalls& calls = system_file_calls(), int spoiled = -1) {
   Manifest manifest{step, 16 * step, {{"seed", "1"}}};
@@ -61,7 +61,7 @@ inline void put_bytes(const std::filesystem::path& path, const std::string& byte
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-// In its place: to write a file anew would wait for the disk.
+// Flips a bit of the file in place. Writing the whole file anew would wait for the disk.
 inline void flip_bit(const std::filesystem::path& path, std::size_t bit) {
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   file.seekg(static_cast<std::streamoff>(bit / 8));

@@ -1,5 +1,5 @@
-// The exchanges of a run that goes on with other ranks, against their formulas in double. After resumption the rate is
-// so small that no step moves anything: what moves then is the method's alone.
+// Compares the exchanges of a run that resumes on another number of ranks with their formulas in double. After
+// resumption the learning rate is so small that steps move nothing. So only the method moves values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -88,7 +88,7 @@ void expect_near(const Numbers& values, const Numbers& expected, const std::stri
   EXPECT_LT(farthest, 1e-6) << what;  // a few roundings of values below 1
 }
 
-// c and v after one exchange, from G in double.
+// The center c and its velocity v after one exchange, computed in double.
 struct Outer {
   Numbers c, v;
 };
@@ -96,12 +96,12 @@ using OuterRule = std::function<void(double& c, double& v, double g)>;
 
 struct OuterCourse {
   Course course;
-  double ahead_before, ahead;  // of which workers begin at c - ahead v
+  double ahead_before, ahead;  // workers begin at c - ahead v; `ahead_before` is the value before resumption
   OuterRule rule;
 };
 
-// Samples since the exchange before: of a rank that was there those of its own steps in this block, and of each the
-// steps that follow.
+// The samples of `rank` since the last exchange. If the rank took part before, these are the samples of its own steps
+// in this block and of the steps after resumption. A new rank has only the latter.
 double samples_of(const OuterCourse& outer, int rank) {
   const Course& course = outer.course;
   const std::int64_t in_block = rank < course.before ? course.saved % kTau : 0;
@@ -114,7 +114,7 @@ Outer simulate(const OuterCourse& outer, const std::vector<RankState>& before) {
   double all = 0;
   for (int rank = 0; rank < course.after; ++rank) all += samples_of(outer, rank);
   for (std::size_t i = 0; i < result.c.size(); ++i) {
-    double way = 0;  // G = the mean of what workers have gone from where their block began
+    double way = 0;  // G: the mean of the workers' movement since their block began, with the sign of a gradient
     for (int rank = 0; rank < std::min(course.before, course.after); ++rank) {
       const double begun = result.c[i] - outer.ahead_before * result.v[i];
       way += samples_of(outer, rank) / all * (begun - before[static_cast<std::size_t>(rank)].parameters[i]);
@@ -161,7 +161,8 @@ TEST(Joined, outer_methods_take_G_from_where_each_worker_began_its_block) {
 }
 
 TEST(Joined, slow_momentum_goes_on_from_the_velocity_that_was_saved) {
-  // After step 12 with a rate of 1e-30, u = 0.7 u + G / 1e-30 would leave float32: only where nobody has moved is G 0.
+  // Resumes after step 12 with a rate of 1e-30. If any worker had moved, G / 1e-30 in u = 0.5 u + G / 1e-30 would leave
+  // the range of float32. No worker has moved, so G is 0.
   const Runs runs = resume({"slowmo", {{"tau", "6"}, {"slowmo-momentum", "0.5"}}, 2, 4, 2 * kTau, kTau});
   for (const RankState& rank : runs.after) {
     Numbers half = runs.before[0].state[1];
@@ -171,7 +172,8 @@ TEST(Joined, slow_momentum_goes_on_from_the_velocity_that_was_saved) {
   }
 }
 
-// Every worker pushes what it had not pushed, and no more: c + sum_i (x_i - b_i), b_i what worker i pulled last.
+// Each worker pushes exactly its movement since its last pull. So c becomes c + sum_i (x_i - b_i), with b_i the values
+// that worker i pulled last.
 TEST(Joined, downpour_pushes_what_workers_have_gone_since_their_last_pull) {
   for (const std::string method : {"downpour", "adownpour"}) {
     const Course course{method, {{"tau", "4"}, {"async-order", "round-robin"}}, 2, 4, 6, 1};
@@ -186,7 +188,7 @@ TEST(Joined, downpour_pushes_what_workers_have_gone_since_their_last_pull) {
 
 TEST(Joined, a_delayed_pull_arrives_before_the_next_exchange) {
   Course course{"easgd-async", {{"tau", "4"}, {"pull-delay", "2"}, {"alpha", "0.3"}, {"async-order", "round-robin"}}};
-  course.saved = 6;  // the exchange of step 4 is pulled with step 6, both counted from 0
+  course.saved = 6;  // the pull of the exchange in step 4 is due in step 6, both counted from 0
   course.more = 0;
   const Runs runs = resume(course);
   for (std::size_t rank = 0; rank < 2; ++rank) {

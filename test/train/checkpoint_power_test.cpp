@@ -1,4 +1,4 @@
-// The power goes at any moment: the newest checkpoint that was committed is loaded, or a newer one.
+// If power fails at any moment, the newest committed checkpoint can be loaded, or a newer one.
 #include <gtest/gtest.h>
 
 #include "base/durable.h"
@@ -13,7 +13,7 @@
 namespace eave {
 namespace {
 
-// Checkpoints of five steps, of which two stay, as a run saves them.
+// Saves checkpoints after each of five steps as a run does, and keeps two.
 void save_some(RecordedCalls& calls, Transport& transport, const std::filesystem::path& run) {
   TrainingSetting setting;
   setting.model = "flatten; dense 4; relu; dense classes";
@@ -63,7 +63,7 @@ TEST(PowerLoss, at_any_call_leaves_the_newest_committed_checkpoint) {
   });
 }
 
-// As where a run went on with another number of ranks, and counts its steps anew.
+// A run that resumes with another number of ranks counts its steps anew, so it may save the same step again.
 TEST(PowerLoss, while_one_of_the_same_step_is_replaced_leaves_one_of_both) {
   const TemporaryDirectory temporary;
   RecordedCalls calls(temporary.path());

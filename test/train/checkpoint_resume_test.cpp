@@ -1,4 +1,4 @@
-// A run that saves ends with the bits of one that does not, and so does one that goes on from any of its checkpoints.
+// Saving changes no bit of a run's result. A run that resumes from any of its checkpoints ends with the same bits, too.
 #include <gtest/gtest.h>
 
 #include "test/temporary_directory.h"
@@ -10,7 +10,7 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kStepsInAll = 15;  // six to an epoch on 2 ranks; warm-up takes eight
+constexpr std::int64_t kStepsInAll = 15;  // on 2 ranks an epoch has six steps, and the warm-up takes eight
 const std::string kLate = "easgd-async whose pulls come late";
 
 std::vector<std::string> methods_to_resume() {
@@ -31,13 +31,13 @@ class Resumed : public testing::TestWithParam<std::string> {
     setting.rate = {{"lr", "0.02"}, {"warmup-epochs", "1.4"}, {"warmup-from", "0.1"}};
     setting.plan.steps = kStepsInAll;
     setting.plan.log_every_steps = 4;
-    setting.plan.replica_hash_every = 1000;  // what is loaded is compared, too
+    setting.plan.replica_hash_every = 1000;  // not 0, so replicas are compared right after loading
     return setting;
   }
 };
 
-// Times are left out; bytes too where ranks exchange on their own: a reply counts when it is given, and what is sent to
-// end a run is less where the consensus was asked for before.
+// The results of a run that must be equal. Times are left out. If ranks exchange on their own, bytes are left out, too:
+// a reply counts when it is sent, and the end of a run sends less if the consensus was asked for before.
 struct Trace {
   std::vector<float> parameters, center, statistics;
   std::vector<std::vector<double>> steps;
@@ -72,7 +72,7 @@ void expect_same(const Trace& trace, const Trace& whole, const std::string& how)
   EXPECT_EQ(trace.steps, std::vector<std::vector<double>>(first, whole.steps.end())) << how;
 }
 
-// Saves after each step, and goes on from each `stride`-th.
+// Saves after each step, and resumes from each `stride`-th checkpoint.
 void expect_resumes(TrainingSetting setting, const std::vector<int>& blind, std::int64_t stride) {
   const TemporaryDirectory temporary;
   on_ranks({"threads", 2}, [&](Transport& transport) {
@@ -94,7 +94,7 @@ void expect_resumes(TrainingSetting setting, const std::vector<int>& blind, std:
 
 TEST_P(Resumed, after_any_step_ends_with_the_bits_of_the_undisturbed) { expect_resumes(setting(), {}, 1); }
 
-// In the middle of an epoch and of tau, too.
+// Some of these checkpoints are in the middle of an epoch or of a period of tau.
 TEST_P(Resumed, where_a_rank_does_not_see_the_directory_ends_with_the_bits_of_the_undisturbed) {
   expect_resumes(setting(), {1}, 3);
 }
@@ -151,7 +151,8 @@ TEST(SavedCheckpoints, come_by_the_clock_on_all_ranks_at_the_same_step) {
   }
 }
 
-// How it ends when what one identity saved goes on with another; "": the data has none.
+// The exit code of a run on data of identity `mine` that resumes a checkpoint of data with identity `saved`. "" is data
+// without an identity.
 int resumed_with(const std::string& saved, const std::string& mine) {
   const TemporaryDirectory temporary;
   const auto run = [&](const std::string& identity, std::int64_t first_step) {

@@ -1,5 +1,5 @@
-// A run of easgd-tree goes on with other ranks, against its rule in double, written from the head of easgd_tree.cpp.
-// After resumption the rate is so small that no step moves anything: what moves then is the method's alone.
+// Compares a run of easgd-tree that resumes on other ranks with the rule at the head of easgd_tree.cpp, in double.
+// After resumption the learning rate is so small that steps move nothing. So only the method moves values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ using Division = std::vector<std::vector<int>>;
 constexpr double kTreeAlpha = 0.2, kTreeGlobalAlpha = 0.15;
 
 struct TreeRank {
-  Values x, center, global, residual,
-      global_residual;  // of a single group: no global; without compression: no residuals
+  // A run with a single group has no `global`; without compression there are no residuals.
+  Values x, center, global, residual, global_residual;
 };
 
 struct TreeRun {
@@ -39,7 +39,7 @@ struct TreeRun {
 
 struct TreeCourse {
   TreeRun before, after;
-  std::int64_t saved;  // steps, after which the next one of the other run is one with exchanges of both kinds
+  std::int64_t saved;  // the checkpoint's step; chosen so that the resumed run's first step has both kinds of exchange
 };
 
 std::vector<TreeCourse> tree_courses() {
@@ -87,7 +87,7 @@ std::vector<TreeRank> run_tree(const TreeRun& run, const TrainingSetting& settin
   return all;
 }
 
-// Before and after, with so many steps in between.
+// The state of all ranks before resumption, and after `more` steps of the resumed run.
 std::pair<std::vector<TreeRank>, std::vector<TreeRank>> resume_tree(const TreeCourse& course, std::int64_t more,
                                                                     const std::string& codec = "") {
   const TemporaryDirectory temporary;
@@ -102,7 +102,7 @@ std::pair<std::vector<TreeRank>, std::vector<TreeRank>> resume_tree(const TreeCo
   return {before, run_tree(course.after, setting)};
 }
 
-// One value of all workers, of all groups' centers, and of the global center.
+// One element of the parameters of all workers, of all groups' centers, and of the global center.
 struct TreeValues {
   std::vector<double> x, centers;
   double c = 0;
@@ -181,11 +181,12 @@ TEST(JoinedTree, a_group_that_stays_whole_keeps_its_center_and_a_new_run_has_the
   }
 }
 
-// Of workers that were there x_i + e_i is kept, and what a first rank had not sent to c is still sent by the same rank.
+// If a worker took part before, its x_i + e_i is kept. The same rank still sends what a group's first rank had not sent
+// to c.
 TEST(JoinedTree, what_compression_dropped_is_still_sent) {
   for (const std::string codec : {"bf16", "int8"}) {
     for (const TreeCourse& course : tree_courses()) {
-      if (course.after.ranks() == 1) continue;  // which compresses nothing
+      if (course.after.ranks() == 1) continue;  // a single rank compresses nothing
       SCOPED_TRACE(name_of(course) + ", " + codec);
       const auto [before, after] = resume_tree(course, 0, codec);
       double dropped = 0;

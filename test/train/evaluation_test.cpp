@@ -1,4 +1,4 @@
-// The four models of an evaluation.
+// Evaluations, and the four models whose scores they report.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kWithStatistics = "conv2d 4 3x3 no_bias; batch_norm; relu; global_pool; dense classes";
 
-// 53 test samples divide by neither 3 ranks nor batches of 16.
+// A training of easgd. The 53 test samples divide evenly neither among 3 ranks nor into batches of 16.
 TrainingSetting elastic() {
   TrainingSetting setting;
   setting.communicator = "easgd";
@@ -22,7 +22,7 @@ TrainingSetting elastic() {
   return setting;
 }
 
-// Loss and accuracy in one pass, by a model that nobody trains: no ranks, no parts.
+// The reference: loss and accuracy of all test samples in a single batch, computed by another model on one rank.
 ModelScore score_alone(Training& training, ConstSlice parameters, ConstSlice statistics) {
   Model model = training.another_model();
   Score total;
@@ -34,7 +34,7 @@ ModelScore score_alone(Training& training, ConstSlice parameters, ConstSlice sta
   return {total.loss_sum / samples, static_cast<double>(total.correct) / samples};
 }
 
-// The same samples, in other batches: the sums are rounded differently, the counts are the same.
+// The samples are the same, in other batches. So sums of losses round differently, and counts are equal.
 void expect_same(const ModelScore& score, const ModelScore& alone, const char* which) {
   EXPECT_NEAR(score.loss, alone.loss, 1e-6 * alone.loss) << which;
   EXPECT_EQ(score.accuracy, alone.accuracy) << which;
@@ -182,7 +182,8 @@ TEST(Evaluation, of_the_center_changes_neither_workers_nor_center) {
   }
 }
 
-// Means and variances of the ranks as whole numbers: all sums are exact. Rank i of 4: mean 4i + k, variance i + 2k.
+// The means and variances of the ranks are whole numbers, so all sums are exact. Rank i of 4 has mean 4i + k and
+// variance i + 2k in channel k.
 TEST(AverageStatistics, is_the_law_of_total_variance) {
   on_ranks({"threads", 4}, [](Transport& transport) {
     TrainingSetting setting;

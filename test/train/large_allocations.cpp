@@ -1,5 +1,6 @@
-// Stands before glibc's allocator: sees operator new, Buffer and the libraries. Not posix_memalign, which is oneDNN's
-// alone: dnnl_sgemm takes its workspace there and gives it back within the call; glibc keeps the pages.
+// Replaces glibc's allocator by functions that count and pass on. So it sees operator new, Buffer and the libraries.
+// It does not count posix_memalign, which only oneDNN calls: dnnl_sgemm allocates its workspace with it and frees it
+// within the call, and glibc keeps the pages.
 #include "test/train/large_allocations.h"
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// How often this program asked for 4 KiB or more at once.
+// Counts the allocations of 4 KiB or more since the program began, in all threads. A test program that links
+// large_allocations.cpp counts them.
 #pragma once
 
 namespace eave {

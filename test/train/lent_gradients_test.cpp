@@ -1,4 +1,4 @@
-// Gradients in memory that the transport lends.
+// Training with gradients in memory that the transport lends.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace eave {
 namespace {
 
-// Lends memory once.
+// A transport that lends memory only once.
 class Lender final : public ForwardingTransport {
  public:
   using ForwardingTransport::ForwardingTransport;

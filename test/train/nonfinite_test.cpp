@@ -1,4 +1,4 @@
-// A value that is not finite, in one rank's loss or gradient, reaches no peer, no center, and no state.
+// A NaN or infinity in one rank's loss or gradient reaches no other rank, no center, and no state.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -39,7 +39,7 @@ Where somewhere(Kind kind, int ranks, std::int64_t steps, unsigned seed) {
            static_cast<std::int64_t>(random() % 4096), 0}};
 }
 
-// Returns how many steps each rank left out.
+// Collective. Trains with a fault on one rank, and returns how many steps each rank left out.
 std::vector<double> run_with_fault(Transport& transport, TrainingSetting setting, const Where& where) {
   if (transport.rank() == where.rank) setting.plan.fault = where.fault;
   setting.plan.evaluate_every_steps = 5;
@@ -115,7 +115,7 @@ TEST_P(Nonfinite, gradient_stays_where_it_is_and_is_counted) {
 
 INSTANTIATE_TEST_SUITE_P(Communicators, Nonfinite, testing::ValuesIn(communicator_names(1)), in_identifiers);
 
-// Alone, nothing but the step is missing.
+// Without averaging, a loss that is not finite only leaves out the step: parameters and momentum stay as they were.
 TEST(NonfiniteLoss, leaves_parameters_and_momentum_as_they_were) {
   on_ranks({"threads", 2}, [](Transport& transport) {
     TrainingSetting setting;
@@ -137,7 +137,7 @@ TEST(NonfiniteLoss, leaves_parameters_and_momentum_as_they_were) {
   });
 }
 
-// The others' gradients count as if this rank had had no samples.
+// The gradients of the other ranks count as if the failing rank had no samples.
 TEST(NonfiniteLoss, of_one_rank_leaves_the_others_their_step_under_allreduce) {
   on_ranks({"threads", 2}, [](Transport& transport) {
     TrainingSetting setting;

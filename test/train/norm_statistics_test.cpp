@@ -1,4 +1,4 @@
-// With which batch-norm statistics the center is evaluated and saved.
+// The batch-norm statistics with which the center is evaluated and saved.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kChannels = 3;
 constexpr double kEpsilon = 1e-5;
 
-// 100 images in batches of 16: the seventh has 4, and 7 batches divide by neither 2, 3 nor 4 ranks.
+// 100 images make 7 batches of 16, the last of which has 4. 7 batches do not divide evenly among 2, 3 or 4 ranks.
 TrainingSetting measured(const std::string& model) {
   TrainingSetting setting;
   setting.model = model;
@@ -26,7 +26,7 @@ TrainingSetting measured(const std::string& model) {
   return setting;
 }
 
-using Rows = std::vector<std::vector<double>>;  // of each channel, all values
+using Rows = std::vector<std::vector<double>>;  // [channel][value]
 
 struct Moments {
   double mean = 0, variance = 0;
@@ -54,7 +54,7 @@ Rows inputs_of(const DataSplit& data, const std::vector<std::int64_t>& indices) 
   return rows;
 }
 
-// batch_norm; relu, by the batch's own moments.
+// The reference of "batch_norm; relu" with the moments of this batch.
 Rows normalised(const Rows& batch, const std::vector<float>& scale, const std::vector<float>& shift) {
   Rows output(kChannels);
   for (std::size_t channel = 0; channel < kChannels; ++channel) {
@@ -83,10 +83,10 @@ void expect_moments(const std::vector<float>& statistics, const Model& model, st
   const std::vector<float> variances = part(statistics, model.statistics()[2 * norm + 1]);
   for (std::size_t channel = 0; channel < kChannels; ++channel) {
     Moments expected = moments_of(rows[channel]);
-    // As PyTorch's running_var: divided by N - 1.
+    // Like PyTorch's running_var, the variance is divided by N - 1.
     const auto size = static_cast<double>(rows[channel].size());
     expected.variance *= size / (size - 1);
-    // Floats of order 1; sums of a batch in float, of batches in double.
+    // Values are of order 1. Sums within a batch are in float, sums over batches in double.
     EXPECT_NEAR(means[channel], expected.mean, 2e-6) << "batch norm " << norm;
     EXPECT_NEAR(variances[channel], expected.variance, 4e-6 * expected.variance) << "batch norm " << norm;
   }
@@ -119,8 +119,8 @@ TEST(RecomputedStatistics, are_those_of_a_whole_pass_in_double) {
   }
 }
 
-// On a dense layer 16 samples are 16 rows, and N / (N - 1) is 1.067. The running averages of a single step at momentum
-// 0.1 from variance 1 are told apart from it.
+// After a dense layer, 16 samples are only N = 16 rows, so N / (N - 1) is 1.067 and a biased variance would show. One
+// step with momentum 0.1 moves the running variance from 1 by a tenth of its way to the measured variance.
 TEST(RecomputedStatistics, of_one_batch_are_what_a_step_moves_running_averages_towards) {
   on_ranks({"loopback", 1}, [](Transport& transport) {
     TrainingSetting setting = measured("flatten; dense 3; batch_norm; relu; dense classes");
@@ -133,12 +133,13 @@ TEST(RecomputedStatistics, of_one_batch_are_what_a_step_moves_running_averages_t
     const std::vector<float> measured = statistics_for(training.parts(), training.plan(), training.parameters());
     const TensorInfo& variance = training.model().statistics()[1];
     for (auto i = static_cast<std::size_t>(variance.offset); i < static_cast<std::size_t>(variance.offset + 3); ++i) {
-      EXPECT_NEAR(moved[i], 1 + 0.1 * (measured[i] - 1), 1e-5 * measured[i]);  // 0.0067 of it if one were biased
+      // If one of the two were biased, they would differ by 0.0067 of the measured variance.
+      EXPECT_NEAR(moved[i], 1 + 0.1 * (measured[i] - 1), 1e-5 * measured[i]);
     }
   });
 }
 
-// Of three batches, or of one: of 4 ranks one, or three, measure nothing.
+// With three batches, one of 4 ranks measures nothing. With one batch, three of them measure nothing.
 TEST(RecomputedStatistics, are_the_same_for_every_number_of_ranks) {
   for (const std::int64_t batches : {1, 3}) {
     std::vector<float> alone;
@@ -151,7 +152,8 @@ TEST(RecomputedStatistics, are_the_same_for_every_number_of_ranks) {
         const std::vector<float> parameters = random_parameters(training.model().parameter_size());
         const std::vector<float> statistics = statistics_for(training.parts(), training.plan(), parameters);
         if (ranks == 1) alone = statistics;
-        for (std::size_t i = 0; i < alone.size(); ++i) {  // merged in double, in another order
+        // The ranks' moments are merged in double, in another order for each number of ranks.
+        for (std::size_t i = 0; i < alone.size(); ++i) {
           EXPECT_NEAR(statistics[i], alone[i], 1e-6 * std::abs(alone[i])) << ranks << " ranks";
         }
       });

@@ -1,4 +1,4 @@
-// Workers that begin anew from the center where the learning rate drops.
+// Workers begin anew from the center when the learning rate drops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::vector<std::string> resetting_methods() {
   return names;
 }
 
-// Passes everything on, and keeps before which steps workers began anew.
+// A communicator that passes all calls on to another one, and records before which steps workers began anew.
 class Watched final : public Communicator {
  public:
   explicit Watched(Communicator& other) : other_(other) {}
@@ -50,7 +50,7 @@ class Watched final : public Communicator {
   std::int64_t next_ = 0;
 };
 
-// 4 steps an epoch on 3 ranks, 12 steps: the rate drops before steps 4 and 8 (counted from 0).
+// 12 steps on 3 ranks with 4 steps per epoch. The learning rate drops before steps 4 and 8, counted from 0.
 TrainingSetting dropping(const std::string& method, const std::string& factor) {
   TrainingSetting setting;
   setting.communicator = method;
@@ -81,7 +81,7 @@ TEST_P(OnDrop, workers_begin_anew_once_for_each_drop_before_its_first_step) {
   });
 }
 
-// After the drop nothing moves any more: where workers stand then is where they began anew.
+// After the drop the learning rate is so small that steps move nothing. So the workers stay where they began anew.
 TEST_P(OnDrop, all_replicas_equal_the_consensus) {
   on_ranks({"threads", 3}, [](Transport& transport) {
     for (const bool resets : {true, false}) {
@@ -91,7 +91,7 @@ TEST_P(OnDrop, all_replicas_equal_the_consensus) {
       Training training(transport, setting);
       const EvaluationRecord record = training.run().evaluation;
       if (resets) {
-        EXPECT_LT(record.distance_max, 1e-7);  // a mean of equal floats is rounded
+        EXPECT_LT(record.distance_max, 1e-7);  // not 0, because a mean of equal floats is rounded
       } else {
         EXPECT_GT(record.distance_max, 1e-3);
       }
@@ -123,7 +123,7 @@ TEST_P(OnDrop, a_run_that_is_resumed_there_has_the_same_bits) {
 
 INSTANTIATE_TEST_SUITE_P(With, OnDrop, testing::ValuesIn(resetting_methods()), in_identifiers);
 
-// AdamW's correction of its averages' bias begins anew with them.
+// A reset sets AdamW's averages to 0. Its count of updates, which corrects their bias, must begin anew, too.
 TEST(OnDropWithAdamw, the_first_step_after_is_as_a_runs_first) {
   on_ranks({"threads", 3}, [](Transport& transport) {
     TrainingSetting setting = dropping("easgd", "0.1");
@@ -136,8 +136,8 @@ TEST(OnDropWithAdamw, the_first_step_after_is_as_a_runs_first) {
   });
 }
 
-// The 11th step follows a reset: its size is the learning rate, as that of AdamW's first. (With the count of updates
-// kept it would be 0.48 of it here, and 3.2 of it late in a run.)
+// The 11th step follows a reset, so it must be as long as AdamW's first step: the learning rate. If the count of
+// updates were kept, it would be 0.48 times this here, and 3.2 times late in a run.
 TEST(ResetWorkerMomentum, lets_the_count_of_updates_begin_anew_with_the_vectors) {
   for (const std::string method : {"local-sgd", "bmuf"}) {
     on_ranks({"threads", 2}, [&](Transport& transport) {

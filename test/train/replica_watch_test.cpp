@@ -1,4 +1,5 @@
-// One bit of what a method keeps equal on all ranks is flipped on one of them.
+// --replica-hash-every: one bit of the values that a method keeps equal on all ranks is flipped on one rank. The run
+// must find it.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -20,7 +21,7 @@ std::vector<std::string> methods() {
 
 class ReplicaFault : public testing::TestWithParam<std::string> {
  protected:
-  // Exchanges are after steps 3, 6, 9 ...; comparisons after steps 6 and 12.
+  // Exchanges follow steps 3, 6, 9, ... Replicas are compared after steps 6, 12, ...
   TrainingSetting setting(unsigned seed, bool is_here) const {
     TrainingSetting setting;
     setting.communicator = GetParam();
@@ -84,7 +85,7 @@ TEST_P(ReplicaFault, without_a_majority_ends_the_run_with_70) {
   EXPECT_EQ(code, 70);
 }
 
-// Whatever the checkpoint, or its loading, has made of it.
+// A checkpoint that was saved with a flipped bit, or loaded with one, must not start a run.
 TEST_P(ReplicaFault, that_was_loaded_from_a_checkpoint_is_found_before_the_first_step) {
   const TemporaryDirectory temporary;
   std::string text;
@@ -106,7 +107,7 @@ TEST_P(ReplicaFault, that_was_loaded_from_a_checkpoint_is_found_before_the_first
       }
     });
   };
-  run(0);  // which may diverge, by the bit
+  run(0);  // its exit code does not matter: the flipped bit may make it diverge
   EXPECT_EQ(run(6), 70);
   EXPECT_EQ(steps, 0);
   EXPECT_NE(text.find("as loaded from the checkpoint of step 6 rank 1 on "), std::string::npos) << text;

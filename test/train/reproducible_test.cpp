@@ -1,4 +1,4 @@
-// The same bits whatever the number of ranks.
+// --reproducible: the result has the same bits for every number of ranks.
 #include <gtest/gtest.h>
 
 #include "test/train/training.h"
@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::int64_t kBatch = 24;  // of all ranks together
 
-// All that could depend on ranks: batch norm, dropout, crop, flip, momentum, and 97 samples, which nothing divides.
+// A training with all that could depend on the number of ranks: batch norm, dropout, crop, flip, momentum, and 97
+// samples, a prime number.
 TrainingSetting setting_for(int ranks) {
   TrainingSetting setting;
   setting.model =
@@ -38,7 +39,7 @@ End end_of(const Replica& replica, Optimizer& optimizer) {
   return end;
 }
 
-// Of every rank.
+// Trains on `ranks` threads. Returns the results of all ranks.
 std::vector<End> train_on(int ranks, const TrainingSetting& setting) {
   std::vector<End> ends(static_cast<std::size_t>(ranks));
   on_ranks({"threads", ranks}, [&](Transport& transport) {
@@ -57,7 +58,7 @@ TEST(Reproducible, ends_with_the_same_bits_on_1_2_4_and_8_ranks) {
   }
 }
 
-// What it is for.
+// Shows that the option is needed.
 TEST(Reproducible, without_it_the_bits_differ) {
   const auto usual = [](int ranks) {
     TrainingSetting setting = setting_for(ranks);
@@ -96,7 +97,7 @@ std::vector<float> sum_in_pairs(Parts parts) {
   return parts.front();
 }
 
-// The first step by hand: 8 micro-batches of 3 samples, each from the parameters and statistics as they begin.
+// Computes the first step by hand: 8 micro-batches of 3 samples, each with the initial parameters and statistics.
 TEST(Reproducible, gradients_and_statistics_are_those_of_micro_batches_summed_in_pairs) {
   on_ranks({"threads", 2}, [](Transport& transport) {
     TrainingSetting setting = setting_for(2);
@@ -134,7 +135,7 @@ TEST(Reproducible, refuses_what_makes_no_tree) {
     std::string text;
     on_ranks({"threads", ranks}, [&](Transport& transport) {
       TrainingSetting setting = setting_for(1);
-      for (const auto& given : more) setting.averaging.push_back(given);  // the last one counts
+      for (const auto& given : more) setting.averaging.push_back(given);  // the last value of an option counts
       try {
         Training training(transport, setting);
       } catch (const Error& error) {

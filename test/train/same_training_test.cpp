@@ -1,4 +1,5 @@
-// Which trainings are the same training.
+// Trainings that must be equal: p ranks at batch n and one rank at batch pn, two runs with the same seed, and runs with
+// and without evaluations.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +10,7 @@
 namespace eave {
 namespace {
 
-// The parameters of every rank after the training.
+// Trains on `ranks`. Returns the parameters of every rank.
 std::vector<std::vector<float>> train_everywhere(const Ranks& ranks, const TrainingSetting& setting) {
   std::vector<std::vector<float>> parameters(static_cast<std::size_t>(ranks.count));
   on_ranks(ranks, [&](Transport& transport) {
@@ -48,8 +49,8 @@ struct Dealing {
 
 class SameTraining : public testing::TestWithParam<std::tuple<int, Dealing>> {};
 
-// Batches of 24 in all. Dropout, crop and flip are on; 50 steps are more than an epoch. The sums of a step are added up
-// in another order on another number of ranks: hence not the same bits.
+// A step has 24 samples over all ranks. Dropout, crop and flip are on, and 50 steps are more than an epoch. The order
+// of a step's sums depends on the number of ranks, so the bits differ.
 TEST_P(SameTraining, p_ranks_at_batch_n_equal_one_rank_at_batch_pn) {
   const auto& [ranks, dealing] = GetParam();
   TrainingSetting setting;
@@ -75,7 +76,8 @@ TEST(SameTrainingIsNot, without_the_same_samples_in_each_step) {
   EXPECT_GT(relative_distance(train_everywhere({"loopback", 1}, setting).front(), one), 1e-2);
 }
 
-// 960 divides evenly; of 997 the last step of an epoch has 13; of 961 it has one, so that most ranks have none.
+// 960 samples divide evenly. With 997 samples, the last step of an epoch has 13. With 961 it has one, so most ranks
+// have none.
 INSTANTIATE_TEST_SUITE_P(
     Ranks, SameTraining,
     testing::Combine(testing::Values(1, 2, 4),

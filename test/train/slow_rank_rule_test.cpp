@@ -1,4 +1,4 @@
-// When a rank counts as slow, on series that are made up.
+// SlowRankRule: when a rank counts as slow, on crafted series of computing times.
 #include "train/slow_rank_rule.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ Window window_of(const std::vector<double>& milliseconds) {
   return window;
 }
 
-// In which window, from 1, some rank is named; 0: never.
+// The number of the window, from 1, in which the rule names `rank` (-1: any rank). 0 if it never does.
 int first_named(SlowRankRule& rule, const std::vector<Window>& windows, int rank = -1) {
   for (std::size_t i = 0; i < windows.size(); ++i) {
     for (const Straggler& slow : rule.add(windows[i], 10)) {
@@ -27,7 +27,7 @@ int first_named(SlowRankRule& rule, const std::vector<Window>& windows, int rank
   return 0;
 }
 
-// Windows of 10 steps of 40 ms, and of 2 ms.
+// Tests windows of 10 steps, with steps of 40 ms and of 2 ms.
 TEST(SlowRankRule, names_a_rank_after_30_long_steps_or_40_far_too_long_ones_and_by_how_much) {
   for (const std::vector<double>& times : {std::vector<double>{40, 80}, {40, 80, 40}, {40, 80, 44, 36}}) {
     SlowRankRule rule(times.size()), brief(times.size());
@@ -58,9 +58,11 @@ TEST(SlowRankRule, names_nobody_for_a_few_windows_in_a_row) {
 
 TEST(SlowRankRule, wants_both_the_shortest_step_and_the_mean_to_be_long) {
   SlowRankRule rule(2);
-  std::vector<Window> held_up(50, Window{{1e-2, 1e-2}, {1e-2, 9e-2}});  // some steps of each window
+  // Rank 1 is held up in some steps of each window.
+  std::vector<Window> held_up(50, Window{{1e-2, 1e-2}, {1e-2, 9e-2}});
   EXPECT_EQ(first_named(rule, held_up), 0);
-  std::vector<Window> without_core(50, Window{{1e-2, 1e-2}, {9e-2, 1e-2}});  // all, but others had its core
+  // Rank 1 is held up in all steps, because other threads have its core. The mean does not count that time.
+  std::vector<Window> without_core(50, Window{{1e-2, 1e-2}, {9e-2, 1e-2}});
   EXPECT_EQ(first_named(rule, without_core), 0);
 }
 
@@ -82,8 +84,8 @@ TEST(SlowRankRule, takes_one_window_where_it_is_long_enough) {
   EXPECT_EQ(rule.add(window_of({1, 1.4}), 1000).size(), 0u);
 }
 
-// Steps of 2 ms within 5 %. Each rank is held up for 4 to 40 ms in every 20th step or so, as by other threads on its
-// core; the schedulers' account takes nine tenths of that off again.
+// Windows of 10 steps of 2 ms, which vary by 5 %. In about every 20th step, a rank is held up for 4 to 40 ms, as if
+// other threads ran on its core. The scheduler's account removes nine tenths of this from the mean.
 std::vector<Window> noisy_windows(int ranks, int windows, double slow_factor) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> share(0, 1);

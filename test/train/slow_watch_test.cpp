@@ -1,4 +1,4 @@
-// When rank 0 learns that a rank is slow, while training goes on.
+// How soon rank 0 learns, during training, that a rank is slow.
 #include <gtest/gtest.h>
 
 #include "test/train/training.h"
@@ -19,8 +19,8 @@ class Watch : public testing::TestWithParam<std::string> {
   }
 };
 
-// The rule asks for a quarter of a second of the slow rank's computing: 40 steps of 20 ms make that on any machine. One
-// with much else to do may hold up a rank for longer than a step takes: one run of some has to go undisturbed.
+// The rule needs a quarter of a second of the slow rank's computing, which 40 steps of 20 ms give on any machine. A
+// busy machine may hold up a rank for longer than a step takes. So only one of up to five runs has to be undisturbed.
 TEST_P(Watch, names_the_slow_rank_within_50_of_its_steps_or_at_the_first_evaluation) {
   constexpr int kMostRuns = 5;
   for (const int slow : {0, 1}) {
@@ -39,7 +39,7 @@ TEST_P(Watch, names_the_slow_rank_within_50_of_its_steps_or_at_the_first_evaluat
         if (training.stragglers.size() != 1 || training.stragglers[0].rank != slow) return;
         const std::int64_t step = training.stragglers[0].step;
         const bool together = find_kind(communicator_kinds(), GetParam()).traits.exchanges_together;
-        // Of rank 0, two exchanges ahead at most.
+        // `step` is a step of rank 0, which is at most two exchanges ahead of the slow rank.
         is_named = training.stragglers[0].factor > 3 && (together ? step <= 50 : step == 60);
       });
     }
@@ -47,8 +47,8 @@ TEST_P(Watch, names_the_slow_rank_within_50_of_its_steps_or_at_the_first_evaluat
   }
 }
 
-// Where ranks measure together, after the first window, the one that is ahead waits for the other. What it waits
-// belongs to the step that follows.
+// After the first window the ranks compare their times, and the faster rank waits for the other. This waiting must
+// count as waiting of the next step.
 TEST(WatchOnce, what_ranks_wait_where_they_measure_together_is_waiting) {
   on_ranks({"threads", 2}, [](Transport& transport) {
     TrainingSetting setting;
@@ -67,7 +67,7 @@ TEST(WatchOnce, what_ranks_wait_where_they_measure_together_is_waiting) {
   });
 }
 
-// A watched run is the same run.
+// Watching for slow ranks changes no result.
 TEST_P(Watch, changes_no_bit_of_training) {
   on_ranks({"threads", 2}, [&](Transport& transport) {
     std::vector<std::vector<float>> ends;
@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(With, Watch,
                          testing::Values("allreduce", "local-sgd", "easgd", "easgd-async", "gossip", "none"),
                          in_identifiers);
 
-// An exchange takes about as long as 100 steps, and the comparison of replicas stands in line behind it.
+// An exchange takes about as long as 100 steps, and the comparison of replicas is queued behind it.
 TEST(ReplicaHash, is_not_waited_for_while_an_exchange_is_under_way) {
   on_ranks({"threads", 2}, [](Transport& transport) {
     TrainingSetting setting;

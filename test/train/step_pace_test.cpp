@@ -1,4 +1,5 @@
-// Steps that take at least so long: sleeping is never shorter than asked for, and what it adds is the machine's affair.
+// StepPace makes steps take at least a given time. Tests check only lower bounds: sleep is never shorter than asked
+// for, but a busy machine may make it longer.
 #include "train/step_pace.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a trainer does and tells step by step.
+// The trainer's steps: the records that it reports, learning rates, bytes, and steps without samples.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ class Steps : public testing::TestWithParam<std::string> {
   }
 };
 
-// Samples that all ranks have seen before a step, and that step's rate.
+// Maps the number of samples that all ranks have used before a step to the learning rate of this step.
 std::map<std::int64_t, double> rates_by_samples(int ranks, TrainingSetting setting) {
   std::map<std::int64_t, double> rates;
   setting.plan.steps = 3 * setting.samples / (ranks * setting.batch);
@@ -56,7 +56,7 @@ TEST_P(Steps, have_the_same_learning_rate_in_epoch_n_for_every_number_of_ranks) 
   }
 }
 
-// 33 samples, 4 ranks, batches of 8: every second step has one sample, and three ranks have none.
+// There are 33 samples, 4 ranks and batches of 8. Every second step has one sample, so three ranks have none.
 TEST_P(Steps, go_on_where_ranks_have_no_samples) {
   for (Sampling sampling : {Sampling::kShard, Sampling::kStratified, Sampling::kWhole}) {
     on_ranks({"threads", 4}, [&](Transport& transport) {
@@ -96,7 +96,7 @@ TEST_P(Steps, account_for_all_their_time) {
   });
 }
 
-// Evaluations between two lines exchange too, and their bytes are not training's.
+// Evaluations between two records exchange values, too. Their bytes must not count as bytes of training.
 TEST_P(Steps, count_the_same_bytes_however_often_they_are_told_and_evaluated) {
   on_ranks({"threads", 3}, [&](Transport& transport) {
     const auto bytes = [&](std::int64_t log_every, std::int64_t evaluate_every) {
@@ -143,7 +143,7 @@ TEST(LastStep, that_diverges_ends_the_job_with_76) {
     const int code = exit_code(ranks, [&](Transport& transport) {
       TrainingSetting setting;
       setting.rate = {{"lr", "500000"}};
-      setting.plan.steps = 2;  // their losses are finite, the parameters they leave are not
+      setting.plan.steps = 2;  // the losses of both steps are finite, but the parameters after them are not
       Training training(transport, setting);
       training.run();
       ADD_FAILURE() << "the test loss is " << training.evaluations.back().center.loss;
@@ -164,7 +164,7 @@ TEST_P(Steps, that_diverge_end_the_job_with_76) {
   }
 }
 
-// Reading fails on one rank, in one step.
+// A dataset whose read() fails after some reads, for tests in which reading fails on one rank, in one step.
 class BrokenImages final : public Dataset {
  public:
   BrokenImages(std::int64_t size, std::int64_t reads) : images_(size), reads_left_(reads) {}

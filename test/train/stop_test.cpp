@@ -1,4 +1,5 @@
-// A run that ends at an accuracy is the run of so many steps.
+// Conditions that stop a run early: accuracy, bytes, seconds, divergence. A stopped run equals a run of that many
+// steps.
 #include <algorithm>
 #include <cmath>
 
@@ -24,7 +25,7 @@ TEST_P(Stop, comes_with_the_first_evaluation_that_is_accurate_enough) {
     TrainingSetting setting = evaluated_often(GetParam());
     Training whole(transport, setting);
     whole.run();
-    // The best of all but the last, and where it came first.
+    // The first evaluation that has the best accuracy of all but the last evaluation.
     const auto end = whole.evaluations.end() - 1;
     const auto best = std::ranges::max_element(whole.evaluations.begin(), end, {},
                                                [](const EvaluationRecord& each) { return each.center.accuracy; });
@@ -61,7 +62,7 @@ TEST(StopAfterBytes, comes_where_ranks_next_ask_past_them) {
     TrainingSetting setting = evaluated_often("allreduce");
     Training whole(transport, setting);
     const std::int64_t bytes = whole.run().progress.bytes;
-    setting.plan.stop_after_bytes = bytes / 2;  // 18 of 36 steps, but for what begins a run
+    setting.plan.stop_after_bytes = bytes / 2;  // about 18 of 36 steps; the start of a run sends bytes, too
     setting.plan.evaluate_every_steps = 0;
     setting.plan.ask_every_steps = 2;
     Training stopped(transport, setting);
@@ -76,7 +77,7 @@ TEST(StopAfterBytes, comes_where_ranks_next_ask_past_them) {
   });
 }
 
-// As at the end of a run's steps: what is evaluated is what is saved.
+// A run that stops early must evaluate the model that it saves, as at the regular end.
 TEST(StopAfterBytes, evaluates_what_a_method_makes_at_its_end) {
   on_ranks({"threads", 3}, [](Transport& transport) {
     TrainingSetting setting = evaluated_often("none");
@@ -94,7 +95,7 @@ TEST(StopAfterBytes, evaluates_what_a_method_makes_at_its_end) {
   });
 }
 
-// Ranks take different times; all end with the same step, when the slowest has taken as long.
+// The ranks' times differ. All ranks end after the same step, once some rank has trained for the given time.
 TEST(StopAfterSeconds, is_agreed_on) {
   for (const std::string communicator : {"allreduce", "easgd", "easgd-async"}) {
     on_ranks({"threads", 3}, [&](Transport& transport) {
@@ -113,7 +114,7 @@ TEST(StopAfterSeconds, is_agreed_on) {
   }
 }
 
-// And the ranks can go on to another training.
+// After the divergence the ranks can begin another training.
 TEST(Divergence, of_one_rank_ends_all_with_the_next_evaluation_where_that_is_asked_for) {
   for (const std::string communicator : {"none", "local-sgd", "easgd", "easgd-async", "downpour", "gossip"}) {
     on_ranks({"threads", 3}, [&](Transport& transport) {
@@ -139,7 +140,7 @@ TEST(Divergence, of_one_rank_ends_all_with_the_next_evaluation_where_that_is_ask
   }
 }
 
-// Its numbers depend on timing: what holds is that nobody is left waiting.
+// The results of easgd-async depend on timing. So the test only checks that all ranks end and none is left waiting.
 TEST(StopWithAnAsynchronousCenter, ends_all_ranks_at_the_same_step) {
   on_ranks({"threads", 3}, [](Transport& transport) {
     TrainingSetting setting = evaluated_often("easgd-async");

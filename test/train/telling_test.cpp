@@ -1,4 +1,4 @@
-// What a trainer tells by the clock.
+// Reports of the trainer that depend on time: glances, and records of rank 0 within a second.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -11,7 +11,7 @@
 namespace eave {
 namespace {
 
-// A batch of 8 takes 40 ms to read.
+// A dataset whose samples take 5 ms each to read, so a batch of 8 takes 40 ms.
 class SlowImages final : public Dataset {
  public:
   explicit SlowImages(std::int64_t size) : images_(size) {}
@@ -125,16 +125,17 @@ TEST_P(Records, come_to_rank_0_also_where_evaluations_are_rare) {
   });
 }
 
-// 50 steps of 40 ms and no evaluation before their end. A step's record may wait for that of the next where this, were
-// it as long as the one before, came within the second; by the records' own times, so that a step may be held up.
+// 50 steps of 40 ms without an evaluation before the end. A record may wait for the next one if that would come within
+// the second, assuming that the next step takes as long as the last. The test uses the records' own times, so that a
+// busy machine may hold up a step.
 TEST_P(Records, of_rank_0_come_within_a_second) {
   on_ranks({"threads", 2}, [&](Transport& transport) {
     TrainingSetting these = setting();
     these.plan.steps = 50;
     Training training(transport, these, slow_data(these));
-    double latest = 0;  // of the ages that what was not told would have reached with the step to come
+    double latest = 0;  // the greatest age that unreported records would have reached at the end of the next step
     training.at_step = [&](const StepRecord& record) {
-      const std::vector<StepRecord>& steps = training.steps;  // with this one
+      const std::vector<StepRecord>& steps = training.steps;  // includes this record
       const std::int64_t told = training.records.empty() ? 0 : training.records.back().second.back().step;
       const std::size_t before = steps.size() - 2;
       if (record.step <= told + 2) return;

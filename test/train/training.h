@@ -1,4 +1,5 @@
-// One rank's training, put together by hand: crafted images, a small model, any communicator.
+// One rank's training as tests build it: crafted images, a small model and any communicator. Its members record the
+// events that the trainer reports.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,8 +19,8 @@
 
 namespace eave {
 
-// Images 12 × 12 × 3 of 5 classes, to be had in any number: noise, brighter where the class is. Bytes and labels depend
-// on the index alone.
+// A dataset of any size with 5 classes of 12 × 12 × 3 images of noise. In an image of class k, rows k, k + 5, ... are
+// brighter. Bytes and labels depend only on the index.
 class CraftedImages final : public Dataset {
  public:
   explicit CraftedImages(std::int64_t size) : size_(size) {}
@@ -56,13 +57,15 @@ struct TrainingSetting {
   Augmentation augmentation = {.pad = 1, .crop_height = 10, .crop_width = 10, .flip = true};
   std::uint64_t seed = 1;
   TrainingPlan plan = brief_plan();
-  // Makes these ranks blind: they have a directory that is not there, where nothing can be made.
+  // Makes `ranks` blind, which means that they do not see the checkpoint directory. If this rank is one of them, its
+  // directory is a path that does not exist and cannot be created.
   void blind(const Transport& transport, std::vector<int> ranks) {
     plan.checkpoints.blind_ranks = std::move(ranks);
     if (std::ranges::binary_search(plan.checkpoints.blind_ranks, transport.rank()))
       plan.checkpoints.directory = "/nowhere/" + plan.checkpoints.directory;
   }
-  const CudaModule* module = nullptr;  // trains on its first GPU, in float32, with the images there; else on the CPU
+  // If set, trains on the module's first GPU, in float32, with the images in its memory. Otherwise on the CPU.
+  const CudaModule* module = nullptr;
 };
 
 class Training {
@@ -84,11 +87,11 @@ class Training {
   std::vector<float> parameters() const;
   std::vector<float> center();
 
-  FileCalls* files = nullptr;  // by which checkpoints are written
+  FileCalls* files = nullptr;  // the calls with which checkpoints are written; null: the system's
   std::function<std::string()> flush;
   std::function<void(const StepRecord&)> at_step = [](const StepRecord&) {};
   std::function<void(const std::string&)> at_warning = [](const std::string&) {};
-  // As they were told:
+  // What the trainer reported to its events, in order:
   std::vector<StepRecord> glances;
   std::vector<StepRecord> steps;  // of this rank
   std::vector<EvaluationRecord> evaluations;
@@ -117,7 +120,7 @@ class Training {
   std::unique_ptr<Communicator> communicator_;
 };
 
-// A parameter of a test as part of its name.
+// The text parameter of a test, in a form that is valid in the test's name.
 std::string in_identifiers(const testing::TestParamInfo<std::string>& each);
 
 }  // namespace eave
