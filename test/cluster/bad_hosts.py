@@ -1,4 +1,5 @@
-"""What is wrong with a list of hosts, or on one host: named before anything begins, with its exit code, and no waiting."""
+"""A list of hosts, or one host, is wrong. A message names it before training, with the right exit code, and nothing
+hangs."""
 import contextlib
 import re
 import shutil
@@ -10,7 +11,7 @@ LIMIT = 30
 
 
 def refused(place, code, *texts, words=None, **others):
-    """Ends with that code, and says all of that in lines that are its own or eave's."""
+    """Requires that the run ends with this code and one line of run-hosts or eave that holds all texts."""
     run = words or ["train", *hosts.TRAINING, "--run-dir", place.run_dir()]
     job = hosts.run(place, run, limit=LIMIT, **others)
     lab.require_code(job, code)
@@ -23,7 +24,7 @@ def refused(place, code, *texts, words=None, **others):
 
 @contextlib.contextmanager
 def mounted(host, *words):
-    """What one host has at a place, the last of the words."""
+    """Mounts a file system on one host. `words` are those of mount. The last one is the place."""
     hosts.set_up()
     hosts.on_host(host, "mount", *words)
     try:
@@ -46,7 +47,8 @@ def unknown(place):
 
 
 def closed(place):
-    """The remote shell comes through, mpirun's own connections do not: by netlab's way into a host that is cut off."""
+    """The remote shell reaches the host, but mpirun's connections do not. The shell is netlab's agent, which enters a
+    host that is cut off."""
     hosts.set_up()
     agent = next(lab.pathlib.Path("/run/netlab").glob(f"{hosts.NAME}/agent"))
     hosts.netlab("cut", 1)
@@ -75,7 +77,7 @@ def other_program(place):
         refused(place, 78, "host node2: its program is another one than that of node0", program=own)
         bare = lab.Job([str(lab.lab_program("netlab")), "mpirun", "-n", "4", str(own), "train", *hosts.TRAINING, "--run-dir",
                         str(place.run_dir())], place.directory, hosts.SETTINGS)
-        bare.wait(LIMIT)  # eave says it, too
+        bare.wait(LIMIT)  # without run-hosts, eave itself names the difference
         lab.require_code(bare, 78)
         lab.require("on ranks 0, 1, 3 (node0, node1, node3)" in bare.complains() and "on rank 2 (node2)" in bare.complains(),
                     f"hosts are not named: {bare.tail()}")
@@ -106,7 +108,7 @@ def missing_data(place):
 
 
 def write_mnist(directory):
-    """40 images of 28 x 28 in each set, as IDX files."""
+    """Writes two sets of 40 images of 28 x 28 pixels as IDX files."""
     for name in ("train", "t10k"):
         size = (40).to_bytes(4, "big")
         (directory / f"{name}-images-idx3-ubyte").write_bytes(
@@ -124,7 +126,7 @@ def read_only(place):
 
 
 def skewed_clock(place):
-    """A warning, for training does not need clocks that agree; and it ends as ever."""
+    """If a host's clock is wrong there is only a warning, because training does not need clocks that agree."""
     library = next(lab.pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
     if not library:
         raise lab.Skip("no faketime: mpi_launch/install_packages cluster")

@@ -1,4 +1,4 @@
-"""Where hosts have their data: at another place on one host, and copied to a disk of each host's own (--stage-to)."""
+"""Hosts have their data at different places: one host at another path, and each host on its own disk (--stage-to)."""
 import contextlib
 import signal
 
@@ -18,17 +18,17 @@ def make_data(place):
 
 
 def alone(place, ranks, data, *words):
-    """The digest of the same on this machine, with all data at one place."""
+    """Returns the digest of the same run on this machine, with all data at one place."""
     job = place.run(ranks, [*TRAINING, *words, "--data-dir", data, "--run-dir", place.run_dir("alone")])
     lab.require_code(job, 0)
     return lab.digest(place.run_dir("alone"))
 
 
 def own_data(place, **values):
-    """node2 names a place of its own in its environment, and has nothing where node0 has its data, which is what the
-    environment of run-hosts names."""
+    """node2's environment names another place of the data than the environment of run-hosts, which names node0's. node2
+    has nothing at node0's place."""
     data = make_data(place)
-    own = hosts.set_up().parent / "own-data"  # the same in all trials, for sshd reads it when it starts
+    own = hosts.set_up().parent / "own-data"  # the same path in all trials, because sshd reads it when it starts
     own.mkdir(exist_ok=True)
     shell = ["ssh", "-F", hosts.sshd_apart(2, f"SetEnv EAVE_DATA_DIR={own}"), "-o", "BatchMode=yes"]
     others = {"hosts": ["node0", "node2"], "remote_shell": shell, "settings": {"EAVE_DATA_DIR": str(data)}, **values}
@@ -43,7 +43,7 @@ def own_data(place, **values):
 
 @contextlib.contextmanager
 def staging_places(place, those, *options):
-    """An empty disk of its own on each of those hosts."""
+    """Mounts an empty disk at `stage` on each of the hosts `those`."""
     stage = place.directory / "stage"
     stage.mkdir()
     with contextlib.ExitStack() as mounts:
@@ -53,13 +53,14 @@ def staging_places(place, those, *options):
 
 
 def readers(host, stage):
-    """How many processes there have images of the copy open."""
+    """Returns how many processes on the host have images of the copy open."""
     look = f"find /proc/[0-9]*/fd -lname '{stage}/*-images-idx3-ubyte' -printf '%h\\n' 2>/dev/null | sort -u | wc -l"
     return int(hosts.on_host(host, "sh", "-c", look))
 
 
 def files_made(host, stage):
-    """Names of the copies there, and of how many files and folders they are left: tmpfs numbers them as they are made."""
+    """Returns the names of the copies on the host, how many files and folders were made, and how many are left. The
+    first number comes from inodes, which tmpfs numbers in the order of creation."""
     lines = hosts.on_host(host, "find", stage, "-mindepth", "1", "-printf", "%i %f\n").splitlines()
     found = [line.split(" ", 1) for line in lines]
     numbers = [int(number) for number, _ in found]
@@ -68,7 +69,8 @@ def files_made(host, stage):
 
 def staged(place):
     data = make_data(place)
-    more = ["--shape-compute", "20ms", "--epochs", "20", "--transport", "mpi-flat"]  # which sums in the same order anywhere
+    # mpi-flat sums in the same order on any hosts.
+    more = ["--shape-compute", "20ms", "--epochs", "20", "--transport", "mpi-flat"]
     with staging_places(place, [0, 1]) as stage:
         job = hosts.start(place, [*TRAINING, *more, "--data-dir", data, "--stage-to", stage, "--run-dir", place.run_dir()],
                           hosts=["node0 slots=2", "node1 slots=2"])
@@ -79,7 +81,8 @@ def staged(place):
         for host in (0, 1):
             names, made, left = files_made(host, stage)
             lab.require(names == sorted(each.name for each in data.iterdir()), f"node{host} has {names}")
-            # The second rank of a host replaces the record of the copies; copies that were made twice would be four files more.
+            # The second rank of a host replaces the record of the copies. If the copies were made twice, there would be
+            # four files more.
             lab.require(made <= left + 1, f"node{host}: {made} files were made for the {left} that are there")
         numbers = hosts.on_host(0, "find", stage, "-name", "*-ubyte", "-printf", "%i %T@ %f\n")
         again = hosts.run(place, [*TRAINING, "--data-dir", data, "--stage-to", stage, "--run-dir", place.run_dir("again")],

@@ -1,4 +1,4 @@
-"""Four hosts that meet over TCP and ssh, and the scripts of mpi_launch with values for them."""
+"""Four hosts that are connected by TCP and ssh, and the scripts of mpi_launch with values for them."""
 import atexit
 import functools
 import os
@@ -13,7 +13,7 @@ import lab
 
 NAME = f"eave-cluster-{os.getpid()}"
 HOSTS = 4
-# A test's machine has few cores, and no network but the lab's; all else is left to the script.
+# These settings are for a test machine with few cores and no network but the lab's. All others come from the script.
 SETTINGS = {"NETLAB_NAME": NAME, "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,vader,self", "OMPI_MCA_osc": "^ucx",
             "OMPI_MCA_hwloc_base_binding_policy": "none",
             "OMPI_MCA_rmaps_base_oversubscribe": "0", "PRTE_MCA_rmaps_default_mapping_policy": "slot"}
@@ -41,7 +41,7 @@ def netlab(*words):
 
 
 def on_host(host, *words):
-    """What a command there prints."""
+    """Runs a command on the host and returns its output."""
     done = subprocess.run([str(lab.lab_program("netlab")), "exec", str(host), *map(str, words)],
                           env=os.environ | {"NETLAB_NAME": NAME}, capture_output=True, text=True)
     lab.require(done.returncode == 0, f"{words} on {host}: {done.stderr}")
@@ -50,7 +50,7 @@ def on_host(host, *words):
 
 @functools.lru_cache(maxsize=None)
 def set_up():
-    """The hosts, each with an sshd, until this process ends; the file that ssh needs to reach them."""
+    """Starts the hosts, each with an sshd, until this process ends. Returns the file that ssh needs to reach them."""
     program = lab.lab_program("netlab")
     for needed in ("mpirun", "ssh-keygen", "/usr/sbin/sshd"):
         if not shutil.which(needed):
@@ -71,8 +71,8 @@ def set_up():
 
 @functools.lru_cache(maxsize=None)
 def sshd_apart(host, setting):
-    """A second sshd on one host, on another port, with that setting, one at most for each host; the file that makes ssh take it
-    there."""
+    """Starts a second sshd on one host, on another port, with this setting. Each host has at most one. Returns the file
+    that makes ssh use it."""
     keys = set_up().parent
     common = (keys / "sshd_config").read_text()
     (keys / f"apart{host}").write_text(common.replace("Port 22", "Port 2222") + setting + "\n")
@@ -86,7 +86,7 @@ def in_array(words):
 
 
 def with_values(script, place, **values):
-    """A copy of a script in mpi_launch, with what stands at its top changed as people change it."""
+    """Copies a script of mpi_launch and changes the values at its top, as people do. Returns the copy."""
     text = (lab.ROOT / "mpi_launch" / script).read_text()
     top, end, rest = text.partition("# ---- End of what to change. ----")
     lab.require(end, f"mpi_launch/{script} says nowhere what to change")
@@ -101,7 +101,7 @@ def with_values(script, place, **values):
 
 
 def start(place, words=None, hosts=None, settings=None, **values):
-    """run-hosts on the host `head`, on the four hosts unless others are given as the lines of a file."""
+    """Starts run-hosts on the host `head`. `hosts` are the lines of its file of hosts, by default all four."""
     ssh_config = set_up()
     lines = [f"node{host}" for host in range(HOSTS)] if hosts is None else hosts
     (place.directory / "hosts").write_text("".join(line + "\n" for line in lines))
@@ -119,17 +119,17 @@ def run(place, words=None, limit=60, **others):
 
 
 def names_hosts(text, hosts=range(HOSTS)):
-    """Whether eave's table of ranks has a rank on each of them."""
+    """Returns whether eave's table of ranks has a rank on each of the hosts."""
     return all(re.search(rf"^ *\d+ +node{host} ", text, re.MULTILINE) for host in hosts)
 
 
-# With the same bits on the hosts as on one machine, if nothing goes wrong.
+# If nothing goes wrong, this training has the same bits on the hosts as on one machine.
 TRAINING = [*lab.SMALL, "--evaluate-every", "0.5", "--checkpoint-every", "50", *lab.METHODS["easgd"]]
 
 
 @functools.lru_cache(maxsize=None)
 def undisturbed(eave, ranks, *words, **environment):
-    """The digest of a run on this machine alone."""
+    """Returns the digest of a run on this machine alone."""
     with tempfile.TemporaryDirectory() as directory:
         place = lab.Place(directory, eave, 0, 0, False)
         job = place.run(ranks, ["train", *TRAINING, "--run-dir", place.run_dir(), *words], limit=200,

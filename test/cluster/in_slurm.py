@@ -1,4 +1,4 @@
-"""The batch scripts in a real Slurm: each launcher, a comparison as one job and as an array, what is wrong with a job."""
+"""The batch scripts in a real Slurm: each launcher, a comparison as one job and as an array, and jobs with errors."""
 import functools
 import json
 import re
@@ -38,7 +38,7 @@ def compare(place):
 
 
 def cancelled(place):
-    """Its ranks leave with 75 then, which is no reason to put it back into the queue."""
+    """After scancel the ranks leave with 75. The script must not put the cancelled job back into the queue."""
     words = ["train", *hosts.TRAINING, "--epochs", "100000", "--run-dir", place.run_dir(), "--resume", "auto"]
     job = slurm.Batch(place, "slurm-requeue", words=words)
     job.wait_until(lambda: job.steps(place.run_dir()) > 60, 40)
@@ -49,7 +49,8 @@ def cancelled(place):
 
 
 def leave_and_go_on(job):
-    """What Slurm sends when a job's time is nearly over: it leaves, is put back into the queue, and ends in its second turn."""
+    """Sends the signal that Slurm sends when a job's time is nearly over. The job leaves, goes back into the queue, and
+    ends in its second turn."""
     slurm.command("scancel", "--batch", "--signal=USR1", job.id)
     job.wait_until(lambda: "turn 1 on" in job.log(), 40)
     lab.require("ended with 75" in job.log(), job.log())
@@ -59,7 +60,7 @@ def leave_and_go_on(job):
 
 
 def compare_requeued(place):
-    """Asked to leave amid its runs: those that are finished are kept, and the next turn makes the others."""
+    """A comparison is asked to leave between its runs. Finished runs stay, and the next turn makes the missing ones."""
     output = place.directory / "compared"
     words = ["10" if word == "2" and before == "--seeds" else word for before, word in zip([None, *COMPARED], COMPARED)]
     job = slurm.Batch(place, "slurm-compare", words=[*words, "--output", output])
@@ -70,7 +71,7 @@ def compare_requeued(place):
 
 
 def compare_array(place):
-    """Two jobs, and a report of both."""
+    """An array of two jobs makes one comparison, and `eave report` reads the runs of both."""
     output = place.directory / "compared"
     job = slurm.Batch(place, "slurm-compare-array", ["--array=1-2"], parts=2, words=[*COMPARED, "--output", output])
     job.wait(90)
@@ -81,7 +82,8 @@ def compare_array(place):
 
 
 def requeue(place):
-    """Put back into the queue when its time is nearly over, resumed, done."""
+    """A job whose time is nearly over goes back into the queue, resumes, and ends with the bits of an undisturbed
+    run."""
     more = ["--epochs", "60"]
     words = ["train", *hosts.TRAINING, *more, "--run-dir", place.run_dir(), "--resume", "auto"]
     job = slurm.Batch(place, "slurm-requeue", words=words)
@@ -102,7 +104,7 @@ def ended(place, code, text, script="slurm-cpu", options=(), **values):
 
 
 def refused(place):
-    """Nothing is put back into the queue that would fail again."""
+    """A job that would fail again does not go back into the queue."""
     words = ["train", *hosts.TRAINING, "--epochs", "1"]
     missing = ["train", "--data", "mnist", "--data-dir", place.directory / "nowhere"]
     ended(place, 66, "no directory", "slurm-requeue", words=missing)
@@ -111,8 +113,8 @@ def refused(place):
 
 
 def without_mpi(place):
-    """Tasks that Slurm starts without MPI would each take themselves for the only rank. In the batch script itself eave is
-    one process, however many tasks the job has."""
+    """If Slurm starts tasks without MPI, each task would take itself for the only rank, so eave refuses. In the batch
+    script itself eave is one process, however many tasks the job has."""
     words = ["train", *hosts.TRAINING, "--epochs", "1", "--run-dir", place.run_dir()]
     ended(place, 69, "Slurm's srun started 2 ranks", launcher=["srun", "--mpi=none"], words=words)
     lab.require(not place.run_dir().exists(), "a run was begun")

@@ -1,4 +1,5 @@
-"""Training and comparing on four hosts: undisturbed, on request interrupted, with a slow host, with one cut off."""
+"""Training and comparing on four hosts: undisturbed, interrupted on request, with a slow host, with one host cut
+off."""
 import json
 import re
 import signal
@@ -34,7 +35,7 @@ def compare(place):
 
 
 def begin(place, *words, **others):
-    """A long run, some steps after its beginning."""
+    """Starts a long run and returns its job some steps after the beginning."""
     job = hosts.start(place, ["train", *LONG, "--run-dir", place.run_dir(), "--resume", "auto", *words], **others)
     metrics = place.run_dir() / "metrics.jsonl"
     begun = job.wait_until(lambda: metrics.exists() and lab.last_step(place.run_dir()) > 60)
@@ -59,7 +60,7 @@ def resume(place):
 
 
 def slow(place):
-    """Runs over a link of 20 mbit/s: what is sent more seldom takes less long, and the result stays."""
+    """Trains over a link of 20 mbit/s. A method that sends more seldom is faster. doctor names the slow host."""
     words = ["train", *lab.SMALL, "--epochs", "0.5"]
     seconds = {}
     hosts.set_up()
@@ -83,7 +84,7 @@ def slow(place):
 
 
 def slow_rank(place):
-    """Steps of some ms, long enough for a rank to be slow in, though ranks share cores."""
+    """A rank is slow. A step takes some ms, long enough to recognise the slow rank although ranks share cores."""
     words = ["train", "--data", "synthetic", "--synthetic-samples", "60000", "--synthetic-test-samples", "100", "--model",
              "lenet", "--batch", "8", "--evaluate-every", "0", "--max-steps", "60", "--progress", "off",
              *lab.METHODS["allreduce"]]
@@ -95,7 +96,7 @@ def slow_rank(place):
 
 
 def cut(place):
-    """With what run-hosts sets, mpirun finds out by itself; eave's own limits, 10 min, play no part."""
+    """With the settings of run-hosts, mpirun itself finds the lost host. eave's own limits of 10 min do not matter."""
     host = place.random.randrange(hosts.HOSTS)
     job = begin(place)
     hosts.netlab("cut", host)

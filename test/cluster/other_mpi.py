@@ -1,4 +1,4 @@
-"""The same scripts with the other MPIs: programs that were built with them, and their mpirun."""
+"""The same scripts with other MPIs: programs that were built with them, and their mpirun."""
 import functools
 import pathlib
 import re
@@ -15,7 +15,7 @@ BUILT = ("mpich", "openmpi5")
 
 
 def find(name):
-    """The program in build/cluster-NAME, and the mpirun that it was configured with."""
+    """Returns the program in build/cluster-NAME, and the mpirun that it was configured with."""
     tree = lab.ROOT / "build" / f"cluster-{name}"
     if not (tree / "eave").exists():
         raise lab.Skip(f"no build/cluster-{name}/eave: test/cluster/build_with {name}")
@@ -25,7 +25,7 @@ def find(name):
 
 
 def train(name, place):
-    """Undisturbed, and left on request and resumed: the bits that the first MPI gives on one machine."""
+    """A run that leaves on request and resumes has the bits that the first MPI gives on one machine."""
     values = find(name)
     more = ["--epochs", "60"]
     words = ["train", *hosts.TRAINING, *more, "--run-dir", place.run_dir(), "--resume", "auto"]
@@ -42,7 +42,7 @@ def train(name, place):
 
 
 def cut(name, place):
-    """Where mpirun does not notice, eave's own limit ends the job. (With a short one, here.)"""
+    """If mpirun does not notice the lost host, eave's own limit ends the job. The limit is short here."""
     values = find(name)
     words = ["train", *hosts.TRAINING, "--epochs", "60", "--run-dir", place.run_dir(), "--limit-step", "20s",
              "--limit-checkpoint", "20s"]
@@ -54,7 +54,8 @@ def cut(name, place):
         told = "rank 3 on node3 has not answered for 20 s. The job ends here"
         job.wait_until(lambda: told in job.complains() or "lost communication" in job.complains(), limit=60)
         lab.require("node3" in job.complains(), f"node3 is not named: {job.tail()}")
-        if name != "mpich":  # its mpirun waits for what it started on the host that is gone, as long as that takes
+        # MPICH's mpirun waits without a limit for the processes that it started on the lost host.
+        if name != "mpich":
             job.wait(30)
             lab.require_code(job, 69, 205)
     finally:
@@ -63,7 +64,8 @@ def cut(name, place):
 
 
 def sees(host, folder):
-    """A remote shell that has libraries there looked for in that folder first, as a module of another MPI does."""
+    """Returns a remote shell with which the host looks for libraries in this folder first, as a module of another MPI
+    does."""
     return ["ssh", "-F", hosts.sshd_apart(host, f"SetEnv LD_LIBRARY_PATH={folder}"), "-o", "BatchMode=yes"]
 
 
@@ -74,8 +76,8 @@ def libmpi_of(program):
 
 
 def other_library(place):
-    """The program and mpirun are the same everywhere, and one host's loader takes another libmpi of the same name: with Open
-    MPI 4's program one that lacks what it needs, with Open MPI 5's one that it starts with."""
+    """The program and mpirun are the same everywhere, but one host's loader takes another libmpi of the same name. With
+    Open MPI 4's program the library lacks symbols. Open MPI 5's program starts with it."""
     values = find("openmpi5")
     mine, other = libmpi_of(place.eave), libmpi_of(values["program"])
     if mine.name != other.name:
@@ -86,8 +88,8 @@ def other_library(place):
 
 
 def other_program(name, place):
-    """Without run-hosts, which would have said so: one host's program is that of another MPI. What Open MPI 5 makes of the ranks
-    of 4 ends in MPI_Init, by its own words; MPICH takes itself for alone, and eave says so."""
+    """One host's program is that of another MPI. run-hosts would report it, so this test starts mpirun itself. Open MPI
+    5 ends in MPI_Init with its own message. MPICH's rank takes itself for the only one, and eave reports that."""
     own = place.directory / "eave"
     shutil.copy(place.eave, own)
     with bad_hosts.mounted(2, "--bind", find(name)["program"], own):

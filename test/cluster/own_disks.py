@@ -1,4 +1,5 @@
-"""Hosts that share no file system for the run directory: all of a run is on rank 0's host, as if they did."""
+"""Hosts share no file system for the run directory. Still the whole run lies on rank 0's host, as if they shared
+one."""
 import contextlib
 import json
 import re
@@ -14,7 +15,8 @@ WARNING = r"^eave: warning: {} of 4 ranks do not see --run-dir .* on rank 0's ho
 
 @contextlib.contextmanager
 def own_disks(place, those):
-    """On those hosts another file system where the rest has `runs`, with an equally named, older run."""
+    """On the hosts `those`, mounts another file system at `runs`. It holds an older run with the same name. Requires at
+    the end that nothing was written there."""
     runs = place.directory / "runs"
     runs.mkdir(exist_ok=True)
     with contextlib.ExitStack() as mounts:
@@ -53,7 +55,8 @@ def train(place):
 
 
 def resume(place):
-    """Asked to leave, and gone on with while other hosts are without it; at last all have it."""
+    """A run leaves on request and resumes, each time with other hosts that do not have it. At last all hosts have
+    it."""
     words = ["train", *hosts.TRAINING, *MORE, "--resume", "auto", "--run-dir"]
     for those, first in (([2], 2), ([1, 3], 1)):
         with own_disks(place, those) as run_dir:
@@ -82,7 +85,7 @@ def elastic(place):
 
 
 def full(place):
-    """The disk of rank 0's host: what is to be written for others fails as its own does, and training goes on."""
+    """The disk of rank 0's host is full. Writes for other ranks fail as rank 0's own do, and training goes on."""
     words = ["train", *hosts.TRAINING, "--epochs", "5", "--model", "dense 4096; relu; dense classes", "--run-dir"]
     runs = place.directory / "runs"
     runs.mkdir()
@@ -96,7 +99,7 @@ def full(place):
 
 
 def compare(place):
-    """Runs on two ranks would go side by side, and leave half of the results on another host."""
+    """If runs on two ranks went side by side, half of the results would lie on another host."""
     output = place.directory / "runs"
     output.mkdir()
     words = ["compare", "--communicators", "easgd:tau=4,local-sgd:tau=4", "--ranks", "2", "--seeds", "1", "--budget",
@@ -113,7 +116,8 @@ def compare(place):
 
 
 def checkpoint_dir(place):
-    """Rank 0's host alone has the directory of checkpoints: a warning. Then another host alone has it: named, and nobody waits."""
+    """If only rank 0's host has the directory of checkpoints, there is a warning. If only another host has it, eave
+    names it and ends, and no rank hangs."""
     disk, run_dir = place.directory / "disk", place.directory / "run"
     disk.mkdir()
     words = ["train", *hosts.TRAINING, "--run-dir", run_dir, "--checkpoint-dir", disk / "own"]
@@ -137,7 +141,7 @@ def checkpoint_dir(place):
 
 
 def slow(place):
-    """Three saves over links of 100 mbit/s, each as long as its bytes take into rank 0's host."""
+    """Saves three checkpoints over links of 100 mbit/s. A save takes as long as its bytes need into rank 0's host."""
     words = ["train", *hosts.TRAINING, "--model", "dense 20000; relu; dense classes", "--max-steps", "6", "--evaluate-every",
              "0", "--checkpoint-every", "2"]
     with own_disks(place, [1, 2, 3]) as run_dir:

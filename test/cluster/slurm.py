@@ -1,4 +1,4 @@
-"""Slurm on two hosts, and the scripts of mpi_launch in it."""
+"""Runs Slurm on two hosts, and the scripts of mpi_launch in it."""
 import atexit
 import functools
 import os
@@ -23,7 +23,7 @@ def slurmlab(*words, program="slurmlab"):
 
 @functools.lru_cache(maxsize=None)
 def set_up():
-    """There until this process ends."""
+    """Starts Slurm, which runs until this process ends."""
     for needed in ("slurmctld", "munged", "mpirun"):
         if not shutil.which(needed) and not os.path.exists(f"/usr/sbin/{needed}"):
             raise lab.Skip(f"no {needed}: mpi_launch/install_packages build cluster")
@@ -35,14 +35,14 @@ def set_up():
 
 
 def command(*words):
-    """What a command of Slurm's prints."""
+    """Runs a command of Slurm and returns its output."""
     done = slurmlab("exec", *words)
     lab.require(done.returncode == 0, f"{words}: {done.stderr}")
     return done.stdout.strip()
 
 
 class Batch:
-    """A job of one of the scripts, with values for it; options of sbatch win over what stands in the script."""
+    """A job of one of the scripts, with values for it. Options of sbatch override those in the script."""
 
     def __init__(self, place, script, options=(), **values):
         set_up()
@@ -55,7 +55,7 @@ class Batch:
         return "".join(file.read_text(errors="replace") for file in sorted(self.place.directory.glob("log-*")))
 
     def fields(self):
-        """Of each of its jobs, as Slurm has them."""
+        """Returns, for each job of the array, the fields that `scontrol show job` prints."""
         return [dict(re.findall(r"(\w+)=(\S*)", line)) for line in command("scontrol", "-o", "show", "job", self.id).splitlines()]
 
     def wait_until(self, holds, limit):
@@ -68,7 +68,7 @@ class Batch:
             time.sleep(0.2)
 
     def wait(self, limit=60, states=("COMPLETED",)):
-        """Until all of its jobs have ended, as one of the states."""
+        """Waits until all jobs have ended. Requires that each has one of the states."""
         ends = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY"}
         self.wait_until(lambda: all(each["JobState"] in ends for each in self.fields()), limit)
         found = {each["JobState"] for each in self.fields()}
@@ -78,8 +78,9 @@ class Batch:
         return int(self.fields()[0]["ExitCode"].split(":")[0])
 
     def start_if_it_waits(self, pause_s=5):
-        """Its state. Slurm lets a job wait for two minutes after it was put back into the queue; some seconds are enough for
-        what is left of the turn before to go."""
+        """Returns the job's state, and starts the job if it has waited for `pause_s`. After a job is put back into the
+        queue, Slurm would let it wait for two minutes. Some seconds are enough for the rest of its former turn to
+        end."""
         state = self.fields()[0]["JobState"]
         if state != "PENDING":
             self.waits_since = None

@@ -1,5 +1,5 @@
-"""slurm-gpu in a Slurm whose nodes have GPUs. For Slurm those are device files that any machine has; eave computes on the
-emulator of test/emulated_cuda, which shows a rank those that Slurm gave it (CUDA_VISIBLE_DEVICES)."""
+"""slurm-gpu in a Slurm whose nodes have GPUs. The GPUs are device files that any machine has. eave computes on the
+emulator of test/emulated_cuda. It shows a rank the GPUs that Slurm gave to it (CUDA_VISIBLE_DEVICES)."""
 import functools
 import os
 import pathlib
@@ -11,14 +11,15 @@ import in_slurm
 import lab
 import slurm
 
-WORDS = ["--device", "cuda", "--deterministic", "--transport", "mpi-flat", "--epochs", "4"]  # mpi sums within each host first
+# With mpi-flat the order of summation does not depend on hosts. mpi would sum within each host first.
+WORDS = ["--device", "cuda", "--deterministic", "--transport", "mpi-flat", "--epochs", "4"]
 SRUN = ["srun", "--mpi=pmix"]
-TASKS = 2  # and GPUs, of each node
+TASKS = 2  # tasks of each node, and GPUs of each node
 
 
 @functools.lru_cache(maxsize=None)
 def add_gpus():
-    """Slurm reads how many of what a node has when it starts: it is started again."""
+    """Gives each node GPUs. Slurm reads its settings only when it starts, so this function starts it again."""
     slurm.set_up()
     place = pathlib.Path(os.environ.get("NETLAB_STATE", "/run/netlab")) / slurm.NAME / "slurm"
     settings = place / "etc" / "slurm.conf"
@@ -39,7 +40,7 @@ def add_gpus():
 
 
 def emulation(place, gpus):
-    """What makes eave compute on an emulator with so many GPUs."""
+    """Returns environment variables that make eave compute on an emulator with this number of GPUs."""
     module = place.eave.parent / "libeave_cuda_emulated.so"
     if not module.exists():
         raise lab.Skip(f"no {module.name} beside {place.eave.name}: test/run builds it")
@@ -69,15 +70,15 @@ def require_same_bits(place):
 
 
 def require_gpus(job, of_tasks):
-    """That is what the ranks of each node compute on, in the words of eave's table."""
+    """Requires that eave's table of ranks shows these GPUs for the tasks of each node."""
     rows = re.findall(r"^ *(\d+) +(node\d+) +(cuda:\d+) Emulated GPU ", job.log(), re.MULTILINE)
     due = [(str(node * TASKS + task), f"node{node}", of_tasks[task]) for node in range(slurm.NODES) for task in range(TASKS)]
     lab.require(rows == due, f"ranks and GPUs are {rows}, not {due}: {job.log()[:1000]}")
 
 
 def one_for_each_task(place):
-    """A rank sees the one that Slurm gave it, whichever that is, as cuda:0. That no two have the same eave itself looks
-    after. Left on request, which also a fast machine has the time for, the same command goes on."""
+    """A rank sees the GPU that Slurm gave it as cuda:0, whichever GPU that is. eave itself checks that no two ranks
+    have the same one. The run is slowed so that the signal to leave comes in time. The same command then resumes it."""
     slower = ["--shape-compute", "5ms"]
     job = submit(place, SRUN, *slower)
     job.wait_until(lambda: job.steps(place.run_dir()) > 60, 120)
@@ -93,7 +94,7 @@ def one_for_each_task(place):
 
 
 def shared_out(place):
-    """Ranks of mpirun see all GPUs of their node, on each node, and each takes another."""
+    """Ranks that mpirun starts see all GPUs of their node, and each rank takes another one."""
     job = submit(place, ["mpirun"])
     job.wait(180)
     require_gpus(job, [f"cuda:{task}" for task in range(TASKS)])
@@ -101,7 +102,7 @@ def shared_out(place):
 
 
 def too_few(place):
-    """A job without GPUs, where Slurm hides them all from it; and one with fewer than tasks."""
+    """A job gets no GPU, since Slurm hides all of them. Another job gets fewer GPUs than tasks."""
     in_slurm.ended(place, 71, "no GPU can be used: the driver sees none", "slurm-gpu",
                    [*options(place, gpus=0), "--gpus-per-task=0"], launcher=SRUN, words=words(place))
     in_slurm.ended(place, 64, "no GPU is left for rank 1 on node0, which sees 1 GPU", "slurm-gpu",

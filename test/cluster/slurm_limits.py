@@ -1,18 +1,18 @@
-"""What Slurm itself does to a job in its own time: the end of its time, and a node that dies."""
+"""Slurm acts on a job at its own pace: a time limit ends, and a node dies."""
 import hosts
 import lab
 import slurm
 
 
 def start_whenever_it_waits(job, limit):
-    """Until it is done."""
+    """Starts the job whenever it waits in the queue, until it is done."""
     job.wait_until(lambda: job.start_if_it_waits(pause_s=10) in ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"), limit)
     job.wait()
 
 
 def time_limit(place):
-    """Slurm sends its warning 0 to 60 s before it was asked to; the run takes longer than that, mostly asleep, so that it
-    does not take much longer on a slow machine."""
+    """Slurm may send its warning up to 60 s earlier than asked. The run takes longer than that. It sleeps most of the
+    time, so that it does not take much longer on a slow machine."""
     more = ["--epochs", "100"]
     words = ["train", *hosts.TRAINING, *more, "--shape-compute", "5ms", "--run-dir", place.run_dir(), "--resume", "auto"]
     job = slurm.Batch(place, "slurm-requeue", ["--time=2", "--signal=B:USR1@60"], words=words)
