@@ -1,4 +1,4 @@
-"""What time_to_accuracy measures with: single runs of eave and of PyTorch, trained to an accuracy or for some steps."""
+"""Runs for time_to_accuracy: each trains eave or PyTorch once, to an accuracy or for a number of steps."""
 import json
 import lzma
 import pathlib
@@ -18,7 +18,7 @@ PORT = 29700
 
 
 class Task:
-    """A data set, the model for it, and what every method is given alike."""
+    """A data set, its model, and the settings that all methods share."""
 
     def __init__(self, dataset, model, parameters, step_seconds, rate, target, most_steps, quick_target):
         self.dataset, self.model, self.parameters, self.step_seconds = dataset, model, parameters, step_seconds
@@ -27,7 +27,8 @@ class Task:
         self.train_samples = 60000 if dataset == "fashion-mnist" else 50000
 
     def learning_rate(self, method, ranks):
-        """Where gradients are averaged the batch grows with the ranks, and the rate with the batch (Goyal et al., 2017)."""
+        """If the method averages gradients, the total batch grows with the ranks, so the rate does too (Goyal et al.,
+        2017)."""
         return self.rate * (ranks if method in AVERAGES_GRADIENTS else 1)
 
     def epochs(self, steps, ranks):
@@ -46,7 +47,8 @@ def find_fashion_mnist():
 
 
 def find_cifar10(directory):
-    """Unpacks what is packed, for both sides, under build/."""
+    """Returns (directory, None), or (None, why there is no CIFAR-10). Unpacks packed files into build/, for eave and
+    PyTorch."""
     if sorted(directory.glob("data_batch_*.bin")):
         return directory, None
     packed = sorted(directory.glob("*.bin.xz"))
@@ -71,7 +73,8 @@ def eave_words(program, task, ranks, method, tau, seed):
 
 
 def train_eave(program, task, ranks, method, tau, seed, target, launcher=None):
-    """To the target. Without a launcher ranks are threads: the same bits as under mpirun, but for asynchronous methods."""
+    """Trains to the target accuracy. Without a launcher ranks are threads; except for asynchronous methods they compute
+    the same bits as under mpirun."""
     place = [] if launcher else ["--transport", "threads", "--ranks", ranks]
     every = task.epochs(task.evaluate_every, ranks)
     with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +86,8 @@ def train_eave(program, task, ranks, method, tau, seed, target, launcher=None):
 
 
 def time_eave(program, task, ranks, method, tau, warm_up, steps, launcher):
-    """Mean seconds of a step after the warm-up, whole rounds of tau steps where there are any; the end is not in it."""
+    """Mean seconds of a step after the warm-up. If the method has a tau, `warm_up` and `steps` are multiples of it. The
+    end of the run is not timed."""
     every = 1 if method in AVERAGES_GRADIENTS else tau
     with tempfile.TemporaryDirectory() as folder:
         eave_runs.run_command([*launcher, *eave_words(program, task, ranks, method, tau, 1), "--epochs", 1000,
@@ -95,7 +99,7 @@ def time_eave(program, task, ranks, method, tau, warm_up, steps, launcher):
 
 
 class Ranks:
-    """PyTorch's ranks of one run: on the hosts of a lab, or beside each other."""
+    """The ranks of one PyTorch run: one on each host of a lab, or all on this machine."""
 
     def __init__(self, python, lab):
         self.python, self.lab = python, lab
@@ -116,7 +120,7 @@ class Ranks:
                 if any(process.returncode for process in processes):
                     sys.exit(f"time_to_accuracy: a rank of PyTorch failed at {json.dumps(case)}")
                 time.sleep(0.05)
-        finally:  # the others would wait for one that is gone
+        finally:  # the other ranks would wait for a rank that has ended
             for process in processes:
                 process.kill()
         if any(process.returncode for process in processes):

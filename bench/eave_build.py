@@ -1,4 +1,4 @@
-"""Building eave's programs for measuring."""
+"""Builds eave's programs for benchmarks."""
 import os
 import pathlib
 import shutil

@@ -1,4 +1,4 @@
-"""What the benchmarks that start whole runs of eave share."""
+"""Functions shared by the benchmarks that start whole runs of eave."""
 import json
 import os
 import pathlib
@@ -10,8 +10,8 @@ import tempfile
 
 import limited
 
-NEVER = 10**9  # steps to what a run does not come to
-OURS = ("EAVE_LAB", "EAVE_COMMIT")  # eave would take them for options of its own
+NEVER = 10**9  # a step that no run reaches
+OURS = ("EAVE_LAB", "EAVE_COMMIT")  # the benchmarks' own variables; eave would take them for its options
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = {
     "mlp": ["--data", "synthetic"],
@@ -35,7 +35,8 @@ def require(eave):
 
 
 def run_command(command, limit_s=None):
-    """What it prints; ends this program when it fails. With a limit it and all that it started are ended then."""
+    """Runs `command` and returns its output. If it fails, this program exits. After `limit_s` seconds the command and
+    all processes that it started are killed, which counts as a failure."""
     inherited = {name: value for name, value in os.environ.items() if name not in OURS}
     environment = {**inherited, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
@@ -53,9 +54,10 @@ def run_command(command, limit_s=None):
 
 
 def run(eave, ranks, model, batch, steps, words, log_every=1, launcher=None, limit_s=None):
-    """The lines of metrics.jsonl, one thread per rank, on the CPU unless `words` say otherwise; no evaluation before the end.
-    `launcher` starts the ranks: words in front of the program, mpirun on this machine by default. No checkpoints by the
-    clock either: ranks meet to ask it, and what they wait there for an exchange under way would be no step's time."""
+    """Trains and returns the parsed lines of metrics.jsonl. Each rank has one thread, on the CPU unless `words` say
+    otherwise. `launcher` holds the words before the program that start the ranks; the default is mpirun on this
+    machine. The run evaluates only at its end. It writes no timed checkpoints: for these the ranks meet and wait for an
+    exchange in flight, and that time would belong to no step."""
     with tempfile.TemporaryDirectory() as folder:
         command = [*(launcher or ["mpirun", "--oversubscribe", "-np", ranks]), eave, "train", *DATA[model],
                    "--synthetic-samples", "4096", "--synthetic-test-samples", "64", "--model", model, "--batch", batch,
@@ -75,7 +77,7 @@ def commit():
     described = ""
     if shutil.which("git"):
         described = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], text=True, capture_output=True).stdout
-    return described.strip() or os.environ.get("EAVE_COMMIT", "unknown")  # where the tree was carried without its history
+    return described.strip() or os.environ.get("EAVE_COMMIT", "unknown")  # for a copy of the tree without its history
 
 
 def cpu_name():

@@ -1,26 +1,26 @@
-"""What bench/gpu_vs_pytorch is to measure, in which order, and the table of what it has measured."""
+"""The list of measurements of bench/gpu_vs_pytorch, in their order, and the table of results."""
 import dataclasses
 import json
 import os
 import pathlib
 
-# In the order of what is learned by them. Of each model the larger batch in bf16 comes first.
+# Models in order of importance. For each model the larger batch in bf16 comes first.
 BATCHES = {"resnet50": (256, 64), "resnet20": (512, 128), "cifar7": (512, 128), "lenet": (512, 128), "mlp": (512, 128)}
 LARGE = ("resnet50", "resnet20")
-# untuned: eave itself without --autotune, for the decision whether that becomes the default (CONTRIBUTING.md).
+# untuned: eave without --autotune, to decide whether --autotune becomes the default (CONTRIBUTING.md).
 PRECISIONS, SIDES, KINDS = ("bf16", "tf32"), ("eager", "compile", "untuned"), ("steps", "update", "exchange")
-# How many times as fast as PyTorch a step has to be.
+# The goals: a step of eave must be this many times as fast as a step of PyTorch.
 GOALS = {model: {"eager": 2.0, "compile": 1.1} for model in BATCHES} | {"resnet50": {"compile": 1.0}}
 UPDATE_GOAL, EXCHANGE_GOAL = 0.85, 0.03
-UPDATE_BYTES = {"plain": 20, "pull": 28, "center": 36}  # of each parameter, read or written
+UPDATE_BYTES = {"plain": 20, "pull": 28, "center": 36}  # bytes read or written per parameter
 UPDATE_SIZES = (25_000_000, 100_000_000)
 NOT_BEGUN = "not begun"
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """One number or a few that belong together: `kind` steps has (model, batch, precision) and the side that eave is held
-    against, update a size, exchange a model."""
+    """One measurement. If `kind` is "steps", `case` is (model, batch, precision) and `side` is what eave is compared
+    with. For "update" `case` is (number of parameters,), for "exchange" (model,)."""
     kind: str
     case: tuple
     side: str = ""
@@ -33,9 +33,14 @@ class Job:
 
 
 def list_jobs(models, precisions, sides, kinds, quick):
-    """In this order, whenever the time is over: the large models' first case beside eager, then beside compiled PyTorch; the
-    update; the same cases untuned; the large models' other cases; the small models' first cases; exchanges; the rest beside eager; the rest
-    beside compiled PyTorch, which takes longest."""
+    """The jobs, most important first, because the time may run out at any job:
+    1. the first case of each large model against eager PyTorch, then against compiled PyTorch
+    2. the update
+    3. the cases of 1 untuned
+    4. the other cases of the large models against eager PyTorch
+    5. the first case of each small model against every side
+    6. exchanges
+    7. all remaining cases against eager PyTorch, then against compiled PyTorch, which takes longest"""
     cases = {model: [(model, batch, precision) for batch in (BATCHES[model][-1:] if quick else BATCHES[model])
                      for precision in PRECISIONS if precision in precisions] for model in BATCHES if model in models}
     large, small = ([model for model in cases if (model in LARGE) is is_large] for is_large in (True, False))
@@ -44,7 +49,7 @@ def list_jobs(models, precisions, sides, kinds, quick):
         return [Job("steps", case, side) for case in some]
 
     first = [cases[model][0] for model in large]
-    order = steps(first, "eager") + steps(reversed(first), "compile")  # resnet20 is compiled in a part of resnet50's time
+    order = steps(first, "eager") + steps(reversed(first), "compile")  # resnet20 compiles much faster than resnet50
     order += [Job("update", (size,)) for size in UPDATE_SIZES]
     order += steps(first, "untuned")
     order += steps([case for model in large for case in cases[model]], "eager")
@@ -57,11 +62,11 @@ def list_jobs(models, precisions, sides, kinds, quick):
 
 
 class Table:
-    """Rows as they come, and the file that is written anew with each."""
+    """Collects the results, and rewrites the file after each."""
 
     def __init__(self, path, facts, jobs):
         self.path, self.facts = path, facts
-        self.left_out = {job: NOT_BEGUN for job in jobs}  # and why; in the order of the plan
+        self.left_out = {job: NOT_BEGUN for job in jobs}  # reason why each job has no result, in the order of the plan
         self.steps = {job.case: dict(zip(("model", "batch", "precision"), job.case)) for job in jobs if job.kind == "steps"}
         self.update, self.exchange, self.measured = [], [], []
 
@@ -83,7 +88,7 @@ class Table:
             "missing": [f"{job}: {why}" for job, why in self.left_out.items()]}
 
     def goals(self):
-        """Every goal that can be judged, with what was reached of it, worst first: (reached / goal, text)."""
+        """(reached / goal, text) for every goal that the results so far can judge, worst first."""
         found = []
         for case, row in self.steps.items():
             name = f"{case[0]}, batch {case[1]}, {case[2]}"
@@ -103,7 +108,7 @@ class Table:
         return sorted(found)
 
     def write(self):
-        """The former file or the new one stands there, never a part of it."""
+        """Replaces the file atomically: readers see the former file or the new one."""
         if self.path:
             fresh = pathlib.Path(f"{self.path}.new")
             fresh.write_text(json.dumps(self.report(), indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""Programs that are run with a limit of time and ended with all that they started."""
+"""Runs programs with a time limit. At the limit it kills them and all processes that they started."""
 import ctypes
 import dataclasses
 import os
@@ -8,22 +8,23 @@ import subprocess
 import threading
 import time
 
-AT_LIMIT = 124  # the exit code of a program that was ended at its limit, as timeout(1) has it
-GRACE_S = 3     # between SIGTERM and SIGKILL: mpirun needs it to end the ranks
-SET_DEATH_SIGNAL = 1  # of prctl(2)
+AT_LIMIT = 124  # the exit code of a program that was killed at its limit, as with timeout(1)
+GRACE_S = 3     # seconds between SIGTERM and SIGKILL: mpirun needs them to end the ranks
+SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 LIBC = ctypes.CDLL(None)
 
 
 @dataclasses.dataclass
 class Ended:
-    """A program that has ended. `text` holds its output and its errors."""
+    """The result of a program that has ended. `text` holds its standard output and standard error."""
     code: int
     text: str
     seconds: float
 
 
 def end_with_parent():
-    """For a child before it begins: SIGTERM if this program is killed, since a session of its own outlives a terminal."""
+    """Runs in the child before exec: asks for SIGTERM when this program dies. The child has its own session, so the
+    terminal would not end it."""
     LIBC.prctl(SET_DEATH_SIGNAL, signal.SIGTERM)
 
 
@@ -35,15 +36,15 @@ def processes():
         try:
             text = (path / "stat").read_text()
         except OSError:
-            continue  # it has just ended
+            continue  # the process has just ended
         state, parent, _, session = text[text.rindex(")") + 2:].split()[:4]
         if state != "Z":
             yield int(path.name), int(parent), int(session)
 
 
 def sessions_below(pid):
-    """The sessions of a process and of all that it has started. mpirun gives each rank a process group of its own, so a
-    group is not enough; and a program may start others in sessions of their own."""
+    """The sessions of a process and of all its descendants. Process groups are not enough, because mpirun gives each
+    rank its own. One session is not enough either, because a program may start others in new sessions."""
     found, family = {pid}, {pid}
     known = list(processes())
     for _ in known:
@@ -67,7 +68,8 @@ def signal_all(sessions, number):
 
 
 def end_session(leader, grace_s=GRACE_S):
-    """Ends a Popen that was started with start_new_session, with all that it has started."""
+    """Ends a Popen that was started with start_new_session, and all its descendants: SIGTERM to the leader, and SIGKILL
+    to all that still run after `grace_s` seconds."""
     sessions = sessions_below(leader.pid)
     if leader.poll() is None and grace_s > 0:
         leader.terminate()
@@ -80,14 +82,14 @@ def end_session(leader, grace_s=GRACE_S):
 
 
 class Running:
-    """The program that execute() runs now, for a signal's handler."""
+    """The program that execute() runs now, for signal handlers."""
     process = None
 
 
 def execute(command, limit_s, environment=None, folder=None, on_line=None):
-    """Runs a command; at its limit it ends the command's whole session, and the code is AT_LIMIT. `on_line` gets each line
-    of output and errors as it comes. A variable of `environment` that is None is unset. A program that cannot be started has
-    code 127."""
+    """Runs a command. After `limit_s` seconds ends it with all its descendants, and returns code AT_LIMIT. Calls
+    `on_line` with each line of output and errors as it arrives. A variable of `environment` that is None is unset. If
+    the program cannot be started, the code is 127."""
     begin, lines, late = time.monotonic(), [], threading.Event()
     variables = {name: value for name, value in {**os.environ, **(environment or {})}.items() if value is not None}
     try:
@@ -110,10 +112,10 @@ def execute(command, limit_s, environment=None, folder=None, on_line=None):
             if on_line:
                 on_line(line)
         process.wait()
-    finally:  # a handler of a signal may raise
+    finally:  # a signal handler may raise
         timer.cancel()
     timer.join()
     Running.process = None
     if not late.is_set():
-        signal_all({process.pid}, signal.SIGKILL)  # what it has left behind would compute beside the next one
+        signal_all({process.pid}, signal.SIGKILL)  # processes left behind would disturb the next measurement
     return Ended(AT_LIMIT if late.is_set() else process.returncode, "".join(lines), time.monotonic() - begin)

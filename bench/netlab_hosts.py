@@ -1,4 +1,4 @@
-"""Hosts of a netlab: network namespaces on one machine, on links of a given rate."""
+"""Hosts of a netlab: network namespaces on one machine, joined by links of a given rate."""
 import json
 import os
 import pathlib
@@ -8,13 +8,13 @@ import sys
 
 import eave_runs
 
-NAME = f"eave-{os.getpid()}"  # of the lab: others may stand beside it
-RATES = {"100mbit": 1e8, "1gbit": 1e9}  # bits per second of links that are limited
+NAME = f"eave-{os.getpid()}"  # the lab's name; other labs may run at the same time
+RATES = {"100mbit": 1e8, "1gbit": 1e9}  # bits per second of the limited links
 SETTINGS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def add_lab_argument(parser, only_if_given=False):
-    """--lab DIR; with `only_if_given` the place may be left out after it, and there is none without it."""
+    """Adds --lab DIR. With `only_if_given`, --lab alone means the default directory, and no --lab means no lab."""
     place = pathlib.Path(os.environ.get("EAVE_LAB") or eave_runs.ROOT.parent / "shared" / "lab")
     how = {"nargs": "?", "const": place} if only_if_given else {"default": place}
     parser.add_argument("--lab", metavar="DIR", type=pathlib.Path, **how,
@@ -22,7 +22,8 @@ def add_lab_argument(parser, only_if_given=False):
 
 
 def require(lab):
-    """Its program, or a clear end of this one: what cannot be measured is skipped, not failed."""
+    """The path of the lab's program. If the lab cannot be used, prints why and exits with 0: the measurement is
+    skipped, it did not fail."""
     program = pathlib.Path(lab) / "netlab"
     why = (f"no program {program}: give --lab DIR or set EAVE_LAB" if not program.exists() else
            "network namespaces need root" if os.geteuid() != 0 else None)
@@ -33,12 +34,12 @@ def require(lab):
 
 
 class Lab:
-    """`hosts` hosts, until closed. One rank runs on each."""
+    """A lab of `hosts` hosts, with one rank on each. Its owner calls close()."""
 
     def __init__(self, program, hosts):
         self.program, self.hosts = program, hosts
         for ending in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(ending, lambda number, _: sys.exit(128 + number))  # whoever made it takes it down, by any end
+            signal.signal(ending, lambda number, _: sys.exit(128 + number))  # so that the owner can close the lab
         self.environment = {**os.environ, "NETLAB_NAME": NAME}
         self.call("down")
 
@@ -48,25 +49,26 @@ class Lab:
             sys.exit(f"netlab {' '.join(words)} failed:\n{ended.stdout}{ended.stderr}")
 
     def set_rate(self, rate):
-        """Of every link, in each direction; "unlimited" takes the limit away. Connections stay."""
+        """Sets the rate of every link in each direction; "unlimited" removes the limit. Connections stay open."""
         self.call("up", str(self.hosts), "--rate", "none" if rate == "unlimited" else rate)
 
     def close(self):
         self.call("down")
 
     def launcher(self):
-        """What starts a rank on each host, in front of a program; for eave_runs.run."""
+        """The words in front of a program that start one rank on each host, for eave_runs.run."""
         words = [self.program, "mpirun", "-n", str(self.hosts)]
         return ["env", f"NETLAB_NAME={NAME}", *words, *(word for name in SETTINGS for word in ("-x", name))]
 
     def start(self, host, command):
-        """A process on one host, with pipes."""
+        """Starts a process on one host and returns its Popen, with pipes."""
         settings = [f"{name}={value}" for name, value in SETTINGS.items()]
         return subprocess.Popen([self.program, "exec", str(host), "env", *settings, *map(str, command)],
                                 env=self.environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def tcp_bytes_per_second(self, seconds):
-        """Of a plain TCP stream from each host to the next, all at the same time: the median of what arrives."""
+        """Runs one plain TCP stream from each host to the next, all at the same time. Returns the median of the rates
+        at which bytes arrive."""
         script = eave_runs.ROOT / "bench" / "tcp_stream.py"
         streams = [self.start(host, [sys.executable, script, address(host), address((host + 1) % self.hosts), seconds])
                    for host in range(self.hosts)]

@@ -28,16 +28,16 @@ def environment_directory():
 
 
 def find_pytorch():
-    """The Python of that environment; None where it has not been made, or not of today's pins."""
+    """The environment's Python, or None if the environment does not exist or has other versions than pinned now."""
     directory = environment_directory()
-    stamp = directory / "complete"  # holds the pins it was made from
+    stamp = directory / "complete"  # holds the pins that the environment was made from
     if stamp.exists() and stamp.read_text() == REQUIREMENTS.read_text():
         return directory / "bin" / "python"
     return None
 
 
 def prepare_pytorch():
-    """As find_pytorch, but makes the environment where there is none."""
+    """Returns find_pytorch(); if that is None, first makes the environment."""
     found = find_pytorch()
     if found:
         return found

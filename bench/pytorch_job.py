@@ -1,9 +1,9 @@
-"""What ranks of PyTorch (gloo, one thread each) have in common."""
+"""Set-up that all PyTorch ranks share (gloo, one thread each)."""
 import os
 import warnings
 
-os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"  # hosts without a name server
-warnings.filterwarnings("ignore", message=".*broadcast_buffers. is deprecated")  # the option that replaces it syncs at first
+os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"  # hides warnings on hosts without a name server
+warnings.filterwarnings("ignore", message=".*broadcast_buffers. is deprecated")  # the new option syncs buffers at first
 
 import pytorch_steps  # before torch: it keeps warnings quiet
 import torch
@@ -18,6 +18,6 @@ def join(rank, ranks, address, port):
 
 
 def wrap(model):
-    """In a DDP with its default buckets (25 MiB, the first of 1 MiB, during backward), gradients as views into them, and
-    statistics of batch norm that are not exchanged, as in eave."""
+    """Wraps the model in DistributedDataParallel with default buckets (25 MiB, the first of 1 MiB, sent during
+    backward). Gradients are views into the buckets. As in eave, ranks do not exchange the statistics of batch norm."""
     return DistributedDataParallel(model, broadcast_buffers=False, gradient_as_bucket_view=True)

@@ -98,7 +98,7 @@ def make_resnet20():
 
 
 class Projected(nn.Module):
-    """The same, with a 1x1 convolution in shortcuts that change the shape."""
+    """Two 3x3 convolutions with batch norm; a shortcut that changes the shape has a 1x1 convolution."""
 
     def __init__(self, inputs, outputs, stride):
         super().__init__()
@@ -127,7 +127,7 @@ MODELS = {  # name: (maker, shape of one image as channels, height, width)
     "cifar7": (make_cifar7, (3, 28, 28)),
     "tf-cifar10": (make_tf_cifar10, (3, 24, 24)),
     "cnn7": (make_cnn7, (3, 32, 32)),
-    "resnet18": (make_resnet18, (3, 64, 64)),  # smaller than ImageNet's: tests of its arrays take less long
+    "resnet18": (make_resnet18, (3, 64, 64)),  # smaller than ImageNet's images, so that tests of its arrays are faster
     "resnet20": (make_resnet20, (3, 32, 32)),
 }
 

@@ -62,7 +62,7 @@ DATASETS = {  # name: (reader, mean, deviation)
 
 
 class Images:
-    """Batches as the model takes them: normalised, cut out at random for training and from the middle for tests."""
+    """Batches of normalised images, cropped at random for training and at the centre for tests."""
 
     def __init__(self, dataset, directory, side, layout):
         reader, mean, deviation = DATASETS[dataset]
@@ -123,7 +123,8 @@ def make_replica(case, rank):
 
 
 def deal(case, rank, ranks, size):
-    """This rank's indices of each step, without end: a shard of every step's part of the epoch's permutation."""
+    """Yields this rank's indices for each step, without end: its shard of the step's part of the epoch's
+    permutation."""
     generator = torch.Generator()
     whole = case["batch"] * ranks
     for epoch in range(10**9):
@@ -133,7 +134,8 @@ def deal(case, rank, ranks, size):
 
 
 def evaluate(model, images, rank, ranks):
-    """Accuracy on the whole test set; each rank scores its part with its own parameters, equal on all after averaging."""
+    """Accuracy on the whole test set. Each rank scores its part with its own parameters, which are equal after
+    averaging."""
     model.eval()
     correct = torch.zeros(1)
     with torch.no_grad():

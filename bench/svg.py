@@ -1,4 +1,4 @@
-"""What the pictures of results share."""
+"""Text elements for the SVG pictures of results."""
 from xml.sax.saxutils import escape
 
 FONT = 'font-family="Helvetica, Arial, sans-serif"'

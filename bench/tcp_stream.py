@@ -36,7 +36,7 @@ def main():
     buffer = memoryview(bytearray(CHUNK))
     begin = end = time.monotonic() + (until - time.monotonic()) / 4
     received = 0
-    while count := connection.recv_into(buffer):  # until the last byte, so that nobody is cut off
+    while count := connection.recv_into(buffer):  # reads to the last byte, so that the sender's connection is not reset
         now = time.monotonic()
         if begin < now < until - seconds / 8:
             received, end = received + count, now

@@ -1,4 +1,4 @@
-"""A program beside others: it is sent cases, one a line, and answers each by one line of JSON."""
+"""A child process that benchmarks send cases to, one a line. It answers each with one line of JSON."""
 import json
 import os
 import select
@@ -7,12 +7,12 @@ import time
 
 from limited import end_session
 
-ANSWER_SECONDS = 120  # for anything but a compilation
+ANSWER_SECONDS = 120  # the limit for every answer that needs no compilation
 
 
 class Peer:
-    """A child process that times one case for each line it is sent, with a limit for every answer. It starts at once;
-    `greeting` waits until it has told what it is."""
+    """A child process that times one case per line, with a time limit for every answer. The constructor starts it.
+    `greeting` waits for its first line, in which it describes itself."""
 
     def __init__(self, *command):
         self.command = list(map(str, command))
@@ -20,7 +20,7 @@ class Peer:
 
     def start(self):
         self.rest, self.told = b"", None
-        # A session of its own, so that the helpers of a compiler end with it.
+        # With its own session, a compiler's helper processes end together with it.
         try:
             self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                             start_new_session=True)
@@ -37,7 +37,7 @@ class Peer:
         return self.told
 
     def read(self, limit_s):
-        """One answer; {"error": ...} if none comes."""
+        """The next answer, or {"error": ...} if none comes within `limit_s` seconds or the program ends."""
         until = time.monotonic() + limit_s
         while b"\n" not in self.rest:
             readable, _, _ = select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))
@@ -56,7 +56,7 @@ class Peer:
             return {"error": f"no answer but '{line[:100].decode(errors='replace')}'"}
 
     def ask(self, *words, limit_s=ANSWER_SECONDS):
-        """Starts the program anew if it has ended."""
+        """Sends a case and returns the answer. If the program has ended, starts it again first."""
         if not self.is_running():
             self.start()
         if self.told is None:

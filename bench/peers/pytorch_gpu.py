@@ -41,7 +41,8 @@ CHUNK_SECONDS = 0.05
 
 
 class Bottleneck(nn.Module):
-    """1x1, 3x3 (with the stride), 1x1 four times as wide; a 1x1 convolution on the shortcut where the shape changes."""
+    """ResNet-50's block: convolutions 1x1, 3x3 (with the stride), and 1x1 with four times the width. If the shape
+    changes, the shortcut has a 1x1 convolution."""
 
     def __init__(self, inputs, width, stride):
         super().__init__()
@@ -73,7 +74,7 @@ MODELS["resnet50"] = (make_resnet50, (3, 224, 224), 1000)
 
 
 class Gpu:
-    """The device, and what of it differs on a CPU, where this script can be tried."""
+    """The device to time on. With "cpu" the script can be tried on a machine without a GPU."""
 
     def __init__(self, name):
         self.name = name
@@ -142,7 +143,7 @@ def time_steps(gpu, step, seconds):
 
 
 def prepare(gpu, case, compiled):
-    """A step that is ready to be timed, and what it took."""
+    """A step that is ready to be timed, and the time and memory that its preparation took."""
     before, begin = gpu.free_bytes(), time.perf_counter()
     lent = torch.cuda.memory_allocated() if gpu.is_gpu else 0
     step = make_step(gpu, *case, compiled)
@@ -186,13 +187,13 @@ def main():
     arguments = parser.parse_args()
     gpu = Gpu(arguments.device)
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # the autotuner and its helpers print what they find
+    os.dup2(2, 1)  # the autotuner and its helpers print to standard output, which must hold only answers
     print(json.dumps(gpu.describe()), file=answers, flush=True)
     ready = {}
     for line in sys.stdin:
         try:
             found = answer(gpu, line, ready, arguments.compile)
-        except Exception as error:  # out of memory, or whatever a compiler may stumble over
+        except Exception as error:  # out of memory, or any failure of the compiler
             found = {"error": f"{type(error).__name__}: {str(error).strip()[:300]}"}
             ready.clear()
             gpu.forget()

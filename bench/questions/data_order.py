@@ -1,7 +1,7 @@
-"""Data sets on disk whose samples come in an order of one's own, though eave shuffles.
+"""Writes data sets whose samples eave visits in a chosen order, although it shuffles.
 
-In its first pass eave visits places of the set in an order that follows from --seed and the size alone. A set is written
-so that at each visit that sample lies there which a mistake in a program's data loading would have had there.
+In its first pass eave visits the places of a set in an order that depends only on --seed and the size. The functions
+here put a sample at each place so that the visits yield the order of a program with a mistake in its data loading.
 """
 import gzip
 import random
@@ -10,7 +10,7 @@ import struct
 from trial import FASHION_MNIST
 
 MASK = 0xFFFFFFFF
-SHUFFLE = 2  # what the numbers are for: Purpose::kShuffle of eave/random.h
+SHUFFLE = 2  # Purpose::kShuffle of eave/random.h
 SIDE = 28
 
 
@@ -31,7 +31,7 @@ def words_of(seed):
 
 
 def visits(size, seed):
-    """Place in the set of the k-th sample that --sampling shard deals in its first pass."""
+    """A list whose k-th element is the place in the set that --sampling shard visits k-th in its first pass."""
     places, words = list(range(size)), words_of(seed)
     for left in range(size, 1, -1):
         product = next(words) * left
@@ -49,7 +49,7 @@ def read_fashion(stem, count):
 
 
 def draw_bars(count, seed):
-    """A class is the place of a bright bar on noise."""
+    """Draws images of noise with a bright bar, whose height in the image is the class."""
     numbers, images, labels = random.Random(seed), [], bytearray()
     for _ in range(count):
         label, noise = numbers.randrange(10), bytearray(numbers.randbytes(SIDE * SIDE))
@@ -66,7 +66,7 @@ def write(folder, stem, images, labels):
 
 
 class Pictures:
-    """Of Fashion-MNIST the first so many, where it is installed and wanted; else pictures made here."""
+    """The first `count` images of Fashion-MNIST; if `made` or if it is not installed, images drawn here."""
 
     def __init__(self, count, test_count, made):
         made = made or not FASHION_MNIST.is_dir()
@@ -74,7 +74,7 @@ class Pictures:
         self.test = draw_bars(test_count, 2) if made else read_fashion("t10k", test_count)
 
     def write(self, folder, order=None, seed=1):
-        """A set for --data-dir with --data fashion-mnist; its k-th visit in a run with that seed is sample order[k]."""
+        """Writes a set for --data fashion-mnist --data-dir. A run with that seed visits sample order[k] as its k-th."""
         chosen = list(range(len(order or self.images)))
         if order:
             for place, sample in zip(visits(len(order), seed), order):
@@ -90,13 +90,19 @@ def in_parts(order, parts):
 
 
 def deal(shards, batch):
-    """The order in which ranks with these samples each, as many on all, take their batches step by step."""
+    """The order in which ranks take samples, batch by batch and step by step. Each rank has one of the `shards`, all of
+    the same size."""
     return [sample for first in range(0, len(shards[0]), batch) for shard in shards for sample in shard[first:first + batch]]
 
 
 def wrong_order(kind, labels, ranks, batch, seed):
-    """sorted: by class; batches: those of the sorted set, shuffled; classes: each rank has its own; same: the ranks have the
-    same samples, one of `ranks` of all; passes: three over a third of all; again: three in the same order."""
+    """The order of samples that a mistake would cause, by `kind`:
+    sorted: sorted by class
+    batches: batches of the sorted set, shuffled
+    classes: each rank has its own classes
+    same: all ranks have the same samples, one part in `ranks` of all
+    passes: three passes over a third of all samples
+    again: three passes over a third of all samples, in the same order"""
     numbers, by_class = random.Random(seed), sorted(range(len(labels)), key=lambda sample: labels[sample])
     if kind == "sorted":
         return by_class

@@ -14,10 +14,10 @@ import table
 from trial import Trial
 
 OPTIONS = ("paper", "device", "data_dir")
-NOT_QUICK = ("data_dir",)  # --quick draws digits
+NOT_QUICK = ("data_dir",)  # options that --quick refuses, because it draws digits
 NARROW = ("conv2d 16 5x5; relu; max_pool 2; conv2d 32 5x5; relu; max_pool 2; conv2d 16 3x3; relu; "
           "flatten; dense 64; relu; dropout 0.5; dense classes")
-BATCH, SAMPLES, PARTS = 128, 50000, 4  # evaluated after each part of a run
+BATCH, SAMPLES, PARTS = 128, 50000, 4  # each run evaluates after each of its PARTS parts
 PERIODS, RANKS, USUAL = (1, 4, 16, 64), (4, 8, 16), (4, 10)
 PLAIN, NESTEROV = ["--momentum", "0"], ["--momentum", "0.99", "--nesterov", "on"]
 
@@ -27,7 +27,7 @@ class Method:
     words: tuple
     rates: tuple
     has_period: bool = False
-    ranks: int = 0  # 0: any
+    ranks: int = 0  # 0: any number of ranks
 
 
 METHODS = {
@@ -55,7 +55,7 @@ class Experiment:
         self.batch, self.device = 16 if quick else BATCH, device
 
     def samples(self, ranks):
-        """Of all ranks in a run: the last step of an epoch has what is left."""
+        """The samples of all ranks together in a run. The last step of an epoch has only the samples that are left."""
         of_step = ranks * self.batch
         epochs, steps = divmod(self.steps, -(-self.of_epoch // of_step))
         return epochs * self.of_epoch + steps * of_step
@@ -70,14 +70,14 @@ class Experiment:
                                         "--epochs", 2 * epochs, *evaluations, *self.words, *share])
 
     def best_rate(self, name):
-        """Of the method at p = 4 and tau 10, after a third of a run's steps."""
+        """The learning rate with the best accuracy at p = 4 and tau 10, after a third of a run's steps."""
         ranks, period = self.usual
         rates = METHODS[name].rates[1:2] if self.quick else METHODS[name].rates
         trials = {rate: self.run(name, rate, METHODS[name].ranks or ranks, period, self.steps // 3) for rate in rates}
         return max(trials, key=lambda rate: trials[rate].accuracy or 0)
 
     def cases(self, name):
-        """Ranks and tau of its runs."""
+        """(ranks, tau) of each run of the method."""
         method = METHODS[name]
         if method.ranks:
             return [(method.ranks, 1)]
@@ -107,7 +107,7 @@ def answer(eave, quick, paper, device, data_dir):
 
 
 def wrongs(experiment, rows):
-    """What must hold whatever the figures."""
+    """Checks that must hold whatever the figures. Yields a text for each that fails."""
     for row in rows:
         want = experiment.samples(row["p"])
         if not row["diverged"] and row["samples"][-1] != want:
@@ -119,7 +119,7 @@ def wrongs(experiment, rows):
 
 
 def final(rows, name, ranks, period, what="accuracy"):
-    """Of the run; None where it diverged."""
+    """The final `what` of the run with these settings; None if it diverged or was not made."""
     for row in rows:
         if (row["method"], row["p"], row["tau"]) == (name, ranks, period):
             return None if row["diverged"] else row[what][-1] if what == "accuracy" else row[what]
@@ -127,7 +127,7 @@ def final(rows, name, ranks, period, what="accuracy"):
 
 
 def judge(rows):
-    """What the paper says of its figures 2 to 4, and whether it is so here; differences under 1 % count as none."""
+    """The paper's claims about its figures 2 to 4, and whether each holds here. Differences under 1 % count as none."""
     def at(name, ranks=1, period=1):
         return 100 * (final(rows, name, ranks, period) or 0)
 

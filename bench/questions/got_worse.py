@@ -24,7 +24,7 @@ SUMMED, UNSHUFFLED = "gradients summed, and rate times p", "sorted by class, not
 BATCHES = "sorted by class, batches shuffled"
 AS_IT_SHOULD, LOCALLY, NORMED = "right", "right, local-sgd", "right, batch norm"
 PASSES = "right, 3 passes over a third of the data"
-# What is wrong, options that differ from the right ones, order of samples, what it is to be compared with.
+# (mistake, options that differ from the right ones, order of samples, name of the case to compare with)
 CASES = [
     (AS_IT_SHOULD, {}, None, None),
     ("one rank, its own batch and rate", {"ranks": 1}, None, None),
@@ -67,7 +67,7 @@ class Bench:
         ranks, batch = options.pop("ranks", RANKS), self.batch
         if options.pop("drop", False):
             options["max-samples"] = size - size % (ranks * batch)
-        if options.pop("few", False):  # as many samples in a step, and the same rate in the end
+        if options.pop("few", False):  # keeps the samples of a step and the scaled rate
             ranks, batch, options["lr"] = ranks * batch // 2, 2, options["lr"] * 2 / batch
         folder = self.pictures.write(self.folder / "ordered", order, seed) if order else self.plain
         options = {**options, "data-dir": folder, "batch": batch, "seed": seed}
@@ -79,7 +79,7 @@ class Bench:
         return trial
 
     def check_order(self, kind, order, trial):
-        """The classes that each rank had, by its own count, are those of the order that was wanted."""
+        """Checks that the class counts that each rank recorded are those of the wanted order."""
         planned, step = [[0] * 10 for _ in range(RANKS)], RANKS * self.batch
         for first in range(0, len(order), step):
             for rank, part in enumerate(data_order.in_parts(order[first:first + step], RANKS)):
@@ -99,11 +99,12 @@ class Bench:
 
 
 def check(rows):
-    """What must hold whatever the figures: what eave says, and that the worst mistakes are seen at all."""
+    """Checks that must hold whatever the figures: eave warns of the right mistakes, and the worst ones cost accuracy.
+    Yields a text for each that fails."""
     found = {row["what"]: row for row in rows}
     for row in rows:
         is_told = "each rank its own classes" in row["what"] or row["what"] == SUMMED
-        if bool(row["warnings"]) != is_told and row["what"] != BATCHES:  # there it depends on how uneven chance left them
+        if bool(row["warnings"]) != is_told and row["what"] != BATCHES:  # for BATCHES the warning depends on chance
             yield f"{row['what']}: eave warns of {row['warnings'] or 'nothing'}"
     for name in (SUMMED, UNSHUFFLED):
         if mean(found[name]) > mean(found[AS_IT_SHOULD]) - 0.2:

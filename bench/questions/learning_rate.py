@@ -25,7 +25,7 @@ class Grid:
         self.words = [*data_words(quick), *WORDS, "--epochs", "1"]
 
     def accuracies(self, ranks, words):
-        """By seed; None where it diverged."""
+        """The test accuracy for each seed; None if the run diverged."""
         trials = [Trial(self.eave, ranks, [*self.words, *words, "--seed", seed]) for seed in self.seeds]
         return [trial.accuracy for trial in trials]
 

@@ -16,12 +16,12 @@ WORDS = ["--model", NETWORK, "--momentum", "0.9", "--evaluate-every", "0", "--on
 PLANS = {"32 on each, rate times p": (["--batch", "32", "--lr", "0.01", "--lr-scaling", "linear", "--warmup-epochs", "0.1"],
                                       lambda ranks: 32),
          "64 in all, the same rate": (["--batch", "64", "--batch-means", "total", "--lr", "0.02"], lambda ranks: 64 // ranks)}
-ROUNDING = 1e-4  # of the loss in the first steps, where the same samples are in a step
+ROUNDING = 1e-4  # relative, of the loss in the first steps, if each step has the same samples
 FIRST = 5  # steps
 
 
 def curve(trials):
-    """Each loss stands in the middle of the samples that it is the mean of."""
+    """The points of a loss curve. Each recorded loss is a mean over some steps, and lies in the middle of them."""
     before, found = {"step": 0, "samples": 0}, []
     for line in training_losses(trials):
         found.append({"samples": (before["samples"] + line["samples"]) / 2, "steps": (before["step"] + line["step"]) / 2,
@@ -31,7 +31,7 @@ def curve(trials):
 
 
 def loss_at(points, what, value):
-    """Between two points on the line through them; outside the nearest point's."""
+    """The loss at `value` by linear interpolation; outside the curve the loss of its nearest end."""
     for before, after in zip(points, points[1:]):
         if before[what] <= value <= after[what]:
             share = (value - before[what]) / (after[what] - before[what])
@@ -40,13 +40,14 @@ def loss_at(points, what, value):
 
 
 def loss_until(points, what, value):
-    """Mean over the tenth of the way before it."""
+    """The mean loss over the last tenth of the way to `value`."""
     return statistics.mean(loss_at(points, what, value * (0.9 + part / 50)) for part in range(6))
 
 
 def step_costs(eave, words, rounds):
-    """CPU seconds of a step of one rank by itself, and those of a rank among p over them, exchange included, by batch and p.
-    Medians over rounds, of the difference of two runs, which has neither start nor end in it."""
+    """Returns two dictionaries. By batch: CPU seconds of a step of a rank alone. By (batch, p): the ratio of a rank's
+    CPU seconds among p ranks, exchange included, to those alone. Both are medians over `rounds`. Each time is the
+    difference of two runs, which cancels the start and the end."""
     counts = (10, 40) if rounds == 1 else (40, 240)
 
     def seconds(ranks, batch):
@@ -65,7 +66,8 @@ def step_costs(eave, words, rounds):
 def train(eave, ranks, plan, words, seeds):
     options, batch_of = PLANS[plan]
     words, batch = [*words, *options, "--epochs", "1"], batch_of(ranks)
-    window = max((64 if len(seeds) > 1 else 8) * 32 // (ranks * batch), 1)  # steps in a line: the same samples whatever the ranks
+    # The steps of a record line, so that it covers the same number of samples for any number of ranks.
+    window = max((64 if len(seeds) > 1 else 8) * 32 // (ranks * batch), 1)
     trials = [Trial(eave, ranks, [*words, "--seed", seed], log_every=window) for seed in seeds]
     begun = Trial(eave, ranks, [*words, "--max-steps", FIRST], log_every=1)
     return {"plan": plan, "ranks": ranks, "batch": batch, "samples": trials[0].header["train_samples"],
@@ -75,7 +77,8 @@ def train(eave, ranks, plan, words, seeds):
 
 
 def compare(rows, alone, ratios):
-    """Losses after the same samples, steps and time as far as all go, and what it takes to get to a loss that all reach."""
+    """Adds to each row its losses after the same samples, steps and time, up to where every run goes, and its cost to
+    reach a loss that all runs reach."""
     for row in rows:
         row["step_alone_seconds"] = alone[row["batch"]]
         row["step_seconds"] = alone[row["batch"]] * ratios[row["batch"], row["ranks"]]

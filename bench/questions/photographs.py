@@ -1,7 +1,8 @@
-"""A small folder of photographs, in ten classes, for the dataset image-folder: train/CLASS/NUMBER.png and test/CLASS/NUMBER.png.
+"""Makes a small folder of photographs in ten classes for the dataset image-folder: train/CLASS/NUMBER.png and
+test/CLASS/NUMBER.png.
 
-Those of CIFAR-10 (binary version) where it is; else patterns: coloured stripes whose slope and width are those of the class,
-under noise.
+They are those of CIFAR-10 (binary version) if its directory is given. Otherwise they are patterns under noise: coloured
+stripes whose slope and width depend on the class.
 """
 import pathlib
 import random
@@ -18,14 +19,14 @@ def chunk(kind, content):
 
 
 def png(pixels):
-    """Of SIDE x SIDE x 3 bytes."""
+    """A PNG file of SIDE x SIDE pixels of 3 bytes."""
     rows = b"".join(b"\0" + pixels[3 * SIDE * y:3 * SIDE * (y + 1)] for y in range(SIDE))
     header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 1)) + chunk(b"IEND", b"")
 
 
 def of_cifar(path):
-    """(class, pixels) of a file of CIFAR-10: a byte, then planes of red, green and blue."""
+    """Yields (class, pixels) of each record of a CIFAR-10 file: a byte, then planes of red, green and blue."""
     whole = path.read_bytes()
     for start in range(0, len(whole), RECORD):
         planes = whole[start + 1:start + RECORD]
@@ -47,7 +48,7 @@ def patterns(count, seed):
 
 
 def write(folder, images, most):
-    """At most so many; returns how many of each class there are."""
+    """Writes at most `most` images; returns the number of images of each class."""
     counts = [0] * CLASSES
     for label, pixels in images:
         if sum(counts) == most:
@@ -60,7 +61,8 @@ def write(folder, images, most):
 
 
 def make(folder, train, test, cifar=None):
-    """`cifar`: the directory of its six .bin files; None: patterns."""
+    """Writes `train` and `test` images to `folder`. `cifar` is the directory of CIFAR-10's six .bin files; None draws
+    patterns."""
     folder = pathlib.Path(folder)
     if cifar:
         parts = sorted(pathlib.Path(cifar).glob("data_batch_*.bin"))

@@ -1,4 +1,4 @@
-"""The pictures of questions, as SVG."""
+"""Draws the pictures of the questions as SVG."""
 import math
 
 from svg import text
@@ -8,7 +8,7 @@ LEFT, WIDTH, ROW, HEAD = 370, 400, 24, 50
 
 
 class Scale:
-    """From first to last, linear or logarithmic; what lies below the first stands there."""
+    """The x axis from `first` to `last`, linear or logarithmic. Values outside are drawn at the nearer end."""
 
     def __init__(self, first, last, logarithmic=False):
         self.first, self.last, self.logarithmic = first, last, logarithmic
@@ -30,7 +30,8 @@ class Scale:
 
 
 def dots(title, scale, series, rows):
-    """A row for each (name, values), a dot for each value by its series' colour; None: said beside the axis."""
+    """A row for each (name, values), with a dot in the series' colour for each value. For None the row says
+    "diverged"."""
     bottom = HEAD + ROW * len(rows)
     parts = [text(12, 20, title, 14)]
     for number, name in enumerate(series):
@@ -54,7 +55,8 @@ def dots(title, scale, series, rows):
 
 
 def curves(title, names, panels):
-    """Panels side by side, each (what is along it, a curve of (x, y) for each name); y is logarithmic, the same in all."""
+    """Panels side by side. A panel is (title of its x axis, list of curves), with one curve of (x, y) for each of
+    `names`. All share one logarithmic y axis."""
     points = [point for _, lines in panels for line in lines for point in line]
     low, high = min(y for _, y in points), max(y for _, y in points)
     side, top, gap = 280, 70, 40

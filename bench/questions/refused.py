@@ -1,4 +1,4 @@
-"""What eave says where ranks under mpirun were given what differs, and where a replica went off."""
+"""Checks that eave refuses ranks whose options or data differ under mpirun, and finds a replica whose bits changed."""
 import os
 import re
 import shutil
@@ -8,13 +8,13 @@ import eave_runs
 from trial import NETWORK
 
 FLIP, ORDER, RATE, SEED = "a bit of a replica flips", "another order of the data", "another rate", "another seed"
-# The exit code, and what the message has to match.
+# The expected exit code, and a pattern that the message must match.
 EXPECTED = {FLIP: (70, "rank 1 on .* no longer has the bits of the other 3 ranks"), ORDER: (78, "content of the training set is"),
             RATE: (78, "--lr is 0.01 on rank 0, 0.02 on rank 1"), SEED: (78, "--seed is 1 on rank 0, 2 on rank 1")}
 
 
 def ask(eave, data, other_data):
-    """What it says and its exit code, by what differs. Without mpirun only what needs none."""
+    """Runs each case and returns its exit code and message. Without mpirun runs only the case with a flipped bit."""
     words = [eave, "train", "--data", "fashion-mnist", "--model", NETWORK, "--epochs", "1", "--max-steps", "40", "--progress", "off",
              "--data-dir"]
     cases = {FLIP: [*words, data, "--transport", "threads", "--ranks", "4", "--inject-fault", "1:5:flip-bit:7:20",

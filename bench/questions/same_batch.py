@@ -14,7 +14,7 @@ WORDS = ["--batch", "64", "--batch-means", "total", "--lr", "0.05", "--momentum"
 PLAIN = "conv2d 8 5x5; relu; max_pool 2; conv2d 16 5x5; relu; max_pool 2; flatten; dense 64; relu; dropout 0.5; dense classes"
 NORMS = ("conv2d 8 5x5; batch_norm; relu; max_pool 2; conv2d 16 5x5; batch_norm; relu; max_pool 2; flatten; dense 64; relu; "
          "dropout 0.5; dense classes")
-# What is trained with, and whether the ranks' bits must be one rank's.
+# (name, options, whether the ranks must compute the same bits as one rank)
 CASES = [
     ("dropout, flipped images", ["--model", PLAIN], False),
     ("the same, --reproducible", ["--model", PLAIN, "--reproducible"], True),
@@ -23,9 +23,11 @@ CASES = [
     ("batch norm, --reproducible", ["--model", NORMS, "--reproducible"], True),
     ("--sampling whole: each rank its own order", ["--model", PLAIN, "--sampling", "whole"], False),
 ]
-ROUNDING = 1e-3  # a rectifier that closes a hair sooner within 20 steps makes 2e-4 of it; another order of samples 0.2
+# Bound of the distance that rounding makes in 20 steps: 2e-4 if a relu switches off a little sooner. Another order of
+# samples makes 0.2.
+ROUNDING = 1e-3
 STEPS = (20, 100, 400)
-# With batch norm rounding grows sooner: to 7e-3 in 20 steps. So the moments are judged after 2, by this bound.
+# With batch norm, rounding grows faster, to 7e-3 in 20 steps. The check therefore judges the moments after 2 steps.
 FIRST_STEPS, FIRST_ROUNDING = 2, 1e-5
 COLOURED = ["--synthetic-size", "32", "--synthetic-channels", "3", "--crop", "28"]
 COST_MODELS = ("cifar7", "lenet", "mlp")
@@ -41,7 +43,8 @@ def compare(eave, words, steps):
 
 
 def cost(eave, model, steps, rounds):
-    """CPU seconds of a run with --reproducible over those without, by number of ranks; start and end taken off."""
+    """By number of ranks: CPU seconds of a run with --reproducible divided by those without. The difference of two runs
+    cancels start and end."""
     ratios = {}
     words = [*LITTLE_DATA, *(COLOURED if model == "cifar7" else []), "--model", model, *WORDS, "--epochs", "1000"]
     for ranks in (1, *RANKS):
@@ -53,7 +56,8 @@ def cost(eave, model, steps, rounds):
 
 
 def sync_cost(eave, steps, rounds):
-    """Of a step of resnet20, batch 32 on each of 2 ranks: with --batch-norm sync over that without; start taken off the CPU time."""
+    """CPU time and time of a step of resnet20 with --batch-norm sync divided by those without, on 2 ranks with batch 32
+    each. The difference of two runs cancels start and end."""
     words = [*LITTLE_DATA, *RESNET, "--evaluate-every", "0", "--epochs", "1000"]
     def step(more):
         lasting, brief = (Trial(eave, 2, [*words, "--max-steps", count, *more]) for count in (steps, steps // 5))
@@ -63,7 +67,8 @@ def sync_cost(eave, steps, rounds):
 
 
 def check(row, is_same):
-    """What must hold whatever the machine: the same bits, and rounding alone where little has grown of it yet."""
+    """Checks that must hold on any machine: equal bits where they are promised, and elsewhere no more than rounding as
+    long as it has not grown. Yields a text for each that fails."""
     name, steps, found = row["what"], row["steps"], row["distance"]
     if is_same and any(found):
         yield f"{name}: parameters are not the same bits on {RANKS} ranks: {found}"

@@ -34,7 +34,7 @@ class Experiment:
         return Trial(self.eave, ranks, [*self.words, "--model", network, "--batch", batch, *words], log_every)
 
     def plans(self, network, batch):
-        """Samples a second by link, method and number of ranks, all from one run."""
+        """Predicted samples per second by link, method and number of ranks, all from one run of one rank."""
         with tempfile.TemporaryDirectory() as folder:
             eave_runs.run_command([self.eave, "train", *self.words, "--model", network, "--batch", batch, "--max-steps", self.steps,
                                    "--epochs", 1000, "--checkpoint", "off", "--progress", "off", "--run-dir", f"{folder}/run"])
@@ -48,14 +48,15 @@ class Experiment:
         return {each["communicator"]: {row["ranks"]: row["samples_per_second"] for row in each["rows"]} for each in plans}
 
     def measure(self, network, batch, method, rate, delay):
-        """Samples a second of 2 ranks beside 1, one after the other."""
+        """Samples per second of 2 ranks divided by those of 1 rank, measured one after the other."""
         steps = ["--max-steps", self.steps if network == NETWORK else self.steps // 10, "--epochs", 1000]
         one = self.trial(1, network, BATCH, steps).summary["samples_per_second"]
         link = ["--shape-rate", rate, "--shape-delay", delay]
         return self.trial(2, network, batch, [*steps, *link, "--communicator", method, *METHODS[method]]).summary["samples_per_second"] / one
 
     def accuracy(self, ranks, network, batch, method):
-        # The gradient of p ranks is that of p batches; an elastic worker steps by its own.
+        # Only allreduce with 32 samples on each rank scales its rate, because its gradient is that of p batches. An
+        # elastic worker steps by its own gradient.
         words = self.scaled if method == "allreduce" and batch == BATCH else []
         return [self.trial(ranks, network, batch, ["--epochs", 1, *words, "--communicator", method, *METHODS[method],
                                                    "--seed", seed]).accuracy for seed in self.seeds]
@@ -70,8 +71,9 @@ class Experiment:
                    "accuracy": [self.accuracy(p, network, batch_of(p), method) for p in RANKS]}
 
     def slow_worker(self, method):
-        """Steps a second of one of 2 ranks, the other four times as slow, beside those where none is, before the last tenth, at
-        whose end all meet; best of three each: others may use the machine."""
+        """Steps per second of rank 0 if rank 1 is four times as slow, divided by those if it is not. The last tenth of
+        the steps does not count, because all ranks meet at its end. Each speed is the best of three runs, because other
+        programs may use the machine."""
         steps = min(self.steps, 300)
         words = ["--max-steps", steps, "--epochs", 1000, "--communicator", method, *SLOW[method]]
         usual, slow = [], []
@@ -91,7 +93,7 @@ def answer(eave, quick):
 
 
 def wrongs(rows, slow):
-    """What must hold whatever the figures."""
+    """Checks that must hold whatever the figures. Yields a text for each that fails."""
     for row in rows:
         for link, speed in row["speed_up"].items():
             if row["batches"] == "32 each" and any(each > 1.01 * p for each, p in zip(speed, RANKS)):

@@ -7,9 +7,9 @@ import picture
 import table
 from trial import NETWORK, Trial, data_words, distance
 
-RANKS, BATCH, RATE = 4, 8, 0.005  # batches that divide the data: no last one is smaller
+RANKS, BATCH, RATE = 4, 8, 0.005  # the total batch divides the data, so the last batch is not smaller
 WORDS = ["--model", NETWORK, "--batch", BATCH, "--momentum", "0.9", "--evaluate-every", "0", "--on-nonfinite", "abort"]
-# Reduction over ranks, of a rank's losses, rate given in units of one rank's, rate in force in the same units.
+# (--reduction over ranks, --loss-reduction of a rank's losses, rate given, rate in force; both in units of one rank's)
 CASES = [
     ("average", "weighted", "mean", 1, 1),
     ("average, rate x p", "weighted", "mean", RANKS, RANKS),

@@ -1,4 +1,4 @@
-"""Tables in Markdown."""
+"""Prints tables in Markdown."""
 import statistics
 
 
@@ -11,7 +11,7 @@ def show(titles, rows):
 
 
 def mean(accuracies):
-    """Of one case's seeds; None where one diverged."""
+    """The mean accuracy over one case's seeds; None if one of them diverged."""
     return None if None in accuracies else statistics.mean(accuracies)
 
 

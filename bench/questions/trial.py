@@ -1,4 +1,4 @@
-"""One training run of a question, and what is looked at of it."""
+"""One training run of a question, and the results that the questions read from it."""
 import array
 import json
 import math
@@ -21,12 +21,13 @@ LITTLE_DATA = ["--data", "synthetic", "--synthetic-samples", "1024", "--syntheti
 
 
 def is_of_machine(warning):
-    """Ranks that share cores, and files that other jobs left, say nothing of the training."""
+    """Whether the warning is about the machine (ranks that share cores, files of killed jobs) and not about the
+    training."""
     return "times are not those of separate cores" in warning or "MPI jobs of yours that were killed" in warning
 
 
 def data_words(quick):
-    """Fashion-MNIST where it is installed; else digits that eave makes."""
+    """The options for Fashion-MNIST if it is installed, otherwise for digits that eave draws."""
     if quick:
         return LITTLE_DATA
     if FASHION_MNIST.is_dir():
@@ -35,7 +36,7 @@ def data_words(quick):
 
 
 class Trial:
-    """Ranks are threads of one process: the arithmetic is that of mpirun, bit by bit, and nothing needs to be launched."""
+    """Runs eave once with ranks as threads of one process: same bits as under mpirun, and no launcher is needed."""
 
     def __init__(self, eave, ranks, words, log_every=1000):
         transport = ["--transport", "threads", "--ranks", ranks] if ranks > 1 else []
@@ -62,7 +63,8 @@ class Trial:
 
 
 def training_losses(trials):
-    """From line to line of the records: steps and samples so far, and the loss since the line before, mean over ranks and runs."""
+    """For each record line: the steps and samples so far, and the loss since the line before. The loss is the mean over
+    ranks and runs."""
     found = {}
     for line in (line for trial in trials for line in trial.steps if line["loss"] is not None):
         found.setdefault((line["step"], line["samples"]), []).append(line["loss"])
@@ -70,7 +72,7 @@ def training_losses(trials):
 
 
 def read_parameters(path):
-    """All float32 of a safetensors file, in its order: a length of 8 bytes, so much JSON, then the numbers."""
+    """All float32 values of a safetensors file, in file order: 8 bytes of length, that much JSON, then the values."""
     whole = path.read_bytes()
     values = array.array("f")
     values.frombytes(whole[8 + struct.unpack_from("<Q", whole)[0]:])
@@ -78,7 +80,7 @@ def read_parameters(path):
 
 
 def distance(a, b):
-    """Of parameters, relative to b: |a - b| / |b|. 0: the same bits."""
+    """|a - b| / |b| of two parameter vectors; 0 only if all bits are equal."""
     if a.tobytes() == b.tobytes():
         return 0.0
     return math.sqrt(sum((x - y) ** 2 for x, y in zip(a, b)) / sum(y * y for y in b))
