@@ -1,12 +1,12 @@
 // Times whole training steps of eave on one CPU thread; the peer of pytorch_steps.py.
 //
-//   compute_steps MODEL BATCH SECONDS    one case
-//   compute_steps                        cases from standard input, one a line: the same three words, or "peak"
+//   compute_steps MODEL BATCH SECONDS    times one case
+//   compute_steps                        reads cases from standard input, one a line: the same three words, or "peak"
 //
 // A step is forward, cross-entropy, backward and the fused SGD update with momentum 0.9, on one fixed random batch.
-// Each case is answered by one JSON line with the median CPU and wall seconds of a step; "peak" by the GFLOP/s of this
-// core's multiply-adds. A model is planned and warmed up when its case first comes, and kept: later rounds time nothing
-// but steps.
+// The answer to a case is one JSON line with the median CPU seconds and wall seconds of a step. The answer to "peak" is
+// the GFLOP/s of this core's multiply-adds. The first case with a model plans the model and warms it up. The program
+// keeps it, so later cases time only steps.
 #include <dnnl.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
-// What check_costs counts under valgrind's callgrind: steps of training, updates and exchanges, each between two marks.
+// Runs the training steps, updates and exchanges whose instructions check_costs counts with valgrind's callgrind.
 //
-//   count_costs CASE...     count_costs without a case says, as JSON, which there are
+//   count_costs CASE...     runs these cases; without a case prints the list of cases as JSON
 //
-// Each case runs once before it is counted. What callgrind counts lies in one dump for each, under the case's name;
-// the counts are of all threads. Without callgrind the cases run, and nothing is counted.
+// Each case runs once to warm up and then once counted. Callgrind writes one dump per case, under the case's name, with
+// the counts of all threads. Without callgrind the cases run and nothing is counted.
 #include <dnnl.h>
 #include <valgrind/callgrind.h>
 
@@ -77,7 +77,7 @@ class Exchanger {
     communicator_->after_update(step);
   }
 
-  void settle() { communicator_->consensus(); }  // collective: nothing is in flight afterwards
+  void settle() { communicator_->consensus(); }  // collective; afterwards no exchange is in flight
   void finish() { communicator_->finish(); }
 
  private:
@@ -121,7 +121,7 @@ const std::map<std::string, std::function<void(const std::string&)>>& cases() {
   return all;
 }
 
-// What the counts depend on, and the cases, as JSON.
+// Prints as JSON the toolchain, on which the counts depend, and the cases.
 void describe() {
   const dnnl_version_t& onednn = *dnnl_version();
   std::printf(R"({"toolchain": "%s, oneDNN %d.%d", "cases": [)", EAVE_BENCH_COMPILER, onednn.major, onednn.minor);

@@ -1,4 +1,4 @@
-// Time that this process computed: on a busy machine it says more than the time that passed.
+// CPU time of this process. On a busy machine it says more about the work done than wall-clock time.
 #pragma once
 
 #include <ctime>

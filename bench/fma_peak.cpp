@@ -8,7 +8,7 @@
 namespace eave::bench {
 namespace {
 
-// The compiler's largest useful alignment is the size of its widest vector register.
+// __BIGGEST_ALIGNMENT__ is the size of the widest vector register that this build may use.
 constexpr int kVectorBytes = __BIGGEST_ALIGNMENT__;
 using Vector = float __attribute__((vector_size(kVectorBytes)));
 
@@ -39,7 +39,7 @@ double measure_fma_peak_gflops(double seconds) {
     best = std::max(best, kOperations / (end - now) * 1e-9);
     now = end;
   }
-  // Uses the results, so that the loop cannot be dropped.
+  // Uses the results, so that the compiler cannot remove the loop.
   Vector total{};
   for (const Vector& sum : sums) total += sum;
   return total[0] > 0 ? best : 0;

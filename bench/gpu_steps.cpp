@@ -1,18 +1,19 @@
 // Times whole training steps of eave on one GPU; the peer of peers/pytorch_gpu.py, which takes the same words.
 //
-//   gpu_steps [cpu]     cases from standard input, one a line (cpu: on the CPU, only to try this program)
+//   gpu_steps [cpu]     reads cases from standard input, one a line (cpu: on the CPU, only to try this program)
 //
-//   MODEL BATCH PRECISION SECONDS   such as "lenet 128 bf16 0.5": times steps for about so many seconds, tuned
-//                                   as by --autotune; not tuned if the precision is bf16-untuned or tf32-untuned
-//   drop                            forgets the models made so far, and their memory
-//   copy BYTES                      bytes per second, read and written, of copying so many bytes on the GPU
-//   update PARAMETERS KIND          seconds of the fused update: plain, with a pull, or with the center's arrival
+//   MODEL BATCH PRECISION SECONDS   times steps for about SECONDS, as in "lenet 128 bf16 0.5". Tunes as --autotune
+//                                   does, except with precision bf16-untuned or tf32-untuned.
+//   drop                            frees the models made so far, and their memory
+//   copy BYTES                      bytes per second, read plus written, when copying BYTES on the GPU
+//   update PARAMETERS KIND          seconds of the fused update; KIND: plain, pull (with an elastic pull), or center
+//                                   (with a pull that also moves the center)
 //
 // A step is forward, cross-entropy, backward and the fused SGD update with momentum 0.9, on one fixed random batch that
-// lies on the GPU as bytes and is made into inputs there in every step; the loss is not fetched. Each case is answered
-// by one line of JSON, a case that fails by one with "error". A model is planned and warmed up when its case first
-// comes ("prepare_seconds"), and kept until it is dropped. Seconds are the median over chunks of steps, each of at
-// least 50 ms of wall-clock time between two waits for the GPU. Memory is what the warm model took of the GPU.
+// lies on the GPU as bytes. Every step makes inputs of them there; the loss is not fetched. The answer to a case is one
+// line of JSON, with "error" if the case failed. The first case with a model plans it and warms it up, which takes
+// "prepare_seconds"; the program keeps it until "drop". "seconds" is the median over chunks of steps, each of at least
+// 50 ms of wall-clock time between two waits for the GPU. "memory_bytes" is the GPU memory that the warm model took.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -36,10 +37,10 @@
 namespace eave::bench {
 namespace {
 
-constexpr int kWarmUpSteps = 12;  // as many as the peer's
+constexpr int kWarmUpSteps = 12;  // as in peers/pytorch_gpu.py
 constexpr std::size_t kLeastChunks = 5;
 constexpr double kChunkSeconds = 0.05;
-constexpr double kMicroSeconds = 0.3;  // of copies and updates
+constexpr double kMicroSeconds = 0.3;  // how long to time copies and updates
 
 CudaSettings settings_of(const std::string& word) {
   for (const auto& [name, precision] : {std::pair("tf32", Precision::kTf32), std::pair("bf16", Precision::kBf16)}) {
@@ -51,7 +52,7 @@ CudaSettings settings_of(const std::string& word) {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// The driver's own count; the program is not linked to it.
+// Free GPU memory by the driver's count. The program does not link the driver, so it opens it at run time.
 std::size_t free_bytes_of_gpu() {
   using Query = int (*)(std::size_t*, std::size_t*);
   static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -190,7 +191,7 @@ class Timer {
     return "{\"seconds\": " + std::to_string(1e9 * time_calls(device(), update, kMicroSeconds).seconds) + "e-9}";
   }
 
-  TuningCounts counts_;  // of the model that is being made
+  TuningCounts counts_;  // tuning of the model that is being made
   std::unique_ptr<Device> gpu_;
   std::map<std::string, Ready> trainees_;
 };
@@ -210,7 +211,7 @@ void run(bool on_gpu) {
     std::string found;
     try {
       found = timer.answer(line);
-    } catch (const Error& error) {  // out of memory, most often: the next case shall have it
+    } catch (const Error& error) {  // mostly out of memory, so free all models for the next case
       timer.answer("drop");
       found = "{\"error\": " + quote(error.what()) + "}";
     }

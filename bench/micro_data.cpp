@@ -1,5 +1,5 @@
-// How many images a second the loader prepares when nothing else holds it up: it must outrun the step it hides behind.
-// And what a sample costs that is copied from a mapping of its file, beside one that is read.
+// Measures how many images per second the loader prepares, which must exceed what training steps consume. Also compares
+// the cost of a sample copied from a memory-mapped file with that of a sample read from the file.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ namespace {
 constexpr std::int64_t kImages = 10'000;
 constexpr std::int64_t kBatch = 128;
 
-// Images in memory, as the real ones are after opening.
+// Random images in memory, as those of real datasets are after opening.
 class Noise : public Dataset {
  public:
   explicit Noise(ImageShape shape) : shape_(shape), pixels_(static_cast<std::size_t>(kImages * shape.size())) {
@@ -68,8 +68,9 @@ BENCHMARK_CAPTURE(load, colour_32x32_pad_crop_flip, ImageShape{32, 32, 3}, Augme
     ->MeasureProcessCPUTime()
     ->UseRealTime();
 
-// 48 MiB of samples, in the system's cache, and an order of them by chance. Written in pieces, as a program that
-// unpacks does: the system holds it in pieces of that size, and one of 2 MiB would be mapped by a single fault.
+// A file of 48 MiB of samples, in the page cache, and a random order to read them. It is written in pieces of 32 KiB,
+// as an unpacking program writes. The page cache holds pieces of that size; a piece of 2 MiB would need only one page
+// fault.
 class SampleFile {
  public:
   explicit SampleFile(std::size_t sample) : order_((std::size_t{48} << 20) / sample) {
@@ -88,7 +89,7 @@ class SampleFile {
   ~SampleFile() { std::filesystem::remove(path_); }
 
   const std::filesystem::path& path() const { return path_; }
-  std::size_t next() { return order_[at_++ % order_.size()]; }  // where one begins
+  std::size_t next() { return order_[at_++ % order_.size()]; }  // offset of the next sample
 
  private:
   std::filesystem::path path_;

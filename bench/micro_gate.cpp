@@ -1,4 +1,5 @@
-// What it costs that no update writes what is not finite: the update as it is beside the same source without the gate.
+// Measures the cost of the NaN gate, which keeps updates from writing values that are not finite. It compares the
+// update with the same source compiled without the gate.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -42,7 +43,7 @@ void adamw(benchmark::State& state, bool is_gated) {
   for (auto _ : state) benchmark::DoNotOptimize(update(a.x, a.g, a.v, a.w, step, nullptr));
 }
 
-// A lenet, a resnet20, an mlp, and what fits no cache.
+// The numbers of parameters of a lenet, a resnet20 and an mlp, and one that fits no cache.
 void sizes(benchmark::internal::Benchmark* benchmark) {
   for (const std::int64_t size : {62'000, 270'000, 1'860'000, 25'000'000}) benchmark->Arg(size);
 }

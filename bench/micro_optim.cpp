@@ -1,5 +1,5 @@
-// The update at the end of every step: how near to memory's limit one fused pass over the parameters is.
-// `copy` moves as many bytes as it says and does nothing else; it is the limit to compare with.
+// Measures how near the update at the end of a step, one fused pass over the parameters, is to the memory's bandwidth.
+// `copy` only moves bytes; its rate is the limit to compare with.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ void copy(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * state.range(0) * 8);
 }
 
-// A resnet20, an mlp, and what fits no cache.
+// The numbers of parameters of a resnet20 and an mlp, and one that fits no cache.
 void sizes(benchmark::internal::Benchmark* benchmark) {
   for (const std::int64_t size : {270'000, 1'860'000, 25'000'000}) benchmark->Arg(size);
 }

@@ -1,4 +1,5 @@
-// An exchange of 1 Mi floats with centers on two ranks, beside copying the same floats there and back.
+// Compares an elastic exchange of 1 Mi floats, with the center's shards on two ranks, with copying the same floats
+// there and back.
 //
 // micro_service [transport] [rounds]: prints one line of JSON. `mpi` needs mpirun -n 2.
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::size_t kShard = std::size_t{1} << 16, kShards = 16;
 
-// The elastic exchange with α = 0.45.
+// A rank's shards of the center. Answers a request with the elastic exchange, α = 0.45.
 class CenterShards final : public Service {
  public:
   CenterShards() : center_(kShard * kShards) {}
@@ -41,7 +42,7 @@ double seconds_of(const std::function<void()>& body) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Rank 0's shards alternate between the two owners, or all lie with rank 1.
+// Requests for all shards. With `half_own` the shards alternate between both ranks; otherwise the other rank owns all.
 std::vector<ServiceRequest> requests_of(Slice values, int rank, bool half_own) {
   std::vector<ServiceRequest> requests;
   for (std::size_t k = 0; k < kShards; ++k)
@@ -59,7 +60,8 @@ double median(std::vector<double> times) {
   return 1e3 * times[times.size() / 2];
 }
 
-// In turn: both directions of a copy; one rank's exchange while the other has nothing to do; both ranks' at once.
+// Times one after the other: a copy in both directions, rank 0's exchanges while rank 1 is idle (with half of the
+// shards its own, then with none), and both ranks' exchanges at the same time.
 void time_round(Transport& transport, Slice values, Times& times) {
   const bool alone = transport.rank() == 0;
   const auto half = requests_of(values, transport.rank(), true), remote = requests_of(values, transport.rank(), false);
@@ -83,7 +85,7 @@ void compare(Transport& transport, int rounds) {
   transport.serve(&center);
   Times times;
   for (int round = 0; round < rounds + 5; ++round) {
-    if (round == 5) times = {};  // past the first touches of memory
+    if (round == 5) times = {};  // the first rounds also touch memory for the first time
     time_round(transport, values.slice(), times);
   }
   transport.serve(nullptr);

@@ -1,5 +1,5 @@
-// all_reduce_sum between ranks that are threads of one process: one call's latency, and large sums. What codecs do in a
-// second, by the bytes of their float32 values.
+// Measures all_reduce_sum between ranks that are threads of one process: the latency of one call, and large sums. Also
+// measures the throughput of codecs, in bytes of float32 values per second.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -22,7 +22,7 @@ const TransportKind* find_transport(const std::string& name) {
   return nullptr;
 }
 
-// One iteration is `kCalls` calls by all ranks, timed on rank 0: starting the ranks is not counted.
+// One iteration is `kCalls` calls by all ranks, timed on rank 0. The time to start the ranks does not count.
 constexpr int kCalls = 20;
 
 double time_calls(int ranks, std::size_t size) {
@@ -50,7 +50,8 @@ BENCHMARK(threads_all_reduce)
     ->ArgNames({"ranks", "floats"})
     ->UseManualTime();
 
-// 256 KiB: in a cache. Normal numbers, which is the usual case for a search for the largest.
+// 256 KiB, which fit a cache. The values are normally distributed, the usual case for a codec that searches the
+// largest.
 std::vector<float> normal_numbers() {
   std::vector<float> values(std::size_t{1} << 16);
   RandomStream random({.seed = 1}, 0);

@@ -1,4 +1,4 @@
-// How the programs of bench end.
+// Turns exceptions into messages and exit codes, for the main functions of the benchmark programs.
 #pragma once
 
 #include <cstdio>
@@ -8,7 +8,8 @@
 
 namespace eave::bench {
 
-// The exit code of `body`: 0, or that of what escapes it, which is printed as "NAME: text".
+// Runs `body` and returns 0. If an exception escapes, prints "NAME: text" to standard error and returns its exit code;
+// kInternal if it is no Error.
 template <typename Body>
 int run_program(const char* name, const Body& body) {
   ExitCode code = ExitCode::kInternal;

@@ -14,11 +14,12 @@ namespace eave::bench {
 // SGD with momentum 0.9.
 std::unique_ptr<Optimizer> make_momentum_sgd(std::int64_t arena_size, Device& device);
 
-// A step is forward, cross-entropy, backward and the fused SGD update with momentum 0.9, on one fixed random batch,
-// which lies on the device where that takes images.
+// A step is forward, cross-entropy, backward and the fused SGD update with momentum 0.9, on one fixed random batch. If
+// the device takes images, the batch lies on it as bytes.
 class Trainee {
  public:
-  // `name`: of a model that the benchmarks know, or Error(kUsage). `compute` outlives the trainee.
+  // `name` is the name of a model. Throws Error(kUsage) if the benchmarks do not know it. `compute` must outlive the
+  // trainee.
   Trainee(const std::string& name, std::int64_t batch, Compute& compute);
   void step();  // enqueued on the device; the loss is not fetched
 
@@ -39,7 +40,7 @@ class Trainee {
   std::vector<std::int32_t> labels_;
   std::vector<std::int64_t> indices_;
   std::unique_ptr<DeviceImages> images_;
-  std::vector<float> inputs_;  // where the device takes no images
+  std::vector<float> inputs_;  // the batch if the device takes no images
   std::int64_t step_ = 0;
 };
 
