@@ -34,7 +34,7 @@ float reference(int pixel, int channel) {
   return static_cast<float>((pixel / 255.0 - double{kMean[at]}) / double{kDeviation[at]});
 }
 
-// Written for clarity: pads, crops, mirrors, one pixel at a time.
+// The reference: pads, crops and mirrors a single pixel.
 float expected_value(const Bytes& pixels, ImageShape in, ImageShape out, int pad, Placing placing, int y, int x,
                      int c) {
   const int column = placing.flip ? out.width - 1 - x : x;
@@ -99,7 +99,7 @@ TEST(ImageWriter, centre_leaves_as_much_on_either_side) {
   EXPECT_FALSE(placing.flip);
 }
 
-// Five deviations of a binomial with 20,000 draws.
+// The bound is five standard deviations of a binomial distribution with 20,000 draws.
 TEST(ImageWriter, mirrors_half_of_all_samples) {
   const ImageWriter writer = make_writer({8, 8, 1}, {0, 0, 0, true});
   int flips = 0;
@@ -112,7 +112,8 @@ TEST(ImageWriter, mirrors_nothing_when_not_asked_to) {
   for (std::int64_t index = 0; index < 1000; ++index) ASSERT_FALSE(writer.random(1, 5, index).flip);
 }
 
-// 5 x 5 positions and two mirrors, uniform together: chi-square with 49 degrees, 115 is beyond 1e-6.
+// The 5 x 5 positions and two mirrors must be uniform together. A chi-square of 115 with 49 degrees of freedom has a
+// probability below 1e-6.
 TEST(ImageWriter, all_positions_and_mirrors_are_equally_likely) {
   const ImageWriter writer = make_writer({8, 8, 1}, {2, 0, 0, true});
   std::map<std::tuple<int, int, bool>, int> count;
@@ -139,7 +140,7 @@ TEST(ImageWriter, placing_depends_on_seed_step_and_index_alone) {
     same_step += place(1, 2, i) == place(1, 3, i);
     same_index += place(1, 2, i) == place(1, 2, i + 1);
   }
-  // Two draws of 33 · 33 · 2 meet about once in 2,178.
+  // Two draws among 33 · 33 · 2 placings are equal about once in 2,178.
   EXPECT_LT(same_seed + same_step + same_index, 15);
 }
 

@@ -1,4 +1,4 @@
-// The real files, where they lie beside the checkout.
+// Reads the real files of CIFAR-10, if they lie beside the checkout.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -59,7 +59,7 @@ TEST(DescribeImbalance, is_silent_on_random_shards_of_any_size) {
   }
 }
 
-// Long-tailed: rare classes give chi-square its false alarms.
+// The classes are long-tailed. Rare classes would give a plain chi-square test false alarms.
 TEST(DescribeImbalance, is_silent_on_random_draws_from_rare_classes) {
   Histogram all(100);
   for (std::size_t klass = 0; klass < all.size(); ++klass) all[klass] = static_cast<std::int64_t>(20000 >> (klass / 6));
@@ -98,7 +98,7 @@ TEST(DescribeImbalance, is_silent_where_nothing_can_be_told) {
   EXPECT_EQ(describe_imbalance({100}, {400}, 0), "");
 }
 
-// Real but harmless: 1 % more of one class among millions of samples.
+// 1 % more of one class among millions of samples is a real difference, but a harmless one.
 TEST(DescribeImbalance, is_silent_on_differences_too_small_to_matter) {
   EXPECT_EQ(describe_imbalance({1010000, 1000000}, {10000000, 10000000}, 0), "");
 }

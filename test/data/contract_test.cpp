@@ -1,4 +1,4 @@
-// What every dataset promises, by name.
+// The contract of Dataset, for each kind of dataset by name.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using Given = std::map<std::string, std::string>;
 
 class DatasetContract : public testing::TestWithParam<std::string> {
  protected:
-  // Kinds without files of their own here get small ones.
+  // Writes small files for the kinds that read files.
   void SetUp() override {
     if (GetParam() == "mnist") write_set(directory_.path(), small_idx_set());
     if (GetParam() == "cifar10") write_cifar10_set(directory_.path());
@@ -149,7 +149,7 @@ TEST(DatasetKinds, have_names_summaries_and_options_that_agree) {
   for (const DatasetKind& kind : dataset_kinds()) {
     EXPECT_FALSE(kind.name.empty());
     EXPECT_FALSE(kind.summary.empty());
-    for (const OptionSpec& option : kind.options) all.declare(option);  // throws when two differ
+    for (const OptionSpec& option : kind.options) all.declare(option);  // throws if two kinds declare it differently
   }
 }
 

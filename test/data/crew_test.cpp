@@ -1,4 +1,4 @@
-// Several threads that fill a batch together.
+// Crew: several threads that fill a batch together.
 #include "data/crew.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(Crew, throws_what_the_first_part_to_fail_has_thrown_and_goes_on) {
     for (int round = 0; round < 50; ++round) {
       try {
         crew.share(40, [&](std::int64_t part, int) {
-          // Later ones fail sooner.
+          // Parts after 11 fail sooner, but the exception of part 11 must be thrown.
           if (part == 11) std::this_thread::sleep_for(std::chrono::microseconds(100));
           if (part >= 11) throw std::runtime_error(std::to_string(part));
         });
@@ -62,7 +62,7 @@ TEST(Crew, throws_what_the_first_part_to_fail_has_thrown_and_goes_on) {
 TEST(Crew, has_its_threads_work_at_the_same_time) {
   Crew crew(3);
   std::atomic<int> here{0};
-  // Each part waits until three are worked on: with fewer threads this would not end.
+  // Each part waits until three parts have begun. With fewer than three threads this would not end.
   crew.share(3, [&](std::int64_t, int) {
     ++here;
     while (here < 3) std::this_thread::yield();
@@ -70,7 +70,7 @@ TEST(Crew, has_its_threads_work_at_the_same_time) {
   EXPECT_EQ(here, 3);
 }
 
-// Its pixels are its number; from `first_bad` on they cannot be read.
+// A dataset whose pixels are the sample's number. Samples from `first_bad` on cannot be read.
 class SlowNumbers : public Dataset {
  public:
   explicit SlowNumbers(std::int64_t first_bad) : first_bad_(first_bad) {}

@@ -1,4 +1,4 @@
-// Images of a folder that cannot be used: which are named, and when.
+// Images of a folder that cannot be used: which ones are named, and when.
 #include <fstream>
 #include <set>
 
@@ -14,7 +14,8 @@ SampleCheck check_of(const fs::path& place, int part, int parts) {
   return kind.files->check(options_of(kind, {{"data-dir", place.string()}}), part, parts, [] {});
 }
 
-// Cut in half, one bit turned over, no image, a dangling link, another format by its name.
+// Makes five images unusable and returns their names: a file cut in half, one with a flipped bit, a file that is no
+// image, a dangling link, and a name with the ending of another format.
 std::set<std::string> spoil(const fs::path& place) {
   const fs::path cut = place / "train/ship/image2.jpg", turned = place / "test/cat/image1.PNG";
   fs::resize_file(cut, fs::file_size(cut) / 2);
@@ -47,7 +48,7 @@ TEST_F(ImageFolders, name_every_image_that_cannot_be_used_however_the_work_is_sh
   }
 }
 
-// By its identity, its numbers and its parts: also where a share is held out.
+// Skipping bad images gives the same identity, numbering and parts as removing the files, also if a share is held out.
 TEST_F(ImageFolders, without_bad_images_are_those_that_are_left_when_the_files_are_removed) {
   write_image_folder(place());
   spoil(place());

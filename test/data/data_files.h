@@ -1,4 +1,4 @@
-// Small data files, good and bad, for tests.
+// Makes small data files for tests, whole and damaged, and opens datasets.
 #pragma once
 
 #include <cstdint>
@@ -25,22 +25,23 @@ Bytes operator+(Bytes bytes, const Bytes& more);
 Bytes first(const Bytes& bytes, std::size_t count);
 Bytes with(Bytes bytes, std::size_t offset, std::uint8_t value);
 
-// An IDX file of unsigned bytes; `values` are repeated until all are there.
+// The bytes of an IDX file of unsigned bytes. `values` are repeated until the file has as many as `dimensions` say.
 Bytes idx_file(std::initializer_list<std::uint32_t> dimensions, const Bytes& values);
 
 // The four files of a set with 30 training and 10 test images of 6 × 5 pixels, by name.
 std::map<std::string, Bytes> small_idx_set();
 void write_set(const std::filesystem::path& directory, const std::map<std::string, Bytes>& files);
 
-// Six files of the right size, mostly holes: labels and first pixels count up for the first 100 records of each.
+// Writes CIFAR-10's six files in their full size, mostly as holes. In the first 100 records of each file, labels and
+// first pixels count up.
 void write_cifar10_set(const std::filesystem::path& directory);
 
 const DatasetKind& dataset_kind(std::string_view name);
-// Of a kind: its defaults, with these set.
+// The option values of `kind`: its defaults, with the values in `given` set.
 OptionValues options_of(const DatasetKind& kind, const std::map<std::string, std::string>& given);
 DataSplit open_dataset(const std::string& name, const std::map<std::string, std::string>& given);
 
-// What an action throws; kDone and "" when nothing.
+// The code and text of the Error that an action throws; kDone and "" if it throws nothing.
 struct Refusal {
   ExitCode code = ExitCode::kDone;
   std::string text;

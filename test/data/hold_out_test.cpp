@@ -9,7 +9,7 @@
 namespace eave {
 namespace {
 
-// Each sample is its number, in two pixels.
+// A dataset in which the two pixels of a sample hold its number.
 class Numbered final : public Dataset {
  public:
   explicit Numbered(std::int64_t size) : size_(size) {}
@@ -56,7 +56,7 @@ TEST(HoldOut, parts_the_training_set_without_loss) {
   EXPECT_EQ(all.size(), 1000u);
 }
 
-// A run's seed has no part in it: runs of several seeds are compared on the same samples.
+// The choice does not depend on a run's seed, so that runs with different seeds are compared on the same samples.
 TEST(HoldOut, draws_the_same_samples_each_time_and_not_the_first_ones) {
   DataSplit one = split_of(1000), another = split_of(1000);
   hold_out(one, 0.1);

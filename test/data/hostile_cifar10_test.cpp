@@ -129,7 +129,8 @@ TEST(Cifar10Packed, in_another_version_is_named) {
   EXPECT_TRUE(refusal().names("data_batch_1 is of CIFAR-10's Python version; get the binary version")) << refusal();
 }
 
-// The command in the message is run as it stands, in a directory whose name needs quotes.
+// Packs the files with `packer`, and runs the command in eave's message exactly as printed. The directory's name needs
+// quotes.
 void expect_unpacks(const std::string& packer, const std::string& ending) {
   const TemporaryDirectory directory;
   const fs::path packed = directory.path() / "it's packed";

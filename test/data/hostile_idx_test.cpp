@@ -1,4 +1,4 @@
-// The IDX parser, on bytes in memory.
+// The parser of IDX files, on damaged and hostile bytes in memory.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -48,7 +48,8 @@ TEST(ReadIdx, refuses_every_packed_file_whose_content_is_truncated) {
   }
 }
 
-// Without meaning are its date, hints of the packer and what fills the last byte of the stream: some 75 bits.
+// About 75 bits of a gzip file have no meaning: its date, hints of the packer, and the padding of the stream's last
+// byte.
 TEST(ReadIdx, notices_every_flipped_bit_of_a_packed_file_that_has_a_meaning) {
   const Bytes packed = gzip(kImages);
   std::size_t harmless = 0;
@@ -81,7 +82,7 @@ TEST(ReadIdx, stops_where_the_content_of_a_bomb_goes_beyond_what_it_declares) {
   EXPECT_TRUE(found.names("holds more than its header declares")) << found;
 }
 
-// As pigz, bgzip and cat write them, and tapes pad them.
+// Programs such as pigz, bgzip and cat write several members, and tapes pad files with zeros.
 TEST(ReadIdx, takes_gzip_data_of_several_members_and_with_zeros_behind_them) {
   const Bytes values(kImages.begin() + 16, kImages.end());
   for (std::size_t cut = 0; cut <= kImages.size(); ++cut) {
@@ -94,7 +95,8 @@ TEST(ReadIdx, takes_gzip_data_of_several_members_and_with_zeros_behind_them) {
   }
 }
 
-// Noise does not shrink: the file is long enough for what its header declares, and holds a thousandth of it.
+// Noise does not compress, so the file is long enough for the length that its header declares. But it holds only a
+// small part of it: 4 MiB of 1 GB.
 TEST(ReadIdx, takes_memory_for_what_it_has_read_and_not_for_what_a_header_promises) {
   Bytes content = idx_file({1000, 1000, 1000}, {1});
   content.resize(4 << 20);
@@ -194,7 +196,7 @@ std::vector<Bad> bad_files() {
 
 class BadIdx : public testing::TestWithParam<Bad> {};
 
-// Its reader has unpacked it, so gunzip alone would change nothing.
+// The reader has already unpacked the content, so a hint to run gunzip would not help.
 TEST(HostileIdx, is_never_to_be_unpacked_if_its_content_is_at_fault) {
   for (const Bytes& content : {text("<!DOCTYPE html><html>"), Bytes(100, 'x'), Bytes{1, 2, 3, 4, 5},
                                Bytes{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, Bytes{0x80, 2, '}', 'q'}}) {

@@ -1,4 +1,4 @@
-// Sets of four IDX files, opened as the program opens them.
+// Damaged and hostile sets of four IDX files, opened as the program opens them.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -192,7 +192,7 @@ TEST(IdxSet, is_found_packed_and_under_the_names_of_other_unpackers) {
   }
 }
 
-// Few-shot sets have it. Two files that were swapped look the same, so it is said.
+// Few-shot sets have more test images than training images. Swapped files look the same, so a note says it.
 TEST(IdxSet, with_more_test_than_training_images_is_taken_and_noted) {
   const TemporaryDirectory directory;
   write_set(directory.path(), small_idx_set());
@@ -205,7 +205,7 @@ TEST(IdxSet, with_more_test_than_training_images_is_taken_and_noted) {
   EXPECT_NE(split.note.find("more test images (30) than training images (10)"), std::string::npos) << split.note;
 }
 
-// 1 GiB of zeros in 1 MiB, which the labels do not know of.
+// The header declares 2^20 images, 1 GiB, but there are 30 labels. The file holds 64 MiB of zeros in 2 MiB.
 TEST(IdxSet, holds_counts_against_each_other_before_it_unpacks_anything) {
   const TemporaryDirectory directory;
   write_set(directory.path(), small_idx_set());

@@ -49,7 +49,7 @@ Bytes resized(const Picture& picture, int side) {
   return pixels;
 }
 
-// The same by its definition, in two dimensions at once and in double.
+// The reference of resized(): a value from its definition, in two dimensions at once and in double.
 double blended(const Picture& picture, int side, int row, int column, int channel) {
   const double scale = std::min(picture.width, picture.height) / static_cast<double>(side),
                reach = std::max(scale, 1.0);
@@ -81,7 +81,7 @@ TEST(SquareResize, is_a_triangle_of_weights_over_the_centred_square) {
     const Picture picture = noise(width, height);
     const Bytes found = resized(picture, side);
     for (int i = 0; i < side * side * 3; ++i) {
-      // 14 bits of weight, and a byte rounded.
+      // Weights have 14 bits, and the result is rounded to a byte.
       EXPECT_NEAR(found[static_cast<std::size_t>(i)], blended(picture, side, i / 3 / side, i / 3 % side, i % 3), 0.6)
           << width << " x " << height << " to " << side << ", byte " << i;
     }
@@ -152,7 +152,7 @@ TEST(JpegImage, is_what_a_png_of_the_same_picture_is) {
       const Picture picture = gradients(width, height, channels);
       const Bytes expected = square_of(png_of(picture), side);
       for (const JpegKind kind : {JpegKind::kBaseline, JpegKind::kProgressive}) {
-        // Smooth pictures lose next to nothing at this quality; whole pixels of shift would be seen.
+        // Smooth pictures lose almost nothing at this quality. A shift by a whole pixel would exceed the bound.
         EXPECT_LE(largest_difference(square_of(jpeg_of(picture, kind), side), expected), 6)
             << width << " x " << height << " x " << channels << " to " << side;
       }
@@ -162,7 +162,7 @@ TEST(JpegImage, is_what_a_png_of_the_same_picture_is) {
 
 TEST(JpegImage, of_inks_becomes_red_green_and_blue) {
   Picture picture{16, 16, 4, {}};
-  // libjpeg writes Adobe's marker, with which 255 means no ink.
+  // libjpeg writes Adobe's marker. In files with it, 255 means no ink.
   for (int i = 0; i < 16 * 16; ++i) picture.bytes = picture.bytes + Bytes{200, 100, 50, 128};
   Bytes file = jpeg_of(picture);
   const auto colours_of = [](const Bytes& square) { return Bytes(square.begin(), square.begin() + 3); };
@@ -179,7 +179,7 @@ TEST(JpegImage, without_the_mark_at_its_end_is_taken) {
   EXPECT_EQ(square_of(first(file, file.size() - 2), 16), square_of(file, 16));
 }
 
-// All rows can be made of what stands before the second header.
+// The data before the second header suffice for all rows.
 TEST(JpegImage, with_another_header_within_its_data_is_damaged) {
   Bytes file = jpeg_of(gradients(16, 16));
   const std::size_t middle = file.size() - 2;
@@ -244,7 +244,8 @@ TEST(Images, that_promise_more_than_they_hold_are_refused_by_their_header) {
   EXPECT_TRUE(large.code == ExitCode::kBadData && large.names("at most 67108864")) << large;
   const Refusal hollow = refusal_of_header(with(with(jpeg, place, 0x1f), place + 2, 0x1f));
   EXPECT_TRUE(hollow.code == ExitCode::kBadData && hollow.names("can hold")) << hollow;
-  // libpng refuses a header whose checksum is another, so these are written so.
+  // libpng refuses a header whose checksum is wrong. So libpng writes a real file of 60000 x 1 pixels, which is then
+  // cut.
   const Bytes empty(60000 * 3);
   const Bytes flat = png_of(60000, 1, PNG_COLOR_TYPE_RGB, 8, false, empty);
   EXPECT_EQ(refusal_of_header(flat).code, ExitCode::kDone);
@@ -262,7 +263,8 @@ TEST(JpegImage, of_a_kind_that_is_not_decoded_is_not_called_damaged) {
   const auto frame = std::ranges::search(file, begin_of_frame).begin() - file.begin();
   ASSERT_LT(static_cast<std::size_t>(frame), file.size());
   const auto at = static_cast<std::size_t>(frame);
-  for (const Bytes& other : {with(file, at + 4, 12), with(file, at + 1, 0xc3)}) {  // 12 bits; without loss
+  // 12 bits per value; lossless JPEG.
+  for (const Bytes& other : {with(file, at + 4, 12), with(file, at + 1, 0xc3)}) {
     const Refusal found = refusal_of_image(other);
     EXPECT_EQ(found.code, ExitCode::kBadData);
     EXPECT_TRUE(found.names("libjpeg does not decode") && found.names("convert it")) << found;

@@ -1,4 +1,4 @@
-// Which images a folder of images gives, and under which labels.
+// The dataset "image-folder": which images it finds in a folder, and which labels they get.
 #include <algorithm>
 
 #include "test/data/image_folders.h"
@@ -24,7 +24,7 @@ TEST_F(ImageFolders, give_classes_in_the_order_of_their_names) {
 TEST_F(ImageFolders, take_val_where_there_is_no_test) {
   for (const char* name : {"train/a/1.png", "train/b/2.png", "val/a/3.png"}) add(name);
   EXPECT_EQ(images_in(*open().test), (std::multiset<std::pair<int, int>>{{0, 31}}));
-  fs::create_directories(place() / "test");  // without classes, as that of ImageNet
+  fs::create_directories(place() / "test");  // without class folders, like ImageNet's test/
   EXPECT_EQ(open().test->size(), 1);
   add("test/b/4.png");
   EXPECT_EQ(images_in(*open().test), (std::multiset<std::pair<int, int>>{{1, 41}}));
@@ -175,7 +175,7 @@ TEST_F(ImageFolders, are_known_again_by_the_names_of_files_and_classes) {
   fs::rename(place() / "train/b/2.png", place() / "train/b/5.png");
   const std::string renamed = identity();
   EXPECT_NE(renamed, before);
-  // Labels and the order of files stay.
+  // Renaming class b to c changes neither labels nor the order of files.
   fs::rename(place() / "train/b", place() / "train/c");
   EXPECT_NE(identity(), renamed);
 }

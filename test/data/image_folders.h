@@ -1,4 +1,4 @@
-// Folders of images as the tests of image-folder make and read them.
+// The fixture of tests of the dataset "image-folder": makes folders of images and reads them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using GivenOptions = std::map<std::string, std::string>;
 class ImageFolders : public testing::Test {
  protected:
   const std::filesystem::path& place() const { return directory_.path(); }
-  // Adds an image, named from the folder on. Each image has another colour.
+  // Adds an image. `name` is its path within the folder. Each image has another colour.
   void add(const std::string& name) {
     std::filesystem::create_directories((place() / name).parent_path());
     write_bytes(place() / name, flat_png(++colours_[name] + static_cast<std::uint8_t>(10 * colours_.size())));
@@ -39,7 +39,7 @@ class ImageFolders : public testing::Test {
   TemporaryDirectory directory_;
 };
 
-// The value of the pixels of flat images, by label.
+// The pairs (label, pixel value) of all images in a dataset whose images have a single colour.
 inline std::multiset<std::pair<int, int>> images_in(const Dataset& dataset) {
   std::multiset<std::pair<int, int>> images;
   for (std::int64_t i = 0; i < dataset.size(); ++i) {
@@ -50,7 +50,7 @@ inline std::multiset<std::pair<int, int>> images_in(const Dataset& dataset) {
   return images;
 }
 
-// The inputs of one epoch, augmented.
+// The augmented inputs of one epoch.
 inline std::vector<float> floats_of(const DataSplit& split) {
   Sampler sampler(Sampling::kShard, split.train->size(), 1, 7, 3, {});
   Loader::Settings settings;

@@ -1,4 +1,4 @@
-// Which files of a class are held out.
+// hold_out_images: which files of each class are held out.
 #include "data/image_listing.h"
 
 #include <gtest/gtest.h>
@@ -26,13 +26,13 @@ TEST(HeldOutImages, are_about_the_share_of_each_class) {
     ImageListing listing = numbered_files(0, 2000);
     hold_out_images(listing, share);
     EXPECT_EQ(listing.train.names.size() + listing.test.names.size(), 4000u);
-    for (const int label : {0, 1}) {  // to 5 standard deviations of a draw
+    for (const int label : {0, 1}) {  // within 5 standard deviations of random draws
       EXPECT_NEAR(static_cast<double>(std::ranges::count(listing.test.labels, label)), 2000 * share, 112);
     }
   }
 }
 
-// Added one by one, to both classes.
+// Files are added one by one to both classes.
 TEST(HeldOutImages, stay_held_out_when_files_come_to_their_class) {
   std::set<std::string> trained, tested;
   for (int count = 40; count < 240; ++count) {

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <cstdio>
-// It needs what stands above.
+// jpeglib.h needs <cstddef> and <cstdio> before it.
 #include <jpeglib.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kColours = 3, kCoefficients = 64;
 
-// The constant part of all colours, then each other coefficient of each by itself.
+// One scan of the constant coefficients of all colours, then one for each other coefficient of each colour.
 std::vector<jpeg_scan_info> many_scans() {
   std::vector<jpeg_scan_info> scans = {{kColours, {0, 1, 2}, 0, 0, 0, 0}};
   for (int colour = 0; colour < kColours; ++colour) {

@@ -1,4 +1,4 @@
-// JPEG and PNG files as others write them: by libjpeg and libpng.
+// Writes JPEG and PNG files with libjpeg and libpng, as other programs do.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace eave {
 
-// Of 1 (grey), 3 (red, green, blue) or 4 (CMYK) bytes a pixel.
+// An uncompressed picture. A pixel has 1 (grey), 3 (red, green, blue) or 4 (CMYK) bytes.
 struct Picture {
   int width = 0;
   int height = 0;
@@ -15,18 +15,18 @@ struct Picture {
   Bytes bytes;
 };
 
-// Smooth, with other values in each channel.
+// A smooth picture with other values in each channel.
 Picture gradients(int width, int height, int channels = 3);
 
 enum class JpegKind { kBaseline, kProgressive, kManyScans };
 Bytes jpeg_of(const Picture& picture, JpegKind kind = JpegKind::kBaseline, int quality = 95);
 
-// `colours` and `bits` as libpng names them; `rows` as they stand in the file, each padded to whole bytes. With a
-// palette entry i is (i, 255 - i, 7), the first one transparent.
+// A PNG file. `colours` and `bits` are libpng's colour type and bit depth. `rows` are the bytes of the file's rows,
+// each padded to whole bytes. If there is a palette, entry i is (i, 255 - i, 7), and the first entry is transparent.
 Bytes png_of(int width, int height, int colours, int bits, bool is_interlaced, const Bytes& rows);
 Bytes png_of(const Picture& picture);
 
-// train/CLASS/* and test/CLASS/* of 3 classes: 12 and 4 images each, of all sizes, JPEG and PNG.
+// Writes train/CLASS/* and test/CLASS/* of 3 classes, with 12 and 4 images per class of various sizes, JPEG and PNG.
 void write_image_folder(const std::filesystem::path& directory);
 
 }  // namespace eave

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr ImageShape kShape{6, 5, 3};
 
-// Sample i has label i % 7 and pixels that tell it from all others.
+// A dataset in which sample i has label i % 7, and pixels that differ from those of all other samples.
 class CraftedDataset : public Dataset {
  public:
   explicit CraftedDataset(std::int64_t size) : size_(size) {}
@@ -68,7 +68,7 @@ Loader::Settings settings_of(int rank, std::int64_t first_step, std::int64_t las
   return settings;
 }
 
-// By step and dataset index: the label and the floats.
+// Maps step and dataset index to the label and the floats of the sample.
 using Seen = std::map<std::pair<std::int64_t, std::int64_t>, std::pair<std::int32_t, std::vector<float>>>;
 
 void collect(const Batch& batch, Seen& seen) {
@@ -132,7 +132,7 @@ TEST(Loader, augments_a_sample_anew_in_every_epoch) {
   const Seen seen = load(split, Sampling::kShard, 1, 50, 0, 2);
   int same = 0;
   for (std::int64_t index = 0; index < 50; ++index) same += seen.at({0, index}) == seen.at({1, index});
-  EXPECT_LT(same, 10);  // one in 84 placings is the same by chance: 6 × 7 positions, two mirrors
+  EXPECT_LT(same, 10);  // by chance, one placing in 84 is the same: 6 × 7 positions, two mirrors
 }
 
 TEST(Loader, a_rank_without_samples_gets_an_empty_batch) {
@@ -177,7 +177,7 @@ TEST(Loader, a_batch_stays_as_it_is_until_the_next_is_asked_for) {
       const Batch& batch = loader.next();
       const std::vector<float> before(batch.inputs.begin(), batch.inputs.end());
       const std::vector<std::int64_t> indices(batch.indices.begin(), batch.indices.end());
-      std::this_thread::sleep_for(5ms);  // while the thread fills what it may
+      std::this_thread::sleep_for(5ms);  // meanwhile the loading thread fills all batches that it may
       EXPECT_TRUE(std::equal(before.begin(), before.end(), batch.inputs.begin()));
       EXPECT_TRUE(std::equal(indices.begin(), indices.end(), batch.indices.begin()));
     }
@@ -227,7 +227,7 @@ TEST(Loader, counts_the_time_that_its_consumer_waits) {
   const auto begin = std::chrono::steady_clock::now();
   for (int step = 0; step < 4; ++step) loader.next();
   const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  EXPECT_GT(loader.seconds_waited(), 0.1);  // 8 samples of 20 ms, less what passed before the first call
+  EXPECT_GT(loader.seconds_waited(), 0.1);  // 8 samples of 20 ms, less the time before the first call
   EXPECT_LE(loader.seconds_waited(), elapsed);
 }
 
@@ -279,7 +279,8 @@ TEST(EvaluationBatches, show_the_centre_unmirrored) {
   Bytes pixels(static_cast<std::size_t>(kShape.size()));
   for (const auto& [where, what] : evaluate(split, 0, 20, 6)) {
     split.test->read(where.second, pixels);
-    // 6 × 5 padded by 2 is 10 × 9; the centre of 5 × 4 begins at (2, 2): the image's own corner.
+    // 6 × 5 pixels padded by 2 are 10 × 9. The central crop of 5 × 4 begins at (2, 2), the corner of the unpadded
+    // image.
     const double corner = (pixels[0] / 255.0 - double{0.5F}) / double{0.2F};
     EXPECT_EQ(what.second.front(), static_cast<float>(corner));
     EXPECT_EQ(what.first, where.second % 7);

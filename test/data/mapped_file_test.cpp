@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// With zeros in places, as at the edges of images.
+// Random bytes with stretches of zeros, as at the edges of images.
 Bytes patterned(std::size_t count) {
   std::mt19937 random(7);
   Bytes bytes(count);
@@ -29,7 +29,7 @@ Bytes patterned(std::size_t count) {
   return bytes;
 }
 
-// A file of its own in a directory of its own; a child process has another.
+// A file in a temporary directory of its own, so a child process has another one.
 class SampleFile {
  public:
   explicit SampleFile(const Bytes& bytes) { write_bytes(path(), bytes); }
@@ -42,7 +42,7 @@ class SampleFile {
   TemporaryDirectory place_;
 };
 
-// What is read, and no more.
+// The bytes that `source` reads at `offset`: at most `count`, fewer at the end of the file.
 Bytes read(const ByteSource& source, std::uint64_t offset, std::size_t count) {
   Bytes bytes(count, 0xee);
   bytes.resize(source.read_at(offset, bytes));
@@ -82,8 +82,8 @@ TEST(MappedFile, that_is_empty_is_not_mapped) {
   EXPECT_EQ(read(file.mapped(), 0, 3).size(), 0u);
 }
 
-// Within a page and at its end: the rest of a page shows zeros, where those behind raise a signal. Twice, as what was
-// raised must not stay blocked.
+// Cuts the file within a page and at the end of a page. The rest of a page reads as zeros; the pages behind it raise
+// SIGBUS. The file is read many times, because the signal must not stay blocked after the first.
 TEST(MappedFile, that_is_cut_ends_where_it_was_cut) {
   for (const std::uintmax_t size : {500'001, 40'960, 100, 0}) {
     const SampleFile file(patterned(1'000'000));
@@ -122,7 +122,7 @@ TEST(MappedFile, that_is_cut_is_told_by_those_who_read_it) {
   }
 }
 
-// Of files, in memory of this process.
+// The bytes of files that are in the memory of this process.
 std::uint64_t resident_bytes() {
   std::ifstream status("/proc/self/status");
   std::uint64_t sum = 0;
@@ -145,13 +145,13 @@ TEST(MappedFile, that_is_large_is_read_and_takes_no_memory) {
   EXPECT_LE(resident_bytes(), before + (4 << 20));
 }
 
-// What changes the whole process is done in one of its own, started anew.
+// The fixture of tests that change the whole process. Each runs in a new process of its own.
 class MappedFileProcess : public ::testing::Test {
  protected:
   MappedFileProcess() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-// Where the file would have fitted, too.
+// Limits the address space, and reads. The file is read without a mapping although it would have fitted.
 void read_with_little_address_space() {
   std::ifstream statm("/proc/self/statm");
   std::uint64_t pages = 0;
@@ -169,7 +169,7 @@ TEST_F(MappedFileProcess, whose_address_space_is_limited_reads) {
   EXPECT_EXIT(read_with_little_address_space(), ::testing::ExitedWithCode(0), "");
 }
 
-// Of a mapping that nobody guards.
+// Raises SIGBUS by reading a mapping that MappedFile does not guard.
 void raise_bus_error() {
   const SampleFile file(Bytes(8192, 1));
   const int descriptor = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
@@ -179,7 +179,7 @@ void raise_bus_error() {
   static_cast<void>(pages[5000]);
 }
 
-// After a fault that was guarded.
+// Raises SIGBUS as above, after MappedFile has handled a fault of its own.
 void raise_bus_error_beside_a_mapped_file() {
   const SampleFile file(Bytes(1'000'000, 1));
   const MappedFile mapped = file.mapped();
@@ -229,7 +229,7 @@ TEST_F(MappedFileProcess, takes_a_signal_that_was_sent_as_before) {
   EXPECT_EXIT(with_handler(SIG_DFL), ::testing::KilledBySignal(SIGBUS), "");
 }
 
-// As a library that is started after the data were opened does.
+// Another handler replaces that of MappedFile, as a library does that is initialised after the data were opened.
 void read_without_the_handler() {
   const SampleFile file(patterned(1'000'000));
   const MappedFile mapped = file.mapped();

@@ -10,7 +10,7 @@
 namespace eave {
 namespace {
 
-// Says where it stands in its file, and is never 0.
+// The byte at `offset` of the test's file. It depends on the offset and is never 0.
 std::uint8_t byte_at(std::uint64_t offset) { return static_cast<std::uint8_t>(offset * 2654435761U >> 13U | 1U); }
 
 Bytes bytes_from(std::uint64_t offset, std::size_t count) {
@@ -19,7 +19,7 @@ Bytes bytes_from(std::uint64_t offset, std::size_t count) {
   return bytes;
 }
 
-// Each thread reads samples all over the file, `times` of them; how many were not as they should be.
+// Each of six threads reads `times` samples all over the file. Returns how many samples were wrong.
 template <typename IsRight>
 int count_wrong(const MappedFile& file, int times, IsRight is_right) {
   constexpr std::size_t kSample = 3000;

@@ -1,4 +1,5 @@
-// Mean and deviation per channel of a whole dataset, for pixels in [0, 1], and how often each class occurs.
+// Statistics of a whole dataset: mean and standard deviation of each channel, for pixels scaled to [0, 1], and the
+// number of samples of each class.
 #pragma once
 
 #include <cmath>

@@ -21,7 +21,7 @@ Indices draw(Sampler& sampler, std::int64_t epoch, std::int64_t step, int rank) 
   return indices;
 }
 
-// Of all ranks, in their order.
+// The indices of all ranks in a step, in rank order.
 Indices draw_step(Sampler& sampler, std::int64_t epoch, std::int64_t step, int ranks) {
   Indices all;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -185,7 +185,8 @@ TEST(Sampler, seed_and_epoch_each_make_another_order) {
   }
 }
 
-// Shuffling ready-made batches would keep every pair together; shuffling samples keeps a pair with chance 9 / 999.
+// If whole batches were shuffled, every pair of samples would stay together. If samples are shuffled, a pair stays
+// together with probability 9 / 999.
 TEST(Sampler, samples_are_shuffled_one_by_one_not_as_ready_made_batches) {
   for (const Sampling sampling : kAll) {
     Sampler sampler = Case{sampling, 1000, 1, 10}.make();
@@ -203,12 +204,13 @@ TEST(Sampler, samples_are_shuffled_one_by_one_not_as_ready_made_batches) {
       }
     }
     EXPECT_EQ(pairs, 4500);
-    EXPECT_LT(together, 90) << "expected 41, deviation 6.4";  // 7 deviations
+    EXPECT_LT(together, 90) << "expected 41, deviation 6.4";  // 7 standard deviations
     EXPECT_GT(together, 5);
   }
 }
 
-// Every place of the permutation is equally likely for a sample: chi-square with 19 degrees, 60 is far beyond 1e-5.
+// A sample must be equally likely at every place of the permutation. A chi-square of 60 with 19 degrees of freedom has
+// a probability far below 1e-5.
 TEST(Sampler, every_place_of_the_order_is_equally_likely) {
   std::vector<int> count(20);
   for (std::uint64_t seed = 0; seed < 4000; ++seed) {
@@ -240,7 +242,7 @@ TEST(Sampler, stratified_gives_every_prefix_each_class_share_rounded_down_or_up)
 }
 
 TEST(Sampler, stratified_gives_every_part_of_every_step_each_class_share_to_within_two_samples) {
-  std::vector<std::int32_t> labels;  // sorted by class: the worst that a data set can be
+  std::vector<std::int32_t> labels;  // sorted by class, the worst order that a dataset can have
   for (int klass = 0; klass < 10; ++klass)
     labels.insert(labels.end(), 100 + 40 * static_cast<std::size_t>(klass), klass);
   const auto size = static_cast<std::int64_t>(labels.size());

@@ -61,7 +61,7 @@ TEST_F(Staging, leaves_a_copy_that_is_there_and_replaces_one_of_another_time_or_
   EXPECT_EQ(read_file(copy), read_file(from_ / names_[0]));
 }
 
-// Whatever the times say.
+// A changed copy or original is noticed even if its size and modification time stay the same.
 TEST_F(Staging, replaces_a_copy_of_equal_size_and_time_and_other_bytes) {
   const fs::path copy = stage() / names_[0], original = from_ / names_[0];
   const auto spoil = [](const fs::path& path) {
@@ -118,7 +118,7 @@ TEST_F(Staging, keeps_sets_of_one_name_apart) {
   EXPECT_NE(stage_files(place_.path() / "elsewhere" / "set", names_, to_), first);
 }
 
-// Ranks of one host.
+// Eight threads stage at once, like the ranks of one host.
 TEST_F(Staging, is_done_by_one_of_several) {
   std::vector<std::thread> ranks;
   std::vector<ino_t> seen(8);
@@ -134,7 +134,7 @@ TEST_F(Staging, says_where_it_cannot_write) {
   EXPECT_TRUE(found.names("--stage-to") && found.names("file")) << found;
 }
 
-// By a file with a hole, larger than what is free.
+// The file has a hole and is larger than the free space.
 TEST_F(Staging, says_that_there_is_no_room) {
   const std::uintmax_t size = fs::space(from_).available + (std::uintmax_t{1} << 32);
   fs::resize_file(from_ / names_[0], size);

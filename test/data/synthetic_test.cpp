@@ -49,7 +49,8 @@ TEST(Synthetic, seed_part_and_index_each_make_another_picture) {
   }
 }
 
-// FNV-1a over 100 pictures and labels: the same bytes on every machine, and in every later version unless it says so.
+// The FNV-1a hash of 100 pictures and labels. The bytes must be the same on every machine. They must also be the same
+// in later versions, unless a version announces a change.
 TEST(Synthetic, draws_the_same_bytes_everywhere) {
   const DataSplit split = small();
   std::uint64_t hash = 0xcbf29ce484222325;
@@ -61,7 +62,7 @@ TEST(Synthetic, draws_the_same_bytes_everywhere) {
   EXPECT_EQ(hash, 6639713087611022752u);
 }
 
-// Binomial with 30,000 draws at 0.1: deviation 52.
+// A binomial distribution with 30,000 draws of probability 0.1 has a standard deviation of 52.
 TEST(Synthetic, classes_are_equally_likely) {
   const DataSplit split = small({{"synthetic-samples", "30000"}});
   for (const std::int64_t count : class_counts(*split.train)) EXPECT_NEAR(count, 3000, 5 * 52);
@@ -78,7 +79,7 @@ TEST(Synthetic, normalisation_fits_the_whole_set) {
   }
 }
 
-// Every digit stays inside its picture: the outermost frame of pixels is paper in nearly all.
+// Digits stay inside their pictures, so the outermost pixels are background in almost all pictures.
 TEST(Synthetic, digits_stand_inside_their_pictures) {
   const DataSplit split = small();
   double frame = 0, inside = 0;
@@ -98,7 +99,7 @@ std::int64_t distance(const Bytes& a, const Bytes& b) {
   return sum;
 }
 
-// By the nearest of 3,000 training pictures: far better than chance, far from perfect.
+// Classifies by the nearest of 3,000 training pictures. This must be far better than chance and far from perfect.
 TEST(Synthetic, is_learnable_but_not_trivial) {
   const DataSplit split = small();
   std::vector<Bytes> known;
