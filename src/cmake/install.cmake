@@ -59,7 +59,7 @@ install(FILES LICENSE TYPE DOC)
 install(DIRECTORY include/examples TYPE DOC)
 
 file(GLOB documents RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS *.md mpi_launch/*.md mpi_launch/guide/*.md src/*.md src/*/*.md src/*/*/*.md
-     kernels/*.md include/*.md test/*.md bench/*.md bench/questions/*.md
+     kernels/*.md include/*.md test/*.md test/gpu/*.md bench/*.md bench/questions/*.md
      bench/results/*.md bench/results/*.json bench/results/*.svg include/examples/*.cpp)
 foreach(document ${documents} include/eave.h kernels/cpu/wide/split_parts.h src/report/trace_file.h)
   get_filename_component(directory ${document} DIRECTORY)
