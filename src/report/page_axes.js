@@ -1,8 +1,9 @@
-// The frame of a chart: size, axes, grid, labels at the ends of lines.
+// Draws the frame of a chart: its axes, its grid, and the labels at the ends of lines.
 
 let chartCount = 0;
 
-// An empty chart in `box`. right: pixels kept for labels. Gives svg, area {left, right, top, bottom}, width.
+// Replaces the content of `box` by an empty chart. size: {width, height, left, right, top, bottom} in pixels; `right`
+// is kept free for labels. Returns {box, svg, area: {left, right, top, bottom}, width, height, id}.
 function startChart(box, label, size) {
   box.replaceChildren();
   const width = Math.max(280, Math.round(size.width || box.clientWidth || 720));
@@ -44,7 +45,7 @@ function drawYAxis(chart, scale, title) {
   }
 }
 
-// A group in which nothing shows outside the axes.
+// Appends a group whose shapes are clipped to the area between the axes.
 function clippedGroup(chart) {
   const {svg, area, id} = chart;
   svg.append(shape(
@@ -55,7 +56,8 @@ function clippedGroup(chart) {
   return group;
 }
 
-// Moves labels, in order of height, until they stand at least `gap` apart between top and bottom.
+// Sets `place` of each label so that labels keep the order of their y, stand at least `gap` apart, and lie between top
+// and bottom.
 function spreadLabels(labels, gap, top, bottom) {
   labels.sort((a, b) => a.y - b.y);
   let free = top;
@@ -70,8 +72,8 @@ function spreadLabels(labels, gap, top, bottom) {
   }
 }
 
-// Names beside the right edge, each with a thin line to where its curve ends. ends: [{x, y, name, look}].
-// None where there is no room for all: the legend says the same.
+// Draws names beside the right edge, each with a thin line to the end of its curve. ends: [{x, y, name, look}].
+// If there is no room for all, draws none; the legend has the same names.
 function drawEndLabels(chart, ends) {
   const {svg, area, width} = chart;
   const gap = 15;
@@ -88,7 +90,7 @@ function drawEndLabels(chart, ends) {
   }
 }
 
-// Room for those names: none where they would take too much of a narrow chart.
+// Pixels to keep free for those names; 0 if they would take more than 31 % of the chart.
 function labelRoom(names, width) {
   const room = Math.min(30 + widest(names), 260);
   return room <= width * 0.31 ? room : 0;

@@ -1,8 +1,9 @@
-// Bars that lie: names to the left, or above the bar on a narrow page; values behind the bar.
+// Horizontal bars. The name stands left of the bar, or above it on a narrow page; the value follows the bar.
 
 const kBarHeight = 15;
 
-// rows: [{name}]. Gives where each row's bar stands, and the room for its name.
+// rows: [{name}]. Returns {narrow, left, rowHeight}: whether names stand above their bars, and the pixels for a name
+// and for a row.
 function layOutRows(box, rows) {
   const narrow = (box.clientWidth || 720) < 480;
   return {
@@ -29,8 +30,8 @@ function startBars(box, rows, label, right, below) {
   return {chart, layout, tops};
 }
 
-// plot: {label, quantity, xTitle, rows: [{name, look, interval | null, missing}]}; missing: text where there is no
-// value
+// plot: {label, quantity, xTitle, rows: [{name, look, interval | null, missing}]}. If `interval` is null, the row shows
+// the text `missing`.
 function drawBars(box, plot) {
   const {chart, layout, tops} = startBars(
       box, plot.rows, plot.label, 16 + widest(plot.rows.map((row) => intervalText(plot.quantity, row.interval))));
@@ -79,7 +80,7 @@ function drawBar(svg, row, x, top, quantity) {
       shape("text", {class: "value", x: reach + 6, y: top + kBarHeight - 3.5}, intervalText(quantity, row.interval)));
 }
 
-// Kinds of time, each with a pattern of its own. Exchanging goes on behind the others: it has a strip below them.
+// The kinds of time, each with its own pattern. Exchanging overlaps the others, so it has a strip below them.
 const kShares = [["computing", "#2f5d8a"], ["loading", "#b9c6d2"], ["waiting", "#ffffff"], ["exchanging", "#e69f00"]];
 
 function sharePattern(name, color, id) {
@@ -150,7 +151,7 @@ function shareText(share) {
   return share < 0.005 ? "" : `${Math.round(share * 100)} %`;
 }
 
-// The percentage on a plate of its own, where the segment is wide enough.
+// If the segment is wide enough, writes the percentage into it, on a light plate unless the segment is dark.
 function drawShareText(svg, name, share, from, to, top) {
   const text = shareText(share);
   const width = textWidth(text) + 4;

@@ -1,4 +1,4 @@
-// What the charts show of the data: variants, families of them over the number of ranks, means over seeds.
+// Computes what the charts draw: families of variants over the number of ranks, curves, and means over seeds.
 
 function distinct(values) {
   return [...new Set(values)];
@@ -16,9 +16,10 @@ function placedMethod(variant) {
   return [variant.method, variant.place].filter(Boolean).join(", ");
 }
 
-// [{key, name, look, method, batch, variants}]: variants of one family differ in the number of ranks, and in the
-// learning rate where each was tuned. batchKind: which batch a family keeps, "batch_per_rank" | "total_batch". The
-// methods at `firstBatch` get the first looks.
+// Returns [{key, method, batch, lr, look, variants}]. Variants of one family differ in the number of ranks, and in the
+// learning rate if it was tuned. Variants with a rate that was not chosen form families of their own (lr is not null).
+// batchKind: the batch that all variants of a family share, "batch_per_rank" | "total_batch". The methods at
+// `firstBatch` get the first looks.
 function findFamilies(variants, batchKind, firstBatch) {
   const methods = distinct(variants.map(placedMethod));
   const batches = distinct([firstBatch, ...variants.map((variant) => variant[batchKind])]);
@@ -45,7 +46,7 @@ const kStudent = [
   2.120,  2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042
 ];
 
-// Mean with its 95 % interval.
+// {y: mean, low, high} with the 95 % interval of the mean; only {y} for one value.
 function intervalOf(values) {
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   if (values.length === 1) return {y: mean};
@@ -54,7 +55,7 @@ function intervalOf(values) {
   return {y: mean, low: mean - half, high: mean + half};
 }
 
-// Points of two columns, less those where either is missing.
+// The points of two columns. Leaves out points of which either value is missing.
 function curveOf(xs, ys) {
   const points = [];
   if (!xs || !ys) return points;
@@ -77,8 +78,8 @@ function valueAt(curve, x) {
   return b.x === a.x ? b.y : a.y + (b.y - a.y) * (x - a.x) / (b.x - a.x);
 }
 
-// The mean over seeds: of their k-th points where all have as many, else at the first one's places, between points by
-// straight lines.
+// The mean of the seeds' curves. If all have the same number of points, averages the k-th points. Otherwise averages at
+// the first curve's x values, with linear interpolation of the other curves.
 function meanCurve(curves) {
   const full = curves.filter((curve) => curve.length > 0);
   if (full.length === 0) return [];
@@ -99,14 +100,14 @@ const kModels = [
   ["first_worker", "first worker"], ["validation", "center, validation"], ["training", "rank 0, training"]
 ];
 
-// One run's curve; x: "seconds" | "step" | "epoch" | "bytes", y: "accuracy" | "loss".
+// One run's curve. x: "seconds" | "step" | "epoch" | "bytes"; y: "accuracy" | "loss".
 function runCurve(run, model, x, y) {
   if (model === "training") return y === "loss" && run.steps ? curveOf(run.steps[x], run.steps.loss) : [];
   const evaluations = run.evaluations || {};
   return evaluations[model] ? curveOf(evaluations[x], evaluations[model][y]) : [];
 }
 
-// which: "mean" | "min" | "max" over the workers.
+// One run's consensus distance. which: "mean" | "min" | "max" over the workers.
 function distanceCurve(run, x, which) {
   const evaluations = run.evaluations || {};
   return curveOf(evaluations[x], evaluations[`distance_${which}`]);

@@ -1,4 +1,5 @@
-// Elements of the page. What comes from the data enters as text or as the value of a harmless attribute, never as HTML.
+// Makes the elements of the page. Text from the data enters as text or as the value of a harmless attribute, never as
+// HTML.
 
 function element(name, attributes, ...children) {
   return fillElement(document.createElement(name), attributes, children);
@@ -8,7 +9,7 @@ function shape(name, attributes, ...children) {
   return fillElement(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 }
 
-// A function among the attributes listens to the event of that name.
+// Sets attributes and appends children. An attribute whose value is a function becomes a listener for that event.
 function fillElement(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (typeof value === "function") {
@@ -21,7 +22,7 @@ function fillElement(node, attributes, children) {
   return node;
 }
 
-// Buttons of which one is pressed. options: [[value, text], …].
+// A group of buttons of which exactly one is pressed. options: [[value, text], …]. Calls choose(value).
 function buttonGroup(label, options, current, choose) {
   const buttons = options.map(
       ([value, text]) => element(
@@ -52,8 +53,8 @@ const kColors = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9
 const kDashes = ["", "8 3", "2 2.5", "9 3 2 3", "5 2.5", "12 3 2 3 2 3", "1.5 4", "14 4"];
 const kMarkers = ["circle", "square", "triangle", "diamond", "reversed", "star", "pentagon", "bow"];
 
-// The n-th of 56 looks; each of the first seven differs from the others in colour, dashes and marker, all in two of
-// these.
+// The index-th of 56 looks. The first seven differ from each other in colour, dashes and marker. Of the 56 no two are
+// equal.
 function lookOf(index) {
   const round = Math.floor(index / kColors.length);
   return {
@@ -63,7 +64,7 @@ function lookOf(index) {
   };
 }
 
-// Corners as [angle in eighths of a turn from the top, distance from the middle].
+// Corners of markers as [angle in eighths of a turn from the top, distance from the middle in radii].
 const kCorners = {
   square: [[1, 1.2], [3, 1.2], [5, 1.2], [7, 1.2]],
   diamond: [[0, 1.35], [2, 1.1], [4, 1.35], [6, 1.1]],
@@ -90,7 +91,7 @@ function drawMarker(look, x, y, radius) {
   return shape("path", {class: "marker", d: markerPath(look.marker, x, y, radius), fill: look.color});
 }
 
-// Line and marker as they look in the charts.
+// A small picture of line and marker as the charts draw them.
 function swatch(look) {
   return shape(
       "svg", {class: "swatch", width: 30, height: 12, "aria-hidden": "true"},
@@ -100,7 +101,7 @@ function swatch(look) {
       drawMarker(look, 15, 6, 3.6));
 }
 
-// Width in pixels of text as the charts write it.
+// The width in pixels of text in the charts' font.
 function textWidth(text) {
   if (!textWidth.canvas) {
     textWidth.canvas = document.createElement("canvas").getContext("2d");
@@ -113,7 +114,7 @@ function widest(texts) {
   return Math.max(0, ...texts.map(textWidth));
 }
 
-// As much of the text as fits in `width` pixels.
+// The text, cut and ended with "…" if it does not fit in `width` pixels.
 function shortText(text, width) {
   if (textWidth(text) <= width) return text;
   let most = Math.min(text.length, Math.ceil(width / 3));

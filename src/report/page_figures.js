@@ -1,6 +1,6 @@
-// Figures: heading, controls, chart, caption. And the two over the course of a run.
+// Makes figures of heading, controls, chart and caption, and the two figures over the course of a run.
 
-// draw(box) draws the chart and returns {caption, notes}; it is called again whenever something changes.
+// draw(box) draws the chart and returns {caption, notes}. The page calls it again whenever something changes.
 function makeFigure(view, title, controls, draw) {
   const box = element("div", {class: "chart"});
   const caption = element("figcaption", {});
@@ -16,7 +16,7 @@ function makeFigure(view, title, controls, draw) {
       box, caption);
 }
 
-// Buttons that set one word of a figure's state and draw it again.
+// Buttons that set `state[name]` and redraw the page.
 function stateButtons(view, state, name, label, options) {
   return buttonGroup(label, options, state[name], (value) => {
     state[name] = value;
@@ -52,7 +52,7 @@ function stateCheckBox(view, state, name, label) {
   });
 }
 
-// One series per visible variant: the mean over its finished runs, and the runs that are drawn one by one.
+// One series per visible variant: the mean over its finished runs, and the runs to draw as single lines.
 function curveSeries(view, curve, singles) {
   const shown = shownVariants(view);
   const manyRanks = distinct(shown.map((variant) => variant.ranks)).length > 1;
@@ -148,7 +148,7 @@ function curvePlot(view, state, series, box, label) {
   };
 }
 
-// What a reader who does not see the chart is told of it.
+// The text about the curves' ends for screen readers.
 function endsText(series, quantity) {
   return series.filter((one) => one.points.length > 0)
       .map((one) => `${one.name}: ends at ${quantityText(quantity, one.points[one.points.length - 1].y)}`)
@@ -163,7 +163,7 @@ function progressAxis(quantity, series, log) {
                {quantity, low: 0, high: range.high * 1.01 || 1};
 }
 
-// Close-up: the range of what comes after the worst third of each curve.
+// The y axis. A close-up covers each curve without its worst third.
 function valueAxis(state, series, everything, target) {
   const accuracy = state.y === "accuracy";
   const late = series.map((one) => {
@@ -193,7 +193,7 @@ function makeDistanceFigure(view) {
   return makeFigure(view, "Consensus distance", controls, (box) => drawDistance(view, state, box));
 }
 
-// The mean over workers, in a band from the nearest worker to the farthest.
+// One series per variant: the mean distance over workers, and a band from the nearest worker to the farthest.
 function distanceSeries(view, x) {
   const [mean, nearest, farthest] =
       ["mean", "min", "max"].map((which) => curveSeries(view, (run) => distanceCurve(run, x, which), false));

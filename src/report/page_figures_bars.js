@@ -1,4 +1,4 @@
-// Figures of bars: what it took to the target, and where the time went.
+// Figures of bars: the cost to reach the target, and the shares of time.
 
 const kCosts = [
   ["seconds_to_target", "time", "seconds"], ["samples_to_target", "samples", "samples"],

@@ -1,6 +1,6 @@
 // Figures over the number of ranks.
 
-// One series per visible family; property names the interval of a variant.
+// One series per visible family, over the number of ranks. `property` names the interval of a variant to draw.
 function rankSeries(view, property) {
   const families =
       view.families
@@ -31,7 +31,7 @@ function ranksAxis(counts) {
   return {quantity: "ranks", low: counts[0] / 1.25, high: counts[counts.length - 1] * 1.25, log: true, ticks: counts};
 }
 
-// Why there is nothing to draw over the number of ranks, or null.
+// A text that says why nothing can be drawn over the number of ranks, or null. `what`: the text if no series has data.
 function lackOfRanks(view, series, what) {
   const counts = rankCounts(view);
   if (counts.length < 2)

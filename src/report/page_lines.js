@@ -2,8 +2,9 @@
 
 // plot: {label, x: axis, y: axis, xTitle, yTitle, series, lines, height, noLabels}
 //   axis: {quantity, low, high, log, ticks}
-//   series: [{name, look, width, points: [{x, y, low, high}], bars, singles: [{points, failed}]}] - bars: intervals as
-//   whiskers, not as a band lines: [{y, text}] or [{points, text}] for reference
+//   series: [{name, look, width, points: [{x, y, low, high}], bars, singles: [{points, failed}]}]
+//     bars: draws intervals as whiskers instead of a band
+//   lines: [{y, text}] or [{points, text}], drawn for reference
 function drawLineChart(box, plot) {
   const wide = box.clientWidth || 720;
   const labelled = plot.noLabels ? [] : plot.series.filter((one) => one.points.length > 0);
@@ -27,7 +28,7 @@ function pathOf(points, x, y) {
   return points.map((point, i) => `${i ? "L" : "M"}${x.at(point.x).toFixed(1)} ${y.at(point.y).toFixed(1)}`).join("");
 }
 
-// On a logarithmic axis what is not above zero has no place.
+// The points that have a place on both axes. On a logarithmic axis values at or below zero have none.
 function drawable(points, x, y) {
   return points.filter((point) => isNumber(x.at(point.x)) && isNumber(y.at(point.y)));
 }
@@ -67,7 +68,8 @@ function drawCross(x, y, why) {
   return shape("path", {class: "cross", d: `M${x - 4} ${y - 4}l8 8m0 -8l-8 8`}, shape("title", {}, why));
 }
 
-// The line, with markers some 60 pixels apart that begin elsewhere in each series.
+// The line and its markers. If there are more than 12 points, markers stand about 60 pixels apart, with a different
+// start in each series.
 function drawSeries(one, x, y, index) {
   const points = drawable(one.points, x, y);
   const parts = [];
@@ -110,7 +112,7 @@ function endOf(one, x, y, area) {
   return {x: Math.min(x.at(last.x), area.right), y: height, name: one.name, look: one.look};
 }
 
-// Smallest and largest of the points; null where there are none.
+// {low, high} of `property` over all points; null if no point has it.
 function extent(series, property) {
   let low = Infinity, high = -Infinity;
   for (const one of series) {
@@ -123,8 +125,9 @@ function extent(series, property) {
   return low <= high ? {low, high} : null;
 }
 
-// The means, and of their intervals as much as leaves the means apart: two seeds say so little that theirs may be 50
-// times as wide.
+// The range of the means, widened on each side to show their intervals, but by no more than the range itself (or 1 % of
+// the highest mean). With two seeds an interval may be 50 times as wide as that range, and would hide how the means
+// differ.
 function intervalExtent(series) {
   const means = extent(series, "y");
   if (!means) return null;

@@ -1,4 +1,4 @@
-// The end of the page: settings, runs, what was left out, notes.
+// The end of the page: settings, runs, runs that were left out, notes.
 
 function simpleTable(heads, rows) {
   return element(
@@ -87,7 +87,8 @@ function makeNotes(view) {
           "section", {}, element("h2", {}, "Notes"), element("ul", {}, notes.map((note) => element("li", {}, note))));
 }
 
-// Batch and ranks as rows and columns, as in a lab notebook; absent in what older programs wrote.
+// Tables with a row for each number of ranks and columns for each batch, as in a lab notebook. Data of older versions
+// have none.
 function makeNotebook(view) {
   const tables = (view.data.notebook || []).filter((one) => one.rows.length > 0 && one.batches.length > 0);
   if (tables.length === 0) return null;

@@ -1,4 +1,4 @@
-// The page, from top to bottom.
+// Builds the page from top to bottom.
 
 function showComparison(data) {
   const page = document.getElementById("page");
@@ -26,7 +26,7 @@ function showComparison(data) {
   redrawWithWidth(view, page);
 }
 
-// Characters that turn the direction of what follows, or break lines, have no place in a name.
+// Replaces characters in all texts of the data that could break lines or reverse the direction of writing.
 function withoutControls(value) {
   if (typeof value === "string")
     return value.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
@@ -53,7 +53,7 @@ function makeHead(view) {
       makeVerdict(data.verdict || []));
 }
 
-// The first two sentences, the others folded; on paper all.
+// If there are more than four sentences, shows two and folds the rest. Print shows all.
 function makeVerdict(sentences) {
   if (sentences.length === 0) return null;
   const paragraphs = sentences.map((sentence) => element("p", {}, sentence));
@@ -70,7 +70,7 @@ function makeVerdict(sentences) {
   return element("div", {class: "verdict"}, paragraphs.slice(0, few), rest);
 }
 
-// Charts are drawn for the width they have, on paper too.
+// Redraws the charts when their width changes, also for printing.
 function redrawWithWidth(view, page) {
   let width = page.clientWidth, timer = 0;
   window.addEventListener("resize", () => {

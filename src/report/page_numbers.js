@@ -1,6 +1,7 @@
-// Numbers as text, scales and their ticks.
+// Writes numbers as text, and makes scales with their ticks.
 
-// units: [size, name], ascending. digits: decimals of a value that stands alone; otherwise four significant figures.
+// units: [size, name], ascending. digits: the decimals of a value that stands alone; without it, four significant
+// figures.
 const kQuantities = {
   seconds: {name: "wall time", units: [[1, " s"], [60, " min"], [3600, " h"]]},
   step: {name: "steps", units: [[1, ""], [1e3, "k"], [1e6, "M"]]},
@@ -17,7 +18,7 @@ const kQuantities = {
   ranks: {name: "ranks", units: [[1, ""]]},
 };
 
-// The largest unit of which `largest` is at least two; [size, name].
+// The largest unit, as [size, name], of which `largest` is at least two.
 function unitOf(quantity, largest) {
   const units = kQuantities[quantity].units;
   return units.filter(([size]) => Math.abs(largest) >= 2 * size).pop() || units[0];
@@ -53,7 +54,8 @@ function halfWidth(interval) {
   return isNumber(interval.low) && isNumber(interval.high) ? (interval.high - interval.low) / 2 : null;
 }
 
-// "86.12 ± 0.21 %", with two figures of the half width; without ± where one run says nothing of the spread.
+// A mean with the half width of its interval in two figures: "86.12 ± 0.21 %". Without ± if there is no interval, as
+// for one run, or if it is below 0.01 % of the mean.
 function intervalText(quantity, interval) {
   if (!interval || !isNumber(interval.mean)) return "—";
   const half = halfWidth(interval);
@@ -72,7 +74,7 @@ function niceStep(span, count) {
   return decade * [1, 2, 5, 10].find((factor) => factor * decade >= raw * 0.999);
 }
 
-// Multiples of a round step within the domain, counted in the axis' unit.
+// Ticks at the multiples, between low and high, of a step that is round in the axis' unit.
 function linearTicks(low, high, count, unit) {
   const step = niceStep((high - low) / unit, count) * unit;
   const ticks = [];
@@ -94,7 +96,8 @@ function logTicks(low, high, count) {
   return ticks.filter((value, i) => i % every === 0);
 }
 
-// axis: {quantity, low, high, log}; from, to: pixels. Gives at(value), back(pixel), ticks [{value, text}].
+// axis: {quantity, low, high, log, ticks}; from, to: pixels. Returns {low, high, at(value), back(pixel),
+// ticks: [{value, text}]}.
 function makeScale(axis, from, to, count) {
   let {low, high} = axis;
   if (!(high > low))

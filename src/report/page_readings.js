@@ -1,4 +1,4 @@
-// Values under the pointer, or under the arrow keys when a chart has the focus.
+// Shows the values at the pointer, or at a place chosen with the arrow keys if the chart has the focus.
 
 function addReadings(chart, plot, x, y) {
   const {svg, area, box} = chart;
@@ -50,7 +50,8 @@ function nearestIndex(places, value) {
   return best;
 }
 
-// What each series says at `place`: its nearest point, unless it ended before or begins after.
+// The point of each series nearest to `place`, the largest y first. Leaves out series that end before `place` or begin
+// after it, unless a point lies within 14 pixels.
 function readingsAt(plot, x, place) {
   const reach = 14;  // pixels
   const readings = [];

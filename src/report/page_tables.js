@@ -1,8 +1,9 @@
-// Tables: variants, settings, runs.
+// The table of variants, which the reader can sort.
 
 const inParallel = (variant) => variant.ranks > 1;
 
-// value: of a variant, an estimate or a plain value. best: which way is better, if any; of: which variants may be best.
+// value(variant): an estimate {mean, low, high} or a plain value. best: Math.max or Math.min if one way is better. of:
+// says which variants may be the best.
 const kColumns = [
   {title: "Variant", value: (variant) => variant.name, text: true},
   {title: "Ranks", value: (variant) => variant.ranks},
@@ -77,7 +78,7 @@ function drawVariantTable(view, columns, state, table) {
       element("thead", {}, groupHeads(view, columns), element("tr", {}, heads)), element("tbody", {}, body));
 }
 
-// sorted: how the table is sorted if it is by this column.
+// sorted: the table's order if it is sorted by this column, otherwise null.
 function headCell(column, unit, sorted, sort) {
   const order = sorted ? (sorted.down ? "descending" : "ascending") : "none";
   const under = [unit.name.trim(), column.under].filter(Boolean).join(" ");
@@ -105,7 +106,7 @@ function sortRows(rows, column, down) {
   rows.sort(order);
 }
 
-// The unit of a column, and the decimals that show its least value with three figures.
+// The unit of a column, and the decimals (at most 3) that show its least value with three figures.
 function columnUnit(column, rows) {
   if (!column.quantity) return {name: "", size: 1, digits: 0};
   const values =
@@ -120,7 +121,7 @@ function columnUnit(column, rows) {
   };
 }
 
-// {mean, low, high} of the best variant of a column; null where nothing is better than anything.
+// {mean, low, high} of the best variant of a column. null if the column has no best or fewer than two values.
 function bestOf(column, rows) {
   if (!column.best) return null;
   const values =

@@ -1,4 +1,4 @@
-// What of the data is shown: the filters, the legend, and what follows from them.
+// The state of the page: which variants the filters and the legend show.
 
 function makeView(data) {
   const variants = data.variants || [];
@@ -13,7 +13,7 @@ function makeView(data) {
   return view;
 }
 
-// The chosen variants of that batch of which there are most.
+// The chosen variants with the most common batch.
 function fullestBatch(view, kind) {
   const chosen = view.variants.filter((variant) => variant.chosen !== false || view.unchosen);
   const groups = distinct(chosen.map((variant) => variant[kind]))
@@ -22,7 +22,7 @@ function fullestBatch(view, kind) {
   return groups.reduce((most, group) => group.length > most.length ? group : most, []);
 }
 
-// All batches if their lines can be told apart by colour, else that with most variants.
+// Shows all batches if there are enough colours to tell their lines apart, otherwise the batch with the most variants.
 function chooseBatchKind(view, kind) {
   const fullest = fullestBatch(view, kind);
   view.batchKind = kind;
@@ -64,13 +64,13 @@ function familyName(view, family) {
   return parts.join(", ");
 }
 
-// The family's name, with the number of ranks where that is not the one chosen above.
+// The family's name, with the number of ranks if it differs from the filter's.
 function variantName(view, variant) {
   const name = familyName(view, familyOf(view, variant));
   return variant.ranks === view.ranks || view.rankChoices.length === 1 ? name : `${name}, ${ranksText(variant.ranks)}`;
 }
 
-// "4 ranks and one, batch 32" for captions.
+// The filters' text for captions: "4 ranks and one, batch 32 per rank".
 function filterText(view) {
   if (view.ranks === "all")
     return (view.rankChoices.length > 1 ? "all numbers of ranks" : ranksText(view.rankChoices[0])) + batchText(view);
@@ -82,7 +82,7 @@ function batchText(view) {
   return batch === "all" ? "" : `, batch ${batch} ${view.batchKind === "total_batch" ? "in total" : "per rank"}`;
 }
 
-// Filters and legend, in one bar that stays in sight on a wide page.
+// Filters and legend in one bar, which stays in sight on a wide page.
 function makeFilterBar(view) {
   const filters = element("div", {class: "controls"}, makeFilters(view));
   const legend = element("div", {class: "legend", role: "group", "aria-label": "Series"});
