@@ -1,4 +1,4 @@
-"""Good inputs, made once for a campaign: what the kinds damage."""
+"""Makes good inputs once for a campaign. The kinds damage copies of them."""
 import gzip
 import io
 import json
@@ -17,7 +17,7 @@ import read_idx
 
 SYNTHETIC = ["--data", "synthetic", "--synthetic-size", "8", "--synthetic-samples", "96", "--synthetic-test-samples", "32"]
 MODEL = ["--model", "flatten; dense classes"]
-RUNS = {  # name to options; all are deterministic
+RUNS = {  # maps a name to options; all these runs are deterministic
     "allreduce": ["--batch", "4", "--epochs", "2", "--evaluate-every", "0.5", "--checkpoint-every", "8"],
     "easgd": ["--communicator", "easgd", "--tau", "2", "--transport", "threads", "--ranks", "2", "--batch", "2", "--epochs", "2"],
     "async": ["--communicator", "easgd-async", "--tau", "2", "--transport", "threads", "--ranks", "2", "--batch", "2", "--epochs", "2"]}
@@ -44,7 +44,7 @@ def _make_idx(directory):
 
 
 def _make_cifar(directory):
-    """Nearly all records are zeros, so the files take little room."""
+    """Writes CIFAR-10 files. Nearly all records are zeros, so the files take little room."""
     draw = random.Random(2)
     directory.mkdir()
     for name in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
@@ -56,7 +56,7 @@ def _make_cifar(directory):
 
 
 def picture(draw, width, height, mode="RGB"):
-    """Smooth, so that a codec's loss is small."""
+    """Draws a smooth picture, so that a codec's loss is small."""
     y, x = numpy.mgrid[0:height, 0:width]
     waves = [127 + 100 * numpy.sin(x / draw.uniform(3, 9) + draw.uniform(0, 6)) * numpy.cos(y / draw.uniform(3, 9)) for _ in range(3)]
     return Image.fromarray(numpy.stack(waves, -1).astype(numpy.uint8), "RGB").convert(mode)
@@ -90,7 +90,7 @@ def _run(eave, place, words):
 
 
 class Bases:
-    """Paths of what is good, below one directory."""
+    """The paths of the good inputs, below one directory."""
 
     def __init__(self, directory, eave):
         self.directory, self.eave = pathlib.Path(directory), eave
@@ -120,7 +120,7 @@ class Bases:
         return self.directory / "model.safetensors"
 
     def _interrupt(self):
-        """A run as SIGKILL after step 8 leaves it."""
+        """Makes a run directory as SIGKILL after step 8 would leave it."""
         target = self.run("interrupted")
         shutil.copytree(self.run("whole"), target)
         for name in ("summary.json", "model.safetensors"):

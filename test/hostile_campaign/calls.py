@@ -1,4 +1,4 @@
-"""One start of eave: how it is started, and what came out."""
+"""One start of eave: how it is started, and its outcome."""
 import dataclasses
 import os
 import resource
@@ -12,16 +12,16 @@ MOST_OUTPUT = 4 << 20
 
 @dataclasses.dataclass
 class Call:
-    words: list                                  # behind the program's name
+    words: list                                  # the words after the program's name
     environment: dict = dataclasses.field(default_factory=dict)
-    ranks: int = 0                               # under mpirun; 0: without
-    limits: dict = dataclasses.field(default_factory=dict)   # "AS", "FSIZE", "NOFILE" to a number
+    ranks: int = 0                               # ranks under mpirun; 0: without mpirun
+    limits: dict = dataclasses.field(default_factory=dict)   # maps "AS", "FSIZE", "NOFILE" to a number
     signal: tuple = None                         # number, seconds after the start, "launcher" or "rank"
-    closed: tuple = ()                           # standard streams that are closed
+    closed: tuple = ()                           # standard streams (0, 1, 2) that are closed
     output: str = ""                             # a file in place of standard output, such as /dev/full
     group: str = ""                              # a cgroup to join
     wall_s: float = 60
-    promised: bool = False                       # it has to end with 0
+    promised: bool = False                       # the call has to end with 0
 
 
 @dataclasses.dataclass
@@ -33,9 +33,9 @@ class Outcome:
     cpu_s: float
     wall_s: float
     memory_mib: float
-    left: list                                   # processes that outlived it
+    left: list                                   # processes that outlived the call
     is_late: bool = False
-    stuck: str = ""                              # what was there when it took too long
+    stuck: str = ""                              # the processes and their states when the call took too long
 
 
 def environment_of(place, call):
@@ -52,7 +52,7 @@ def command_of(eave, call):
 
 
 def _prepare(call):
-    """Runs in the child before it becomes eave."""
+    """Sets group, streams and limits. Runs in the child process before it becomes eave."""
     if call.group:
         with open(os.path.join(call.group, "cgroup.procs"), "w", encoding="ascii") as file:
             file.write(str(os.getpid()))
@@ -64,7 +64,7 @@ def _prepare(call):
 
 
 def processes_of(place):
-    """Those that carry the trial's mark."""
+    """Returns the processes whose environment carries the trial's mark."""
     mark = b"HOSTILE_TRIAL=" + str(place.root).encode() + b"\0"
     found = []
     for name in os.listdir("/proc"):
@@ -106,7 +106,7 @@ def _send(number, to, process, place):
 
 
 def _end_all(place, process):
-    """Kills what is left of a call; returns it."""
+    """Kills the processes that are left of a call, and returns their numbers."""
     left = [pid for pid in processes_of(place) if pid != process.pid]
     for pid in left:
         try:
@@ -117,7 +117,8 @@ def _end_all(place, process):
 
 
 def _collect(process, call, place, started):
-    """What it prints until it ends; sends the signal meanwhile. True at the end if it took too long."""
+    """Reads the output until the process ends, and sends the call's signal meanwhile. Returns the output, and whether
+    the call took too long."""
     output, chooser = {"out": b"", "err": b""}, selectors.DefaultSelector()
     for name, stream in (("out", process.stdout), ("err", process.stderr)):
         if stream is not None:

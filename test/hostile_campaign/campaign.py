@@ -1,4 +1,4 @@
-"""Trials in several processes, told as they end, kept in a record."""
+"""Runs trials in several processes, prints each result when it comes, and keeps all in a record."""
 import argparse
 import json
 import multiprocessing
@@ -35,7 +35,7 @@ def parse(text):
 
 
 def seeds_of(arguments):
-    """Of the trials that are to be done, and what the record says of those that are done."""
+    """Returns the seeds of the trials that are still to do, and the recorded results of those that are done."""
     if arguments.only is not None:
         return [arguments.only], []
     done = []
@@ -48,7 +48,7 @@ def seeds_of(arguments):
 
 
 def work(number, arguments, base, directory, todo, results):
-    """A worker: trials until none is left."""
+    """A worker process: runs trials until none is left or its time budget is over."""
     has_own_mounts = namespaces.enter(directory)
     started = time.monotonic()
     while time.monotonic() - started < arguments.budget:
@@ -103,7 +103,7 @@ def run_all(arguments, eave, todo, found):
         collect(arguments, jobs, results, found)
         for worker in workers:
             worker.join()
-        tasks.cancel_join_thread()  # with --budget some are left, and nobody takes them
+        tasks.cancel_join_thread()  # with --budget, tasks that no worker takes may be left
     finally:
         if arguments.keep:
             print(f"files are in {directory}")
@@ -112,7 +112,7 @@ def run_all(arguments, eave, todo, found):
 
 
 def summarize(found):
-    """Counts of each kind, and what was left out."""
+    """Prints counts of each kind, and which trials were left out."""
     for kind in sorted({each["kind"] for each in found}):
         of_kind = [each for each in found if each["kind"] == kind]
         codes = {}

@@ -1,4 +1,4 @@
-"""Run files of the right form in which two things cannot both be true (FORMATS.md, "What must agree")."""
+"""Makes run files of the right form in which two statements contradict each other (FORMATS.md, "What must agree")."""
 import json
 
 
@@ -60,7 +60,7 @@ def _all_waiting(rng, lines):
     _of(lines, "end")[-1]["times_of_ranks"][0][rng.choice(["computing", "loading", "waiting", "exchanging"])] = 1e9
 
 
-# Each is contradicted by another line, or by another field of its line.
+# Another line, or another field of the same line, contradicts each of these changes.
 CONTRADICTIONS = {
     "a second end": _end_twice, "a line behind the end": _line_behind_end, "a rank twice": _rank_twice,
     "another header": _other_header, "a step backward": _backward, "more samples than steps have": _more_samples,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Installs the safetensors package from PyPI beside the PyTorch environment, for test/hostile, unless it is there.
 
-Exit codes: 0 it is there - 69 it cannot be installed.
+Exit codes: 0 the package is installed - 69 it cannot be installed.
 """
 import os
 import pathlib

@@ -1,33 +1,33 @@
 """The rules by which each trial is judged.
 
 1. The exit code is a documented one.
-2. A failure has one message, which names what, where and what to do. Nothing raw reaches the terminal.
+2. A failure has one message, which says what happened, where, and what to do. Nothing raw reaches the terminal.
 3. Nothing has changed outside of the run directory and the places that options name.
 4. Processor time, time and memory stay within bounds.
-5. With exit code 0 the result is that of independent readers: the check of each kind, beside it.
+5. With exit code 0 the result equals that of independent readers. Each kind brings its own check for this.
 """
 import re
 
 DOCUMENTED = {0, 64, 65, 66, 69, 71, 73, 74, 76, 78}  # README; 70 is a bug, 75 and 128 + n belong to signals
 
-# Bounds of one call: its inputs are small (at most some MB), and so is its model.
+# Bounds of one call. They are low because inputs (at most some MB) and models are small.
 MOST_CPU_S, MOST_CPU_S_PER_MB = 4.0, 1.0
 MOST_MEMORY_MIB, MEMORY_PER_INPUT = 320, 4
 
 BUGS = (b"terminate called", b"Sanitizer", b"runtime error:", b"Segmentation", b"stack smashing", b"Traceback (most",
         b"internal error", b"what():", b"free(): ", b"malloc(): ", b"corrupted ", b"Assertion")
-# Words that tell a person what to do; a message has one.
+# Words that tell a person what to do. A message must hold one of them.
 REMEDIES = re.compile(
     r"\b(expected|give|choose|remove|get|see|did you mean|leave|name|use|make|try|need|needs|wait|start|resume|rename|move|"
     r"bring|take|look|free|raise|lower|fewer|less|more|smaller|at most|at least|train|run|put|set|write|unset|export|"
     r"check|repair|belongs?|only|must|no .* there|there (are|is)|add|drop|delete|copy|unpack|convert|save|fetch)\b|--", re.I)
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 NOT_A_FAILURE = ("eave: warning:", "eave: note:")
-LOADER = b"error while loading shared libraries"  # ld.so's, under a limit of memory that is too small for it
+LOADER = b"error while loading shared libraries"  # ld.so prints it if a memory limit leaves it too little
 
 
 def messages(err):
-    """Each with the lines that follow it."""
+    """Returns the messages of eave, each with the lines that follow it."""
     blocks = []
     for line in err.decode("utf-8", "replace").splitlines():
         if line.startswith("eave: ") or line.startswith("-----"):
@@ -48,7 +48,7 @@ def judge_code(outcome, codes):
 
 
 def is_output(call):
-    """A file is written to standard output: it is what it is."""
+    """Returns whether the call writes a file to standard output, which may then hold any bytes."""
     return any("/dev/stdout" in str(word) for word in call.words)
 
 
@@ -61,7 +61,7 @@ def judge_words(outcome, names, may_be_silent=False):
             told += [f"its {stream} hold {raw.group()!a} as it is"] if raw else []
         except UnicodeDecodeError as error:
             told.append(f"its {stream} are not UTF-8: {text[max(0, error.start - 20):error.start + 20]!r}")
-    by_launcher = outcome.call.ranks and outcome.call.signal  # which then has words and codes of its own
+    by_launcher = outcome.call.ranks and outcome.call.signal  # mpirun then has its own messages and exit codes
     if outcome.code == 0 or outcome.code > 128 or outcome.is_late or by_launcher or LOADER in outcome.err:
         return told
     said = messages(outcome.err)

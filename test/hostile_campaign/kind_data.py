@@ -1,4 +1,4 @@
-"""Data sets of IDX files, plain and packed, and CIFAR-10."""
+"""Trials with data sets of IDX files, plain and packed, and with CIFAR-10."""
 import gzip
 import os
 import shutil
@@ -14,11 +14,11 @@ import read_run
 from calls import Call
 from plan import Plan
 
-IMPOSSIBLE = 10**6  # values beyond which no model file is made for a shape
+IMPOSSIBLE = 10**6  # for shapes with more values than this, the trial makes no model file
 
 
 def _pack(rng, data):
-    """Whole files by the standards of gzip, and some that are not."""
+    """Packs the data into a valid gzip file of an odd form, or into an invalid one."""
     kind = rng.randrange(9)
     whole, middle = good.packed(data), rng.randrange(len(data) + 1)
     if kind == 0:
@@ -41,7 +41,7 @@ def _pack(rng, data):
 
 
 def _odd_header(rng, data):
-    """One number of an IDX header."""
+    """Changes one number of an IDX header."""
     count = data[3]
     at = 4 * rng.randrange(1, count + 1)
     old = int.from_bytes(data[at:at + 4], "big")
@@ -50,7 +50,7 @@ def _odd_header(rng, data):
 
 
 def _bomb(rng, name):
-    """Small packed, large unpacked, and sure of itself."""
+    """Returns a file that is small when packed and large when unpacked. Its header agrees with its content."""
     millions = rng.choice([50, 200])
     images = millions * 10**6 // 64
     shape = (images, 8, 8) if name.endswith("images") else (millions * 10**6,)
@@ -59,7 +59,7 @@ def _bomb(rng, name):
 
 
 def _damage(rng, directory, name):
-    """What is done to one file: its new name, bytes, words, and whether it is whole still."""
+    """Damages one file. Returns its new ending, its bytes, the damage in words, and whether the file is still valid."""
     data = (directory / read_idx.NAMES[name]).read_bytes()
     kind, ending = rng.random(), ".gz" if rng.random() < 0.5 else ""
     if kind < 0.04:
@@ -82,7 +82,7 @@ def _damage(rng, directory, name):
 
 
 def _more_tests(directory):
-    """A legitimate set: more images to test with than to train on."""
+    """Swaps training and test images. The set is valid, but has more test images than training images."""
     for part in ("images", "labels"):
         train, test = (directory / read_idx.NAMES[f"{which}_{part}"] for which in ("train", "test"))
         train.rename(directory / "x")
@@ -91,7 +91,7 @@ def _more_tests(directory):
 
 
 def _odd_file(rng, directory, name):
-    """Something in a file's place that is no file."""
+    """Puts something odd in the place of a file, such as a FIFO, a directory or a link."""
     path, kind = directory / read_idx.NAMES[name], rng.randrange(6)
     whole = path.read_bytes()
     path.unlink()
@@ -123,7 +123,7 @@ def header_of(run):
 
 
 def compare_scores(run, expected, tolerance=linear.TOLERANCE):
-    """Evaluation and training loss of a run of one step against NumPy's."""
+    """Compares evaluation and training loss of a run of one step with NumPy's."""
     told = []
     lines = read_run.read_metrics(run / "metrics.jsonl")
     evaluation = [line for line in lines if line["type"] == "evaluation"][-1]["center"]
@@ -202,7 +202,7 @@ def _train_idx(rng, place, directory, data, what, whole, names):
 
 
 def _damage_cifar(rng, path):
-    """In the file itself: it is large."""
+    """Damages the file in place, because it is large."""
     kind = rng.randrange(5)
     with open(path, "r+b") as file:
         if kind == 0:
@@ -255,7 +255,7 @@ def make_cifar(rng, place, base):
 
 
 def _score_sparse(images, labels, arrays):
-    """As linear.score; records of zeros are many, and are reckoned once for each label."""
+    """Computes the same loss as linear.score. Most records are zeros, so it computes their loss once for each label."""
     zeros = ~images.reshape(len(images), -1).any(axis=1)
     total = 0.0
     if (~zeros).any():

@@ -1,4 +1,4 @@
-"""Folders of images: damaged, foreign, oddly named, of every form that a JPEG or a PNG has."""
+"""Trials with folders of images: damaged, foreign, oddly named, and of many forms of JPEG and PNG."""
 import os
 import pathlib
 import shutil
@@ -17,12 +17,12 @@ from plan import Plan
 
 IMAGE_SIDE = 8
 MEAN, DEVIATION = numpy.array([0.485, 0.456, 0.406]), numpy.array([0.229, 0.224, 0.225])
-TOLERANCE = 0.02  # other roundings of the decoder and of the resizing: a value of 255 or two
+TOLERANCE = 0.02  # decoders and resizing may round differently, by one or two of 255
 CLASSES = ["ants", "bees", "cats"]
 
 
 def _forms(rng):
-    """A whole image, its ending, and whether Pillow's colours are those that README promises."""
+    """Returns a valid image, its ending, and its form in words."""
     width, height = rng.choice([1, 2, 7, 8, 31, 200]), rng.choice([1, 3, 8, 17, 120])
     image = good.picture(rng, width, height)
     kind = rng.randrange(9)
@@ -50,7 +50,7 @@ def _png_chunk(kind, data):
 
 
 def _large(rng):
-    """A small file that declares many pixels."""
+    """Returns a small file that declares many pixels."""
     side = rng.choice([8192, 20000, 65535, 2**31 - 1])
     header = _png_chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
     data = _png_chunk(b"IDAT", zlib.compress(bytes(100_000)))
@@ -58,7 +58,7 @@ def _large(rng):
 
 
 def _damaged_png(rng, data):
-    """A chunk changed whose checksum is right: what libpng itself has to find."""
+    """Changes a chunk and makes its checksum right, so that libpng itself has to find the damage."""
     chunks, place = [], 8
     while place < len(data):
         length, = struct.unpack(">I", data[place:place + 4])
@@ -72,7 +72,7 @@ def _damaged_png(rng, data):
 
 
 def _new_content(rng, data, ending):
-    """Bytes, ending, words, whole."""
+    """Returns bytes, ending, the change in words, and whether the image is valid."""
     kind = rng.random()
     if kind < 0.25:
         data, ending, what = _forms(rng)
@@ -86,7 +86,7 @@ def _new_content(rng, data, ending):
 
 
 def _odd_neighbour(rng, folder):
-    """A file beside images that is none, or an odd name: named and passed."""
+    """Puts a file that is no image beside images. eave names it and passes over it."""
     name = rng.choice(["notes.txt", "Thumbs.db", "desktop.ini", "README", ".DS_Store", "labels.csv", "x.jpg.bak"])
     (folder / name).write_bytes(rng.choice([b"", b"hello\n", bytes(100)]))
     return f"{name} beside images", True
@@ -138,7 +138,7 @@ def _damage(rng, directory):
 
 
 def _pixels(path):
-    """By Pillow: the centred square, resized with a triangle of weights."""
+    """Reads an image with Pillow: its centred square, resized with a triangle of weights (bilinear)."""
     with Image.open(path) as image:
         if image.format not in ("JPEG", "PNG"):
             raise ValueError(f"{path.name} is {image.format}")
@@ -160,7 +160,8 @@ def _is_image(path):
 
 
 def _pixels_or_good(path, good_ones):
-    """Damage that changes no pixel may pass: what stands behind the last one. So what Pillow refuses is to be as it was before."""
+    """eave may accept damage that changes no pixel, such as damage after the last pixel. So if Pillow refuses an image,
+    its pixels must be those of the good image."""
     try:
         return _pixels(path)
     except Exception:

@@ -1,4 +1,4 @@
-"""Model files, exported and trained from."""
+"""Trials with damaged model files, which eave exports or trains from."""
 import json
 import shutil
 
@@ -25,7 +25,7 @@ def _join(text, content):
 
 
 def _twice(rng, header, content):
-    """One array's name given twice, the second time with another place."""
+    """Gives one name of the header twice."""
     name = rng.choice(["dense1.weight", "dense1.bias", "__metadata__"])
     pairs = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in header.items()]
     pairs.insert(rng.randrange(len(pairs) + 1), f"{json.dumps(name)}: {json.dumps(header[name])}")
@@ -39,7 +39,7 @@ def _over_each_other(rng, header, content):
 
 
 def _gap(rng, header, content):
-    """Bytes that no array covers."""
+    """Adds bytes that no array covers, after or before the arrays."""
     extra = bytes(rng.choice([1, 4, 40, 64]))
     if rng.random() < 0.5:
         return _join(json.dumps(header).encode(), content + extra), f"{len(extra)} bytes behind the arrays", False
@@ -50,7 +50,7 @@ def _gap(rng, header, content):
 
 
 def _other_order(rng, header, content):
-    """The same arrays, in another order in header or content: a whole file."""
+    """Puts the same arrays in another order, in the header or in the content. The file stays valid."""
     if rng.random() < 0.5:
         items = list(header.items())
         rng.shuffle(items)
@@ -138,7 +138,8 @@ def check_refused(what):
 
 
 def _of_run(rng, place, base):
-    """The final model of a run, by its file or its directory. A flipped bit is against the hash in its metadata."""
+    """The final model of a run, named by its file or its directory. A flipped bit contradicts the hash in its
+    metadata."""
     run = place.inputs / "run"
     shutil.copytree(base.run("whole"), run, symlinks=True)
     source, what, whole = run / "model.safetensors", "the model of a run", rng.random() < 0.2
@@ -152,7 +153,8 @@ def _of_run(rng, place, base):
 
 
 def _read(rng, place, base, named, source, what, whole):
-    """By export or as initial parameters. `named`: the word that means the file `source`."""
+    """Reads the file `source` by export or as initial parameters. `named` is the word that names it on the command
+    line."""
     target, run = place.out / "model.safetensors", place.out / "run"
     if rng.random() < 0.5:
         layout = rng.choice(["eave", "pytorch"])

@@ -1,4 +1,4 @@
-"""Names that hold line ends and what terminals obey, wherever eave meets a name."""
+"""Trials with names that hold line ends and terminal sequences, in every place where eave takes a name."""
 import os
 import shutil
 
@@ -7,7 +7,7 @@ from calls import Call
 from plan import Plan
 
 PLANTED = "eave: planted"
-# Each begins a line of its own, or moves the cursor, if it is printed as it is. The last is no UTF-8.
+# If eave printed one of these as it is, it would begin a new line or move the cursor. The last is no UTF-8.
 PIECES = [b"a\n" + PLANTED.encode(), b"a\r" + PLANTED.encode(), b"\x1b[31m" + PLANTED.encode(), "\u202e".encode() + PLANTED.encode(),
           b"\t" + PLANTED.encode(), b"\n  " + PLANTED.encode(), b"\x1b]0;x\x07" + PLANTED.encode(), "\u2028".encode() + PLANTED.encode(),
           b"\xff" + PLANTED.encode()]
@@ -105,11 +105,12 @@ def _complaints(outcome):
 
 
 def make_name(rng, place, base):
-    """What is printed of it is in the line where eave names it, and printable. The rest is judge.py's: nothing raw, one message."""
+    """eave must print the name in printable form, within the line that names it. judge.py checks the rest: nothing raw,
+    and one message."""
     name = _name(rng)
     kind, words, environment = rng.choice([_of_run, _of_run, _of_checkpoints, _of_images, _of_images, _of_file, _of_file, _of_value])(
         rng, place, base, name)
     plan = Plan([Call(words, environment)], f"{kind} is called {name!r}", [], ["out", "in"])
-    plan.between = _complaints  # also of a call that fails otherwise
-    plan.may_be_silent = words[0] == "doctor"  # findings stand in its table
+    plan.between = _complaints  # also runs if the call fails for another reason
+    plan.may_be_silent = words[0] == "doctor"  # doctor prints findings in its table
     return plan

@@ -1,4 +1,4 @@
-"""Options on the command line, in a file, in the environment; sizes, times, rates and lists."""
+"""Trials of options on the command line, in a file and in the environment, and of sizes, times, rates and lists."""
 import re
 
 import bases as good
@@ -30,7 +30,7 @@ def quantity(rng, hint):
 
 
 def value_of(rng, hint):
-    """A value for such an option; often none that it can have."""
+    """Draws a value for an option with this hint. Often the option cannot take it."""
     kind = rng.random()
     if hint in SPELLINGS and kind < 0.8:
         return quantity(rng, hint)
@@ -47,7 +47,7 @@ def _catalogue(base):
 
 
 def _printed(out):
-    """What --print-config says: name to value and where it came from."""
+    """Reads the output of --print-config. Maps each name to its value and the value's source."""
     found = {}
     for line in out.decode("utf-8", "replace").splitlines():
         row = re.fullmatch(r"(?:# )?([a-z0-9-]+) = (.*?)\s+# (.*)", line)
@@ -57,7 +57,7 @@ def _printed(out):
 
 
 def _check_print(given, hints, source):
-    """Each accepted value is one by the documented grammar, and is printed as it was given."""
+    """Each accepted value must fit the documented grammar, and eave must print it as it was given."""
     def check(outcomes):
         if outcomes[0].code != 0:
             return []
@@ -101,7 +101,8 @@ def make_option(rng, place, base):
 
 
 def _check_help(outcomes):
-    """As a word by itself it asks for help wherever it stands, and nothing is done: `--epochs --help` too."""
+    """If --help is a word by itself, eave prints help and does nothing else, wherever it stands: `--epochs --help`
+    too."""
     if outcomes[0].code != 0 or not outcomes[0].out.startswith(b"usage:"):
         return [f"--help ends with {outcomes[0].code}, and prints {outcomes[0].out[:40]!r}"]
     return []
@@ -112,7 +113,7 @@ FIELDS = {"network-rate": ("bytes_per_second", read_options.rate, "RATE"), "host
 
 
 def make_quantity(rng, place, base):
-    """A size, time or rate that a command says back as a number."""
+    """Gives a size, time or rate to a command that prints it back as a number."""
     if rng.random() < 0.3:
         return _make_size(rng, place)
     name = rng.choice(sorted(FIELDS))
@@ -160,7 +161,7 @@ LISTS = ["1,2", "1, 2", " 1,2 ", "1,,2", "1;2", "1 2", "2,1", "1,1", "1,", ",1",
 
 
 def make_list(rng, place, base):
-    """Ranks of a plan: what stands between commas, blanks or not."""
+    """Gives --ranks of plan a list: parts between commas, with or without blanks."""
     text, table = rng.choice(LISTS), place.out / "plan.json"
     words = ["plan", base.run("allreduce"), f"--ranks={text}", "--communicators", "allreduce", "--json", table]
 
@@ -176,7 +177,7 @@ def make_list(rng, place, base):
 
 
 def _settings(rng, hints):
-    """Whole lines of a configuration file that fit together."""
+    """Returns a valid configuration file. Its lines fit together, in a random order."""
     lines = ["# a run", "tau = 4", "communicator = easgd", "batch=16", "lr = 0.1   # large", "seed = 7", "", "momentum = 0.5",
              "evaluate-every = 0", "log-every = 10", "shape-delay = 1ms"]
     rng.shuffle(lines)
@@ -205,7 +206,7 @@ def make_config(rng, place, base):
 
 
 def make_number(rng, place, base):
-    """A real run with one number that is odd: it trains as it says, or is refused."""
+    """Starts a real run with one odd number. eave trains as its option says, or refuses it."""
     hints, command = _catalogue(base)["train"], rng.choice(["train", "train", "train", "plan"])
     numbers = sorted(name for name, (hint, _) in hints.items() if hint in ("N", "X", "SIZE", "TIME") and name not in (
         "threads", "shape-compute", "shape-delay", "shape-jitter", "ranks", "image-size", "image-test-share", "image-cache", "decode-threads"))
@@ -221,7 +222,7 @@ def make_number(rng, place, base):
 
 
 def _method_of(rng, name, base):
-    """Options with which it has an effect, by the column "with" of the documents."""
+    """Returns options with which the option `name` has an effect, from the column "with" of the documents."""
     page = (base.directory / "options.md").read_text(encoding="utf-8")
     row = re.search(rf"^\| `--{name} [^\n]*\| `([a-z0-9, -]+)` \|$", page, re.M)
     if not row:
@@ -280,7 +281,7 @@ def make_environment(rng, place, base):
 
 
 def make_tilde(rng, place, base):
-    """A path that begins with ~ leads home, or is refused: it makes no folder of that name."""
+    """A path that begins with ~ leads home, or eave refuses it. eave must not make a folder with ~ in its name."""
     path = rng.choice(["~/run", "~", "~root/eave-run", "~nobody-of-that-name/run", "~+/run"])
     source, words, environment = rng.choice(["command line", "environment", "file"]), [*TRAIN, "--max-steps", 1], {}
     if source == "command line":

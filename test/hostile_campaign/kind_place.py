@@ -1,4 +1,4 @@
-"""Where eave writes: links and other things planted under its names, small disks, limits, closed streams."""
+"""Trials of the places where eave writes: planted links and other things, small disks, limits, closed streams."""
 import os
 import re
 import shutil
@@ -17,7 +17,7 @@ SHORT = [*good.SYNTHETIC, *good.MODEL, *good.RESUMED]
 
 
 def _plant(rng, place, path):
-    """Something under a name that eave writes; words, and whether it leads out of the run directory."""
+    """Plants something under a name that eave writes. Returns in words what it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_symlink() or path.is_file():
         path.unlink()
@@ -43,7 +43,7 @@ def _plant(rng, place, path):
 
 
 def make_link(rng, place, base):
-    """A shared run directory in which somebody has planted something."""
+    """Trains in a shared run directory in which somebody has planted something."""
     run, name = place.out / "run", rng.choice(WRITTEN)
     name += ".partial" if "checkpoint" not in name and rng.random() < 0.5 else ""
     mode = rng.choice(["fresh", "overwrite", "resume"])
@@ -60,7 +60,7 @@ def make_link(rng, place, base):
 
 
 def _check_result(outcomes, base, run):
-    """With 0 the results are there, whole, and those of the same run elsewhere."""
+    """If the run ended with 0, its results must be complete and equal those of the same run elsewhere."""
     if outcomes[-1].code != 0:
         return []
     told = []
@@ -82,7 +82,7 @@ NAMED = [("summary", "--json"), ("report", "--html"), ("report", "--csv"), ("rep
 
 
 def make_output(rng, place, base):
-    """A path that somebody types: it is followed, or refused with a reason."""
+    """A person names an output path. eave follows it, or refuses it with a reason."""
     if os.geteuid() == 0 and not namespaces.is_inside:
         raise plans.Skip("devices as outputs: root could replace those of this machine, and has no /dev of its own here")
     command, option = rng.choice(NAMED)
@@ -121,7 +121,7 @@ def make_output(rng, place, base):
 
 
 def _is_full(rng, place, base, run):
-    """A disk that is too small, in the run directory's place."""
+    """Mounts a disk that may be too small in the place of the run directory."""
     run.mkdir()
     if not namespaces.mount_small_disk(run, rng.choice([4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256])):
         raise plans.Skip("small disks: they need root and mount")
@@ -148,7 +148,7 @@ def make_disk(rng, place, base):
 
 
 def make_limit(rng, place, base):
-    """ulimit of memory, of a file's size, of open files; closed streams; a full standard output."""
+    """Limits memory, file size or open files (ulimit), closes streams, or gives a full standard output."""
     run, kind = place.out / "run", rng.randrange(5)
     call = Call(["train", *SHORT, "--run-dir", run])
     if rng.random() < 0.3:

@@ -1,4 +1,4 @@
-"""Run directories with a damaged file, read by each command that reads them."""
+"""Trials with a damaged file in a run directory, for each command that reads such directories."""
 import json
 import re
 import shutil
@@ -15,7 +15,7 @@ TEXT_FILES = ["config.json", "summary.json", "metrics.jsonl", "metrics.jsonl", "
 
 
 def _damage_lines(rng, data):
-    """One JSON line of metrics, or the lines themselves."""
+    """Damages one JSON line of the metrics, or the lines as text."""
     if rng.random() < 0.3:
         return mutations.damage_text(rng, data.decode())
     lines = data.split(b"\n")
@@ -43,7 +43,8 @@ def _copy(rng, place, base, name=None):
 
 
 def _reported(run):
-    """What a report is made of: metrics.jsonl alone, and its last line. Raises read_run.Refused if it is not as the documents say."""
+    """Returns the last line of metrics.jsonl, the only file that a report uses. Raises read_run.Refused if the file is
+    not as the documents say."""
     metrics = read_run.read_metrics(run / "metrics.jsonl")
     if metrics[-1]["type"] != "end":
         raise read_run.Refused("no end")
@@ -101,7 +102,7 @@ def _check_report(run, table):
 
 
 def _is_left_out(table, why):
-    """A run that is not as it should be may be told as interrupted or failed, never as finished."""
+    """A report may show a damaged run as interrupted or failed, but never as finished."""
     rows = table.read_text(encoding="utf-8").splitlines()[1:] if table.exists() else []
     taken = [row for row in rows if ",finished," in row]
     return [f"SILENT: reported as finished, an independent reader refuses it: {why}"] if taken else []
@@ -134,7 +135,7 @@ def _plan(rng, place, run):
 
 
 def _watch(rng, place, run):
-    """Shows what there is; a line that is no line is passed over."""
+    """`eave watch` shows what it can read, and passes over damaged lines."""
     plan = Plan([Call(["watch", run, "--once"])], "", [str(run)], [],
                 lambda outcomes: [f"prints {odd.group()!r}" for odd in [re.search(rb"\b-?(nan|inf)\b", outcomes[0].out)] if odd] +
                 _long_numbers(outcomes[0].out.decode("utf-8", "replace")))
@@ -143,7 +144,8 @@ def _watch(rng, place, run):
 
 
 def _must_be_named(what, shows_what_there_is):
-    """What contradicts itself is refused by its file and line; or told so, by a reader that shows what there is."""
+    """If a run contradicts itself, a reader refuses it and names file and line. A reader that shows what it can read
+    (watch) only names them."""
     wanted = r"line \d+" if what.startswith("metrics.jsonl") else re.escape(what.split(":")[0])
 
     def check(outcomes):
@@ -155,7 +157,7 @@ def _must_be_named(what, shows_what_there_is):
 
 
 def _make_contradiction(rng, place, run):
-    """Whole files of the right form, in which two things cannot both be true."""
+    """Makes whole files of the right form in which two statements contradict each other."""
     contradict, readers = rng.choice([(contradictions.contradict_lines, ["report", "plan", "watch", "train"])] * 4 + [
         (contradictions.contradict_summary, ["summary", "report", "plan"]), (contradictions.contradict_config, ["report", "plan"])])
     words, table, reader = _words_of_run(run), place.out / "table", rng.choice(readers)
@@ -167,7 +169,7 @@ def _make_contradiction(rng, place, run):
 
 
 def _words_of_run(run):
-    """What goes on with a run of `bases.RUNS`, for one epoch more."""
+    """Returns the words that resume a run of `bases.RUNS` for one more epoch."""
     import bases as good
     config = json.loads((run / "config.json").read_text())
     name = {"easgd": "easgd", "easgd-async": "async"}.get(config["communicator"], "allreduce")
@@ -196,9 +198,9 @@ def _final_arrays(run):
 
 
 def _check_resumed(base, run, lacks_lines):
-    """A run that was interrupted and went on ends with the bytes and losses of one that never was. A file from which somebody has
-    taken whole lines is a whole file: --log-every and a full disk leave such ones. Nobody can tell a loss within its range from the
-    right one (1e-320 too is a loss), so what stood in the file before stays."""
+    """A resumed run must end with the bytes and losses of a run that was never interrupted. A file that lacks whole
+    lines counts as whole, because --log-every and a full disk leave such files. A wrong loss within its range looks
+    like a right one (1e-320 too is a loss), so losses that stood in the file before may stay."""
     stood = _losses_if_readable(run)
 
     def check(outcomes):
@@ -246,7 +248,7 @@ def make_resume(rng, place, base):
 
 
 def _verify_model(rng, place, base):
-    """The model of a run beside its checkpoints, which are whole."""
+    """Damages the model of a run whose checkpoints are whole."""
     run = _copy(rng, place, base, "whole")
     path = run / "model.safetensors"
     data, what = mutations.flip_array_bit(rng, path.read_bytes())
@@ -256,7 +258,7 @@ def _verify_model(rng, place, base):
 
 
 def make_checkpoint(rng, place, base):
-    """ls, verify and export of damaged checkpoints; verify of a damaged model."""
+    """Runs ls, verify and export on damaged checkpoints, and verify on a damaged model."""
     if rng.random() < 0.2:
         return _verify_model(rng, place, base)
     run = _copy(rng, place, base, "interrupted")
@@ -281,7 +283,7 @@ def make_checkpoint(rng, place, base):
 
 
 def _models(base):
-    """Of both checkpoints of the interrupted run, by a reader of CHECKPOINTS.md's own words."""
+    """Returns the arrays of both checkpoints of the interrupted run, by a reader that follows CHECKPOINTS.md."""
     import read_checkpoint
     return [read_checkpoint.named_arrays(base.run("interrupted") / "checkpoint" / f"step-{step:06}" / "rank-0.state",
                                          base.run("whole") / "model.safetensors") for step in (4, 8)]

@@ -1,4 +1,4 @@
-"""Commands around a data set: copies on a local disk, doctor, a small comparison that goes on, a run that is watched."""
+"""Trials around a data set: copies on a local disk, doctor, a small comparison that resumes, a run that is watched."""
 import os
 import random
 import shutil
@@ -14,7 +14,7 @@ from plan import Plan
 
 
 def _planted(rng, place, target):
-    """A link under the name of a copy, or of one that is being made."""
+    """Puts a link under the name of a copy, or of a partial copy."""
     target.mkdir(parents=True)
     name = read_idx.NAMES[rng.choice(sorted(read_idx.NAMES))] + rng.choice(["", ".partial"])
     (target / name).symlink_to(place.precious / "thesis.tex")
@@ -42,7 +42,7 @@ def make_stage(rng, place, base):
     arrays = linear.parameters(rng, good.SIDE**2, 10)
     linear.write_model(place.inputs / "model.safetensors", arrays, (good.SIDE, good.SIDE, 1), 10)
     kind, damage, calls = rng.randrange(3), None, [Call(words)]
-    if kind == 0:  # a good copy first: where it lies is eave's choice
+    if kind == 0:  # eave first makes a good copy, since eave chooses where it lies
         calls = [Call(words, promised=True), Call([*words, "--overwrite"], promised=True)]
         damage = _damage_between(rng, disk)
         what = "the copy is damaged, of the same size and time"
@@ -71,7 +71,7 @@ def _damage_between(rng, disk):
 
 
 def make_doctor(rng, place, base):
-    """What it calls ok is what an independent reader can read."""
+    """If doctor calls data ok, an independent reader must be able to read it."""
     directory, name = place.inputs / "set", rng.choice(sorted(read_idx.NAMES))
     shutil.copytree(base.idx, directory)
     ending, content, what, whole = kind_data._damage(rng, directory, name)
@@ -88,12 +88,12 @@ def make_doctor(rng, place, base):
         return []
     words = ["doctor", "--data", "mnist", "--data-dir", directory, "--run-dir", place.out]
     plan = Plan([Call(words)], f"{name}: {what}", [], [], check, input_bytes=len(content))
-    plan.may_be_silent = True  # findings stand in its table
+    plan.may_be_silent = True  # doctor prints findings in its table
     return plan
 
 
 def make_compare(rng, place, base):
-    """A comparison goes on where it was, and says the same, or names what is damaged."""
+    """A comparison with a damaged file resumes, and reports the same accuracies or names what is damaged."""
     output = place.out / "comparison"
     shutil.copytree(base.directory / "comparison", output)
     files = sorted(path for path in output.rglob("*") if path.is_file() and path.suffix in (".json", ".jsonl", ".csv"))
@@ -116,7 +116,7 @@ def _accuracies(table):
 
 
 def make_watch(rng, place, base):
-    """A run's growing file with lines that are none, or very long."""
+    """The metrics of a run hold lines that are no JSON, or very long."""
     run = place.inputs / "run"
     shutil.copytree(base.run("easgd"), run)
     path, kind = run / "metrics.jsonl", rng.randrange(4)

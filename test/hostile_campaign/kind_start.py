@@ -1,4 +1,4 @@
-"""How eave is started and ended: signals at any moment, what launchers put into the environment, mpirun."""
+"""Trials of the start and end of eave: signals at any moment, environments of launchers, mpirun."""
 import signal
 
 import bases as good
@@ -6,20 +6,21 @@ import kind_place
 from calls import Call
 from plan import Plan
 
-# Before its first instruction a program cannot block a signal: the loader's time, on a busy machine.
+# The time of the dynamic loader on a busy machine. A program cannot block a signal before its first instruction.
 LOADING_S = 0.06
 LONG = [*good.SYNTHETIC, *good.MODEL, *good.RESUMED, "--shape-compute", "20ms"]
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP]
 
 
 def _codes_of(number, ranks):
-    """README: a run that is asked leaves with 75; before it has begun and when it is over, a signal ends it as any program."""
+    """Returns the exit codes that README allows. A run that is asked leaves with 75. Before it begins and after it is
+    over, a signal ends it as any program."""
     codes = {75, 128 + number}
     return codes | {1, 15, 143, 130, 129, 137} if ranks else codes  # mpirun has codes of its own
 
 
 def _was_heard(outcome, number, after, run):
-    """A signal ended the program though it could have left in order."""
+    """Complains if a signal ended the program although it could have left in order."""
     if outcome.code != 128 + number or (run / "summary.json").exists():
         return []
     if number == signal.SIGUSR1 and after >= LOADING_S:
@@ -33,7 +34,7 @@ def _has_begun(run):
 
 
 def make_signal(rng, place, base):
-    """Whatever ends it, the same command goes on, and ends with the bytes of a run that was never asked."""
+    """Whatever signal ends a run, the same command resumes it. It ends with the bytes of a run without a signal."""
     run, number, ranks = place.out / "run", rng.choice(SIGNALS), rng.choice([0, 0, 0, 0, 2])
     after = rng.choice([0, 0.001, 0.005, rng.uniform(0, 0.1), rng.uniform(0, 0.6), rng.uniform(0.2, 0.6)]) * (3 if ranks else 1)
     words = ["train", *LONG, "--run-dir", run, "--resume", "auto"]
@@ -61,7 +62,7 @@ def make_signal(rng, place, base):
     return plan
 
 
-# Trials that run side by side are jobs of their own: of one job's processes a single one speaks.
+# Each trial gets a job number of its own, because trials run side by side, and only one process of a job prints.
 def _torchrun(rng, size, rank):
     return {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(rng.randrange(1024, 65536)), "TORCHELASTIC_RUN_ID": "none", "GROUP_RANK": "0"}
@@ -76,7 +77,8 @@ def _pmi(rng, size, rank):
     return {"PMI_SIZE": str(size), "PMI_RANK": str(rank), "PMI_JOBID": str(rng.randrange(1 << 31))}
 
 
-# Open MPI makes a directory of a session when it starts. A job that is refused behind that leaves it; doctor names it.
+# Open MPI makes a session directory when it starts. A job that eave refuses later leaves the directory. doctor names
+# it.
 SESSION = ["tmp"]
 LAUNCHERS = {"torchrun": _torchrun, "srun": _slurm, "PMI": _pmi}
 READING = ["summary", "report", "plan", "help", "watch", "export", "checkpoint"]
@@ -89,12 +91,12 @@ def _reading(rng, place, base):
 
 
 def make_launcher(rng, place, base):
-    """Several ranks promised and one found: nobody trains alone without a word."""
+    """The environment promises several ranks, but there is only one. eave must not train alone without a message."""
     kind, rank = rng.choice(sorted(LAUNCHERS)), rng.choice([0, 0, 1])
     case = rng.randrange(5)
     environment = LAUNCHERS[kind](rng, rng.choice([2, 4]), rank)
     train = ["train", *kind_place.SHORT, "--run-dir", place.out / "run"]
-    if case == 0:  # a pod that exports WORLD_SIZE alone
+    if case == 0:  # a container that exports only WORLD_SIZE
         return Plan([Call(train, {"WORLD_SIZE": "4"}, promised=True)], "WORLD_SIZE alone", [], ["out/run"],
                     lambda outcomes: kind_place._check_result(outcomes, base, place.out / "run"))
     if case == 1:
@@ -128,7 +130,7 @@ MPI = ["summary", "report", "plan", "watch", "export", "checkpoint", "train", "w
 
 
 def make_mpirun(rng, place, base):
-    """Two ranks: one message, one exit code, and one table."""
+    """Two ranks print one message and one table, and end with one exit code."""
     name = rng.choice(MPI)
     if name in READING:
         words = _reading(rng, place, base)

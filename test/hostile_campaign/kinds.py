@@ -1,4 +1,4 @@
-"""All kinds of trials: name to weight and what draws one."""
+"""All kinds of trials: maps a name to its weight and to the function that draws a trial."""
 import kind_data
 import kind_image
 import kind_model

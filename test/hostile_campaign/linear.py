@@ -1,20 +1,21 @@
-"""Loss and accuracy of "flatten; dense classes" in float64, by NumPy: an observable of all pixels that eave has read."""
+"""Computes loss and accuracy of "flatten; dense classes" with NumPy in float64. The loss depends on all pixels that
+eave has read."""
 import json
 
 import numpy
 
-TOLERANCE = 2e-4  # of float32 sums over some thousand pixels, relative to the loss
+TOLERANCE = 2e-4  # relative to the loss, for float32 sums over some thousand pixels
 
 
 def parameters(rng, pixels, classes):
-    """Small weights: losses stay near log(classes), and each pixel moves them."""
+    """Draws small weights. So losses stay near log(classes), and each pixel changes them."""
     draw = numpy.random.default_rng(rng.getrandbits(32))
     return {"dense1.weight": draw.normal(0, 0.3 / numpy.sqrt(pixels), (pixels, classes)).astype(numpy.float32),
             "dense1.bias": draw.normal(0, 0.1, classes).astype(numpy.float32)}
 
 
 def write_model(path, arrays, image, classes, model="flatten; dense classes", layout="eave"):
-    """A file as FORMATS.md describes it."""
+    """Writes a model file as FORMATS.md describes it."""
     metadata = {"model": model, "image": "x".join(map(str, image)), "classes": str(classes), "format": layout, "layout": "by hand"}
     header, content = {"__metadata__": metadata}, b""
     for name, array in arrays.items():
@@ -27,7 +28,7 @@ def write_model(path, arrays, image, classes, model="flatten; dense classes", la
 
 
 def score(images, labels, arrays, mean, deviation):
-    """Mean loss and accuracy of uint8 images, NHWC or NHW."""
+    """Returns mean loss and accuracy of uint8 images in NHWC or NHW order."""
     loss, right = 0.0, 0
     weight, bias = arrays["dense1.weight"].astype(numpy.float64), arrays["dense1.bias"].astype(numpy.float64)
     for first in range(0, len(images), 2000):

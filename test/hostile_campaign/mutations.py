@@ -1,4 +1,5 @@
-"""Damage: to bytes, to texts, to numbers, to JSON. Each function draws from the trial's generator and says what it did."""
+"""Damages bytes, texts, numbers and JSON. Each function draws from the trial's generator and says in words what it
+did."""
 import json
 
 INTEGERS = [-1, 0, 1, 2, 7, 127, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53 + 1, 2**62, 2**63 - 1, 2**63,
@@ -57,7 +58,7 @@ def erase(rng, data):
 
 
 def flip_array_bit(rng, data):
-    """One bit of a safetensors file behind its header: its shapes and places stay right."""
+    """Flips one bit of a safetensors file after its header, so that shapes and offsets stay right."""
     data, begin = bytearray(data), 8 + int.from_bytes(data[:8], "little")
     place, bit = rng.randrange(begin, len(data)), rng.randrange(8)
     data[place] ^= 1 << bit
@@ -90,7 +91,7 @@ def damage_bytes(rng, data):
 
 
 def damage_text(rng, text):
-    """A line of it changed, doubled, moved or removed; or its bytes."""
+    """Changes, doubles, moves or removes a line of the text, or damages its bytes."""
     lines, kind = text.splitlines(), rng.randrange(6)
     if kind == 0 or not lines:
         return damage_bytes(rng, text.encode())
@@ -115,7 +116,7 @@ def damage_text(rng, text):
 
 
 def _places(value, path=()):
-    """All paths into a JSON value."""
+    """Returns all paths into a JSON value."""
     found = [path] if path else []
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
@@ -139,11 +140,11 @@ def _odd_value(rng, old):
 
 
 class Marker(str):
-    """A literal that Python's json would not write: it is put in afterwards."""
+    """A literal that Python's json would not write. damage_json puts it into the written text."""
 
 
 def damage_json(rng, text):
-    """One value of it changed, removed, or given twice."""
+    """Changes, removes or doubles one value of the JSON text, or damages its bytes."""
     value = json.loads(text)
     paths = _places(value)
     if not paths or rng.random() < 0.15:

@@ -1,7 +1,8 @@
-"""A mount namespace of each worker: its own /dev and /dev/shm, and small disks. Needs root.
+"""Gives each worker a mount namespace with its own /dev and /dev/shm, and small disks. Needs root.
 
-eave runs as the user of the campaign, and root may replace every file and device of the machine. So all is read-only there but the
-campaign's own directory. Without root none of this is needed but the small disks, which are left out.
+eave runs as the user of the campaign, and root may replace every file and device of the machine. So in the namespace
+all is read-only except the campaign's own directory. Without root only trials with small disks need a namespace, and
+they are left out.
 """
 import ctypes
 import os
@@ -13,18 +14,18 @@ SHARED_MEMORY = "/dev/shm"
 NODES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
 LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
 
-is_inside = False  # of this process: it has mounts of its own
+is_inside = False  # whether this process has mounts of its own
 
 
 def enter(directory):
-    """True if this process now has mounts of its own, on which it may write below `directory` only."""
+    """Returns whether this process now has mounts of its own. On them it may write only below `directory`."""
     global is_inside
     is_inside = _enter(str(directory))
     return is_inside
 
 
 def can_enter():
-    """Tries it in a process of its own. Each job relies on it if it runs as root."""
+    """Tries in a child process whether enter() works. If the campaign runs as root, each worker relies on it."""
     child = os.fork()
     if child == 0:
         os._exit(0 if _enter("/tmp") else 1)
@@ -42,7 +43,7 @@ def _enter(directory):
 
 
 def make_devices():
-    """A /dev of what programs need. The one before stays mounted below it."""
+    """Mounts a /dev with the devices that programs need. The former /dev stays mounted below it."""
     if not _mount("-t", "tmpfs", "-o", "size=1g,mode=755", "tmpfs", "/dev"):
         return False
     mask = os.umask(0)
@@ -62,7 +63,7 @@ def _link_terminals():
 
 
 def devices():
-    """What is in /dev, but for shared memory: name to kind and number."""
+    """Maps each name in /dev to its kind and device number."""
     found = {}
     for name in os.listdir("/dev"):
         status = os.lstat(f"/dev/{name}")
@@ -85,7 +86,7 @@ def unmount(directory):
 
 
 def take_shared_memory():
-    """Names in /dev/shm, which are removed."""
+    """Removes everything in /dev/shm and returns the names."""
     names = os.listdir(SHARED_MEMORY)
     for name in names:
         path = os.path.join(SHARED_MEMORY, name)

@@ -1,4 +1,4 @@
-"""The sandbox of one trial, and what has changed in it."""
+"""The sandbox of one trial, and the changes in it."""
 import hashlib
 import os
 import pathlib
@@ -49,7 +49,7 @@ def _describe(path):
 
 
 def snapshot(root):
-    """Every name below `root` to what it is. Links are not followed."""
+    """Maps every name below `root` to a description of the file. Links are not followed."""
     found = {}
     for directory, folders, files in os.walk(root):
         for name in folders + files:
@@ -59,7 +59,7 @@ def snapshot(root):
 
 
 def changes(before, after, allowed):
-    """What differs outside of the paths that are allowed, each in words."""
+    """Returns, in words, all differences outside of the allowed paths."""
     def is_allowed(name):
         return any(name == each or name.startswith(each.rstrip("/") + "/") for each in allowed)
 

@@ -1,4 +1,4 @@
-"""What a kind draws for one trial."""
+"""The plan that a kind draws for one trial."""
 import dataclasses
 import typing
 
@@ -7,19 +7,19 @@ from judge import DOCUMENTED
 
 @dataclasses.dataclass
 class Plan:
-    calls: list                                          # of calls.Call, one after another
-    what: str                                            # was done to the input, in words
-    names: list = dataclasses.field(default_factory=list)      # a failure's message has one of them
-    may_change: list = dataclasses.field(default_factory=list)  # below the sandbox
-    check: typing.Callable = None                        # of the outcomes: complaints. Called if nothing else failed
+    calls: list                                          # calls.Call objects, which run one after another
+    what: str                                            # the change of the input, in words
+    names: list = dataclasses.field(default_factory=list)      # a failure's message must hold one of them
+    may_change: list = dataclasses.field(default_factory=list)  # paths below the sandbox
+    check: typing.Callable = None                        # gets all outcomes and returns complaints
     codes: set = dataclasses.field(default_factory=lambda: set(DOCUMENTED))
-    bounds: dict = dataclasses.field(default_factory=dict)      # added to those of the judge: "cpu_s", "memory_mib"
+    bounds: dict = dataclasses.field(default_factory=dict)      # added to the judge's bounds: "cpu_s", "memory_mib"
     input_bytes: int = 0
-    between: typing.Callable = None                      # done after the first call, with its outcome: complaints
+    between: typing.Callable = None                      # gets the first call's outcome and returns complaints
     clean_up: typing.Callable = None
-    may_be_silent: bool = False                          # another rank has the word
-    may_leave_memory: bool = False                       # names in /dev/shm: the launcher was killed
+    may_be_silent: bool = False                          # a failure needs no message of this call
+    may_leave_memory: bool = False                       # names may stay in /dev/shm, since the launcher is killed
 
 
 class Skip(Exception):
-    """This machine cannot be made into what the trial needs."""
+    """This machine cannot provide what the trial needs."""

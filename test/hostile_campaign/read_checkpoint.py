@@ -1,4 +1,4 @@
-"""Parameters in a rank's state, read as CHECKPOINTS.md describes it."""
+"""Reads the parameters from a rank's state as CHECKPOINTS.md describes it."""
 import struct
 
 import numpy
@@ -28,7 +28,8 @@ def _vectors(data):
 
 
 def named_arrays(state, model):
-    """Bytes of each array; names and shapes are those of the model's file. Tensors lie at multiples of 16 values."""
+    """Returns the bytes of each array. Names and shapes come from the model's file. Tensors begin at multiples of 16
+    values."""
     parameters, place, arrays = _vectors(state.read_bytes())["parameters"], 0, {}
     shapes = {name: array.shape for name, array in read_model.read_model(model)[1].items()}
     for name in ("dense1.weight", "dense1.bias"):

@@ -1,4 +1,5 @@
-"""IDX and CIFAR-10 by Python's gzip and NumPy: what eave accepts, this accepts too, with the same values."""
+"""Reads IDX files and CIFAR-10 with Python's gzip and NumPy. It must accept all files that eave accepts, with equal
+values."""
 import gzip
 import pathlib
 import struct
@@ -8,12 +9,12 @@ import numpy
 
 NAMES = {"train_images": "train-images-idx3-ubyte", "train_labels": "train-labels-idx1-ubyte",
          "test_images": "t10k-images-idx3-ubyte", "test_labels": "t10k-labels-idx1-ubyte"}
-SCALES = {"mnist": (0.1307, 0.3081), "fashion-mnist": (0.2860, 0.3530)}  # mean and deviation, as published
+SCALES = {"mnist": (0.1307, 0.3081), "fashion-mnist": (0.2860, 0.3530)}  # published mean and standard deviation
 CIFAR_SCALE = (numpy.array([0.4914, 0.4822, 0.4465]), numpy.array([0.2470, 0.2435, 0.2616]))
 
 
 class Refused(Exception):
-    """The reader would not take it."""
+    """The reader refuses the file."""
 
 
 def content_of(path):
@@ -52,7 +53,7 @@ def find(directory, name):
 
 
 def read_set(directory):
-    """Images and labels of both parts."""
+    """Returns images and labels of the training and the test part."""
     part = {}
     for name in NAMES:
         part[name] = read_array(find(directory, name), 3 if name.endswith("images") else 1)
@@ -67,7 +68,7 @@ def read_set(directory):
 
 
 def read_cifar(directory):
-    """As read_set."""
+    """Returns the same as read_set, for CIFAR-10."""
     files = [pathlib.Path(directory) / f"data_batch_{i}.bin" for i in range(1, 6)] + [pathlib.Path(directory) / "test_batch.bin"]
     records = []
     for path in files:

@@ -1,6 +1,7 @@
-"""safetensors: by the official package where it is installed, and by a reader of our own that refuses what that refuses.
+"""Reads safetensors files by a reader of our own, and by the official package if it is installed.
 
-The official one takes a key that stands twice if that makes no difference, and so does ours.
+Our reader refuses all that the official package refuses. Both accept a key that stands twice if that makes no
+difference.
 """
 import math
 import sys
@@ -63,7 +64,7 @@ def _array(content, entry, begin):
 
 
 def read_model(path):
-    """Metadata and arrays; Refused if either reader refuses."""
+    """Returns metadata and arrays. Raises Refused if either reader refuses the file."""
     data = path.read_bytes()
     metadata, arrays = _read_strictly(data)
     if safetensors is not None:

@@ -1,4 +1,4 @@
-"""Values of options by the grammar that `eave help` documents, and the options themselves by its tables."""
+"""Reads values of options by the grammar that `eave help` documents, and the options by its tables."""
 import math
 import re
 from fractions import Fraction
@@ -9,7 +9,7 @@ TIMES = {"ns": Fraction(1, 10**9), "us": Fraction(1, 10**6), "ms": Fraction(1, 1
 
 
 class Refused(Exception):
-    """No value of that kind."""
+    """The text is no value of this kind."""
 
 
 def _number(text):
@@ -45,7 +45,7 @@ def seconds(text):
 
 
 def rate(text):
-    """Bytes per second. Letter case tells bits from bytes."""
+    """Returns bytes per second. Letter case tells bits from bytes."""
     number, unit = _split(text)
     found = re.fullmatch(r"([kKMGT]?)(i?)(b/s|bps|B/s|Bps)", unit) or re.fullmatch(r"([kKmMgGtT]?)(i?)([bB]its?(?:/s)?|BITS?(?:/S)?)", unit)
     if number == 0 and not unit:
@@ -86,7 +86,7 @@ READERS = {"N": whole, "X": real, "SIZE": size, "TIME": seconds, "RATE": rate, "
 
 
 def check(hint, text):
-    """Raises Refused if the text is no value of what stands behind the option in help."""
+    """Raises Refused if the text is no value for `hint`, the word after the option in help."""
     if hint in READERS:
         READERS[hint](text)
     elif "|" in hint and text.strip(" \t") not in hint.split("|"):
@@ -94,7 +94,7 @@ def check(hint, text):
 
 
 def catalogue(markdown):
-    """Command to its options: name to hint and default, of the page that help writes."""
+    """Reads the page that help writes. Maps each command to its options, and each option to its hint and default."""
     found, command = {}, None
     for line in markdown.splitlines():
         if line.startswith("## eave "):
@@ -106,7 +106,8 @@ def catalogue(markdown):
 
 
 def config(text):
-    """Settings of a configuration file in their order: name and value. Raises Refused where a line is none."""
+    """Returns the settings of a configuration file in order, as pairs of name and value. Raises Refused if a line is no
+    setting."""
     settings = []
     for line in text.split("\n"):
         bare = line.split("#")[0].strip(" \t\r\v\f")

@@ -1,4 +1,4 @@
-"""A run directory by Python's json, strictly, and by the ranges that FORMATS.md states."""
+"""Reads a run directory with Python's json, strictly, and checks the ranges that FORMATS.md states."""
 import json
 import math
 import pathlib
@@ -16,7 +16,7 @@ SAFETENSORS_FIELDS = {"__metadata__", "dtype", "shape", "data_offsets"}
 
 
 class Refused(Exception):
-    """It is not as the documents say."""
+    """The file is not as the documents say."""
 
 
 def _pairs(pairs):
@@ -27,7 +27,8 @@ def _pairs(pairs):
 
 
 def same_pairs(pairs):
-    """A name may stand twice if both say the same; what has a meaning in safetensors may not. Of metadata, the last holds."""
+    """A name may stand twice if both values are equal, unless it has a meaning in safetensors. In metadata the last
+    value holds."""
     if all(isinstance(value, str) for _, value in pairs):
         return dict(pairs)
     for key, value in pairs:
@@ -49,7 +50,7 @@ def parse(data, pairs=_pairs):
 
 
 def check_ranges(value, name=""):
-    """Every number in it that FORMATS.md gives a range."""
+    """Checks every number for which FORMATS.md states a range. Raises Refused if one is outside."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key not in ("config", "class_names"):
@@ -79,7 +80,7 @@ def read_json(path):
 
 
 def read_metrics(path):
-    """Lines that end; the last one may lack its end (FORMATS.md)."""
+    """Reads all complete lines. The last line may be incomplete (FORMATS.md), and is then left out."""
     data = pathlib.Path(path).read_bytes()
     lines = data.split(b"\n")
     values = []

@@ -1,4 +1,4 @@
-"""One trial: drawn by its seed, run, judged."""
+"""Draws one trial from its seed, runs it, and judges it."""
 import os
 import random
 import shlex
@@ -13,7 +13,7 @@ import plan as plans
 
 
 def draw(seed, only, base, place):
-    """Its kind and plan."""
+    """Returns the kind and the plan of the trial with this seed."""
     rng = random.Random(seed)
     names = sorted(only or kinds.KINDS)
     kind = rng.choices(names, [kinds.KINDS[name][0] for name in names])[0]
@@ -29,7 +29,7 @@ def shown(eave, call):
 
 
 def perform(plan, place, base, has_own_mounts):
-    """What there is to complain of, and the outcomes."""
+    """Makes the calls of a plan. Returns the complaints and the outcomes."""
     if has_own_mounts:
         namespaces.take_shared_memory()
     devices = namespaces.devices()
@@ -52,7 +52,7 @@ def perform(plan, place, base, has_own_mounts):
 
 
 def run(seed, only, base, root, has_own_mounts, keep):
-    """A result to print and to keep."""
+    """Runs one trial. Returns a result to print and to keep."""
     place = places.Place(root)
     result = {"seed": seed, "kind": "?", "what": "", "outcome": "passed", "why": [], "commands": [], "codes": [], "said": []}
     plan, outcomes = None, []
