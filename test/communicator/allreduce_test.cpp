@@ -1,3 +1,4 @@
+// allreduce: the weighted mean of gradients, and the buckets in which it is summed.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -13,7 +14,7 @@ class AllReduce : public testing::TestWithParam<Ranks> {};
 
 TEST_P(AllReduce, is_the_exact_mean_weighted_by_samples) {
   on_ranks(GetParam(), [](Transport& transport) {
-    const std::int64_t samples[] = {3, 0, 1, 12};  // sums 3, 3, 4, 16
+    const std::int64_t samples[] = {3, 0, 1, 12};  // on 1, 2, 3 and 4 ranks the sums are 3, 3, 4 and 16
     const int p = transport.size();
     std::int64_t all = 0, weighted = 0;
     for (int rank = 0; rank < p; ++rank) {
@@ -78,7 +79,7 @@ TEST_P(AllReduce, starts_a_bucket_as_soon_as_backward_has_passed_it) {
     recording.calls.clear();
     Slice all = worker.g;
     worker.communicator().gradient_ready(all.subspan(1477));
-    EXPECT_EQ(recording.text(), "");  // 1023 of 1024
+    EXPECT_EQ(recording.text(), "");  // the bucket has 1023 of 1024 values
     worker.communicator().gradient_ready(all.subspan(1476, 1));
     EXPECT_EQ(recording.text(), "sum 1024\n");
     worker.communicator().gradient_ready(all.subspan(10, 1466));

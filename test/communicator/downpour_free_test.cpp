@@ -54,7 +54,7 @@ TEST(DownpourFree, a_worker_does_not_wait_for_one_that_is_slower) {
   for (const std::string& method : kMethods) {
     const std::vector<double> seconds = seconds_with_a_slow_rank(method, given_to(method, "1"), 12);
     EXPECT_GT(seconds[2], 0.6) << method;
-    EXPECT_LT(seconds[0], 0.3) << method;  // 12 ms of its own
+    EXPECT_LT(seconds[0], 0.3) << method;  // its own computing takes 12 ms
     EXPECT_LT(seconds[1], 0.3) << method;
   }
 }

@@ -92,7 +92,7 @@ TEST(EasgdAsyncReplay, refuses_what_is_not_the_order_of_this_run) {
 TEST(EasgdAsyncFree, a_worker_does_not_wait_for_one_that_is_slower) {
   const std::vector<double> seconds = seconds_with_a_slow_rank("easgd-async", {{"tau", "1"}}, 20);
   EXPECT_GT(seconds[2], 1.0);
-  EXPECT_LT(seconds[0], 0.5);  // 20 ms of its own
+  EXPECT_LT(seconds[0], 0.5);  // its own computing takes 20 ms
   EXPECT_LT(seconds[1], 0.5);
 }
 

@@ -1,3 +1,4 @@
+// EasgdSettings: alpha, beta, rho and tau from the options, their defaults, and what is refused.
 #include "communicator/easgd_settings.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,8 @@ TEST(EasgdSettings, derive_what_is_not_given) {
       {{{"rho", "2"}}, 4, 0.2, 0.8, 2},
       {{{"alpha", "0.1"}, {"beta", "0.4"}}, 4, 0.1, 0.4, 1},
       {{{"alpha", "0.1"}, {"beta", "0.4"}, {"rho", "1"}}, 4, 0.1, 0.4, 1},
-      {{{"alpha", "0.1286"}, {"beta", "0.9"}}, 7, 0.1286, 0.9002, 1.286},  // agrees to its digits
+      // 7 alpha is 0.9002, which agrees with beta to the digits given.
+      {{{"alpha", "0.1286"}, {"beta", "0.9"}}, 7, 0.1286, 0.9002, 1.286},
       {{{"order", "center-first"}}, 4, 0.225, 0.9, 2.25},
       {{{"order", "center-first"}, {"alpha", "1"}, {"beta", "1"}}, 4, 1, 1, 10},
       {{{"order", "center-first"}, {"beta", "1"}}, 4, 0.25, 1, 2.5},

@@ -81,8 +81,8 @@ TEST(EasgdStability, center_first_needs_alpha_and_beta_below_two) {
     }
   }
   EXPECT_GT(spectral_radius(ElasticOrder::kCenterFirst, 0.5, 2.01, 1, 1), 1);
-  EXPECT_GT(1 - 2.01,
-            -1.011);  // alpha beyond 2: differences between workers are multiplied by (1 - alpha) per exchange
+  // If alpha exceeds 2, differences between workers grow: an exchange multiplies them by 1 - alpha.
+  EXPECT_GT(1 - 2.01, -1.011);
 }
 
 // Collective. Trains the x_i on h x²/2 with real exchanges, with q = learning rate times h. They begin at 1 or -1,
@@ -94,7 +94,8 @@ double growth(Transport& transport, const Given& given, double q, std::int64_t e
           .make(values_of(find_kind(optimizer_kinds(), "sgd").options, {{"momentum", "0"}}), 2, cpu_device());
   std::fill(worker.x.begin(), worker.x.end(), 0.0f);
   worker.begin();
-  worker.x = {1.0f, static_cast<float>(transport.rank() % 2 == 0 ? 1 : -1)};  // together, and against each other
+  // In the first element all workers are on the same side of the center, in the second they are on opposite sides.
+  worker.x = {1.0f, static_cast<float>(transport.rank() % 2 == 0 ? 1 : -1)};
   for (std::int64_t t = 0; t < exchanges * tau; ++t) {
     const Step step{t, 1, transport.size(), 1};
     for (std::size_t k = 0; k < 2; ++k) worker.g[k] = static_cast<float>(q) * worker.x[k];

@@ -1,3 +1,4 @@
+// easgd-tree: its options, card, warnings and limits of stability.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -97,7 +98,7 @@ TEST(EasgdTreeOptions, beyond_the_bound_warn_unless_silenced) {
   EXPECT_NE(told(4, {{"groups", "2"}, {"alpha", "0.67"}}).warnings.at(0).find("is unstable"), std::string::npos);
   EXPECT_NE(told(4, {{"groups", "2"}, {"global-alpha", "0.7"}}).warnings.at(0).find("2/(1+G) = 0.666667"),
             std::string::npos);
-  EXPECT_EQ(told(4, {{"alpha", "0.41"}}).warnings.size(), 1u);  // one group: 2/(1+4)
+  EXPECT_EQ(told(4, {{"alpha", "0.41"}}).warnings.size(), 1u);  // the bound of a single group is 2/(1+4)
   EXPECT_EQ(told(4, {{"alpha", "0.41"}, {"allow-unstable", "on"}}).warnings.size(), 0u);
 }
 

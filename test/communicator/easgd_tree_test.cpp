@@ -1,3 +1,4 @@
+// easgd-tree against a simulator in double, and its exchanges on numbers that floats hold exactly.
 #include <gtest/gtest.h>
 
 #include <algorithm>

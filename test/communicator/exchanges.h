@@ -1,4 +1,4 @@
-// Exchanges on numbers that floats hold exactly.
+// Helpers for tests of a single exchange on numbers that floats hold exactly.
 #pragma once
 
 #include <vector>

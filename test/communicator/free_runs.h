@@ -86,7 +86,7 @@ inline std::vector<double> seconds_with_a_slow_rank(const std::string& communica
   return seconds;
 }
 
-// The message of the Error that making a worker with `given` throws, on the last rank.
+// The message of the Error that the last of `ranks` ranks throws when it makes a worker with the options `given`.
 inline std::string refusal(const std::string& communicator, const Given& given, const Problem& problem, int ranks = 2) {
   std::string message = "nothing was refused";
   on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {

@@ -1,3 +1,4 @@
+// gossip against a simulator in double, and its exchanges on numbers that floats hold exactly.
 #include <gtest/gtest.h>
 
 #include <algorithm>

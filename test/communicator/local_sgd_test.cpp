@@ -1,3 +1,4 @@
+// local-sgd against a simulator in double, with all treatments of momentum and with adaptive tau.
 #include <cmath>
 
 #include "averaging_simulator.h"

@@ -1,3 +1,4 @@
+// none: each worker trains alone, and --average-at-end takes the mean of all workers at the end.
 #include "averaging_simulator.h"
 #include "recording_transport.h"
 

@@ -1,3 +1,4 @@
+// OuterOptimizer's step, and the options, warnings and stability limits of the methods that use it.
 #include "communicator/outer_optimizer.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The methods with an outer optimizer (bmuf, slowmo, diloco) against simulators in double.
 #include <cmath>
 
 #include "averaging_simulator.h"

@@ -11,8 +11,8 @@ namespace eave {
 
 using Doubles = std::vector<double>;
 
-// Worker i's loss is sum_k curvature(k) (x_k - target_i,k)^2 / 2; with `network`, the first numbers are instead the
-// weights of a network of 3 inputs, 4 hidden units (tanh) and one output, fitted to 6 points of the worker's own.
+// Worker i's loss is sum_k curvature(k) (x_k - target_i,k)^2 / 2. With `network`, the first numbers are instead the
+// weights of a network of 3 inputs, 4 hidden units (tanh) and one output. It is fitted to 6 points of the worker's own.
 struct Problem {
   std::size_t size = 37;
   double learning_rate = 0.1;

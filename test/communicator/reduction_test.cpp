@@ -60,7 +60,7 @@ class Reduction : public testing::TestWithParam<Ranks> {};
 TEST_P(Reduction, follows_the_simulator_with_equal_and_uneven_samples) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const Way& way : kWays) {
-      for (const bool uneven : {false, true}) {  // uneven: now and then a rank has none
+      for (const bool uneven : {false, true}) {  // uneven: sometimes a rank has no samples
         SCOPED_TRACE(way.name() + (uneven ? ", uneven" : ""));
         const Problem problem{.learning_rate = 0.01, .momentum = 0.5, .uneven = uneven, .network = true};
         Simulator simulator(problem, transport.size());

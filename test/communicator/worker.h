@@ -105,7 +105,7 @@ class Worker {
 
   // Takes over the state of `other`, as if it were loaded from a checkpoint. Call it after begin().
   void restore(Worker& other) {
-    other.consensus();  // settles what is in flight
+    other.consensus();  // completes the exchange in flight
     x = other.x;
     copy_state(other.communicator_->state(), communicator_->state());
     copy_state(other.optimizer_->state(), optimizer_->state());

@@ -1,3 +1,4 @@
+// Class histograms of ranks' shards, and the warning about classes that are unevenly distributed.
 #include <gtest/gtest.h>
 
 #include <algorithm>

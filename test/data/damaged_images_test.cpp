@@ -110,7 +110,7 @@ TEST_F(ImageFolders, whose_files_end_too_early_say_so_when_those_are_read) {
   write_image_folder(place());
   const fs::path file = place() / "train/ship/image2.jpg";
   fs::resize_file(file, fs::file_size(file) / 2);
-  const DataSplit split = open({{"decode-threads", "3"}});  // its header is whole
+  const DataSplit split = open({{"decode-threads", "3"}});  // opening reads only headers, and this one is whole
   const Refusal found = refusal_of([&] { floats_of(split); });
   EXPECT_EQ(found.code, ExitCode::kBadData);
   EXPECT_TRUE(found.names(file.string()) && found.names("truncated")) << found;

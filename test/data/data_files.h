@@ -28,7 +28,7 @@ Bytes with(Bytes bytes, std::size_t offset, std::uint8_t value);
 // The bytes of an IDX file of unsigned bytes. `values` are repeated until the file has as many as `dimensions` say.
 Bytes idx_file(std::initializer_list<std::uint32_t> dimensions, const Bytes& values);
 
-// The four files of a set with 30 training and 10 test images of 6 × 5 pixels, by name.
+// The contents of the four files of a set with 30 training and 10 test images of 6 × 5 pixels, by file name.
 std::map<std::string, Bytes> small_idx_set();
 void write_set(const std::filesystem::path& directory, const std::map<std::string, Bytes>& files);
 

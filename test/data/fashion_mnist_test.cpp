@@ -1,3 +1,4 @@
+// Reads the real files of Fashion-MNIST, if they are installed.
 #include <gtest/gtest.h>
 
 #include "test/data/data_files.h"

@@ -1,3 +1,4 @@
+// hold_out sets a share of the training set apart for evaluation; identify tells datasets apart.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The dataset "cifar10": its files, damaged files, and the messages about them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

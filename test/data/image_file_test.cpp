@@ -128,7 +128,7 @@ TEST(PngImage, of_every_kind_becomes_red_green_and_blue) {
           if (pixel % per_byte == 0) rows.push_back(0);
           rows.back() =
               static_cast<std::uint8_t>(rows.back() | value << (8 - std::min(bits, 8)) >> pixel % per_byte * bits);
-          if (bits == 16) rows.push_back(rows.back());  // 257 times a byte
+          if (bits == 16) rows.push_back(rows.back());  // the same byte twice: 257 times its value
         }
         for (int colour = 0; colour < 3; ++colour) {
           const int value = value_at(pixel + (channels > 2 ? 50 * colour : 0)) & most;

@@ -114,7 +114,7 @@ TEST_F(ImageFolders, take_val_where_nothing_in_test_has_a_label) {
   EXPECT_EQ(images_in(*open().test), (std::multiset<std::pair<int, int>>{{0, 31}, {1, 41}}));
   EXPECT_EQ(open().note, "test images from val/; not used: test/, whose images stand in no class folder");
   fs::remove(place() / "test/5.png");
-  add("test/unknown/5.png");  // as for torchvision
+  add("test/unknown/5.png");  // people make such a folder for torchvision
   EXPECT_EQ(open().note, "test images from val/; not used: test/, whose images stand in no class folder");
   fs::remove_all(place() / "test");
   fs::remove_all(place() / "val");

@@ -1,3 +1,4 @@
+// MappedFile when several threads read it, also while the file is cut.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Sampler: which samples each rank uses in each step, and in which order.
 #include <gtest/gtest.h>
 
 #include <algorithm>

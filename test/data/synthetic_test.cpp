@@ -1,3 +1,4 @@
+// The dataset "synthetic": its sizes, bytes and classes.
 #include <gtest/gtest.h>
 
 #include <algorithm>

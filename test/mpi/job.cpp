@@ -82,7 +82,7 @@ const std::map<std::string, std::function<void(Transport&)>> kEndings = {
      [](Transport& transport) {
        std::vector<float> values(1000);
        if (transport.rank() == 0) {
-         const Pending never = transport.all_reduce_sum(values);  // its communication thread is inside MPI
+         const Pending never = transport.all_reduce_sum(values);  // the communication thread waits inside MPI
          usleep(100000);
          transport.abort(ExitCode::kDiverged);
        }

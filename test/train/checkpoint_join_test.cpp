@@ -17,7 +17,7 @@ using Numbers = std::vector<double>;
 
 struct RankState {
   Numbers parameters, momentum;
-  std::vector<Numbers> state;  // of the method
+  std::vector<Numbers> state;  // the method's state
 };
 
 struct Course {

@@ -52,8 +52,8 @@ struct TrainingSetting {
   std::string communicator = "allreduce";
   Given averaging = {};  // options of the communicator
   std::string rule = "sgd";
-  Given optimizer = {{"momentum", "0.9"}};  // of that rule
-  Given rate = {{"lr", "0.02"}};            // of the schedule
+  Given optimizer = {{"momentum", "0.9"}};  // options of that rule
+  Given rate = {{"lr", "0.02"}};            // options of the learning-rate schedule
   Augmentation augmentation = {.pad = 1, .crop_height = 10, .crop_width = 10, .flip = true};
   std::uint64_t seed = 1;
   TrainingPlan plan = brief_plan();

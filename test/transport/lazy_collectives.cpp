@@ -39,7 +39,7 @@ std::shared_ptr<Room> room_of(const std::string& word, int size) {
 
 std::string next_word() {
   static std::atomic<int> number{0};
-  return "room " + std::to_string(++number) + std::string("\0\xff", 2);  // words are bytes
+  return "room " + std::to_string(++number) + std::string("\0\xff", 2);  // a word may hold any bytes
 }
 
 class LazyTicket final : public DeviceTicket {

@@ -103,7 +103,8 @@ TEST(Nccl, pinned_memory_is_had_and_given_back_when_nothing_is_in_flight) {
       DoublingService service(transport.rank());
       Serving serving(transport, &service);
       Buffer summed = device.allocate(1000), asked = device.allocate(std::size_t{5} << 20);
-      for (const std::size_t count : {std::size_t{3} << 20, std::size_t{5} << 20}) {  // each takes more than there was
+      // Each of the two requests needs more pinned memory than there is by then.
+      for (const std::size_t count : {std::size_t{3} << 20, std::size_t{5} << 20}) {
         device.fill(asked.slice(), 2);
         if (transport.rank() == 1) std::this_thread::sleep_for(30ms);  // meanwhile the sum of rank 0 is in flight
         Pending sum = transport.all_reduce_sum(summed.slice());
