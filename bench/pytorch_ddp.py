@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """One rank of PyTorch's DistributedDataParallel (gloo), on one thread: pytorch_ddp.py RANK RANKS ADDRESS-OF-RANK-0
 
-Steps are those of pytorch_steps.py. Cases are read from standard input, one a line, the same on every rank: MODEL BATCH
-LAYOUT OPTIMIZER WARM-UP STEPS. Each is answered by one line of JSON, the wall seconds of every step after the warm-up.
+Steps are those of pytorch_steps.py. Each rank reads the same cases from standard input, one a line: MODEL BATCH LAYOUT
+OPTIMIZER WARM-UP STEPS. The answer is one line of JSON with the wall seconds of every step after the warm-up.
 """
 import json
 import sys

@@ -1,4 +1,4 @@
-"""PyTorch from PyPI, in a virtual environment of its own: in $XDG_CACHE_HOME/eave when that is set, else in build/.
+"""Installs PyTorch from PyPI into a virtual environment: in $XDG_CACHE_HOME/eave if that is set, otherwise in build/.
 
     python3 bench/pytorch_environment.py        installs it, unless it is there
 """

@@ -2,10 +2,10 @@
 """Times whole PyTorch training steps on one CPU thread; the peer of compute_steps.cpp.
 
 A step is: zero_grad, forward, cross entropy, backward, SGD with momentum 0.9, on one fixed
-random batch. Cases are read from standard input, one a line: MODEL BATCH LAYOUT OPTIMIZER
-SECONDS, for example "lenet 32 nhwc fused 1.5". Each is answered by one JSON line with the
-median CPU and wall seconds of a step. A model is built and warmed up when its case first comes,
-and kept, so that later rounds time nothing but steps.
+random batch. The program reads cases from standard input, one a line: MODEL BATCH LAYOUT
+OPTIMIZER SECONDS, for example "lenet 32 nhwc fused 1.5". It answers each with one JSON line
+that holds the median CPU and wall seconds of a step. The first case with a model builds it and
+warms it up. The program keeps the model, so that later cases time only steps.
 
 LAYOUT     nchw, or nhwc (torch.channels_last); the mlp has no images and takes only nchw
 OPTIMIZER  loop, foreach or fused: the three implementations of torch.optim.SGD

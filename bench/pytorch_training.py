@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """One rank of a PyTorch training run (gloo, one thread), for time_to_accuracy: pytorch_training.py RANK RANKS ADDRESS PORT JSON
 
-JSON has model, data (a directory), dataset, batch, lr, momentum, seed, method (ddp or post-local-sgd), tau, evaluate_every,
-target, steps. Rank 0 prints one line of JSON: the steps made, the test accuracy then, and the seconds of training without
-evaluations. The run ends with the first evaluation that reaches the target, or after `steps`.
+JSON has model, data (a directory), dataset, batch, lr, momentum, seed, method (ddp or post-local-sgd), tau,
+evaluate_every, target, steps. The run ends with the first evaluation that reaches the target, or after `steps`. Rank 0
+then prints one line of JSON: the steps made, the test accuracy, and the seconds of training without evaluations.
 
-Models are those of pytorch_steps.py, with eave's initial distribution (normal, deviation 1 / sqrt(inputs), biases 0), in
-channels_last with the fused optimizer. post-local-sgd is PyTorch's own: a DDP that leaves gradients alone, and a
-PostLocalSGDOptimizer that averages parameters after every tau-th step; an accuracy is taken right after. Its averager leaves
-parameters in the contiguous layout while their momentum stays in channels_last, and the fused optimizer then adds the one to
-the other in the order of memory: lenet took 3 times as many steps. So there all is contiguous. Batches are shards of one
-permutation for each epoch.
+Models are those of pytorch_steps.py, with eave's initial distribution (normal, deviation 1 / sqrt(inputs), biases 0).
+They use channels_last and the fused optimizer. Batches are shards of one permutation for each epoch.
+
+post-local-sgd is PyTorch's own: a DDP that does not average gradients, and a PostLocalSGDOptimizer that averages
+parameters after every tau-th step. Evaluations come right after an average. Its averager leaves parameters in the
+contiguous layout, while their momentum stays in channels_last. The fused optimizer then adds the two in memory order,
+which mixes up elements: lenet took 3 times as many steps. With this method everything is therefore contiguous.
 """
 import gzip
 import json

@@ -2,20 +2,21 @@
 """Times whole PyTorch training steps on one GPU; the peer of gpu_steps.cpp.
 
 A step is: zero_grad, forward, cross entropy, backward and SGD with momentum 0.9 (the fused optimizer), on one fixed
-random batch that lies on the GPU, channels_last. The loss is never fetched. Cases are read from standard input, one a
-line:
+random batch that lies on the GPU, channels_last. The loss is never fetched. The program reads cases from standard
+input, one a line:
 
-    MODEL BATCH PRECISION SECONDS     such as "lenet 128 bf16 0.5": times steps for about so many seconds
-    drop                              forgets the models made so far, and their memory
-    copy BYTES                        bytes per second, read and written, of copying so many bytes on the GPU
+    MODEL BATCH PRECISION SECONDS     times steps for about SECONDS, as in "lenet 128 bf16 0.5"
+    drop                              frees the models made so far, and their memory
+    copy BYTES                        bytes per second, read plus written, when copying BYTES on the GPU
 
 PRECISION  tf32: float32 with TensorFloat-32 products; bf16: autocast to bfloat16, parameters in float32
---compile  the model through torch.compile(mode="max-autotune"), CUDA graphs included; without it, eager
+--compile  runs the model through torch.compile(mode="max-autotune"), CUDA graphs included; without it, eager
 
-Each is answered by one JSON line; a case that fails, by one with "error". A model is built, compiled and warmed up when
-its case first comes ("prepare_seconds"), and kept until it is dropped: later rounds time nothing but steps. Seconds of a
-step are the median over chunks of steps, each of about 50 ms of wall-clock time between two synchronisations. Memory is
-what the warm model took of the GPU (cudaMemGetInfo), and the peak of what PyTorch's allocator had lent.
+The answer to a case is one JSON line, with "error" if the case failed. The first case with a model builds, compiles and
+warms up the model, which takes "prepare_seconds". The program keeps it until "drop", so that later cases time only
+steps. The seconds of a step are the median over chunks of steps, each of about 50 ms of wall-clock time between two
+synchronisations. Memory is the GPU memory that the warm model took (cudaMemGetInfo), and the peak of PyTorch's
+allocator.
 """
 import argparse
 import json

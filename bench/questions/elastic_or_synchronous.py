@@ -1,11 +1,12 @@
 """Elastic or synchronous?
 
-The experiment of Zhang, Choromanska and LeCun 2015, section 5, on CIFAR-10: batch 128, lambda 1e-4, beta 0.9, delta 0.99,
-p = 4 workers with tau 1, 4, 16, 64, and p = 4, 8, 16 with tau 10; beside the paper's methods the synchronous average of
-gradients. All workers take the same number of steps: the same time, where each has a core or GPU of its own and the
-network costs nothing. Each method has the best of three rates, found at p = 4 and tau 10. --paper trains cifar7 for 50
-epochs of each worker (with --device cuda all share a GPU); --short, unless that is said, a network with a quarter of its
-channels for 1.3, in half an hour on 2 cores.
+Repeats the experiment of Zhang, Choromanska and LeCun 2015, section 5, on CIFAR-10: batch 128, lambda 1e-4, beta 0.9,
+delta 0.99, p = 4 workers with tau 1, 4, 16, 64, and p = 4, 8, 16 with tau 10. Adds the synchronous average of gradients
+to the paper's methods. All workers take the same number of steps, which is the same time if each has its own core or
+GPU and the network costs nothing. Each method has the best of three rates, found at p = 4 and tau 10.
+
+--paper trains cifar7 for 50 epochs of each worker; with --device cuda all workers share a GPU. The default, --short,
+trains a network with a quarter of its channels for 1.3 epochs, which takes half an hour on 2 cores.
 """
 import dataclasses
 

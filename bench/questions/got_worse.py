@@ -1,8 +1,8 @@
 """Why did my multi-GPU run get worse?
 
-8 ranks with 16 samples each, gradients averaged, rate scaled by the ranks: one pass over the data. Then the usual
-mistakes, one at a time: what each does to the test accuracy and the losses, and what eave says of it. Orders of samples
-that eave never takes come from sets that data_order.py writes for its shuffle.
+First 8 ranks with 16 samples each train one pass over the data as they should, with averaged gradients and a rate
+scaled by the ranks. Then each run makes one usual mistake. The answer says what each mistake does to the test accuracy
+and the losses, and whether eave warns. data_order.py writes the sets for orders of samples that eave itself never uses.
 """
 import pathlib
 import shutil

@@ -1,8 +1,8 @@
 """How should the learning rate follow the number of workers?
 
-p ranks take 32 samples each in every step, one pass over the data in all: p times fewer steps. The rate that is best for
-one rank is left as it is, multiplied by the root of p, by p, or by p after a warm-up of a tenth of the pass, with plain
-SGD and with momentum. Where the test accuracy begins to fall, and which rule falls last.
+p ranks take 32 samples each in every step, for one pass over the data, so p ranks make p times fewer steps. Four rules
+scale the rate that is best for one rank: not at all, by the root of p, by p, and by p after a warm-up of a tenth of the
+pass. The answer says from which p on the test accuracy falls under each rule, with plain SGD and with momentum.
 """
 import statistics
 

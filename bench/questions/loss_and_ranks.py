@@ -1,8 +1,9 @@
 """Does x GPUs divide the loss by x?
 
-One pass over the data by 1, 2, 4 and 8 ranks, with 32 samples on each and the rate times p after a warm-up, and with 64
-samples in all and the same rate. Training loss after the same samples, the same steps and the same time. Here ranks share
-cores; time is also that of a machine with a core for each: steps times the CPU time of a rank's step, exchange included.
+Trains one pass over the data with 1, 2, 4 and 8 ranks in two ways: 32 samples on each rank and the rate times p after a
+warm-up, and 64 samples in all with the same rate. Compares the training loss after the same samples, the same steps
+and the same time. Ranks share cores here, so the time is that of a machine with a core for each rank: steps times the
+CPU time of a rank's step, exchange included.
 """
 import math
 import statistics

@@ -1,8 +1,9 @@
 """More GPUs, bigger batches or more data?
 
-A network of seven layers learns ten classes of photographs from a folder of images: 5,000 or 50,000 of them, batches of
-32, 128 and 512 on each of 1, 2 and 4 ranks. Each rank computes as many samples: about the same time for all where ranks have
-cores of their own, as the time of a sample by batch, which stands beside, tells. The rate grows with the root of the batch.
+A network of seven layers learns ten classes of photographs from a folder of 5,000 or 50,000 images, with batches of 32,
+128 and 512 on each of 1, 2 and 4 ranks. Each rank computes the same number of samples in every case. If ranks have
+their own cores, all cases take about the same time; the table shows the time of a sample for each batch. The learning
+rate grows with the root of the batch.
 """
 import pathlib
 import tempfile

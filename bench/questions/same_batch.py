@@ -1,7 +1,7 @@
 """Is averaging over 2 GPUs the same as one GPU with twice the batch?
 
-p ranks and one rank train with the same batch of 64 in all, from the same parameters, on the same samples in the same
-order. How far their parameters are apart at the end, |x_p - x_1| / |x_1|, for what people train with.
+p ranks and one rank train with the same total batch of 64, from the same parameters, on the same samples in the same
+order. For usual models and options this measures how far their parameters are apart at the end, |x_p - x_1| / |x_1|.
 """
 import statistics
 

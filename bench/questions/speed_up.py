@@ -1,9 +1,10 @@
 """How much faster on 1, 2, 4, 8?
 
-A small and a large network, a slow and a fast network between hosts, a batch that grows with the ranks (32 on each) and one
-that is divided among them (32 in all). Samples a second beside those of one rank, each rank on a host of its own: as `eave
-plan` reckons from a run of one rank at that batch, and for 2 ranks as measured here, on links that eave makes as slow.
-Beside it the test accuracy after one pass, as ranks are threads, and what one worker does that is four times as slow.
+Cases: a small and a large model; a slow and a fast link between hosts; a batch that grows with the ranks (32 on each)
+and one that is divided among them (32 in all). For each this finds samples per second relative to one rank, with each
+rank on its own host: as `eave plan` predicts from a run of one rank at that batch, and for 2 ranks as measured here on
+links that eave slows down. It also measures the test accuracy after one pass, with ranks as threads, and the effect of
+one worker that is four times as slow.
 """
 import json
 import pathlib

@@ -1,7 +1,7 @@
 """Sum or average?
 
-4 ranks with 8 samples each, gradients reduced in every way that eave knows (--reduction, --loss-reduction), with the
-learning rate of one rank and scaled by the ranks. What each does to the rate, and where it ends.
+4 ranks with 8 samples each reduce gradients in every way that eave knows (--reduction, --loss-reduction), with the
+learning rate of one rank and scaled by the ranks. The answer says which rate each way has in force, and its accuracy.
 """
 import picture
 import table
