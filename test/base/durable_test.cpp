@@ -1,3 +1,4 @@
+// Writing files that a fault leaves old or new but never in part, removing directories, reading, and hashing.
 #include "base/durable.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Options keep defaults, read values with units, and name what would be right if a value or a name is wrong.
 #include "eave/options.h"
 
 #include <gtest/gtest.h>

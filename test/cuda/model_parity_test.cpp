@@ -106,8 +106,8 @@ TEST_P(ModelOnGpu, gives_the_losses_and_gradients_of_the_cpu) {
     const TestBatch data(input, 10, kBatch, 0, step);
     SCOPED_TRACE("step " + std::to_string(step));
     const double expected = here.step(data.batch, true);
-    // Of four steps, three are whole passes (enqueued, recorded, replayed); the fourth reports its gradient in parts.
-    // Rounding errors grow with the steps.
+    // The first three steps run whole passes (enqueued, recorded, replayed). Every fourth step reports its gradient in
+    // parts. Rounding errors grow with the steps.
     EXPECT_NEAR(there.step(data.batch, step % 4 == 3), expected, allowed * (1 + step) * std::abs(expected));
     if (step == 0) {
       EXPECT_LT(relative_distance(there.gradients(), here.gradients()), 4 * allowed);

@@ -1,3 +1,4 @@
+// Autotuning on a real or emulated GPU: StreamTimer times candidates and survives those that fail.
 #include "device/cuda/autotune.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Buffers begin as zeros, and large ones at places that do not compete for the caches.
 #include <gtest/gtest.h>
 
 #include <cstdint>

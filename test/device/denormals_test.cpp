@@ -1,3 +1,4 @@
+// Compute threads treat denormal numbers as zero.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,3 +1,4 @@
+// The file that keeps autotuning's choices: per environment, whole at any time, and never needed for a run.
 #include "device/plan_file.h"
 
 #include <gtest/gtest.h>

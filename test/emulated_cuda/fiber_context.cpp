@@ -1,3 +1,4 @@
+// Fibers that switch by swapcontext, which sanitizers understand.
 #include <ucontext.h>
 
 #include "fiber.h"

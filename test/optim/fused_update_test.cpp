@@ -1,3 +1,4 @@
+// The CPU's fused updates give the bits of plain scalar arithmetic, and of separate passes for the elastic pull.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -145,7 +146,7 @@ TEST(FusedUpdate, passes_without_a_step_work_on_the_iterate_that_parameters_are_
   cpu_device().pull_parameters(x, {center, 0.25f, difference}, ahead);
   EXPECT_EQ(x, (std::vector<float>{9, 18}));
   EXPECT_EQ(difference, (std::vector<float>{1, 2}));
-  const std::vector<float> sum = {3, 6};  // the center moves to 11, 16: the iterate 11, 16 stands on it
+  const std::vector<float> sum = {3, 6};  // moves the center to 11, 16, which is also the iterate
   cpu::move_center_and_follow(center, sum, x, 0.25f, ahead);
   EXPECT_EQ(center, (std::vector<float>{11, 16}));
   EXPECT_EQ(x, (std::vector<float>{9, 18}));

@@ -1,3 +1,4 @@
+// Each optimizer follows its formula, computed in double, and refuses options out of range or without effect.
 #include <gtest/gtest.h>
 
 #include <cmath>

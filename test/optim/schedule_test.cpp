@@ -1,3 +1,4 @@
+// Learning-rate schedules: step, cosine, warm-up, and scaling with the ranks.
 #include <gtest/gtest.h>
 
 #include <cmath>
