@@ -71,8 +71,8 @@ struct AveragingSimulator {
     return mean;
   }
 
-  // Ends an exchange: places all workers at `point`, sets the sample counts and the loss to 0, and treats the momentum
-  // as --worker-momentum does ("local" keeps it, "average" takes the workers' mean, "reset" sets it to 0).
+  // Ends an exchange: places all workers at `point`, and sets the sample counts and the loss to 0. `momentum` is a
+  // value of --worker-momentum: "local" keeps it, "average" takes the workers' mean, and "reset" sets it to 0.
   void place_workers(const Doubles& point, const std::string& momentum) {
     const Doubles mean_velocity = mean_of(v);
     x.assign(p, point);

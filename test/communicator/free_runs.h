@@ -33,7 +33,7 @@ struct Ended {
   std::string order;
 };
 
-// A transport whose request_length() is `values`. Methods cut their center into shards of this length.
+// A transport whose request_length() is `values`. Without --shard-bytes, methods cut shards of at most this length.
 class LinksFor final : public ForwardingTransport {
  public:
   LinksFor(Transport& inner, std::size_t values) : ForwardingTransport(inner), values_(values) {}

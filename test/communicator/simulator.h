@@ -19,7 +19,7 @@ struct Simulator {
     for (int rank = 0; rank < ranks; ++rank) losses.emplace_back(problem, rank);
   }
 
-  // What worker i subtracts from x in its own step t of SGD; 0 if it has no samples.
+  // The vector that worker i subtracts from x in its own step t of SGD. It is 0 if the worker has no samples.
   Doubles local_step(std::size_t i, std::int64_t t) {
     Doubles step(c.size());
     if (t > 0 && problem.rate(t) != problem.rate(t - 1)) change_rate(i, problem.rate(t) / problem.rate(t - 1));

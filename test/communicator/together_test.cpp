@@ -12,8 +12,8 @@ namespace {
 
 class Together : public testing::TestWithParam<std::string> {};
 
-// A method has the trait if and only if, in 9 steps, all ranks ask the transport for the same sums among all ranks, and
-// for nothing else.
+// Compares the trait with the calls of 9 steps. A method must have it if and only if all ranks ask the transport for
+// the same sums among all ranks, and for nothing else.
 TEST_P(Together, is_what_the_trait_says) {
   on_ranks({"threads", 4}, [](Transport& transport) {
     if (transport.size() < 4) return;  // under mpirun with fewer ranks, some methods have too few groups to sum

@@ -91,7 +91,7 @@ class Training {
   std::function<std::string()> flush;
   std::function<void(const StepRecord&)> at_step = [](const StepRecord&) {};
   std::function<void(const std::string&)> at_warning = [](const std::string&) {};
-  // What the trainer reported to its events, in order:
+  // The records and warnings that the trainer reported, in order:
   std::vector<StepRecord> glances;
   std::vector<StepRecord> steps;  // of this rank
   std::vector<EvaluationRecord> evaluations;

@@ -1,5 +1,4 @@
-// What eave learns from launchers' environment variables: the number of ranks they promise, and which process speaks
-// and acts for all of them.
+// Launchers' environment variables tell eave how many ranks they promise, and which process speaks and acts for all.
 #include "transport/launchers.h"
 
 #include <gtest/gtest.h>
