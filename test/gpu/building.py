@@ -1,11 +1,11 @@
-"""Builds what a part's checks start, and nothing else: preset cuda, for the GPU of this machine."""
+"""Builds only the programs that a part's checks start, with preset cuda and for the GPU of this machine."""
 import os
 import re
 
 import machine
 from record import expect_0
 
-# The targets of each build, by the name of its check.
+# Each build: the name of its check, and its targets.
 FOR_FIRST_STEP = ("building what trains", ("eave", "eave_cuda"))
 FOR_PARITY = ("building the tests", ("describe_device", "test_cuda_kernels", "test_cuda_parity", "test_cuda", "test_cuda-parity"))
 FOR_RANKS = ("building what trains, and libeave.so", ("eave", "eave_cuda", "eave_library"))
@@ -14,18 +14,18 @@ CONFIGURE_S, BUILD_S = 90, 300
 
 
 def configure_words(gpus):
-    """What the build is told of this machine."""
+    """Returns the options of CMake for this machine."""
     words = [f"-DCMAKE_CUDA_ARCHITECTURES={gpus[0]['architecture']}-real"] if gpus else []
     for variable, package, header in (("CUDNN_ROOT", "cudnn", "cudnn_version.h"), ("NCCL_ROOT", "nccl", "nccl.h")):
         found = machine.wheel_root(package, header)
         if found and variable not in os.environ:
             words.append(f"-D{variable}={found}")
-    # Several files to a compilation take half the time. Newer compilers have warnings of their own.
+    # A unity build takes half the time. Warnings are no errors here, because newer compilers have further warnings.
     return words + ["-DEAVE_BENCH=ON", "-DEAVE_UNITY=ON", "-DEAVE_WERROR=OFF"]
 
 
 def judge_configuring(ended):
-    """With which CUDA, cuDNN and NCCL it builds: CMakeLists.txt says so in one line."""
+    """A judge that finds the CUDA, cuDNN and NCCL of the build in a line that CMakeLists.txt prints."""
     expect_0(ended)
     return "".join(re.findall(r"^-- (CUDA .*)$", ended.text, re.MULTILINE)[-1:])
 
@@ -34,12 +34,12 @@ class Builder:
     """The build folder of a run, and which of its targets could not be built."""
 
     def __init__(self, folder, patience):
-        self.folder, self.patience = folder, patience  # patience: times the usual limits
+        self.folder, self.patience = folder, patience  # patience: factor of the usual time limits
         self.is_configured = False
-        self.missing = {}  # target: why it is not there
+        self.missing = {}  # maps a target to the reason why it is missing
 
     def build(self, record, kind):
-        """The targets of one kind; configures first, unless that is done. Returns whether they are there."""
+        """Builds the targets of one kind, and configures first if needed. Returns whether they were built."""
         name, targets = kind
         configure = ["cmake", "--preset", "cuda", "-B", self.folder, *configure_words(record.facts["machine"]["gpus"])]
         command = ["cmake", "--build", self.folder, "--parallel", len(os.sched_getaffinity(0)), "--target", *targets]
@@ -55,7 +55,7 @@ class Builder:
         return built
 
     def require(self, *targets):
-        """Why checks that need these cannot be run; "" if they can."""
+        """Returns why checks that need these targets cannot run, or "" if they can."""
         return next((self.missing[target] for target in targets if target in self.missing), "")
 
     def program(self, name):

@@ -1,4 +1,4 @@
-"""The parts of test/gpu/run and their sections; test/gpu/run and README.md say what they are for."""
+"""The parts of test/gpu/run and their sections. test/gpu/run and README.md say what they are for."""
 import argparse
 import dataclasses
 import os
@@ -19,15 +19,15 @@ import training
 from limited import Running, end_session
 from record import FAILED, LEFT_OUT, PASSED, ROOT, Record
 
-SECONDS = 530  # of a part; 10 more are for what is being ended
+SECONDS = 530  # time limit of a part; to end running programs may take 10 s more
 FIRST_STEPS_GOAL_S = 180
-TRAVELS_MIB = 64  # of the tree and the pack together: what goes to a machine over a thin connection
+TRAVELS_MIB = 64  # limit of the tree and the pack together, which go to a machine over a slow connection
 CUT = {signal.SIGINT: "it was interrupted", signal.SIGTERM: "it was told to end"}
 
 
 @dataclasses.dataclass
 class Section:
-    """A step of a part. `needs`: targets without which it is left out. If a `gate` fails, nothing after it is run."""
+    """A step of a part. If a target in `needs` is missing, it is left out. If a `gate` fails, no later section runs."""
     name: str
     check: typing.Callable
     needs: tuple = ()
@@ -35,7 +35,7 @@ class Section:
 
 
 class Cut(BaseException):
-    """A signal told this program to end: why, and the exit code."""
+    """A signal told this program to end. It holds the reason and the exit code."""
 
     def __init__(self, number):
         super().__init__(CUT[number])
@@ -150,7 +150,7 @@ def require_words(kind, words, known):
 
 @dataclasses.dataclass
 class Place:
-    """Where the programs of a part are, and runs on the CPU that its checks share."""
+    """The programs of a part, and the runs on the CPU that its checks share."""
     builder: building.Builder
     references: training.References
 
@@ -160,20 +160,20 @@ class Place:
 
 
 def run_section(record, section, place):
-    """Returns whether what follows may be run."""
+    """Runs a section. Returns whether later sections may run."""
     record.begin(section.name)
     if why := place.builder.require(*section.needs):
         record.leave_out(why, section.name)
         return True
     try:
         passed = section.check(record, place)
-    except Exception as error:  # a mistake in these scripts: the record of all else is worth more
+    except Exception as error:  # a bug in these scripts must not cost the record of all other checks
         passed = record.note("the section", FAILED, 0, f"{type(error).__name__}: {error}")
     return record.planning or passed is not False or not section.gate
 
 
 def run_sections(record, sections, arguments):
-    """The sections of a part that were asked for. Returns why the rest was not run, "" if all were."""
+    """Runs the chosen sections of a part. Returns why the rest did not run, or "" if all ran."""
     with tempfile.TemporaryDirectory() as folder:
         builder = building.Builder(arguments.build, max(1, arguments.seconds / SECONDS))
         place = Place(builder, training.References(builder.program("eave"), folder))
@@ -214,7 +214,7 @@ def summarise(record):
 
 
 def show_plan(arguments, facts):
-    """Prints what would be run and what travels. Returns the exit code: 1 if too much does."""
+    """Prints what would run, and how much would travel to the machine. Returns the exit code: 1 if it is too much."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     for name in arguments.parts:
         if plan_part(name, facts, arguments):
@@ -228,7 +228,7 @@ def show_plan(arguments, facts):
 
 
 def cut_short(number, _):
-    """The handler of SIGINT and SIGTERM: ends what runs now, and lets the record say so."""
+    """Handles SIGINT and SIGTERM: ends the running program, and raises Cut, so that the record says why."""
     for each in CUT:
         signal.signal(each, signal.SIG_IGN)
     if Running.process:
@@ -250,7 +250,7 @@ def main():
     for name in arguments.parts:
         codes.append(run_part(name, facts, arguments, began))
         if codes[-1] >= 69:
-            break  # another part would meet the same
+            break  # another part would fail in the same way
         began = time.monotonic()
     return max(codes)
 

@@ -1,4 +1,4 @@
-"""What this machine has: GPU, driver, compilers and libraries, with their versions."""
+"""Finds out what this machine has: GPU, driver, compilers and libraries, with their versions."""
 import datetime
 import importlib.util
 import os
@@ -12,7 +12,7 @@ from record import ROOT
 
 
 def ask(*command):
-    """What a command prints; "" if it is missing, fails, or has not ended after a minute."""
+    """Returns the output of a command, or "" if it is missing, fails, or has not ended after a minute."""
     if shutil.which(command[0]) is None:
         return ""
     try:
@@ -27,7 +27,7 @@ def first_line(text):
 
 
 def ask_gpu():
-    """Name, driver, capability such as "90", and memory of each GPU."""
+    """Returns name, driver, compute capability such as "90", and memory of each GPU."""
     lines = ask("nvidia-smi", "--query-gpu=name,driver_version,compute_cap,memory.total", "--format=csv,noheader")
     rows = [[word.strip() for word in line.split(",")] for line in lines.splitlines()]
     return [{"name": row[0], "driver": row[1], "architecture": row[2].replace(".", ""), "memory": row[3]}
@@ -35,20 +35,20 @@ def ask_gpu():
 
 
 def find_wheels():
-    """The folders of python3's packages of NVIDIA: a user's own packages may lie apart from the system's."""
+    """Returns the folders of NVIDIA's Python packages. A user's own packages may lie apart from the system's."""
     found = importlib.util.find_spec("nvidia")
     return [pathlib.Path(place) for place in found.submodule_search_locations or []] if found else []
 
 
 def cuda_of_nvcc():
-    """The first number of nvcc's version, such as "13"; "" where there is no nvcc."""
+    """Returns the first number of nvcc's version, such as "13", or "" if there is no nvcc."""
     found = re.search(r"release (\d+)", ask("nvcc", "--version"))
     return found.group(1) if found else ""
 
 
 def wheel_root(package, header):
-    """The folder of cudnn or nccl among python3's packages. One that is made for another CUDA than nvcc's is passed over:
-    it would load a second cuBLAS."""
+    """Returns the folder of cudnn or nccl among python3's packages, or None. It passes over a package for another CUDA
+    version than nvcc's, which would load a second cuBLAS."""
     made_for = f"nvidia_{package}_cu{cuda_of_nvcc() or '*'}-*.dist-info"
     for wheels in find_wheels():
         if (wheels / package / "include" / header).exists() and any(wheels.parent.glob(made_for)):
@@ -57,19 +57,20 @@ def wheel_root(package, header):
 
 
 def find_runtime_libraries():
-    """Where cuDNN from a Python package finds, in another program than python3, what it opens by name (nvrtc)."""
+    """Returns folders of libraries that cuDNN opens by name (nvrtc). If cuDNN comes from a Python package, a program
+    other than python3 would not find them."""
     folders = [wheels / name / "lib" for wheels in find_wheels() for name in ("cu13", "cuda_nvrtc", "cublas")]
     return [str(folder) for folder in folders if folder.is_dir()]
 
 
 def version_in(header, pattern):
-    """The numbers that a header defines, joined by dots."""
+    """Returns the version numbers that a header defines, joined by dots."""
     found = re.findall(pattern, header.read_text(errors="replace")) if header.exists() else []
     return ".".join(found[:3])
 
 
 def library_versions(cache):
-    """Of cuDNN and NCCL as the build found them."""
+    """Returns the versions of cuDNN and NCCL as the build found them."""
     text = cache.read_text() if cache.exists() else ""
     folders = dict(re.findall(r"^(cuDNN_INCLUDE_DIR|NCCL_INCLUDE_DIR):\w+=(.*)$", text, re.MULTILINE))
     cudnn = pathlib.Path(folders.get("cuDNN_INCLUDE_DIR", "none")) / "cudnn_version.h"
@@ -79,7 +80,8 @@ def library_versions(cache):
 
 
 def version_of_pytorch():
-    """Of python3's PyTorch, such as "2.11.0+cu130"; "" if there is none. Without loading it, which takes seconds."""
+    """Returns the version of python3's PyTorch, such as "2.11.0+cu130", or "" if there is none. It does not load
+    PyTorch, which takes seconds."""
     found = importlib.util.find_spec("torch")
     file = pathlib.Path(found.origin).parent / "version.py" if found and found.origin else None
     text = file.read_text() if file and file.exists() else ""
@@ -87,14 +89,14 @@ def version_of_pytorch():
 
 
 def commit():
-    """Of this tree; where it was carried without its history, the one that test/gpu/pack wrote down."""
+    """Returns the commit of this tree. If the tree was copied without its history, test/gpu/pack noted the commit."""
     carried = ROOT / os.environ.get("EAVE_GPU_PACK", ".gpu_pack") / "commit"
     known = ask("git", "-C", str(ROOT), "describe", "--always", "--dirty")
     return known or (carried.read_text().strip() if carried.exists() else "unknown")
 
 
 def bytes_of_tree():
-    """Of the files that git tracks or would track; 0 where there is no git."""
+    """Returns the bytes of the files that git tracks or would track, or 0 if there is no git."""
     names = ask("git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
     return sum((ROOT / name).lstat().st_size for name in names if name and os.path.lexists(ROOT / name))
 
@@ -105,7 +107,7 @@ def bytes_of_pack():
 
 
 def describe():
-    """Everything that a reader of the record needs to know of the machine."""
+    """Returns everything that a reader of the record needs to know about the machine."""
     cpu = re.search(r"^model name\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),

@@ -1,4 +1,4 @@
-"""The test programs that need a GPU: by themselves, through ctest, and under compute-sanitizer."""
+"""Runs the test programs that need a GPU: directly, through ctest, and under compute-sanitizer."""
 import pathlib
 import re
 import shutil
@@ -6,16 +6,16 @@ import xml.etree.ElementTree
 
 from record import LEFT_OUT, Lacking, Wrong, expect_0, last_words
 
-# ctest does not know them, as they fail where there is no GPU.
+# ctest does not know these programs, because they fail on a machine without a GPU.
 ALONE = ("test_cuda_kernels", "test_cuda_parity")
 NAN_TEST = "OnGpu.a_weight_that_is_no_number_shows_in_the_loss"
 NAN_CHECK = "a NaN in convolution, bias and relu, fused by cuDNN or not, reaches the loss"
-# ctest's tests run so many at a time. They compare numbers, so it does no harm that they share the GPU.
+# ctest runs this number of tests at a time. They compare numbers and measure no times, so they may share the GPU.
 AT_ONCE = 4
 
 
 def judge_gtest(ended):
-    """Tests that all skip themselves prove nothing."""
+    """Judges a gtest program. If no test passed, for example because all skipped themselves, it proves nothing."""
     passed = re.search(r"\[  PASSED  \] (\d+) test", ended.text)
     failed = re.findall(r"^\[  FAILED  \] ([\w./]+)", ended.text, re.MULTILINE)
     if ended.code != 0:
@@ -27,7 +27,7 @@ def judge_gtest(ended):
 
 
 def check_parity(record, builder):
-    """The NaN of a fused relu first, then kernels and plans, then whole models and trainings."""
+    """Runs first the test of a NaN in a fused relu, then kernels and plans, then whole models and trainings."""
     parity = builder.program("test_cuda-parity")
     record.run(NAN_CHECK, [parity, f"--gtest_filter={NAN_TEST}"], 60, judge_gtest)
     for name in ALONE:
@@ -57,7 +57,8 @@ def check_ctest(record, folder):
 
 
 def count_tests(junit):
-    """(tests, failed names, tests that skipped themselves) of a JUnit file."""
+    """Returns, from a JUnit file, the number of tests, the names of failed ones, and the number that skipped
+    themselves."""
     cases = list(xml.etree.ElementTree.parse(junit).getroot().iter("testcase"))
     failed = [case.get("name") for case in cases if case.get("status") == "fail"]
     skipped = [case for case in cases if "[  SKIPPED ]" in (case.findtext("system-out") or "")]
@@ -65,7 +66,8 @@ def count_tests(junit):
 
 
 def check_memory(record, builder):
-    """The kernels by both tools of compute-sanitizer, then what else launches some by the first."""
+    """Runs the test of the kernels under memcheck and racecheck, then the parity test, which launches kernels too,
+    under memcheck."""
     sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     for tool, name in (("memcheck", ALONE[0]), ("racecheck", ALONE[0]), ("memcheck", ALONE[1])):
         command = [sanitizer, "--tool", tool, "--error-exitcode", 9, builder.program(name), "--gtest_brief=1"]

@@ -1,4 +1,4 @@
-"""The record of one part of test/gpu/run: every check that was planned, and what became of it."""
+"""The record of one part of test/gpu/run: every planned check and its outcome."""
 import json
 import os
 import pathlib
@@ -12,26 +12,26 @@ from limited import AT_LIMIT, execute
 
 PASSED, FAILED, LEFT_OUT, NOT_REACHED = "passed", "FAILED", "left out", "not reached"
 UNFINISHED = "unfinished: this part is still running, or was cut short"
-LEAST_S = 5               # no check begins with less time left
-HASTE = float(os.environ.get("EAVE_GPU_HASTE", 1))  # rehearsals divide the limits of checks by it
-LONG_S = 90               # a check that may take longer says that it begins
-LOG_BYTES = 12 << 20      # of a part's log
-OUTPUT_BYTES = 400 << 10  # of one check in that log; the end counts most
+LEAST_S = 5               # no check begins if less time is left
+HASTE = float(os.environ.get("EAVE_GPU_HASTE", 1))  # rehearsals divide the time limits of checks by this
+LONG_S = 90               # a check that may take longer prints a line when it begins
+LOG_BYTES = 12 << 20      # limit of a part's log
+OUTPUT_BYTES = 400 << 10  # limit of one check's output in that log; the log keeps more of its end than of its beginning
 
 
 class Wrong(Exception):
-    """Raised by a judge: what is wrong with a check."""
+    """A judge raises it with the reason why a check failed."""
 
 
 class Lacking(Exception):
-    """Raised by a judge: what the machine lacks, so that the check says nothing."""
+    """A judge raises it with what the machine lacks, so that the check can prove nothing."""
 
 
 class Record:
-    """The checks of one part, in the order of the plan. The file is written anew after each of them, so a run that is cut
-    short leaves what it has found, and the names of the checks that it did not reach.
+    """The checks of one part, in the order of the plan. The record writes its file anew after each check. So a run
+    that is cut short leaves its results, and the names of the checks that it did not reach.
 
-    A record that is `planning` runs nothing and only collects the checks; with `shows` it prints their commands."""
+    A record that is `planning` runs nothing and only collects the checks. With `shows` it prints their commands."""
 
     def __init__(self, part, facts, until, folder=None, planned=(), shows=False, began=None):
         self.part, self.facts, self.until, self.folder = part, facts, until, folder
@@ -39,10 +39,10 @@ class Record:
         self.planning, self.shows = folder is None, shows
         self.section = ""
         self.result = UNFINISHED
-        self.tables = {}  # more of what was found, by name
+        self.tables = {}  # maps a name to further results
         self.checks = [dict(each, outcome=NOT_REACHED) for each in planned]
         self.log_bytes = 0
-        self.was_late = False  # the last check was ended at its limit
+        self.was_late = False  # whether the last check was ended at its time limit
         if not self.planning:
             folder.mkdir(parents=True, exist_ok=True)
             self.log.write_text("")
@@ -74,11 +74,11 @@ class Record:
         return True
 
     def find(self, name):
-        """The check of this section that has the name, or None."""
+        """Returns the check of this section with this name, or None."""
         return next((each for each in self.checks if (each["section"], each["name"]) == (self.section, name)), None)
 
     def note(self, name, outcome, seconds=0, detail=""):
-        """Keeps what became of a check. Returns whether it passed."""
+        """Keeps the outcome of a check. Returns whether it passed."""
         if self.planning:
             return self.plan(name, 0, "")
         found = {"section": self.section, "name": name, "outcome": outcome, "seconds": round(seconds, 1),
@@ -92,8 +92,8 @@ class Record:
         return outcome == PASSED
 
     def run(self, name, command, limit_s, judge=None, environment=None, on_line=None):
-        """Runs a command as a check. `judge` gets how it has Ended and returns what it found, or raises Wrong; without a
-        judge the exit code has to be 0. Returns whether it passed."""
+        """Runs a command as a check. `judge` gets the command's result and returns what it found, or raises Wrong or
+        Lacking. Without a judge the exit code has to be 0. Returns whether the check passed."""
         words = " ".join([f"{key}={value}" for key, value in (environment or {}).items()] + list(map(str, command)))
         if self.planning:
             return self.plan(name, limit_s, words)
@@ -133,7 +133,7 @@ class Record:
             self.log_bytes += len(text)
 
     def leave_out(self, why, section=None):
-        """All checks that were not reached, of one section or of all."""
+        """Marks all checks that were not reached as left out, of one section or of all sections."""
         for check in self.checks:
             if check["outcome"] == NOT_REACHED and section in (None, check["section"]):
                 check |= {"outcome": LEFT_OUT, "detail": why}
@@ -143,7 +143,8 @@ class Record:
         return [check for check in self.checks if check["outcome"] in outcomes]
 
     def finish(self, why=""):
-        """After the last check, or when the part is cut short, with the reason. Returns whether all is proven."""
+        """Ends the record after the last check, or, with a reason, when the part is cut short. Returns whether all
+        checks passed."""
         self.leave_out(why or "the part ended before it")
         failed, left = len(self.having(FAILED)), len(self.having(LEFT_OUT))
         parts = [f"{len(self.having(PASSED))} of {len(self.checks)} checks passed"]
@@ -163,7 +164,7 @@ class Record:
 
 
 def write_whole(path, text):
-    """The former file or the new one stands there, never a part of it."""
+    """Replaces the file at once. A reader finds the former file or the new one, never a part."""
     fresh = path.with_name(path.name + ".new")
     fresh.write_text(text)
     os.replace(fresh, path)
@@ -179,7 +180,7 @@ def expect_0(ended):
 
 
 def last_words(text, most=300):
-    """The last line that tells of an error; else the last line that is no warning."""
+    """Returns the last line that reports an error. If there is none, returns the last line that is no warning."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and ": warning: " not in line]
     errors = [line for line in lines if re.search(r"error|fail|fatal", line, re.IGNORECASE)]
     return (errors or lines or ["no output"])[-1][:most]

@@ -1,23 +1,24 @@
-"""Runs of `eave train` that must end with a message and an exit code: what users do wrong, and training that diverges."""
+"""Runs of `eave train` that must end with a message and an exit code: user errors, and training that diverges."""
 import re
 import tempfile
 
 from record import LEFT_OUT, Wrong, last_words
 from training import COMMON, MODELS, ON_CPU, ON_GPU, RUN_S, lacks_mpi, mpirun
 
-# Weights become infinite, and what is no number meets convolution, bias and relu, which cuDNN may do in one kernel.
+# With this learning rate weights become infinite. NaN then reaches convolution, bias and relu, which cuDNN may compute
+# in one kernel.
 DIVERGING = ["--model", "conv2d 8 3x3; relu; conv2d 8 3x3; relu; flatten; dense classes", "--lr", "999999"]
 
 
 def check_divergence(record, eave):
-    """The gate against losses that are not finite, as a user meets it: exit code 76."""
+    """Checks the gate against non-finite losses, as a user meets it: exit code 76."""
     with tempfile.TemporaryDirectory() as folder:
         words = [*COMMON, *DIVERGING, *ON_GPU, "--max-steps", "200", "--run-dir", f"{folder}/run"]
         record.run("training that diverges ends with 76", [eave, "train", *words], RUN_S, refused(76))
 
 
 def refused(code, *says):
-    """A judge: one message that says all of this, and this exit code."""
+    """Returns a judge that requires this exit code and one message, with all these texts in the output."""
     def judge(ended):
         messages = re.findall(r"^eave: (?!warning: ).*", ended.text, re.MULTILINE)
         if ended.code != code:
@@ -32,7 +33,8 @@ def refused(code, *says):
 
 
 def fails_by_choice(ended):
-    """Not by a signal, nor as a bug: 64 usage, 71 resource, 78 configuration."""
+    """A judge: the run must end with 64 (usage), 71 (resource) or 78 (configuration), not by a signal or with a bug's
+    code."""
     if ended.code not in (64, 71, 78):
         raise Wrong(f"exit code {ended.code}: {last_words(ended.text)}")
     return str(ended.code)
@@ -44,7 +46,7 @@ def falls_back(ended):
 
 
 def check_errors(record, eave):
-    """What users do wrong. Nothing else is on the GPU: one of these fills its memory."""
+    """Checks errors that users make. Nothing else may run on the GPU, because one of these runs fills its memory."""
     no_gpu = {"CUDA_VISIBLE_DEVICES": ""}
     with tempfile.TemporaryDirectory() as folder:
         common = [*COMMON, *MODELS["lenet"]]

@@ -4,8 +4,8 @@ import shutil
 
 from record import FAILED, LEFT_OUT, PASSED, ROOT, Wrong, last_words
 
-COMPILE_S = 120  # the most that torch.compile gets for one case, unless time is left at the end
-ENDING_S = 15    # kept for what is being measured when the time is over
+COMPILE_S = 120  # limit of torch.compile for one case; if time is left at the end, it gets more
+ENDING_S = 15    # reserved for a measurement that still runs when the time is over
 
 
 def check_speed(record, builder):
@@ -18,7 +18,7 @@ def check_speed(record, builder):
                "--output", table, "--seconds", seconds, "--compile-seconds", COMPILE_S]
 
     def take(line=""):
-        """Each row is in the record as soon as it is in the table."""
+        """Copies the table into the record, so that each row is in the record as soon as it is in the table."""
         if line:
             print(f"        {line}", end="", flush=True)
         if table.exists():
@@ -32,14 +32,14 @@ def check_speed(record, builder):
         found = record.tables["speed"]
         return f"{len(found['measured'])} of {len(found['measured']) + len(found['missing'])} numbers measured"
 
-    # Its own limit ends it before the part's; 1e6: no other limit.
+    # The program ends at its own limit (--seconds), before the part's. 1e6 means that the check has no other limit.
     record.run("eave beside PyTorch", command, 1e6 if not record.planning else seconds, judge,
                {"EAVE_COMMIT": record.facts["commit"]}, take)
     judge_table(record, record.tables.get("speed"))
 
 
 def judge_table(record, table):
-    """What the numbers say is another check than whether they could be measured."""
+    """Notes two checks: whether the numbers meet their goals, and whether all of them could be measured."""
     if record.planning or table is None:
         record.note("goals", LEFT_OUT, 0, "nothing was measured")
         record.note("the whole table", LEFT_OUT, 0, "nothing was measured")

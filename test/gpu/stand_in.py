@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Every program that test/gpu/run starts, for rehearsals where there is no GPU: links to this file bear their names.
+"""Stands in for every program that test/gpu/run starts, for rehearsals without a GPU. Links with their names lead here.
 
-Each call is noted in $STAND_IN/calls, and how it goes is told by $STAND_IN_FAULTS, words such as "nccl-hangs". Nothing
-here computes: the numbers only have to be of the right kind.
+It notes each call in $STAND_IN/calls. Words in $STAND_IN_FAULTS, such as "nccl-hangs", choose what goes wrong. Nothing
+here computes, since the numbers only have to be of the right kind.
 """
 import json
 import os
@@ -15,7 +15,7 @@ import time
 NAME, WORDS = pathlib.Path(sys.argv[0]).name, sys.argv[1:]
 PLACE = pathlib.Path(os.environ["STAND_IN"])
 FAULTS = os.environ.get("STAND_IN_FAULTS", "").split()
-LONG_S = 120  # to the rehearsal, for ever
+LONG_S = 120  # longer than a rehearsal waits for anything
 
 
 def note(what, **more):
@@ -81,7 +81,7 @@ def mpirun():
     command = WORDS[start:WORDS.index(":") if ":" in WORDS else None]
     devices = {word for option, word in zip(WORDS, WORDS[1:]) if option == "--device"}
     variables = {"STAND_IN_RANKS": str(ranks), "STAND_IN_MIXED": "1" if len(devices) > 1 else ""}
-    # As Open MPI does: each rank in a process group of its own. Only rank 0 does anything.
+    # Like Open MPI, this starts a rank in a process group of its own. It starts only rank 0.
     rank = subprocess.Popen(command, env={**os.environ, **variables}, preexec_fn=os.setpgrp)
     signal.signal(signal.SIGTERM, signal.SIG_IGN if "deaf" in FAULTS else lambda *_: rank.kill())
     sys.exit(rank.wait())
@@ -120,7 +120,7 @@ def answer_to(kind, words):
 
 
 def peer(greeting, kind):
-    """gpu_steps and pytorch_gpu.py."""
+    """Stands in for gpu_steps and pytorch_gpu.py."""
     if kind == "eave" and "no-eave" in FAULTS:
         refuse(71, "no GPU")
     if kind != "eave" and "no-torch" in FAULTS:

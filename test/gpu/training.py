@@ -1,4 +1,4 @@
-"""Runs of `eave train` on the GPU, each held against the same run on the CPU, and of eave.Averager there."""
+"""Compares runs of `eave train` on the GPU with the same runs on the CPU, and runs eave.Averager on the GPU."""
 import json
 import math
 import pathlib
@@ -19,13 +19,14 @@ ON_CPU = ["--device", "cpu"]
 RUN_S = 60
 NCCL_S = 90  # NCCL's start takes seconds, and two ranks that spin on one GPU take turns
 
-# How far the losses of two correct runs may be apart, as a share. In the first steps a wrong gradient or average shows;
-# later, what rounding does grows from step to step. Between two instruction sets of one CPU (oneDNN's SSE 4.1 and AVX-512)
-# resnet20, whose batch norm enlarges it, was 3e-5 apart at step 5, 2e-4 at step 10 and 7e-4 at most in 20 steps; lenet 6e-8.
+# The largest relative difference between the losses of two correct runs. In the first steps a wrong gradient or average
+# shows. Later, rounding differences grow from step to step. The measurement compared two instruction sets of one CPU
+# (oneDNN's SSE 4.1 and AVX-512). resnet20, whose batch norm enlarges differences, was 3e-5 apart at step 5, 2e-4 at
+# step 10, and at most 7e-4 in 20 steps. lenet was 6e-8 apart.
 FIRST_STEPS = {"lenet": 10, "resnet20": 5}
 OF_FIRST_LOSSES, OF_EACH_LOSS, OF_ACCURACY = 1e-3, 0.05, 0.03
 
-# Each method by the words that make its numbers independent of who comes first.
+# The words of each method. With them, its numbers do not depend on the order in which ranks arrive.
 METHODS = {
     "allreduce": ["--communicator", "allreduce"],
     "easgd": ["--communicator", "easgd", "--tau", "4"],
@@ -42,13 +43,15 @@ METHODS = {
 MAIN_OVER_MPI = ("allreduce", "easgd", "easgd-async")
 MAIN_OVER_NCCL = ("allreduce", "easgd")
 OVER_NCCL = ("allreduce", "easgd", "local-sgd", "bmuf", "slowmo", "diloco", "easgd-tree")
-# NCCL refuses two ranks on one GPU unless it takes them for ranks of two hosts, which meet over the loopback network.
+# NCCL refuses two ranks on one GPU. With these variables it takes them for ranks of two hosts that are connected by the
+# loopback network.
 AS_ON_TWO_HOSTS = [(["-x", f"NCCL_HOSTID=host{rank}", "-x", "NCCL_SOCKET_IFNAME=lo", "-x", "NCCL_IB_DISABLE=1"], [])
                    for rank in range(2)]
 
 
 def mpirun(eave, ranks, words, each=()):
-    """The command line; `each`: for every rank, words of mpirun and of eave that it alone gets."""
+    """Returns the command line. `each` has, for every rank, the words of mpirun and of eave that only this rank
+    gets."""
     if not each:
         return ["mpirun", "-np", ranks, eave, "train", *words]
     command = ["mpirun"]
@@ -58,12 +61,12 @@ def mpirun(eave, ranks, words, each=()):
 
 
 def lacks_mpi(record):
-    """Why runs under mpirun cannot be; "" if they can."""
+    """Returns why mpirun cannot be used, or "" if it can."""
     return "" if record.planning or shutil.which("mpirun") else "there is no mpirun: see test/gpu/pack"
 
 
 class Outcome:
-    """What a run has left behind."""
+    """The results of a run: losses of rank 0, devices, and test accuracy."""
 
     def __init__(self, folder):
         lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
@@ -73,7 +76,7 @@ class Outcome:
 
 
 def compare(model, mine, other):
-    """Holds a run on the GPU against the same on the CPU; returns in words how near they are, or raises Wrong."""
+    """Compares a run on the GPU with the same run on the CPU. Returns in words how near they are, or raises Wrong."""
     if not all(name.startswith("cuda") for name in mine.devices):
         raise Wrong(f"it ran on {', '.join(mine.devices)}, not on the GPU")
     if len(mine.losses) != STEPS or len(other.losses) != STEPS:
@@ -92,7 +95,7 @@ def compare(model, mine, other):
 
 
 class References:
-    """Runs on the CPU, each made once: the same one serves several transports."""
+    """Runs on the CPU. Each is made once, and serves the checks of several transports."""
 
     def __init__(self, eave, folder):
         self.eave, self.folder, self.made = eave, pathlib.Path(folder), {}
@@ -111,7 +114,7 @@ class References:
 
 
 def check_first_steps(record, eave):
-    """resnet20 and lenet, without mpirun. Returns whether both passed."""
+    """Checks resnet20 and lenet without mpirun. Returns whether both passed."""
     passed = []
     with tempfile.TemporaryDirectory() as folder:
         references = References(eave, folder)
@@ -128,7 +131,7 @@ def check_first_steps(record, eave):
 
 
 def check_pair(record, references, transport, method, ranks, each=(), limit_s=RUN_S):
-    """One method on so many ranks that share the GPU, alone there. Returns whether it passed."""
+    """Checks one method with `ranks` ranks, which share the GPU. Nothing else runs on it. Returns whether it passed."""
     words = [*COMMON, *MODELS["lenet"], *METHODS[method]]
     name = f"{method} over {transport}, {'1 rank' if ranks == 1 else f'{ranks} ranks'}"
     with tempfile.TemporaryDirectory() as folder:
@@ -155,12 +158,12 @@ def check_over_nccl(record, references, methods):
         check_pair(record, references, "nccl", "allreduce", 1)
     for method in methods:
         check_pair(record, references, "nccl", method, 2, AS_ON_TWO_HOSTS, NCCL_S)
-        if record.was_late:  # the others would hold the GPU as long
+        if record.was_late:  # the other methods would block the GPU just as long
             record.leave_out(f"{method} over nccl, 2 ranks, did not end", record.section)
 
 
 def check_averager(record, library, python):
-    """The jobs of test/c that train PyTorch models by eave.Averager, with the models on the GPU."""
+    """Runs the job of test/c that trains PyTorch models with eave.Averager, with the models on the GPU."""
     environment = {"LIBEAVE": library, "PYTHONPATH": ROOT / "include" / "python", "PYTHONDONTWRITEBYTECODE": "1"}
     environment = {name: str(value) for name, value in environment.items()}
     job = ROOT / "test" / "c" / "pytorch_job.py"
