@@ -24,7 +24,7 @@ DoctorFacts healthy(const std::string& host, const std::string& cores, int addre
   return rank;
 }
 
-// Two hosts with two ranks each; nothing is wrong.
+// Facts of a job on two hosts with two ranks each, in which nothing is wrong.
 JobFacts healthy_job() {
   JobFacts job;
   for (const auto& [host, address] : {std::pair{"a", 1}, std::pair{"b", 2}}) {

@@ -100,9 +100,9 @@ TEST_F(Leftovers, are_session_directories_of_families_whose_launcher_is_gone) {
   };
   const std::string gone = made_long_ago("jf.28233", "1/0"), empty = made_long_ago("jf.7", "");
   made_long_ago("jf.28234", "1/0");
-  fs::create_directories(sessions / "jf.9/1/0");  // just begun
+  fs::create_directories(sessions / "jf.9/1/0");  // too young to be a leftover
   const fs::path launcher = sessions / ("pid." + std::to_string(getpid()));
-  make(launcher / "pmix_dstor_ds21_1/smseg-1850343425-0");  // 28234 << 16 | 1
+  make(launcher / "pmix_dstor_ds21_1/smseg-1850343425-0");  // the number is 28234 << 16 | 1, so the family is 28234
   EXPECT_EQ(found(), (std::vector<std::string>{gone, empty}));
   EXPECT_EQ(find_leftovers(places, false), (std::vector<std::string>{gone}));
   fs::remove_all(launcher);

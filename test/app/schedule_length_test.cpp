@@ -12,7 +12,7 @@ namespace {
 constexpr EpochSteps kOnTwo{1000, 64}, kOnFour{1000, 128};  // 16 and 8 steps an epoch
 
 struct Resumed {
-  std::string option = {};  // --extend-schedule
+  std::string option = {};  // value of --extend-schedule
   double epochs = 5;
   std::string note = "5000 4960";
   std::map<std::string, std::string> config = {{"epochs", "5"}};
@@ -68,7 +68,7 @@ void expect_refused(const Resumed& resumed, ExitCode code, const std::string& sa
 
 TEST(ScheduleLength, is_that_of_the_run_while_its_length_does_not_change) {
   expect_length({}, 5000, 4960);
-  expect_length({.note = ""}, 5000, 4960);  // checkpoints from before it was noted: by config.json
+  expect_length({.note = ""}, 5000, 4960);  // old checkpoints have no note, so config.json tells the length
   expect_refused({.option = "hold"}, ExitCode::kUsage, "has no effect");
   expect_refused({.option = "stretch"}, ExitCode::kUsage, "has no effect");
 }
@@ -102,7 +102,7 @@ TEST(ScheduleLength, survives_a_second_resumption) {
 }
 
 TEST(ScheduleLength, is_the_same_on_other_ranks_but_for_whole_steps) {
-  // 1.6 epochs: 26 steps of 16 an epoch, 13 of 8 an epoch; 1.7: 27 and 14.
+  // 1.6 epochs are 26 steps at 16 steps an epoch, or 13 at 8 steps an epoch. 1.7 epochs are 27 or 14 steps.
   expect_length({.epochs = 1.6, .note = "1625 1576", .now = kOnFour, .done = 10}, 1625, 1512);
   expect_length({.epochs = 1.7, .note = "1688 1640", .now = kOnFour, .done = 10}, 1688, 1640);
   expect_length({.epochs = 1.7, .note = "", .config = {{"epochs", "1.7"}}, .now = kOnFour, .done = 10}, 1688, 1640);

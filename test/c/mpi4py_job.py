@@ -18,7 +18,7 @@ COUNT = 10000
 def average(world):
     """The gradient pulls each rank to its own number. Together the ranks move to the mean of these numbers."""
     x, g, found = (array.array("f", [0.0] * COUNT) for _ in range(3))
-    averager = eave.VectorAverager(x, g, "easgd", tau=3)  # its exchanges go on while steps are computed
+    averager = eave.VectorAverager(x, g, "easgd", tau=3)  # its exchanges run in the background of the steps
     for _ in range(200):
         averager.begin_step(0.1)
         assert world.allreduce(eave.rank()) == eave.size() * (eave.size() - 1) / 2
@@ -40,7 +40,7 @@ def main():
     assert abs(found - (eave.size() - 1) / 2) < 1e-3, found
     eave.stop()
     assert world.allgather(found) == [found] * world.Get_size()
-    sys.stdout.write("both have gone on\n")  # at once, also where Python does not buffer
+    sys.stdout.write("both have gone on\n")  # one write of the whole line, also if Python does not buffer
 
 
 try:

@@ -67,12 +67,12 @@ std::string other_value(const OptionSpec& option) {
       {"micro-batches", "4"},
       {"groups", "4"},
       {"pull-delay", "1"},
-      {"allow-unstable", ""},  // silences a warning
-      {"overlap", ""},         // the same numbers at another time
-      {"async-overlap", ""},   // likewise, in order round-robin
-      {"bucket-bytes", ""},    // the same numbers: all in one bucket here
-      {"shard-bytes", ""},     // the same numbers in other pieces
-      {"async-order", ""},     // free: whatever comes; replay: of a recorded run
+      {"allow-unstable", ""},  // only silences a warning
+      {"overlap", ""},         // gives the same numbers, only at another time
+      {"async-overlap", ""},   // likewise, with order round-robin
+      {"bucket-bytes", ""},    // gives the same numbers, because all values fit into one bucket here
+      {"shard-bytes", ""},     // sends the same numbers in other pieces
+      {"async-order", ""},     // free has no fixed order, and replay needs a recorded run
       {"replay", ""},          // needs a recorded run
   };
   const auto found = values.find(option.name);

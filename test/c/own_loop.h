@@ -9,7 +9,8 @@
 
 namespace eave {
 
-// F_i(x) = sum_k h_k (x_k - m_ik)^2 / 2, so gradients are at hand in any precision.
+// F_i(x) = sum_k h_k (x_k - m_ik)^2 / 2 of rank i. Its gradient has a closed form, so tests can compute it in any
+// precision.
 struct Quadratic {
   static constexpr std::size_t kSize = 40;
   static double curvature(std::size_t k) { return 0.2 + 0.02 * static_cast<double>(k); }

@@ -30,7 +30,7 @@ def loss_of(model, x, y):
 
 
 def batch_of(step, rank, size, x, y):
-    """This rank's part of a step's BATCH samples."""
+    """Returns this rank's part of a step's BATCH samples."""
     chosen = torch.arange(step * BATCH, (step + 1) * BATCH) % SAMPLES
     mine = chosen[rank::size]
     return x[mine], y[mine]
@@ -124,7 +124,7 @@ def main():
             consensus, loss = train(communicator, options, momentum)
             hold_same_everywhere(consensus, communicator)
             assert loss < 0.75 * at_start, f"{communicator}: loss {at_start:.3f} to {loss:.3f}"
-            if communicator == "allreduce":  # averaged gradients of parts are the gradient of the whole batch
+            if communicator == "allreduce":  # the mean of the parts' gradients is the gradient of the whole batch
                 assert torch.allclose(consensus, train_alone(momentum), rtol=0, atol=2e-5)
             if eave.rank() == 0:
                 print(f"{eave.size()} ranks, {communicator}, momentum {momentum}, on {consensus.device}: loss {at_start:.3f} to {loss:.3f}")

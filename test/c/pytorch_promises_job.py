@@ -285,7 +285,7 @@ def hold_a_state_loaded_later_is_refused_where_a_center_would_not_know_of_it():
         refused(64, "load_state_dict", lambda: backward(model, 0))
         averager.close()
     model, optimizer, averager = make()
-    model.load_state_dict(TwoHeads(3).state_dict())  # all ranks
+    model.load_state_dict(TwoHeads(3).state_dict())  # all ranks load the same
     take_step(model, optimizer, averager, 0)
     with averager.consensus():
         assert is_same_everywhere(model.parameters())

@@ -48,7 +48,7 @@ def requeue(place):
         script = place.directory / "job.sh"
         script.write_text(SCRIPT.format(directory=place.directory, run_dir=place.run_dir(), eave=place.eave, words=words,
                                         moment=f"{place.random.uniform(0, 0.4) * seconds:.2f}"))
-        ended = call("run", "--timeout", "240", str(script))  # Slurm itself lets a job wait for 120 s once it is put back
+        ended = call("run", "--timeout", "240", str(script))  # Slurm lets a job wait for 120 s after it is put back
         log = (place.directory / "log").read_text() if (place.directory / "log").exists() else ""
         lab.require("restart 0 ended with 75" in log and "restart 1 ended with 0" in log,
                     f"slurmlab run ended with {ended.returncode}: {ended.stdout[-500:]}{ended.stderr[-500:]}{log[-1000:]}")

@@ -24,7 +24,7 @@ def small_disk(place, kilobytes):
 
 
 def lines_of(run):
-    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]  # each is whole
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]  # fails if a line is torn
 
 
 def full_to_the_end(place):

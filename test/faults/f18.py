@@ -5,7 +5,7 @@ import time
 
 import lab
 
-LIMIT_S = 2  # from the start of mpirun to the message; mpirun itself takes up to 2 s more to end
+LIMIT_S = 2  # from the start of mpirun to the message. mpirun itself takes up to 2 s more to end
 
 
 def write_set(directory, images=300, wrong_label=None, wrong_pixel=None):

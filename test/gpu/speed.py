@@ -1,4 +1,4 @@
-"""The part that times eave beside PyTorch: runs bench/gpu_vs_pytorch and keeps its table in the record."""
+"""Times eave beside PyTorch: runs bench/gpu_vs_pytorch and keeps its table in the record."""
 import json
 import shutil
 

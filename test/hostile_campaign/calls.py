@@ -16,7 +16,7 @@ class Call:
     environment: dict = dataclasses.field(default_factory=dict)
     ranks: int = 0                               # ranks under mpirun; 0: without mpirun
     limits: dict = dataclasses.field(default_factory=dict)   # maps "AS", "FSIZE", "NOFILE" to a number
-    signal: tuple = None                         # number, seconds after the start, "launcher" or "rank"
+    signal: tuple = None                         # number, seconds after the start, to "launcher" or "rank"
     closed: tuple = ()                           # standard streams (0, 1, 2) that are closed
     output: str = ""                             # a file in place of standard output, such as /dev/full
     group: str = ""                              # a cgroup to join

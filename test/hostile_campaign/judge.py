@@ -1,4 +1,4 @@
-"""The rules by which each trial is judged.
+"""Judges each trial by these rules.
 
 1. The exit code is a documented one.
 2. A failure has one message, which says what happened, where, and what to do. Nothing raw reaches the terminal.
@@ -8,7 +8,7 @@
 """
 import re
 
-DOCUMENTED = {0, 64, 65, 66, 69, 71, 73, 74, 76, 78}  # README; 70 is a bug, 75 and 128 + n belong to signals
+DOCUMENTED = {0, 64, 65, 66, 69, 71, 73, 74, 76, 78}  # from README. 70 is a bug, 75 and 128 + n belong to signals
 
 # Bounds of one call. They are low because inputs (at most some MB) and models are small.
 MOST_CPU_S, MOST_CPU_S_PER_MB = 4.0, 1.0
@@ -57,7 +57,7 @@ def judge_words(outcome, names, may_be_silent=False):
     for stream, text in (("output", b"" if is_output(outcome.call) else outcome.out), ("errors", outcome.err)):
         told += [f"its {stream} hold {bug.decode()!r}" for bug in BUGS if bug in text]
         try:
-            raw = RAW.search(text.decode("utf-8").replace("\r\n", "\n"))  # CSV ends its lines so
+            raw = RAW.search(text.decode("utf-8").replace("\r\n", "\n"))  # CSV ends its lines with \r\n
             told += [f"its {stream} hold {raw.group()!a} as it is"] if raw else []
         except UnicodeDecodeError as error:
             told.append(f"its {stream} are not UTF-8: {text[max(0, error.start - 20):error.start + 20]!r}")

@@ -50,7 +50,8 @@ def make_link(rng, place, base):
     shutil.copytree(base.run("whole" if mode == "overwrite" else "interrupted"), run) if mode != "fresh" else run.mkdir()
     what = _plant(rng, place, run / name)
     words = ["train", *SHORT, "--trace", "--run-dir", run] + {"fresh": [], "overwrite": ["--overwrite"], "resume": ["--resume", "auto"]}[mode]
-    mine = (run / name / "mine.txt").exists() and not name.startswith("checkpoint/")  # step-N and step-N.partial are eave's, whole
+    # step-N and step-N.partial belong to eave with all that they hold.
+    mine = (run / name / "mine.txt").exists() and not name.startswith("checkpoint/")
 
     def check(outcomes):
         told = ["a file that is not eave's is gone: mine.txt"] if mine and not any(run.rglob("mine.txt")) else []

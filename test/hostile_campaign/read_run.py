@@ -3,7 +3,7 @@ import json
 import math
 import pathlib
 
-OF_ROUNDING = 1e-6  # FORMATS.md: rounding of a millionth passes
+OF_ROUNDING = 1e-6  # FORMATS.md allows rounding errors of a millionth
 SHARES = {"accuracy", "test_accuracy", "waiting_share", "overlap"}
 NOT_NEGATIVE = {"seconds", "samples_per_second", "bytes_per_rank", "ranks", "workers", "steps", "step", "epochs", "epoch", "samples",
                 "peak_memory_bytes", "exchanges", "checkpoints", "checkpoint_seconds", "computing", "loading", "exchanging",

@@ -31,7 +31,7 @@ const std::map<std::string, Rooms> kFriends = {
     {"app", {"train", "report"}},
 };
 
-// The room each public header belongs to.
+// Maps each public header to the room that it belongs to.
 const std::map<std::string, std::string> kHeaderRooms = {
     {"check", "base"},
     {"slice", "base"},
@@ -121,7 +121,7 @@ TEST(House, examples_include_public_headers_alone) {
   }
 }
 
-// mpi_launch/guide/install.md offers it as an example to read whole.
+// mpi_launch/guide/install.md shows this example as one to read as a whole, so it has to stay short.
 TEST(House, example_of_a_loop_of_ones_own_has_at_most_40_lines) {
   std::ifstream example(fs::path(EAVE_SOURCE_DIR) / "include/examples/own_loop.cpp");
   int lines = 0;
@@ -131,7 +131,7 @@ TEST(House, example_of_a_loop_of_ones_own_has_at_most_40_lines) {
 }
 
 TEST(House, public_headers_are_at_most_15_and_free_of_vendors) {
-  const fs::path of_c = fs::path(EAVE_SOURCE_DIR) / "include/eave.h";  // the one for other languages
+  const fs::path of_c = fs::path(EAVE_SOURCE_DIR) / "include/eave.h";  // the header for C and other languages
   std::vector<fs::path> headers = sources_under(of_c.parent_path());
   std::erase_if(headers, is_example);
   EXPECT_LE(headers.size(), 15u + 1);

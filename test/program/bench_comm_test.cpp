@@ -1,4 +1,4 @@
-// The table of eave bench-comm.
+// Tests the table of `eave bench-comm`.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -62,7 +62,7 @@ TEST(BenchComm, prints_a_checked_row_for_each_size_once_for_all_ranks) {
   }
 }
 
-// 2(p-1)/p M of 1 MiB at 12.5 MB/s.
+// An all-reduce of M = 1 MiB sends 2(p-1)/p M bytes per rank, here at 12.5 MB/s.
 TEST(BenchComm, over_a_shaped_link_takes_at_least_the_link_s_time) {
   const Place place;
   for (const std::string operation : {"allreduce", "easgd"}) {

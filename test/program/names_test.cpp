@@ -19,7 +19,7 @@ const std::string kPlanted = "eave: all is well";
 // The names hold a line end, a carriage return, an escape sequence, U+202E and a tab. The first also holds a byte that
 // is no UTF-8.
 const std::string kName = "a\n" + kPlanted + "\r" + kPlanted + "\x1b[31m\xe2\x80\xae\t\xffz";
-const std::string kTextName = "a\n" + kPlanted + "\r" + kPlanted + "\x1b[31m\xe2\x80\xae\tz";  // UTF-8
+const std::string kTextName = "a\n" + kPlanted + "\r" + kPlanted + "\x1b[31m\xe2\x80\xae\tz";  // all UTF-8
 
 std::string quoted(const std::string& text) { return "'" + text + "'"; }
 

@@ -1,4 +1,4 @@
-// eave plan on a run that eave train has just made.
+// Tests `eave plan` on a run that `eave train` has just made.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

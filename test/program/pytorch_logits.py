@@ -13,7 +13,7 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
-import pytorch_steps  # before torch: it keeps warnings quiet
+import pytorch_steps  # must come before torch, because it silences warnings
 import torch
 
 PREFIXES = {torch.nn.Conv2d: "conv", torch.nn.BatchNorm2d: "bn", torch.nn.Linear: "dense"}

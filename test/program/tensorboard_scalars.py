@@ -1,4 +1,5 @@
-"""Prints, as JSON, the scalars of a run directory as TensorBoard's own reader finds them: {tag: [[step, value], ...]}."""
+"""Prints the scalars of a run directory as TensorBoard's own reader finds them, in JSON: {tag: [[step, value],
+...]}."""
 import json
 import sys
 

@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::json;
 using Track = std::vector<std::pair<double, double>>;  // from, to, in microseconds
 
-constexpr double kRounding = 2e-3;  // times are told in nanoseconds
+constexpr double kRounding = 2e-3;  // in microseconds; the file has times to a nanosecond
 
 std::string traced(const std::string& more) { return quick("--run-dir run --overwrite " + more); }
 

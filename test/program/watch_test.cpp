@@ -198,7 +198,7 @@ TEST(Metrics, stand_in_the_file_within_a_second) {
     size = now;
     const double gap = std::chrono::duration<double>(Clock::now() - grown).count();
     grown = Clock::now();
-    if (++growths == 1) continue;  // the start
+    if (++growths == 1) continue;  // the first growth is the start of the file
     longest = std::max(longest, gap);
     all += gap;
   }

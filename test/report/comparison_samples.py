@@ -4,7 +4,7 @@ import random
 
 HOSTILE = ("<img src=x onerror=window.hostile=1></script><script>window.hostile=2</script>"
            "\"'`${window.hostile=3}\u2028\u202e&lt;")
-# How often a method sends its parameters, per step.
+# Maps a method to how often it sends its parameters per step.
 METHODS = {"none": 0.0, "allreduce": 1.0, "easgd tau=10": 0.1, "easgd-async tau=10": 0.12, "local-sgd tau=10": 0.1,
            "gossip": 0.5}
 ESTIMATES = ("accuracy", "validation", "seconds", "samples_per_second", "bytes_per_rank", "speedup", "efficiency",
@@ -136,7 +136,7 @@ def two_batches():
     """Several batches, learning rates and places side by side, and whole families that only a wide filter shows."""
     comparison = typical(points=9)
     for values in comparison["runs"][-2]["evaluations"]["center"].values():
-        values[0] = 0.0  # has no place on a logarithmic axis
+        values[0] = 0.0  # cannot be drawn on a logarithmic axis
     for number, variant in enumerate(comparison["variants"]):
         if number % 3 == 0:
             variant.update(batch_per_rank=128, total_batch=128 * variant["ranks"])
