@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "data/byte_source.h"
-#include "data/mapped_file.h"
+#include "data/files/byte_source.h"
+#include "data/files/mapped_file.h"
 #include "eave/dataset.h"
 #include "eave/loader.h"
 

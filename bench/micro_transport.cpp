@@ -10,7 +10,7 @@
 #include "eave/device.h"
 #include "eave/random.h"
 #include "eave/transport.h"
-#include "transport/codec.h"
+#include "transport/codecs/codec.h"
 
 namespace eave {
 namespace {

@@ -38,7 +38,7 @@ pass_on_settings() {
 fill_in_places() {
   local name values=() script=
   before_eave=()
-  for name in EAVE_CONFIG EAVE_DATA_DIR EAVE_PLUGIN EAVE_STAGE_TO; do # options_of_files in src/app/run_settings.cpp
+  for name in EAVE_CONFIG EAVE_DATA_DIR EAVE_PLUGIN EAVE_STAGE_TO; do # options_of_files in src/app/run/run_settings.cpp
     if [ -z "${!name+set}" ]; then continue; fi
     values+=("${!name}")
     script+="export $name=\"\${$name-\$${#values[@]}}\"; "

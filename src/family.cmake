@@ -1,6 +1,7 @@
 # add_family(<family> <Kind> <header> [EXTENSIBLE] <words…>)
 #
-# A family is a set of interchangeable members: one file each, <word>.cpp (dashes become underscores), which defines
+# A family is a set of interchangeable members: one file each, <word>.cpp (dashes become underscores), in the folder of the
+# list or in one of its folders. It defines
 #     <Kind> eave::describe_<family>_<word>();
 # This function compiles the files and generates the table behind
 #     const std::vector<eave::<Kind>>& eave::<family>_kinds();
@@ -13,7 +14,11 @@ function(add_family family kind header)
   set(calls)
   foreach(word ${ARG_UNPARSED_ARGUMENTS})
     string(REPLACE "-" "_" symbol ${word})
-    list(APPEND sources ${CMAKE_CURRENT_SOURCE_DIR}/${symbol}.cpp)
+    file(GLOB source CONFIGURE_DEPENDS ${symbol}.cpp */${symbol}.cpp)
+    if(NOT source)
+      message(FATAL_ERROR "${family} '${word}' has no file ${symbol}.cpp in ${CMAKE_CURRENT_SOURCE_DIR} or a folder there")
+    endif()
+    list(APPEND sources ${source})
     string(APPEND declarations "${kind} describe_${family}_${symbol}();\n")
     string(APPEND calls "      describe_${family}_${symbol}(),\n")
   endforeach()

@@ -16,9 +16,9 @@
 
 namespace eave {
 
-class CallRecord;   // src/transport/call_record.h
-class Codec;        // src/transport/codec.h
-class Operation;    // src/transport/operation.h
+class CallRecord;   // src/transport/core/call_record.h
+class Codec;        // src/transport/codecs/codec.h
+class Operation;    // src/transport/core/operation.h
 class TraceBuffer;  // src/base/trace_buffer.h
 
 // A handle to an operation in flight. Move-only. The operation's slices must stay alive and untouched until it is done.
@@ -182,7 +182,8 @@ class Transport {
   // ranks it is ignored. As many bytes travel as in a gather.
   std::string scatter(const std::vector<std::string>& texts);
   // Implements the four methods above. Returns every rank's text, or rank 0's alone, or nothing, by `route`. With
-  // kFirstToEach, rank 0's `mine` packs the texts of all ranks into one (append_text in src/transport/text_routes.h).
+  // kFirstToEach, rank 0's `mine` packs the texts of all ranks into one (append_text in
+  // src/transport/core/text_routes.h).
   virtual std::vector<std::string> texts(const std::string& mine, TextRoute route) = 0;
 
   // Collective and blocking. Once it returns, `service` answers requests to this rank, also while the rank computes,
@@ -334,7 +335,7 @@ struct TransportKind {
 const std::vector<TransportKind>& transport_kinds();
 
 // True if this process was started by a launcher whose ranks find each other by MPI (mpirun, mpiexec, srun --mpi=pmix),
-// also as the only rank. src/transport/launchers.h has the details.
+// also as the only rank. src/transport/job/launchers.h has the details.
 bool started_by_launcher();
 
 }  // namespace eave

@@ -1,5 +1,5 @@
 #include "kernels/cuda/batch_norm.h"
-#include "kernels/cuda/columns.h"
+#include "kernels/cuda/support/columns.h"
 
 namespace eave::cuda {
 namespace {

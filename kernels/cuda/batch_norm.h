@@ -6,7 +6,7 @@
 // absent array is nullptr. Every call gives the same bits for the same values.
 #pragma once
 
-#include "kernels/cuda/half.h"
+#include "kernels/cuda/support/half.h"
 
 namespace eave::cuda {
 

@@ -1,6 +1,6 @@
 #include "kernels/cuda/center.h"
 #include "kernels/cuda/elastic.h"
-#include "kernels/cuda/flat_pass.h"
+#include "kernels/cuda/support/flat_pass.h"
 
 namespace eave::cuda {
 namespace {

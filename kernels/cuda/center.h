@@ -4,7 +4,7 @@
 #pragma once
 
 #include "eave/slice.h"
-#include "kernels/cuda/half.h"
+#include "kernels/cuda/support/half.h"
 
 namespace eave::cuda {
 

@@ -1,9 +1,9 @@
 #include <cmath>
 
 #include "kernels/cuda/dropout.h"
-#include "kernels/cuda/lanes.h"
-#include "kernels/cuda/launch.h"
-#include "kernels/cuda/philox.h"
+#include "kernels/cuda/support/lanes.h"
+#include "kernels/cuda/support/launch.h"
+#include "kernels/cuda/support/philox.h"
 
 namespace eave::cuda {
 namespace {

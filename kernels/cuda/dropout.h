@@ -2,8 +2,8 @@
 // kept if its 16 bits of the sequence (seed, layer; step, dataset index of the sample) are at least rate × 2^16.
 #pragma once
 
-#include "kernels/cuda/half.h"
-#include "kernels/cuda/pass_block.h"
+#include "kernels/cuda/support/half.h"
+#include "kernels/cuda/support/pass_block.h"
 
 namespace eave::cuda {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "eave/slice.h"
-#include "kernels/cuda/lanes.h"
+#include "kernels/cuda/support/lanes.h"
 
 namespace eave::cuda {
 

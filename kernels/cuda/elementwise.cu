@@ -1,6 +1,6 @@
-#include "kernels/cuda/columns.h"
 #include "kernels/cuda/elementwise.h"
-#include "kernels/cuda/flat_pass.h"
+#include "kernels/cuda/support/columns.h"
+#include "kernels/cuda/support/flat_pass.h"
 
 namespace eave::cuda {
 namespace {

@@ -3,7 +3,7 @@
 // but is the same in every call.
 #pragma once
 
-#include "kernels/cuda/half.h"
+#include "kernels/cuda/support/half.h"
 
 namespace eave::cuda {
 

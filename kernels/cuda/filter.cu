@@ -1,6 +1,6 @@
 #include "kernels/cuda/filter.h"
-#include "kernels/cuda/lanes.h"
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/support/lanes.h"
+#include "kernels/cuda/support/launch.h"
 
 namespace eave::cuda {
 namespace {

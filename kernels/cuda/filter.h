@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/filter.h"
-#include "kernels/cuda/half.h"
+#include "kernels/cuda/support/half.h"
 
 namespace eave::cuda {
 

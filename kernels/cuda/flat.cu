@@ -1,7 +1,7 @@
-#include "kernels/cuda/block_sum.h"
 #include "kernels/cuda/elastic.h"
 #include "kernels/cuda/flat.h"
-#include "kernels/cuda/flat_pass.h"
+#include "kernels/cuda/support/block_sum.h"
+#include "kernels/cuda/support/flat_pass.h"
 
 namespace eave::cuda {
 namespace {

@@ -1,9 +1,9 @@
-// Algebra on flat vectors in device memory; the twins of src/device/flat.h. Operands have equal sizes. Each element is
-// computed by the same IEEE operations as on the CPU, so equal inputs give equal bits.
+// Algebra on flat vectors in device memory; the twins of src/device/cpu/flat.h. Operands have equal sizes. Each element
+// is computed by the same IEEE operations as on the CPU, so equal inputs give equal bits.
 #pragma once
 
 #include "eave/slice.h"
-#include "kernels/cuda/half.h"
+#include "kernels/cuda/support/half.h"
 
 namespace eave::cuda {
 

@@ -1,7 +1,7 @@
 #include "kernels/cuda/images.h"
-#include "kernels/cuda/lanes.h"
-#include "kernels/cuda/launch.h"
-#include "kernels/cuda/philox.h"
+#include "kernels/cuda/support/lanes.h"
+#include "kernels/cuda/support/launch.h"
+#include "kernels/cuda/support/philox.h"
 
 namespace eave::cuda {
 namespace {
@@ -11,7 +11,7 @@ struct Placing {
   bool flip;
 };
 
-// The same as scale() in src/data/augment.cpp.
+// The same as scale() in src/data/sampling/augment.cpp.
 __device__ inline int below(std::uint32_t word, int bound) {
   return static_cast<int>((std::uint64_t{word} * static_cast<std::uint64_t>(bound)) >> 32);
 }

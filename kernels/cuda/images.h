@@ -1,11 +1,11 @@
 // Converts the bytes of images in device memory to a model's inputs: crop, flip, normalise. The twin of ImageWriter in
-// src/data/augment.h: it places images alike for the same (seed, step, dataset index), and by a table it gives the same
-// bits.
+// src/data/sampling/augment.h: it places images alike for the same (seed, step, dataset index), and by a table it gives
+// the same bits.
 #pragma once
 
 #include "eave/batch.h"
-#include "kernels/cuda/half.h"
-#include "kernels/cuda/pass_block.h"
+#include "kernels/cuda/support/half.h"
+#include "kernels/cuda/support/pass_block.h"
 
 namespace eave::cuda {
 

@@ -2,9 +2,9 @@
 #include <string>
 
 #include "eave/check.h"
-#include "kernels/cuda/lanes.h"
-#include "kernels/cuda/launch.h"
 #include "kernels/cuda/local_response_norm.h"
+#include "kernels/cuda/support/lanes.h"
+#include "kernels/cuda/support/launch.h"
 
 namespace eave::cuda {
 namespace {

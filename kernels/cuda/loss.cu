@@ -1,7 +1,7 @@
-#include "kernels/cuda/block_sum.h"
-#include "kernels/cuda/lanes.h"
-#include "kernels/cuda/launch.h"
 #include "kernels/cuda/loss.h"
+#include "kernels/cuda/support/block_sum.h"
+#include "kernels/cuda/support/lanes.h"
+#include "kernels/cuda/support/launch.h"
 
 namespace eave::cuda {
 namespace {

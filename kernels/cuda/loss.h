@@ -2,8 +2,8 @@
 #pragma once
 
 #include "kernels/cpu/loss.h"
-#include "kernels/cuda/half.h"
-#include "kernels/cuda/pass_block.h"
+#include "kernels/cuda/support/half.h"
+#include "kernels/cuda/support/pass_block.h"
 
 namespace eave::cuda {
 

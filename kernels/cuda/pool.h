@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/cpu/pool.h"
-#include "kernels/cuda/half.h"
+#include "kernels/cuda/support/half.h"
 
 namespace eave::cuda {
 

@@ -1,5 +1,5 @@
-#include "kernels/cuda/pixel_pass.h"
 #include "kernels/cuda/shortcut.h"
+#include "kernels/cuda/support/pixel_pass.h"
 
 namespace eave::cuda {
 namespace {

@@ -1,5 +1,5 @@
 #include "kernels/cuda/elastic.h"
-#include "kernels/cuda/flat_pass.h"
+#include "kernels/cuda/support/flat_pass.h"
 #include "kernels/cuda/update.h"
 
 namespace eave::cuda {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/host.h"
-#include "base/number_text.h"
+#include "base/options/number_text.h"
 #include "base/printable.h"
 #include "c/job_guard.h"
 #include "c/say.h"

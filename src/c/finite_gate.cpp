@@ -1,7 +1,7 @@
 #include "c/finite_gate.h"
 
 #include "base/host.h"
-#include "base/number_text.h"
+#include "base/options/number_text.h"
 #include "c/say.h"
 
 namespace eave {

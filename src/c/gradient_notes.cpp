@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/number_text.h"
+#include "base/options/number_text.h"
 
 namespace eave {
 namespace {

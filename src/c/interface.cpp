@@ -8,7 +8,7 @@
 #include "c/broadcast.h"
 #include "c/session.h"
 #include "eave.h"
-#include "transport/failure.h"
+#include "transport/core/failure.h"
 
 struct eave_averager {
   eave::Averager averager;

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/number_text.h"
-#include "base/option_checks.h"
-#include "base/user_path.h"
-#include "communicator/compression.h"
-#include "communicator/plugin.h"
+#include "base/files/user_path.h"
+#include "base/options/number_text.h"
+#include "base/options/option_checks.h"
+#include "communicator/support/compression.h"
+#include "communicator/support/plugin.h"
 #include "eave/check.h"
 #include "eave/optimizer.h"
 

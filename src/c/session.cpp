@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/near_words.h"
+#include "base/options/near_words.h"
 #include "base/start_thread.h"
-#include "transport/launchers.h"
-#include "transport/mpi_library.h"
+#include "transport/job/launchers.h"
+#include "transport/mpi/mpi_library.h"
 
 namespace eave {
 namespace {

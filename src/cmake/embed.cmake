@@ -21,7 +21,7 @@ string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
 string(REPEAT "0x..," 16 line)
 string(REGEX REPLACE "(${line})" "\\1\n" bytes "${bytes}")
 file(WRITE ${OUTPUT} "// Generated from page.html and what belongs to it; do not edit.
-#include \"report/page.h\"
+#include \"report/page/page.h\"
 
 namespace eave {
 namespace {

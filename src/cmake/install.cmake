@@ -16,7 +16,7 @@ file(CONFIGURE OUTPUT ${library_source} CONTENT "// libeave.so is made of the ro
 add_library(eave_library SHARED ${library_source})
 target_link_libraries(eave_library PRIVATE
   -Wl,--whole-archive eave_base eave_kernels eave_device eave_data eave_nn eave_optim eave_transport eave_guard
-  eave_communicator eave_c eave_train eave_report -Wl,--no-whole-archive)
+  eave_communicator eave_checkpoint eave_c eave_train eave_report -Wl,--no-whole-archive)
 # Its own calls stay within it, as in the program; nothing is left to be found when it is loaded.
 target_link_options(eave_library PRIVATE LINKER:-Bsymbolic LINKER:-z,defs)
 target_link_libraries(eave_library INTERFACE eave_headers)
@@ -61,7 +61,7 @@ install(DIRECTORY include/examples TYPE DOC)
 file(GLOB documents RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS *.md mpi_launch/*.md mpi_launch/guide/*.md src/*.md src/*/*.md src/*/*/*.md
      kernels/*.md include/*.md test/*.md test/gpu/*.md bench/*.md bench/questions/*.md
      bench/results/*.md bench/results/*.json bench/results/*.svg include/examples/*.cpp)
-foreach(document ${documents} include/eave.h kernels/cpu/wide/split_parts.h src/report/trace_file.h)
+foreach(document ${documents} include/eave.h kernels/cpu/wide/split_parts.h src/report/record/trace_file.h)
   get_filename_component(directory ${document} DIRECTORY)
   install(FILES ${document} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${directory})
 endforeach()

@@ -12,7 +12,7 @@
 #endif
 
 #include "base/memory.h"
-#include "base/number_text.h"
+#include "base/options/number_text.h"
 #include "eave/check.h"
 #include "eave/device.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/user_path.h"
+#include "base/files/user_path.h"
 #include "device/cuda_driver.h"
 #include "device/library_file.h"
 #include "eave/check.h"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/durable.h"
-#include "base/files.h"
+#include "base/files/durable.h"
+#include "base/files/files.h"
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/message.h"

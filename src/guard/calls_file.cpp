@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file_calls.h"
+#include "base/files/file_calls.h"
 
 namespace eave {
 namespace {

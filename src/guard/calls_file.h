@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "transport/call_record.h"
+#include "transport/core/call_record.h"
 
 namespace eave {
 

@@ -1,6 +1,6 @@
 #include "guard/leave_task.h"
 
-#include "transport/threads_control.h"
+#include "transport/threads/threads_control.h"
 
 namespace eave {
 

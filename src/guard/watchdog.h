@@ -12,7 +12,7 @@
 #include "guard/guard.h"
 #include "guard/peers.h"
 #include "guard/whereabouts.h"
-#include "transport/call_record.h"
+#include "transport/core/call_record.h"
 
 namespace eave {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "base/number_text.h"
+#include "base/options/number_text.h"
 
 namespace eave {
 namespace {

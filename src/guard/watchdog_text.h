@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "guard/peers.h"
-#include "transport/call_record.h"
+#include "transport/core/call_record.h"
 
 namespace eave {
 

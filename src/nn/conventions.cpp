@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "base/number_text.h"
+#include "base/options/number_text.h"
 #include "eave/compute.h"
 #include "nn/specification.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "base/number_text.h"
+#include "base/options/number_text.h"
 #include "eave/check.h"
 #include "nn/empty_pass.h"
 #include "nn/step_plan.h"

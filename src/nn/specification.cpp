@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "base/message.h"
-#include "base/number_text.h"
+#include "base/options/number_text.h"
 #include "eave/check.h"
 #include "eave/options.h"
 #include "nn/layer.h"

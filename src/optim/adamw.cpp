@@ -2,7 +2,7 @@
 //   m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;  x <- x - eta (m/(1 - b1^t) / (sqrt(v/(1 - b2^t)) + eps) + wd x)
 #include <cmath>
 
-#include "base/number_text.h"
+#include "base/options/number_text.h"
 #include "eave/check.h"
 #include "eave/device.h"
 #include "eave/optimizer.h"

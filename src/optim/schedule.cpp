@@ -3,9 +3,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/number_text.h"
-#include "base/option_lists.h"
-#include "base/quantities.h"
+#include "base/options/number_text.h"
+#include "base/options/option_lists.h"
+#include "base/options/quantities.h"
 #include "eave/check.h"
 #include "eave/optimizer.h"
 #include "optim/option_checks.h"

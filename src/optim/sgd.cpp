@@ -9,7 +9,7 @@
 // and a pull works on x: EAMSGD (Zhang, Choromanska, LeCun 2015, equations 5 and 6).
 #include <cmath>
 
-#include "base/number_text.h"
+#include "base/options/number_text.h"
 #include "eave/check.h"
 #include "eave/device.h"
 #include "eave/optimizer.h"

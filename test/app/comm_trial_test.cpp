@@ -1,11 +1,11 @@
-#include "app/comm_trial.h"
+#include "app/commands/comm_trial.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 
-#include "test/transport/forwarding_transport.h"
+#include "test/transport/decorators/forwarding_transport.h"
 
 namespace eave {
 namespace {

@@ -1,12 +1,12 @@
-#include "app/compare_grid.h"
+#include "app/compare/compare_grid.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "app/compare_options.h"
-#include "app/compare_runs.h"
+#include "app/compare/compare_options.h"
+#include "app/compare/compare_runs.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -1,4 +1,4 @@
-#include "app/described.h"
+#include "app/describe/described.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "app/commands.h"
-#include "app/shell_values.h"
+#include "app/describe/shell_values.h"
+#include "app/main/commands.h"
 #include "eave/transport.h"
 
 namespace eave {

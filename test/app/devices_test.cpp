@@ -1,5 +1,5 @@
 // Tests which device each rank takes.
-#include "app/devices.h"
+#include "app/main/devices.h"
 
 #include <gtest/gtest.h>
 

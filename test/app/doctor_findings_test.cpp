@@ -1,5 +1,5 @@
 // Tests which findings `eave doctor` derives from crafted facts about a job.
-#include "app/doctor_findings.h"
+#include "app/doctor/doctor_findings.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests the probes in which all ranks take part. The ranks are threads.
-#include "app/doctor_probes.h"
+#include "app/doctor/doctor_probes.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
-#include "app/environment.h"
+#include "app/main/environment.h"
 
 #include <gtest/gtest.h>
 
-#include "app/train_options.h"
+#include "app/options/train_options.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "app/train_options.h"
-#include "app/training_run.h"
+#include "app/options/train_options.h"
+#include "app/run/training_run.h"
 #include "test/temporary_directory.h"
 #include "test/transport/ranks.h"
 

@@ -1,5 +1,5 @@
 // Tests that doctor names what killed MPI jobs have left behind, and nothing that belongs to a running job.
-#include "app/leftovers.h"
+#include "app/resume/leftovers.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

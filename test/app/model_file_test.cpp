@@ -1,5 +1,5 @@
 // Tests model files that do not fit the model, that are damaged, or that somebody made to do harm.
-#include "app/model_file.h"
+#include "app/resume/model_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "app/norm_options.h"
+#include "app/options/norm_options.h"
 
 #include <gtest/gtest.h>
 

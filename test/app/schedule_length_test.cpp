@@ -1,5 +1,5 @@
 // Tests the learning-rate schedule of a resumed run whose length has changed.
-#include "app/schedule_length.h"
+#include "app/run/schedule_length.h"
 
 #include <gtest/gtest.h>
 

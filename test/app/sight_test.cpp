@@ -1,5 +1,5 @@
 // Tests which ranks see rank 0's directory. The ranks are threads, and each gives a path of its own.
-#include "app/sight.h"
+#include "app/resume/sight.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "app/train_options.h"
+#include "app/options/train_options.h"
 
 #include <gtest/gtest.h>
 

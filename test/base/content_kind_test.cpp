@@ -1,12 +1,12 @@
 // A file's kind is recognised by its first bytes, whatever its name says.
-#include "base/content_kind.h"
+#include "base/files/content_kind.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <vector>
 
-#include "base/safetensors.h"
+#include "base/formats/safetensors.h"
 #include "eave/check.h"
 #include "test/temporary_directory.h"
 

@@ -1,6 +1,6 @@
 // The lock lets one owner at a time write into a directory. The tests play other owners with child processes, because
 // flock alone does not tell threads of one process apart.
-#include "base/directory_lock.h"
+#include "base/files/directory_lock.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <mutex>
 
-#include "base/file_calls.h"
+#include "base/files/file_calls.h"
 
 namespace eave {
 

@@ -1,4 +1,4 @@
-#include "base/json_integer.h"
+#include "base/formats/json_integer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/json_nesting.h"
+#include "base/formats/json_nesting.h"
 
 #include <gtest/gtest.h>
 

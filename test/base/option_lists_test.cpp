@@ -1,4 +1,4 @@
-#include "base/option_lists.h"
+#include "base/options/option_lists.h"
 
 #include <gtest/gtest.h>
 

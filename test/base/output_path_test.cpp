@@ -1,5 +1,5 @@
 // eave never follows a link under a name that it chose itself. It does follow a path that a person named.
-#include "base/output_path.h"
+#include "base/files/output_path.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "base/directory_lock.h"
-#include "base/durable.h"
-#include "base/file_errors.h"
-#include "base/files.h"
+#include "base/files/directory_lock.h"
+#include "base/files/durable.h"
+#include "base/files/file_errors.h"
+#include "base/files/files.h"
 #include "eave/check.h"
 #include "test/base/failing_calls.h"
 #include "test/temporary_directory.h"

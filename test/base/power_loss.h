@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/file_calls.h"
+#include "base/files/file_calls.h"
 
 namespace eave {
 

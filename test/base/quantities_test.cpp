@@ -1,4 +1,4 @@
-#include "base/quantities.h"
+#include "base/options/quantities.h"
 
 #include <gtest/gtest.h>
 

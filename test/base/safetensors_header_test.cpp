@@ -1,5 +1,5 @@
 // Headers that the safetensors library (0.8.0) accepts or refuses. Each was tried with that library; eave must agree.
-#include "base/safetensors_header.h"
+#include "base/formats/safetensors_header.h"
 
 #include <gtest/gtest.h>
 

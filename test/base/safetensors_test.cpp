@@ -1,5 +1,5 @@
 // Headers of safetensors files that promise more, or other, than the file holds.
-#include "base/safetensors.h"
+#include "base/formats/safetensors.h"
 
 #include <gtest/gtest.h>
 

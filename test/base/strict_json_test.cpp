@@ -1,5 +1,5 @@
 // JSON text that parsers read in different ways is refused.
-#include "base/strict_json.h"
+#include "base/formats/strict_json.h"
 
 #include <gtest/gtest.h>
 

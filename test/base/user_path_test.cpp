@@ -1,4 +1,4 @@
-#include "base/user_path.h"
+#include "base/files/user_path.h"
 
 #include <gtest/gtest.h>
 #include <pwd.h>

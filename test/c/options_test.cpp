@@ -8,7 +8,7 @@
 #include "test/c/own_loop.h"
 #include "test/communicator/brisk.h"
 #include "test/transport/ranks.h"
-#include "transport/codec.h"
+#include "transport/codecs/codec.h"
 
 namespace eave {
 namespace {

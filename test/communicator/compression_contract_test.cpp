@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "brisk.h"
-#include "test/transport/forwarding_transport.h"
+#include "test/transport/decorators/forwarding_transport.h"
 #include "test/transport/ranks.h"
 #include "worker.h"
 

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <numeric>
 
-#include "communicator/mean_exchange.h"
-#include "communicator/worker_momentum.h"
+#include "communicator/outer/worker_momentum.h"
+#include "communicator/support/mean_exchange.h"
 #include "exchanges.h"
 #include "simulator.h"
-#include "test/transport/codecs.h"
 #include "test/transport/ranks.h"
+#include "test/transport/sum/codecs.h"
 #include "worker.h"
 
 namespace eave {

@@ -1,5 +1,5 @@
 // A communicator from a shared object (plug-in) keeps the contract of communicators and follows its equation.
-#include "communicator/plugin.h"
+#include "communicator/support/plugin.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "test/transport/forwarding_transport.h"
+#include "test/transport/decorators/forwarding_transport.h"
 
 namespace eave {
 

@@ -5,9 +5,9 @@
 
 #include "averaging_simulator.h"
 #include "brisk.h"
-#include "downpour_simulator.h"
 #include "group_simulator.h"
 #include "simulator.h"
+#include "test/communicator/center/downpour_simulator.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

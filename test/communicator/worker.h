@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "communicator/compression.h"
+#include "communicator/support/compression.h"
 #include "eave/communicator.h"
 #include "eave/optimizer.h"
 #include "problem.h"
-#include "transport/codec.h"
+#include "transport/codecs/codec.h"
 
 namespace eave {
 

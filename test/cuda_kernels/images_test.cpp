@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "data/augment.h"
+#include "data/sampling/augment.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/pool.h"
 #include "kernels/cpu/shortcut.h"

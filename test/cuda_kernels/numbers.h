@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "eave/random.h"
-#include "kernels/cuda/half.h"
+#include "kernels/cuda/support/half.h"
 
 namespace eave::cuda {
 

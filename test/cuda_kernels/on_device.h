@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "eave/slice.h"
-#include "kernels/cuda/half.h"
+#include "kernels/cuda/support/half.h"
 
 namespace eave::cuda {
 

@@ -1,5 +1,5 @@
 // Autotuning on a real or emulated GPU: StreamTimer times candidates and survives those that fail.
-#include "device/cuda/autotune.h"
+#include "device/cuda/plans/autotune.h"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 #include <ostream>
 #include <set>
 
-#include "base/files.h"
-#include "device/cuda/cudnn_plan.h"
+#include "base/files/files.h"
+#include "device/cuda/plans/cudnn_plan.h"
 #include "eave/check.h"
 #include "zoo_convolutions.h"
 

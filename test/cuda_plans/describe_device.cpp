@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "device/cuda/cudnn_plan.h"
+#include "device/cuda/plans/cudnn_plan.h"
 
 int main() {
   try {

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <vector>
 
-#include "device/cuda/cublas_product.h"
-#include "device/cuda/cudnn_operation.h"
+#include "device/cuda/plans/cublas_product.h"
+#include "device/cuda/plans/cudnn_operation.h"
 #include "device/cuda/slice_pieces.h"
 #include "kernels/cpu/filter.h"
 

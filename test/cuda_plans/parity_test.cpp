@@ -10,7 +10,7 @@
 
 #include "../cuda_kernels/numbers.h"
 #include "../cuda_kernels/on_device.h"
-#include "device/cuda/plans.h"
+#include "device/cuda/plans/plans.h"
 #include "eave/random.h"
 
 namespace eave::cuda {

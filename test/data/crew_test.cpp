@@ -1,5 +1,5 @@
 // Crew: several threads that fill a batch together.
-#include "data/crew.h"
+#include "data/loading/crew.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "data/read_ahead.h"
+#include "data/files/read_ahead.h"
 #include "eave/loader.h"
 #include "test/allocations.h"
 

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "data/byte_source.h"
-#include "data/idx.h"
+#include "data/files/byte_source.h"
+#include "data/files/idx.h"
 #include "test/data/data_files.h"
 
 namespace eave {

@@ -1,4 +1,4 @@
-#include "data/image_file.h"
+#include "data/images/image_file.h"
 
 #include <gtest/gtest.h>
 #include <png.h>
@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "data/square_resize.h"
+#include "data/images/square_resize.h"
 #include "test/data/image_writers.h"
 
 namespace eave {

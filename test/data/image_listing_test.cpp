@@ -1,5 +1,5 @@
 // hold_out_images: which files of each class are held out.
-#include "data/image_listing.h"
+#include "data/images/image_listing.h"
 
 #include <gtest/gtest.h>
 

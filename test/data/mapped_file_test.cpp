@@ -1,4 +1,4 @@
-#include "data/mapped_file.h"
+#include "data/files/mapped_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <fstream>
 #include <random>
 
-#include "data/cifar10_file.h"
-#include "data/idx.h"
+#include "data/files/cifar10_file.h"
+#include "data/files/idx.h"
 #include "test/data/data_files.h"
 
 namespace eave {

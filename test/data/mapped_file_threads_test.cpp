@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "data/mapped_file.h"
+#include "data/files/mapped_file.h"
 #include "test/data/data_files.h"
 
 namespace eave {

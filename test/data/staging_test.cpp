@@ -1,4 +1,4 @@
-#include "data/staging.h"
+#include "data/loading/staging.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "test/data/data_files.h"
 
 namespace eave {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernels/cpu/wide/amx.h"
-#include "kernels/cpu/wide_kernels.h"
+#include "kernels/cpu/wide/wide_kernels.h"
 
 namespace eave::cpu {
 namespace {

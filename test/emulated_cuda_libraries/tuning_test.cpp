@@ -8,8 +8,8 @@
 
 #include "../cuda_kernels/on_device.h"
 #include "../cuda_plans/zoo_convolutions.h"
-#include "device/cuda/autotune.h"
 #include "device/cuda/library_handles.h"
+#include "device/cuda/plans/autotune.h"
 #include "eave/check.h"
 #include "emulator.h"
 

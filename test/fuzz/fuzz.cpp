@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "report/page.h"
+#include "report/page/page.h"
 
 namespace eave {
 namespace {

@@ -1,5 +1,5 @@
 // CallRecord: the communication thread's record of its last operations, and the file that a guard writes from it.
-#include "transport/call_record.h"
+#include "transport/core/call_record.h"
 
 #include <gtest/gtest.h>
 

@@ -35,7 +35,7 @@ TEST(Counts, before_a_plural_are_written_by_the_one_helper) {
     for (std::sregex_iterator found(text.begin(), text.end(), counts), end; found != end; ++found) {
       const std::string what = entry.path().filename().string() + ": " + (*found)[2].str();
       EXPECT_TRUE(std::ranges::find(kNeverOne, what) != kNeverOne.end())
-          << entry.path() << ": " << found->str() << "; write count_text (base/number_text.h)";
+          << entry.path() << ": " << found->str() << "; write count_text (base/options/number_text.h)";
     }
   }
   EXPECT_GT(files, 200);

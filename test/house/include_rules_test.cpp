@@ -25,9 +25,10 @@ const std::map<std::string, Rooms> kFriends = {
     {"optim", {"device"}},
     {"data", {"device"}},
     {"communicator", {"transport", "device"}},
+    {"checkpoint", {"communicator"}},
     {"c", {"communicator", "optim", "guard"}},
     {"report", {"base"}},
-    {"train", {"nn", "optim", "data", "communicator", "guard"}},
+    {"train", {"nn", "optim", "data", "checkpoint", "guard"}},
     {"app", {"train", "report"}},
 };
 
@@ -47,6 +48,7 @@ const std::map<std::string, std::string> kHeaderRooms = {
     {"optimizer", "optim"},
     {"transport", "transport"},
     {"communicator", "communicator"},
+    {"checkpoint", "checkpoint"},
     {"trainer", "train"},
 };
 

@@ -22,37 +22,42 @@ const std::set<std::string> kOwnWords = {"clock_text",  "count_text", "decimal_t
 
 // Texts that are eave's own, or whose parts are filtered when they are put in.
 const std::set<std::string> kComposed = {
-    "app/bench_comm_command.cpp: request.operation->name",
-    "app/bench_comm_command.cpp: request.operation->reduction",
-    "app/compare_runs.cpp: (\"; about \" + clock_text(left) + \" to go\")",
-    "app/compare_runs.cpp: what",
-    "app/help_command.cpp: text",
-    "app/launch.cpp: help",
-    "app/main.cpp: eave::usage()",
-    "app/model_export.cpp: values.text(\"layout\")",
-    "app/plan_command.cpp: plan_text(report)",
-    "app/report_runs.cpp: report_text(comparison)",
-    "app/rollback.cpp: where",
-    "app/train_command.cpp: line.describe(values)",
-    "app/training_run.cpp: describe_account(summary)",
-    "app/training_run.cpp: describe_stragglers(reporter_->stragglers(), guard_.hosts(), job_->plan().log_every_steps)",
-    "app/training_run.cpp: job_->describe_stop(summary)",
-    "app/watch_command.cpp: (text + \"\\033[J\")",
-    "app/watch_command.cpp: (quiet.empty() ? watch_line(newest()) : quiet)",
-    "app/watch_command.cpp: describe_failure()",
-    "app/watch_command.cpp: line",
-    "app/watch_command.cpp: name()",
-    "app/watch_command.cpp: note",
-    "app/watch_command.cpp: table",
-    "report/progress.cpp: line",
-    "report/progress.cpp: line.substr(0, columns - 1)",
-    "report/progress.cpp: status(record)",
+    "app/commands/bench_comm_command.cpp: request.operation->name",
+    "app/commands/bench_comm_command.cpp: request.operation->reduction",
+    "app/compare/compare_runs.cpp: (\"; about \" + clock_text(left) + \" to go\")",
+    "app/compare/compare_runs.cpp: what",
+    "app/describe/help_command.cpp: text",
+    "app/main/launch.cpp: help",
+    "app/main/main.cpp: eave::usage()",
+    "app/commands/model_export.cpp: values.text(\"layout\")",
+    "app/commands/plan_command.cpp: plan_text(report)",
+    "app/commands/report_runs.cpp: report_text(comparison)",
+    "app/run/rollback.cpp: where",
+    "app/commands/train_command.cpp: line.describe(values)",
+    "app/run/training_run.cpp: describe_account(summary)",
+    "app/run/training_run.cpp: describe_stragglers(reporter_->stragglers(), guard_.hosts(), "
+    "job_->plan().log_every_steps)",
+    "app/run/training_run.cpp: job_->describe_stop(summary)",
+    "app/commands/watch_command.cpp: (text + \"\\033[J\")",
+    "app/commands/watch_command.cpp: (quiet.empty() ? watch_line(newest()) : quiet)",
+    "app/commands/watch_command.cpp: describe_failure()",
+    "app/commands/watch_command.cpp: line",
+    "app/commands/watch_command.cpp: name()",
+    "app/commands/watch_command.cpp: note",
+    "app/commands/watch_command.cpp: table",
+    "report/text/progress.cpp: line",
+    "report/text/progress.cpp: line.substr(0, columns - 1)",
+    "report/text/progress.cpp: status(record)",
 };
 
 // Files with texts of several lines. Each line is filtered before the lines are joined.
-const std::set<std::string> kOfLines = {"app/compare_runs.cpp", "app/doctor_command.cpp", "app/training_run.cpp",
-                                        "base/printable.cpp",   "base/printable.h",       "transport/failure.cpp"};
-const std::set<std::string> kWriteToStreams = {"app/rank_guard.cpp", "c/say.cpp", "transport/failure.cpp"};
+const std::set<std::string> kOfLines = {"app/compare/compare_runs.cpp",
+                                        "app/doctor/doctor_command.cpp",
+                                        "app/run/training_run.cpp",
+                                        "base/printable.cpp",
+                                        "base/printable.h",
+                                        "transport/core/failure.cpp"};
+const std::set<std::string> kWriteToStreams = {"app/run/rank_guard.cpp", "c/say.cpp", "transport/core/failure.cpp"};
 
 std::string content_of(const fs::path& path) {
   std::ifstream file(path);

@@ -1,4 +1,5 @@
-// Checks that all writing goes through src/base/output_path.cpp, which follows no link under a name that eave chose.
+// Checks that all writing goes through src/base/files/output_path.cpp, which follows no link under a name that eave
+// chose.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,10 +14,10 @@ namespace fs = std::filesystem;
 
 // Files that may open for writing: output_path.cpp itself, and code that opens no file of a run (a stream in place of a
 // closed one, a terminal, shared memory).
-const std::set<std::string> kMayOpen = {"base/output_path.cpp", "app/main.cpp", "report/terminal.cpp",
-                                        "transport/shared_memory.cpp"};
+const std::set<std::string> kMayOpen = {"base/files/output_path.cpp", "app/main/main.cpp", "report/text/terminal.cpp",
+                                        "transport/threads/shared_memory.cpp"};
 // Files that may make directories: those that a person named.
-const std::set<std::string> kMayMakeDirectories = {"base/file_errors.cpp"};
+const std::set<std::string> kMayMakeDirectories = {"base/files/file_errors.cpp"};
 
 bool is_source(const fs::path& path) { return path.extension() == ".cpp" || path.extension() == ".h"; }
 

@@ -7,8 +7,8 @@
 #include "test/mpi/own_communicator.h"
 #include "test/transport/lazy_device.h"
 #include "test/transport/numbers.h"
-#include "transport/background.h"
-#include "transport/direct_wire.h"
+#include "transport/core/background.h"
+#include "transport/core/direct_wire.h"
 
 namespace eave {
 namespace {

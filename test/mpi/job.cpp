@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "eave/transport.h"
-#include "transport/mpi_job.h"
+#include "transport/mpi/mpi_job.h"
 
 namespace {
 

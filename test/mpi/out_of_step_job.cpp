@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/rank_guard.h"
+#include "app/run/rank_guard.h"
 #include "eave/random.h"
 #include "eave/transport.h"
 

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "transport/mpi_check.h"
-#include "transport/mpi_wire.h"
+#include "transport/mpi/mpi_check.h"
+#include "transport/mpi/mpi_wire.h"
 
 namespace eave {
 

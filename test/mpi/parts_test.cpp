@@ -7,7 +7,7 @@
 #include "eave/random.h"
 #include "test/mpi/own_communicator.h"
 #include "test/transport/numbers.h"
-#include "transport/background.h"
+#include "transport/core/background.h"
 
 namespace eave {
 namespace {

@@ -5,13 +5,13 @@
 #include <sstream>
 
 #include "eave/check.h"
-#include "report/metrics_reader.h"
-#include "report/plan_run.h"
-#include "report/run_directory.h"
-#include "report/run_files.h"
-#include "report/run_list.h"
-#include "report/summary.h"
-#include "report/watched_run.h"
+#include "report/plan/plan_run.h"
+#include "report/read/metrics_reader.h"
+#include "report/read/run_files.h"
+#include "report/read/run_list.h"
+#include "report/record/run_directory.h"
+#include "report/record/summary.h"
+#include "report/watch/watched_run.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

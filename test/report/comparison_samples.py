@@ -1,4 +1,4 @@
-"""Makes comparisons for the test of the page: the data that fills src/report/page.html."""
+"""Makes comparisons for the test of the page: the data that fills src/report/page/page.html."""
 import math
 import random
 

@@ -1,10 +1,10 @@
 // Tests how runs become variants, which learning rate represents a method, and which numbers a comparison reports.
-#include "report/comparison.h"
+#include "report/compare/comparison.h"
 
 #include <gtest/gtest.h>
 
-#include "report/measures.h"
-#include "report/notebook.h"
+#include "report/compare/measures.h"
+#include "report/compare/notebook.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

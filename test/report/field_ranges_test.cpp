@@ -1,5 +1,5 @@
 // Tests how readers refuse impossible numbers, such as a flipped bit or a foreign file brings.
-#include "report/field_ranges.h"
+#include "report/read/field_ranges.h"
 
 #include <gtest/gtest.h>
 
@@ -9,13 +9,13 @@
 #include <sstream>
 
 #include "eave/check.h"
-#include "report/metrics_reader.h"
-#include "report/plan_run.h"
-#include "report/run_directory.h"
-#include "report/statistics.h"
-#include "report/summary.h"
-#include "report/terminal.h"
-#include "report/watched_run.h"
+#include "report/compare/statistics.h"
+#include "report/plan/plan_run.h"
+#include "report/read/metrics_reader.h"
+#include "report/record/run_directory.h"
+#include "report/record/summary.h"
+#include "report/text/terminal.h"
+#include "report/watch/watched_run.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

@@ -1,5 +1,5 @@
 // Tests logs on full disks: they hold only whole lines, and they go on when there is space again.
-#include "report/log_file.h"
+#include "report/record/log_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "eave/check.h"
-#include "report/metrics.h"
+#include "report/record/metrics.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

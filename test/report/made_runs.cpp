@@ -7,7 +7,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "report/metrics.h"
+#include "report/record/metrics.h"
 
 namespace eave {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/metrics_reader.h"
+#include "report/read/metrics_reader.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,8 +7,8 @@
 #include <random>
 
 #include "eave/check.h"
-#include "report/page.h"
-#include "report/step_line.h"
+#include "report/page/page.h"
+#include "report/text/step_line.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "report/page.h"
+#include "report/page/page.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

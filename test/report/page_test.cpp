@@ -1,11 +1,11 @@
 // Tests the page: its content, that no text in it can break out of its element, and its size.
-#include "report/page.h"
+#include "report/page/page.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "report/page_data.h"
+#include "report/page/page_data.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

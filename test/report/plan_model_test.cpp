@@ -1,6 +1,6 @@
 // Compares the model of `eave plan` with simulations that use none of its formulas. They play ranks, links and messages
 // one by one.
-#include "report/plan_model.h"
+#include "report/plan/plan_model.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <cmath>
 #include <random>
 
-#include "report/plan_pace.h"
-#include "report/plan_times.h"
+#include "report/plan/plan_pace.h"
+#include "report/plan/plan_times.h"
 #include "test/report/played.h"
 
 namespace eave {

@@ -1,10 +1,10 @@
 // Tests which numbers `eave plan` takes from a run.
-#include "report/plan_run.h"
+#include "report/plan/plan_run.h"
 
 #include <gtest/gtest.h>
 
 #include "eave/check.h"
-#include "report/metrics.h"
+#include "report/record/metrics.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

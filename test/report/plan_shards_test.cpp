@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "report/plan_model.h"
+#include "report/plan/plan_model.h"
 #include "test/report/played.h"
 
 namespace eave {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "report/plan_model.h"
+#include "report/plan/plan_model.h"
 
 namespace eave {
 

@@ -1,13 +1,13 @@
 // Compares tables of fixed metrics letter by letter with the files in golden/. Accuracies, seconds and bytes are chosen
 // so that every mean is exact.
-#include "report/report_tables.h"
+#include "report/text/report_tables.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <iterator>
 
-#include "report/text_table.h"
+#include "report/text/text_table.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

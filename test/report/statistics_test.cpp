@@ -1,6 +1,6 @@
 // Compares the statistics with scipy 1.17.1 (stats.t.interval, stats.ttest_ind with equal_var=False), with the closed
 // forms of the t distribution with 1 and 2 degrees of freedom, and with the integral of its density.
-#include "report/statistics.h"
+#include "report/compare/statistics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests, on crafted records, which rank waited for which.
-#include "report/stragglers.h"
+#include "report/record/stragglers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests trace.json, and the overlap of communication with computing, on crafted spans.
-#include "report/trace_file.h"
+#include "report/record/trace_file.h"
 
 #include <gtest/gtest.h>
 

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "report/line_tail.h"
-#include "report/metrics.h"
-#include "report/text_plot.h"
-#include "report/watch_screen.h"
-#include "report/watched_runs.h"
+#include "report/read/line_tail.h"
+#include "report/record/metrics.h"
+#include "report/text/text_plot.h"
+#include "report/watch/watch_screen.h"
+#include "report/watch/watched_runs.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "device/flat.h"
+#include "device/cpu/flat.h"
 #include "test/train/training.h"
 #include "test/transport/ranks.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "test/train/training.h"
-#include "test/transport/forwarding_transport.h"
+#include "test/transport/decorators/forwarding_transport.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

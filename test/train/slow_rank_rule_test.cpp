@@ -1,5 +1,5 @@
 // SlowRankRule: when a rank counts as slow, on crafted series of computing times.
-#include "train/slow_rank_rule.h"
+#include "train/watch/slow_rank_rule.h"
 
 #include <gtest/gtest.h>
 

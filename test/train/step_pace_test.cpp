@@ -1,6 +1,6 @@
 // StepPace makes steps take at least a given time. Tests check only lower bounds: sleep is never shorter than asked
 // for, but a busy machine may make it longer.
-#include "train/step_pace.h"
+#include "train/watch/step_pace.h"
 
 #include <gtest/gtest.h>
 

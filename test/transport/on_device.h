@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "eave/device.h"
-#include "test/transport/forwarding_transport.h"
-#include "transport/operation.h"
+#include "test/transport/decorators/forwarding_transport.h"
+#include "transport/core/operation.h"
 
 namespace eave {
 

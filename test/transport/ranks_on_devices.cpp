@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "test/transport/lazy_collectives.h"
 #include "test/transport/lazy_device.h"
+#include "test/transport/nccl/lazy_collectives.h"
 #include "test/transport/on_device.h"
 #include "test/transport/ranks.h"
 

@@ -1,7 +1,7 @@
 // Matrix products by the matrix unit (AMX).
 #pragma once
 
-#include "kernels/cpu/wide_kernels.h"
+#include "kernels/cpu/wide/wide_kernels.h"
 
 namespace eave::cpu {
 

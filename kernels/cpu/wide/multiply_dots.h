@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/wide/vector.h"
-#include "kernels/cpu/wide_kernels.h"
+#include "kernels/cpu/wide/wide_kernels.h"
 
 namespace eave::cpu {
 namespace {

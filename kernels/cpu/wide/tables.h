@@ -2,7 +2,7 @@
 // _avx512.
 #pragma once
 
-#include "kernels/cpu/wide_kernels.h"
+#include "kernels/cpu/wide/wide_kernels.h"
 
 #define EAVE_WIDE_JOIN2(name, suffix) name##suffix
 #define EAVE_WIDE_JOIN(name, suffix) EAVE_WIDE_JOIN2(name, suffix)

@@ -8,7 +8,7 @@
 // Rounds and bytes are those of DOWNPOUR. Each owner of a shard keeps z beside c, and beside z its float32 rounding
 // errors (move_average). So shards take three times the memory of DOWNPOUR's. A run is deterministic in round-robin
 // order and in a replay.
-#include "communicator/downpour_worker.h"
+#include "communicator/center/downpour_worker.h"
 
 namespace eave {
 

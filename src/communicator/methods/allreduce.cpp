@@ -30,14 +30,14 @@
 // in backward, its two sums are over all ranks too. Ranks wait for each of these sums (batch_moments.h). Every rank
 // starts them between the same buckets, because backward hands over gradients layer by layer, also on a rank without
 // samples.
-#include "communicator/allreduce.h"
+#include "communicator/methods/allreduce.h"
 
 #include <algorithm>
 
-#include "base/number_text.h"
-#include "communicator/batch_moments.h"
-#include "communicator/compression.h"
-#include "communicator/reproducible.h"
+#include "base/options/number_text.h"
+#include "communicator/support/batch_moments.h"
+#include "communicator/support/compression.h"
+#include "communicator/support/reproducible.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 

@@ -8,9 +8,9 @@
 // center there. G is then measured from that point: G = c - eta_b v - mean(x).
 //
 // The paper uses eta_b = 1 - 1/p and zeta = 1. With eta_b = 0 and zeta = 1 the method is local-sgd, bit by bit.
-#include "base/number_text.h"
-#include "communicator/outer_averaging.h"
-#include "communicator/periodic_options.h"
+#include "base/options/number_text.h"
+#include "communicator/outer/outer_averaging.h"
+#include "communicator/support/periodic_options.h"
 
 namespace eave {
 namespace {

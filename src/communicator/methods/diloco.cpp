@@ -5,9 +5,9 @@
 //
 // The paper uses outer rate rho = 0.7, outer momentum mu = 0.9, tau = 500 and --optimizer adamw. Each of its workers
 // keeps its own AdamW vectors. With rho = 1 and mu = 0 the method is local-sgd, bit by bit.
-#include "base/number_text.h"
-#include "communicator/outer_averaging.h"
-#include "communicator/periodic_options.h"
+#include "base/options/number_text.h"
+#include "communicator/outer/outer_averaging.h"
+#include "communicator/support/periodic_options.h"
 
 namespace eave {
 namespace {

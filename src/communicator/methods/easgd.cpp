@@ -32,11 +32,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "communicator/compression.h"
-#include "communicator/easgd_settings.h"
-#include "communicator/elastic_force.h"
-#include "communicator/look_ahead.h"
-#include "communicator/periodic_options.h"
+#include "communicator/elastic/easgd_settings.h"
+#include "communicator/elastic/elastic_force.h"
+#include "communicator/outer/look_ahead.h"
+#include "communicator/support/compression.h"
+#include "communicator/support/periodic_options.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/device.h"

@@ -29,11 +29,11 @@
 //
 // A run is deterministic in round-robin order and in a replay. A free run depends on the order of exchanges at each
 // shard, which the owners log.
-#include "base/number_text.h"
-#include "communicator/async_center.h"
-#include "communicator/elastic_force.h"
-#include "communicator/look_ahead.h"
-#include "communicator/periodic_options.h"
+#include "base/options/number_text.h"
+#include "communicator/center/async_center.h"
+#include "communicator/elastic/elastic_force.h"
+#include "communicator/outer/look_ahead.h"
+#include "communicator/support/periodic_options.h"
 #include "eave/check.h"
 #include "kernels/cpu/center.h"
 

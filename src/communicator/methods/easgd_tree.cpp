@@ -41,10 +41,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "communicator/compression.h"
-#include "communicator/kept_numbers.h"
-#include "communicator/look_ahead.h"
-#include "communicator/tree_settings.h"
+#include "communicator/center/kept_numbers.h"
+#include "communicator/elastic/tree_settings.h"
+#include "communicator/outer/look_ahead.h"
+#include "communicator/support/compression.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/device.h"

@@ -29,14 +29,14 @@
 // does not change the sum of all x_i (with compression, of all x_i + 4 alpha e_i). consensus() is the mean of the
 // parameters as the workers hold them, in a buffer of its own, by one all-reduce over all ranks. The same seed and
 // ranks give the same bits.
-#include "communicator/compression.h"
-#include "communicator/elastic_force.h"
-#include "communicator/gossip_pairs.h"
-#include "communicator/gossip_settings.h"
-#include "communicator/kept_numbers.h"
-#include "communicator/look_ahead.h"
-#include "communicator/periodic_options.h"
-#include "communicator/weighted_mean.h"
+#include "communicator/center/kept_numbers.h"
+#include "communicator/elastic/elastic_force.h"
+#include "communicator/outer/look_ahead.h"
+#include "communicator/support/compression.h"
+#include "communicator/support/gossip_pairs.h"
+#include "communicator/support/gossip_settings.h"
+#include "communicator/support/periodic_options.h"
+#include "communicator/support/weighted_mean.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
 

@@ -27,14 +27,14 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/number_text.h"
-#include "communicator/allreduce.h"
-#include "communicator/local_steps.h"
-#include "communicator/look_ahead.h"
-#include "communicator/mean_exchange.h"
-#include "communicator/periodic_options.h"
-#include "communicator/weighted_mean.h"
-#include "communicator/worker_momentum.h"
+#include "base/options/number_text.h"
+#include "communicator/methods/allreduce.h"
+#include "communicator/outer/look_ahead.h"
+#include "communicator/outer/worker_momentum.h"
+#include "communicator/support/local_steps.h"
+#include "communicator/support/mean_exchange.h"
+#include "communicator/support/periodic_options.h"
+#include "communicator/support/weighted_mean.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/device.h"

@@ -19,11 +19,11 @@
 // network. The consensus is c. A run is deterministic in round-robin order and in a replay.
 #include <algorithm>
 
-#include "base/number_text.h"
-#include "base/option_checks.h"
-#include "communicator/async_center.h"
-#include "communicator/periodic_options.h"
-#include "communicator/round_robin_limit.h"
+#include "base/options/number_text.h"
+#include "base/options/option_checks.h"
+#include "communicator/center/async_center.h"
+#include "communicator/center/round_robin_limit.h"
+#include "communicator/support/periodic_options.h"
 #include "kernels/cpu/center.h"
 
 namespace eave {

@@ -9,8 +9,8 @@
 //   all samples that rank i has trained on, and n = sum_i n_i.
 //
 // Its result is the consensus at the end. Before the end the consensus is rank 0's worker, by a broadcast.
-#include "base/number_text.h"
-#include "communicator/weighted_mean.h"
+#include "base/options/number_text.h"
+#include "communicator/support/weighted_mean.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
 

@@ -10,9 +10,9 @@
 // momentum buffers; --worker-momentum chooses among the three.
 #include <limits>
 
-#include "base/number_text.h"
-#include "communicator/outer_averaging.h"
-#include "communicator/periodic_options.h"
+#include "base/options/number_text.h"
+#include "communicator/outer/outer_averaging.h"
+#include "communicator/support/periodic_options.h"
 
 namespace eave {
 namespace {

@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "device/cuda/library_handles.h"
-#include "device/cuda/pass_memory.h"
-#include "device/cuda/pass_recorder.h"
-#include "device/cuda/plans.h"
-#include "device/cuda/replayed_plan.h"
+#include "device/cuda/passes/pass_memory.h"
+#include "device/cuda/passes/pass_recorder.h"
+#include "device/cuda/plans/plans.h"
+#include "device/cuda/plans/replayed_plan.h"
 #include "device/cuda/resident_images.h"
 #include "device/geometry.h"
 #include "eave/check.h"

@@ -10,7 +10,7 @@
 #include "device/cuda/cuda_handles.h"
 #include "device/device_collectives.h"
 #include "eave/device.h"
-#include "kernels/cuda/half.h"
+#include "kernels/cuda/support/half.h"
 
 namespace eave::cuda {
 

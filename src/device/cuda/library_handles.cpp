@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "device/cuda/cuda_check.h"
-#include "device/cuda/plan_trial.h"
+#include "device/cuda/plans/plan_trial.h"
 
 namespace eave::cuda {
 namespace {

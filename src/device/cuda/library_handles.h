@@ -10,10 +10,10 @@
 #include <tuple>
 #include <vector>
 
-#include "device/cuda/autotune.h"
-#include "device/cuda/cublas_product.h"
-#include "device/cuda/cudnn_plan.h"
-#include "device/cuda/plans.h"
+#include "device/cuda/plans/autotune.h"
+#include "device/cuda/plans/cublas_product.h"
+#include "device/cuda/plans/cudnn_plan.h"
+#include "device/cuda/plans/plans.h"
 
 namespace eave::cuda {
 

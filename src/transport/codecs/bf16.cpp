@@ -1,7 +1,7 @@
 // The codec `bf16`: the upper half of a float32, with its range and 8 of its 24 bits. Rounds to nearest even. Beyond
 // the largest value, 3.39e38, it becomes infinite.
 #include "kernels/cpu/codec.h"
-#include "transport/codec.h"
+#include "transport/codecs/codec.h"
 
 namespace eave {
 namespace {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "kernels/cpu/codec.h"
-#include "transport/codec.h"
+#include "transport/codecs/codec.h"
 
 namespace eave {
 namespace {

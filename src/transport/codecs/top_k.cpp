@@ -6,9 +6,9 @@
 #include <cstring>
 #include <limits>
 
-#include "base/option_checks.h"
+#include "base/options/option_checks.h"
 #include "kernels/cpu/codec.h"
-#include "transport/codec.h"
+#include "transport/codecs/codec.h"
 
 namespace eave {
 namespace {

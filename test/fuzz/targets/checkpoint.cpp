@@ -2,8 +2,8 @@
 // field.
 #include <cstring>
 
+#include "checkpoint/checkpoint_format.h"
 #include "test/fuzz/fuzz.h"
-#include "train/checkpoint_format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   constexpr std::size_t kHeaderBytesAt = 16, kFileBytesAt = 24, kPrelude = 32;

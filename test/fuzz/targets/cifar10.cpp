@@ -2,7 +2,7 @@
 // file with zeros, or cuts it, to the length of its records. It reads the labels, then each image.
 #include <algorithm>
 
-#include "data/cifar10_file.h"
+#include "data/files/cifar10_file.h"
 #include "test/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

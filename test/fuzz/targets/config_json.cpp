@@ -1,5 +1,5 @@
 // config.json of a run, and comparison.json of a comparison.
-#include "report/config.h"
+#include "report/record/config.h"
 #include "test/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

@@ -1,5 +1,5 @@
 // The description of a file's kind in error messages. The input is the beginning of the file.
-#include "base/content_kind.h"
+#include "base/files/content_kind.h"
 #include "test/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

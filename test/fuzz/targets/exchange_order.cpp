@@ -2,7 +2,7 @@
 // code after the check is reached.
 #include <zlib.h>
 
-#include "communicator/exchange_log.h"
+#include "communicator/center/exchange_log.h"
 #include "test/fuzz/fuzz.h"
 
 namespace {

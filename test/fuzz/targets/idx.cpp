@@ -1,5 +1,5 @@
 // An IDX file, plain or gzip'd, as images and as labels.
-#include "data/idx.h"
+#include "data/files/idx.h"
 
 #include "test/fuzz/fuzz.h"
 

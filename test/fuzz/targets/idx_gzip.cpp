@@ -1,5 +1,5 @@
 // A gzip'd IDX file. The input is the content to pack; if the first byte is odd, it is the gzip stream itself.
-#include "data/idx.h"
+#include "data/files/idx.h"
 #include "test/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

@@ -1,5 +1,5 @@
 // The lock file that names the owner of a run directory.
-#include "base/directory_lock.h"
+#include "base/files/directory_lock.h"
 #include "test/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

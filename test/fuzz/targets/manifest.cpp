@@ -1,7 +1,7 @@
 // The manifest.json of a checkpoint. If the first byte is even, the target appends the hash that the file must end
 // with.
+#include "checkpoint/checkpoint_manifest.h"
 #include "test/fuzz/fuzz.h"
-#include "train/checkpoint_manifest.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   if (size == 0) return 0;

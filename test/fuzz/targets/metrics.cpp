@@ -1,8 +1,8 @@
 // metrics.jsonl, as reports read it, and the report made of it. The first byte chooses text, tables or page.
-#include "report/comparison.h"
-#include "report/metrics_reader.h"
-#include "report/page.h"
-#include "report/report_tables.h"
+#include "report/compare/comparison.h"
+#include "report/page/page.h"
+#include "report/read/metrics_reader.h"
+#include "report/text/report_tables.h"
 #include "test/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

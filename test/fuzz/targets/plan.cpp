@@ -1,5 +1,5 @@
 // metrics.jsonl as eave plan reads it, and the plan made of it. The first byte chooses the kind of method.
-#include "report/plan_text.h"
+#include "report/plan/plan_text.h"
 #include "test/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

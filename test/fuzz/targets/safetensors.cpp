@@ -1,7 +1,7 @@
 // A model file, as eave export and --initial-parameters read it: the arrays, then the model that the file names.
-#include "base/safetensors.h"
+#include "base/formats/safetensors.h"
 
-#include "app/model_file.h"
+#include "app/resume/model_file.h"
 #include "nn/graph.h"
 #include "test/fuzz/fuzz.h"
 

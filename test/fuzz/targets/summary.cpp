@@ -1,5 +1,5 @@
 // summary.json, and the table of it.
-#include "report/summary.h"
+#include "report/record/summary.h"
 
 #include "test/fuzz/fuzz.h"
 

@@ -1,8 +1,8 @@
 // metrics.jsonl as eave watch follows it, and the screen that it shows. The first byte chooses one of four screens.
 #include <sstream>
 
-#include "report/watch_screen.h"
-#include "report/watched_run.h"
+#include "report/watch/watch_screen.h"
+#include "report/watch/watched_run.h"
 #include "test/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

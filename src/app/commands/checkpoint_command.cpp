@@ -1,0 +1,256 @@
+// Implements `eave checkpoint`: lists and verifies a run's checkpoints, and exports the model of one.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "app/commands/model_export.h"
+#include "app/main/command_line.h"
+#include "app/main/commands.h"
+#include "app/main/launch.h"
+#include "app/resume/checkpoint_home.h"
+#include "base/files/user_path.h"
+#include "base/message.h"
+#include "base/options/near_words.h"
+#include "base/options/number_text.h"
+#include "base/printable.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "eave/check.h"
+#include "report/text/terminal.h"
+#include "train/saving/checkpoint_model.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kActions = "expected ls, verify or export, and a run directory";
+
+struct CheckpointRequest {
+  std::string action;
+  fs::path run;
+  OptionValues values;
+  fs::path directory = {};  // the directory of its checkpoints
+};
+
+}  // namespace
+
+CommandLine checkpoint_command_line() {
+  CommandLine line(
+      "usage: eave checkpoint ls RUN\n"
+      "       eave checkpoint verify RUN [--step N]\n"
+      "       eave checkpoint export RUN [--step N] --npy DIR | --safetensors FILE [--layout LAYOUT]\n\n"
+      "Looks at the checkpoints of a run. ls lists them, and names those that lack a file or a part of one; verify "
+      "reads\n"
+      "all of each and the run's model.safetensors, and names what is damaged; export writes the model of the newest "
+      "that is\n"
+      "whole, as eave export does.");
+  line.add_group("Which checkpoint",
+                 {{"step", OptionType::kInteger, "", "that of this step alone"},
+                  {"checkpoint-dir", OptionType::kPath, "",
+                   "where the run's checkpoints lie (default: as its config.json says, else RUN/checkpoint)"}});
+  line.add_group("What export writes", export_options());
+  return line;
+}
+
+namespace {
+
+bool is_option(const CommandLine& line, const std::string& word) {
+  const std::size_t name = word.find_first_not_of('-');
+  return name != std::string::npos && line.parse({}).entries().contains(word.substr(name, word.find('=') - name));
+}
+
+CheckpointRequest read_checkpoint_request(const CommandLine& line, const std::vector<std::string>& words) {
+  const auto first = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with("-"); });
+  if (first - words.begin() < 2) {
+    // parse throws an error that names the option.
+    if (first != words.end() && !is_option(line, *first)) line.parse({*first});
+    throw Error(ExitCode::kUsage, std::string(kActions) + (first == words.end() ? "" : ", before options"));
+  }
+  CheckpointRequest request{words[0], path_of_word(words[1], "RUN"), line.parse({words.begin() + 2, words.end()})};
+  if (request.action == "export") {
+    check_export(request.values);
+    return request;
+  }
+  if (request.action != "ls" && request.action != "verify") {
+    throw Error(ExitCode::kUsage, "no action '" + request.action + "'; " + kActions +
+                                      did_you_mean(request.action, {"ls", "verify", "export"}));
+  }
+  for (const std::string option : {"step", "npy", "safetensors", "layout"}) {
+    if (!request.values.given(option) || (option == "step" && request.action == "verify")) continue;
+    throw Error(ExitCode::kUsage, "--" + option + " has no effect with " + request.action);
+  }
+  return request;
+}
+
+// If a person gave a run's directory of checkpoints, or one checkpoint, instead of the run: returns the run. Else "".
+std::string run_around(const fs::path& given) {
+  for (fs::path place = fs::absolute(given).lexically_normal(); place.has_relative_path();
+       place = place.parent_path()) {
+    std::error_code error;
+    if (place.filename() == "checkpoint" && fs::is_directory(place, error)) return place.parent_path().string();
+  }
+  return "";
+}
+
+// The steps of the committed checkpoints, newest first.
+std::vector<std::int64_t> steps_of(const CheckpointRequest& request) {
+  std::vector<std::int64_t> steps = committed_steps(request.directory);
+  std::ranges::reverse(steps);
+  if (request.values.has("step")) {
+    const std::int64_t step = request.values.integer("step", 1);
+    std::erase_if(steps, [&](std::int64_t each) { return each != step; });
+  }
+  if (!steps.empty()) return steps;
+  const std::string run = run_around(request.run);
+  throw Error(ExitCode::kInputMissing,
+              "no checkpoint in " + request.directory.string() +
+                  (request.values.has("step") ? " of step " + request.values.text("step") : "") +
+                  (run.empty() ? "; name the directory of a run that has saved one (its --run-dir)"
+                               : "; the run's directory is asked for: " + run));
+}
+
+std::uint64_t bytes_of(const Manifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const StoredFile& file : manifest.files) bytes += file.bytes;
+  return bytes;
+}
+
+// Damage that the manifest and the sizes of files show; "" if there is none.
+std::string visible_damage(const CheckpointRequest& request, std::int64_t step, Manifest& manifest) {
+  try {
+    manifest = read_manifest(request.directory, step);
+  } catch (const Error& error) {
+    return message_of(error);
+  }
+  for (const StoredFile& file : manifest.files) {
+    const fs::path path = checkpoint_place(request.directory, step) / file.name;
+    std::error_code error;
+    const std::uintmax_t bytes = fs::file_size(path, error);
+    if (error) return path.string() + ": " + error.message();
+    if (bytes != file.bytes) {
+      return path.string() + ": it has " + count_text(bytes, "byte") + ", and was written with " +
+             std::to_string(file.bytes);
+    }
+  }
+  return "";
+}
+
+[[noreturn]] void refuse_damaged(const CheckpointRequest& request, const std::string& steps) {
+  throw Error(ExitCode::kBadData, "damaged checkpoints in " + request.directory.string() + ": of step " + steps);
+}
+
+void list(const CheckpointRequest& request) {
+  std::string damaged;
+  const std::vector<std::int64_t> steps = steps_of(request);
+  std::printf("%12s  %14s  %5s  %14s\n", "step", "samples", "ranks", "bytes");
+  for (const std::int64_t step : steps) {
+    Manifest manifest;
+    const std::string damage = visible_damage(request, step, manifest);
+    if (damage.empty()) {
+      std::printf("%12lld  %14lld  %5zu  %14llu\n", static_cast<long long>(step),
+                  static_cast<long long>(manifest.samples), manifest.files.size(),
+                  static_cast<unsigned long long>(bytes_of(manifest)));
+    } else {
+      std::printf("%12lld  damaged: %s\n", static_cast<long long>(step), printable(damage).c_str());
+      damaged += (damaged.empty() ? "" : ", ") + std::to_string(step);
+    }
+  }
+  if (!damaged.empty()) refuse_damaged(request, damaged);
+}
+
+// Describes the damage of a checkpoint; "" if it is whole.
+std::string damage_of(const CheckpointRequest& request, std::int64_t step) {
+  try {
+    verify_checkpoint(request.directory, read_manifest(request.directory, step));
+    return "";
+  } catch (const Error& error) {
+    return message_of(error);
+  }
+}
+
+// Reads the model as `eave export` does. Returns false if it is damaged. A run that has not ended has no model.
+bool verify_model(const fs::path& run) {
+  const fs::path path = find_model(run);
+  std::error_code error;
+  if (!fs::is_directory(run, error) || !fs::exists(path, error)) return true;
+  std::string state;
+  bool is_whole = false;
+  try {
+    const SafetensorsFile file = read_safetensors(path);
+    read_model(file, graph_of(description_in(file), path));
+    state = file.metadata.contains(kArraysHash) ? "whole" : "readable; it has no hash that would show changed values";
+    is_whole = true;
+  } catch (const Error& failure) {
+    state = failure.what();
+  }
+  std::printf("%s: %s\n", printable(path.filename().string()).c_str(), printable(state).c_str());
+  return is_whole;
+}
+
+// Checks all checkpoints and returns the steps of damaged ones.
+std::string verify_checkpoints(const CheckpointRequest& request) {
+  std::string damaged;
+  for (const std::int64_t step : steps_of(request)) {
+    const std::string damage = damage_of(request, step);
+    std::printf("step %lld: %s\n", static_cast<long long>(step), damage.empty() ? "whole" : printable(damage).c_str());
+    if (!damage.empty()) damaged += (damaged.empty() ? "" : ", ") + std::to_string(step);
+  }
+  return damaged;
+}
+
+void verify(const CheckpointRequest& request) {
+  const bool is_model_whole = request.values.has("step") || verify_model(request.run);
+  std::string damaged;
+  if (is_model_whole || !committed_steps(request.directory).empty()) damaged = verify_checkpoints(request);
+  if (!is_model_whole) {
+    throw Error(ExitCode::kBadData, "damaged model " + find_model(request.run).string() +
+                                        (damaged.empty() ? "" : ", and damaged checkpoints: of step " + damaged) +
+                                        "; see the lines above. eave checkpoint export writes the model of the newest "
+                                        "checkpoint that is whole");
+  }
+  if (!damaged.empty()) refuse_damaged(request, damaged);
+}
+
+void check_sizes(const CheckpointModel& model, const Graph& graph, const fs::path& place) {
+  if (std::ssize(model.parameters) == graph.parameter_size && std::ssize(model.statistics) == graph.statistics_size)
+    return;
+  throw Error(ExitCode::kBadData, place.string() + ": its vectors are not of the model that it names");
+}
+
+void export_newest(const CheckpointRequest& request) {
+  std::string damage;
+  for (const std::int64_t step : steps_of(request)) {
+    const std::string of_this = damage_of(request, step);
+    if (!of_this.empty()) {
+      std::fprintf(stderr, "eave: warning: a newer checkpoint is passed over: %s\n", printable(of_this).c_str());
+      damage = of_this;
+      continue;
+    }
+    const fs::path place = checkpoint_place(request.directory, step);
+    const Manifest manifest = read_manifest(request.directory, step);
+    const ModelDescription description = description_in(manifest.notes, place);
+    const Graph graph = graph_of(description, place);
+    const CheckpointModel model = read_checkpoint_model(request.directory, manifest, graph.statistics);
+    check_sizes(model, graph, place);
+    return export_model(description, graph, {model.parameters, model.statistics}, request.values,
+                        "step " + std::to_string(step) + ": ");
+  }
+  throw Error(ExitCode::kBadData, "no checkpoint in " + request.directory.string() + " is whole; " + damage);
+}
+
+}  // namespace
+
+int checkpoint_command(const std::vector<std::string>& words, const char* const*) {
+  const CommandLine line = checkpoint_command_line();
+  CheckpointRequest request;
+  const auto run = [&] {
+    request.directory = find_checkpoints_of(request.run, request.values.text("checkpoint-dir"));
+    if (request.action == "ls") return list(request);
+    if (request.action == "verify") return verify(request);
+    export_newest(request);
+  };
+  return run_command_once(
+      words, line.help(), [&] { request = read_checkpoint_request(line, words); }, run);
+}
+
+}  // namespace eave

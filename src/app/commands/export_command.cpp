@@ -1,0 +1,44 @@
+// Implements `eave export`: writes a run's model for PyTorch or NumPy.
+#include "app/commands/model_export.h"
+#include "app/main/command_line.h"
+#include "app/main/commands.h"
+#include "app/main/launch.h"
+#include "base/files/user_path.h"
+#include "eave/check.h"
+
+namespace eave {
+
+CommandLine export_command_line() {
+  CommandLine line(
+      "usage: eave export MODEL --npy DIR | --safetensors FILE [--layout LAYOUT]\n\n"
+      "Writes the model of a run for other programs. MODEL is a run directory, or a model.safetensors.");
+  line.add_group("What is written", export_options());
+  return line;
+}
+
+namespace {
+
+void export_from(const std::string& from, const OptionValues& values) {
+  const SafetensorsFile file = read_model_of(from);
+  const ModelDescription model = description_in(file);
+  const Graph graph = graph_of(model, file.path);
+  export_model(model, graph, read_model(file, graph), values);
+}
+
+}  // namespace
+
+int export_command(const std::vector<std::string>& words, const char* const*) {
+  const CommandLine line = export_command_line();
+  OptionValues values;
+  std::string from;
+  const auto read = [&] {
+    if (words.empty() || words[0].starts_with("-"))
+      throw Error(ExitCode::kUsage, "no model given; expected MODEL --npy DIR or MODEL --safetensors FILE");
+    from = path_of_word(words[0], "MODEL");
+    values = line.parse({words.begin() + 1, words.end()});
+    check_export(values);
+  };
+  return run_command_once(words, line.help(), read, [&] { export_from(from, values); });
+}
+
+}  // namespace eave

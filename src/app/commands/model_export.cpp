@@ -1,0 +1,95 @@
+#include "app/commands/model_export.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "app/options/output_options.h"
+#include "base/files/file_errors.h"
+#include "base/files/files.h"
+#include "base/formats/npy.h"
+#include "base/message.h"
+#include "base/options/number_text.h"
+#include "base/printable.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+void refuse_existing(const fs::path& path, const std::string& option) {
+  std::error_code error;
+  const bool is_free = option == "--npy" ? !fs::exists(path, error) : may_be_new(path);
+  if (is_free) return;
+  throw Error(ExitCode::kCannotCreate, option + " " + path.string() + " is there already; name another one");
+}
+
+// Writes the arrays. On failure it removes what it created, and nothing else. An existing directory would be refused,
+// so the same command can then be given again.
+void write_arrays(const fs::path& directory, const std::vector<NamedArray>& arrays, const std::string& metadata) {
+  make_named_directory(directory, "--npy " + directory.string());
+  const OutputFolder folder(directory);
+  std::vector<OutputPath> made;
+  try {
+    for (const NamedArray& array : arrays) {
+      made.push_back(folder / (array.name + ".npy"));
+      write_npy(made.back(), array);
+    }
+    made.push_back(folder / "metadata.json");
+    write_file_atomically(made.back(), metadata);
+  } catch (const Error&) {
+    for (const OutputPath& path : made) remove_output(path);
+    remove_output(folder.entry());
+    throw;
+  }
+}
+
+}  // namespace
+
+std::vector<OptionSpec> export_options() {
+  return {
+      {"npy", OptionType::kPath, "",
+       "a new directory with a file for each array, for numpy.load, and metadata.json, which says how to read them"},
+      {"safetensors", OptionType::kPath, "", "a new file with all arrays"},
+      {"layout",
+       OptionType::kText,
+       "pytorch",
+       "pytorch: names, shapes and order of inputs as PyTorch's modules have them, for images NCHW; eave: as in "
+       "model.safetensors, for images NHWC",
+       {"pytorch", "eave"}}};
+}
+
+void check_export(const OptionValues& values) {
+  if (values.has("npy") == values.has("safetensors"))
+    throw Error(ExitCode::kUsage, "expected one of --npy DIR and --safetensors FILE, not both");
+  check_output_options(values, {"npy", "safetensors"});
+}
+
+Graph graph_of(const ModelDescription& model, const fs::path& file) {
+  try {
+    return build_graph(model.specification, model.image, model.classes);
+  } catch (const Error& error) {
+    throw with_front(file.string() + ": its model cannot be built; get the file again, or name another one: ", error,
+                     ExitCode::kBadData);
+  }
+}
+
+void export_model(const ModelDescription& model, const Graph& graph, const ModelArenas& arenas,
+                  const OptionValues& values, const std::string& before) {
+  const bool as_npy = values.has("npy");
+  const fs::path target = values.text(as_npy ? "npy" : "safetensors");
+  const TensorLayout layout = values.text("layout") == "eave" ? TensorLayout::kEave : TensorLayout::kPytorch;
+  refuse_existing(target, as_npy ? "--npy" : "--safetensors");
+  const ModelArrays model_in_layout = model_arrays(graph, layout, arenas.parameters, arenas.statistics);
+  if (as_npy) {
+    write_arrays(target, model_in_layout.arrays, nlohmann::json(metadata_of(model, graph, layout)).dump(2) + "\n");
+  } else {
+    write_model(OutputPath::of_person(target), model, layout, arenas.parameters, arenas.statistics);
+  }
+  // Standard output may hold the model.
+  std::FILE* const stream = !as_npy && is_standard_output(target) ? stderr : stdout;
+  std::fprintf(stream, "%swrote %s, %s, layout %s\n", printable(before).c_str(), printable(target.string()).c_str(),
+               count_text(std::ssize(model_in_layout.arrays), "array").c_str(), values.text("layout").c_str());
+}
+
+}  // namespace eave

@@ -1,0 +1,261 @@
+// Implements `eave plan`: predicts runs with other numbers of ranks from a short run.
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "app/main/command_line.h"
+#include "app/main/commands.h"
+#include "app/main/launch.h"
+#include "app/options/output_options.h"
+#include "base/files/files.h"
+#include "base/files/user_path.h"
+#include "base/options/near_words.h"
+#include "base/options/option_checks.h"
+#include "base/options/option_lists.h"
+#include "base/options/quantities.h"
+#include "eave/check.h"
+#include "eave/communicator.h"
+#include "report/plan/plan_text.h"
+#include "report/record/config.h"
+
+namespace eave {
+
+CommandLine plan_command_line() {
+  CommandLine line(
+      "usage: eave plan RUN_DIR [options]\n\nPredicts step time, efficiency and bytes of other numbers of ranks and "
+      "other communicators from a short run: from how long\nits ranks computed, what they sent, and the figures of a "
+      "network. RUN_DIR is what --run-dir of eave train has left.");
+  line.add_group(
+      "What is planned",
+      {{"ranks", OptionType::kText, "2,4,8,64,512,4096", "numbers of ranks"},
+       {"communicators", OptionType::kText, "allreduce,local-sgd,easgd,easgd-tree,easgd-async,gossip",
+        "which, as eave train has them"},
+       {"tau", OptionType::kInteger, "", "steps from one exchange to the next; else the run's, or the default"},
+       {"global-tau", OptionType::kInteger, "", "of easgd-tree: a multiple of tau [10 tau]"},
+       {"pull-delay", OptionType::kInteger, "", "of easgd-async, below tau; else the run's, or 0"},
+       {"center-ranks", OptionType::kInteger, "0", "of asynchronous methods: ranks that only keep the center"}});
+  line.add_group(
+      "The cluster",
+      {{"ranks-per-host", OptionType::kInteger, "", "they share a link; else as in the run"},
+       {"network-rate", OptionType::kRate, "", "of a host's link; else the run's, or 10gbit"},
+       {"network-delay", OptionType::kSeconds, "", "of a message between hosts, one way; else the run's, or 50us"},
+       {"host-rate", OptionType::kRate, "", "that a rank sends to others of its host; else the run's, or 4GB/s"},
+       {"message-time", OptionType::kSeconds, "5us", "of a processor for each message"}});
+  line.add_group("Output", {{"json", OptionType::kPath, "", "file for the same as JSON"}});
+  return line;
+}
+
+namespace {
+
+const std::map<std::string, PlanKind>& planned_kinds() {
+  static const std::map<std::string, PlanKind> kKinds = {
+      {"allreduce", PlanKind::kAllreduce},    {"local-sgd", PlanKind::kPeriodic},
+      {"bmuf", PlanKind::kPeriodic},          {"slowmo", PlanKind::kPeriodic},
+      {"diloco", PlanKind::kPeriodic},        {"easgd", PlanKind::kElastic},
+      {"easgd-tree", PlanKind::kTree},        {"easgd-async", PlanKind::kAsynchronous},
+      {"downpour", PlanKind::kAsynchronous},  {"mdownpour", PlanKind::kAsynchronous},
+      {"adownpour", PlanKind::kAsynchronous}, {"mvadownpour", PlanKind::kAsynchronous},
+      {"gossip", PlanKind::kPairs},           {"none", PlanKind::kAlone}};
+  return kKinds;
+}
+
+struct PlanRequest {
+  std::filesystem::path directory;
+  OptionValues values;
+  std::vector<int> ranks;
+  std::vector<PlanMethod> methods;  // tau 0 means the run's tau, or the default
+};
+
+std::vector<int> ranks_in(const OptionValues& values) { return integers_of(values, "ranks", 1, 1 << 16); }
+
+PlanMethod method_of(const std::string& name, const OptionValues& values) {
+  const auto found = planned_kinds().find(name);
+  if (found == planned_kinds().end()) {
+    std::vector<std::string> known;
+    for (const auto& [each, unused] : planned_kinds()) known.push_back(each);
+    refuse_option(
+        values, "communicators",
+        "'" + name + "' cannot be planned; expected some of " + comma_list(known) + did_you_mean(name, known));
+  }
+  PlanMethod method{.name = name, .kind = found->second};
+  if (method.kind == PlanKind::kAsynchronous)
+    method.center_ranks = static_cast<int>(values.integer("center-ranks", 0, 1 << 16));
+  return method;
+}
+
+const OptionSpec* tau_option(const std::string& communicator) {
+  const auto kind = std::ranges::find(communicator_kinds(), communicator, &CommunicatorKind::name);
+  const auto option = std::ranges::find(kind->options, "tau", &OptionSpec::name);
+  return option == kind->options.end() ? nullptr : &*option;
+}
+
+void refuse_without_effect(const PlanRequest& request) {
+  const auto refuse = [&](const char* option, const char* needs, const auto& has_effect) {
+    if (request.values.given(option) && std::ranges::none_of(request.methods, has_effect))
+      refuse_option(request.values, option, std::string("has no effect: --communicators names no ") + needs);
+  };
+  refuse("tau", "method that exchanges every tau steps",
+         [](const PlanMethod& method) { return tau_option(method.name) != nullptr; });
+  refuse("global-tau", "easgd-tree", [](const PlanMethod& method) { return method.kind == PlanKind::kTree; });
+  refuse("pull-delay", "easgd-async", [](const PlanMethod& method) { return method.name == "easgd-async"; });
+  refuse("center-ranks", "asynchronous method",
+         [](const PlanMethod& method) { return method.kind == PlanKind::kAsynchronous; });
+}
+
+PlanRequest read_plan_request(const CommandLine& line, const std::vector<std::string>& words) {
+  const WordsApart apart = part_names(words);
+  PlanRequest request{"", line.parse(apart.options), {}, {}};
+  check_output_options(request.values, {"json"});
+  if (apart.names.size() != 1)
+    throw Error(ExitCode::kUsage,
+                (apart.names.empty() ? "no run directory given" : "more than one run directory given") +
+                    std::string("; expected eave plan RUN_DIR [options]"));
+  request.directory = path_of_word(apart.names.front(), "RUN_DIR");
+  request.ranks = ranks_in(request.values);
+  for (const std::string& name : list_of(request.values, "communicators"))
+    request.methods.push_back(method_of(name, request.values));
+  refuse_without_effect(request);
+  for (const PlanMethod& method : request.methods) {
+    if (method.center_ranks >= std::ranges::min(request.ranks))
+      refuse_option(request.values, "center-ranks", "leaves no rank to train among the fewest of --ranks");
+  }
+  if (request.values.has("tau")) request.values.integer("tau", 1, 1 << 20);
+  return request;
+}
+
+// The pull's delay. If the run's value does not fit the planned tau, the nearest value that does is used.
+std::int64_t pull_delay(const PlanMethod& method, const OptionValues& values, const PlanRun& run) {
+  if (!values.has("pull-delay")) {
+    const std::string of_run = method.name == run.communicator ? setting_in(run.settings, "pull-delay") : "";
+    std::int64_t number = 0;
+    std::from_chars(of_run.data(), of_run.data() + of_run.size(), number);
+    return std::clamp<std::int64_t>(number, 0, method.tau - 1);
+  }
+  const std::int64_t delay = values.integer("pull-delay", 0);
+  if (delay >= method.tau)
+    refuse_option(values, "pull-delay", "expected less than tau, which is " + std::to_string(method.tau));
+  return delay;
+}
+
+void set_periods(PlanMethod& method, const OptionValues& values, const PlanRun& run) {
+  const OptionSpec* const option = tau_option(method.name);
+  if (!option) return;
+  const auto count = [](const std::string& text) {
+    std::int64_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return std::clamp<std::int64_t>(number, 1, 1 << 20);
+  };
+  const std::string of_run = method.name == run.communicator ? setting_in(run.settings, "tau") : "";
+  method.tau = values.has("tau") ? values.integer("tau", 1) : count(of_run.empty() ? option->default_text : of_run);
+  if (method.name == "easgd-async") method.hiding_steps = 1 + pull_delay(method, values, run);
+  if (method.kind != PlanKind::kTree) return;
+  method.global_tau = values.has("global-tau") ? values.integer("global-tau", 1) : 10 * method.tau;
+  if (method.global_tau % method.tau != 0)
+    refuse_option(values, "global-tau", "expected a multiple of tau, which is " + std::to_string(method.tau));
+}
+
+// A setting of the run's shaped link, parsed as eave train does.
+double shaped(const PlanRun& run, const std::string& option, OptionType type) {
+  const std::string text = setting_in(run.settings, option);
+  if (text.empty()) return 0;
+  const Reading<double> reading = type == OptionType::kRate ? read_rate(text) : read_seconds(text);
+  if (reading.value) return *reading.value;
+  throw Error(ExitCode::kBadData, "the run's --" + option + " is " + text + ": expected " + reading.expected);
+}
+
+double positive(const OptionValues& values, const std::string& option, double value) {
+  if (!(value > 0)) refuse_option(values, option, "expected more than 0");
+  return value;
+}
+
+void choose(double& figure, std::string& source, double value, const char* from) {
+  figure = value;
+  source = from;
+}
+
+void take_from_run(PlanReport& report) {
+  const PlanRun& run = report.run;
+  PlanNetwork& network = report.network;
+  PlanSources& sources = report.sources;
+  const double rate = shaped(run, "shape-rate", OptionType::kRate),
+               delay = shaped(run, "shape-delay", OptionType::kSeconds);
+  network.ranks_per_host = std::max(1, run.ranks / std::max(1, run.hosts));
+  sources = {"assumed", "assumed", "assumed", "assumed", "as in the run"};
+  if (rate > 0) choose(network.bytes_per_second, sources.rate, rate, "that of the run's shaped link");
+  if (delay > 0) choose(network.delay_seconds, sources.delay, delay, "that of the run's shaped link");
+  if (rate > 0 || delay > 0) {
+    network.ranks_per_host = 1;
+    sources.ranks_per_host = "the run shaped a link for each rank";
+    return;
+  }
+  const double measured = run.exchange_bytes_per_second.value_or(0);
+  if (measured == 0) return;
+  if (run.hosts == 1) choose(network.host_bytes_per_second, sources.host_rate, measured, "measured by the run");
+  if (run.hosts > 1 && run.hosts == run.ranks)
+    choose(network.bytes_per_second, sources.rate, measured, "measured by the run");
+}
+
+void take_given(const OptionValues& values, PlanReport& report) {
+  PlanNetwork& network = report.network;
+  PlanSources& sources = report.sources;
+  const auto take_rate = [&](const std::string& option, double& figure, std::string& source) {
+    if (values.has(option))
+      choose(figure, source, positive(values, option, values.bytes_per_second(option)), "as given");
+  };
+  take_rate("network-rate", network.bytes_per_second, sources.rate);
+  take_rate("host-rate", network.host_bytes_per_second, sources.host_rate);
+  if (values.has("network-delay"))
+    choose(network.delay_seconds, sources.delay, values.seconds("network-delay"), "as given");
+  network.message_seconds = values.seconds("message-time");
+  if (values.given("message-time")) sources.messages = "as given";
+  if (!values.has("ranks-per-host")) return;
+  network.ranks_per_host = static_cast<int>(values.integer("ranks-per-host", 1, 1 << 16));
+  sources.ranks_per_host = "as given";
+}
+
+bool is_hierarchical(const PlanMethod& method, const PlanNetwork& network) {
+  return network.ranks_per_host > 1 && (method.kind == PlanKind::kAllreduce || method.kind == PlanKind::kPeriodic ||
+                                        method.kind == PlanKind::kElastic);
+}
+
+Plan plan_of(const PlanMethod& method, const PlanReport& report, const std::vector<int>& ranks) {
+  Plan plan{method, {}};
+  for (const int count : ranks) plan.rows.push_back(predict(report.run.basis, report.network, method, count));
+  return plan;
+}
+
+PlanReport make_report(const PlanRequest& request) {
+  PlanReport report;
+  report.directory = request.directory.string();
+  report.run = read_plan_run(request.directory);
+  take_from_run(report);
+  take_given(request.values, report);
+  for (PlanMethod method : request.methods) {
+    set_periods(method, request.values, report.run);
+    report.plans.push_back(plan_of(method, report, request.ranks));
+    if (!is_hierarchical(method, report.network)) continue;
+    method.sums_by_host = false;
+    report.plans.push_back(plan_of(method, report, request.ranks));
+  }
+  return report;
+}
+
+}  // namespace
+
+int plan_command(const std::vector<std::string>& words, const char* const*) {
+  const CommandLine line = plan_command_line();
+  PlanRequest request;
+  const auto plan = [&] {
+    const PlanReport report = make_report(request);
+    std::fputs(plan_text(report).c_str(), stdout);
+    if (request.values.has("json"))
+      write_file_atomically(OutputPath::of_person(request.values.text("json")), plan_json(report));
+  };
+  return run_command_once(
+      words, line.help(), [&] { request = read_plan_request(line, words); }, plan);
+}
+
+}  // namespace eave

@@ -1,0 +1,86 @@
+// Implements `eave report`: compares finished runs in tables and on one page.
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "app/commands/report_runs.h"
+#include "app/main/command_line.h"
+#include "app/main/commands.h"
+#include "app/main/launch.h"
+#include "app/options/output_options.h"
+#include "base/files/user_path.h"
+#include "base/options/option_checks.h"
+#include "eave/check.h"
+#include "report/read/run_list.h"
+
+namespace eave {
+
+namespace fs = std::filesystem;
+
+CommandLine report_command_line() {
+  CommandLine line(
+      "usage: eave report DIR... [options]\n\nPuts runs together: prints tables and says what won, and writes one page "
+      "that opens offline.\nDIR is a run directory (--run-dir of eave train), or a directory of run directories.");
+  line.add_group(
+      "Output",
+      {{"html", OptionType::kPath, "",
+        "the page; none: no page; else report.html in the first DIR if that holds runs, or in the current directory"},
+       {"csv", OptionType::kPath, "", "file for the table of variants: runs that differ in nothing but the seed"},
+       {"runs-csv", OptionType::kPath, "", "file for the table of runs"},
+       {"metrics-csv", OptionType::kPath, "", "file for what the runs recorded: evaluations and training loss"},
+       {"target", OptionType::kReal, "",
+        "test accuracy, such as 0.9, until which time, samples and bytes are counted; else the highest that all "
+        "reached"}});
+  return line;
+}
+
+namespace {
+
+struct ReportRequest {
+  std::vector<fs::path> directories;
+  OptionValues values;
+};
+
+ReportRequest read_report_request(const CommandLine& line, const std::vector<std::string>& words) {
+  const WordsApart apart = part_names(words);
+  ReportRequest request{{}, line.parse(apart.options)};
+  for (const std::string& name : apart.names) request.directories.emplace_back(path_of_word(name, "DIR"));
+  if (request.directories.empty()) throw Error(ExitCode::kUsage, "no directory given; expected DIR..., see --help");
+  check_output_options(request.values, {"html", "csv", "runs-csv", "metrics-csv"});
+  if (request.values.has("target")) real_in(request.values, "target", 0, 1);
+  return request;
+}
+
+std::optional<OutputPath> named_file(const ReportRequest& request, const char* option) {
+  if (!request.values.has(option)) return std::nullopt;
+  return OutputPath::of_person(request.values.text(option));
+}
+
+std::optional<OutputPath> page_path(const ReportRequest& request) {
+  constexpr const char* kPageName = "report.html";
+  if (request.values.has("html") && request.values.text("html") == "none") return std::nullopt;
+  if (request.values.has("html")) return named_file(request, "html");
+  const fs::path& first = request.directories.front();
+  return OutputFolder(is_run_directory(first) ? fs::path(".") : first) / kPageName;
+}
+
+ReportFiles files_of(const ReportRequest& request) {
+  const auto file = [&](const char* option) { return named_file(request, option); };
+  return {page_path(request), file("csv"), file("runs-csv"), file("metrics-csv")};
+}
+
+}  // namespace
+
+int report_command(const std::vector<std::string>& words, const char* const*) {
+  const CommandLine line = report_command_line();
+  ReportRequest request;
+  const auto report = [&] {
+    std::optional<double> target;
+    if (request.values.has("target")) target = request.values.real("target");
+    report_runs(request.directories, files_of(request), target);
+  };
+  return run_command_once(
+      words, line.help(), [&] { request = read_report_request(line, words); }, report);
+}
+
+}  // namespace eave

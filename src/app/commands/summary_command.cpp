@@ -1,0 +1,80 @@
+// Implements `eave summary`: prints one table with a row per run.
+#include <cstdio>
+#include <filesystem>
+
+#include "app/main/command_line.h"
+#include "app/main/commands.h"
+#include "app/main/launch.h"
+#include "app/options/output_options.h"
+#include "base/files/user_path.h"
+#include "base/printable.h"
+#include "eave/check.h"
+#include "report/read/run_files.h"
+#include "report/record/run_directory.h"
+#include "report/record/summary.h"
+
+namespace eave {
+
+CommandLine summary_command_line() {
+  CommandLine line("usage: eave summary RUN_DIR... [--json FILE]\n\nPrints one table with a row per run.");
+  line.add_group("Output", {{"json", OptionType::kPath, "", "file for the rows, as an array"}});
+  return line;
+}
+
+namespace {
+
+struct SummaryRequest {
+  std::vector<std::string> directories;
+  OptionValues values;
+};
+
+SummaryRequest read_summary_request(const CommandLine& line, const std::vector<std::string>& words) {
+  const WordsApart apart = part_names(words);
+  SummaryRequest request{{}, line.parse(apart.options)};
+  for (const std::string& name : apart.names) request.directories.push_back(path_of_word(name, "RUN_DIR"));
+  check_output_options(request.values, {"json"});
+  if (request.directories.empty())
+    throw Error(ExitCode::kUsage, "no run directory given; expected RUN_DIR... [--json FILE]");
+  return request;
+}
+
+// Reads the summaries that can be read, and names the others on standard error.
+std::vector<RunSummary> read_summaries(const std::vector<std::string>& directories) {
+  std::vector<RunSummary> rows;
+  for (const std::filesystem::path directory : directories) {
+    try {
+      std::error_code error;
+      const bool is_there = std::filesystem::exists(std::filesystem::symlink_status(directory, error));
+      const std::string why = is_there ? why_no_directory_of_run(directory) : "";
+      if (!why.empty()) throw Error(ExitCode::kInputMissing, directory.string() + ": " + why);
+      rows.push_back(read_summary_of_run(directory));
+      if (state_of_run(directory) != RunState::kFinished)
+        std::fprintf(stderr, "eave: warning: %s: model.safetensors is missing, so the run's results are not complete\n",
+                     printable(directory.string()).c_str());
+      if (holds_run(directory) && !has_end(directory))
+        std::fprintf(stderr, "eave: warning: %s: metrics.jsonl does not have the end that summary.json tells of\n",
+                     printable(directory.string()).c_str());
+    } catch (const Error& unusable) {
+      if (directories.size() == 1) throw;
+      std::fprintf(stderr, "eave: warning: left out: %s\n", printable(unusable.what()).c_str());
+    }
+  }
+  if (rows.empty()) throw Error(ExitCode::kBadData, "there is no run to sum up; see what was left out");
+  return rows;
+}
+
+}  // namespace
+
+int summary_command(const std::vector<std::string>& words, const char* const*) {
+  const CommandLine line = summary_command_line();
+  SummaryRequest request;
+  const auto summarise = [&] {
+    const std::vector<RunSummary> rows = read_summaries(request.directories);
+    std::fputs(summary_table(rows).c_str(), stdout);
+    if (request.values.has("json")) write_summaries(OutputPath::of_person(request.values.text("json")), rows);
+  };
+  return run_command_once(
+      words, line.help(), [&] { request = read_summary_request(line, words); }, summarise);
+}
+
+}  // namespace eave

@@ -1,0 +1,95 @@
+#include "app/compare/compare_grid.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace eave {
+namespace {
+
+// The name of a directory: every character except letters, digits, dots and dashes becomes a dash.
+std::string name_from(const std::string& text) {
+  std::string name = text;
+  for (char& letter : name) {
+    if (!std::isalnum(static_cast<unsigned char>(letter)) && letter != '.') letter = '-';
+  }
+  return name;
+}
+
+// Whether an option needs several ranks: one rank exchanges nothing, and is not slower than another.
+bool is_of_several_ranks(const std::string& name) {
+  return name == "slow-rank" || (name.starts_with("shape-") && name != "shape-compute");
+}
+
+}  // namespace
+
+bool has_setting(const Settings& settings, const std::string& name) {
+  return std::ranges::find(settings, name, &Settings::value_type::first) != settings.end();
+}
+
+std::string Method::label() const {
+  std::string text = communicator;
+  for (const auto& [name, value] : options) text += " " + name + "=" + value;
+  return text;
+}
+
+std::string RunGroup::label() const {
+  return (ranks == 1 ? "one rank" : method.label() + ", " + std::to_string(ranks) + " ranks") + ", batch " + batch;
+}
+
+bool Grid::tunes() const {
+  return std::ranges::any_of(groups, [](const RunGroup& group) { return group.rates.size() > 1; });
+}
+
+std::size_t Grid::count() const {
+  std::size_t cells = 0;
+  for (const RunGroup& group : groups) cells += group.rates.size() + static_cast<std::size_t>(seeds - 1);
+  return cells;
+}
+
+Cell Grid::cell(std::size_t group, const std::string& rate, int seed) const {
+  const RunGroup& of = groups[group];
+  const std::string lr = rate.empty() ? "" : "-lr" + rate, who = of.ranks == 1 ? "one rank" : of.method.label();
+  return {group, rate, seed,
+          name_from(who + "-p" + std::to_string(of.ranks) + "-b" + of.batch + lr + "-seed" + std::to_string(seed)),
+          of.label() + (rate.empty() ? "" : ", lr " + rate) + ", seed " + std::to_string(seed)};
+}
+
+std::vector<Cell> Grid::first_cells() const {
+  std::vector<Cell> cells;
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    for (const std::string& rate : groups[group].rates) cells.push_back(cell(group, rate, 1));
+  }
+  return cells;
+}
+
+// Ordered by seed, so that a comparison that ends early has compared all methods alike.
+std::vector<Cell> Grid::further_cells(const std::vector<const std::string*>& chosen) const {
+  std::vector<Cell> cells;
+  for (int seed = 2; seed <= seeds; ++seed) {
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+      if (chosen[group]) cells.push_back(cell(group, *chosen[group], seed));
+    }
+  }
+  return cells;
+}
+
+std::vector<std::string> Grid::words_of(const Cell& cell) const {
+  const RunGroup& group = groups[cell.group];
+  std::vector<std::string> words;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    words.push_back("--" + name + "=" + value);
+  };
+  for (const auto& [name, value] : settings) {
+    if (group.ranks > 1 || !is_of_several_ranks(name)) add(name, value);
+    if (name == "transport" && value == "threads") add("ranks", std::to_string(group.ranks));
+  }
+  add("communicator", group.method.communicator);
+  for (const auto& [name, value] : group.method.options) add(name, value);
+  add("batch", group.batch);
+  if (!cell.rate.empty()) add("lr", cell.rate);
+  add("seed", std::to_string(cell.seed));
+  if (!has_setting(settings, "progress")) add("progress", "off");
+  return words;
+}
+
+}  // namespace eave

@@ -1,0 +1,59 @@
+// Lists the runs of a comparison, and the options of each.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/main/command_line.h"
+#include "eave/options.h"
+
+namespace eave {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;  // names of options with their values
+bool has_setting(const Settings& settings, const std::string& name);
+
+// A communicator and its options: "easgd:tau=10".
+struct Method {
+  std::string communicator;
+  Settings options;
+  std::string label() const;  // "easgd tau=10"
+};
+
+// The runs of one method with one number of ranks and one batch. They differ in learning rate and seed.
+struct RunGroup {
+  Method method;
+  int ranks = 1;
+  std::string batch;
+  std::vector<std::string> rates;  // "" means train's default
+  std::string label() const;       // "easgd tau=10, 4 ranks, batch 32"
+};
+
+struct Cell {
+  std::size_t group = 0;
+  std::string rate;
+  int seed = 1;
+  std::string name;   // of the run's directory
+  std::string label;  // for people
+};
+
+struct Grid {
+  std::vector<RunGroup> groups;
+  int seeds = 1;
+  Settings settings;  // common to all runs
+
+  // The runs of every group at each of its rates, with the first seed.
+  std::vector<Cell> first_cells() const;
+  // The runs with the other seeds, at the rate chosen for each group. nullptr: no rate was chosen, so that group has
+  // none.
+  std::vector<Cell> further_cells(const std::vector<const std::string*>& chosen) const;
+  std::size_t count() const;  // number of all cells, if a rate is chosen for each group
+  bool tunes() const;         // whether a group has several rates
+
+  Cell cell(std::size_t group, const std::string& rate, int seed) const;
+  // The words of an `eave train` command for this run.
+  std::vector<std::string> words_of(const Cell& cell) const;
+};
+
+}  // namespace eave

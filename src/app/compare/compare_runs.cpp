@@ -1,0 +1,301 @@
+#include "app/compare/compare_runs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include "app/compare/compare_options.h"
+#include "app/main/launch.h"
+#include "app/main/plugins.h"
+#include "app/resume/sight.h"
+#include "app/run/run_settings.h"
+#include "app/run/training_run.h"
+#include "base/host.h"
+#include "base/message.h"
+#include "base/options/number_text.h"
+#include "base/printable.h"
+#include "eave/communicator.h"
+#include "eave/optimizer.h"
+#include "report/read/run_files.h"
+#include "report/record/config.h"
+#include "report/record/run_directory.h"
+#include "report/record/summary.h"
+#include "report/text/terminal.h"
+
+namespace eave {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Checks those options of a run that can be checked before it begins.
+void check_values(const OptionValues& values, int ranks) {
+  const auto kind = std::ranges::find(communicator_kinds(), values.text("communicator"), &CommunicatorKind::name);
+  count_workers(*kind, values, ranks);
+  Schedule(values, 1 << 20, 1 << 20, 1);
+  values.real("epochs");
+  values.real("evaluate-every");
+}
+
+// Reads the run as the report will, and throws if it has no end.
+void require_as_reported(const std::filesystem::path& directory) {
+  if (read_run(directory).end == RunEnd::kFinished) return;
+  throw Error(ExitCode::kBadData, (directory / "metrics.jsonl").string() + " lacks the end of its run");
+}
+
+}  // namespace
+
+void require_same_comparison(const std::map<std::string, std::string>& saved,
+                             const std::map<std::string, std::string>& mine, const std::string& place) {
+  std::set<std::string> free = options_of_files();
+  free.insert({"run-dir", "progress"});
+  const auto difference = find_difference(saved, mine, free);
+  if (!difference) return;
+  throw Error(ExitCode::kConfiguration,
+              "--output: what is in " + place + " was made with --" + difference->name + " " + difference->saved +
+                  ", now it is " + difference->mine +
+                  (difference->name == "validation-share" ? " (several rates need one)" : "") +
+                  "; choose another directory for this comparison");
+}
+
+int blocks_side_by_side(const std::vector<std::string>& hosts, int ranks) {
+  const auto size = static_cast<std::ptrdiff_t>(ranks);
+  const auto block = [&](std::ptrdiff_t number) {
+    const auto first = hosts.begin() + number * size;
+    return std::vector<std::string>(first, first + size);
+  };
+  // The number of ranks on each host of a block, sorted.
+  const auto shape = [](const std::vector<std::string>& names) {
+    std::map<std::string, int> counts;
+    for (const std::string& name : names) ++counts[name];
+    std::vector<int> sizes;
+    for (const auto& [unused, count] : counts) sizes.push_back(count);
+    std::ranges::sort(sizes);
+    return sizes;
+  };
+  const std::vector<int> first = shape(block(0));
+  std::set<std::string> taken;
+  std::ptrdiff_t number = 0;
+  for (; (number + 1) * size <= static_cast<std::ptrdiff_t>(hosts.size()); ++number) {
+    const std::vector<std::string> names = block(number);
+    const bool is_apart = std::ranges::none_of(names, [&](const std::string& name) { return taken.contains(name); });
+    if (!is_apart || shape(names) != first) break;
+    taken.insert(names.begin(), names.end());
+  }
+  return static_cast<int>(std::max<std::ptrdiff_t>(number, 1));
+}
+
+CompareRuns::CompareRuns(Transport& job, const CommandLine& train_line, const Grid& grid,
+                         const char* const* environment, std::filesystem::path output, std::string budget,
+                         bool side_by_side)
+    : job_(job),
+      line_(train_line),
+      grid_(grid),
+      environment_(environment),
+      output_(std::move(output)),
+      hosts_(job.all_gather(host_name())),
+      budget_(std::move(budget)),
+      side_by_side_(side_by_side) {}
+
+std::vector<std::string> CompareRuns::outputs_of(const Cell& cell) const {
+  return {"--run-dir=" + (output_ / cell.name).string(), "--overwrite=on", "--checkpoint=off"};
+}
+
+OptionValues CompareRuns::parse(const Cell& cell, const std::vector<std::string>& more) const {
+  std::vector<std::string> words = grid_.words_of(cell);
+  words.insert(words.end(), more.begin(), more.end());
+  try {
+    OptionValues values = line_.parse(words, environment_);
+    require_loaded(values);
+    return values;
+  } catch (const Error& error) {
+    std::vector<std::string> lines = message_lines_of(with_front(cell.label + ": ", error, error.code()));
+    if (lines.front().find("has no effect with") != std::string::npos)
+      lines.back() += ". What not all methods have stands behind theirs: --communicators easgd:tau=10";
+    throw LinesError(error.code(), lines);
+  }
+}
+
+// Also detects a rank whose options file or EAVE_* variables differ from the others'.
+void CompareRuns::require_same_runs() {
+  Intent intent;
+  for (const Cell& cell : grid_.first_cells()) {
+    for (const auto& [name, value] : line_.config_in_force(parse(cell, {}))) {
+      if (!options_of_files().contains(name)) intent[cell.label + ": --" + name] = value;
+    }
+  }
+  require_same_intent(job_, intent);
+}
+
+void CompareRuns::check() {
+  agree(job_, [&] {
+    for (const Cell& cell : grid_.first_cells()) {
+      const OptionValues values = parse(cell, outputs_of(cell));
+      try {
+        check_values(values, grid_.groups[cell.group].ranks);
+        require_budget_alone(budget_, values);
+      } catch (const Error& error) {
+        throw with_front(cell.label + ": ", error, error.code());
+      }
+    }
+  });
+  require_same_runs();
+}
+
+void CompareRuns::look_at_output() {
+  const auto goes_beside = [this](const RunGroup& group) { return blocks_side_by_side(hosts_, group.ranks) > 1; };
+  if (!side_by_side_ || std::ranges::none_of(grid_.groups, goes_beside)) return;
+  const std::vector<int> blind = find_blind_ranks(job_, output_);
+  if (blind.empty()) return;
+  side_by_side_ = false;
+  warn({printable(describe_blind_ranks(blind, hosts_, "--output " + output_.string())) +
+        ": the runs go one after another, not side by side"});
+}
+
+std::string CompareRuns::from_first(const std::string& text) { return job_.broadcast_text(text); }
+
+bool CompareRuns::was_run(const Cell& cell) const {
+  const std::filesystem::path directory = output_ / cell.name;
+  const RunState state = state_of_run(directory);
+  if (state != RunState::kFinished && state != RunState::kDiverged) return false;
+  std::map<std::string, std::string> config;
+  try {
+    config = read_config(directory / "config.json");
+    if (state == RunState::kFinished) require_as_reported(directory);
+  } catch (const Error& error) {
+    const std::string why = error_of_run(directory, error).what();
+    std::fprintf(stderr, "eave: warning: %s; the run is made anew\n", printable(why).c_str());
+    return false;
+  }
+  require_same_comparison(config, line_.config_in_force(parse(cell, outputs_of(cell))), directory.string());
+  return true;
+}
+
+std::vector<std::size_t> CompareRuns::left_of(const std::vector<Cell>& cells) {
+  std::string text;
+  agree(job_, [&] {
+    for (std::size_t i = 0; i < cells.size() && is_first(); ++i) {
+      if (!was_run(cells[i])) text += std::to_string(i) + " ";
+    }
+  });
+  std::vector<std::size_t> left;
+  std::istringstream numbers(from_first(text));
+  for (std::size_t number = 0; numbers >> number;) left.push_back(number);
+  return left;
+}
+
+// Carries out the runs at the same time, each in its own block of ranks.
+std::vector<CellOutcome> CompareRuns::run_together(const std::vector<Cell>& cells, const MoreWords& more) {
+  const int ranks = grid_.groups[cells.front().group].ranks, block = job_.rank() / ranks;
+  const bool takes_part = block < static_cast<int>(cells.size());
+  std::string outcome;
+  std::vector<std::string> warnings;
+  std::optional<LinesError> failure;
+  if (const std::unique_ptr<Transport> part = job_.split(takes_part ? block : -1)) {
+    const Cell& cell = cells[static_cast<std::size_t>(block)];
+    const OptionValues values = parse(cell, more(cell));
+    try {
+      const RunSummary summary = run_training(
+          *part, line_, values, {.is_part = true, .output = output_, .warnings = &warnings, .checked = &checked_});
+      if (part->rank() == 0) outcome = summary_text(summary);
+    } catch (const AgreedError& error) {
+      if (error.code() != ExitCode::kDiverged) failure.emplace(with_front(cell.label + ": ", error, error.code()));
+      if (part->rank() == 0) outcome = error.what();
+    }
+  }
+  agree(job_, [&] {
+    if (failure) throw *failure;
+  });
+  warn(warnings);
+  const std::vector<std::string> texts = job_.all_gather(outcome);
+  std::vector<CellOutcome> outcomes;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string& text = texts[i * static_cast<std::size_t>(ranks)];
+    const bool has_failed = !text.starts_with("{");
+    outcomes.push_back({has_failed, has_failed ? text : "", has_failed ? RunSummary() : summary_of(text, "a run")});
+  }
+  return outcomes;
+}
+
+// Prints each warning once, even if many runs have it. Only the first block's warnings are printed, as the others are
+// alike.
+void CompareRuns::warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    if (!warned_.insert(warning).second || !is_first()) continue;
+    std::fprintf(stderr, "eave: warning: %s\n", printable_lines(warning).c_str());
+  }
+}
+
+void CompareRuns::tell(const Cell& cell, const CellOutcome& outcome) {
+  ++told_;
+  ++runs_;
+  if (!is_first()) return;
+  const std::string what = outcome.has_failed
+                               ? "diverged"
+                               : format("%6.2f %% in %s", 100 * outcome.summary.evaluation.center.accuracy,
+                                        clock_text(outcome.summary.seconds).c_str());
+  const double left = seconds_running_ / static_cast<double>(runs_) * static_cast<double>(of_all_ - told_);
+  std::printf("%3zu of %zu  %-60s  %s%s\n", told_, of_all_, printable(cell.label).c_str(), what.c_str(),
+              told_ < of_all_ ? ("; about " + clock_text(left) + " to go").c_str() : "");
+  std::fflush(stdout);
+}
+
+void CompareRuns::run(const std::vector<Cell>& cells, std::size_t of_all) {
+  of_all_ = of_all;
+  const std::vector<std::size_t> left = left_of(cells);
+  told_ += cells.size() - left.size();
+  if (is_first() && left.size() < cells.size()) {
+    const std::size_t kept = cells.size() - left.size();
+    std::printf("%zu of %s %s\n", kept, count_text(static_cast<std::int64_t>(cells.size()), "run").c_str(),
+                cells.size() == 1 ? "was done before and is kept" : "were done before and are kept");
+  }
+  for (std::size_t next = 0; next < left.size();) {
+    const int ranks = grid_.groups[cells[left[next]].group].ranks;
+    const auto blocks = static_cast<std::size_t>(side_by_side_ ? blocks_side_by_side(hosts_, ranks) : 1);
+    std::vector<Cell> together;
+    for (; next < left.size() && together.size() < blocks && grid_.groups[cells[left[next]].group].ranks == ranks;
+         ++next)
+      together.push_back(cells[left[next]]);
+    const Clock::time_point start = Clock::now();
+    const std::vector<CellOutcome> outcomes =
+        run_together(together, [this](const Cell& cell) { return outputs_of(cell); });
+    seconds_running_ += std::chrono::duration<double>(Clock::now() - start).count();
+    for (std::size_t i = 0; i < together.size(); ++i) tell(together[i], outcomes[i]);
+  }
+}
+
+std::vector<const std::string*> CompareRuns::choose_rates() {
+  std::string text;
+  agree(job_, [&] {
+    for (std::size_t group = 0; group < grid_.groups.size() && is_first(); ++group)
+      text += std::to_string(best_rate(group)) + " ";
+  });
+  std::istringstream numbers(from_first(text));
+  std::vector<const std::string*> chosen;
+  for (const RunGroup& group : grid_.groups) {
+    int number = -1;
+    numbers >> number;
+    chosen.push_back(number < 0 ? nullptr : &group.rates[static_cast<std::size_t>(number)]);
+  }
+  return chosen;
+}
+
+int CompareRuns::best_rate(std::size_t group) const {
+  const std::vector<std::string>& rates = grid_.groups[group].rates;
+  if (rates.size() == 1) return 0;
+  int best = -1;
+  double accuracy = -1;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    const std::filesystem::path directory = output_ / grid_.cell(group, rates[i], 1).name;
+    if (state_of_run(directory) != RunState::kFinished) continue;
+    const std::optional<ModelScore> score = read_summary_of_run(directory).evaluation.validation;
+    if (!score || score->accuracy <= accuracy) continue;
+    accuracy = score->accuracy;
+    best = static_cast<int>(i);
+  }
+  return best;
+}
+
+}  // namespace eave

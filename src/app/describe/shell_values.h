@@ -1,0 +1,27 @@
+// The options and words that shell completions offer for a command.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/main/commands.h"
+
+namespace eave {
+
+struct ShellOption {
+  std::string name;  // without dashes
+  std::string help;
+  enum class Value { kNone, kPath, kWords, kFree } value;
+  std::vector<std::string> words;  // for kWords: words that the option takes, or the usual ones
+  bool may_stand_alone = false;    // the value may be left out
+};
+
+// All options of a command, --help, and the options of the command in `also_takes`, without duplicates.
+std::vector<ShellOption> shell_options(const NamedCommand& command);
+
+std::string join_words(const std::vector<std::string>& words, const std::string& separator = " ");
+
+// Puts `escape` in front of each of `characters`.
+std::string escape_characters(const std::string& text, const std::string& characters, const std::string& escape);
+
+}  // namespace eave

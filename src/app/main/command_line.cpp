@@ -1,0 +1,317 @@
+#include "app/main/command_line.h"
+
+#include <algorithm>
+#include <array>
+
+#include "app/main/environment.h"
+#include "app/main/plugins.h"
+#include "app/options/assignments.h"
+#include "base/files/user_path.h"
+#include "base/options/quantities.h"
+#include "base/printable.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+// Throws if a configuration file cannot hold the value. A file has no quotes: a value ends at the end of the line or at
+// #, and spaces around it are dropped.
+void require_writable(const OptionValues::Entry& entry) {
+  const std::string& text = entry.text;
+  const auto is_blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  const bool is_framed = !text.empty() && (is_blank(text.front()) || is_blank(text.back()));
+  const bool is_path = entry.spec.type == OptionType::kPath || entry.spec.type == OptionType::kPaths;
+  const bool is_quoted = is_path && !text.empty() && (text.front() == '"' || text.front() == '\'');
+  std::string seen = text;  // --print-config shows it on a terminal, where tabs are harmless
+  std::ranges::replace(seen, '\t', ' ');
+  if (!is_framed && !is_quoted && text.find('#') == std::string::npos && printable(seen) == seen) return;
+  throw Error(ExitCode::kUsage,
+              "--print-config: a configuration file cannot hold --" + entry.spec.name + " '" + text + "' (" +
+                  entry.source +
+                  "): no value in it has a #, a control character, or blanks at its ends, all are UTF-8, and no path "
+                  "begins with a quote; give this one on "
+                  "the command line");
+}
+
+constexpr std::array kForms = {
+    ValueForm{OptionType::kInteger, "N", "a whole number in decimal digits"},
+    ValueForm{OptionType::kReal, "X", "a number such as 0.1 or 1e-3, with a decimal point"},
+    ValueForm{OptionType::kFlag, "on|off", "the bare option means on"},
+    ValueForm{OptionType::kPath, "PATH", "a leading ~ or ~user is a home directory; ./~ is what is called so"},
+    ValueForm{OptionType::kPaths, "PATHS", "several of them, with commas between"},
+    ValueForm{OptionType::kBytes, "SIZE", kSizeForms},
+    ValueForm{OptionType::kSeconds, "TIME", kTimeForms},
+    ValueForm{OptionType::kRate, "RATE", kRateForms},
+};
+
+// Explains how to write values, for those types among the options that need it.
+std::string forms_of(const std::vector<CommandLine::Group>& groups) {
+  std::string text;
+  for (const ValueForm& form : kForms) {
+    const auto has_type = [&](const CommandLine::Group& group) {
+      return std::ranges::find(group.options, form.type, &OptionSpec::type) != group.options.end();
+    };
+    const bool is_plain =
+        form.type == OptionType::kInteger || form.type == OptionType::kReal || form.type == OptionType::kFlag;
+    if (is_plain || std::ranges::none_of(groups, has_type)) continue;
+    text += (text.empty() ? "\n" : "") + std::string(form.hint) + ": " + form.text + "\n";
+  }
+  return text;
+}
+
+std::string help_line(const CommandLine& line, const OptionSpec& spec) {
+  std::string text = "  --" + spec.name + " " + CommandLine::value_hint(spec);
+  text.resize(std::max<std::size_t>(text.size() + 2, 34), ' ');
+  return text + line.explain(spec) + "\n";
+}
+
+}  // namespace
+
+std::string CommandLine::value_hint(const OptionSpec& spec) {
+  if (!spec.choices.empty()) {
+    std::string hint;
+    for (const std::string& choice : spec.choices) hint += (hint.empty() ? "" : "|") + choice;
+    return hint.size() <= 34 ? hint : "NAME";
+  }
+  switch (spec.type) {
+    case OptionType::kPath:
+      return "PATH";
+    case OptionType::kPaths:
+      return "PATHS";
+    case OptionType::kInteger:
+      return "N";
+    case OptionType::kReal:
+      return "X";
+    case OptionType::kFlag:
+      return "on|off";
+    case OptionType::kBytes:
+      return "SIZE";
+    case OptionType::kSeconds:
+      return "TIME";
+    case OptionType::kRate:
+      return "RATE";
+    case OptionType::kText:
+      break;
+  }
+  return "TEXT";
+}
+
+std::span<const ValueForm> value_forms() { return kForms; }
+
+void CommandLine::add_group(const std::string& title, const std::vector<OptionSpec>& options) {
+  groups_.push_back({title, options, {}});
+}
+
+void CommandLine::add_family(const std::string& title, const OptionSpec& selector, const std::vector<Member>& members) {
+  Group group{title, {selector}, {}};
+  const std::size_t group_size = selector.choices.size() + members.size();
+  for (const Member& member : members) {
+    group.options.front().choices.push_back(member.name);
+    group.members.emplace_back(member.name, member.summary);
+    for (const std::string& option : member.disables) disablers_[option].push_back({selector.name, member.name});
+    for (const OptionSpec& option : member.options) {
+      Owner& owner = owners_[option.name];
+      const auto known = std::ranges::find(group.options, option.name, &OptionSpec::name);
+      if (known == group.options.end()) {
+        group.options.push_back(option);
+      } else {
+        if (known->type != option.type || known->choices != option.choices)
+          throw Error(ExitCode::kInternal, "option --" + option.name + " is declared twice, differently");
+      }
+      owner.selector = selector.name;
+      owner.members_of_selector = group_size;
+      owner.defaults[member.name] = option.default_text;
+    }
+  }
+  groups_.push_back(group);
+}
+
+OptionValues CommandLine::parse(const std::vector<std::string>& words, const char* const* environment) const {
+  OptionValues values;
+  for (const Group& group : groups_) {
+    for (const OptionSpec& option : group.options) values.declare(option);
+  }
+  const std::vector<Assignment> typed = from_command_line(words, values);
+  const std::vector<Assignment> exported = read_environment(environment, values).settings;
+  std::string config = text_of(typed, "config");
+  if (config.empty()) config = text_of(exported, "config");
+  if (!config.empty()) assign(values, from_file(path_of_word(config, "--config"), values));
+  assign(values, exported);
+  assign(values, typed);
+  set_defaults_of_chosen_members(values);
+  refuse_options_without_effect(values);
+  return values;
+}
+
+std::string CommandLine::warn_of_variables(const char* const* environment) const {
+  OptionValues values;
+  for (const Group& group : groups_) {
+    for (const OptionSpec& option : group.options) values.declare(option);
+  }
+  return describe_unknown_variables(read_environment(environment, values).unknown);
+}
+
+const CommandLine::Disabler* CommandLine::disabler_of(const OptionValues& values, const std::string& name) const {
+  const auto disablers = disablers_.find(name);
+  if (disablers == disablers_.end()) return nullptr;
+  for (const Disabler& disabler : disablers->second) {
+    if (values.text(disabler.selector) == disabler.member) return &disabler;
+  }
+  return nullptr;
+}
+
+// "--tau, --alpha"
+std::string CommandLine::options_of(const Disabler& disabler) const {
+  std::string options;
+  for (const auto& [name, owner] : owners_) {
+    if (owner.selector != disabler.selector || !owner.defaults.contains(disabler.member)) continue;
+    options += (options.empty() ? "--" : ", --") + name;
+  }
+  return options;
+}
+
+bool CommandLine::has_effect(const OptionValues& values, const std::string& name) const {
+  if (disabler_of(values, name)) return false;
+  const auto owner = owners_.find(name);
+  return owner == owners_.end() || owner->second.defaults.contains(values.text(owner->second.selector));
+}
+
+void CommandLine::refuse_options_without_effect(const OptionValues& values) const {
+  for (const auto& [name, unused] : disablers_) {
+    const Disabler* const disabler = disabler_of(values, name);
+    if (!disabler || !values.given(name)) continue;
+    const std::string others = options_of(*disabler);
+    throw Error(ExitCode::kUsage, "--" + name + " (" + values.entry(name).source + ") has no effect with --" +
+                                      disabler->selector + " " + disabler->member +
+                                      (others.empty() ? "; leave it out" : ", which has " + others));
+  }
+  for (const auto& [name, owner] : owners_) {
+    if (!values.given(name) || has_effect(values, name)) continue;
+    throw Error(ExitCode::kUsage, "--" + name + " (" + values.entry(name).source + ") has no effect with --" +
+                                      owner.selector + " " + values.text(owner.selector) + "; it belongs to " +
+                                      members_of(owner));
+  }
+}
+
+std::string CommandLine::members_of(const Owner& owner) {
+  std::string members;
+  for (const auto& [member, unused] : owner.defaults) members += (members.empty() ? "" : ", ") + member;
+  return members;
+}
+
+void CommandLine::set_defaults_of_chosen_members(OptionValues& values) const {
+  for (const auto& [name, owner] : owners_) {
+    const auto chosen = owner.defaults.find(values.text(owner.selector));
+    if (chosen != owner.defaults.end()) values.set_default(name, chosen->second);
+  }
+}
+
+// "10; 500 with diloco"
+std::string CommandLine::default_hint(const OptionSpec& option) const {
+  std::string hint = option.default_text;
+  const auto owner = owners_.find(option.name);
+  if (owner == owners_.end()) return hint;
+  for (const auto& [member, text] : owner->second.defaults) {
+    if (text == option.default_text) continue;
+    hint += (hint.empty() ? "" : "; ") + (text.empty() ? "none" : text) + " with " + member;
+  }
+  return hint;
+}
+
+std::string CommandLine::explain(const OptionSpec& option) const {
+  std::string text = option.help;
+  const std::string hint = default_hint(option);
+  if (!hint.empty()) text += " [" + hint + "]";
+  const std::string owners = owners_of(option);
+  return owners.empty() ? text : text + " (" + owners + ")";
+}
+
+std::string CommandLine::owners_of(const OptionSpec& option) const {
+  const auto owner = owners_.find(option.name);
+  if (owner == owners_.end() || owner->second.defaults.size() == owner->second.members_of_selector) return "";
+  return members_of(owner->second);
+}
+
+std::string CommandLine::disablers_of(const OptionSpec& option) const {
+  const auto disablers = disablers_.find(option.name);
+  if (disablers == disablers_.end()) return "";
+  std::string text, selector;
+  for (const Disabler& each : disablers->second) {
+    text += (text.empty() ? "" : ", ") + (each.selector == selector ? "" : "--" + each.selector + " ") + each.member;
+    selector = each.selector;
+  }
+  return text;
+}
+
+std::string CommandLine::help() const {
+  std::string text = usage_ + "\n";
+  for (const Group& group : groups_) {
+    text += "\n" + group.title + "\n";
+    for (const OptionSpec& option : group.options) {
+      text += help_line(*this, option);
+      if (&option != &group.options.front() || group.members.empty()) continue;
+      for (const auto& [name, summary] : group.members) {
+        text += "      " + name + std::string(name.size() < 16 ? 16 - name.size() : 1, ' ') + summary + "\n";
+      }
+    }
+  }
+  text += forms_of(groups_);
+  const auto has_config = [](const Group& group) {
+    return std::ranges::find(group.options, "config", &OptionSpec::name) != group.options.end();
+  };
+  if (std::ranges::none_of(groups_, has_config)) return text;
+  return text +
+         "\nValues come from defaults, then a file (--config), then the environment (EAVE_BATCH=64 for --batch), then "
+         "the\n"
+         "command line; --print-config shows each value and where it came from.\n";
+}
+
+std::vector<std::string> CommandLine::effective(const OptionValues& values) const {
+  std::vector<std::string> names;
+  for (const Group& group : groups_) {
+    for (const OptionSpec& option : group.options) {
+      if (has_effect(values, option.name)) names.push_back(option.name);
+    }
+  }
+  return names;
+}
+
+std::string CommandLine::describe(const OptionValues& values) const {
+  std::string text;
+  for (const Group& group : groups_) {
+    text += (text.empty() ? "# " : "\n# ") + group.title + "\n";
+    for (const OptionSpec& option : group.options) {
+      if (!has_effect(values, option.name) || option.name == "print-config" || option.name == "config") continue;
+      const OptionValues::Entry& entry = values.entry(option.name);
+      if (entry.is_set) require_writable(entry);
+      std::string line = (entry.is_set && !option.never_from_file ? "" : "# ") + option.name + " = " + entry.text;
+      line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
+      text += line + "# " + printable(entry.source) + "\n";
+    }
+  }
+  return text;
+}
+
+std::map<std::string, std::string> CommandLine::config_in_force(const OptionValues& values) const {
+  std::map<std::string, std::string> config;
+  for (const std::string& name : effective(values)) {
+    if (values.has(name)) config[name] = values.text(name);
+  }
+  if (const std::string hash = plugin_hash(values); !hash.empty()) config["plugin-file"] = hash;
+  return config;
+}
+
+WordsApart part_names(const std::vector<std::string>& words) {
+  WordsApart apart;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].starts_with("--")) {
+      apart.names.push_back(words[i]);
+      continue;
+    }
+    apart.options.push_back(words[i]);
+    if (words[i].find('=') == std::string::npos && i + 1 < words.size()) apart.options.push_back(words[++i]);
+  }
+  return apart;
+}
+
+}  // namespace eave

@@ -1,0 +1,65 @@
+#include "app/main/leave_signals.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <mutex>
+
+namespace eave {
+namespace {
+
+std::atomic<bool> is_asked{false}, is_interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void ask(int signal) {
+  if (signal == SIGINT) is_interrupted = true;
+  is_asked = true;
+}
+
+void handle(int signal, int flags) {
+  struct sigaction action {};
+  action.sa_handler = ask;
+  action.sa_flags = SA_RESTART | flags;
+  sigemptyset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
+}
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+// Calls the kernel directly: before constructors, a sanitizer's version of the library call is not ready. The kernel's
+// mask has one bit per signal.
+void change_mask(int how) noexcept {
+  const std::uint64_t bit = std::uint64_t{1} << (SIGUSR1 - 1);
+  syscall(SYS_rt_sigprocmask, how, &bit, nullptr, sizeof(bit));
+}
+
+}  // namespace
+
+void hold_sigusr1() noexcept { change_mask(SIG_BLOCK); }
+void release_sigusr1() noexcept { change_mask(SIG_UNBLOCK); }
+
+const std::atomic<bool>& hear_sigusr1() {
+  static std::once_flag once;
+  std::call_once(once, [] { handle(SIGUSR1, 0); });
+  release_sigusr1();
+  return is_asked;
+}
+
+const std::atomic<bool>& ask_to_leave_by_signals() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    handle(SIGTERM, static_cast<int>(SA_RESETHAND));
+    for (const int signal : {SIGINT, SIGHUP})
+      if (!is_ignored(signal)) handle(signal, static_cast<int>(SA_RESETHAND));
+  });
+  return hear_sigusr1();
+}
+
+const std::atomic<bool>& was_interrupted() { return is_interrupted; }
+
+}  // namespace eave

@@ -1,0 +1,136 @@
+#include "app/main/machine.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "base/options/number_text.h"
+#include "report/text/terminal.h"
+
+namespace eave {
+namespace {
+
+std::set<int> parse_cores(const std::string& text) {
+  std::set<int> cores;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    int first = 0, last = 0;
+    const int read = std::sscanf(part.c_str(), "%d-%d", &first, &last);
+    if (read < 1) continue;
+    for (int core = first; core <= (read == 2 ? last : first); ++core) cores.insert(core);
+  }
+  return cores;
+}
+
+std::string describe_limits(const GroupLimits& limits) {
+  std::string text;
+  if (limits.cores >= 0) text += format("%.3g core%s", limits.cores, limits.cores == 1 ? "" : "s");
+  if (limits.memory_bytes >= 0) {
+    text += (text.empty() ? "" : " and ") +
+            format("%.0f MiB of memory", std::ceil(static_cast<double>(limits.memory_bytes) / 0x1p20));
+  }
+  return text.empty() ? "" : "   its control group allows " + text;
+}
+
+// The load of one host. All ranks of a host are taken to share one control group; if Slurm gives each rank its own, the
+// ranks' limits do not tell.
+struct HostLoad {
+  int ranks = 0;
+  std::set<int> cores;
+  double quota = -1;
+};
+
+std::string describe_load(const std::string& host, const HostLoad& load, int threads_per_rank) {
+  const auto cores = static_cast<double>(load.cores.size());
+  const bool has_quota = load.quota >= 0 && load.quota < cores;
+  const double allowed = has_quota ? load.quota : cores;
+  if (load.cores.empty() || load.ranks * threads_per_rank <= allowed) return "";
+  const std::string cause = openmp_binding();
+  return "host " + host + ": " + count_text(load.ranks, "rank") + " with " + count_text(threads_per_rank, "thread") +
+         (load.ranks == 1 ? " has " : " each share ") + format("%.3g core%s", allowed, allowed == 1 ? "" : "s") +
+         (has_quota ? " that its control group allows" : "") + "; times are not those of separate cores" +
+         (has_quota || cause.empty() ? "" : "; " + cause);
+}
+
+}  // namespace
+
+std::string openmp_binding() {
+  for (const char* name : {"OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr || *value == 0) continue;
+    std::string lower(value);
+    std::ranges::transform(lower, lower.begin(), [](unsigned char letter) { return std::tolower(letter); });
+    if (lower == "false" || lower == "none" || lower == "disabled") continue;
+    return std::string(name) +
+           " in the environment binds every rank to the first of its cores: unset it, and let mpirun "
+           "bind ranks (--bind-to core)";
+  }
+  return "";
+}
+
+std::string core_binding() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return "?";
+  std::string text;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &set)) continue;
+    int last = core;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(core) + (last > core ? "-" + std::to_string(last) : "");
+    core = last;
+  }
+  return text;
+}
+
+int core_count(const std::string& cores) { return static_cast<int>(parse_cores(cores).size()); }
+
+GroupLimits limiting_group() {
+  GroupLimits limits = control_group_limits();
+  if (limits.memory_bytes / ::sysconf(_SC_PAGESIZE) >= ::sysconf(_SC_PHYS_PAGES)) limits.memory_bytes = -1;
+  if (limits.cores >= static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN))) limits.cores = -1;
+  return limits;
+}
+
+std::int64_t peak_memory_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+std::string rank_table(const std::vector<RankFacts>& ranks) {
+  std::string table = "rank   host                      device   cores\n";
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    table += format("%4zu   %-24s  %-6s   %s%s%s\n", rank, ranks[rank].host.c_str(), ranks[rank].device.c_str(),
+                    ranks[rank].cores.c_str(), ranks[rank].trains ? "" : "   keeps the center, does not train",
+                    describe_limits(ranks[rank].limits).c_str());
+  }
+  return table;
+}
+
+std::string describe_oversubscription(const std::vector<RankFacts>& ranks, int threads_per_rank) {
+  std::map<std::string, HostLoad> hosts;
+  for (const RankFacts& rank : ranks) {
+    HostLoad& load = hosts[rank.host];
+    ++load.ranks;
+    load.cores.merge(parse_cores(rank.cores));
+    load.quota = std::max(load.quota, rank.limits.cores);
+  }
+  std::string text;
+  for (const auto& [host, load] : hosts) {
+    const std::string sentence = describe_load(host, load, threads_per_rank);
+    if (!sentence.empty()) text += (text.empty() ? "" : "; ") + sentence;
+  }
+  return text;
+}
+
+}  // namespace eave

@@ -1,0 +1,29 @@
+// Describes the machine that this process runs on: cores, memory and limits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "report/record/metrics.h"
+
+namespace eave {
+
+std::string core_binding();  // cores this process may run on: "0-3,8"
+// Names an environment variable that makes OpenMP bind this process to one core, and what to do about it; "" if there
+// is none.
+std::string openmp_binding();
+int core_count(const std::string& cores);  // number of cores in such a list
+std::int64_t peak_memory_bytes();          // largest resident set so far
+
+// The limits of the control groups that are lower than what the machine has. Any other limit is -1.
+GroupLimits limiting_group();
+
+// The table of ranks that is printed at start, with one line per rank.
+std::string rank_table(const std::vector<RankFacts>& ranks);
+
+// A sentence if ranks × threads exceed the cores of a host, or the cores that its control group allows; else "". The
+// sentence names a setting of OpenMP in this process's environment that binds all ranks to the same core.
+std::string describe_oversubscription(const std::vector<RankFacts>& ranks, int threads_per_rank);
+
+}  // namespace eave

@@ -1,0 +1,69 @@
+#include "app/options/network_options.h"
+
+#include <random>
+
+#include "app/main/launch.h"
+#include "base/options/quantities.h"
+#include "eave/check.h"
+
+namespace eave {
+
+void add_transport(CommandLine& line) {
+  std::vector<CommandLine::Member> members;
+  for (const TransportKind& kind : transport_kinds()) {
+    members.push_back({kind.name, kind.summary, {}});
+    if (kind.name == "threads") {
+      members.back().options = {{"ranks", OptionType::kInteger, "2", "ranks of this process"}};
+    }
+  }
+  line.add_family("Ranks and network",
+                  {"transport",
+                   OptionType::kText,
+                   "auto",
+                   "auto: under a launcher nccl where every rank has a GPU of its own, else mpi; without one loopback",
+                   {"auto"}},
+                  members);
+}
+
+std::vector<OptionSpec> link_options() {
+  return {
+      {"shape-delay", OptionType::kSeconds, "0s", "added to every exchange, as if the network were this slow"},
+      {"shape-rate", OptionType::kRate, "", "limit of every rank's link, such as 1gbit"},
+      {"shape-jitter", OptionType::kSeconds, "0s", "every rank begins each exchange up to so much later, by chance"}};
+}
+
+int ranks_in_process(const OptionValues& values) {
+  const int ranks = values.has("ranks") ? static_cast<int>(values.integer("ranks", 1, 4096)) : 0;
+  refuse_launcher(values.text("transport"));
+  return ranks;
+}
+
+std::unique_ptr<Transport> make_nccl_link(Transport& bare, const OptionValues& values, const DevicePlan& device) {
+  if (values.text("transport") != "auto" || !device.is_cuda || !device.is_own || bare.name() != "mpi") return nullptr;
+  return make_nccl_transport(bare, NcclUse::kWherePossible);
+}
+
+std::unique_ptr<Transport> make_shaped_link(Transport& bare, const OptionValues& values) {
+  const LinkShape link{values.seconds("shape-delay"),
+                       values.has("shape-rate") ? values.bytes_per_second("shape-rate") : 0,
+                       values.seconds("shape-jitter"), std::random_device()()};
+  if (link.delay_seconds == 0 && link.bytes_per_second == 0 && link.jitter_seconds == 0) return nullptr;
+  return make_shaped_transport(bare, link);
+}
+
+std::string describe_shape(const OptionValues& values) {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
+  if (values.given("shape-rate")) add("at most " + bit_rate_text(values.bytes_per_second("shape-rate")));
+  if (values.given("shape-delay")) add("each exchange " + duration_text(values.seconds("shape-delay")) + " later");
+  if (values.given("shape-jitter"))
+    add("begun up to " + duration_text(values.seconds("shape-jitter")) + " later by chance");
+  return text;
+}
+
+std::string describe_useless_link(const Transport& transport) {
+  if (transport.size() > 1 || transport.name().find("shaped") == std::string::npos) return "";
+  return "--shape-delay, --shape-rate and --shape-jitter slow nothing down: one rank exchanges nothing";
+}
+
+}  // namespace eave

@@ -1,0 +1,66 @@
+#include "app/options/output_options.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "eave/check.h"
+#include "report/record/run_directory.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The canonical path of the file that an option names. "" if there is none, or if it is a stream or a pipe, which
+// outputs may share.
+fs::path file_named(const OptionValues& values, const std::string& option) {
+  const std::string text = values.text(option);
+  if (text.empty() || text.starts_with("/dev/") || text.starts_with("/proc/") || (option == "html" && text == "none"))
+    return {};
+  std::error_code error;
+  const fs::path path = fs::weakly_canonical(fs::absolute(text), error);
+  const bool is_other = fs::exists(path, error) && !fs::is_regular_file(path, error);
+  return error || is_other ? fs::path() : path;
+}
+
+bool lies_in(const fs::path& inner, const fs::path& outer) {
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+}  // namespace
+
+void check_output_options(const OptionValues& values, std::initializer_list<const char*> options) {
+  std::map<fs::path, std::string> named;
+  for (const std::string option : options) {
+    const fs::path file = file_named(values, option);
+    if (file.empty()) continue;
+    const std::string given = "--" + option + " " + values.text(option);
+    if (is_file_of_run(file)) {
+      throw Error(ExitCode::kUsage, given + " is the name of a file of the run in " + file.parent_path().string() +
+                                        ", which would be lost; name another file");
+    }
+    const auto [twin, is_new] = named.try_emplace(file, given);
+    if (is_new) continue;
+    throw Error(ExitCode::kUsage, twin->second + " and " + given + " name one file; name two");
+  }
+}
+
+void refuse_run_among_images(const OptionValues& values) {
+  if (values.text("data") != "image-folder" || !values.has("data-dir") || !values.has("run-dir")) return;
+  std::error_code error;
+  const fs::path run = fs::weakly_canonical(fs::absolute(values.text("run-dir")), error);
+  const fs::path data = fs::weakly_canonical(fs::absolute(values.text("data-dir")), error);
+  if (run.empty() || data.empty()) return;  // refused elsewhere
+  const bool has_train = fs::is_directory(data / "train", error);
+  const bool is_among = has_train
+                            ? lies_in(run, data / "train") || lies_in(run, data / "test") || lies_in(run, data / "val")
+                            : lies_in(run, data);
+  if (!is_among) return;
+  throw Error(ExitCode::kUsage, "--run-dir " + values.text("run-dir") + " lies among the class folders of --data-dir " +
+                                    values.text("data-dir") +
+                                    ", and would be taken for one; name a directory outside of them");
+}
+
+}  // namespace eave

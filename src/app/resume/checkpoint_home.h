@@ -1,0 +1,64 @@
+// Finds, locks and prepares the directory of a run's checkpoints. It is inside the run's directory, or given by
+// --checkpoint-dir. Two runs never share one.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/files/directory_lock.h"
+#include "eave/options.h"
+#include "eave/transport.h"
+
+namespace eave {
+
+// Collective; call it before any other function that uses checkpoints. Sets --checkpoint-dir to its absolute path. A
+// resumed run takes it from its config.json unless the option is given.
+// Throws AgreedError:
+// - kUsage: it is inside --run-dir, or contains it;
+// - kCannotCreate: RUN/checkpoint is a symbolic link or a file;
+// - kInputMissing: the directory in config.json does not exist;
+// - kConfiguration: the run's checkpoints are in another directory.
+void settle_checkpoint_directory(Transport& transport, OptionValues& values);
+
+// Returns --checkpoint-dir, or RUN/checkpoint without it.
+std::filesystem::path checkpoint_directory(const OptionValues& values);
+// Finds the checkpoints of a run for a command that only reads them. `given`: --checkpoint-dir, or "". Throws Error:
+// kInputMissing (the directory given, or the one in config.json, does not exist), kConfiguration (it belongs to another
+// run).
+std::filesystem::path find_checkpoints_of(const std::filesystem::path& run, const std::string& given);
+
+// The directory that a rank must see to write its part of a checkpoint: --checkpoint-dir if given, else --run-dir.
+// option_to_see also names the option: "--run-dir DIR".
+std::filesystem::path directory_to_see(const OptionValues& values);
+std::string option_to_see(const OptionValues& values);
+
+// Locks and prepares --checkpoint-dir on rank 0. Does nothing without that option.
+class CheckpointHome {
+ public:
+  explicit CheckpointHome(const OptionValues& values);
+
+  // If the directory exists, takes its lock. Throws Error(kCannotCreate): another run uses it, or it belongs to another
+  // run.
+  void enter();
+  // Creates the directory and takes its lock. `begins`: the run is not resumed. Checkpoints in the directory are then
+  // refused, unless they belong to an earlier run in the same run directory and `overwrite` is set. Throws
+  // Error(kCannotCreate).
+  void make(bool begins, bool overwrite);
+  // Removes the checkpoints of the run that is replaced, and those in the directory that its config.json names, if they
+  // are its own. Call it before that config.json is removed.
+  void clear() const;
+  // Writes run.json, which names the run that owns the directory.
+  void sign() const;
+
+ private:
+  bool is_mine(const std::string& owner) const;
+  void refuse_other_run() const;
+  [[noreturn]] void refuse(const std::string& why) const;
+
+  const bool is_on_;
+  const std::filesystem::path run_, directory_;
+  std::optional<DirectoryLock> lock_;
+};
+
+}  // namespace eave

@@ -1,0 +1,207 @@
+#include "app/resume/model_file.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "eave/check.h"
+#include "nn/conventions.h"
+
+namespace eave {
+namespace {
+
+constexpr std::size_t kMostBytesOfNames = std::size_t{256} << 10;  // a header has at most 1 MiB
+// of metadata, names and layouts; files written before 2026-11-26 have no version
+constexpr const char* kVersion = "1";
+constexpr const char* kPytorchFormat = "pt";  // the custom in files for PyTorch
+
+std::string text_of(ImageShape image) {
+  return std::to_string(image.height) + "x" + std::to_string(image.width) + "x" + std::to_string(image.channels);
+}
+
+std::string text_of(const std::vector<std::int64_t>& shape) {
+  std::string text;
+  for (const std::int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return "[" + text + "]";
+}
+
+[[noreturn]] void refuse(const SafetensorsFile& file, const std::string& why,
+                         ExitCode code = ExitCode::kConfiguration) {
+  throw Error(code, file.path + ": " + why);
+}
+
+void require_known_version(const std::map<std::string, std::string>& metadata, const std::filesystem::path& path) {
+  const auto version = metadata.find("eave_format");
+  if (version == metadata.end() || version->second == kVersion) return;
+  throw Error(ExitCode::kBadData, path.string() + ": it says eave_format " + version->second + "; this eave reads " +
+                                      kVersion + ": use the eave that wrote it, or a newer one");
+}
+
+using Arrays = std::map<std::string, const NamedArray*>;  // arrays by name
+
+std::optional<std::size_t> first_not_finite(ConstSlice values) {
+  const auto found = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
+  return found == values.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - values.begin()));
+}
+
+void check_array(const SafetensorsFile& file, const Arrays& arrays, const StoredTensor& tensor, bool is_pytorch,
+                 const std::string& remedy) {
+  const auto found = arrays.find(tensor.name);
+  if (found == arrays.end()) {
+    const auto other = file.types_left_out.find(tensor.name);
+    refuse(file, "holds no float32 array '" + tensor.name + "' " + text_of(tensor.shape) + ", which the model has" +
+                     (other == file.types_left_out.end() ? "" : "; there it is of type " + other->second) + "; " +
+                     remedy);
+  }
+  const NamedArray& array = *found->second;
+  if (array.shape != tensor.shape) {
+    refuse(file, "the array '" + tensor.name + "' is " + text_of(array.shape) + ", in the model " +
+                     text_of(tensor.shape) + ", read in " +
+                     (is_pytorch ? "PyTorch's layout" : "eave's layout; files of PyTorch's say {\"format\": \"pt\"}") +
+                     "; " + remedy);
+  }
+  if (const auto index = first_not_finite(array.values)) {
+    refuse(file,
+           "the array '" + tensor.name + "' has values that are not finite: the first is at index " +
+               std::to_string(*index) + "; take another checkpoint or model",
+           ExitCode::kBadData);
+  }
+}
+
+Arrays find_arrays(const SafetensorsFile& file, const std::vector<StoredTensor>& tensors, bool is_pytorch,
+                   const std::string& remedy) {
+  Arrays arrays;
+  std::set<std::string> unknown;
+  for (const NamedArray& array : file.arrays) {
+    arrays[array.name] = &array;
+    unknown.insert(array.name);
+  }
+  // PyTorch's modules have integer counters that no model needs. Weights are floating-point numbers of any width.
+  for (const auto& [name, type] : file.types_left_out) {
+    if (type.find('F') != std::string::npos) unknown.insert(name);
+  }
+  for (const StoredTensor& tensor : tensors) {
+    check_array(file, arrays, tensor, is_pytorch, remedy);
+    unknown.erase(tensor.name);
+  }
+  if (!unknown.empty()) refuse(file, "holds the array '" + *unknown.begin() + "', which the model has not; " + remedy);
+  return arrays;
+}
+
+}  // namespace
+
+ModelArrays model_arrays(const Graph& graph, TensorLayout layout, ConstSlice parameters, ConstSlice statistics) {
+  ModelArrays model;
+  for (const StoredTensor& tensor : stored_tensors(graph, layout)) {
+    const ConstSlice arena = tensor.is_statistic ? statistics : parameters;
+    const ConstSlice as_they_lie =
+        arena.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size));
+    if (layout == TensorLayout::kPytorch) model.values.push_back(gather(tensor, arena));
+    model.arrays.push_back(
+        {tensor.name, tensor.shape, layout == TensorLayout::kPytorch ? ConstSlice(model.values.back()) : as_they_lie});
+  }
+  return model;
+}
+
+std::string text_of_names(const std::vector<std::string>& class_names) {
+  if (class_names.empty()) return "";
+  const std::string text = nlohmann::json(class_names).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return text.size() <= kMostBytesOfNames ? text : "";
+}
+
+std::string text_of_input(std::span<const float> mean, std::span<const float> deviation) {
+  const auto listed = [](std::span<const float> values) {
+    std::string text;
+    for (const float value : values) {
+      std::array<char, 32> number{};
+      text += " " + std::string(number.data(), std::to_chars(number.data(), number.data() + number.size(), value).ptr);
+    }
+    return text;
+  };
+  return "(pixel / 255 - mean) / deviation; mean" + listed(mean) + "; deviation" + listed(deviation);
+}
+
+std::map<std::string, std::string> metadata_of(const ModelDescription& model) {
+  std::map<std::string, std::string> metadata = {
+      {"model", model.specification}, {"image", text_of(model.image)}, {"classes", std::to_string(model.classes)}};
+  if (!model.class_names.empty()) metadata["class_names"] = model.class_names;
+  if (!model.input.empty()) metadata["input"] = model.input;
+  return metadata;
+}
+
+std::map<std::string, std::string> metadata_of(const ModelDescription& model, const Graph& graph, TensorLayout layout) {
+  const bool is_pytorch = layout == TensorLayout::kPytorch;
+  std::map<std::string, std::string> metadata = metadata_of(model);
+  metadata["eave_format"] = kVersion;
+  metadata["format"] = is_pytorch ? kPytorchFormat : "eave";
+  metadata["layout"] = is_pytorch ? "images NCHW; conv weights [out, in, height, width]; dense weights [out, in]"
+                                  : "images NHWC; conv weights [height, width, in, out]; dense weights [in, out]";
+  const std::string conventions = conventions_of(model.specification, graph, layout);
+  if (!conventions.empty()) metadata["conventions"] = conventions;
+  return metadata;
+}
+
+void write_model(const OutputPath& path, const ModelDescription& model, TensorLayout layout, ConstSlice parameters,
+                 ConstSlice statistics) {
+  const Graph graph = build_graph(model.specification, model.image, model.classes);
+  write_safetensors(path, model_arrays(graph, layout, parameters, statistics).arrays,
+                    metadata_of(model, graph, layout));
+}
+
+ModelDescription description_in(const SafetensorsFile& file) { return description_in(file.metadata, file.path); }
+
+ModelDescription description_in(const std::map<std::string, std::string>& metadata, const std::filesystem::path& path) {
+  const auto text = [&](const char* key) {
+    const auto found = metadata.find(key);
+    if (found != metadata.end()) return found->second;
+    throw Error(ExitCode::kBadData, path.string() + ": says nothing of '" + key + "'; take a file that eave wrote");
+  };
+  require_known_version(metadata, path);
+  ModelDescription model{text("model"), {}, 0};
+  const std::string image = text("image"), classes = text("classes");
+  ImageShape& shape = model.image;
+  char rest = 0;
+  if (std::sscanf(image.c_str(), "%5dx%5dx%5d%c", &shape.height, &shape.width, &shape.channels, &rest) != 3 ||
+      std::sscanf(classes.c_str(), "%9d%c", &model.classes, &rest) != 1 || shape.height < 1 || shape.width < 1 ||
+      shape.channels < 1 || model.classes < 1) {
+    throw Error(ExitCode::kBadData, path.string() + ": is for images of '" + image + "' and '" + classes +
+                                        "' classes, which is no model; get the file again");
+  }
+  if (const auto names = metadata.find("class_names"); names != metadata.end()) model.class_names = names->second;
+  if (const auto input = metadata.find("input"); input != metadata.end()) model.input = input->second;
+  return model;
+}
+
+ModelArenas read_model(const SafetensorsFile& file, const Graph& graph, const std::string& remedy) {
+  require_known_version(file.metadata, file.path);
+  const auto format = file.metadata.find("format");
+  const bool is_pytorch = format != file.metadata.end() && format->second == kPytorchFormat;
+  const std::vector<StoredTensor> tensors =
+      stored_tensors(graph, is_pytorch ? TensorLayout::kPytorch : TensorLayout::kEave);
+  const Arrays arrays = find_arrays(file, tensors, is_pytorch, remedy);
+  // Allocated only now: the file is known to have as many values as the model.
+  ModelArenas arenas{std::vector<float>(static_cast<std::size_t>(graph.parameter_size)),
+                     std::vector<float>(static_cast<std::size_t>(graph.statistics_size))};
+  for (const StoredTensor& tensor : tensors) {
+    scatter(tensor, arrays.at(tensor.name)->values, tensor.is_statistic ? arenas.statistics : arenas.parameters);
+  }
+  return arenas;
+}
+
+std::filesystem::path find_model(const std::filesystem::path& place) {
+  std::error_code error;
+  return std::filesystem::is_directory(place, error) ? place / "model.safetensors" : place;
+}
+
+SafetensorsFile read_model_of(const std::filesystem::path& place) {
+  const std::filesystem::path file = find_model(place);
+  return file == place ? read_named_safetensors(place) : read_safetensors(file);
+}
+
+}  // namespace eave

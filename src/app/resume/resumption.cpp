@@ -1,0 +1,115 @@
+#include "app/resume/resumption.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "app/resume/checkpoint_home.h"
+#include "app/resume/sight.h"
+#include "base/options/quantities.h"
+#include "base/printable.h"
+#include "eave/check.h"
+#include "report/record/config.h"
+#include "report/record/run_directory.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has_same_end(const std::map<std::string, std::string>& before, const std::map<std::string, std::string>& now) {
+  const auto text = [](const auto& config, const char* name) {
+    const auto found = config.find(name);
+    return found == config.end() ? std::string() : found->second;
+  };
+  for (const char* name :
+       {"epochs", "max-steps", "max-samples", "stop-at-accuracy", "stop-after-time", "stop-after-bytes"}) {
+    if (!is_same_value(text(before, name), text(now, name))) return false;
+  }
+  return true;
+}
+
+// Refuses to begin a run anew if it ended before its first checkpoint: it has results, or it would end the same way.
+void refuse_what_is_over(const fs::path& run) {
+  const RunState state = state_of_run(run);
+  if (state == RunState::kFinished) {
+    throw Error(ExitCode::kInputMissing,
+                "--resume: the run in " + run.string() +
+                    " has ended, with other options than now, and left no checkpoint to go on from; to begin anew give "
+                    "--overwrite instead, or another --run-dir");
+  }
+  if (state == RunState::kDiverged) {
+    throw Error(ExitCode::kDiverged, "--resume: the run in " + run.string() +
+                                         " has diverged before its first checkpoint (" + failure_of_run(run) +
+                                         "), and would again; to begin anew with other options give --overwrite "
+                                         "instead of --resume");
+  }
+}
+
+}  // namespace
+
+std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, const OptionValues& values,
+                                                      std::vector<int>& blind) {
+  blind = find_blind_ranks(transport, directory_to_see(values));
+  return find_checkpoint(transport, checkpoint_directory(values), blind);
+}
+
+namespace {
+
+// Collective. Rank 0 reads the settings for the run's length, and all ranks get them.
+std::map<std::string, std::string> length_in_config(Transport& transport, const fs::path& run) {
+  std::string mine;
+  agree(transport, [&] {
+    if (transport.rank() != 0) return;
+    const std::map<std::string, std::string> config = read_config(run / "config.json");
+    for (const char* name : {"epochs", "max-steps", "max-samples", "extend-schedule"}) {
+      if (config.contains(name)) mine += std::string(name) + "\n" + config.at(name) + "\n";
+    }
+  });
+  std::istringstream lines(transport.broadcast_text(mine));
+  std::map<std::string, std::string> config;
+  for (std::string name, text; std::getline(lines, name) && std::getline(lines, text);) config[name] = text;
+  return config;
+}
+
+}  // namespace
+
+std::optional<Resumption> find_resumption(Transport& transport, const OptionValues& values) {
+  if (!may_resume(values)) return std::nullopt;
+  const fs::path run = values.text("run-dir"), directory = checkpoint_directory(values);
+  std::vector<int> blind;
+  auto found = find_checkpoint_of_run(transport, values, blind);
+  if (!found) {
+    if (may_begin_anew(values)) {
+      agree(transport, [&] {
+        if (transport.rank() == 0) refuse_what_is_over(run);
+      });
+      return std::nullopt;
+    }
+    throw AgreedError(ExitCode::kInputMissing, "no checkpoint in " + directory.string() + "; start without --resume");
+  }
+  const bool is_other = std::ssize(found->manifest.files) != transport.size();
+  const std::string mine = state_of_run(run) == RunState::kFinished ? "ended" : "";
+  const bool has_ended = !transport.broadcast_text(mine).empty();
+  const bool is_elastic = is_other && values.text("resume") == "elastic";
+  return Resumption{std::move(*found), is_elastic, has_ended, std::move(blind), length_in_config(transport, run)};
+}
+
+bool has_nothing_to_do(Transport& transport, const CommandLine& line, const OptionValues& values) {
+  if (!may_resume(values) || !values.has("run-dir")) return false;
+  bool is_over = false;
+  agree(transport, [&] {
+    const fs::path run = values.text("run-dir");
+    if (transport.rank() == 0) require_run_files(run);
+    is_over = may_begin_anew(values) && transport.rank() == 0 && state_of_run(run) == RunState::kFinished &&
+              has_same_end(read_config(run / "config.json"), line.config_in_force(values));
+  });
+  if (is_over)
+    std::printf("the run in %s has ended; nothing is left to do\n", printable(values.text("run-dir")).c_str());
+  return !transport.broadcast_text(is_over ? "over" : "").empty();
+}
+
+}  // namespace eave

@@ -1,0 +1,76 @@
+#include "app/resume/sight.h"
+
+#include <chrono>
+#include <iterator>
+#include <random>
+#include <sstream>
+#include <system_error>
+#include <thread>
+
+#include "base/files/file_calls.h"
+#include "base/options/number_text.h"
+#include "report/record/run_directory.h"
+#include "report/text/terminal.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kBlind = "blind";
+
+// Creates an empty file, which can be created even on a full disk; its name is the message. A file that is left behind
+// is not taken for a lock. If the file cannot be created, no rank sees it, and all checkpoints go through rank 0.
+void make_mark(const OutputPath& path) {
+  FileCalls& calls = system_file_calls();
+  const Descriptor file(calls.create(path, FileCalls::Existing::kRefuse));
+}
+
+}  // namespace
+
+std::string make_token() {
+  std::random_device random;
+  return format("%08x%08x", random(), random());
+}
+
+bool appears(const fs::path& file) {
+  constexpr std::chrono::seconds kPatience{3};
+  constexpr std::chrono::milliseconds kPause{50};
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  std::error_code error;
+  while (!fs::exists(file, error)) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
+
+std::vector<int> find_blind_ranks(Transport& transport, const fs::path& directory) {
+  const bool is_first = transport.rank() == 0;
+  std::error_code error;
+  std::string name;
+  if (is_first && fs::is_directory(directory, error)) {
+    name = std::string(kRunLock) + "." + make_token();
+    make_mark(OutputFolder(directory) / name);
+  }
+  name = transport.broadcast_text(name);
+  if (name.empty()) return {};
+  const bool sees = is_first || appears(directory / name);
+  std::string blind;  // rank 0's list; mostly empty, so the broadcast does not grow with the number of ranks
+  const std::vector<std::string> all = transport.gather(sees ? "" : kBlind);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank] == kBlind) blind += std::to_string(rank) + ' ';
+  }
+  if (is_first) remove_output(OutputFolder(directory) / name);
+  std::istringstream ranks(transport.broadcast_text(blind));
+  return {std::istream_iterator<int>(ranks), std::istream_iterator<int>()};
+}
+
+std::string describe_blind_ranks(const std::vector<int>& blind, const std::vector<std::string>& hosts,
+                                 const std::string& directory) {
+  const auto first = static_cast<std::size_t>(blind.front());
+  return std::to_string(blind.size()) + " of " + count_text(std::ssize(hosts), "rank") + " do not see " + directory +
+         " on rank 0's host " + hosts[0] + ", first rank " + std::to_string(first) + " on " + hosts[first];
+}
+
+}  // namespace eave

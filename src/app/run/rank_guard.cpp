@@ -1,0 +1,107 @@
+#include "app/run/rank_guard.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "app/main/leave_signals.h"
+#include "base/host.h"
+#include "base/printable.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+bool keeps_checkpoints(const OptionValues& values) { return values.has("run-dir") && values.flag("checkpoint"); }
+
+void check_limits(const Transport& transport, const OptionValues& values, bool is_watched) {
+  constexpr double kLeast = 1;  // ranks are checked many times within a limit
+  for (const OptionSpec& option : guard_options()) {
+    if (values.seconds(option.name) != 0 && values.seconds(option.name) < kLeast)
+      throw Error(ExitCode::kUsage, "--" + option.name + " " + values.text(option.name) +
+                                        ": expected a time from 1s up, or 0s for no limit");
+    if (!is_watched && values.given(option.name))
+      throw Error(ExitCode::kUsage, "--" + option.name + " has no effect " +
+                                        (transport.size() > 1 ? "in a comparison" : "with one rank"));
+  }
+}
+
+// Prints with one write call, since other ranks may print at the same time.
+void say(const std::string& text) {
+  const std::string line = printable(text) + "\n";
+  if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
+WatchdogSettings watchdog_settings(const OptionValues& values, std::vector<std::string> hosts) {
+  WatchdogSettings settings;
+  const auto limit = [&](const std::string& option) -> WatchdogLimit {
+    return {values.seconds(option), "--" + option + " " + values.text(option)};
+  };
+  settings.limits = {limit("limit-setup"), limit("limit-step"), limit("limit-checkpoint")};
+  settings.hosts = std::move(hosts);
+  if (values.has("run-dir")) settings.directory = values.text("run-dir");
+  settings.say = say;
+  // Neither MPI_Abort, which may wait for a broken network, nor an orderly exit, which would wait for the stuck thread.
+  settings.leave = [](ExitCode code) { _exit(static_cast<int>(code)); };
+  return settings;
+}
+
+}  // namespace
+
+std::vector<OptionSpec> guard_options() {
+  return {{"limit-setup", OptionType::kSeconds, "10min",
+           "the job ends when, before the first step, ranks wait so long for one that does not answer or not come; 0s: "
+           "they wait for ever"},
+          {"limit-step", OptionType::kSeconds, "10min", "the same for steps and evaluations"},
+          {"limit-checkpoint", OptionType::kSeconds, "10min", "and while a checkpoint is saved"}};
+}
+
+RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_part)
+    : hosts_(transport.all_gather(host_name())),
+      leave_(transport.control(), transport.rank(), transport.size(),
+             keeps_checkpoints(values) ? &ask_to_leave_by_signals() : nullptr, values.seconds("limit-step")) {
+  ControlChannel* const channel = transport.control();
+  const CallRecord* const calls = transport.calls();
+  agree(transport, [&] { check_limits(transport, values, channel && calls); });
+  std::vector<GuardTask*> tasks = {&leave_};
+  if (channel && calls) {
+    limit_ = values.seconds("limit-step");
+    watchdog_.emplace(*channel, *calls, whereabouts_, transport.rank(), watchdog_settings(values, hosts_));
+    tasks.push_back(&*watchdog_);
+  }
+  if (!keeps_checkpoints(values) && !is_part) {
+    refusal_.emplace(channel, transport.rank(), hear_sigusr1(), [] {
+      say("eave: warning: SIGUSR1 asks for a checkpoint, and this run keeps none: it goes on (--run-dir keeps some)");
+    });
+    tasks.push_back(&*refusal_);
+  }
+  if (keeps_checkpoints(values) && transport.rank() == 0) {
+    interruption_.emplace(nullptr, 0, was_interrupted(), [] {
+      say("eave: warning: Ctrl-C asks the run to leave: it saves a checkpoint; a second Ctrl-C ends it at once");
+    });
+    tasks.push_back(&*interruption_);
+  }
+  agree(transport, [&] { guard_.emplace(channel, tasks); });
+}
+
+void RankGuard::finish() {
+  if (!watchdog_) return;
+  watchdog_->leave();
+  guard_->hurry();
+  for (const auto start = Clock::now(); !watchdog_->has_left();) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (limit_ > 0 && Clock::now() - start > std::chrono::duration<double>(limit_))
+      throw Error(ExitCode::kPeerLost, "this rank is through, and others have not been for --limit-step");
+  }
+}
+
+void RankGuard::explain(const Error& error) {
+  if (!watchdog_ || error.code() != ExitCode::kInternal) return;
+  watchdog_->doubt();
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+}
+
+}  // namespace eave

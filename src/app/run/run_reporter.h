@@ -1,0 +1,48 @@
+// Shows and records a run on rank 0: progress, metrics, TensorBoard, waiting.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "eave/options.h"
+#include "eave/trainer.h"
+#include "report/record/metrics.h"
+#include "report/record/stragglers.h"
+#include "report/record/tensorboard.h"
+#include "report/text/progress.h"
+
+namespace eave {
+
+class RunReporter {
+ public:
+  // `workers`, `steps` and `epochs` are those of the whole run.
+  RunReporter(const OptionValues& values, const CommunicatorTraits& traits, int workers, std::int64_t steps,
+              double epochs);
+
+  void open(const OutputFolder& directory);  // from now on it also writes files there
+  void header(const RunHeader& header);
+  TrainingEvents events();  // the events refer to this object
+  void warn(const std::string& text);
+  void failure(const Error& error);
+  void end(const RunSummary& summary);  // throws Error(kInputOutput) if the metrics cannot be ended
+  const Stragglers& stragglers() const { return stragglers_; }
+
+  // Not copyable, because its events refer to it.
+  RunReporter(const RunReporter&) = delete;
+  RunReporter& operator=(const RunReporter&) = delete;
+
+ private:
+  void tell_losses();
+  Progress progress_;
+  bool has_center_;
+  Stragglers stragglers_;
+  std::vector<std::string> hosts_;  // of every rank
+  std::optional<MetricsWriter> metrics_;
+  const bool writes_tensorboard_;
+  std::optional<TensorBoard> tensorboard_;
+};
+
+}  // namespace eave

@@ -1,0 +1,79 @@
+#include "app/run/run_settings.h"
+
+#include <iterator>
+#include <set>
+#include <sstream>
+
+#include "base/options/quantities.h"
+#include "base/printable.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+std::set<std::string> words_in(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+constexpr const char* kWatching =
+    "batch-norm-statistics checkpoint checkpoint-dir checkpoint-every decode-threads evaluate-every evaluate-workers "
+    "evaluation-batch "
+    "image-cache limit-checkpoint limit-setup limit-step keep keep-every "
+    "log-every nonfinite-limit on-bad-image on-nonfinite on-replica-fault overwrite replica-hash-every "
+    "print-config "
+    "progress "
+    "recompute-batches require-checkpoint resume run-dir stop-after-bytes stop-after-time stop-at-accuracy "
+    "tensorboard "
+    "trace ";
+constexpr const char* kPlace =
+    "allow-unstable inject-fault ranks shape-compute shape-delay shape-jitter shape-rate slow-rank transport ";
+
+}  // namespace
+
+const std::set<std::string>& options_of_files() {
+  static const std::set<std::string> kOptions = {"config", "data-dir", "plugin", "stage-to"};
+  return kOptions;
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of_numbers(const OptionValues& values) {
+  std::set<std::string> others = words_in(std::string(kWatching) + kPlace + "async-order async-overlap replay");
+  others.insert(options_of_files().begin(), options_of_files().end());
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const auto& [name, entry] : values.entries()) {
+    if (!others.contains(name) && values.has(name)) settings.emplace_back(name, entry.text);
+  }
+  return settings;
+}
+
+std::optional<SettingDifference> find_difference(const std::map<std::string, std::string>& saved,
+                                                 const std::map<std::string, std::string>& mine,
+                                                 const std::set<std::string>& free) {
+  const auto text = [](const auto& config, const std::string& name) {
+    const auto found = config.find(name);
+    return found == config.end() ? std::string("not set") : found->second;
+  };
+  std::map<std::string, std::string> names = saved;
+  names.insert(mine.begin(), mine.end());
+  for (const auto& [name, unused] : names) {
+    const std::string before = text(saved, name), now = text(mine, name);
+    if (!free.contains(name) && !is_same_value(before, now)) return SettingDifference{name, before, now};
+  }
+  return std::nullopt;
+}
+
+void require_same_settings(const std::map<std::string, std::string>& saved,
+                           const std::map<std::string, std::string>& mine) {
+  std::set<std::string> free = words_in(std::string(kWatching) + kPlace +
+                                        "async-overlap autotune bucket-bytes device epochs extend-schedule gpu "
+                                        "max-samples max-steps overlap replay share-gpu "
+                                        "threads");
+  free.insert(options_of_files().begin(), options_of_files().end());
+  const auto difference = find_difference(saved, mine, free);
+  if (!difference) return;
+  throw Error(ExitCode::kConfiguration, "--resume: the run was started with --" + printable(difference->name) + " " +
+                                            printable(difference->saved) + ", now it is " + difference->mine +
+                                            "; resume with the settings in config.json");
+}
+
+}  // namespace eave

@@ -1,0 +1,58 @@
+// --extend-schedule: sets the length of the learning-rate schedule when a resumed run is to be longer or shorter than
+// before.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "checkpoint/checkpoint_manifest.h"
+#include "eave/options.h"
+
+namespace eave {
+
+// The key of the checkpoint note that holds a ScheduleLength: "60000 59936".
+inline constexpr const char* kSchedule = "schedule";
+
+// How the samples of an epoch are split into steps of all ranks.
+struct EpochSteps {
+  std::int64_t samples = 0;  // in an epoch
+  std::int64_t of_step = 0;  // in a step; the last step of an epoch may have fewer
+  std::int64_t steps() const { return (samples + of_step - 1) / of_step; }
+  std::int64_t samples_before(std::int64_t step) const;
+};
+
+// The length of a schedule, in samples of all ranks. The last step of the schedule begins after `last_step` samples.
+struct ScheduleLength {
+  std::int64_t samples = 0, last_step = 0;
+};
+std::string to_text(const ScheduleLength& length);
+ScheduleLength length_of(std::int64_t steps, const EpochSteps& epoch);
+
+OptionSpec extend_schedule_option();
+// The number of steps that --epochs, --max-samples and --max-steps ask for. Throws Error(kUsage).
+std::int64_t steps_in(const OptionValues& values, const EpochSteps& epoch);
+
+// A resumed run whose learning rate depends on its length.
+struct ResumedSchedule {
+  const OptionValues& values;
+  const Manifest& saved;
+  std::map<std::string, std::string> config;  // of the run that wrote the checkpoint
+  EpochSteps former, now;
+  std::int64_t first_step = 0, steps = 0;  // of the resumed run
+  // The learning rate of a step that begins after `samples` samples, under a schedule of this length.
+  std::function<double(const ScheduleLength&, std::int64_t samples)> rate;
+};
+
+struct ScheduleInForce {
+  ScheduleLength length;
+  // A line of the card, if the run's own length would give another schedule, now or before.
+  std::string note = {};
+};
+
+// Decides the length of the schedule. Throws Error: kConfiguration (the length changed, and --extend-schedule does not
+// say what happens to the schedule), kUsage (that option has no effect).
+ScheduleInForce decide_schedule(const ResumedSchedule& run);
+
+}  // namespace eave

@@ -1,0 +1,136 @@
+// Describes a training job before it begins, and why it ended.
+#include <algorithm>
+
+#include "app/options/network_options.h"
+#include "app/options/norm_options.h"
+#include "app/run/training_job.h"
+#include "base/options/number_text.h"
+#include "base/printable.h"
+#include "report/text/terminal.h"
+#include "report/text/text_table.h"
+
+namespace eave {
+namespace {
+
+// Formats one entry of the card. Further lines of `text` are indented below the first.
+std::string card_line(const std::string& title, const std::string& text) {
+  constexpr std::size_t kIndent = 15;
+  std::string line = title + std::string(kIndent - title.size(), ' ');
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    line += text[i];
+    if (text[i] == '\n' && i + 1 < text.size()) line += std::string(kIndent, ' ');
+  }
+  return line.back() == '\n' ? line : line + '\n';
+}
+
+// Removes the counting decorator from a name: it is always there and does not interest people.
+std::string without_counting(const std::string& name) {
+  constexpr std::string_view kPrefix = "counting(";
+  return name.starts_with(kPrefix) ? name.substr(kPrefix.size(), name.size() - kPrefix.size() - 1) : name;
+}
+
+// The model on one line: its layers may be written on several lines.
+std::string model_text(const OptionValues& values) {
+  std::string text = values.text("model");
+  std::ranges::replace(text, '\n', ' ');
+  return printable(text);
+}
+
+constexpr const char* kAtDrop =
+    "before the step, x_i <- the center (what is evaluated), and the optimizer's vectors and count of updates <- 0:\n"
+    "workers begin anew, at rest; what they were away from it is lost (of elastic methods: the sum of all x_i and c is "
+    "not kept there)";
+
+}  // namespace
+
+RunHeader TrainingJob::header() {
+  RunHeader header;
+  header.communicator = values_.text("communicator");
+  header.equation = communicator_->equation();
+  header.optimizer = optimizer_->equation();
+  header.learning_rate = describe_rate();
+  header.model = values_.text("model");
+  for (const TensorInfo& tensor : model_->parameters()) header.parameters += tensor.size;
+  header.train_samples = data_.train->size();
+  header.test_samples = data_.test->size();
+  header.classes = data_.train->classes();
+  header.class_names = data_.class_names;
+  return header;
+}
+
+// Says whether the method scales its learning rate with the ranks, the most common cause of unequal comparisons.
+std::string TrainingJob::describe_rate() const {
+  const std::string ranks = std::to_string(sampler_->ranks());
+  std::string note = "each replica steps on its own batch: never multiplied by the number of ranks";
+  if (traits_.averages_gradients) {
+    note = values_.text("lr-scaling") == "none"
+               ? "not multiplied by the number of ranks, " + ranks + "; --lr-scaling linear or sqrt does"
+               : "a step works on the batches of all ranks, " + ranks;
+  }
+  return schedule_->describe() + (schedule_note_.empty() ? "" : "\n" + printable(schedule_note_)) + "\n" + note;
+}
+
+std::string TrainingJob::describe_held_out() const {
+  return data_.validation ? ", " + std::to_string(data_.validation->size()) + " validation" : "";
+}
+
+std::string TrainingJob::describe_device() const {
+  if (!device_plan_.is_cuda) return "cpu: " + device_plan_.why_not_gpu;
+  return std::string("cuda, ") + device_.precision + " products" +
+         (device_.precision == "bf16" ? " and activations, float32 parameters" : "") +
+         (values_.flag("deterministic") ? ", deterministic" : "") +
+         (train_images_ != nullptr ? "; images on the device" : "; images from the host") +
+         (device_plan_.is_own ? "" : "; GPUs are shared by ranks") +
+         (device_.tuning != nullptr ? "; " + describe_tuning(*device_.tuning) : "");
+}
+
+std::string TrainingJob::describe() const {
+  const ImageShape input = augmentation_.output(data_.train->shape());
+  std::int64_t parameters = 0;
+  for (const TensorInfo& tensor : model_->parameters()) parameters += tensor.size;
+  return card_line("model", model_text(values_) + ", " + count_text(parameters, "parameter")) +
+         (values_.has("initial-parameters") ? card_line("begins with", printable(values_.text("initial-parameters")))
+                                            : "") +
+         card_line("data", printable(values_.text("data")) +
+                               format(", %lld training%s and %s, %d x %d x %d, %d classes",
+                                      static_cast<long long>(data_.train->size()), describe_held_out().c_str(),
+                                      count_text(data_.test->size(), "test image").c_str(), input.height, input.width,
+                                      input.channels, data_.train->classes()) +
+                               (data_.note.empty() ? "" : "\n" + printable(data_.note))) +
+         (device_plan_.is_cuda || !device_plan_.why_not_gpu.empty() ? card_line("device", printable(describe_device()))
+                                                                    : "") +
+         card_line("batch", format("%lld per rank, %lld in all; ", static_cast<long long>(batch_per_rank_),
+                                   static_cast<long long>(batch_per_rank_ * sampler_->ranks())) +
+                                count_text(sampler_->steps_per_epoch(), "step") + " per epoch, " +
+                                count_text(plan_.steps, "step") + " in all") +
+         (plan_.first_step > 0
+              ? card_line("resumed", format("after step %lld", static_cast<long long>(plan_.first_step)))
+              : "") +
+         (model_->statistics_size() > 0
+              ? card_line("batch norm", describe_norm_statistics(plan_, communicator_->moments() != nullptr))
+              : "") +
+         card_line("optimizer", optimizer_->equation()) + card_line("learning rate", describe_rate()) +
+         (describe_shape(values_).empty() ? "" : card_line("slow network", printable(describe_shape(values_)))) +
+         (plan_.reset_on_drop ? card_line("at a drop", kAtDrop) : "") +
+         card_line("communicator",
+                   printable(values_.text("communicator") + " over " + without_counting(transport_.name())) + "\n" +
+                       communicator_->equation());
+}
+
+std::string TrainingJob::describe_stop(const RunSummary& summary) const {
+  if (plan_.stop_at_accuracy > 0 && summary.evaluation.center.accuracy >= plan_.stop_at_accuracy) {
+    return "the test accuracy of " + number_text(100 * plan_.stop_at_accuracy) + " % was reached, in " +
+           count_text(summary.steps, "step") + "\n";
+  }
+  if (summary.steps < plan_.steps) {
+    const bool is_late = plan_.stop_after_seconds > 0 && summary.seconds >= plan_.stop_after_seconds;
+    const std::string why = is_late ? "stop-after-time" : "stop-after-bytes";
+    return "stopped by --" + why + " " + printable(values_.text(why)) + ", after " + std::to_string(summary.steps) +
+           " of " + count_text(plan_.steps, "step") + "\n";
+  }
+  if (plan_.stop_at_accuracy == 0) return "";
+  return "the test accuracy of " + number_text(100 * plan_.stop_at_accuracy) + " % was not reached, in " +
+         count_text(summary.steps, "step") + "\n";
+}
+
+}  // namespace eave

@@ -1,0 +1,289 @@
+#include "app/run/training_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "app/main/machine.h"
+#include "app/options/fault_options.h"
+#include "app/options/norm_options.h"
+#include "app/options/train_options.h"
+#include "app/run/run_settings.h"
+#include "base/host.h"
+#include "base/message.h"
+#include "base/options/number_text.h"
+#include "base/options/option_checks.h"
+#include "data/loading/bad_samples.h"
+#include "eave/compute.h"
+#include "report/text/terminal.h"
+
+namespace eave {
+namespace {
+
+// Up to four windows in a row after the one in which a rank becomes slow, and the next step: 50 steps at most.
+constexpr std::int64_t kWatchedSteps = 10;
+
+std::vector<std::int32_t> labels_of(const Dataset& dataset) {
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(dataset.size()));
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = dataset.label(static_cast<std::int64_t>(i));
+  return labels;
+}
+
+Sampling sampling_of(const std::string& word) {
+  if (word == "whole") return Sampling::kWhole;
+  return word == "stratified" ? Sampling::kStratified : Sampling::kShard;
+}
+
+}  // namespace
+
+TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting,
+                         const std::vector<std::string>& hosts, const DevicePlan& device, const Resumption* resumption,
+                         CheckedSamples checked)
+    : values_(values),
+      transport_(transport),
+      counting_(counting),
+      resumption_(resumption),
+      checked_(std::move(checked)),
+      device_plan_(device),
+      device_(open_device(device, values)) {
+  open_data();
+  load_images();
+  build_model();
+  plan_steps();
+  plan_norm_statistics(values_, model_->statistics_size() > 0, plan_);
+  build_optimizer();
+  read_initial_parameters();
+  plan_drops();
+  build_communicator(hosts);
+  if (resumption_) check_resumption();
+}
+
+TrainingJob::~TrainingJob() = default;
+
+void TrainingJob::open_data() {
+  const DatasetKind& kind = find_kind(dataset_kinds(), values_.text("data"));
+  data_ = checked_.bad.empty() ? kind.open(values_) : kind.files->open_without(values_, checked_.bad);
+  if (const std::string looked_at = describe_check(checked_); !looked_at.empty()) data_.note += "; " + looked_at;
+  if (transport_.rank() == 0) warnings_ = data_.warnings;
+  if (transport_.rank() == 0 && !checked_.bad.empty()) {
+    left_out_ = joined_lines(list_bad_samples(checked_.bad, checked_.looked_at,
+                                              "--on-bad-image skip leaves them out; if their files are removed, the "
+                                              "run stays the same"));
+  }
+  if (values_.has("validation-share")) hold_out(data_, values_.real("validation-share"));
+  identify(data_);
+  const auto crop = static_cast<int>(values_.integer("crop", 0, 65536));
+  augmentation_.pad = static_cast<int>(values_.integer("pad", 0, 1024));
+  augmentation_.crop_height = augmentation_.crop_width = crop;
+  augmentation_.flip = values_.flag("flip");
+  if (crop == 0 && augmentation_.pad == 0) {
+    const int preferred = model_crop(values_.text("model"));
+    const ImageShape image = data_.train->shape();
+    if (preferred > 0 && preferred <= std::min(image.height, image.width)) {
+      augmentation_.crop_height = augmentation_.crop_width = preferred;
+    }
+  }
+  const std::int64_t batch = values_.integer("batch", 1, std::int64_t{1} << 24);
+  const int workers =
+      count_workers(find_kind(communicator_kinds(), values_.text("communicator")), values_, transport_.size());
+  const bool is_total = values_.text("batch-means") == "total";
+  if (is_total && batch % workers != 0) {
+    throw Error(ExitCode::kUsage, "--batch " + std::to_string(batch) + " --batch-means total cannot be divided by " +
+                                      count_text(workers, "rank") + " that train; give a multiple");
+  }
+  batch_per_rank_ = is_total ? batch / workers : batch;
+  const Sampling sampling = sampling_of(values_.text("sampling"));
+  sampler_ = std::make_unique<Sampler>(
+      sampling, data_.train->size(), workers, batch_per_rank_, values_.seed("seed"),
+      sampling == Sampling::kStratified ? labels_of(*data_.train) : std::vector<std::int32_t>());
+}
+
+// Loads the test set too, because evaluations happen between steps.
+void TrainingJob::load_images() {
+  const auto seed = values_.seed("seed");
+  train_images_ = eave::load_images(*device_.compute, data_, *data_.train, augmentation_, true, seed);
+  test_images_ = eave::load_images(*device_.compute, data_, *data_.test, augmentation_, false, seed);
+  if (data_.validation) {
+    validation_images_ = eave::load_images(*device_.compute, data_, *data_.validation, augmentation_, false, seed);
+  }
+  data_.train_images = train_images_.get();
+  data_.validation_images = validation_images_.get();
+  data_.test_images = test_images_.get();
+}
+
+void TrainingJob::attach_device() { attachment_.emplace(transport_, device_.compute->device()); }
+
+void TrainingJob::build_model() {
+  plan_.evaluation_batch = values_.integer("evaluation-batch", 1, 1 << 20);
+  model_ =
+      std::make_unique<Model>(model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),
+                              data_.train->classes(), batch_per_rank_, *device_.compute);
+  if (device_.tuning) device_.tuning->file.save();
+}
+
+void TrainingJob::plan_steps() {
+  traits_ = find_kind(communicator_kinds(), values_.text("communicator")).traits;
+  const auto steps_per_epoch = static_cast<double>(sampler_->steps_per_epoch());
+  plan_.steps = steps_in(values_, epoch_steps());
+  plan_.checkpoints = plan_checkpoints(values_);
+  plan_.checkpoints.notes = metadata_of(model_description());
+  plan_.checkpoints.notes.merge(notes_of(checked_));
+  const double evaluate_every = values_.real("evaluate-every");
+  if (evaluate_every < 0) throw Error(ExitCode::kUsage, "--evaluate-every: expected epochs, or 0 for only at the end");
+  if (evaluate_every > 0) {
+    plan_.evaluate_every_steps = std::max<std::int64_t>(1, std::llround(evaluate_every * steps_per_epoch));
+  }
+  plan_.evaluates_workers = values_.flag("evaluate-workers");
+  if (!plan_.evaluates_workers && (plan_.evaluate_every_steps <= 0 || plan_.evaluate_every_steps >= plan_.steps)) {
+    throw Error(ExitCode::kUsage, "--evaluate-workers off has no effect with --evaluate-every " +
+                                      values_.text("evaluate-every") + ": no evaluation comes before the end");
+  }
+  plan_stop();
+  if (resumption_) plan_resumption();
+  plan_faults(values_, traits_, transport_.rank(), sampler_->ranks(), model_->parameter_size(), plan_);
+  plan_.log_every_steps = values_.integer("log-every", 1);
+  plan_.watch_every_steps = kWatchedSteps;
+  if (values_.has("shape-compute")) plan_.computing_seconds = values_.seconds("shape-compute");
+  if (values_.has("slow-rank")) {
+    const SlowRank slow = parse_slow_rank(values_.text("slow-rank"), sampler_->ranks());
+    if (slow.rank == transport_.rank()) plan_.slow_factor = slow.factor;
+  }
+}
+
+void TrainingJob::plan_stop() {
+  if (values_.has("stop-at-accuracy")) {
+    plan_.stop_at_accuracy = values_.real("stop-at-accuracy");
+    if (!(plan_.stop_at_accuracy > 0 && plan_.stop_at_accuracy <= 1)) {
+      throw Error(ExitCode::kUsage, "--stop-at-accuracy " + values_.text("stop-at-accuracy") +
+                                        ": expected a share above 0 and at most 1, such as 0.9");
+    }
+  }
+  if (values_.has("stop-after-time")) plan_.stop_after_seconds = values_.seconds("stop-after-time");
+  if (values_.has("stop-after-bytes")) plan_.stop_after_bytes = values_.bytes("stop-after-bytes");
+  if (values_.has("stop-after-time") && !(plan_.stop_after_seconds > 0))
+    throw Error(ExitCode::kUsage,
+                "--stop-after-time " + values_.text("stop-after-time") + ": expected more than 0, such as 60s");
+  if (values_.has("stop-after-bytes") && plan_.stop_after_bytes <= 0)
+    throw Error(ExitCode::kUsage,
+                "--stop-after-bytes " + values_.text("stop-after-bytes") + ": expected more than 0, such as 10GB");
+  plan_.ask_every_steps = std::max<std::int64_t>(1, sampler_->steps_per_epoch() / 20);
+  if (values_.has("stop-at-accuracy")) refuse_useless_stop();
+}
+
+// Only evaluations can stop a run. If there is none before the end, the option has no effect.
+void TrainingJob::refuse_useless_stop() const {
+  if (plan_.evaluate_every_steps <= 0 || plan_.evaluate_every_steps >= plan_.steps) {
+    throw Error(ExitCode::kUsage, "--stop-at-accuracy has no effect with --evaluate-every " +
+                                      values_.text("evaluate-every") +
+                                      ": no evaluation comes before the end; evaluate more often");
+  }
+  if (values_.text("communicator") == "none" && values_.flag("average-at-end")) {
+    throw Error(ExitCode::kUsage,
+                "--stop-at-accuracy contradicts --average-at-end: until the end the mean is not evaluated");
+  }
+}
+
+double TrainingJob::learning_rate_scale() const {
+  if (!traits_.averages_gradients) return 0;
+  if (values_.text("batch-means") == "per-rank") return sampler_->ranks();
+  if (values_.text("lr-scaling") == "none") return 1;
+  throw Error(ExitCode::kUsage,
+              "--lr-scaling " + values_.text("lr-scaling") +
+                  " has no effect with --batch-means total: " + "the batch does not grow with the number of ranks");
+}
+
+void TrainingJob::build_optimizer() {
+  optimizer_ = traits_.uses_optimizer ? find_kind(optimizer_kinds(), values_.text("optimizer"))
+                                            .make(values_, model_->parameter_size(), device_.compute->device())
+                                      : make_idle_optimizer();
+  build_schedule();
+  replica_ = std::make_unique<Replica>(*model_, *optimizer_, values_.seed("seed"), device_.compute->device());
+}
+
+ModelDescription TrainingJob::model_description() const {
+  return {model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),
+          data_.train->classes(), text_of_names(data_.class_names), describe_input()};
+}
+
+void TrainingJob::plan_drops() {
+  plan_.reset_on_drop = values_.text("on-drop") == "reset-to-center";
+  if (!plan_.reset_on_drop) return;
+  if (!traits_.resets_to_center) {
+    throw Error(ExitCode::kUsage,
+                "--on-drop reset-to-center has no effect with --communicator " + values_.text("communicator") +
+                    ": what it evaluates is no place where its workers could begin anew; that of these is: " +
+                    methods_that_reset());
+  }
+  constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
+  if (schedule_->drops(kEver) == 0) {
+    throw Error(ExitCode::kUsage, "--on-drop reset-to-center has no effect: the learning rate never drops by a step (" +
+                                      schedule_->describe() + "); give --lr-schedule step, with --lr-step-epochs");
+  }
+  const std::int64_t seen = epoch_steps().samples_before(plan_.steps - 1);
+  if (schedule_->drops(seen) > 0 || transport_.rank() != 0) return;
+  warnings_.push_back("--on-drop reset-to-center: the run ends before the learning rate drops");
+}
+
+void TrainingJob::build_communicator(const std::vector<std::string>& hosts) {
+  communicator_ = find_kind(communicator_kinds(), values_.text("communicator"))
+                      .make({transport_, values_, schedule_->learning_rate(0), warnings_, plan_.steps, plan_.first_step,
+                             values_.seed("seed"), settings_of_numbers(values_), hosts,
+                             static_cast<int>(replica_->view().optimizer.size())});
+  if (communicator_->micro_batches() > 0) require_reproducible();
+  check_batches_of_norms();
+  if (communicator_->moments() == nullptr || replica_->device.kind() == DeviceKind::kCpu) return;
+  refuse_option(values_, "batch-norm", "it is computed on the CPU only: leave it out, or give --device cpu");
+}
+
+void TrainingJob::check_batches_of_norms() {
+  const bool spans_ranks = communicator_->moments() != nullptr;
+  const int workers = sampler_->ranks(), micro_batches = communicator_->micro_batches();
+  const auto of_one_pass = [&](std::int64_t of_all_ranks) {
+    return spans_ranks ? of_all_ranks : std::max<std::int64_t>(of_all_ranks / std::max(workers, micro_batches), 1);
+  };
+  const std::int64_t last = sampler_->samples_of_all_ranks(sampler_->steps_per_epoch() - 1);
+  const std::string warning =
+      check_norm_batches(model_->least_norm_positions(), of_one_pass(batch_per_rank_ * workers), of_one_pass(last));
+  if (!warning.empty() && transport_.rank() == 0) warnings_.push_back(warning);
+}
+
+void TrainingJob::require_reproducible() const {
+  const std::string reason = "with --reproducible nothing may depend on the number of ranks: leave it out";
+  if (values_.text("sampling") == "whole") refuse_option(values_, "sampling", reason);
+  if (values_.text("lr-scaling") != "none") refuse_option(values_, "lr-scaling", reason);
+  if (replica_->device.kind() == DeviceKind::kCpu || values_.flag("deterministic")) return;
+  throw Error(ExitCode::kUsage, "--reproducible on a GPU needs --deterministic: give it too");
+}
+
+TrainingParts TrainingJob::parts() {
+  return {*replica_, *communicator_, traits_, transport_, counting_, *schedule_, data_, *sampler_, augmentation_};
+}
+
+double TrainingJob::epochs() const {
+  return static_cast<double>(plan_.steps) / static_cast<double>(sampler_->steps_per_epoch());
+}
+
+RankFacts TrainingJob::facts() {
+  Sampler sampler = *sampler_;
+  return {host_name(),
+          device_.compute->device().name(),
+          core_binding(),
+          class_histogram(*data_.train, sampler, 0, transport_.rank()),
+          transport_.rank() < sampler.ranks(),
+          limiting_group()};
+}
+
+void TrainingJob::save_model(const OutputPath& path) {
+  const ConstSlice of_device = communicator_->consensus();
+  const std::vector<float> statistics = statistics_for_consensus(parts(), plan_);
+  if (transport_.rank() != 0) return;
+  std::vector<float> copy;  // a copy on the host of a GPU's memory
+  if (replica_->device.kind() != DeviceKind::kCpu) {
+    copy.resize(of_device.size());
+    replica_->device.read(of_device, copy);
+  }
+  write_model(path, model_description(), TensorLayout::kEave, copy.empty() ? of_device : ConstSlice(copy), statistics);
+}
+
+}  // namespace eave

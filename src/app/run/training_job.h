@@ -1,0 +1,108 @@
+// Builds one rank's part of `eave train` from the options.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/main/devices.h"
+#include "app/resume/model_file.h"
+#include "app/resume/resumption.h"
+#include "app/run/sample_check.h"
+#include "app/run/schedule_length.h"
+#include "eave/options.h"
+#include "eave/trainer.h"
+#include "eave/transport.h"
+#include "report/record/metrics.h"
+
+namespace eave {
+
+// Everything of one rank that options describe, opened and checked before training: dataset, model, optimizer,
+// communicator. Functions are not collective unless they say so, and throw Error.
+class TrainingJob {
+ public:
+  // `hosts`: the host of every rank. `device`: of this rank. `resumption`: nullptr for a run that begins. `checked`:
+  // the same on all ranks; its bad samples are left out.
+  TrainingJob(const OptionValues& values, Transport& transport, const CountingTransport& counting,
+              const std::vector<std::string>& hosts, const DevicePlan& device, const Resumption* resumption,
+              CheckedSamples checked);
+  ~TrainingJob();
+
+  // Collective; call it once, before training. Makes the device's memory accessible to the transport.
+  void attach_device();
+
+  void be_blind(const std::vector<int>& ranks) { plan_.checkpoints.blind_ranks = ranks; }
+  void diverge_together() { plan_.diverges_together = true; }
+  void forget_fault() { plan_.fault = {}; }  // it was injected before the rollback
+
+  TrainingParts parts();
+  bool is_elastic() const { return is_elastic_; }  // the number of ranks, or the files, differ from the checkpoint's
+  const TrainingPlan& plan() const { return plan_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }  // one line each
+  // Printable lines about samples that are left out; "" if all are used.
+  const std::string& left_out() const { return left_out_; }
+  RankFacts facts();   // facts about this rank
+  RunHeader header();  // `config` and `ranks` are not set
+  // The card that is printed at start: model, data, batch, equation, learning rate.
+  std::string describe() const;
+  double epochs() const;
+  // Why the run ended early; "" if it went on to its planned end.
+  std::string describe_stop(const RunSummary& summary) const;
+  // Writes the consensus, with parameters named by layer. Collective; rank 0 writes the file.
+  void save_model(const OutputPath& path);
+
+ private:
+  void open_data();
+  void load_images();
+  std::string describe_held_out() const;
+  std::string describe_device() const;
+  void build_model();
+  void plan_steps();
+  void plan_stop();
+  void refuse_useless_stop() const;
+  bool has_other_files() const;
+  void plan_resumption();
+  void check_resumption();
+  void build_optimizer();
+  EpochSteps epoch_steps() const;
+  void build_schedule();
+  void warn_of_other_scale();
+  void note_schedule(const ScheduleLength& length);
+  void read_initial_parameters();
+  ModelDescription model_description() const;
+  std::string describe_input() const;
+  void plan_drops();
+  void build_communicator(const std::vector<std::string>& hosts);
+  void check_batches_of_norms();
+  void require_reproducible() const;
+  double learning_rate_scale() const;
+  std::string describe_rate() const;
+
+  const OptionValues& values_;
+  Transport& transport_;
+  const CountingTransport& counting_;
+  const Resumption* const resumption_;
+  bool is_elastic_ = false;
+  const CheckedSamples checked_;
+  std::vector<std::string> warnings_;
+  std::string left_out_;
+  const DevicePlan device_plan_;
+  OpenDevice device_;
+  std::unique_ptr<DeviceImages> train_images_, test_images_, validation_images_;
+  DataSplit data_;
+  Augmentation augmentation_;
+  std::int64_t batch_per_rank_ = 0;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Schedule> schedule_;
+  std::string schedule_note_;  // a line of the card
+  std::unique_ptr<Replica> replica_;
+  CommunicatorTraits traits_;
+  std::optional<Attachment> attachment_;
+  std::unique_ptr<Communicator> communicator_;
+  TrainingPlan plan_;
+};
+
+}  // namespace eave

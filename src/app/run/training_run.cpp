@@ -1,0 +1,369 @@
+#include "app/run/training_run.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "app/main/agreement.h"
+#include "app/main/machine.h"
+#include "app/options/network_options.h"
+#include "app/options/output_options.h"
+#include "app/resume/checkpoint_home.h"
+#include "app/resume/leftovers.h"
+#include "app/resume/resumption.h"
+#include "app/resume/sight.h"
+#include "app/run/rank_facts.h"
+#include "app/run/rank_guard.h"
+#include "app/run/rollback.h"
+#include "app/run/run_account.h"
+#include "app/run/run_reporter.h"
+#include "app/run/run_settings.h"
+#include "app/run/run_trace.h"
+#include "app/run/training_job.h"
+#include "base/files/directory_lock.h"
+#include "base/files/files.h"
+#include "base/host.h"
+#include "base/printable.h"
+#include "checkpoint/blind_ranks.h"
+#include "report/record/config.h"
+#include "report/record/run_directory.h"
+#include "report/record/stragglers.h"
+#include "report/record/summary.h"
+#include "report/text/terminal.h"
+
+namespace eave {
+namespace {
+
+void check_outputs(const OptionValues& values) {
+  for (const std::string option : {"overwrite", "tensorboard", "resume"}) {
+    const bool is_asked = option == "resume" ? may_resume(values) : values.flag(option);
+    if (is_asked && !values.has("run-dir")) {
+      throw Error(ExitCode::kUsage, "--" + option + " has no effect without --run-dir");
+    }
+  }
+  if (values.flag("trace") && !values.has("run-dir")) {
+    throw Error(ExitCode::kUsage, "--trace needs --run-dir, where trace.json is to be written");
+  }
+  for (const std::string option :
+       {"checkpoint", "checkpoint-dir", "checkpoint-every", "keep", "keep-every", "require-checkpoint"}) {
+    if (values.given(option) && !values.has("run-dir")) {
+      throw Error(ExitCode::kUsage, "--" + option + " has no effect without --run-dir");
+    }
+    if (values.given(option) && option != "checkpoint" && !values.flag("checkpoint")) {
+      throw Error(ExitCode::kUsage, "--" + option + " has no effect with --checkpoint off");
+    }
+  }
+  if (may_resume(values) && !values.flag("checkpoint")) {
+    throw Error(ExitCode::kUsage, "--resume and --checkpoint off contradict each other; give one");
+  }
+  check_rollback(values);
+  refuse_run_among_images(values);
+  if (values.flag("overwrite") && may_resume(values)) {
+    throw Error(ExitCode::kUsage, "--overwrite and --resume contradict each other; give one");
+  }
+}
+
+class TrainingRun {
+ public:
+  TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport,
+              const DevicePlan& device, const TrainingPlace& place, RunTrace* trace, RankGuard& guard)
+      : line_(line),
+        values_(values),
+        transport_(transport),
+        place_(place),
+        trace_(trace),
+        guard_(guard),
+        home_(values) {
+    // This comes first: the files of an earlier run must not be read while another process still writes there.
+    agree(transport, [&] {
+      if (is_first() && values_.has("run-dir") && holds_run(values_.text("run-dir"))) lock();
+      if (is_first()) home_.enter();
+    });
+    resumption_ = find_resumption(transport, values);
+    CheckedSamples checked = check_data();
+    agree(transport, [&] {
+      job_ = std::make_unique<TrainingJob>(values, transport, transport, guard_.hosts(), device,
+                                           resumption_ ? &*resumption_ : nullptr, std::move(checked));
+    });
+    if (place.is_part) job_->diverge_together();
+    if (place.rollbacks > 0) job_->forget_fault();
+    const TrainingParts parts = job_->parts();
+    require_same_training(transport, parts.replica.model, parts.data);
+    job_->attach_device();
+    agree(transport, [&] {
+      if (is_first()) prepare_directory();
+    });
+    if (keeps_checkpoints()) look_at_directory();
+    // A separate agreement: an earlier run is replaced only if no rank has found an obstacle for this one.
+    agree(transport, [&] {
+      if (is_first()) prepare_outputs();
+    });
+  }
+
+  RunSummary run() {
+    announce();
+    TrainingParts parts = job_->parts();
+    parts.whereabouts = &guard_.whereabouts();
+    parts.leave = guard_.leave();
+    if (trace_) {
+      parts.trace = trace_->computing();
+      trace_->begin(transport_);
+    }
+    const TrainingResult result = train_or_tell(parts);
+    std::optional<double> overlap;
+    if (trace_) overlap = trace_->end(transport_, guard_.hosts());
+    if (values_.has("run-dir")) is_whole_ = keep([&] { job_->save_model(folder() / "model.safetensors"); });
+    const ExchangeReport report = job_->parts().communicator.report();
+    if (values_.has("run-dir") && !report.order.empty()) {
+      keep([&] { write_file_atomically(folder() / "exchanges.order", report.order); });
+    }
+    RunSummary summary = summarise(values_, transport_, job_->parts().sampler.ranks(), result);
+    summary.overlap = overlap;
+    summary.rollbacks = place_.rollbacks;
+    summary.exchanges = report.exchanges;
+    summary.staleness = report.staleness;
+    while (!summary.staleness.empty() && summary.staleness.back() == 0) summary.staleness.pop_back();
+    if (reporter_) summary.times_of_ranks = reporter_->stragglers().times();
+    if (is_first()) finish(summary);
+    if (is_first() && result.checkpoints == 0 && result.lost_checkpoints > 0) {
+      unkept_.emplace(ExitCode::kInputOutput,
+                      (unkept_ ? unkept_->what() + std::string("; ") : "") + "no checkpoint of this run could be " +
+                          "written (" + std::to_string(result.lost_checkpoints) + " tried, see the warnings)");
+    }
+    if (is_first() && !place_.is_part && report.order_is_too_long) {
+      std::puts("the order of exchanges was not kept, for it has more than 64 MiB: this run cannot be replayed");
+    }
+    agree(transport_, [&] {
+      if (unkept_) throw *unkept_;
+    });
+    return summary;
+  }
+
+ private:
+  // Writes a result, and returns whether it could be written. After a failure the other results are still tried.
+  bool keep(const std::function<void()>& write) {
+    try {
+      write();
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::kInputOutput && error.code() != ExitCode::kCannotCreate) throw;
+      unkept_.emplace(ExitCode::kInputOutput, (unkept_ ? unkept_->what() + std::string("; ") : "") + error.what());
+      return false;
+    }
+  }
+
+  TrainingResult train_or_tell(const TrainingParts& parts) {
+    try {
+      TrainingEvents events = reporter_ ? reporter_->events() : TrainingEvents();
+      if (!place_.is_part) events.nonfinite = [this](const NonfiniteStep& step) { warn_of(step); };
+      return train(parts, job_->plan(), events);
+    } catch (const Error& error) {
+      if (reporter_) reporter_->failure(error);
+      throw;
+    }
+  }
+
+  // Warns on the rank that has the fault. A fault that all ranks have is printed once.
+  void warn_of(const NonfiniteStep& step) {
+    const auto rank = static_cast<std::size_t>(transport_.rank());
+    const bool is_of_all = !step.is_of_loss && job_->parts().traits.averages_gradients;
+    if (is_of_all && !is_first()) return;
+    const std::string who = is_of_all ? "" : "rank " + std::to_string(rank) + " on " + guard_.hosts()[rank] + ": ";
+    const std::string text = who + "the " + (step.is_of_loss ? "loss" : "gradient") + " of step " +
+                             std::to_string(step.step) + " is not finite" +
+                             (is_of_all ? " after the sum over all ranks, which does not tell whose it was" : "") +
+                             "; what is not is left out (--on-nonfinite skip), and counted, this is told once";
+    if (reporter_) return reporter_->warn(text);
+    std::fprintf(stderr, "eave: warning: %s\n", printable(text).c_str());
+  }
+
+  // Collective. A resumed run, and the next run of a comparison, reuse the result of an earlier check.
+  CheckedSamples check_data() {
+    CheckedSamples checked = place_.checked ? *place_.checked : CheckedSamples();
+    if (resumption_) checked = checked_in(resumption_->found.manifest.notes);
+    checked = check_samples(transport_, guard_.hosts(), values_, checked, [&] { guard_.whereabouts().move(); });
+    if (place_.checked) *place_.checked = checked;
+    return checked;
+  }
+
+  bool is_first() const { return transport_.rank() == 0; }
+  std::string file(const std::string& name) const { return std::filesystem::path(values_.text("run-dir")) / name; }
+
+  // Symbolic links are followed only in the part of the path that a person gave.
+  OutputFolder folder() const {
+    const std::filesystem::path directory = values_.text("run-dir");
+    if (place_.output.empty()) return directory;
+    return OutputFolder(place_.output).below(directory.lexically_relative(place_.output));
+  }
+
+  void lock() { lock_.emplace(folder(), kRunLock, "--run-dir " + values_.text("run-dir")); }
+
+  // Locks a directory that had no run. Another run may have begun there since, and even ended. This run has read
+  // nothing of it, so it may not replace it.
+  void lock_what_had_no_run() {
+    lock();
+    if (!holds_run(values_.text("run-dir"))) return;
+    throw Error(ExitCode::kCannotCreate, "--run-dir " + values_.text("run-dir") +
+                                             ": another run began in it while this one started; give the same command "
+                                             "again" +
+                                             (may_begin_anew(values_) ? ", which goes on with that run" : ""));
+  }
+
+  bool replaces() const {
+    const bool was_cut_short = may_begin_anew(values_) && state_of_run(values_.text("run-dir")) == RunState::kBegun;
+    return values_.flag("overwrite") || was_cut_short;
+  }
+
+  void prepare_directory() {
+    if (values_.has("run-dir") && !resumption_) create_run_directory(folder(), replaces());
+    home_.make(!resumption_, replaces());
+  }
+
+  bool keeps_checkpoints() const { return values_.has("run-dir") && values_.flag("checkpoint"); }
+
+  // Collective, once the directory exists. Each rank that sees it writes its part of a checkpoint.
+  void look_at_directory() {
+    const std::filesystem::path directory = directory_to_see(values_);
+    blind_ranks_ = resumption_ ? resumption_->blind_ranks : find_blind_ranks(transport_, directory);
+    job_->be_blind(blind_ranks_);
+    agree(transport_, [&] {
+      if (!is_blind(blind_ranks_, transport_.rank())) require_writable(directory, option_to_see(values_));
+    });
+  }
+
+  void prepare_outputs() {
+    reporter_ = std::make_unique<RunReporter>(values_, job_->parts().traits, job_->parts().sampler.ranks(),
+                                              job_->plan().steps, job_->epochs());
+    if (!values_.has("run-dir")) return;
+    const bool is_replaced = replaces();
+    if (!lock_) lock_what_had_no_run();
+    if (resumption_) {
+      require_same_settings(read_config(file("config.json")), line_.config_in_force(values_));
+      reopen_run_directory(folder(), what_is_kept());
+    } else {
+      if (is_replaced) home_.clear();
+      prepare_run_directory(folder(), is_replaced);
+    }
+    home_.sign();
+    reporter_->open(folder());
+    write_config(folder() / "config.json", line_.config_in_force(values_));
+  }
+
+  KeptLines what_is_kept() const {
+    const TrainingPlan& plan = job_->plan();
+    return {resumption_->found.manifest.samples, plan.has_ended || plan.first_step == plan.steps};
+  }
+
+  void announce() {
+    const std::vector<RankFacts> ranks = gather_facts(transport_, job_->facts());
+    std::vector<std::string> leftovers;
+    if (!place_.is_part) leftovers = gather_leftovers(transport_, guard_.hosts());
+    if (!is_first()) return;
+    std::vector<std::string> warnings = job_->warnings();
+    warnings.insert(warnings.end(), leftovers.begin(), leftovers.end());
+    if (lock_ && lock_->former()) {
+      warnings.push_back("--run-dir " + values_.text("run-dir") + ": took over the lock of a run that ended without " +
+                         "freeing it (" + lock_->former()->describe() + ")");
+    }
+    if (!blind_ranks_.empty()) {
+      warnings.push_back(describe_blind_ranks(blind_ranks_, guard_.hosts(), option_to_see(values_)) +
+                         ": their checkpoints go through rank 0, and training waits meanwhile");
+    }
+    for (const std::string& warning : describe_ranks(ranks, static_cast<int>(values_.integer("threads", 1)))) {
+      warnings.push_back(warning);
+    }
+    if (const std::string useless = describe_useless_link(transport_); !useless.empty()) warnings.push_back(useless);
+    for (std::string& warning : warnings) warning = printable(warning);
+    if (!job_->left_out().empty()) warnings.insert(warnings.begin(), job_->left_out());
+    if (!place_.is_part) {
+      std::printf("%s\n%s\n", printable_lines(rank_table(ranks)).c_str(), printable_lines(job_->describe()).c_str());
+      std::fflush(stdout);
+      for (const std::string& warning : warnings)
+        std::fprintf(stderr, "eave: warning: %s\n", printable_lines(warning).c_str());
+    } else if (place_.warnings) {
+      *place_.warnings = warnings;
+    }
+    RunHeader header = job_->header();
+    header.config = line_.config_in_force(values_);
+    header.ranks = ranks;
+    reporter_->header(header);
+  }
+
+  void finish(const RunSummary& summary) {
+    if (trace_) keep([&] { trace_->write(folder() / "trace.json"); });
+    // A run without its model has not ended, and a resumed run must be able to tell.
+    if (!is_whole_) reporter_->failure(*unkept_);
+    if (is_whole_) keep([&] { reporter_->end(summary); });
+    if (is_whole_ && values_.has("run-dir")) keep([&] { write_summary(folder() / "summary.json", summary); });
+    if (place_.is_part) return;
+    std::printf("\n%s%s%s%s", summary_table({summary}).c_str(), job_->describe_stop(summary).c_str(),
+                describe_account(summary).c_str(),
+                describe_stragglers(reporter_->stragglers(), guard_.hosts(), job_->plan().log_every_steps).c_str());
+    if (summary.overlap) std::printf("%.0f %% of communication ran behind computing\n", 100 * *summary.overlap);
+    if (values_.has("run-dir") && !unkept_) std::printf("results in %s\n", printable(values_.text("run-dir")).c_str());
+    std::fflush(stdout);
+  }
+
+  const CommandLine& line_;
+  const OptionValues& values_;
+  Transport& transport_;
+  const TrainingPlace& place_;
+  RunTrace* const trace_;  // nullptr without --trace
+  RankGuard& guard_;
+  std::optional<DirectoryLock> lock_;  // held by rank 0; released last
+  CheckpointHome home_;                // used by rank 0
+  std::optional<Resumption> resumption_;
+  std::vector<int> blind_ranks_;
+  std::unique_ptr<TrainingJob> job_;
+  std::unique_ptr<RunReporter> reporter_;
+  bool is_whole_ = true;         // the model was written, or there is none to write
+  std::optional<Error> unkept_;  // results that could not be written
+};
+
+RunSummary train_with_rollback(
+    Transport& transport, const OptionValues& values, TrainingPlace place,
+    const std::function<RunSummary(const OptionValues& values, const TrainingPlace& place)>& run) {
+  for (Rollback rollback(transport, values);; place.rollbacks = rollback.times()) {
+    try {
+      return run(rollback.values(), place);
+    } catch (const AgreedError& error) {
+      if (!rollback.goes_back(error)) throw;
+    }
+  }
+}
+
+}  // namespace
+
+RunSummary run_training(Transport& bare, const CommandLine& line, const OptionValues& given,
+                        const TrainingPlace& place) {
+  // Comes first, as in refuse_to_run: a rank that could not read its options meets the other ranks in this agreement.
+  agree(bare, [&] { check_outputs(given); });
+  OptionValues values = given;
+  settle_checkpoint_directory(bare, values);
+  RankGuard guard(bare, values, place.is_part);
+  const DevicePlan device = choose_device(bare, values);
+  const std::unique_ptr<Transport> nccl = make_nccl_link(bare, values, device);
+  Transport& link = nccl ? *nccl : bare;
+  const std::unique_ptr<Transport> shaped = make_shaped_link(link, values);
+  std::optional<RunTrace> trace;
+  if (values.flag("trace")) trace.emplace(bare.size());
+  const std::unique_ptr<CountingTransport> counting =
+      make_counting_transport(shaped ? *shaped : link, trace ? trace->communication() : nullptr);
+  try {
+    const RunSummary summary =
+        train_with_rollback(*counting, values, place, [&](const OptionValues& now, const TrainingPlace& where) {
+          return TrainingRun(line, now, *counting, device, where, trace ? &*trace : nullptr, guard).run();
+        });
+    guard.finish();
+    return summary;
+  } catch (const AgreedError&) {
+    throw;
+  } catch (const Error& error) {
+    guard.explain(error);
+    throw;
+  }
+}
+
+}  // namespace eave

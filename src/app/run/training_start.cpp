@@ -1,0 +1,161 @@
+// Sets the start of a training job: initial parameters, a checkpoint, and the learning-rate schedule.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "app/run/training_job.h"
+#include "base/options/number_text.h"
+#include "base/options/option_checks.h"
+#include "train/loop/budget.h"
+
+namespace eave {
+
+// Rank 0 reads them, and Communicator::begin sends them to the other ranks. A resumed run uses those of its checkpoint.
+void TrainingJob::read_initial_parameters() {
+  if (!values_.has("initial-parameters") || resumption_ || transport_.rank() != 0) return;
+  const ModelDescription model = model_description();
+  const ModelArenas first =
+      read_model(read_model_of(values_.text("initial-parameters")),
+                 build_graph(model.specification, model.image, model.classes), "give the --model that the file is of");
+  replica_->device.write(replica_->parameters.slice(), first.parameters);
+  replica_->device.write(replica_->statistics.slice(), first.statistics);
+}
+
+// Describes how an image of the data becomes the values that the first layer reads in an evaluation.
+std::string TrainingJob::describe_input() const {
+  const ImageShape image = data_.train->shape(), seen = augmentation_.output(image);
+  const auto size = [](ImageShape shape) { return std::to_string(shape.height) + "x" + std::to_string(shape.width); };
+  std::string text;
+  if (values_.text("data") == "image-folder") {
+    text = "red, green, blue; the largest centred square of a picture, resized to " + size(image) +
+           " by a triangle filter that averages when it shrinks; ";
+  }
+  if (!(seen == image)) text += "the centre of " + size(seen) + " of " + size(image) + " pixels; ";
+  return text + text_of_input(data_.mean, data_.deviation);
+}
+
+// Whether the data has other files than the checkpoint's. With --resume elastic, images may be added or removed.
+// Classes may not, because the model knows them by number.
+bool TrainingJob::has_other_files() const {
+  const Manifest& saved = resumption_->found.manifest;
+  const auto identity = saved.identity.find("data"), classes = saved.notes.find("class_names");
+  return values_.text("resume") == "elastic" && identity != saved.identity.end() && !data_.class_names.empty() &&
+         identity->second != data_.identity && classes != saved.notes.end() &&
+         classes->second == text_of_names(data_.class_names);
+}
+
+// Plans where to go on. A run that was ended by a budget after its last checkpoint may end again by it.
+void TrainingJob::plan_resumption() {
+  const Manifest& saved = resumption_->found.manifest;
+  plan_.first_step = saved.step;
+  plan_.has_other_files = has_other_files();
+  is_elastic_ = resumption_->is_elastic || plan_.has_other_files;
+  if (plan_.has_other_files && transport_.rank() == 0) {
+    warnings_.push_back("--resume elastic: the run goes on with other files than it began with; it has now " +
+                        count_text(data_.train->size(), "training image") + ", and had " +
+                        saved.identity.at("training samples"));
+  }
+  if (is_elastic_) {
+    plan_.elastic_step = saved.step;
+    plan_.first_step = step_after_samples(*sampler_, saved.samples);
+  }
+  for (const std::string& damage : resumption_->found.passed_over) {
+    if (transport_.rank() == 0) warnings_.push_back("a newer checkpoint is passed over: " + damage);
+  }
+  const auto note = saved.notes.find(kEnded);
+  const std::optional<BudgetState> reached = note == saved.notes.end() ? std::nullopt : reached_in(note->second);
+  plan_.has_ended = reached && is_enough(plan_, *reached);
+  // Fewer ranks need more steps for the same samples. So the run may have done all that --max-steps asked of more
+  // ranks.
+  if (is_elastic_ && !resumption_->has_ended) plan_.steps = std::max(plan_.steps, plan_.first_step);
+  if (plan_.first_step < plan_.steps && !plan_.has_ended) return;
+  if (!resumption_->has_ended && (plan_.has_ended || plan_.first_step == plan_.steps)) return;
+  const std::string has_done =
+      "--resume: the run in " + values_.text("run-dir") + " has done " + count_text(plan_.first_step, "step") + ", ";
+  if (plan_.has_ended) {
+    throw Error(ExitCode::kUsage, has_done +
+                                      "and ended there as --stop-at-accuracy, --stop-after-time or "
+                                      "--stop-after-bytes asks; ask for more to go on");
+  }
+  const bool needs_extension = values_.text("lr-schedule") == "cosine" && !values_.has("extend-schedule");
+  const std::string asked = plan_.first_step == plan_.steps
+                                ? "and the options ask for as many, rounded to whole steps (--epochs " +
+                                      values_.text("epochs") + "); give more"
+                                : "and " + std::to_string(plan_.steps) + " are asked for; give more";
+  throw Error(ExitCode::kUsage, has_done + asked + " --epochs or --max-steps" +
+                                    (needs_extension ? ", and --extend-schedule stretch or hold" : ""));
+}
+
+namespace {
+
+std::int64_t training_samples_in(const Manifest& saved, std::int64_t otherwise) {
+  const auto found = saved.identity.find("training samples");
+  if (found == saved.identity.end()) return otherwise;
+  std::int64_t samples = 0;
+  std::from_chars(found->second.data(), found->second.data() + found->second.size(), samples);
+  return samples > 0 ? samples : otherwise;
+}
+
+}  // namespace
+
+EpochSteps TrainingJob::epoch_steps() const { return {data_.train->size(), batch_per_rank_ * sampler_->ranks()}; }
+
+void TrainingJob::build_schedule() {
+  const EpochSteps now = epoch_steps();
+  const auto make = [&](const ScheduleLength& length) {
+    auto schedule = std::make_unique<Schedule>(values_, now.samples, length.samples, learning_rate_scale());
+    if (schedule->depends_on_length()) schedule->hold_after(length.last_step);
+    return schedule;
+  };
+  if (resumption_ && resumption_->is_elastic) warn_of_other_scale();
+  ScheduleInForce schedule{length_of(plan_.steps, now)};
+  schedule_ = make(schedule.length);
+  if (!schedule_->depends_on_length() || !resumption_) {
+    if (!values_.has("extend-schedule")) return note_schedule(schedule.length);
+    refuse_option(values_, "extend-schedule",
+                  resumption_ ? "has no effect: the learning rate does not depend on the length of the run (" +
+                                    schedule_->describe() + ")"
+                              : "has no effect: there is no run to go on with");
+  }
+  const Manifest& saved = resumption_->found.manifest;
+  const bool is_total = values_.text("batch-means") == "total";
+  const std::int64_t former_step = is_total ? now.of_step : batch_per_rank_ * count_in(saved, kWorkers);
+  schedule = decide_schedule(
+      {values_,
+       saved,
+       resumption_->config,
+       {training_samples_in(saved, now.samples), former_step},
+       now,
+       plan_.first_step,
+       plan_.has_ended ? plan_.first_step : plan_.steps,
+       [&](const ScheduleLength& length, std::int64_t samples) { return make(length)->learning_rate(samples); }});
+  schedule_ = make(schedule.length);
+  schedule_note_ = schedule.note;
+  note_schedule(schedule.length);
+}
+
+// The change of the rate is what --lr-scaling asks for, but a resumed run should not change its rate silently.
+void TrainingJob::warn_of_other_scale() {
+  const int former = count_in(resumption_->found.manifest, kWorkers), now = sampler_->ranks();
+  const bool is_scaled = learning_rate_scale() == now && values_.text("lr-scaling") != "none";
+  if (!is_scaled || former == now || transport_.rank() != 0) return;
+  const double factor = values_.text("lr-scaling") == "linear" ? static_cast<double>(now) / former
+                                                               : std::sqrt(static_cast<double>(now) / former);
+  warnings_.push_back("--lr-scaling " + values_.text("lr-scaling") + ": " +
+                      (now == 1 ? "1 rank trains" : std::to_string(now) + " ranks train") + " now and " +
+                      std::to_string(former) + " did before, so after the warm-up the rate is " + number_text(factor) +
+                      " times what it was");
+}
+
+// Records the length in checkpoints, for runs that resume from them.
+void TrainingJob::note_schedule(const ScheduleLength& length) {
+  if (schedule_->depends_on_length()) plan_.checkpoints.notes[kSchedule] = to_text(length);
+}
+
+void TrainingJob::check_resumption() {
+  const Manifest& saved = resumption_->found.manifest;
+  if (is_elastic_) return check_same_model(plan_.checkpoints.directory, saved, parts(), plan_.has_other_files);
+  check_same_run(plan_.checkpoints.directory, saved, parts(), resumption_->blind_ranks);
+}
+
+}  // namespace eave

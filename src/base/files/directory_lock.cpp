@@ -1,0 +1,193 @@
+#include "base/files/directory_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/files/file_errors.h"
+#include "base/host.h"
+#include "base/options/number_text.h"
+#include "base/start_thread.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+constexpr std::chrono::seconds kBetweenTouches{10};
+constexpr double kDeadAfterSeconds = 60;
+
+[[noreturn]] void refuse(const std::string& what, const std::string& why) {
+  throw Error(ExitCode::kCannotCreate, what + ": " + why);
+}
+
+std::string describe_refusal(const std::optional<LockOwner>& owner) {
+  return "another run " +
+         (owner ? "is in it (" + owner->describe() + ")" : std::string("that has just begun is in it")) +
+         "; wait for its end, or choose another directory";
+}
+
+LockOwner this_process() {
+  return {host_name(), machine_name(), ::getpid(), start_of_process(::getpid()).value_or(0), std::time(nullptr)};
+}
+
+std::string text_of(const LockOwner& owner) {
+  return "host " + owner.host + "\nmachine " + owner.machine + "\npid " + std::to_string(owner.pid) + "\nstarted " +
+         std::to_string(owner.started) + "\nsince " + std::to_string(owner.since) + "\nformat 1\n";
+}
+
+// Locks from before 2026-11-26 have no such line.
+void require_known_format(const std::string& text, const std::filesystem::path& path) {
+  const std::size_t line = text.find("\nformat ");
+  if (line == std::string::npos || text.substr(line) == "\nformat 1\n") return;
+  throw Error(ExitCode::kBadData, path.string() +
+                                      ": it is a lock of another format than this eave reads; if no run is in the "
+                                      "directory any more, remove that file");
+}
+
+std::string content_of(int descriptor) {
+  std::array<char, 1024> text{};
+  const ssize_t count = ::pread(descriptor, text.data(), text.size(), 0);
+  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
+}
+
+// Measures by the clock of the file system, which may be that of another host: a file made now shows it.
+double seconds_since_touched(const OutputPath& path, int descriptor) {
+  const OutputPath beside = path.with("." + host_name() + "." + std::to_string(::getpid()));
+  const Descriptor now = open_output(beside, O_WRONLY | O_CREAT | O_EXCL, 0600);
+  struct stat theirs {
+  }, ours{};
+  const bool is_known = now.is_open() && ::fstat(now.number(), &ours) == 0 && ::fstat(descriptor, &theirs) == 0;
+  if (now.is_open()) remove_output(beside);
+  return is_known ? std::difftime(ours.st_mtime, theirs.st_mtime) : 0;
+}
+
+// Whether the owner is alive, if its flock is not held or cannot be seen from this host.
+bool is_alive(const LockOwner& owner, const OutputPath& path, int descriptor) {
+  if (owner.machine != machine_name()) return seconds_since_touched(path, descriptor) < kDeadAfterSeconds;
+  return start_of_process(owner.pid) == owner.started;
+}
+
+void write_owner(int descriptor, const std::string& text, const std::string& what) {
+  if (::ftruncate(descriptor, 0) == 0 &&
+      ::pwrite(descriptor, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()))
+    return;
+  throw Error(ExitCode::kInputOutput, what + ": cannot write its lock: " + words_of_error(errno));
+}
+
+}  // namespace
+
+std::string LockOwner::describe() const {
+  const long long seconds = std::max<long long>(0, std::time(nullptr) - since);
+  const std::string age = seconds < 120     ? std::to_string(seconds) + " s"
+                          : seconds < 7200  ? std::to_string(seconds / 60) + " min"
+                          : seconds < 86400 ? std::to_string(seconds / 3600) + " h"
+                                            : count_text(seconds / 86400, "day");
+  return "host " + host + ", pid " + std::to_string(pid) + ", for " + age;
+}
+
+std::optional<LockOwner> read_lock_owner(const std::string& text) {
+  std::array<char, 256> host{}, machine{};
+  LockOwner owner;
+  int end = -1;
+  const int count = std::sscanf(
+      text.c_str(), "host %255[A-Za-z0-9._-]\nmachine %255[A-Za-z0-9._-]\npid %18lld\nstarted %18lld\nsince %18lld%n",
+      host.data(), machine.data(), &owner.pid, &owner.started, &owner.since, &end);
+  if (count != 5 || end < 0 || owner.pid <= 0 || owner.started < 0 || owner.since < 0) return std::nullopt;
+  owner.host = host.data();
+  owner.machine = machine.data();
+  return owner;
+}
+
+class DirectoryLock::Touching {
+ public:
+  // Blocks all signals in the new thread, so that they reach the threads that expect them.
+  explicit Touching(int descriptor) {
+    sigset_t all, before;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = start_thread("to keep the lock of the directory", [this, descriptor] { touch(descriptor); });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~Touching() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    over_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  void touch(int descriptor) {
+    std::unique_lock lock(mutex_);
+    while (!over_.wait_for(lock, kBetweenTouches, [this] { return is_over_; })) {
+      static_cast<void>(::futimens(descriptor, nullptr));
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+class DirectoryLock::File {
+ public:
+  File(const OutputPath& path, const std::string& what) : file_(open_own(path, O_RDWR)) {
+    struct stat status {};
+    if (!file_.is_open()) refuse(what, "cannot create " + path.name() + ": " + why_not_written(errno, path));
+    if (::fstat(number(), &status) == 0 && status.st_size > kMostBytes)
+      refuse(what, path.name() + " is there, and is no lock of eave's; move it away");
+  }
+  int number() const { return file_.number(); }
+
+ private:
+  static constexpr off_t kMostBytes = 1024;
+  Descriptor file_;
+};
+
+DirectoryLock::DirectoryLock(const OutputFolder& directory, const std::string& name, const std::string& what,
+                             std::chrono::seconds patience)
+    : path_(directory / name), text_(text_of(this_process())) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!take(what)) {
+    if (std::chrono::steady_clock::now() > end) refuse(what, describe_refusal(former_));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  write_owner(file_->number(), text_, what);
+  touching_ = std::make_unique<Touching>(file_->number());
+}
+
+// An owner removes its file when it ends. If this process opened the file before that, its lock is on a removed file,
+// and it tries again.
+bool DirectoryLock::take(const std::string& what) {
+  do {
+    file_ = std::make_unique<File>(path_, what);
+    const bool is_taken = ::flock(file_->number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    const std::string content = content_of(file_->number());
+    require_known_format(content, path_.path());
+    former_ = read_lock_owner(content);
+    if (is_taken) return false;
+  } while (!is_at(path_, file_->number()));
+  return !former_ || !is_alive(*former_, path_, file_->number());
+}
+
+DirectoryLock::~DirectoryLock() {
+  touching_.reset();
+  if (is_at(path_, file_->number()) && content_of(file_->number()) == text_) remove_output(path_);
+}
+
+}  // namespace eave

@@ -1,0 +1,70 @@
+// Gives a directory that results are written to one owner at a time.
+//
+// The owner holds flock(2) on DIR/<name>, and the file says who it is. The kernel frees the lock however the process
+// ends.
+//
+// The lock works wherever flock does: on local file systems, and on NFS as Linux mounts it by default (version 4, or 3
+// with its lock service), where it reaches across hosts.
+//
+// If locks stay on their host (NFS mounted with nolock or local_lock), other hosts see only the file itself. So its
+// owner touches it every 10 s, and counts as dead after 60 s without a touch. In that case two starts at the same
+// moment, on two hosts, can both get the lock.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/files/output_path.h"
+
+namespace eave {
+
+// The owner of a lock, as its file describes it.
+struct LockOwner {
+  std::string host;
+  // Names the host's boot and process name space. A `pid` means the same process only if this is equal.
+  std::string machine;
+  long long pid = 0;
+  // When the process started, in the kernel's ticks: the system uses a pid again.
+  long long started = 0;
+  long long since = 0;  // when the lock was taken, in seconds since 1970
+
+  std::string describe() const;  // "host a, pid 17, for 4 min"
+};
+
+// Returns nothing if `text` is not the text of a lock, or its values are not names and numbers.
+std::optional<LockOwner> read_lock_owner(const std::string& text);
+
+class DirectoryLock {
+ public:
+  // Takes the lock DIR/<name>. The directory must exist. `what` begins the messages, such as "--run-dir runs/a".
+  //
+  // Waits for `patience` if another process holds the lock. The default gives the ranks of a job that its launcher has
+  // reported as failed time to end. Throws Error:
+  // - kCannotCreate, naming the owner (host, pid, how long), if the other process still holds the lock
+  // - kCannotCreate if the file cannot be created, or is a link, a pipe or a file with a second name
+  // - kInputOutput if the file cannot be written.
+  DirectoryLock(const OutputFolder& directory, const std::string& name, const std::string& what,
+                std::chrono::seconds patience = std::chrono::seconds(1));
+  // Removes the file, if it is still this lock's.
+  ~DirectoryLock();
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+  // The former owner, if it ended without freeing its lock and this lock took over.
+  const std::optional<LockOwner>& former() const { return former_; }
+
+ private:
+  class File;
+  class Touching;
+  bool take(const std::string& what);  // tries once; returns false if former() holds the lock
+
+  const OutputPath path_;
+  std::string text_;  // content of the file: the owner
+  std::unique_ptr<File> file_;
+  std::optional<LockOwner> former_;
+  std::unique_ptr<Touching> touching_;
+};
+
+}  // namespace eave

@@ -1,0 +1,96 @@
+#include "base/files/durable.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "base/files/file_errors.h"
+
+namespace eave {
+namespace {
+
+// In a row. After more, the cause is not a signal but a file system that does not work.
+constexpr int kMostInterruptions = 1000;
+
+[[noreturn]] void fail(ExitCode code, const std::string& what, const OutputPath& path) {
+  const int reason = errno;
+  throw Error(code, what + " " + path.string() + ": " + why_not_written(reason, path));
+}
+
+template <class Call>
+auto uninterrupted(Call call) {
+  auto result = call();
+  for (int i = 0; result < 0 && errno == EINTR && i < kMostInterruptions; ++i) result = call();
+  return result;
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const OutputPath& path, FileCalls::Existing existing, FileCalls& calls)
+    : path_(path), calls_(calls) {
+  file_ = uninterrupted([&] { return calls_.create(path_, existing); });
+  if (file_ < 0) fail(ExitCode::kCannotCreate, "cannot create", path_);
+}
+
+OutputFile::~OutputFile() {
+  if (file_ >= 0) calls_.close(file_);
+}
+
+void OutputFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::ptrdiff_t count = uninterrupted([&] { return calls_.write(file_, bytes); });
+    if (count == 0) errno = ENOSPC;  // write reported no error and took nothing
+    if (count <= 0) fail(ExitCode::kInputOutput, "cannot write", path_);
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+// Does not flush again after a failure, because the system may have dropped data that it could not write. Does not
+// close again after an interrupted close, because the descriptor is already gone.
+void OutputFile::finish() {
+  if (uninterrupted([&] { return calls_.flush(file_); }) != 0) fail(ExitCode::kInputOutput, "cannot flush", path_);
+  if (calls_.close(std::exchange(file_, -1)) != 0 && errno != EINTR) {
+    fail(ExitCode::kInputOutput, "cannot close", path_);
+  }
+}
+
+void flush_directory(const OutputFolder& folder, FileCalls& calls) {
+  const int directory = uninterrupted([&] { return calls.open_directory(folder); });
+  if (directory < 0) fail(ExitCode::kInputOutput, "cannot open", folder.entry());
+  const bool is_flushed = uninterrupted([&] { return calls.flush(directory); }) == 0 || errno == EINVAL;
+  const int reason = errno;
+  calls.close(directory);
+  errno = reason;
+  if (!is_flushed) fail(ExitCode::kInputOutput, "cannot flush", folder.entry());
+}
+
+void make_directory(const OutputFolder& folder, FileCalls& calls) {
+  const OutputPath path = folder.entry();
+  if (uninterrupted([&] { return calls.make_directory(path); }) == 0) return;
+  const int reason = errno;
+  if (reason == EEXIST && open_folder(folder, O_PATH).is_open()) return;
+  errno = reason;
+  fail(ExitCode::kCannotCreate, "cannot create", path);
+}
+
+void rename_file(const OutputPath& from, const OutputPath& to, FileCalls& calls) {
+  if (uninterrupted([&] { return calls.rename(from, to); }) == 0) return;
+  fail(ExitCode::kCannotCreate, "cannot create", to);
+}
+
+bool remove_tree(const OutputPath& path, FileCalls& calls) noexcept {
+  try {
+    const OutputFolder inside = path.folder().below(path.name());
+    int error = 0;
+    for (const std::string& name : names_in(inside, error)) {
+      if (!remove_tree(inside / name, calls)) return false;
+    }
+    return uninterrupted([&] { return calls.remove(path); }) == 0 || errno == ENOENT;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace eave

@@ -1,0 +1,60 @@
+#include "checkpoint/checkpoint_files.h"
+
+#include <exception>
+#include <string>
+
+#include "checkpoint/blind_ranks.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/checkpoint_fetching.h"
+#include "eave/check.h"
+
+namespace eave {
+
+Manifest read_manifest_on_all(Transport& transport, const std::vector<int>& blind,
+                              const std::filesystem::path& directory, std::int64_t step) {
+  Manifest manifest;
+  const bool sees = !is_blind(blind, transport.rank());
+  agree(transport, [&] {
+    if (sees) manifest = read_manifest(directory, step);
+  });
+  if (blind.empty()) return manifest;
+  const std::string text = transport.broadcast_text(transport.rank() == 0 ? encode_manifest(manifest) : "");
+  return sees ? manifest : parse_manifest(text);
+}
+
+CheckpointHeader CheckpointFiles::read(int file, std::vector<float>* body) {
+  CheckpointHeader header;
+  std::exception_ptr failure;
+  if (!blind_.empty()) {
+    const bool is_named = file >= 0 && file < std::ssize(manifest_.files);
+    const std::string name = is_named ? manifest_.files[static_cast<std::size_t>(file)].name : "";
+    try {
+      fetch_files(transport_, blind_, checkpoint_place(directory_, manifest_.step), name,
+                  [&](ByteStream& source) { header = read_rank(directory_, manifest_, file, body, &source); });
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }
+  agree(transport_, [&] {
+    if (failure) std::rethrow_exception(failure);
+    EAVE_CHECK(file < std::ssize(manifest_.files), "the checkpoint has a file of each rank");
+    if (file >= 0 && !is_blind(blind_, transport_.rank())) header = read_rank(directory_, manifest_, file, body);
+  });
+  return header;
+}
+
+std::vector<CheckpointHeader> CheckpointFiles::headers() {
+  std::vector<CheckpointHeader> headers;
+  const bool is_first = transport_.rank() == 0;
+  agree(transport_, [&] {
+    for (int file = 0; is_first && file < std::ssize(manifest_.files); ++file)
+      headers.push_back(read_rank(directory_, manifest_, file, nullptr));
+  });
+  for (std::size_t file = 0; file < manifest_.files.size(); ++file) {
+    const std::string text = transport_.broadcast_text(is_first ? encode_checkpoint_header(headers[file]) : "");
+    if (!is_first) headers.push_back(parse_checkpoint_header(text, manifest_.files[file].bytes));
+  }
+  return headers;
+}
+
+}  // namespace eave

@@ -1,0 +1,327 @@
+#include "communicator/center/async_center.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "base/options/number_text.h"
+#include "communicator/support/compression.h"
+#include "communicator/support/periodic_options.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+constexpr std::int64_t kSmallestShard = 16;
+// Exchanges of all shards together: 64 MiB at two bytes each.
+constexpr std::int64_t kLongestOrder = std::int64_t{1} << 25;
+
+// Number of exchanges of one worker before step `step`.
+std::int64_t exchanges_before(std::int64_t step, const AsyncSettings& settings) {
+  return (step + (settings.after_steps ? 0 : settings.tau - 1)) / settings.tau;
+}
+
+std::int64_t exchanges_of_worker(const AsyncSettings& settings) {
+  if (settings.steps == 0) return 0;
+  return exchanges_before(settings.steps, settings) - exchanges_before(settings.first_step, settings);
+}
+
+std::vector<int> owners_of(const AsyncSettings& settings) {
+  std::vector<int> owners(
+      static_cast<std::size_t>(settings.center_ranks > 0 ? settings.center_ranks : settings.workers));
+  std::iota(owners.begin(), owners.end(), settings.center_ranks > 0 ? settings.workers : 0);
+  return owners;
+}
+
+void read_replay(const CommunicatorContext& context, AsyncSettings& settings) {
+  if (context.values.given("async-order")) {
+    refuse_option(context.values, "async-order", "has no effect with --replay, which gives the order");
+  }
+  if (context.first_step > 0) {
+    refuse_option(
+        context.values, "replay",
+        "cannot be had with --resume: it gives the order of a whole run; without it, this one goes on in free order");
+  }
+  std::filesystem::path path = context.values.text("replay");
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) path /= "exchanges.order";
+  settings.log = std::make_shared<const ExchangeLog>(read_exchange_log(path));
+  settings.order = ExchangeOrder::Kind::kReplay;
+  require_same_run(*settings.log, settings.settings, settings.workers, path);
+  const std::int64_t exchanges = exchanges_of_worker(settings) * settings.workers;
+  if (settings.log->exchanges != exchanges) {
+    refuse_option(context.values, "replay",
+                  "it is the order of another run, of " + count_text(settings.log->exchanges, "exchange") +
+                      ", and this one has " + std::to_string(exchanges));
+  }
+}
+
+}  // namespace
+
+std::vector<OptionSpec> async_options() {
+  return {{"async-order",
+           OptionType::kText,
+           "free",
+           "free: exchanges at the center as workers come; round-robin: in turns, which makes the run deterministic",
+           {"free", "round-robin"}},
+          {"replay", OptionType::kPath, "", "exchanges.order of a run directory: repeats that run bit for bit"},
+          {"shard-bytes", OptionType::kBytes, "256KiB",
+           "the center is cut into pieces of at most this size, exchanged singly; of less, down to 16KiB, where the "
+           "ranks that keep it would not keep the same. Unless given: 32KiB where links between hosts are slow"},
+          {"center-ranks", OptionType::kInteger, "0",
+           "the last so many ranks keep the center and do not train; 0: all keep it"}};
+}
+
+int center_ranks_in(const OptionValues& values, int ranks) {
+  const std::int64_t serving = values.integer("center-ranks", 0);
+  if (serving < ranks) return static_cast<int>(serving);
+  refuse_option(
+      values, "center-ranks",
+      "leaves no rank to train: the job has " + std::to_string(ranks) +
+          (ranks > 1 ? "; give at most " + std::to_string(ranks - 1) : " and needs one more per center rank"));
+}
+
+namespace {
+
+std::size_t longest_shard_in(const CommunicatorContext& context) {
+  const std::int64_t shard = context.values.bytes("shard-bytes") / static_cast<std::int64_t>(sizeof(float));
+  if (shard < kSmallestShard) refuse_option(context.values, "shard-bytes", "expected at least 64; 256KiB is usual");
+  if (context.values.given("shard-bytes")) return static_cast<std::size_t>(shard);
+  if (context.values.has("replay")) return 0;
+  return std::min(static_cast<std::size_t>(shard), context.transport.request_length());
+}
+
+}  // namespace
+
+AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau, bool after_steps) {
+  AsyncSettings settings;
+  settings.tau = tau;
+  settings.after_steps = after_steps;
+  settings.center_ranks = center_ranks_in(context.values, context.transport.size());
+  settings.workers = context.transport.size() - settings.center_ranks;
+  settings.first_step = context.first_step;
+  settings.steps = context.steps;
+  settings.settings = context.settings;
+  settings.longest_shard = longest_shard_in(context);
+  if (context.values.text("async-order") == "round-robin") settings.order = ExchangeOrder::Kind::kRoundRobin;
+  if (context.values.has("replay")) read_replay(context, settings);
+  settings.codec =
+      rounding_codec_in(context, "workers and center send each other parameters, which only rounding leaves usable");
+  return settings;
+}
+
+namespace {
+
+std::string describe_order(const AsyncSettings& settings) {
+  switch (settings.order) {
+    case ExchangeOrder::Kind::kRoundRobin:
+      return "round-robin: workers 0, 1, 2 ... in turns, deterministic";
+    case ExchangeOrder::Kind::kReplay:
+      return "replayed from a former run";
+    case ExchangeOrder::Kind::kFree:
+      return "free: as workers come, logged for --replay";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string describe_async(const AsyncSettings& settings) {
+  const int center_ranks = settings.center_ranks;
+  const std::string size = settings.longest_shard > 0
+                               ? "at most " + count_text(settings.longest_shard * sizeof(float), "byte")
+                               : "that run's size",
+                    shards = ", in shards of " + size + " dealt out";
+  return "order of exchanges " + describe_order(settings) + "; center on " +
+         (center_ranks == 0 ? "all ranks" + shards
+          : center_ranks == 1
+              ? "rank " + std::to_string(settings.workers) + ", which does not train" + shards
+              : "ranks " + std::to_string(settings.workers) + " to " +
+                    std::to_string(settings.workers + center_ranks - 1) + ", which do not train" + shards) +
+         (settings.codec ? "\ncompressed, " + describe_codec(*settings.codec) +
+                               "; what a worker sends and the center's reply are rounded, without error feedback"
+                         : "");
+}
+
+AsyncCenter::AsyncCenter(Transport& transport, AsyncSettings settings, CenterRule rule, Vectors vectors)
+    : transport_(transport),
+      settings_(std::move(settings)),
+      rule_(std::move(rule)),
+      vectors_(vectors),
+      snapshots_(vectors.count),
+      encoded_(settings_.codec) {}
+
+// If an exception unwinds, other ranks may still send requests to this center.
+AsyncCenter::~AsyncCenter() {
+  if (shards_) transport_.withdraw();
+}
+
+void AsyncCenter::begin(const ReplicaView& replica) {
+  replica_ = replica;
+  seconds_waiting_ += share_replica(transport_, replica);
+  const std::size_t size = replica.parameters.size();
+  const std::vector<int> owners = owners_of(settings_);
+  layout_.emplace(size, shard_size(size, owners.size()), owners);
+  if (settings_.log && settings_.log->shards != static_cast<std::int64_t>(layout_->shards())) {
+    throw AgreedError(ExitCode::kUsage, "--replay: it is the order of another run, with a center of " +
+                                            count_text(settings_.log->shards, "shard") + ", and here it has " +
+                                            std::to_string(layout_->shards()) + "; repeat that run's settings");
+  }
+  message_ = replica.device->allocate(size);
+  if (replica.device->kind() != DeviceKind::kCpu) shown_ = replica.device->allocate(size);
+  for (std::size_t i = 0; i < vectors_.count; ++i) {
+    snapshots_[i] = replica.device->allocate_for_host(size);
+    if (i < vectors_.equal) replica.device->read(replica.parameters, snapshots_[i].slice());
+  }
+  encoded_.begin(*layout_, *replica.device, size);
+  for (const std::size_t shard : order_of_shards()) {
+    requests_.push_back({layout_->owner(shard), static_cast<std::int64_t>(shard),
+                         encoded_ ? encoded_.shard(shard) : cut(message_.slice(), layout_->shard(shard))});
+  }
+  begin_worker();
+}
+
+std::size_t AsyncCenter::shard_size(std::size_t size, std::size_t owners) const {
+  if (settings_.longest_shard > 0) return even_shard_size(size, settings_.longest_shard, owners);
+  return shard_size_of(size, static_cast<std::size_t>(settings_.log->shards), owners);
+}
+
+// Workers begin at different owners, so workers that come at the same time do not queue at one owner. In round-robin
+// order all workers ask in the same order, so they follow each other from shard to shard.
+std::vector<std::size_t> AsyncCenter::order_of_shards() const {
+  if (settings_.order != ExchangeOrder::Kind::kRoundRobin && is_worker()) {
+    const std::size_t owners = layout_->owners().size();
+    return layout_->dealt_out(owners * static_cast<std::size_t>(transport_.rank()) /
+                              static_cast<std::size_t>(workers()));
+  }
+  std::vector<std::size_t> shards(layout_->shards());
+  std::iota(shards.begin(), shards.end(), std::size_t{0});
+  return shards;
+}
+
+void AsyncCenter::wait_in(const std::function<void()>& collective) {
+  const auto start = std::chrono::steady_clock::now();
+  collective();
+  seconds_waiting_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Runs before the first step. A checkpoint has been restored into the slices of state() by then, so the snapshots hold
+// the center to begin with.
+void AsyncCenter::open_center() {
+  std::vector<ConstSlice> vectors;
+  for (const Buffer& snapshot : snapshots_) vectors.push_back(snapshot.slice());
+  shards_ = std::make_unique<CenterShards>(*layout_, transport_.rank(), *replica_.device, vectors, rule_, order(),
+                                           settings_.codec);
+  wait_in([this] { transport_.serve(shards_.get()); });
+}
+
+ExchangeOrder AsyncCenter::order() const {
+  ExchangeOrder order;
+  order.kind = settings_.order;
+  order.workers = workers();
+  order.exchanges = exchanges_of_worker(settings_) * workers();
+  order.exchanges_before = exchanges_before(settings_.first_step, settings_) * workers();
+  order.is_kept = keeps_order();
+  if (settings_.log) order.replay = settings_.log->order;
+  return order;
+}
+
+void AsyncCenter::before_gradients(const Step& step) {
+  if (!shards_) open_center();
+  is_snapshot_of_now_ = false;
+  if (is_worker()) before_gradients_of_worker(step);
+}
+
+void AsyncCenter::send() {
+  if (encoded_) encoded_.encode(message_.slice());
+  exchange_ = transport_.request(requests_);
+  in_flight_ = true;
+  ++exchanges_;
+}
+
+void AsyncCenter::settle() {
+  if (!in_flight_) return;
+  seconds_waiting_ += exchange_.wait();
+  if (encoded_) encoded_.decode(message_.slice());
+  in_flight_ = false;
+}
+
+// After the all_gather no worker has a request in flight. Owners broadcast a copy, so a rank that leaves first may
+// exchange again.
+void AsyncCenter::take_snapshot() {
+  transport_.all_gather("");
+  for (std::size_t i = 0; i < vectors_.count; ++i) {
+    const Slice snapshot = snapshots_[i].slice();
+    std::ranges::copy(shards_->kept(i), cut(snapshot, layout_->kept(transport_.rank())).begin());
+    for (const int owner : layout_->owners()) transport_.broadcast(cut(snapshot, layout_->kept(owner)), owner).wait();
+  }
+}
+
+ConstSlice AsyncCenter::consensus() {
+  settle();
+  if (shards_ && !is_snapshot_of_now_) wait_in([this] { take_snapshot(); });
+  is_snapshot_of_now_ = true;
+  const Slice snapshot = snapshots_[vectors_.shown].slice();
+  if (shown_.size() == 0) return snapshot;
+  replica_.device->write(shown_.slice(), snapshot);
+  return shown_.slice();
+}
+
+std::vector<Slice> AsyncCenter::state() {
+  std::vector<Slice> state;
+  for (Buffer& snapshot : snapshots_) state.push_back(snapshot.slice());
+  return state;
+}
+
+void AsyncCenter::finish() {
+  consensus();
+  if (!shards_) return;
+  wait_in([this] {
+    write_report();
+    transport_.serve(nullptr);
+  });
+  shards_.reset();
+}
+
+void AsyncCenter::write_report() {
+  report_.exchanges = exchanges_;
+  report_.order_is_too_long = has_order() && !keeps_order();
+  if (keeps_order()) write_order();
+  const std::vector<std::int64_t>& counts = shards_->staleness();
+  const std::string mine(reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(std::int64_t));
+  const std::vector<std::string> of_ranks = transport_.gather(mine);
+  if (of_ranks.empty()) return;
+  const std::string& first = of_ranks[static_cast<std::size_t>(layout_->owners().front())];
+  report_.staleness.resize(first.size() / sizeof(std::int64_t));
+  std::memcpy(report_.staleness.data(), first.data(), first.size());
+}
+
+// A round-robin run needs no log to be repeated. The log of a resumed run would not cover the whole run.
+bool AsyncCenter::has_order() const {
+  return settings_.order != ExchangeOrder::Kind::kRoundRobin && settings_.first_step == 0 && settings_.steps > 0;
+}
+
+bool AsyncCenter::keeps_order() const {
+  const auto shards = static_cast<std::int64_t>(layout_->shards());
+  return has_order() && (shards == 0 || exchanges_of_worker(settings_) * workers() <= kLongestOrder / shards);
+}
+
+void AsyncCenter::write_order() {
+  const std::vector<std::string> parts = transport_.gather(shards_->order_bytes());
+  // If the run ended early, the log would not cover the whole run.
+  if (transport_.rank() != 0 || exchanges_ < exchanges_of_worker(settings_)) return;
+  std::string all;
+  for (const std::string& each : parts) all += each;
+  ExchangeLog log;
+  log.settings = settings_.settings;
+  log.workers = workers();
+  log.shards = static_cast<std::int64_t>(layout_->shards());
+  log.order.resize(all.size() / sizeof(std::uint16_t));
+  std::memcpy(log.order.data(), all.data(), all.size());
+  log.exchanges = log.shards > 0 ? static_cast<std::int64_t>(log.order.size()) / log.shards : 0;
+  report_.order = encode(log);
+}
+
+}  // namespace eave

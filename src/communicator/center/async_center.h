@@ -1,0 +1,126 @@
+// The worker's side of an asynchronous center, common to all methods that have one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "communicator/center/center_shards.h"
+#include "communicator/center/exchange_log.h"
+#include "communicator/support/encoded_message.h"
+#include "eave/communicator.h"
+
+namespace eave {
+
+struct AsyncSettings {
+  int workers = 1;       // ranks 0 … workers - 1 train
+  int center_ranks = 0;  // so many ranks after the workers keep the center; 0: the workers keep it
+  std::int64_t tau = 1;
+  // True: exchanges follow steps tau, 2 tau, … (counted from 1). False: they belong to steps t = 0, tau, 2 tau, … and
+  // come before the update.
+  bool after_steps = false;
+  ExchangeOrder::Kind order = ExchangeOrder::Kind::kFree;
+  std::size_t longest_shard = 0;  // parameters; 0: as in the log to replay
+  std::int64_t first_step = 0, steps = 0;
+  std::shared_ptr<const Codec> codec;      // for messages and replies; nullptr: none
+  Settings settings;                       // the run's options, kept in its log
+  std::shared_ptr<const ExchangeLog> log;  // the log to replay; nullptr: none
+};
+
+// --async-order, --replay, --shard-bytes, --center-ranks.
+std::vector<OptionSpec> async_options();
+// Throws Error(kUsage). For a file to replay it also throws kInputMissing and kBadData.
+AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau, bool after_steps = false);
+// --center-ranks of a job of `ranks` ranks. Throws Error(kUsage) if no rank would train.
+int center_ranks_in(const OptionValues& values, int ranks);
+// The card's lines about the order of exchanges, the owners of the center and compression.
+std::string describe_async(const AsyncSettings& settings);
+
+// Base of the methods with an asynchronous center. Every rank is a worker and keeps shards of the center. With
+// --center-ranks, the last ranks keep all shards and do not train.
+//
+// A worker exchanges every tau steps, at its own pace. It sends message() as one request per shard, and each shard's
+// reply replaces that part of message(). The owners keep the center in host memory, whatever their device (pinned
+// memory if that is a GPU).
+//
+// --compression bf16 or fp16: messages and replies are rounded, also those between a worker and its own shards. There
+// is no error feedback. eave refuses int8 and top-k, because in each direction some method sends values that are no
+// differences.
+class AsyncCenter : public Communicator {
+ public:
+  void begin(const ReplicaView& replica) override;
+  void before_gradients(const Step& step) override;
+  ConstSlice consensus() override;
+  std::vector<Slice> state() override;
+  std::vector<Slice> common_state() override { return AsyncCenter::state(); }  // the center's vectors
+  void finish() override;
+  CommunicatorCosts costs() const override { return {seconds_waiting_}; }
+  ExchangeReport report() const override { return report_; }
+
+ protected:
+  // The vectors that the method keeps at the center.
+  struct Vectors {
+    // Number of vectors, the center included.
+    std::size_t count = 1;
+    // The first `equal` vectors begin as copies of the parameters, the others as zeros.
+    std::size_t equal = 1;
+    // Index of the vector that is the consensus.
+    std::size_t shown = 0;
+  };
+  AsyncCenter(Transport& transport, AsyncSettings settings, CenterRule rule, Vectors vectors);
+  ~AsyncCenter() override;
+
+  // The method's part of begin and of before_gradients. before_gradients_of_worker runs only on workers.
+  virtual void begin_worker() {}
+  virtual void before_gradients_of_worker(const Step& step) = 0;
+
+  bool exchanges_in(const Step& step) const { return (step.index + settings_.after_steps) % settings_.tau == 0; }
+  Slice message() { return message_.slice(); }
+  // Starts an exchange. Nobody may touch message() until settle().
+  void send();
+  // Waits until message() holds the reply. Does nothing if no exchange is in flight.
+  void settle();
+
+  const ReplicaView& replica() const { return replica_; }
+  const AsyncSettings& settings() const { return settings_; }
+  int workers() const { return settings_.workers; }
+  // Vector i of the center, whole. Call it between begin and the first step.
+  ConstSlice vector_of_center(std::size_t i) const { return snapshots_[i].slice(); }
+
+ private:
+  bool is_worker() const { return transport_.rank() < settings_.workers; }
+  ExchangeOrder order() const;
+  void open_center();
+  std::size_t shard_size(std::size_t size, std::size_t owners) const;
+  std::vector<std::size_t> order_of_shards() const;  // in the order in which this worker asks for them
+  void wait_in(const std::function<void()>& collective);
+  void take_snapshot();
+  void write_report();
+  bool has_order() const;
+  bool keeps_order() const;
+  void write_order();
+
+  Transport& transport_;
+  const AsyncSettings settings_;
+  const CenterRule rule_;
+  const Vectors vectors_;
+  ReplicaView replica_;
+  std::optional<CenterLayout> layout_;
+  std::vector<Buffer> snapshots_;         // the center's vectors, whole, as of the last consensus()
+  std::unique_ptr<CenterShards> shards_;  // nullptr until the first step
+  Buffer shown_;                          // if the device is not the CPU: a copy of the consensus on the device
+  Buffer message_;                        // on the device
+  EncodedMessage encoded_;
+  std::vector<ServiceRequest> requests_;
+  Pending exchange_;
+  bool in_flight_ = false;
+  bool is_snapshot_of_now_ = false;
+  std::int64_t exchanges_ = 0;  // exchanges of this worker
+  double seconds_waiting_ = 0;
+  ExchangeReport report_;
+};
+
+}  // namespace eave

@@ -1,0 +1,60 @@
+#include "eave/communicator.h"
+
+#include <algorithm>
+
+#include "base/options/number_text.h"
+#include "communicator/center/async_center.h"
+#include "eave/check.h"
+
+namespace eave {
+
+void Communicator::before_gradients(const Step&) {}
+float Communicator::gradient_weight(const Step&) const { return 1; }
+void Communicator::gradient_ready(Slice) {}
+std::optional<Pull> Communicator::before_update(const Step&) { return {}; }
+bool Communicator::updates(const Step& step) const { return step.samples > 0; }
+void Communicator::after_update(const Step&) {}
+
+namespace {
+
+// Without this check the first exchange would fail, with a message about ranks that are out of step.
+void require_equal_sizes(Transport& transport, const ReplicaView& replica) {
+  const std::vector<std::string> sizes = transport.gather(count_text(replica.parameters.size(), "parameter") + " and " +
+                                                          count_text(replica.statistics.size(), "statistic"));
+  let_first_judge(transport, [&] {
+    for (std::size_t rank = 1; rank < sizes.size(); ++rank) {
+      if (sizes[rank] != sizes[0])
+        throw Error(ExitCode::kConfiguration, "rank 0 has " + sizes[0] + ", rank " + std::to_string(rank) + " has " +
+                                                  sizes[rank] + "; start every rank with the same model");
+    }
+  });
+}
+
+}  // namespace
+
+void Communicator::reset_to_center(const ReplicaView& replica) {
+  const ConstSlice center = consensus();
+  if (center.data() != replica.parameters.data()) replica.device->copy(replica.parameters, center);
+  forget_optimizer(replica);
+}
+
+void forget_optimizer(const ReplicaView& replica) {
+  for (const Slice vector : replica.optimizer) replica.device->fill(vector, 0);
+  if (replica.updates) *replica.updates = 0;
+}
+
+int count_workers(const CommunicatorKind& kind, const OptionValues& values, int ranks) {
+  const auto is_center_ranks = [](const OptionSpec& option) { return option.name == "center-ranks"; };
+  if (std::ranges::none_of(kind.options, is_center_ranks)) return ranks;
+  return ranks - center_ranks_in(values, ranks);
+}
+
+double share_replica(Transport& transport, const ReplicaView& replica) {
+  EAVE_CHECK(replica.gradients.size() == replica.parameters.size(), "gradients are as large as parameters");
+  require_equal_sizes(transport, replica);
+  double seconds = transport.broadcast(replica.parameters, 0).wait();
+  if (!replica.statistics.empty()) seconds += transport.broadcast(replica.statistics, 0).wait();
+  return seconds;
+}
+
+}  // namespace eave

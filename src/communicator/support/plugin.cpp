@@ -1,0 +1,96 @@
+#include "communicator/support/plugin.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/files/content_kind.h"
+#include "base/files/files.h"
+#include "base/files/regular_file.h"
+#include "base/hash.h"
+#include "eave/check.h"
+#include "eave/communicator.h"
+
+namespace eave {
+
+void add_communicator_kind(CommunicatorKind kind);  // defined beside the family's table
+
+namespace {
+
+constexpr std::size_t kLargestPlugin = std::size_t{1} << 30;
+constexpr const char* kAdvice = "; compile it again with this eave's headers (pkg-config --cflags eave)";
+
+std::vector<Plugin>& plugins() {
+  static std::vector<Plugin> loaded;
+  return loaded;
+}
+
+[[noreturn]] void refuse_plugin(const std::string& path, const std::string& why, ExitCode code = ExitCode::kUsage) {
+  throw Error(code, "plug-in " + path + ": " + why);
+}
+
+// Makes eave's symbols visible to plug-ins. A plug-in is not linked with eave, so it finds eave's functions in the
+// running program. It would not find them if the program opened libeave.so with local symbols, as Python does.
+void show_own_symbols() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&load_plugin), &info) == 0 || info.dli_fname == nullptr) return;
+  dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+}
+
+[[noreturn]] void refuse_unopened(const std::string& path, const std::string& why) {
+  const ContentKind kind = content_kind_of(path);
+  if (!kind.what.empty() && kind.what != kElfContent)
+    refuse_plugin(path, "cannot be opened: " + describe_content(kind, "expected a shared object (.so)"));
+  refuse_plugin(path, "cannot be opened: " + why + kAdvice);
+}
+
+// The plug-in stays open, because eave calls its functions until the process ends.
+void* open_plugin(const std::string& path) {
+  show_own_symbols();
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) refuse_unopened(path, dlerror());
+  return library;
+}
+
+template <typename Function>
+Function function_in(void* library, const char* name, const std::string& path) {
+  const auto function = reinterpret_cast<Function>(dlsym(library, name));
+  if (function == nullptr) refuse_plugin(path, "is no plug-in: it has no EAVE_COMMUNICATOR_PLUGIN");
+  return function;
+}
+
+// Compares the headers first: only then is it safe to pass their types to the plug-in.
+CommunicatorKind kind_in(void* library, const std::string& path) {
+  const auto headers = function_in<unsigned long long (*)()>(library, "eave_plugin_headers", path);
+  if (headers() != EAVE_HEADERS)
+    refuse_plugin(path, std::string("was compiled with other headers of eave") + kAdvice, ExitCode::kConfiguration);
+  CommunicatorKind kind{};
+  function_in<void (*)(CommunicatorKind&)>(library, "eave_plugin_kind", path)(kind);
+  if (kind.name.empty() || kind.make == nullptr) refuse_plugin(path, "its CommunicatorKind has no name or no make");
+  return kind;
+}
+
+}  // namespace
+
+const Plugin& load_plugin(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(path, error);
+  if (error)
+    refuse_plugin(path, "cannot be opened: " + error.message() + "; expected the path of a shared object (.so)",
+                  ExitCode::kInputMissing);
+  require_regular(file);
+  const auto known = std::ranges::find(plugins(), file.string(), &Plugin::path);
+  if (known != plugins().end()) return *known;
+  CommunicatorKind kind = kind_in(open_plugin(file), path);
+  if (std::ranges::find(communicator_kinds(), kind.name, &CommunicatorKind::name) != communicator_kinds().end())
+    refuse_plugin(path, "there is a communicator '" + kind.name + "' already");
+  plugins().push_back({file, kind.name, hash_of(read_file(file, kLargestPlugin)).text()});
+  add_communicator_kind(std::move(kind));
+  return plugins().back();
+}
+
+const std::vector<Plugin>& loaded_plugins() { return plugins(); }
+
+}  // namespace eave

@@ -1,0 +1,34 @@
+#include "communicator/support/weighted_mean.h"
+
+#include "eave/check.h"
+
+namespace eave {
+
+void WeightedMean::count(const Step& step) {
+  EAVE_CHECK(step.samples >= 0 && step.samples <= step.samples_everywhere && step.samples_everywhere > 0,
+             "a step has samples");
+  counts_.set(0, counts_.integer(0) + step.samples);
+  counts_.set(1, counts_.integer(1) + step.samples_everywhere);
+}
+
+void WeightedMean::reset() {
+  counts_.set(0, std::int64_t{0});
+  counts_.set(1, std::int64_t{0});
+}
+
+void WeightedMean::count_anew() {
+  const auto mine = static_cast<double>(counts_.integer(0));
+  counts_.set(1, static_cast<std::int64_t>(sum_over_ranks(transport_, {mine})[0]));
+}
+
+float WeightedMean::weight() const {
+  const auto mine = static_cast<double>(counts_.integer(0)), all = static_cast<double>(counts_.integer(1));
+  return static_cast<float>(all > 0 ? mine / all : 1.0 / transport_.size());
+}
+
+double WeightedMean::average(Device& device, Slice values) const {
+  device.scale(values, weight());
+  return transport_.all_reduce_sum(values).wait();
+}
+
+}  // namespace eave

@@ -1,0 +1,54 @@
+#include "data/files/byte_source.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/files/regular_file.h"
+#include "eave/check.h"
+
+namespace eave {
+
+std::size_t MemorySource::read_at(std::uint64_t offset, std::span<std::uint8_t> bytes) const {
+  if (offset >= bytes_.size()) return 0;
+  const std::size_t count = std::min<std::size_t>(bytes.size(), bytes_.size() - static_cast<std::size_t>(offset));
+  std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), count, bytes.begin());
+  return count;
+}
+
+FileSource::FileSource(const std::filesystem::path& path) : name_(path.string()) {
+  descriptor_ = open_regular(path);
+  if (descriptor_ < 0) throw Error(ExitCode::kInputMissing, "cannot open " + name_ + ": " + std::strerror(errno));
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) status.st_size = 0;
+  size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+FileSource::~FileSource() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+FileSource::FileSource(FileSource&& other) noexcept
+    : name_(std::move(other.name_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+
+std::size_t FileSource::read_at(std::uint64_t offset, std::span<std::uint8_t> bytes) const {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t count =
+        ::pread(descriptor_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      throw Error(ExitCode::kInputOutput,
+                  "cannot read " + name_ + " at offset " + std::to_string(offset + done) + ": " + std::strerror(errno));
+    }
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
+}
+
+}  // namespace eave

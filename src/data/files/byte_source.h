@@ -1,0 +1,55 @@
+// The source of a parser's bytes: a file, or memory in tests and fuzzers.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace eave {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  virtual const std::string& name() const = 0;  // the path, for messages
+  virtual std::uint64_t size() const = 0;
+  // Reads the bytes at `offset` into `bytes`, and returns how many were read: fewer only at the end of the source.
+  // Several threads may call it at once. Throws Error(kInputOutput).
+  virtual std::size_t read_at(std::uint64_t offset, std::span<std::uint8_t> bytes) const = 0;
+};
+
+class MemorySource : public ByteSource {
+ public:
+  // `bytes` outlives the source.
+  MemorySource(std::span<const std::uint8_t> bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {}
+  const std::string& name() const override { return name_; }
+  std::uint64_t size() const override { return bytes_.size(); }
+  std::size_t read_at(std::uint64_t offset, std::span<std::uint8_t> bytes) const override;
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+  std::string name_;
+};
+
+// Reads the file without mapping it. For data that is read once: headers, and files of one sample. For files from which
+// samples are picked, use data/files/mapped_file.h.
+class FileSource : public ByteSource {
+ public:
+  // Throws Error: kInputMissing if the file is missing or may not be read, kBadData if it is not a regular file.
+  explicit FileSource(const std::filesystem::path& path);
+  ~FileSource() override;
+  FileSource(FileSource&& other) noexcept;
+  FileSource& operator=(FileSource&&) = delete;
+  const std::string& name() const override { return name_; }
+  std::uint64_t size() const override { return size_; }
+  int descriptor() const { return descriptor_; }  // open as long as this object lives
+  std::size_t read_at(std::uint64_t offset, std::span<std::uint8_t> bytes) const override;
+
+ private:
+  std::string name_;
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace eave

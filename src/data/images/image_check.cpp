@@ -1,0 +1,96 @@
+#include "data/images/image_check.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "data/files/byte_source.h"
+#include "data/images/image_file.h"
+#include "data/images/image_formats.h"
+#include "data/images/image_listing.h"
+#include "data/loading/crew.h"
+#include "data/sets/image_options.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Removes the advice: the list of bad images gives it once.
+std::string without_advice(std::string message) {
+  const std::string advice = std::string("; ") + kImageAdvice;
+  if (message.ends_with(advice)) message.resize(message.size() - advice.size());
+  return message;
+}
+
+// Returns what is wrong with the file; "" if it is whole.
+std::string damage_in(const fs::path& file, int side, std::span<std::uint8_t> pixels) {
+  try {
+    read_image_square(FileSource(file), side, pixels);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kBadData) throw;
+    return without_advice(error.what());
+  }
+  return "";
+}
+
+std::vector<std::string> names_in(const ImageListing& listing, int part, int parts) {
+  std::vector<std::string> names;
+  std::int64_t place = 0;
+  for (const ImageFiles* each : {&listing.train, &listing.test}) {
+    for (const std::string& name : each->names) {
+      if (place++ % parts == part) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+SampleCheck check_images(const OptionValues& values, int part, int parts, const std::function<void()>& moved) {
+  const fs::path place = image_place(values);
+  const int side = image_side(values);
+  ImageListing listing = list_images(place);
+  SampleCheck check{count_images(listing), std::move(listing.bad)};
+  const std::vector<std::string> names = names_in(listing, part, parts);
+  std::vector<std::string> damage(names.size());
+  Crew crew(image_threads(values));
+  std::vector<std::vector<std::uint8_t>> pixels(static_cast<std::size_t>(crew.size()));
+  for (auto& each : pixels) each.resize(static_cast<std::size_t>(side * side * 3));
+  crew.share(std::ssize(names), [&](std::int64_t index, int thread) {
+    const auto i = static_cast<std::size_t>(index);
+    damage[i] = damage_in(place / names[i], side, pixels[static_cast<std::size_t>(thread)]);
+    moved();
+  });
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!damage[i].empty()) check.bad.push_back({names[i], damage[i]});
+  }
+  return check;
+}
+
+// Uses the time of change: programs can set the time of modification back, but not that of change.
+std::string image_fingerprint(const OptionValues& values) {
+  const fs::path place = image_place(values);
+  const ImageListing listing = list_images(place);
+  Hasher hasher;
+  const auto add = [&](const std::string& name) {
+    struct stat status {};
+    if (::stat((place / name).c_str(), &status) != 0) status = {};
+    const std::array<std::int64_t, 5> numbers = {status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
+                                                 status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
+    hasher.add(name + '\0');
+    hasher.add({reinterpret_cast<const char*>(numbers.data()), sizeof numbers});
+  };
+  for (const ImageFiles* part : {&listing.train, &listing.test}) std::ranges::for_each(part->names, add);
+  for (const BadSample& bad : listing.bad) add(bad.name);
+  return hasher.hash().text();
+}
+
+}  // namespace eave

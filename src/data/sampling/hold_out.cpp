@@ -1,0 +1,62 @@
+// Splits a training set into a training and a validation set.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/options/number_text.h"
+#include "eave/check.h"
+#include "eave/dataset.h"
+#include "eave/random.h"
+
+namespace eave {
+namespace {
+
+// Chosen samples of a dataset that several Selections share.
+class Selection final : public Dataset {
+ public:
+  Selection(std::shared_ptr<const Dataset> all, std::vector<std::int64_t> chosen)
+      : all_(std::move(all)), chosen_(std::move(chosen)) {}
+  std::int64_t size() const override { return static_cast<std::int64_t>(chosen_.size()); }
+  ImageShape shape() const override { return all_->shape(); }
+  int classes() const override { return all_->classes(); }
+  std::int32_t label(std::int64_t index) const override { return all_->label(in_all(index)); }
+  void read(std::int64_t index, std::span<std::uint8_t> pixels) const override { all_->read(in_all(index), pixels); }
+
+ private:
+  std::int64_t in_all(std::int64_t index) const { return chosen_[static_cast<std::size_t>(index)]; }
+
+  std::shared_ptr<const Dataset> all_;
+  std::vector<std::int64_t> chosen_;  // ascending
+};
+
+// The Fisher-Yates shuffle, with the same order for every seed of a run.
+std::vector<std::int64_t> permutation(std::int64_t size) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(size));
+  std::iota(order.begin(), order.end(), 0);
+  RandomStream random({.seed = 0, .purpose = Purpose::kHoldOut}, 0);
+  for (std::size_t i = order.size(); i > 1; --i) {
+    std::swap(order[i - 1], order[random.below(static_cast<std::uint32_t>(i))]);
+  }
+  return order;
+}
+
+}  // namespace
+
+void hold_out(DataSplit& split, double share) {
+  const std::int64_t size = split.train->size(), held = std::llround(share * static_cast<double>(size));
+  if (!(share > 0 && share < 1) || held < 1 || held >= size) {
+    throw Error(ExitCode::kUsage, "--validation-share " + number_text(share) +
+                                      ": expected a share of the training set above 0 and below 1, such as 0.1, that "
+                                      "leaves samples in both parts");
+  }
+  std::vector<std::int64_t> order = permutation(size);
+  const auto middle = order.begin() + held;
+  std::sort(order.begin(), middle);
+  std::sort(middle, order.end());
+  const std::shared_ptr<const Dataset> all = std::move(split.train);
+  split.validation = std::make_unique<Selection>(all, std::vector<std::int64_t>(order.begin(), middle));
+  split.train = std::make_unique<Selection>(all, std::vector<std::int64_t>(middle, order.end()));
+}
+
+}  // namespace eave

@@ -1,0 +1,18 @@
+// Datasets of the MNIST family: four IDX files in one directory, ten classes.
+#pragma once
+
+#include "data/files/data_places.h"
+#include "eave/dataset.h"
+
+namespace eave {
+
+struct IdxSet {
+  DataPlaces places;
+  float mean = 0;
+  float deviation = 1;
+};
+
+// Opens and verifies the four files. Throws as DatasetKind::open does.
+DataSplit open_idx_set(const IdxSet& set, const OptionValues& values);
+
+}  // namespace eave

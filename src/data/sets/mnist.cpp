@@ -1,0 +1,22 @@
+#include "data/sets/idx_dataset.h"
+
+namespace eave {
+namespace {
+
+DataSplit open_mnist(const OptionValues& values) {
+  const DataPlaces places{
+      {"/usr/share/datasets/mnist", "data/mnist"},
+      "MNIST/raw",
+      "mnist (train-images-idx3-ubyte[.gz] and its three companions)",
+      "put the four files of the original distribution into one directory and name it with --data-dir"};
+  return open_idx_set({places, 0.1307F, 0.3081F}, values);
+}
+
+}  // namespace
+
+DatasetKind describe_dataset_mnist() {
+  return {"mnist", "28 x 28 grey handwritten digits, 10 classes, 60,000 + 10,000 (LeCun, Cortes, Burges)",
+          data_file_options(), open_mnist};
+}
+
+}  // namespace eave

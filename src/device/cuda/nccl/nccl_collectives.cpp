@@ -1,0 +1,147 @@
+// Sums between GPUs by NCCL, and what CudaDevice says of NCCL.
+#include <nccl.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "device/cuda/cuda_check.h"
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/cuda_handles.h"
+#include "device/cuda/library_version.h"
+#include "device/cuda/nccl/nccl_check.h"
+#include "device/cuda/nccl/nccl_communicators.h"
+#include "device/device_collectives.h"
+
+namespace eave::cuda {
+namespace {
+
+// A stream with priority over computing, because other ranks wait for the values that this rank sends.
+Stream make_urgent_stream() {
+  int least = 0, greatest = 0;
+  EAVE_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  cudaStream_t stream = nullptr;
+  EAVE_CUDA(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest));
+  return Stream(stream);
+}
+
+Event make_timed_event() {
+  cudaEvent_t event = nullptr;
+  EAVE_CUDA(cudaEventCreate(&event));
+  return Event(event);
+}
+
+class NcclTicket final : public DeviceTicket {
+ public:
+  explicit NcclTicket(cudaStream_t computing)
+      : computing_(computing), ready_(make_event()), start_(make_timed_event()), end_(make_timed_event()) {}
+
+  // Operations that are enqueued in `stream` after this wait for everything computed so far.
+  void begin(cudaStream_t stream) {
+    EAVE_CUDA(cudaEventRecord(ready_.get(), computing_));
+    EAVE_CUDA(cudaStreamWaitEvent(stream, ready_.get(), 0));
+    EAVE_CUDA(cudaEventRecord(start_.get(), stream));
+  }
+  void end(cudaStream_t stream) { EAVE_CUDA(cudaEventRecord(end_.get(), stream)); }
+
+  bool reached() override {
+    const cudaError_t status = cudaEventQuery(end_.get());
+    if (status == cudaErrorNotReady) return false;
+    check_cuda(status, "cudaEventQuery");
+    return true;
+  }
+  void hold_up_device() override { EAVE_CUDA(cudaStreamWaitEvent(computing_, end_.get(), 0)); }
+  double seconds() const override {
+    float milliseconds = 0;
+    EAVE_CUDA(cudaEventElapsedTime(&milliseconds, start_.get(), end_.get()));
+    return 1e-3 * static_cast<double>(milliseconds);
+  }
+
+ private:
+  const cudaStream_t computing_;
+  const Event ready_, start_, end_;
+};
+
+class NcclCollectives final : public DeviceCollectives {
+ public:
+  NcclCollectives(CudaDevice& device, std::function<void(ConstSlice)> before_each)
+      : before_each_(std::move(before_each)),
+        device_(device),
+        stream_(make_urgent_stream()),
+        communicators_(device.index()) {
+    device_.add_stream(stream_.get());
+  }
+  ~NcclCollectives() override { device_.remove_stream(stream_.get()); }
+
+  std::string make_word() override {
+    ncclUniqueId id;
+    EAVE_NCCL(ncclGetUniqueId(&id));
+    return std::string(id.internal, sizeof id.internal);
+  }
+
+  int join(const std::string& word, int place, int size) override {
+    ncclUniqueId id;
+    EAVE_CHECK(word.size() == sizeof id.internal, std::to_string(word.size()) + " bytes are no id of NCCL");
+    std::memcpy(id.internal, word.data(), word.size());
+    return communicators_.join(id, place, size);
+  }
+
+  std::unique_ptr<DeviceTicket> make_ticket() override { return std::make_unique<NcclTicket>(device_.stream()); }
+
+  void all_reduce_sum(int group, Slice values, DeviceTicket& ticket) override {
+    before_each_(values);
+    launch(group, ticket, "ncclAllReduce", [&](ncclComm_t communicator) {
+      return ncclAllReduce(values.data(), values.data(), values.size(), ncclFloat32, ncclSum, communicator,
+                           stream_.get());
+    });
+  }
+
+  void broadcast(int group, Slice values, int root, DeviceTicket& ticket) override {
+    before_each_(values);
+    launch(group, ticket, "ncclBroadcast", [&](ncclComm_t communicator) {
+      return ncclBroadcast(values.data(), values.data(), values.size(), ncclFloat32, root, communicator, stream_.get());
+    });
+  }
+
+  bool has_failed() const noexcept override { return communicators_.has_failed(); }
+  void check() const override { communicators_.check(); }
+
+ private:
+  template <class Call>
+  void launch(int group, DeviceTicket& ticket, const char* what, const Call& call) {
+    auto& own = static_cast<NcclTicket&>(ticket);
+    own.begin(stream_.get());
+    communicators_.launch(group, what, std::cref(call));  // by reference, to avoid a copy and an allocation
+    own.end(stream_.get());
+  }
+
+  const std::function<void(ConstSlice)> before_each_;
+  CudaDevice& device_;
+  const Stream stream_;
+  NcclCommunicators communicators_;  // declared after stream_, so it is destroyed before it
+};
+
+}  // namespace
+
+std::string CudaDevice::collective_library() const {
+  int version = 0;
+  EAVE_NCCL(ncclGetVersion(&version));
+  require_version("NCCL", version, NCCL_VERSION_CODE, "--transport mpi does without NCCL");
+  return "NCCL " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+std::string CudaDevice::bus_id() const {
+  std::array<char, 32> text{};
+  EAVE_CUDA(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), index_));
+  return text.data();
+}
+
+std::unique_ptr<DeviceCollectives> CudaDevice::make_collectives() {
+  return std::make_unique<NcclCollectives>(*this, [this](ConstSlice values) { change(values); });
+}
+
+}  // namespace eave::cuda

@@ -1,0 +1,92 @@
+#include "report/compare/notebook.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace eave {
+namespace {
+
+using Column = std::map<int, std::size_t>;  // variant by ranks
+
+class Notebook {
+ public:
+  Notebook(const std::vector<Variant>& variants, bool total) : variants_(variants), total_(total) {}
+
+  std::optional<NotebookTable> table(const std::string& method, const std::string& place) const {
+    std::map<double, Column> columns;
+    for (std::size_t i = 0; i < variants_.size(); ++i) {
+      const Variant& variant = variants_[i];
+      if (is_usable(variant) && variant.method == method && variant.place == place)
+        columns[batch(variant)][variant.ranks] = i;
+    }
+    for (auto& [size, column] : columns) add_one_rank(size, column);
+    std::erase_if(columns, [](const auto& entry) { return entry.second.size() < 2; });
+    if (columns.empty()) return std::nullopt;
+    return filled(method, place, columns);
+  }
+
+ private:
+  static bool is_usable(const Variant& variant) { return variant.chosen && variant.accuracy.has_value(); }
+  double batch(const Variant& variant) const { return total_ ? variant.total_batch : variant.batch_per_rank; }
+
+  void add_one_rank(double size, Column& column) const {
+    if (column.contains(1)) return;
+    const Variant& like = variants_[column.begin()->second];
+    std::optional<std::size_t> fastest;
+    for (std::size_t i = 0; i < variants_.size(); ++i) {
+      const Variant& one = variants_[i];
+      if (!is_usable(one) || one.ranks != 1 || batch(one) != size || !share_machine(one, like)) continue;
+      if (!fastest || one.samples_per_second->mean > variants_[*fastest].samples_per_second->mean) fastest = i;
+    }
+    if (fastest) column[1] = *fastest;
+  }
+
+  NotebookTable filled(const std::string& method, const std::string& place,
+                       const std::map<double, Column>& columns) const {
+    NotebookTable table{method, place, total_, {}, {}};
+    std::set<int> ranks;
+    for (const auto& [size, column] : columns) {
+      table.batches.push_back(size);
+      for (const auto& [count, unused] : column) ranks.insert(count);
+    }
+    for (const int count : ranks) {
+      NotebookTable::Row row{count, {}};
+      for (const auto& [unused, column] : columns) row.cells.push_back(cell(column, count));
+      table.rows.push_back(row);
+    }
+    return table;
+  }
+
+  std::optional<NotebookTable::Cell> cell(const Column& column, int ranks) const {
+    const auto found = column.find(ranks);
+    if (found == column.end()) return std::nullopt;
+    NotebookTable::Cell cell{found->second, std::nullopt};
+    const auto one = column.find(1);
+    if (one == column.end()) return cell;
+    const double alone = variants_[one->second].samples_per_second->mean;
+    if (alone > 0) cell.speedup = variants_[cell.variant].samples_per_second->mean / alone;
+    return cell;
+  }
+
+  const std::vector<Variant>& variants_;
+  bool total_;
+};
+
+}  // namespace
+
+std::vector<NotebookTable> notebook_tables(const std::vector<Variant>& variants) {
+  std::set<std::pair<std::string, std::string>> methods;
+  for (const Variant& variant : variants) {
+    if (variant.ranks > 1) methods.insert({variant.place, variant.method});
+  }
+  std::vector<NotebookTable> tables;
+  for (const auto& [place, method] : methods) {
+    for (const bool total : {false, true}) {
+      if (const auto table = Notebook(variants, total).table(method, place)) tables.push_back(*table);
+    }
+  }
+  return tables;
+}
+
+}  // namespace eave

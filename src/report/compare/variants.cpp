@@ -1,0 +1,178 @@
+#include "report/compare/variants.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <tuple>
+
+#include "base/options/number_text.h"
+#include "report/record/config.h"
+
+namespace eave {
+namespace {
+
+using Settings = std::map<std::string, std::string>;
+
+// Options that only name, place or watch a run.
+const std::set<std::string> kOfNoEffect = {"allow-unstable", "checkpoint",     "checkpoint-dir",   "checkpoint-every",
+                                           "config",         "keep",           "keep-every",       "require-checkpoint",
+                                           "data-dir",       "evaluate-every", "evaluate-workers", "evaluation-batch",
+                                           "log-every",      "overwrite",      "plugin",           "print-config",
+                                           "progress",       "replay",         "resume",           "run-dir",
+                                           "seed",           "stage-to",       "tensorboard",      "trace"};
+
+// Options that say where a run ran and on what, not how ranks are averaged.
+const std::set<std::string> kOfPlace = {"augment",          "crop",          "data",          "decode-threads",
+                                        "device",           "flip",          "image-cache",   "image-size",
+                                        "image-test-share", "gpu",           "model",         "pad",
+                                        "precision",        "sampling",      "shape-compute", "shape-delay",
+                                        "shape-rate",       "share-gpu",     "slow-rank",     "test-samples",
+                                        "threads",          "train-samples", "transport"};
+
+const std::set<std::string> kOfNetwork = {"shape-delay", "shape-rate", "transport"};
+
+bool is_of_place(const std::string& name) { return kOfPlace.contains(name) || name.starts_with("synthetic-"); }
+
+// Whether the report's table has a column for this option.
+bool has_column(const std::string& name) {
+  return name == "communicator" || name == "ranks" || name == "batch" || name == "batch-means" || name == "lr";
+}
+
+double number_of(const Settings& settings, const std::string& name) {
+  const std::string text = setting_in(settings, name);
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// The run's settings, with the number of ranks, the device and the sizes of the data that it recorded.
+Settings settings_of(const RunRecord& run) {
+  Settings settings;
+  for (const auto& [name, text] : run.settings) {
+    if (!kOfNoEffect.contains(name)) settings[name] = text;
+  }
+  settings["ranks"] = std::to_string(run.ranks);
+  if (!run.device.empty()) settings["device"] = run.device;
+  settings["train-samples"] = std::to_string(run.train_samples);
+  settings["test-samples"] = std::to_string(run.test_samples);
+  return settings;
+}
+
+Variant begin_variant(const RunRecord& run, const Settings& settings) {
+  Variant variant;
+  variant.settings = settings;
+  variant.ranks = run.ranks;
+  variant.workers = run.workers;
+  const double batch = number_of(settings, "batch");
+  const double workers = std::max(run.workers, 1);
+  const bool is_total = setting_in(settings, "batch-means") == "total";
+  variant.batch_per_rank = is_total ? batch / workers : batch;
+  variant.total_batch = is_total ? batch : batch * workers;
+  variant.learning_rate = number_of(settings, "lr");
+  return variant;
+}
+
+// A single rank uses no network, so network options do not distinguish it.
+bool means_something(const Variant& variant, const std::string& name) {
+  return variant.ranks > 1 || !kOfNetwork.contains(name);
+}
+
+bool differs(const std::vector<const Variant*>& variants, const std::string& name) {
+  std::set<std::string> texts;
+  for (const Variant* variant : variants) {
+    if (!means_something(*variant, name)) continue;
+    const bool has = variant->settings.contains(name);
+    texts.insert(has ? "=" + setting_in(variant->settings, name) : "");
+  }
+  return texts.size() > 1;
+}
+
+// The options that differ between variants with this communicator; "" means all variants.
+std::set<std::string> differing_of(const std::vector<Variant>& variants, const std::string& communicator) {
+  std::vector<const Variant*> members;
+  std::set<std::string> names;
+  for (const Variant& variant : variants) {
+    if (!communicator.empty() && setting_in(variant.settings, "communicator") != communicator) continue;
+    members.push_back(&variant);
+    for (const auto& [name, unused] : variant.settings) names.insert(name);
+  }
+  std::erase_if(names, [&](const std::string& name) { return !differs(members, name); });
+  return names;
+}
+
+std::string assignments(const Settings& settings, const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    if (settings.contains(name)) text += (text.empty() ? "" : " ") + name + "=" + setting_in(settings, name);
+  }
+  return text;
+}
+
+void name_method(Variant& variant, const std::vector<Variant>& variants) {
+  const std::string communicator = setting_in(variant.settings, "communicator");
+  std::set<std::string> names = differing_of(variants, communicator);
+  names.insert("tau");
+  std::erase_if(names, [](const std::string& name) { return has_column(name) || is_of_place(name); });
+  const std::string rest = assignments(variant.settings, names);
+  variant.method = communicator + (rest.empty() ? "" : " " + rest);
+}
+
+void name_place(Variant& variant, const std::set<std::string>& differ) {
+  std::set<std::string> names = differ;
+  std::erase_if(names, [](const std::string& name) { return !is_of_place(name); });
+  variant.place = assignments(variant.settings, names);
+}
+
+void name_label(Variant& variant, const std::set<std::string>& differ) {
+  variant.label = variant.method;
+  if (differ.contains("ranks")) {
+    variant.label += ", " + std::to_string(variant.ranks) + (variant.ranks == 1 ? " rank" : " ranks");
+  }
+  if (differ.contains("batch") || differ.contains("batch-means")) {
+    variant.label += ", batch " + setting_in(variant.settings, "batch");
+    if (setting_in(variant.settings, "batch-means") == "total") variant.label += " in all";
+  }
+  if (differ.contains("lr")) variant.label += ", lr " + setting_in(variant.settings, "lr");
+  if (!variant.place.empty()) variant.label += ", " + variant.place;
+}
+
+}  // namespace
+
+std::vector<Variant> group_runs(const std::vector<RunRecord>& runs) {
+  std::map<Settings, Variant> groups;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Settings settings = settings_of(runs[i]);
+    Variant& variant = groups.try_emplace(settings, begin_variant(runs[i], settings)).first->second;
+    variant.runs.push_back(i);
+    if (runs[i].end == RunEnd::kFinished) variant.finished.push_back(i);
+  }
+  std::vector<Variant> variants;
+  for (auto& [unused, variant] : groups) variants.push_back(std::move(variant));
+  const std::set<std::string> differ = differing_of(variants, "");
+  for (Variant& variant : variants) {
+    name_method(variant, variants);
+    name_place(variant, differ);
+    name_label(variant, differ);
+  }
+  std::ranges::sort(variants, {}, [](const Variant& variant) {
+    return std::tuple(variant.place, variant.ranks, variant.batch_per_rank, variant.method, variant.learning_rate);
+  });
+  return variants;
+}
+
+bool share_machine(const Variant& a, const Variant& b) {
+  Settings names = a.settings;
+  names.insert(b.settings.begin(), b.settings.end());
+  return std::ranges::all_of(names, [&](const auto& entry) {
+    const std::string& name = entry.first;
+    return !is_of_place(name) || kOfNetwork.contains(name) ||
+           setting_in(a.settings, name) == setting_in(b.settings, name);
+  });
+}
+
+std::vector<std::string> differing_settings(const std::vector<Variant>& variants) {
+  const std::set<std::string> names = differing_of(variants, "");
+  return {names.begin(), names.end()};
+}
+
+}  // namespace eave

@@ -1,0 +1,51 @@
+// Groups runs into variants: runs that differ only in the seed are one variant.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/compare/statistics.h"
+#include "report/record/run_record.h"
+
+namespace eave {
+
+struct Variant {
+  // "easgd tau=10": the communicator, tau, and the settings in which variants with this communicator differ.
+  std::string method;
+  // "easgd tau=10, 4 ranks, lr 0.1": the method, and the other settings in which variants differ.
+  std::string label;
+  // "model=lenet shape-rate=100mbit": the settings of model, data, device and network in which variants differ.
+  std::string place;
+  std::map<std::string, std::string> settings;  // of its first run, without those that only name or watch a run
+  int ranks = 0, workers = 0;
+  double batch_per_rank = 0, total_batch = 0;  // total_batch is summed over workers
+  double learning_rate = 0;
+  std::vector<std::size_t> runs, finished;  // indices
+  bool chosen = false;  // represents its method: the best of the variants that differ in the learning rate
+  std::string why_chosen;
+  bool chosen_by_test = false;  // chosen by test accuracy, because a validation accuracy was missing
+
+  // Estimates over finished runs; nothing if there are none. Accuracies are those at the end.
+  std::optional<Estimate> accuracy, validation, seconds, samples, samples_per_second, bytes_per_rank;
+  // Speed-up: samples/s divided by that of one rank with the same batch per rank. Efficiency: speed-up divided by the
+  // number of ranks. Nothing if there is no such one-rank variant.
+  std::optional<Estimate> speedup, efficiency;
+  // The cost until the first evaluation with the target accuracy. Nothing if a finished run did not reach it.
+  std::optional<Estimate> seconds_to_target, samples_to_target, bytes_to_target;
+  TimeShares shares;
+};
+
+// Groups the runs into variants, names them, and sorts them by place, ranks, batch, method and learning rate. The
+// measures stay empty.
+std::vector<Variant> group_runs(const std::vector<RunRecord>& runs);
+
+// Whether both ran the same model on the same data and kind of machine. Networks may differ.
+bool share_machine(const Variant& a, const Variant& b);
+
+// The names of options that differ between variants, sorted. Options that only name or watch a run are left out.
+std::vector<std::string> differing_settings(const std::vector<Variant>& variants);
+
+}  // namespace eave

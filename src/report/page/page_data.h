@@ -1,0 +1,28 @@
+// Writes a comparison as the JSON object that a report's page draws.
+//
+//   {"format": 1, "title", "made", "version",
+//    "target": {"accuracy", "chosen_by"} or null, "verdict": [sentence], "notes": [sentence],
+//    "left_out": [{"name", "why"}], "differing": [option],
+//    "variants": [{"label", "method", "place", "ranks", "workers", "batch_per_rank", "total_batch", "lr", "chosen",
+//      "why_chosen", "settings": {option: text}, "runs": [index], "finished": count,
+//      "accuracy", "validation", "seconds", "samples", "samples_per_second", "bytes_per_rank", "speedup", "efficiency",
+//      "seconds_to_target", "samples_to_target", "bytes_to_target": {"n", "mean", "low", "high"} or null,
+//      "shares": {"computing", "exchanging", "waiting", "loading"}}],
+//    "runs": [{"name", "variant": index, "seed", "state", "why",
+//      "steps": {"seconds", "step", "epoch", "bytes", "loss"},
+//      "evaluations": {"seconds", "step", "epoch", "bytes", "center", "mean_of_workers", "first_worker",
+//        "best_worker", "validation" (if it was recorded): {"loss", "accuracy"},
+//        "distance_min", "distance_mean", "distance_max"}}],      columns: one number, or null, per point
+//    "notebook": [{"method", "place", "kept": "batch per rank" or "total batch", "batches": [number],
+//      "rows": [{"ranks", "cells": [{"variant": index, "seconds", "speedup", "accuracy"} or null]}]}]}
+#pragma once
+
+#include "report/compare/comparison.h"
+#include "report/page/page.h"
+#include "report/record/json.h"
+
+namespace eave {
+
+Json page_data(const Comparison& comparison, const PageFacts& facts);
+
+}  // namespace eave

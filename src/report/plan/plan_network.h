@@ -1,0 +1,45 @@
+// Computes the cost of exchanges on a network from its rate, its delays and its cost per message.
+#pragma once
+
+namespace eave {
+
+// Each host has one full-duplex link to a switch without congestion. The ranks of a host share its link.
+struct PlanNetwork {
+  double bytes_per_second = 1.25e9;    // of a host's link
+  double delay_seconds = 50e-6;        // one way
+  double host_bytes_per_second = 4e9;  // rate at which a rank sends to other ranks of its host
+  double message_seconds = 5e-6;       // processor time of a rank for each message that it sends and receives
+  int ranks_per_host = 1;              // the last host is taken to be full
+
+  int hosts(int ranks) const { return (ranks + ranks_per_host - 1) / ranks_per_host; }
+  int ranks_of_host(int ranks) const { return ranks < ranks_per_host ? ranks : ranks_per_host; }
+  // The rate and the one-way delay between two of `ranks` ranks: those of the links if the ranks use several hosts.
+  double rate(int ranks) const { return hosts(ranks) == 1 ? host_bytes_per_second : bytes_per_second; }
+  double delay(int ranks) const { return hosts(ranks) == 1 ? 0 : delay_seconds; }
+};
+
+struct PlanCost {
+  double seconds = 0;
+  double message_seconds = 0;  // part of `seconds` that messages add to the time of their bytes
+  double link_bytes = 0;       // sent over a host's link
+};
+
+// The cost of a sum of `bytes` of float32 values over `ranks` ranks, as eave's transports carry it out
+// (src/transport/mpi/mpi_wire.cpp). A sum is a reduce-scatter and an all-gather, with direct messages between all
+// pairs. It is cut into segments of 15 Ki values per rank, or 2 Ki on slow links, whose bytes take longer than the
+// messages.
+//
+// Symbols: p ranks, r on each of h hosts; M bytes; B a link's rate, L its delay; o the time of a message. The model is
+// LogGP (Alexandrov, Ionescu, Schauser, Scheiman 1995): the larger of o and their time on the link separates the
+// messages of a rank. L is paid twice:
+//   mpi-flat   2 L + max(2 r M (p-r)/p / B,  2 M (r-1)/p / B_host,  2 (p-1) o segments)
+//   mpi        The same among the r ranks of a host, and then among the h hosts, where each of a host's r ranks sends a
+//              share: 2 L + max(2 M (h-1)/h / B,  2 (h-1) o segments). With one rank on each host it is mpi-flat.
+// A ring sends as many bytes, 2 (p-1)/p M (Patarasuk, Yuan 2009), but it would pay 2 (p-1) L instead of 2 L.
+PlanCost sum_flat(const PlanNetwork& network, int ranks, double bytes);
+PlanCost sum_by_host(const PlanNetwork& network, int ranks, double bytes);
+
+// The cost of a sum among `hosts` ranks, each on its own host.
+PlanCost sum_between_hosts(const PlanNetwork& network, int hosts, double bytes);
+
+}  // namespace eave

@@ -1,0 +1,34 @@
+// Reads the measurements of a run that a plan needs.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/plan/plan_model.h"
+
+namespace eave {
+
+struct PlanRun {
+  PlanBasis basis;
+  std::string communicator;                     // of the measured run
+  std::map<std::string, std::string> settings;  // every option in force
+  int ranks = 0, workers = 0, hosts = 0;
+  std::int64_t steps = 0;  // steps used, summed over all ranks
+  std::int64_t steps_per_record = 1;
+  bool is_sum_measured = false;     // sum_bytes comes from the bytes sent, not from the number of parameters
+  bool is_hidden_measured = false;  // hidden_share was measured, not assumed
+  // The rate of an exchange at a rank that waits for no other rank. Measured for allreduce only.
+  std::optional<double> exchange_bytes_per_second;
+};
+
+// Reads metrics.jsonl. The first tenth of each rank's records, at most 10, are left out, because they include set-up.
+// Throws Error: kInputMissing (no such file), kBadData (damaged, or too few steps for a plan).
+PlanRun read_plan_metrics(const std::filesystem::path& path);
+// Reads the metrics.jsonl of a run's directory, which the error names.
+PlanRun read_plan_run(const std::filesystem::path& directory);
+
+}  // namespace eave

@@ -1,0 +1,197 @@
+#include "report/plan/plan_text.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/options/number_text.h"
+#include "base/options/quantities.h"
+#include "base/printable.h"
+#include "report/plan/plan_times.h"
+#include "report/record/json.h"
+#include "report/record/summary.h"
+#include "report/text/terminal.h"
+#include "report/text/text_table.h"
+
+namespace eave {
+namespace {
+
+double step_seconds(const PlanRun& run) { return PeriodTimes(run.basis.step_seconds, 1).mean(); }
+
+bool is_sum(const PlanMethod& method) {
+  return method.kind == PlanKind::kAllreduce || method.kind == PlanKind::kPeriodic || method.kind == PlanKind::kElastic;
+}
+
+std::string transport_of(const PlanMethod& method) {
+  return !is_sum(method) ? "" : method.sums_by_host ? "mpi" : "mpi-flat";
+}
+
+std::string title(const PlanMethod& method, int ranks_per_host) {
+  std::string text = method.name;
+  if (method.kind != PlanKind::kAllreduce && method.kind != PlanKind::kAlone)
+    text += format(", tau %lld", static_cast<long long>(method.tau));
+  if (method.kind == PlanKind::kTree)
+    text += format(", global-tau %lld, a group for each host", static_cast<long long>(method.global_tau));
+  if (method.center_ranks > 0) text += format(", center-ranks %d", method.center_ranks);
+  if (is_sum(method) && ranks_per_host > 1)
+    text += method.sums_by_host ? ", hierarchical (--transport mpi)" : ", flat (--transport mpi-flat)";
+  return text;
+}
+
+std::string number(double value) { return decimal_text(value, value < 10 ? 3 : value < 1000 ? 1 : 0); }
+
+std::string table(const Plan& plan) {
+  TextTable table{{"ranks", "step ms", "samples/s", "efficiency", "MB/rank/step", "MB/link/step", "bound by"}, {}, 0};
+  for (const PlanRow& row : plan.rows) {
+    table.rows.push_back({format("%d", row.ranks), number(1e3 * row.step_seconds),
+                          decimal_text(row.samples_per_second, 0), decimal_text(100 * row.efficiency, 1) + " %",
+                          number(1e-6 * row.bytes_per_rank), number(1e-6 * row.link_bytes), word_of(row.bound)});
+  }
+  return to_text(table);
+}
+
+std::string rate_text(double bytes_per_second) { return human_bytes(bytes_per_second) + "/s"; }
+
+std::string describe_network(const PlanReport& report) {
+  const PlanNetwork& network = report.network;
+  const PlanSources& sources = report.sources;
+  return format("network: %s, %s each way per host (%s), delay %s (%s); within a host %s per rank (%s);",
+                bits_per_second_text(network.bytes_per_second).c_str(), rate_text(network.bytes_per_second).c_str(),
+                sources.rate.c_str(), duration_text(network.delay_seconds).c_str(), sources.delay.c_str(),
+                rate_text(network.host_bytes_per_second).c_str(), sources.host_rate.c_str()) +
+         format(" %s for each message (%s); ranks per host: %d (%s)", duration_text(network.message_seconds).c_str(),
+                sources.messages.c_str(), network.ranks_per_host, sources.ranks_per_host.c_str());
+}
+
+std::string describe_bytes(const PlanRun& run) {
+  return format("a sum carries %s (%s), other exchanges %s", human_bytes(run.basis.sum_bytes).c_str(),
+                run.is_sum_measured ? "from the bytes that the run sent" : "float32 parameters, not compressed",
+                human_bytes(run.basis.parameter_bytes).c_str());
+}
+
+std::string describe_longest(const PlanReport& report) {
+  const auto count = static_cast<long long>(report.run.steps);
+  int most = 0;
+  for (const Plan& plan : report.plans)
+    for (const PlanRow& row : plan.rows) most = std::max(most, row.ranks);
+  std::string text = "ranks scatter independently of each other, each like one of those measured";
+  if (most > count)
+    text += format("; none is slower than the slowest of %lld measured steps, also among %d", count, most);
+  return text;
+}
+
+// A remark if the run measured too little for its variation to be known; else "".
+std::string describe_shortness(const PlanReport& report) {
+  constexpr double kShortSeconds = 1;
+  std::size_t fewest = std::numeric_limits<std::size_t>::max();
+  double computed = 0;
+  for (const std::vector<double>& seconds : report.run.basis.step_seconds) {
+    fewest = std::min(fewest, seconds.size());
+    computed = std::max(computed, std::accumulate(seconds.begin(), seconds.end(), 0.0));
+  }
+  computed *= static_cast<double>(report.run.steps_per_record);
+  std::int64_t tau = 1;
+  for (const Plan& plan : report.plans) tau = std::max(tau, plan.method.tau);
+  if (computed < kShortSeconds)
+    return format(
+        "the run is too short to plan well: its ranks computed for %.3f s, in which a pause of the machine "
+        "weighs much; let it train for 10 s",
+        computed);
+  if (static_cast<std::int64_t>(fewest) < 4 * tau)
+    return format(
+        "the run is short: a rank has %lld measured steps, fewer than 4 times tau %lld, so scatter is "
+        "overstated; let it train for more steps",
+        static_cast<long long>(fewest), static_cast<long long>(tau));
+  return "";
+}
+
+bool has(const PlanReport& report, PlanKind kind) {
+  return std::ranges::any_of(report.plans, [&](const Plan& plan) { return plan.method.kind == kind; });
+}
+
+Json to_json(const PlanRow& row) {
+  return {{"ranks", row.ranks},
+          {"step_seconds", row.step_seconds},
+          {"straggling_seconds", row.straggling_seconds},
+          {"exchange_seconds", row.exchange_seconds},
+          {"samples_per_second", row.samples_per_second},
+          {"efficiency", row.efficiency},
+          {"bytes_per_rank", row.bytes_per_rank},
+          {"link_bytes", row.link_bytes},
+          {"bound", word_of(row.bound)}};
+}
+
+Json to_json(const Plan& plan) {
+  Json rows = Json::array();
+  for (const PlanRow& row : plan.rows) rows.push_back(to_json(row));
+  Json object = {{"communicator", plan.method.name},
+                 {"transport", transport_of(plan.method)},
+                 {"tau", plan.method.tau},
+                 {"center_ranks", plan.method.center_ranks}};
+  if (plan.method.kind == PlanKind::kTree) object["global_tau"] = plan.method.global_tau;
+  object["rows"] = rows;
+  return object;
+}
+
+}  // namespace
+
+std::vector<std::string> plan_assumptions(const PlanReport& report) {
+  const PlanRun& run = report.run;
+  std::vector<std::string> all = {
+      format("computing: %s of %d rank%s on %d host%s, mean %s ms, %.0f samples each; it stays as measured,",
+             count_text(run.steps, "step").c_str(), run.workers, run.workers == 1 ? "" : "s", run.hosts,
+             run.hosts == 1 ? "" : "s", decimal_text(1e3 * step_seconds(run), 3).c_str(), run.basis.samples_per_step) +
+          " so ranks that shared cores are planned as sharing them",
+      describe_longest(report), describe_network(report),
+      "a switch that holds nobody up; a sum goes directly between all pairs: bytes of a ring, delays of two messages",
+      describe_bytes(run)};
+  if (const std::string shortness = describe_shortness(report); !shortness.empty()) all.push_back(shortness);
+  if (run.steps_per_record > 1) all.emplace_back("the run wrote means over several steps, so scatter is understated");
+  if (has(report, PlanKind::kAllreduce))
+    all.push_back(format("gradients travel behind %.0f %% of a step (%s)", 100 * run.basis.hidden_share,
+                         run.is_hidden_measured ? "measured" : "assumed"));
+  if (has(report, PlanKind::kAsynchronous))
+    all.emplace_back(
+        "asynchronous ranks exchange at the same time, as they begin; where their steps drift apart they are up to 15 "
+        "% faster");
+  all.emplace_back("left out: evaluations, checkpoints, what communication takes from computing beyond the run's");
+  return all;
+}
+
+std::string plan_text(const PlanReport& report) {
+  std::string text;
+  for (const Plan& plan : report.plans)
+    text += printable(title(plan.method, report.network.ranks_per_host)) + "\n" + table(plan) + "\n";
+  text += "assumed:\n";
+  for (const std::string& sentence : plan_assumptions(report)) text += "- " + printable(sentence) + "\n";
+  return text;
+}
+
+std::string plan_json(const PlanReport& report) {
+  const PlanRun& run = report.run;
+  const PlanNetwork& network = report.network;
+  Json plans = Json::array();
+  for (const Plan& plan : report.plans) plans.push_back(to_json(plan));
+  const Json object = {{"format", 1},
+                       {"run", report.directory},
+                       {"measured",
+                        {{"communicator", run.communicator},
+                         {"ranks", run.ranks},
+                         {"hosts", run.hosts},
+                         {"steps", run.steps},
+                         {"step_seconds", step_seconds(run)},
+                         {"samples_per_step", run.basis.samples_per_step},
+                         {"sum_bytes", run.basis.sum_bytes},
+                         {"hidden_share", run.basis.hidden_share}}},
+                       {"network",
+                        {{"bytes_per_second", network.bytes_per_second},
+                         {"delay_seconds", network.delay_seconds},
+                         {"host_bytes_per_second", network.host_bytes_per_second},
+                         {"message_seconds", network.message_seconds},
+                         {"ranks_per_host", network.ranks_per_host}}},
+                       {"assumptions", plan_assumptions(report)},
+                       {"plans", plans}};
+  return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace eave

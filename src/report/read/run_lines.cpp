@@ -1,0 +1,73 @@
+#include "report/read/run_lines.h"
+
+#include <utility>
+
+#include "base/formats/strict_json.h"
+#include "report/record/fields.h"
+#include "report/record/format_version.h"
+
+namespace eave {
+namespace {
+
+HeaderLine header_from(const Json& object) {
+  const Fields fields(object);
+  require_known_format(object);
+  fields.at("format");
+  check_ranges(object, "header");
+  HeaderLine header;
+  header.config = fields.in("config").texts();
+  fields.take("communicator", header.communicator);
+  fields.take("model", header.model);
+  fields.take("parameters", header.parameters);
+  fields.take("train_samples", header.train_samples);
+  fields.take("test_samples", header.test_samples);
+  fields.take("classes", header.classes);
+  for (const Json& row : fields.list("ranks")) {
+    const Fields rank(row, "ranks[].");
+    HeaderRank& each = header.ranks.emplace_back();
+    rank.take("rank", each.rank);
+    rank.take_if_there("host", each.host);
+    rank.take_if_there("device", each.device);
+    rank.take_if_there("trains", each.trains);
+  }
+  return header;
+}
+
+FailureLine failure_from(const Json& object) {
+  check_ranges(object, "failure");
+  FailureLine failure;
+  const Fields fields(object);
+  fields.take("code", failure.code);
+  fields.take("message", failure.message);
+  return failure;
+}
+
+}  // namespace
+
+RunLine RunLines::parse(std::string_view line) const {
+  if (const std::optional<StepLine> step = step_line(line); step && header()) {
+    check_ranges(*step);
+    return *step;
+  }
+  const Json object = parse_json(line);
+  const Fields fields(object);
+  if (!header() && !(fields.has("type") && object.at("type") == "header"))
+    throw OutOfRange("it is no header, but must be: these are not the metrics of an eave run, or lines are missing");
+  const std::string type = fields.text("type");
+  if (type == "header") return header_from(object);
+  if (type == "step") return step_line(object);
+  if (type == "evaluation") return evaluation_from(object);
+  if (type == "end") return summary_from(object);
+  if (type == "failure") return failure_from(object);
+  check_ranges(object, type);
+  return OtherLine();
+}
+
+RunLine RunLines::take(std::string_view line) {
+  ++number_;
+  RunLine taken = parse(line);
+  std::visit([&](const auto& each) { agreement_.take(each, number_); }, taken);
+  return taken;
+}
+
+}  // namespace eave

@@ -1,0 +1,39 @@
+#include "report/record/config.h"
+
+#include "base/files/files.h"
+#include "base/formats/strict_json.h"
+#include "eave/check.h"
+#include "report/record/fields.h"
+#include "report/record/format_version.h"
+#include "report/record/json.h"
+
+namespace eave {
+
+std::map<std::string, std::string> read_config(const std::filesystem::path& path) {
+  const std::string text = read_file(path, std::size_t{1} << 24);
+  try {
+    Json object = parse_json(text);
+    if (!object.is_object()) throw OutOfRange("it is no list of options, each with a text");
+    require_known_format(object);
+    object.erase("format");
+    return Fields(object).texts();
+  } catch (const UnknownFormat& error) {
+    throw Error(ExitCode::kBadData, path.string() + ": " + error.what());
+  } catch (const Json::exception& error) {
+    throw Error(ExitCode::kBadData,
+                path.string() + " is not what eave has written: " + why_unreadable(error, text) + kPutBack);
+  }
+}
+
+void write_config(const OutputPath& path, const std::map<std::string, std::string>& config) {
+  Json object = {{"format", kFileFormat}};
+  object.update(Json(config));
+  write_file_atomically(path, object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+std::string setting_in(const std::map<std::string, std::string>& config, const std::string& name) {
+  const auto found = config.find(name);
+  return found == config.end() ? "" : found->second;
+}
+
+}  // namespace eave

@@ -1,0 +1,20 @@
+// config.json holds the file format's number and every resolved setting of a run, as a map from option name to text.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "base/files/output_path.h"
+
+namespace eave {
+
+// Throws Error: kInputMissing (no file), kBadData (not a config.json).
+std::map<std::string, std::string> read_config(const std::filesystem::path& path);
+
+void write_config(const OutputPath& path, const std::map<std::string, std::string>& config);
+
+// The text of a setting, or "" if it is not set.
+std::string setting_in(const std::map<std::string, std::string>& config, const std::string& name);
+
+}  // namespace eave

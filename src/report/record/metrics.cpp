@@ -1,0 +1,98 @@
+#include "report/record/metrics.h"
+
+#include <utility>
+
+#include "eave/check.h"
+#include "report/record/json.h"
+#include "report/text/step_line.h"
+
+namespace eave {
+namespace {
+
+Json to_json(const RankFacts& facts, std::size_t rank) {
+  return {{"rank", rank},
+          {"host", facts.host},
+          {"device", facts.device},
+          {"cores", facts.cores},
+          {"class_histogram", facts.class_histogram},
+          {"trains", facts.trains}};
+}
+
+Json to_json(int rank, const StepRecord& record) {
+  Json line = {{"type", "step"},
+               {"rank", rank},
+               {"step", record.step},
+               {"samples", record.samples},
+               {"epoch", record.epoch},
+               {"loss", record.loss},
+               {"learning_rate", record.learning_rate},
+               {"seconds", record.seconds},
+               {"computing", record.computing},
+               {"exchanging", record.exchanging},
+               {"waiting", record.waiting},
+               {"loading", record.loading},
+               {"bytes", record.bytes}};
+  if (record.nonfinite > 0) line["nonfinite"] = record.nonfinite;
+  return line;
+}
+
+}  // namespace
+
+MetricsWriter::MetricsWriter(const OutputPath& path, Warn warn) : file_(path, std::move(warn)) {}
+
+void MetricsWriter::write(const std::string& lines) {
+  if (untold_ > 0 && file_.add(to_line({{"type", "lost"}, {"lines", untold_}}) + "\n")) untold_ = 0;
+  const std::int64_t lost = file_.add_lines(lines);
+  lost_ += lost;
+  untold_ += lost;
+}
+
+void MetricsWriter::require_written() const {
+  if (!file_.problem().empty()) throw Error(ExitCode::kInputOutput, file_.problem());
+}
+
+void MetricsWriter::write_header(const RunHeader& header) {
+  Json ranks = Json::array();
+  for (std::size_t rank = 0; rank < header.ranks.size(); ++rank) ranks.push_back(to_json(header.ranks[rank], rank));
+  Json line = {{"type", "header"},
+               {"format", kMetricsFormat},
+               {"config", header.config},
+               {"communicator", header.communicator},
+               {"equation", header.equation},
+               {"optimizer", header.optimizer},
+               {"learning_rate", header.learning_rate},
+               {"model", header.model},
+               {"parameters", header.parameters},
+               {"train_samples", header.train_samples},
+               {"test_samples", header.test_samples},
+               {"classes", header.classes},
+               {"ranks", ranks}};
+  if (!header.class_names.empty()) line["class_names"] = header.class_names;
+  write(to_line(line) + "\n");
+  require_written();
+}
+
+void MetricsWriter::write_steps(int rank, const std::vector<StepRecord>& records) {
+  std::string text;
+  for (const StepRecord& record : records) text += to_line(to_json(rank, record)) + "\n";
+  write(text);
+}
+
+void MetricsWriter::write_evaluation(const EvaluationRecord& record) {
+  Json line = {{"type", "evaluation"}};
+  line.update(eave::to_json(record));
+  write(to_line(line) + "\n");
+}
+
+void MetricsWriter::write_end(const RunSummary& summary) {
+  Json line = {{"type", "end"}};
+  line.update(eave::to_json(summary));
+  write(to_line(line) + "\n");
+  require_written();
+}
+
+void MetricsWriter::write_failure(const Error& error) {
+  write(to_line({{"type", "failure"}, {"code", static_cast<int>(error.code())}, {"message", error.what()}}) + "\n");
+}
+
+}  // namespace eave

@@ -1,0 +1,284 @@
+#include "report/record/run_directory.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+#include <string>
+#include <system_error>
+#include <variant>
+#include <vector>
+
+#include "base/files/durable.h"
+#include "base/files/file_errors.h"
+#include "base/files/files.h"
+#include "base/files/regular_file.h"
+#include "base/formats/strict_json.h"
+#include "eave/check.h"
+#include "report/read/run_files.h"
+#include "report/read/run_lines.h"
+#include "report/record/event_file.h"
+#include "report/record/fields.h"
+#include "report/record/format_version.h"
+#include "report/record/json.h"
+#include "report/text/lines.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kCallsFile = "calls-rank-";  // written by the watchdog when it ends a run
+constexpr const char *kMetrics = "metrics.jsonl", *kSummaryFile = "summary.json", *kModel = "model.safetensors";
+constexpr std::array kRunFiles = {"config.json", kSummaryFile, kModel, "exchanges.order", "trace.json"};
+
+[[noreturn]] void refuse(const OutputFolder& run, const std::string& why) {
+  throw Error(ExitCode::kCannotCreate, "--run-dir " + run.path().string() + ": " + why);
+}
+
+std::vector<std::string> names_of(const OutputFolder& folder) {
+  int error = 0;
+  return names_in(folder, error);
+}
+
+// Whether a file may be left over from a run that ended during its start. Such files hold no results.
+bool is_remnant(const OutputFolder& run, const std::string& name) {
+  if (name == kCheckpoints) {
+    int error = 0;
+    const std::vector<std::string> inside = names_in(run.below(kCheckpoints), error);
+    return error == 0 && std::ranges::all_of(inside, [](const auto& each) { return each.ends_with(".partial"); });
+  }
+  return name.starts_with(kRunLock) || name == "metrics.jsonl.partial" || name == "config.json.partial" ||
+         name.starts_with(kCallsFile);
+}
+
+bool has_nothing(const OutputFolder& run) {
+  int error = 0;
+  const std::vector<std::string> names = names_in(run, error);
+  return (error == 0 || error == ENOENT) &&
+         std::ranges::all_of(names, [&](const auto& name) { return is_remnant(run, name); });
+}
+
+// The files of an earlier run in this directory. Other programs' files are not included.
+std::vector<OutputPath> files_of_run(const OutputFolder& run) {
+  std::vector<OutputPath> files;
+  for (const char* name : kRunFiles) files.push_back(run / name);
+  // The new run's curves must not mix with those of the overwritten run.
+  for (const std::string& name : names_of(run)) {
+    const bool is_curve = name.starts_with(kEventFile) && name.find(kEventFileOfEave) != std::string::npos;
+    if (is_curve || name.starts_with(kCallsFile)) files.push_back(run / name);
+  }
+  files.push_back(run / kMetrics);  // last: it marks a run, also one that is half removed
+  return files;
+}
+
+void require_free(const OutputFolder& run, bool overwrite) {
+  if (has_nothing(run)) return;
+  int error = 0;
+  names_in(run, error);
+  if (error != 0) refuse(run, "cannot be looked into: " + words_of_error(error));
+  if (!overwrite) {
+    refuse(run,
+           "is not empty; choose another directory, or give --resume to go on with the run in it, --overwrite to "
+           "replace it");
+  }
+  if (!holds_run(run.path())) {
+    refuse(run, "holds files, but no run that --overwrite could replace; choose another directory");
+  }
+}
+
+// A directory with the name of one of eave's files belongs to another program, and so does its content.
+void require_no_directories(const OutputFolder& run) {
+  for (const OutputPath& file : files_of_run(run)) {
+    std::error_code error;
+    if (!fs::is_directory(fs::symlink_status(file.string(), error))) continue;
+    refuse(run, "holds a directory " + fs::path(file.string()).filename().string() +
+                    " where eave writes a file; move it away, or choose another directory");
+  }
+}
+
+void remove_all(const std::vector<OutputPath>& files, const std::string& what) {
+  for (const OutputPath& file : files) {
+    if (remove_tree(file)) continue;
+    throw Error(ExitCode::kCannotCreate, what + ": cannot remove " + file.string() + ": " + words_of_error(errno));
+  }
+}
+
+// The last line of metrics.jsonl as JSON; not an object if that line is none.
+Json last_object(const fs::path& path) {
+  constexpr std::size_t kMost = 4096;
+  return parse_json_or_discard(last_line(path / kMetrics, kMost));
+}
+
+// Reads the lines that a resumed run keeps, and checks each: the new lines will be read together with them.
+class KeptReading {
+ public:
+  KeptReading(const fs::path& path, const KeptLines& kept) : path_(path), lines_(path), kept_(kept) {}
+
+  std::string read() {
+    for (std::string_view line; lines_.next(line);) {
+      if (!lines_.is_whole()) break;
+      try {
+        take(line);
+      } catch (const OutOfRange& error) {
+        note(error);
+        refuse_damaged();
+      } catch (const UnknownFormat& error) {
+        note(error);
+        refuse_damaged();
+      } catch (const Json::exception& error) {
+        note(error);  // an incomplete last line is expected: the run ended while it was written
+      }
+    }
+    return std::move(text_);
+  }
+
+  // The settings in its last header; empty without a header.
+  std::map<std::string, std::string> config() const {
+    return run_lines_.header() ? run_lines_.header()->config : std::map<std::string, std::string>();
+  }
+
+ private:
+  void take(std::string_view line) {
+    const RunLine taken = run_lines_.take(line);
+    if (!damage_.empty()) refuse_damaged();
+    if (std::visit([this](const auto& each) { return is_kept(each); }, taken)) text_.append(line).push_back('\n');
+  }
+
+  bool is_kept(const StepLine& line) const { return line[StepLine::kSamples] <= static_cast<double>(kept_.samples); }
+  bool is_kept(const EvaluationRecord& evaluation) const {
+    return evaluation.samples < kept_.samples || (evaluation.samples == kept_.samples && !kept_.is_evaluated_again);
+  }
+  bool is_kept(const RunSummary&) const { return false; }
+  bool is_kept(const FailureLine&) const { return false; }
+  bool is_kept(const HeaderLine&) const { return true; }
+  bool is_kept(const OtherLine&) const { return true; }
+
+  void note(const Json::exception& error) {
+    if (!damage_.empty()) return;
+    damage_ = "line " + std::to_string(lines_.number()) + " is damaged: " + why_unreadable(error);
+  }
+
+  [[noreturn]] void refuse_damaged() const {
+    throw Error(ExitCode::kBadData, path_.string() + ": " + damage_ +
+                                        ". Restore the file from a copy, or delete that line and lose its figures, "
+                                        "then resume again");
+  }
+
+  const fs::path& path_;
+  LineReader lines_;
+  const KeptLines& kept_;
+  RunLines run_lines_;
+  std::string text_, damage_;
+};
+
+}  // namespace
+
+bool holds_run(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path / kMetrics, error);
+}
+
+bool is_file_of_run(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return (name == kMetrics || name == kRunLock || std::ranges::find(kRunFiles, name) != kRunFiles.end()) &&
+         holds_run(path.parent_path());
+}
+
+void require_run_files(const fs::path& path) {
+  for (const char* name : {"config.json", kMetrics, kSummaryFile, kModel}) require_regular(path / name);
+}
+
+void create_run_directory(const OutputFolder& run, bool overwrite) {
+  const std::string what = "--run-dir " + run.path().string();
+  make_named_directory(run.named(), what);
+  if (!run.chosen().empty()) make_directory(run);
+  // has_nothing comes first. If it sees files of a run that begins here meanwhile, holds_run then finds that run, and
+  // its lock decides.
+  if (has_nothing(run) || holds_run(run.path())) return;
+  require_free(run, overwrite);
+}
+
+std::string why_no_directory_of_run(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status)) return "";
+  if (fs::is_regular_file(status)) {
+    const fs::path above = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    return "it is a file; give the run's directory" + (holds_run(above) ? ", " + above.string() : "");
+  }
+  if (!fs::exists(fs::symlink_status(path, error))) return "there is no such directory; check the path";
+  return why_no_file(path);
+}
+
+void refuse_link_of_checkpoints(const OutputFolder& run) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(run.path() / kCheckpoints, error);
+  if (!fs::exists(status) || fs::is_directory(status)) return;
+  if (!fs::is_symlink(status))
+    refuse(run,
+           "it has a file named 'checkpoint' where the directory of checkpoints would be; move the file, or choose "
+           "another run directory");
+  const fs::path link = run.path() / kCheckpoints;
+  refuse(run,
+         "its 'checkpoint' is a symbolic link, and eave writes no checkpoints through a link. Give "
+         "--checkpoint-dir " +
+             fs::weakly_canonical(link, error).string() + " to keep this run's checkpoints there");
+}
+
+void require_writable(const fs::path& path, const std::string& what) {
+  // Only permissions are checked. Another host may see a new directory some seconds late, so a missing one is no error.
+  if (::faccessat(AT_FDCWD, path.c_str(), W_OK | X_OK, AT_EACCESS) == 0 || errno == ENOENT) return;
+  throw Error(ExitCode::kCannotCreate, what + ": cannot be written to: " + words_of_error(errno) +
+                                           "; every rank writes its part of a checkpoint there (--checkpoint off: "
+                                           "none)");
+}
+
+void prepare_run_directory(const OutputFolder& run, bool overwrite) {
+  require_free(run, overwrite);
+  require_no_directories(run);
+  const std::string what = "--run-dir " + run.path().string();
+  if (!is_link(run / kCheckpoints)) remove_checkpoints(run.below(kCheckpoints), what);
+  remove_all(files_of_run(run), what);
+  write_file_atomically(run / kMetrics, "");
+}
+
+void remove_checkpoints(const OutputFolder& checkpoints, const std::string& what) {
+  std::vector<OutputPath> files;
+  for (const std::string& name : names_of(checkpoints)) {
+    if (name.starts_with("step-")) files.push_back(checkpoints / name);
+  }
+  remove_all(files, what);
+}
+
+void reopen_run_directory(const OutputFolder& run, const KeptLines& kept_lines) {
+  const fs::path file = run.path() / kMetrics;
+  KeptReading reading(file, kept_lines);
+  const std::string kept = reading.read();
+  require_config_of_run(run.path(), reading.config(), false);
+  // These files describe a shorter run, and a summary would mark the run as ended. The resumed run writes new ones.
+  for (const char* name : {kSummaryFile, "exchanges.order", "trace.json"}) remove_output(run / name);
+  write_file_atomically(run / kMetrics, kept);
+}
+
+RunState state_of_run(const fs::path& path) {
+  std::error_code error;
+  if (fs::exists(path / kSummaryFile, error) && fs::exists(path / kModel, error)) return RunState::kFinished;
+  if (!fs::exists(path / kMetrics, error)) return RunState::kNone;
+  const Json line = last_object(path);
+  const bool has_failed = line.is_object() && line.contains("type") && line["type"] == "failure";
+  const bool has_diverged =
+      has_failed && line.contains("code") && line["code"] == static_cast<int>(ExitCode::kDiverged);
+  return has_diverged ? RunState::kDiverged : RunState::kBegun;
+}
+
+std::string failure_of_run(const fs::path& path) {
+  const Json line = last_object(path);
+  if (!line.is_object() || !line.contains("message") || !line["message"].is_string()) return "";
+  return line["message"];
+}
+
+}  // namespace eave

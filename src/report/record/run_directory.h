@@ -1,0 +1,72 @@
+// Prepares, checks and reopens the directory that holds one run's results.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "base/files/output_path.h"
+
+namespace eave {
+
+// The lock file in it, which names the process that writes there (base/files/directory_lock.h).
+inline constexpr const char* kRunLock = "run.lock";
+
+// Whether a run has begun in this directory: it has a metrics.jsonl.
+bool holds_run(const std::filesystem::path& path);
+// Whether `path` has the name of a file that eave keeps in a run's directory, and its directory holds a run.
+bool is_file_of_run(const std::filesystem::path& path);
+// Throws Error(kBadData) if one of the run's files that eave reads exists and is not a regular file.
+void require_run_files(const std::filesystem::path& path);
+
+// Why `path`, which a person named as a run's directory, is not a directory: nothing is there, it is a file, or a link
+// that leads nowhere. "" if it is a directory.
+std::string why_no_directory_of_run(const std::filesystem::path& path);
+
+// The subdirectory for checkpoints, unless --checkpoint-dir names another directory.
+inline constexpr const char* kCheckpoints = "checkpoint";
+
+// Creates the directory. Rank 0 calls this before it takes the lock. If the directory holds a run, this call accepts
+// it: prepare_run_directory checks it once the lock is held.
+// Throws Error(kCannotCreate): it is not a directory, cannot be created, or holds files but no run.
+void create_run_directory(const OutputFolder& run, bool overwrite);
+
+// Throws Error(kCannotCreate) if the run's directory of checkpoints is a file, or a symbolic link. eave does not write
+// checkpoints through a link.
+void refuse_link_of_checkpoints(const OutputFolder& run);
+
+// Every rank calls this. Throws Error(kCannotCreate) if this host sees the directory but this process may not write
+// there. The message begins with `what`, such as "--run-dir runs/a".
+void require_writable(const std::filesystem::path& path, const std::string& what);
+
+// Prepares the directory for a run that begins. If it holds more than a lock, it is refused unless `overwrite`. With
+// `overwrite`, the files of the earlier run are removed, and no others. Only rank 0 calls this, while it holds the
+// lock. Throws Error(kCannotCreate): not writable, not empty.
+void prepare_run_directory(const OutputFolder& run, bool overwrite);
+
+// Removes the checkpoints in a directory, and nothing else there. Throws Error(kCannotCreate) with a message that
+// begins with `what`.
+void remove_checkpoints(const OutputFolder& checkpoints, const std::string& what);
+
+// Says which lines of metrics.jsonl are kept when a run is resumed. Samples decide, not steps: a resume with another
+// number of ranks counts steps differently.
+struct KeptLines {
+  std::int64_t samples = 0;         // of all ranks: lines after so many samples are cut
+  bool is_evaluated_again = false;  // true: the evaluation after exactly these samples is cut too
+};
+
+// Prepares a run's directory for a resume, so that each step appears once in metrics.jsonl. It cuts the lines of later
+// samples, the end, and an incomplete last line. Only rank 0 calls this.
+// Throws Error: kInputMissing (no metrics.jsonl), kInputOutput, kBadData (a line before the last whole one is damaged
+// or contradicts another). After kBadData nothing was changed.
+void reopen_run_directory(const OutputFolder& run, const KeptLines& kept);
+
+// State of the run in a directory.
+// kFinished: the model and the summary, which is written last, are there. kDiverged: the last line of metrics.jsonl
+// says so. kBegun: neither holds, as after a kill, or after a failure that need not happen again, such as a full disk.
+enum class RunState { kNone, kBegun, kFinished, kDiverged };
+RunState state_of_run(const std::filesystem::path& path);
+// The message of the failure that ended the run; "" if there is none.
+std::string failure_of_run(const std::filesystem::path& path);
+
+}  // namespace eave

@@ -1,0 +1,97 @@
+#include "report/text/progress.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "base/options/quantities.h"
+#include "base/printable.h"
+#include "report/text/terminal.h"
+
+namespace eave {
+namespace {
+
+constexpr double kLineSeconds = 10;
+constexpr int kBarWidth = 24;
+
+}  // namespace
+
+ProgressStyle progress_style(const std::string& word, bool by_launcher) {
+  if (word == "bar") return ProgressStyle::kBar;
+  if (word == "lines") return ProgressStyle::kLines;
+  if (word == "off") return ProgressStyle::kOff;
+  return terminal_columns(by_launcher) > 0 ? ProgressStyle::kBar : ProgressStyle::kLines;
+}
+
+Progress::Progress(const std::string& style, bool by_launcher, std::int64_t steps, double epochs)
+    : style_(progress_style(style, by_launcher)),
+      by_launcher_(by_launcher),
+      steps_(steps),
+      epochs_(epochs),
+      shown_(std::chrono::steady_clock::now()) {}
+
+std::string Progress::status(const StepRecord& record) const {
+  const double left = record.seconds / static_cast<double>(record.step) * static_cast<double>(steps_ - record.step);
+  return format("epoch %.2f/%.4g  step %lld/%lld  loss %s  lr %.4g  %s samples/s  %s left", record.epoch, epochs_,
+                static_cast<long long>(record.step), static_cast<long long>(steps_), loss_text(loss_).c_str(),
+                record.learning_rate,
+                decimal_text(static_cast<double>(record.samples) / std::max(record.seconds, 1e-9), 0).c_str(),
+                clock_text(left).c_str());
+}
+
+void Progress::show(const StepRecord& record) {
+  if (style_ == ProgressStyle::kOff) return;
+  if (std::isfinite(record.loss)) loss_ = loss_ < 0 ? record.loss : 0.8 * loss_ + 0.2 * record.loss;
+  style_ == ProgressStyle::kBar ? draw_bar(record) : print_line(record);
+}
+
+void Progress::print_line(const StepRecord& record) {
+  const auto now = std::chrono::steady_clock::now();
+  if (std::chrono::duration<double>(now - shown_).count() < kLineSeconds) return;
+  shown_ = now;
+  std::fprintf(stderr, "%s\n", status(record).c_str());
+}
+
+void Progress::draw_bar(const StepRecord& record) {
+  const auto filled = static_cast<int>(kBarWidth * record.step / steps_);
+  const std::string bar = std::string(static_cast<std::size_t>(filled), '#') +
+                          std::string(static_cast<std::size_t>(kBarWidth - filled), '.');
+  const std::string line = "[" + bar + "] " + status(record);
+  const auto columns = static_cast<std::size_t>(std::max(terminal_columns(by_launcher_), 20));
+  std::fprintf(stderr, "\r%s\033[K", line.substr(0, columns - 1).c_str());
+  bar_drawn_ = true;
+}
+
+std::string describe_workers(const EvaluationRecord& record) {
+  std::string line = "  (center; ";
+  if (record.workers) {
+    line += format("mean of workers %.2f %%, best worker %.2f %%, ", 100 * record.workers->mean.accuracy,
+                   100 * record.workers->best.accuracy);
+  }
+  return line + format("distance %.3g)", record.distance_mean);
+}
+
+void Progress::clear_bar() {
+  if (bar_drawn_) std::fputs("\r\033[K", stderr);
+  bar_drawn_ = false;
+}
+
+void Progress::show(const EvaluationRecord& record, bool has_center) {
+  if (style_ == ProgressStyle::kOff) return;
+  clear_bar();
+  std::string line = format("epoch %.2f  test accuracy %.2f %%  test loss %s", record.epoch,
+                            100 * record.center.accuracy, loss_text(record.center.loss).c_str());
+  if (has_center) {
+    line += describe_workers(record);
+  }
+  std::fprintf(stderr, "%s  %.1f s\n", line.c_str(), record.seconds);
+}
+
+void Progress::warn(const std::string& text) {
+  clear_bar();
+  std::fprintf(stderr, "eave: warning: %s\n", printable(text).c_str());
+}
+
+void Progress::finish() { clear_bar(); }
+
+}  // namespace eave

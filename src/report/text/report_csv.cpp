@@ -1,0 +1,149 @@
+// Writes the CSV files of a report (report/text/report_tables.h).
+#include <cmath>
+
+#include "base/options/number_text.h"
+#include "report/record/config.h"
+#include "report/text/report_tables.h"
+#include "report/text/text_table.h"
+
+namespace eave {
+namespace {
+
+std::string number(double value) {
+  if (!std::isfinite(value)) return "";
+  std::array<char, 32> text{};
+  return {text.data(),
+          std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 10).ptr};
+}
+
+struct NamedEstimate {
+  const char* name;
+  std::optional<Estimate> Variant::*value;
+};
+
+constexpr std::array kEstimates = {NamedEstimate{"test_accuracy", &Variant::accuracy},
+                                   NamedEstimate{"validation_accuracy", &Variant::validation},
+                                   NamedEstimate{"seconds", &Variant::seconds},
+                                   NamedEstimate{"samples", &Variant::samples},
+                                   NamedEstimate{"samples_per_second", &Variant::samples_per_second},
+                                   NamedEstimate{"bytes_per_rank", &Variant::bytes_per_rank},
+                                   NamedEstimate{"speedup", &Variant::speedup},
+                                   NamedEstimate{"efficiency", &Variant::efficiency},
+                                   NamedEstimate{"seconds_to_target", &Variant::seconds_to_target},
+                                   NamedEstimate{"samples_to_target", &Variant::samples_to_target},
+                                   NamedEstimate{"bytes_to_target", &Variant::bytes_to_target}};
+
+void add_estimate(std::vector<std::string>& row, const std::optional<Estimate>& value) {
+  row.push_back(value ? number(value->mean) : "");
+  row.push_back(value && value->low ? number(*value->low) : "");
+  row.push_back(value && value->high ? number(*value->high) : "");
+}
+
+std::vector<std::string> row_of(const Variant& variant, const Comparison& comparison) {
+  std::vector<std::string> row{variant.method, variant.place, variant.why_chosen};
+  for (const std::string& name : comparison.differing) row.push_back(setting_in(variant.settings, name));
+  for (const double value :
+       {double(variant.ranks), double(variant.workers), variant.batch_per_rank, variant.total_batch,
+        variant.learning_rate, double(variant.chosen), double(variant.runs.size()), double(variant.finished.size())}) {
+    row.push_back(number(value));
+  }
+  for (const NamedEstimate& each : kEstimates) add_estimate(row, variant.*each.value);
+  row.push_back(comparison.target ? number(comparison.target->accuracy) : "");
+  const TimeShares& shares = variant.shares;
+  for (const double share : {shares.computing, shares.exchanging, shares.waiting, shares.loading}) {
+    row.push_back(variant.finished.empty() ? "" : number(share));
+  }
+  return row;
+}
+
+std::vector<std::string> row_of(const RunRecord& run, const Variant& variant) {
+  std::vector<std::string> row{run.name, variant.label, word_of(run.end), run.why, setting_in(run.settings, "seed")};
+  if (!run.summary) {
+    row.resize(row.size() + 8);
+    return row;
+  }
+  const RunSummary& summary = *run.summary;
+  for (const double value :
+       {summary.evaluation.center.accuracy, summary.evaluation.center.loss, summary.seconds, double(summary.steps),
+        summary.epochs, double(summary.samples), summary.samples_per_second, double(summary.bytes_per_rank)}) {
+    row.push_back(number(value));
+  }
+  return row;
+}
+
+void add_scores(std::vector<std::string>& row, const ModelScore& score) {
+  row.push_back(number(score.loss));
+  row.push_back(number(score.accuracy));
+}
+
+std::vector<std::string> row_of(const std::string& name, const StepPoint& point, std::size_t columns) {
+  std::vector<std::string> row{name, "training"};
+  for (const double value : {point.step, point.epoch, point.seconds, point.bytes, point.loss}) {
+    row.push_back(number(value));
+  }
+  row.resize(columns);
+  return row;
+}
+
+std::vector<std::string> row_of(const std::string& name, const EvaluationPoint& point) {
+  const EvaluationRecord& record = point.record;
+  std::vector<std::string> row{name, "evaluation"};
+  for (const double value : {double(record.step), record.epoch, record.seconds, point.bytes}) {
+    row.push_back(number(value));
+  }
+  row.emplace_back();
+  add_scores(row, record.center);
+  const ModelScore none{std::nan(""), std::nan("")};
+  add_scores(row, record.validation.value_or(none));
+  for (ModelScore WorkerScores::*const which : {&WorkerScores::mean, &WorkerScores::first, &WorkerScores::best})
+    add_scores(row, record.workers ? *record.workers.*which : none);
+  for (const double value : {record.distance_min, record.distance_mean, record.distance_max}) {
+    row.push_back(number(value));
+  }
+  return row;
+}
+
+}  // namespace
+
+std::string variants_csv(const Comparison& comparison) {
+  TextTable table{{"method", "place", "why_chosen"}, {}, 3 + comparison.differing.size()};
+  for (const std::string& name : comparison.differing) table.titles.push_back("option " + name);
+  for (const char* name : {"ranks", "workers", "batch_per_rank", "total_batch", "lr", "chosen", "runs", "finished"}) {
+    table.titles.emplace_back(name);
+  }
+  for (const NamedEstimate& each : kEstimates) {
+    for (const char* part : {"", "_low", "_high"}) table.titles.push_back(std::string(each.name) + part);
+  }
+  for (const char* name : {"target_accuracy", "computing", "exchanging", "waiting", "loading"}) {
+    table.titles.emplace_back(name);
+  }
+  for (const Variant& variant : comparison.variants) table.rows.push_back(row_of(variant, comparison));
+  return to_csv(table);
+}
+
+std::string runs_csv(const Comparison& comparison) {
+  TextTable table{{"run", "variant", "state", "why", "seed", "test_accuracy", "test_loss", "seconds", "steps", "epochs",
+                   "samples", "samples_per_second", "bytes_per_rank"},
+                  {},
+                  5};
+  for (const Variant& variant : comparison.variants) {
+    for (const std::size_t run : variant.runs) table.rows.push_back(row_of(comparison.runs[run], variant));
+  }
+  return to_csv(table);
+}
+
+std::string metrics_csv(const Comparison& comparison) {
+  TextTable table{{"run", "kind", "step", "epoch", "seconds", "bytes", "training_loss"}, {}, 2};
+  for (const char* model : {"center", "validation", "mean_of_workers", "first_worker", "best_worker"}) {
+    table.titles.push_back(std::string(model) + "_loss");
+    table.titles.push_back(std::string(model) + "_accuracy");
+  }
+  for (const char* part : {"min", "mean", "max"}) table.titles.push_back(std::string("distance_") + part);
+  for (const RunRecord& run : comparison.runs) {
+    for (const StepPoint& point : run.steps) table.rows.push_back(row_of(run.name, point, table.titles.size()));
+    for (const EvaluationPoint& point : run.evaluations) table.rows.push_back(row_of(run.name, point));
+  }
+  return to_csv(table);
+}
+
+}  // namespace eave

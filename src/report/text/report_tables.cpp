@@ -1,0 +1,136 @@
+#include "report/text/report_tables.h"
+
+#include <map>
+
+#include "base/options/number_text.h"
+#include "base/options/quantities.h"
+#include "report/compare/notebook.h"
+#include "report/record/summary.h"
+#include "report/text/terminal.h"
+#include "report/text/text_table.h"
+
+namespace eave {
+namespace {
+
+constexpr const char* kNothing = "-";
+
+template <typename Text>
+std::string or_nothing(const std::optional<Estimate>& value, const Text& text) {
+  return value ? text(*value) : kNothing;
+}
+
+std::string percent_with_interval(const Estimate& value) {
+  const std::string mean = format("%.2f %%", 100 * value.mean);
+  return value.high ? mean + format(" +- %.2f", 100 * (*value.high - value.mean)) : mean;
+}
+
+std::string learning_rate(const Variant& variant) {
+  const bool was_chosen = variant.chosen && variant.why_chosen != "only one";
+  return number_text(variant.learning_rate) + (was_chosen ? " *" : "  ");
+}
+
+std::vector<std::string> row_of(const Variant& variant) {
+  const auto with = [](const char* pattern, double factor) {
+    return [pattern, factor](const Estimate& value) { return format(pattern, factor * value.mean); };
+  };
+  const auto decimals = [](int count) {
+    return [count](const Estimate& value) { return decimal_text(value.mean, count); };
+  };
+  return {variant.method + (variant.place.empty() ? "" : " on " + variant.place),
+          std::to_string(variant.ranks),
+          number_text(variant.batch_per_rank),
+          learning_rate(variant),
+          std::to_string(variant.finished.size()) + " of " + std::to_string(variant.runs.size()),
+          or_nothing(variant.accuracy, percent_with_interval),
+          or_nothing(variant.seconds, decimals(1)),
+          or_nothing(variant.samples_per_second, decimals(0)),
+          or_nothing(variant.bytes_per_rank, [](const Estimate& value) { return human_bytes(value.mean); }),
+          or_nothing(variant.speedup, with("%.2f", 1)),
+          or_nothing(variant.efficiency, with("%.0f %%", 100)),
+          or_nothing(variant.seconds_to_target, decimals(1)),
+          or_nothing(variant.bytes_to_target, [](const Estimate& value) { return human_bytes(value.mean); })};
+}
+
+std::string variants_table(const Comparison& comparison) {
+  const std::string target = comparison.target ? format("%.4g %%", 100 * comparison.target->accuracy) : "target";
+  TextTable table;
+  table.titles = {"method",        "ranks",          "batch/rank", "lr  ",           "runs",
+                  "test accuracy", "seconds",        "samples/s",  "bytes per rank", "speed-up",
+                  "efficiency",    "s to " + target, "bytes to it"};
+  for (const Variant& variant : comparison.variants) table.rows.push_back(row_of(variant));
+  return to_text(table);
+}
+
+TextTable notebook_rows(const NotebookTable& notebook, const std::vector<Variant>& variants) {
+  TextTable table{{"ranks"}, {}, 0};
+  for (const double batch : notebook.batches) {
+    for (const char* what : {": seconds", ": speed-up", ": accuracy"})
+      table.titles.push_back(number_text(batch) + what);
+  }
+  for (const NotebookTable::Row& row : notebook.rows) {
+    std::vector<std::string> cells{std::to_string(row.ranks)};
+    for (const auto& cell : row.cells) {
+      const Variant* variant = cell ? &variants[cell->variant] : nullptr;
+      cells.push_back(variant ? decimal_text(variant->seconds->mean, 1) : kNothing);
+      cells.push_back(cell && cell->speedup ? format("%.2f", *cell->speedup) : kNothing);
+      cells.push_back(variant ? format("%.2f %%", 100 * variant->accuracy->mean) : kNothing);
+    }
+    table.rows.push_back(cells);
+  }
+  return table;
+}
+
+std::string notebook_text(const Comparison& comparison) {
+  std::string text;
+  for (const NotebookTable& notebook : notebook_tables(comparison.variants)) {
+    text += "\n" + printable(notebook.method) + (notebook.place.empty() ? "" : " on " + printable(notebook.place)) +
+            (notebook.total ? ", total batch kept; columns are total batches\n"
+                            : ", batch per rank kept; columns are batches per rank\n") +
+            to_text(notebook_rows(notebook, comparison.variants));
+  }
+  return text;
+}
+
+// "10 (3 variants), 20 (1), not set (2)"
+std::string values_of(const std::string& name, const std::vector<Variant>& variants) {
+  std::map<std::string, int> counts;
+  for (const Variant& variant : variants) {
+    const auto found = variant.settings.find(name);
+    ++counts[found == variant.settings.end() ? "not set" : found->second];
+  }
+  std::string text;
+  for (const auto& [value, count] : counts) {
+    text += (text.empty() ? "" : ", ") + value + " (" + std::to_string(count) + ")";
+  }
+  return text;
+}
+
+std::string settings_table(const Comparison& comparison) {
+  TextTable table{{"setting that differs", "values (variants)"}, {}, 2};
+  for (const std::string& name : comparison.differing) {
+    table.rows.push_back({name, values_of(name, comparison.variants)});
+  }
+  return to_text(table);
+}
+
+std::string paragraph(const std::string& text) { return text.empty() ? "" : "\n" + text; }
+
+}  // namespace
+
+std::string report_text(const Comparison& comparison) {
+  std::string text;
+  for (const std::string& sentence : comparison.verdict) text += printable(sentence) + "\n";
+  text += paragraph(variants_table(comparison));
+  bool several_rates = false;
+  for (const Variant& variant : comparison.variants) several_rates |= !variant.chosen;
+  if (several_rates) text += "* the best of its learning rates, which stands for the method\n";
+  text += notebook_text(comparison) + paragraph(settings_table(comparison));
+  if (!comparison.notes.empty()) text += "\n";
+  for (const std::string& note : comparison.notes) text += "note: " + printable(note) + "\n";
+  for (const LeftOut& each : comparison.left_out) {
+    text += "left out: " + printable(each.name) + ": " + printable(each.why) + "\n";
+  }
+  return text;
+}
+
+}  // namespace eave

@@ -1,0 +1,207 @@
+#include "report/watch/watch_screen.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/options/quantities.h"
+#include "report/text/progress.h"
+#include "report/text/terminal.h"
+#include "report/text/text_table.h"
+
+namespace eave {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+std::string percent(double share) { return format("%.0f %%", 100 * share); }
+
+// Adds the parts in a row, on as many lines as needed. All lines but the first are indented.
+void add_wrapped(Texts& lines, const Texts& parts, int columns) {
+  std::string line;
+  for (const std::string& part : parts) {
+    if (part.empty()) continue;
+    if (!line.empty() && static_cast<int>(line.size() + 2 + part.size()) > columns) {
+      lines.push_back(line);
+      line = "  " + part;
+    } else {
+      line += (line.empty() ? "" : "  ") + part;
+    }
+  }
+  if (!line.empty()) lines.push_back(line);
+}
+
+std::string of_limit(const WatchedRun& run, const char* limit) {
+  const std::string text = run.setting(limit);
+  return text.empty() ? "" : " of " + text;
+}
+
+Texts position(const WatchedRun& run) {
+  const StepRecord& last = run.last();
+  Texts parts = {format("epoch %.2f", last.epoch) + of_limit(run, "epochs"),
+                 format("step %lld", static_cast<long long>(last.step)) + of_limit(run, "max-steps")};
+  if (!run.setting("max-samples").empty())
+    parts.push_back(format("sample %lld", static_cast<long long>(last.samples)) + of_limit(run, "max-samples"));
+  return parts;
+}
+
+// The estimate is an upper bound if the run may stop at an evaluation.
+std::string time_left(const WatchedRun& run) {
+  if (run.has_ended() || !std::isfinite(run.seconds_left())) return "";
+  bool may_stop = false;
+  for (const char* option : {"stop-at-accuracy", "stop-after-time", "stop-after-bytes"})
+    may_stop = may_stop || !run.setting(option).empty();
+  return (may_stop ? "at most " : "about ") + clock_text(run.seconds_left()) + " left";
+}
+
+std::string bar(double share, int width) {
+  const auto filled = static_cast<std::size_t>(share * width);
+  return "[" + std::string(filled, '#') + std::string(static_cast<std::size_t>(width) - filled, '.') + "] " +
+         percent(share);
+}
+
+Texts speeds(const WatchedRun& run) {
+  const RecentSteps recent = run.recent();
+  return {std::isfinite(recent.loss) ? "loss " + loss_text(recent.loss) : "loss not known",
+          format("learning rate %.4g", run.last().learning_rate),
+          decimal_text(recent.samples_per_second, 0) + " samples/s"};
+}
+
+Texts shares(const WatchedRun& run) {
+  const RecentSteps recent = run.recent();
+  return {"rank 0: computing " + percent(recent.computing), "waiting " + percent(recent.waiting),
+          "loading " + percent(recent.loading), "exchanging " + percent(recent.exchanging) + " meanwhile"};
+}
+
+struct Column {
+  const char* title;
+  std::string (*text)(const EvaluationRecord&);
+  bool is_of_several;  // shown only if workers differ
+};
+
+std::string accuracy(const ModelScore& score) { return format("%.2f", 100 * score.accuracy); }
+std::string accuracy(const std::optional<WorkerScores>& workers, ModelScore WorkerScores::*which) {
+  return workers ? accuracy(*workers.*which) : "-";
+}
+
+// In order of importance: the last ones are dropped first if there is not enough room.
+const std::vector<Column> kColumns = {
+    {"epoch", [](const EvaluationRecord& record) { return format("%.2f", record.epoch); }, false},
+    {"center", [](const EvaluationRecord& record) { return accuracy(record.center); }, false},
+    {"mean", [](const EvaluationRecord& record) { return accuracy(record.workers, &WorkerScores::mean); }, true},
+    {"best", [](const EvaluationRecord& record) { return accuracy(record.workers, &WorkerScores::best); }, true},
+    {"valid.",
+     [](const EvaluationRecord& record) { return record.validation ? accuracy(*record.validation) : std::string("-"); },
+     false},
+    {"loss", [](const EvaluationRecord& record) { return loss_text(record.center.loss); }, false},
+    {"distance", [](const EvaluationRecord& record) { return format("%.3g", record.distance_mean); }, true},
+    {"step", [](const EvaluationRecord& record) { return format("%lld", static_cast<long long>(record.step)); }, false},
+};
+
+bool differ(const EvaluationRecord& record) {
+  return record.distance_max > 0 || (record.workers && record.workers->best.accuracy != record.center.accuracy);
+}
+
+Texts evaluation_table(const std::vector<EvaluationRecord>& records, int columns, std::size_t most) {
+  constexpr int kWidth = 9;
+  if (records.empty() || most < 3) return {};
+  const bool are_several = std::ranges::any_of(records, differ);
+  const bool are_validated = records.back().validation.has_value();
+  const std::size_t first = records.size() - std::min(records.size(), most - 2);
+  Texts lines(records.size() - first + 1);
+  for (const Column& column : kColumns) {
+    if ((column.is_of_several && !are_several) || (std::string(column.title) == "valid." && !are_validated)) continue;
+    if (static_cast<int>(lines[0].size()) + kWidth > columns) break;
+    const bool is_test = std::string(column.title) == "center" && !are_several;
+    lines[0] += format("%*s", kWidth, is_test ? "test" : column.title);
+    for (std::size_t i = first; i < records.size(); ++i)
+      lines[i - first + 1] += format("%*s", kWidth, column.text(records[i]).c_str());
+  }
+  lines.insert(lines.begin(), are_several ? "test accuracy in % of center and workers" : "test accuracy in %");
+  return lines;
+}
+
+Texts plot(const WatchedRun& run, const ScreenStyle& style, int rows) {
+  if (style.plot == WatchPlot::kOff) return {};
+  const bool is_loss = style.plot == WatchPlot::kLoss;
+  const std::vector<PlotPoint> points = is_loss ? run.losses() : run.accuracies();
+  // A wider plot would show little but slope.
+  Texts lines = text_plot(points, {std::min(style.columns, 100), rows - 2, style.is_utf8});
+  if (lines.empty()) return {};
+  lines.insert(lines.begin(), is_loss ? "loss of rank 0's batches" : "test accuracy in %");
+  const std::string from = format("epoch %.3g", points.front().x), to = format("%.3g", points.back().x);
+  const auto width = static_cast<std::size_t>(std::min(style.columns, 100)) - 10;
+  lines.push_back(std::string(10, ' ') + from + std::string(width - std::min(width, from.size() + to.size()), ' ') +
+                  to);
+  return lines;
+}
+
+std::string without_header(const WatchedRun& run) {
+  return run.damage().empty() ? "has not begun" : "cannot be shown, as no header of it can be read";
+}
+
+Texts heading(const std::string& name, const WatchedRun& run, int columns) {
+  Texts lines;
+  if (!run.has_begun()) return {name + ": " + without_header(run)};
+  add_wrapped(
+      lines,
+      {name + ":", run.communicator() + ", " + std::to_string(run.ranks()) + (run.ranks() == 1 ? " rank" : " ranks"),
+       run.model() + " on " + run.setting("data"), run.was_resumed() ? "(resumed)" : ""},
+      columns);
+  if (run.last().step == 0) {
+    lines.emplace_back("no step yet");
+    return lines;
+  }
+  Texts parts = {bar(run.share_done(), columns < 60 ? 12 : 24)};
+  for (const std::string& part : position(run)) parts.push_back(part);
+  parts.push_back(time_left(run));
+  add_wrapped(lines, parts, columns);
+  add_wrapped(lines, speeds(run), columns);
+  add_wrapped(lines, shares(run), columns);
+  return lines;
+}
+
+}  // namespace
+
+std::string shown_text(const std::string& text, bool is_utf8) {
+  std::string shown = printable(text);
+  if (is_utf8) return shown;
+  std::ranges::replace_if(
+      shown, [](char byte) { return static_cast<unsigned char>(byte) >= 128; }, '?');
+  return shown;
+}
+
+std::vector<std::string> watch_screen(const std::string& name, const WatchedRun& run, const ScreenStyle& style) {
+  Texts lines = heading(name, run, style.columns);
+  const auto left = [&] { return style.rows - static_cast<int>(lines.size()); };
+  const auto add = [&](const Texts& more) {
+    if (more.empty() || static_cast<int>(more.size()) >= left()) return;
+    lines.emplace_back();
+    lines.insert(lines.end(), more.begin(), more.end());
+  };
+  // Two thirds of the remaining rows, but at most 14, which can still be read at a glance.
+  add(plot(run, style, std::clamp(left() * 2 / 3, 0, 14)));
+  add(evaluation_table(run.evaluations(), style.columns, static_cast<std::size_t>(std::clamp(left() - 1, 0, 8))));
+  lines.resize(std::min(lines.size(), static_cast<std::size_t>(std::max(style.rows, 1))));
+  for (std::string& line : lines) line = first_characters(shown_text(line, style.is_utf8), style.columns);
+  return lines;
+}
+
+std::string watch_line(const WatchedRun& run) {
+  if (!run.has_begun()) return without_header(run);
+  if (run.last().step == 0) return "no step yet";
+  Texts line;
+  Texts parts = position(run);
+  for (const Texts& more : {speeds(run), shares(run), Texts{time_left(run)}})
+    parts.insert(parts.end(), more.begin(), more.end());
+  add_wrapped(line, parts, 1 << 20);
+  return line.front();
+}
+
+std::string evaluation_line(const EvaluationRecord& record) {
+  std::string line = format("epoch %.2f  test accuracy %.2f %%  test loss %s", record.epoch,
+                            100 * record.center.accuracy, loss_text(record.center.loss).c_str());
+  if (record.validation) line += format("  validation accuracy %.2f %%", 100 * record.validation->accuracy);
+  return differ(record) ? line + describe_workers(record) : line;
+}
+
+}  // namespace eave

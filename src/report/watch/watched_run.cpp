@@ -1,0 +1,151 @@
+#include "report/watch/watched_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <variant>
+
+#include "base/formats/strict_json.h"
+#include "eave/check.h"
+#include "report/read/line_tail.h"
+#include "report/record/config.h"
+#include "report/record/fields.h"
+#include "report/record/json.h"
+
+namespace eave {
+namespace {
+
+constexpr double kRecentSeconds = 10;
+
+// Converts to an integer. In a damaged file the value may be NaN, or too large.
+std::int64_t count_of(double value) { return value >= 0 && value < 9e18 ? static_cast<std::int64_t>(value) : 0; }
+
+StepRecord record_of(const StepLine& line) {
+  StepRecord record;
+  record.step = count_of(line[StepLine::kStep]);
+  record.samples = count_of(line[StepLine::kSamples]);
+  record.epoch = line[StepLine::kEpoch];
+  record.loss = line[StepLine::kLoss];
+  record.learning_rate = line[StepLine::kRate];
+  record.seconds = line[StepLine::kSeconds];
+  record.computing = line[StepLine::kComputing];
+  record.exchanging = line[StepLine::kExchanging];
+  record.waiting = line[StepLine::kWaiting];
+  record.loading = line[StepLine::kLoading];
+  return record;
+}
+
+}  // namespace
+
+void WatchedRun::take(const std::string& line) {
+  try {
+    take_line(line);
+  } catch (const Json::exception& error) {
+    note(line, why_unreadable(error));
+  }
+}
+
+void WatchedRun::take_line(const std::string& line) {
+  if (line == LineTail::kTooLong) {
+    lines_.pass_over();
+    throw UnclearJson("it is longer than 64 MiB");
+  }
+  std::visit([this](const auto& each) { take(each); }, lines_.take(line));
+}
+
+// If the damaged line is an "end" line, the run has ended all the same.
+void WatchedRun::note(const std::string& line, const std::string& why) {
+  const std::string what = "line " + std::to_string(lines_.number()) + ": " + why;
+  if (++damaged_ == 1) first_damage_ = what;
+  const Json object = parse_json_or_discard(line);
+  if (!object.is_object() || !object.contains("type") || object.at("type") != "end") return;
+  const std::string read = ranks_ == 0 ? "its metrics.jsonl cannot be read, " + first_damage_
+                                       : "the end of its metrics.jsonl is damaged, " + what;
+  failure_ = {static_cast<int>(ExitCode::kBadData), read + kPutBack};
+}
+
+void WatchedRun::take(const HeaderLine& header) {
+  config_ = header.config;
+  communicator_ = header.communicator;
+  model_ = header.model;
+  ranks_ = static_cast<int>(header.ranks.size());
+  end_.reset();
+  failure_.reset();
+  ++headers_;
+}
+
+std::string WatchedRun::damage() const {
+  if (damaged_ == 0) return "";
+  return (damaged_ == 1 ? "1 damaged line of metrics.jsonl is"
+                        : std::to_string(damaged_) + " damaged lines of metrics.jsonl are") +
+         " left out; " + (damaged_ == 1 ? "" : "the first, ") + first_damage_ + kPutBack;
+}
+
+// Only rank 0's lines count: those of other ranks are written late.
+void WatchedRun::take(const StepLine& line) {
+  if (line[StepLine::kRank] != 0) return;
+  const StepRecord record = record_of(line);
+  last_ = record;
+  losses_.add({record.seconds, static_cast<double>(record.step), record.epoch, 0, record.loss});
+  if (recent_.empty()) recent_.emplace_back();
+  recent_.push_back(record);
+  while (recent_.size() > 2 && recent_[1].seconds <= record.seconds - kRecentSeconds) recent_.pop_front();
+}
+
+RecentSteps WatchedRun::recent() const {
+  RecentSteps recent;
+  if (recent_.empty()) return recent;
+  double losses = 0;
+  for (std::size_t i = 1; i < recent_.size(); ++i) {
+    const StepRecord& record = recent_[i];
+    recent.computing += record.computing;
+    recent.exchanging += record.exchanging;
+    recent.waiting += record.waiting;
+    recent.loading += record.loading;
+    if (!std::isfinite(record.loss)) continue;
+    recent.loss += record.loss;
+    ++losses;
+  }
+  recent.loss = losses > 0 ? recent.loss / losses : std::nan("");
+  recent.seconds = std::max(last_.seconds - recent_.front().seconds, 1e-9);
+  recent.samples_per_second = static_cast<double>(last_.samples - recent_.front().samples) / recent.seconds;
+  for (double* const time : {&recent.computing, &recent.exchanging, &recent.waiting, &recent.loading})
+    *time = std::min(*time / recent.seconds, 10.0);
+  return recent;
+}
+
+std::vector<PlotPoint> WatchedRun::losses() const {
+  std::vector<PlotPoint> points;
+  for (const StepPoint& point : losses_.points()) {
+    if (std::isfinite(point.loss)) points.push_back({point.epoch, point.loss});
+  }
+  return points;
+}
+
+std::vector<PlotPoint> WatchedRun::accuracies() const {
+  std::vector<PlotPoint> points;
+  for (const EvaluationRecord& record : evaluations_) points.push_back({record.epoch, 100 * record.center.accuracy});
+  return points;
+}
+
+std::string WatchedRun::setting(const std::string& name) const { return setting_in(config_, name); }
+
+double WatchedRun::limit(const std::string& name) const { return std::atof(setting(name).c_str()); }
+
+double WatchedRun::share_done() const {
+  double share = 0;
+  const auto count = [&](double done, double all) {
+    if (all > 0) share = std::max(share, std::min(done / all, 1.0));
+  };
+  count(last_.epoch, limit("epochs"));
+  count(static_cast<double>(last_.step), limit("max-steps"));
+  count(static_cast<double>(last_.samples), limit("max-samples"));
+  return share;
+}
+
+double WatchedRun::seconds_left() const {
+  const double share = share_done();
+  return share > 0 ? last_.seconds * (1 - share) / share : std::nan("");
+}
+
+}  // namespace eave

@@ -1,0 +1,78 @@
+// The state of one run, as far as its metrics.jsonl tells.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "eave/recorder.h"
+#include "report/read/loss_curve.h"
+#include "report/read/run_lines.h"
+#include "report/text/text_plot.h"
+
+namespace eave {
+
+// Means over the last 10 seconds of rank 0's steps, and shares of its time. Exchanging overlaps computing, so the four
+// shares may add up to more than 1.
+struct RecentSteps {
+  double seconds = 0, loss = 0, samples_per_second = 0;  // samples of all ranks
+  double computing = 0, exchanging = 0, waiting = 0, loading = 0;
+};
+
+class WatchedRun {
+ public:
+  // Takes one line of the file. A damaged line, or one with impossible values, is counted and otherwise ignored; but a
+  // damaged "end" line ends the run too. A line of an unknown type changes nothing.
+  void take(const std::string& line);
+  // "2 lines are left out; the first, line 7: ..."; "" if there are none.
+  std::string damage() const;
+
+  bool has_begun() const { return ranks_ > 0; }  // its header has been read
+  bool has_ended() const { return end_ || failure_; }
+  bool was_resumed() const { return headers_ > 1; }
+  std::string setting(const std::string& name) const;  // "" if it is not set
+  const std::string& communicator() const { return communicator_; }
+  const std::string& model() const { return model_; }
+  int ranks() const { return ranks_; }
+
+  const StepRecord& last() const { return last_; }  // of rank 0; step 0 before the first
+  RecentSteps recent() const;
+  std::vector<PlotPoint> losses() const;      // of rank 0, by epoch
+  std::vector<PlotPoint> accuracies() const;  // of the consensus, in percent, by epoch
+  const std::vector<EvaluationRecord>& evaluations() const { return evaluations_; }
+  const std::optional<RunSummary>& end() const { return end_; }
+  const std::optional<FailureLine>& failure() const { return failure_; }
+
+  // The share of the run that is done, 0-1, by --epochs, --max-steps or --max-samples, whichever is nearest. The run
+  // may stop earlier.
+  double share_done() const;
+  double seconds_left() const;  // at the speed so far; NaN before the first step
+
+ private:
+  void take_line(const std::string& line);
+  void note(const std::string& line, const std::string& why);
+  void take(const HeaderLine& header);
+  void take(const StepLine& line);
+  void take(const EvaluationRecord& record) { evaluations_.push_back(record); }
+  void take(const RunSummary& end) { end_ = end; }
+  void take(const FailureLine& failure) { failure_ = failure; }
+  void take(const OtherLine&) {}
+  double limit(const std::string& name) const;
+  std::map<std::string, std::string> config_;
+  std::string communicator_, model_;
+  int ranks_ = 0, headers_ = 0;
+  StepRecord last_;
+  std::deque<StepRecord> recent_;  // the first record marks the begin of the time
+  LossCurve losses_{1000};
+  std::vector<EvaluationRecord> evaluations_;
+  std::optional<RunSummary> end_;
+  std::optional<FailureLine> failure_;
+  RunLines lines_;
+  std::int64_t damaged_ = 0;
+  std::string first_damage_;
+};
+
+}  // namespace eave

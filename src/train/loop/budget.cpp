@@ -1,0 +1,50 @@
+#include "train/loop/budget.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+namespace eave {
+
+BudgetState ask_for_costs(Transport& transport, const TrainingProgress& mine) {
+  const std::vector<double> most =
+      combine_over_ranks(transport, {mine.seconds, static_cast<double>(mine.bytes)}, [](const Rows& rows) {
+        std::vector<double> largest = rows.front();
+        for (const std::vector<double>& row : rows)
+          for (std::size_t i = 0; i < row.size(); ++i) largest[i] = std::max(largest[i], row[i]);
+        return largest;
+      });
+  return {0, most[0], most[1]};
+}
+
+bool is_budget_spent(const TrainingPlan& plan, const BudgetState& reached) {
+  return (plan.stop_after_seconds > 0 && reached.seconds >= plan.stop_after_seconds) ||
+         (plan.stop_after_bytes > 0 && reached.bytes >= static_cast<double>(plan.stop_after_bytes));
+}
+
+bool is_accurate_enough(const TrainingPlan& plan, double accuracy) {
+  return plan.stop_at_accuracy > 0 && accuracy >= plan.stop_at_accuracy;
+}
+
+bool is_enough(const TrainingPlan& plan, const BudgetState& reached) {
+  return is_budget_spent(plan, reached) || is_accurate_enough(plan, reached.accuracy);
+}
+
+std::string to_text(const BudgetState& reached) {
+  std::array<char, 128> text{};
+  std::snprintf(text.data(), text.size(), "accuracy %.17g, seconds %.17g, bytes %.17g", reached.accuracy,
+                reached.seconds, reached.bytes);
+  return text.data();
+}
+
+std::optional<BudgetState> reached_in(const std::string& text) {
+  BudgetState reached;
+  const int read = std::sscanf(text.c_str(), "accuracy %lf, seconds %lf, bytes %lf", &reached.accuracy,
+                               &reached.seconds, &reached.bytes);
+  const bool is_one = read == 3 && std::isfinite(reached.accuracy + reached.seconds + reached.bytes);
+  return is_one ? std::optional(reached) : std::nullopt;
+}
+
+}  // namespace eave

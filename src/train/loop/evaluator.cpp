@@ -1,0 +1,143 @@
+// Evaluates the consensus, and the workers, on the test set: `evaluate` of eave/trainer.h.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "eave/trainer.h"
+#include "guard/whereabouts.h"
+#include "train/loop/budget.h"
+
+namespace eave {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Score score_part(const TrainingParts& parts, const TrainingPlan& plan, const Dataset& data, ConstSlice parameters,
+                 ConstSlice statistics, std::int64_t first, std::int64_t last) {
+  Score total;
+  for_each_evaluation_batch(parts.data, data, parts.augmentation, first, last, plan.evaluation_batch,
+                            [&](const Batch& batch) {
+                              if (parts.whereabouts) parts.whereabouts->move();
+                              const Score score = parts.replica.model.evaluate(batch, parameters, statistics);
+                              total.loss_sum += score.loss_sum;
+                              total.correct += score.correct;
+                              total.samples += score.samples;
+                            });
+  return total;
+}
+
+ModelScore divide(double loss_sum, double correct, double samples) { return {loss_sum / samples, correct / samples}; }
+
+// Ranks that only serve take part in every exchange of this file, with no data.
+std::int64_t workers_of(const TrainingParts& parts) { return parts.sampler.ranks(); }
+bool is_worker(const TrainingParts& parts) { return parts.transport.rank() < workers_of(parts); }
+
+// Scores a model that all ranks hold: each worker takes its part of the data. `statistics` are in the host's memory.
+ModelScore score_together(const TrainingParts& parts, const TrainingPlan& plan, const Dataset& data,
+                          ConstSlice parameters, ConstSlice statistics) {
+  const std::int64_t size = data.size();
+  const std::int64_t rank = parts.transport.rank(), workers = workers_of(parts);
+  Replica& replica = parts.replica;
+  replica.device.write(replica.other_statistics.slice(), statistics);
+  const Score mine = is_worker(parts) ? score_part(parts, plan, data, parameters, replica.other_statistics.slice(),
+                                                   size * rank / workers, size * (rank + 1) / workers)
+                                      : Score();
+  const std::vector<double> sum = sum_over_ranks(
+      parts.transport, {mine.loss_sum, static_cast<double>(mine.correct), static_cast<double>(mine.samples)});
+  return divide(sum[0], sum[1], sum[2]);
+}
+
+// From each worker's loss sum and correct answers: those of rank 0, those of the best worker, and which worker it is.
+std::vector<double> first_and_best(const Rows& rows) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < rows.size() && !rows[i].empty(); ++i) {
+    if (rows[i][1] > rows[best][1]) best = i;
+  }
+  return {rows[0][0], rows[0][1], rows[best][0], rows[best][1], static_cast<double>(best)};
+}
+
+// Scores each worker on the whole test set.
+void score_each(const TrainingParts& parts, const TrainingPlan& plan, WorkerScores& workers) {
+  std::vector<double> mine;
+  if (is_worker(parts)) {
+    const Score score = score_part(parts, plan, *parts.data.test, parts.replica.parameters.slice(),
+                                   parts.replica.statistics.slice(), 0, parts.data.test->size());
+    mine = {score.loss_sum, static_cast<double>(score.correct)};
+  }
+  const std::vector<double> scores = combine_over_ranks(parts.transport, mine, first_and_best);
+  const auto samples = static_cast<double>(parts.data.test->size());
+  workers.first = divide(scores[0], scores[1], samples);
+  workers.best = divide(scores[2], scores[3], samples);
+  workers.best_rank = static_cast<int>(scores[4]);
+}
+
+ModelScore score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice statistics) {
+  const Slice mean = parts.replica.gradients.slice();
+  Device& device = parts.replica.device;
+  if (is_worker(parts)) {
+    device.copy(mean, parts.replica.parameters.slice());
+  } else {
+    device.fill(mean, 0);
+  }
+  parts.transport.all_reduce_sum(mean).wait();
+  device.scale(mean, 1.0f / static_cast<float>(workers_of(parts)));
+  // Only recomputed statistics depend on the parameters, so only then does the mean need its own.
+  const bool has_its_own = plan.statistics == NormStatistics::kRecompute && parts.traits.has_center;
+  return score_together(parts, plan, *parts.data.test, mean,
+                        has_its_own ? statistics_for(parts, plan, mean) : statistics);
+}
+
+// If all workers are equal, each scores as `center`, which holds the same parameters.
+WorkerScores score_workers(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice statistics,
+                           const ModelScore& center) {
+  WorkerScores workers{center, center, center};
+  if (!parts.traits.has_center && statistics.empty()) return workers;
+  workers.mean = score_mean(parts, plan, statistics);
+  score_each(parts, plan, workers);
+  return workers;
+}
+
+// Returns the smallest, the largest and the mean of all values.
+std::vector<double> range_of(const Rows& rows) {
+  std::vector<double> all;
+  for (const std::vector<double>& row : rows) all.insert(all.end(), row.begin(), row.end());
+  return {*std::ranges::min_element(all), *std::ranges::max_element(all),
+          std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size())};
+}
+
+void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationRecord& record) {
+  std::vector<double> mine;
+  const double size = parts.replica.device.norm(center);
+  // A library's relu may turn NaN into 0, so the loss alone does not show a NaN among the parameters.
+  if (!std::isfinite(size)) record.center.loss = std::numeric_limits<double>::quiet_NaN();
+  if (is_worker(parts))
+    mine.push_back(parts.replica.device.distance(parts.replica.parameters.slice(), center) / (size > 0 ? size : 1));
+  const std::vector<double> distances = combine_over_ranks(parts.transport, mine, range_of);
+  record.distance_min = distances[0];
+  record.distance_max = distances[1];
+  record.distance_mean = distances[2];
+}
+
+}  // namespace
+
+EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, bool is_last) {
+  const auto start = Clock::now();
+  EvaluationRecord record;
+  const ConstSlice center = parts.communicator.consensus();
+  const std::vector<float> statistics = statistics_for_consensus(parts, plan);
+  record.center = score_together(parts, plan, *parts.data.test, center, statistics);
+  if (parts.data.validation)
+    record.validation = score_together(parts, plan, *parts.data.validation, center, statistics);
+  measure_distance(parts, center, record);
+  if (parts.traits.averages_gradients && record.distance_max != 0) {
+    throw AgreedError(ExitCode::kInternal, "the replicas are no longer equal under a method that keeps them so");
+  }
+  if (plan.evaluates_workers || is_last || is_accurate_enough(plan, record.center.accuracy))
+    record.workers = score_workers(parts, plan, statistics, record.center);
+  record.evaluation_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return record;
+}
+
+}  // namespace eave

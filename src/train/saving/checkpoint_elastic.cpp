@@ -1,0 +1,178 @@
+// Resuming with another number of ranks: ElasticResumption of train/saving/checkpoint_load.h.
+#include <algorithm>
+#include <span>
+
+#include "base/options/number_text.h"
+#include "eave/check.h"
+#include "train/saving/checkpoint_load.h"
+#include "train/saving/checkpoint_state.h"
+
+namespace eave {
+
+// The file of one rank of the former run.
+struct ElasticResumption::FormerRank {
+  CheckpointHeader header;
+  std::vector<float> body;
+
+  ConstSlice values(const std::string& name) const {
+    std::size_t place = 0;
+    for (const CheckpointVector& vector : header.vectors) {
+      if (vector.name == name) return ConstSlice(body).subspan(place, vector.size);
+      place += vector.size;
+    }
+    throw Error(ExitCode::kBadData, "a checkpoint's rank " + std::to_string(header.rank) + " has no '" + name + "'");
+  }
+};
+
+namespace {
+
+void require_size(const std::string& name, ConstSlice saved, Slice mine) {
+  if (saved.size() == mine.size()) return;
+  throw Error(ExitCode::kConfiguration, "the checkpoint's '" + name + "' has " + count_text(saved.size(), "value") +
+                                            ", this run's " + std::to_string(mine.size()));
+}
+
+bool have_same_names(const std::vector<CheckpointVector>& saved, const std::vector<NamedSlice>& mine) {
+  return saved.size() >= mine.size() &&
+         std::ranges::equal(std::span(saved).first(mine.size()), mine, {}, &CheckpointVector::name, &NamedSlice::name);
+}
+
+bool is_among(const std::vector<Slice>& slices, Slice slice) {
+  return std::ranges::any_of(slices, [&](Slice each) { return each.data() == slice.data(); });
+}
+
+bool fits(const CheckpointHeader& header, const NamedSlice& part) {
+  const auto saved = std::ranges::find(header.vectors, part.name, &CheckpointVector::name);
+  return saved != header.vectors.end() && saved->size == part.values.size();
+}
+
+std::int64_t samples_before(const Sampler& sampler, std::int64_t step) {
+  const std::int64_t in_epoch = sampler.steps_per_epoch();
+  const auto first = [&](std::int64_t steps) {
+    std::int64_t samples = 0;
+    for (std::int64_t i = 0; i < steps; ++i) samples += sampler.samples_of_all_ranks(i);
+    return samples;
+  };
+  return step / in_epoch * first(in_epoch) + first(step % in_epoch);
+}
+
+}  // namespace
+
+std::int64_t step_after_samples(const Sampler& sampler, std::int64_t samples) {
+  const std::int64_t in_epoch = sampler.steps_per_epoch();
+  const std::int64_t of_epoch = samples_before(sampler, in_epoch);
+  std::int64_t step = samples / of_epoch * in_epoch;
+  std::int64_t left = samples % of_epoch;
+  while (left >= sampler.samples_of_all_ranks(step % in_epoch)) left -= sampler.samples_of_all_ranks(step++ % in_epoch);
+  return step;
+}
+
+ElasticResumption::ElasticResumption(const TrainingParts& parts, const TrainingPlan& plan)
+    : parts_(parts),
+      directory_(plan.checkpoints.directory),
+      first_step_(plan.first_step),
+      manifest_(read_manifest_on_all(parts.transport, plan.checkpoints.blind_ranks, directory_, plan.elastic_step)),
+      files_(parts.transport, plan.checkpoints.blind_ranks, directory_, manifest_) {
+  agree(parts_.transport, [&] { check_same_model(directory_, manifest_, parts_, plan.has_other_files); });
+  const FormerRank first = read_former(0);
+  agree(parts_.transport, [&] { begin_from_consensus(first); });
+}
+
+ElasticResumption::FormerRank ElasticResumption::read_former(int rank) {
+  FormerRank former;
+  former.header = files_.read(rank, &former.body);
+  return former;
+}
+
+void ElasticResumption::begin_from_consensus(const FormerRank& first) {
+  Replica& replica = parts_.replica;
+  const ConstSlice consensus = first.values(first.header.consensus), statistics = first.values("statistics");
+  require_size("consensus", consensus, replica.parameters.slice());
+  require_size("statistics", statistics, replica.statistics.slice());
+  write_values(replica.device, replica.parameters.slice(), consensus);
+  write_values(replica.device, replica.statistics.slice(), statistics);
+}
+
+TrainingProgress ElasticResumption::load() {
+  const std::vector<CheckpointHeader> headers = files_.headers();
+  const FormerRank first = read_former(0);
+  keeps_workers_ = first.header.consensus.starts_with("communicator.") ||
+                   parts_.communicator.consensus_is_first_worker() || has_center();
+  agree(parts_.transport, [&] { restore_common(first, headers); });
+  const int former_workers = static_cast<int>(count_in(manifest_, kWorkers));
+  const bool was_there = parts_.transport.rank() < former_workers, goes_on = was_there && keeps_workers_;
+  const bool has_own = goes_on || (was_there && !parts_.communicator.own_state().empty());
+  const FormerRank mine = read_former(has_own ? parts_.transport.rank() : -1);
+  agree(parts_.transport, [&] {
+    if (goes_on) restore_worker(mine);
+    if (has_own) restore_own_state(mine);
+  });
+  parts_.communicator.join({goes_on, former_workers});
+  return progress_after(headers);
+}
+
+// Whether the method keeps a center. The name of the saved consensus does not tell: a center on a GPU is saved as a
+// copy.
+bool ElasticResumption::has_center() const {
+  return std::ranges::any_of(parts_.communicator.common_state(),
+                             [this](Slice each) { return each.size() == parts_.replica.parameters.size(); });
+}
+
+TrainingProgress ElasticResumption::progress_after(const std::vector<CheckpointHeader>& headers) const {
+  const TrainingProgress& former = headers.front().progress;
+  TrainingProgress progress;
+  progress.steps = first_step_;
+  progress.samples = samples_before(parts_.sampler, first_step_);
+  progress.seconds = former.seconds;
+  progress.waiting = former.waiting;
+  progress.bytes = former.bytes;
+  progress.repaired = former.repaired;
+  const auto ranks = static_cast<std::size_t>(parts_.transport.size());
+  for (auto rank = static_cast<std::size_t>(parts_.transport.rank()); rank < headers.size(); rank += ranks)
+    progress.nonfinite += headers[rank].progress.nonfinite;
+  return progress;
+}
+
+void ElasticResumption::restore_worker(const FormerRank& mine) {
+  Replica& replica = parts_.replica;
+  for (const NamedSlice& part : state_of(parts_)) {
+    if (part.name.starts_with("communicator.")) continue;
+    require_size(part.name, mine.values(part.name), part.values);
+    write_values(replica.device, part.values, mine.values(part.name));
+  }
+  if (std::int64_t* count = replica.optimizer.update_count()) *count = mine.header.updates;
+}
+
+void ElasticResumption::restore_own_state(const FormerRank& mine) {
+  const std::vector<Slice> own = parts_.communicator.own_state();
+  for (const NamedSlice& part : state_of(parts_)) {
+    if (is_among(own, part.values) && fits(mine.header, part))
+      write_values(parts_.replica.device, part.values, mine.values(part.name));
+  }
+}
+
+void ElasticResumption::restore_common(const FormerRank& first, const std::vector<CheckpointHeader>& headers) {
+  std::vector<CheckpointVector> equal = first.header.vectors;
+  for (const CheckpointHeader& header : headers) {
+    std::erase_if(equal,
+                  [&](const auto& each) { return std::ranges::find(header.vectors, each) == header.vectors.end(); });
+  }
+  // From one former rank one cannot tell what all ranks had in common. With other groups, a method may keep something
+  // else under the same name.
+  const bool is_one = std::ssize(manifest_.files) == 1;
+  const bool has_method = !is_one && have_same_names(first.header.vectors, state_of(parts_));
+  const std::vector<Slice> common = parts_.communicator.common_state();
+  for (const NamedSlice& part : state_of(parts_)) {
+    const bool is_of_method = part.name.starts_with("communicator.");
+    const bool may_be_equal = is_of_method ? has_method : !is_one || !keeps_workers_;
+    const bool is_equal = may_be_equal && part.name != "parameters" &&
+                          part.values.size() == parts_.replica.parameters.size() &&
+                          std::ranges::find(equal, part.name, &CheckpointVector::name) != equal.end();
+    if (!(is_equal || is_among(common, part.values)) || !fits(first.header, part)) continue;
+    write_values(parts_.replica.device, part.values, first.values(part.name));
+    if (part.name != "optimizer.0") continue;
+    if (std::int64_t* count = parts_.replica.optimizer.update_count()) *count = first.header.updates;
+  }
+}
+
+}  // namespace eave

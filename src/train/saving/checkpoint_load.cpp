@@ -1,0 +1,169 @@
+#include "train/saving/checkpoint_load.h"
+
+#include <algorithm>
+#include <set>
+
+#include "checkpoint/blind_ranks.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/checkpoint_files.h"
+#include "eave/check.h"
+#include "train/saving/checkpoint_state.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string joined(const std::vector<std::int64_t>& steps) {
+  std::string text;
+  for (const std::int64_t step : steps) text += std::to_string(step) + " ";
+  return text;
+}
+
+std::vector<std::int64_t> steps_in(const std::string& text) {
+  std::vector<std::int64_t> steps;
+  for (std::size_t at = 0; at < text.size(); at = text.find(' ', at) + 1) steps.push_back(std::stoll(text.substr(at)));
+  return steps;
+}
+
+// Checks this rank's share of the files. The ranks that see them divide them. Returns what is wrong; "" if they are
+// whole.
+std::string damage_in(const fs::path& directory, std::int64_t step, const Transport& transport,
+                      const std::vector<int>& blind, Manifest& manifest) {
+  if (is_blind(blind, transport.rank())) return "";
+  const auto blind_before = std::ranges::lower_bound(blind, transport.rank()) - blind.begin();
+  const int first = transport.rank() - static_cast<int>(blind_before);
+  const int readers = transport.size() - static_cast<int>(blind.size());
+  try {
+    manifest = read_manifest(directory, step);
+    for (int rank = first; rank < std::ssize(manifest.files); rank += readers) {
+      read_rank(directory, manifest, rank, nullptr);
+    }
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// The message names the checkpoint and not the rank's file, so that all ranks say the same.
+void require_same(const fs::path& place, const std::string& key, const std::string& saved, const std::string& mine) {
+  if (saved == mine) return;
+  if (key == "data") {
+    throw Error(ExitCode::kConfiguration,
+                place.string() +
+                    " was saved with other data: names of classes or files, or labels, have changed; give "
+                    "the data that the run began with, or begin anew in another directory. If images were added or "
+                    "removed, and classes were not, --resume elastic goes on with them");
+  }
+  throw Error(ExitCode::kConfiguration, place.string() + " was saved with " + key + " " + saved + ", this run has " +
+                                            mine + "; resume with the settings in config.json" +
+                                            (key == "ranks" ? ", or with --resume elastic" : ""));
+}
+
+// Whether the checkpoint records this setting. Early checkpoints do not record the identity of the data.
+bool tells(const Manifest& manifest, const std::string& key) {
+  return key != "data" || manifest.identity.contains(key);
+}
+
+void require_same_identity(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
+                           const std::set<std::string>& free) {
+  const fs::path place = checkpoint_place(directory, manifest.step);
+  for (const auto& [key, mine] : identity_of(parts)) {
+    const auto saved = manifest.identity.find(key);
+    if (free.contains(key) || !tells(manifest, key)) continue;
+    require_same(place, key, saved == manifest.identity.end() ? "none" : saved->second, mine);
+  }
+}
+
+template <class Vectors>
+std::string names_of(const Vectors& vectors) {
+  std::string names;
+  for (const auto& vector : vectors) {
+    if (vector.name != "consensus") names += (names.empty() ? "" : ", ") + vector.name;
+  }
+  return names;
+}
+
+void require_same_vectors(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
+                          const CheckpointHeader& header) {
+  require_same(checkpoint_place(directory, manifest.step), "vectors", names_of(header.vectors),
+               names_of(state_of(parts)));
+}
+
+// Checks all sizes before it writes any value.
+void restore(const fs::path& place, const TrainingParts& parts, const CheckpointHeader& header, ConstSlice body) {
+  const std::vector<NamedSlice> state = state_of(parts);
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    require_same(place, "values of " + state[i].name, std::to_string(header.vectors[i].size),
+                 std::to_string(state[i].values.size()));
+  }
+  for (const NamedSlice& part : state) {
+    write_values(parts.replica.device, part.values, body.first(part.values.size()));
+    body = body.subspan(part.values.size());
+  }
+  if (std::int64_t* count = parts.replica.optimizer.update_count()) *count = header.updates;
+}
+
+// Collective. Returns the first rank's text that is not empty; "" if all are empty.
+std::string first_of(Transport& transport, const std::string& mine) {
+  const std::vector<std::string> texts = transport.gather(mine);
+  const auto first = std::ranges::find_if(texts, [](const std::string& each) { return !each.empty(); });
+  return transport.broadcast_text(first == texts.end() ? "" : *first);
+}
+
+}  // namespace
+
+std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::path& directory,
+                                               const std::vector<int>& blind) {
+  std::string mine;
+  agree(transport, [&] {
+    if (transport.rank() != 0) return;
+    put_back_replaced_checkpoints(directory, system_file_calls());
+    mine = joined(committed_steps(directory));
+  });
+  std::vector<std::int64_t> steps = steps_in(transport.broadcast_text(mine));
+  if (steps.empty()) return std::nullopt;
+  std::ranges::reverse(steps);
+  FoundCheckpoint found;
+  for (const std::int64_t step : steps) {
+    const std::string damage = first_of(transport, damage_in(directory, step, transport, blind, found.manifest));
+    if (damage.empty()) {
+      if (!blind.empty()) found.manifest = read_manifest_on_all(transport, blind, directory, step);
+      return found;
+    }
+    found.passed_over.push_back(damage);
+  }
+  std::string message = "no checkpoint in " + directory.string() + " is whole";
+  for (const std::string& each : found.passed_over) message += "; " + each;
+  throw AgreedError(ExitCode::kBadData, message + "; begin anew with --overwrite, or in another directory");
+}
+
+void check_same_run(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
+                    const std::vector<int>& blind) {
+  require_same_identity(directory, manifest, parts, {});
+  if (is_blind(blind, parts.transport.rank())) return;
+  require_same_vectors(directory, manifest, parts, read_rank(directory, manifest, parts.transport.rank(), nullptr));
+}
+
+void check_same_model(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
+                      bool has_other_files) {
+  std::set<std::string> free = {"ranks", "steps per epoch"};
+  if (has_other_files) free.insert({"data", "training samples"});
+  require_same_identity(directory, manifest, parts, free);
+}
+
+TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, const TrainingParts& parts) {
+  const fs::path directory = plan.directory;
+  const Manifest manifest = read_manifest_on_all(parts.transport, plan.blind_ranks, directory, step);
+  agree(parts.transport, [&] { require_same_identity(directory, manifest, parts, {}); });
+  std::vector<float> body;
+  const CheckpointHeader header =
+      CheckpointFiles(parts.transport, plan.blind_ranks, directory, manifest).read(parts.transport.rank(), &body);
+  agree(parts.transport, [&] {
+    require_same_vectors(directory, manifest, parts, header);
+    restore(checkpoint_place(directory, step), parts, header, body);
+  });
+  return header.progress;
+}
+
+}  // namespace eave

@@ -1,0 +1,83 @@
+// Resuming from a checkpoint: finds the newest one that is whole, and loads it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint_files.h"
+#include "checkpoint/checkpoint_manifest.h"
+#include "eave/trainer.h"
+
+namespace eave {
+
+struct FoundCheckpoint {
+  Manifest manifest;
+  std::vector<std::string> passed_over;  // damaged newer checkpoints, each with what is wrong
+};
+
+// Collective. Returns the newest checkpoint whose files are all as they were written; nothing if there is no
+// checkpoint. Each rank that sees the files checks its share of them. No run may be writing in `directory`. A
+// checkpoint that was being replaced when its run ended gets its name again. `blind` is as CheckpointPlan::blind_ranks.
+// Throws AgreedError(kBadData) if there are checkpoints and none is whole.
+std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const std::filesystem::path& directory,
+                                               const std::vector<int>& blind = {});
+
+// Throws Error(kConfiguration) with the first setting that differs between this run and the one that saved. A rank that
+// sees its own file compares that file's vectors too. Changes nothing. Not collective; may be called before
+// Communicator::begin.
+void check_same_run(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts,
+                    const std::vector<int>& blind = {});
+// The same for an elastic resumption: the number of ranks may differ, and with `has_other_files` the samples too.
+void check_same_model(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts,
+                      bool has_other_files = false);
+
+// Collective, after Communicator::begin. Checks the whole file of each rank before it changes the replica. Throws on
+// all ranks alike: kBadData (missing or damaged), kConfiguration (another run).
+TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, const TrainingParts& parts);
+
+// The first step of a run with another number of ranks that resumes after `samples`. If `samples` is not at the end of
+// one of this run's steps, the step that contains it is done again.
+std::int64_t step_after_samples(const Sampler& sampler, std::int64_t samples);
+
+// Resuming with another number of ranks. Collective, in two parts. Both throw as load_checkpoint does.
+//
+// The constructor runs before Communicator::begin. It makes the replica the consensus, so that the method begins from
+// it.
+//
+// load() runs after Communicator::begin:
+// - Every rank gets the method's Communicator::common_state.
+// - Every rank gets the vectors that are as large as the parameters and were equal on all former ranks, such as the
+//   momentum of averaged gradients.
+// - A worker that was there before gets its Communicator::own_state.
+// - A worker that was there before may also get its own parameters and optimizer state. It does if the consensus is a
+//   variable of the method (such as a center), or the parameters of one worker. If the consensus is the workers' mean,
+//   all start from it.
+// - All other state begins anew, and the method takes the ranks in (Communicator::join).
+class ElasticResumption {
+ public:
+  ElasticResumption(const TrainingParts& parts, const TrainingPlan& plan);
+  TrainingProgress load();  // second part, after Communicator::begin
+
+ private:
+  struct FormerRank;
+
+  FormerRank read_former(int rank);  // collective: `rank` differs from rank to rank; -1 reads none
+  void begin_from_consensus(const FormerRank& first);
+  bool has_center() const;
+  void restore_common(const FormerRank& first, const std::vector<CheckpointHeader>& headers);
+  void restore_worker(const FormerRank& mine);
+  void restore_own_state(const FormerRank& mine);
+  TrainingProgress progress_after(const std::vector<CheckpointHeader>& headers) const;
+
+  const TrainingParts& parts_;
+  const std::filesystem::path directory_;
+  const std::int64_t first_step_;
+  const Manifest manifest_;
+  CheckpointFiles files_;
+  bool keeps_workers_ = false;
+};
+
+}  // namespace eave

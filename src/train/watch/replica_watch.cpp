@@ -1,0 +1,41 @@
+#include "train/watch/replica_watch.h"
+
+namespace eave {
+namespace {
+
+ReplicaComparisonSettings settings_of(const TrainingParts& parts, const TrainingPlan& plan) {
+  ReplicaComparisonSettings settings;
+  if (parts.transport.size() > 1 && parts.traits.exchanges_together) settings.every = plan.replica_hash_every;
+  settings.repairs = plan.on_replica_fault == OnReplicaFault::kRepair;
+  settings.causes = "memory or a computation has failed there";
+  settings.advice_with_majority = "look at that machine, and resume from the last checkpoint without it";
+  settings.advice = "look at these machines, and resume from the last checkpoint";
+  settings.advice_at_begin = "where it says so again, take that checkpoint away: the one before it is gone on from";
+  return settings;
+}
+
+ReplicatedVectors vectors_of(Communicator& communicator) {
+  return {[&communicator] { return communicator.replicated(); },
+          [&communicator] { return communicator.exchange_under_way(); }};
+}
+
+}  // namespace
+
+ReplicaWatch::ReplicaWatch(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events)
+    : comparison_(parts.transport, parts.replica.device, vectors_of(parts.communicator), settings_of(parts, plan),
+                  [&events](const std::string& text) {
+                    if (events.warning) events.warning(text);
+                  }) {}
+
+void ReplicaWatch::begin(const TrainingProgress& progress) {
+  repaired_before_ = progress.repaired;
+  comparison_.begin(progress.steps);
+  if (progress.steps > 0) comparison_.compare();
+}
+
+void ReplicaWatch::meet() {
+  comparison_.settle();
+  if (comparison_.steps_since() > 0) comparison_.compare();
+}
+
+}  // namespace eave

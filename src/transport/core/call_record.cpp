@@ -1,0 +1,141 @@
+#include "transport/core/call_record.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "base/hash.h"
+
+namespace eave {
+namespace {
+
+using Verb = Operation::Verb;
+
+std::int64_t now() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
+// The rank that all requests go to; -1 if they go to several ranks.
+int owner_of(std::span<const ServiceRequest> requests) noexcept {
+  const auto other = [&](const ServiceRequest& each) { return each.owner != requests.front().owner; };
+  return requests.empty() || std::ranges::any_of(requests, other) ? -1 : requests.front().owner;
+}
+
+std::int64_t continue_history(std::int64_t history, const Call& call) noexcept {
+  const bool has_values = call.verb == Verb::kAllReduceSum || call.verb == Verb::kBroadcast;
+  const std::array<std::int64_t, 4> words = {history, static_cast<std::int64_t>(call.verb), has_values ? call.bytes : 0,
+                                             call.root};
+  return static_cast<std::int64_t>(hash_of({reinterpret_cast<const char*>(words.data()), sizeof words}).low);
+}
+
+}  // namespace
+
+const char* name_of(Verb verb) noexcept {
+  switch (verb) {
+    case Verb::kAllReduceSum:
+      return "sum";
+    case Verb::kBroadcast:
+      return "broadcast";
+    case Verb::kAllGather:
+      return "gathering of texts";
+    case Verb::kGather:
+      return "gathering of texts on rank 0";
+    case Verb::kBroadcastText:
+      return "broadcast of a text";
+    case Verb::kScatter:
+      return "scattering of texts of rank 0";
+    case Verb::kLend:
+      return "lending of memory";
+    case Verb::kSplit:
+      return "split";
+    case Verb::kServe:
+      return "change of service";
+    case Verb::kRequest:
+      return "request";
+    case Verb::kExchange:
+      return "exchange";
+    case Verb::kNothing:
+      break;
+  }
+  return "nothing";
+}
+
+bool in_step(const Call& mine, const Call& theirs) noexcept {
+  if (mine.verb != theirs.verb) return false;
+  if (mine.verb == Verb::kAllReduceSum) return mine.bytes == theirs.bytes;
+  return mine.verb != Verb::kBroadcast || (mine.bytes == theirs.bytes && mine.root == theirs.root);
+}
+
+Call CallRecord::describe(const Operation::Request& request) noexcept {
+  const bool is_of_all = request.verb != Verb::kRequest && request.verb != Verb::kNothing &&
+                         (request.ranks.empty() || std::ssize(request.ranks) == ranks_);
+  Call call{.begin = now(),
+            .bytes = static_cast<std::int64_t>(request.values.size_bytes()),
+            .ranks = ranks_,
+            .verb = request.verb};
+  call.sequence = begun_.load(std::memory_order_relaxed);
+  if (!request.ranks.empty()) call.ranks = static_cast<std::int32_t>(request.ranks.size());
+  if (request.verb == Verb::kBroadcast) call.root = request.root;
+  if (request.mine) call.bytes = static_cast<std::int64_t>(request.mine->size());
+  if (request.verb == Verb::kRequest) {
+    for (const ServiceRequest& each : request.requests)
+      call.bytes += static_cast<std::int64_t>(each.values.size_bytes());
+    call.root = owner_of(request.requests);
+    call.ranks = 2;
+  }
+  if (is_of_all) {
+    call.meeting = meetings_++;
+    call.history = history_ = continue_history(history_, call);
+  }
+  return call;
+}
+
+void CallRecord::begin(const Operation::Request& request) noexcept {
+  last_ = describe(request);
+  write(last_);
+  begun_.store(last_.sequence + 1, std::memory_order_release);
+}
+
+void CallRecord::end() noexcept {
+  if (last_.sequence < 0 || last_.end != 0) return;
+  last_.end = now();
+  write(last_);
+}
+
+void CallRecord::write(const Call& call) noexcept {
+  Place& place = places_[static_cast<std::size_t>(call.sequence % kKept)];
+  const auto words = std::bit_cast<std::array<std::int64_t, kWords>>(call);
+  const std::int64_t version = place.version.load(std::memory_order_relaxed);
+  place.version.store(version + 1, std::memory_order_relaxed);
+  for (std::size_t k = 0; k < kWords; ++k) place.words[k].store(words[k], std::memory_order_release);
+  place.version.store(version + 2, std::memory_order_release);
+}
+
+std::optional<Call> CallRecord::call(std::int64_t sequence) const noexcept {
+  if (sequence < 0 || sequence >= begun()) return std::nullopt;
+  const Place& place = places_[static_cast<std::size_t>(sequence % kKept)];
+  std::array<std::int64_t, kWords> words{};
+  for (int tries = 0; tries < 100; ++tries) {
+    const std::int64_t version = place.version.load(std::memory_order_acquire);
+    for (std::size_t k = 0; k < kWords; ++k) words[k] = place.words[k].load(std::memory_order_acquire);
+    if (version % 2 != 0 || place.version.load(std::memory_order_relaxed) != version) continue;
+    const Call found = std::bit_cast<Call>(words);
+    return found.sequence == sequence ? std::optional(found) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<Call> CallRecord::call_of_meeting(std::int64_t meeting) const noexcept {
+  for (std::int64_t sequence = begun() - 1, oldest = sequence - kKept; sequence > oldest && sequence >= 0; --sequence) {
+    const std::optional<Call> found = call(sequence);
+    if (found && found->meeting == meeting) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Call> CallRecord::under_way() const noexcept {
+  const std::optional<Call> last = call(begun() - 1);
+  return last && last->end == 0 ? last : std::nullopt;
+}
+
+}  // namespace eave

@@ -1,0 +1,182 @@
+#include "transport/mpi/mpi_job.h"
+
+#include <mpi.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "transport/core/background.h"
+#include "transport/core/failure.h"
+#include "transport/job/end_limit.h"
+#include "transport/job/launchers.h"
+#include "transport/job/start_watch.h"
+#include "transport/mpi/mpi_check.h"
+#include "transport/mpi/mpi_control.h"
+#include "transport/mpi/mpi_library.h"
+#include "transport/mpi/mpi_wire.h"
+
+namespace eave {
+namespace {
+
+constexpr std::chrono::milliseconds kTurn{250};  // ending all ranks takes some 50 ms
+constexpr int kMostTurns = 6;
+
+// Ranks often fail for the same reason at the same moment, without knowing of each other. So the lowest rank prints
+// first, and ends the others before their turn. The launcher ends them by SIGTERM, which the program may have caught as
+// a request to leave; here it ends the process again.
+void wait_for_turn(int rank) {
+  std::signal(SIGTERM, SIG_DFL);
+  std::this_thread::sleep_for(kTurn * std::min(rank, kMostTurns));
+}
+
+// Under the launcher of another MPI, each process believes that it is the only rank of its own job. Often this happens
+// to all ranks. If only one host has another MPI, it happens there, and the other ranks wait. So one rank of each host
+// prints it. All ranks stay for a while, because the first to end makes the launcher end all.
+void check_size(int size, const std::optional<PromisedRanks>& promised) {
+  constexpr std::chrono::seconds kSpeakerNeeds{2}, kOthersNeed{1};
+  if (!promised || promised->ranks <= size) return;
+  const std::string text = describe_lost(*promised, size);
+  const bool speaks = speaks_for_host(*promised);
+  if (speaks) {
+    wait_for_turn(promised->rank);
+    print_failure({ExitCode::kPeerLost, text, false}, promised->rank, promised->ranks);
+  }
+  std::this_thread::sleep_for(speaks ? kOthersNeed : kSpeakerNeeds);
+  throw AgreedError(ExitCode::kPeerLost, text);
+}
+
+// Ends this process when its launcher dies: such a job can be neither ended nor finished. If the launcher died before
+// this call, MPI_Init does not find it.
+void end_with_launcher() {
+  if (!started_by_launcher()) return;
+  const pid_t launcher = getppid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != launcher) std::_Exit(static_cast<int>(ExitCode::kPeerLost));
+}
+
+// The thread level of a program that called MPI_Init itself. Throws if it is too low: the program's threads call MPI
+// too.
+int threads_of_others() {
+  int provided = MPI_THREAD_SINGLE;
+  EAVE_MPI(MPI_Query_thread(&provided));
+  if (provided < MPI_THREAD_MULTIPLE)
+    throw Error(ExitCode::kUsage,
+                "this program has initialised MPI by itself, but not with MPI_THREAD_MULTIPLE, and eave calls MPI in "
+                "threads of its own: ask for that level, or leave MPI_Init to eave");
+  return provided;
+}
+
+// One use of MPI, from MPI_Init to MPI_Finalize; the same thread calls start and finish. If the program called MPI_Init
+// itself, it also calls MPI_Finalize.
+class MpiSession {
+ public:
+  void start(std::chrono::milliseconds limit) {
+    end_with_launcher();
+    const std::optional<PromisedRanks> promised = promised_ranks();
+    int provided = MPI_THREAD_SINGLE, size = 0, is_of_others = 0;
+    EAVE_MPI(MPI_Initialized(&is_of_others));
+    is_own_ = !is_of_others;
+    if (is_own_) {
+      const StartWatch watch(promised, limit);
+      EAVE_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
+      EAVE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    } else {
+      provided = threads_of_others();
+    }
+    if (provided < MPI_THREAD_SERIALIZED)
+      throw Error(
+          ExitCode::kResource,
+          "this MPI does not let a thread other than the first call it (MPI_THREAD_SERIALIZED): use an MPI that "
+          "was built with threads");
+    EAVE_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &communicator_));
+    EAVE_MPI(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN));
+    EAVE_MPI(MPI_Comm_size(communicator_, &size));
+    check_size(size, promised);
+    if (size > 1) control_.emplace(communicator_, in_mpi_);
+  }
+  // Collective. `code`: the job's exit code.
+  void finish(int code) {
+    EndLimit limit(rank_by_launcher(), code);
+    limit.enter("MPI_Alltoall, after which the ranks part,");
+    if (control_) control_->close();
+    EAVE_MPI(MPI_Comm_free(&communicator_));
+    limit.enter("MPI_Finalize");
+    if (is_own_) EAVE_MPI(MPI_Finalize());
+  }
+  MPI_Comm communicator() const { return communicator_; }
+  ControlChannel* control() { return control_ ? &*control_ : nullptr; }
+  const std::shared_ptr<std::timed_mutex>& in_mpi() const { return in_mpi_; }
+
+ private:
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  bool is_own_ = true;
+  const std::shared_ptr<std::timed_mutex> in_mpi_ = std::make_shared<std::timed_mutex>();
+  std::optional<MpiControl> control_;
+};
+
+// Runs `body`, prints the failure that escaped it, if any, and returns the exit code. If only this rank knows of the
+// failure, it ends all others and does not return.
+int run_rank(Transport& transport, const std::function<void(Transport&)>& body) {
+  const std::optional<Failure> failure = failure_of([&] { body(transport); });
+  if (!failure) return 0;
+  if (!failure->agreed) wait_for_turn(transport.rank());
+  if (!failure->agreed || transport.rank() == 0) print_failure(*failure, transport.rank(), transport.size());
+  if (!failure->agreed) transport.abort(failure->code);
+  return static_cast<int>(failure->code);
+}
+
+// For each rank, the lowest rank that it shares memory with.
+std::vector<int> hosts_of(MPI_Comm communicator) {
+  int rank = 0, size = 0, lowest = 0;
+  EAVE_MPI(MPI_Comm_rank(communicator, &rank));
+  EAVE_MPI(MPI_Comm_size(communicator, &size));
+  MPI_Comm host = MPI_COMM_NULL;
+  EAVE_MPI(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host));
+  EAVE_MPI(MPI_Allreduce(&rank, &lowest, 1, MPI_INT, MPI_MIN, host));
+  EAVE_MPI(MPI_Comm_free(&host));
+  std::vector<int> hosts(static_cast<std::size_t>(size));
+  EAVE_MPI(MPI_Allgather(&lowest, 1, MPI_INT, hosts.data(), 1, MPI_INT, communicator));
+  return hosts;
+}
+
+}  // namespace
+
+int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) {
+  int code = 0;
+  const int rank = rank_by_launcher();
+  const std::optional<Failure> failure = failure_of([&] {
+    MpiSession session;
+    session.start(use.start_limit);
+    {
+      // hosts_of is collective, so it is called in any case. Ranks that were started with different options find that
+      // out later, together.
+      MpiWireSettings settings{
+          .name = use.name, .hosts = hosts_of(session.communicator()), .sums_by_host = use.sums_by_host};
+      settings.control = session.control();
+      settings.in_mpi = session.in_mpi();
+      settings.takes_gpu_memory = use.gpu_messages && mpi_takes_gpu_memory();
+      BackgroundTransport transport(std::make_unique<MpiWire>(session.communicator(), std::move(settings)));
+      code = run_rank(transport, body);
+    }
+    session.finish(code);
+  });
+  if (!failure) return code;
+  if (!failure->agreed) {  // an agreed failure is printed already
+    wait_for_turn(rank);
+    print_failure(*failure, rank, 2);
+  }
+  // Not by return: a regular end of MPI would wait for the other ranks, which wait for this one.
+  std::_Exit(static_cast<int>(failure->code));
+}
+
+}  // namespace eave

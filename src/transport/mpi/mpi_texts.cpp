@@ -1,0 +1,99 @@
+#include "transport/mpi/mpi_texts.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <span>
+#include <utility>
+
+#include "eave/check.h"
+#include "transport/core/text_routes.h"
+
+namespace eave {
+
+MpiTexts::MpiTexts(MpiMessages& messages, int first_tag, std::function<void(MpiMessages::Requests&)> wait)
+    : messages_(messages), first_tag_(first_tag), wait_(std::move(wait)) {}
+
+std::vector<std::string> MpiTexts::texts(const std::string& mine, TextRoute route) {
+  tag_ = first_tag_ + 2 * static_cast<int>(route);
+  if (route == TextRoute::kFirstToAll) return {hand_down(mine)};
+  if (route == TextRoute::kFirstToEach) return {hand_out(mine)};
+  std::string all = collect(mine);
+  if (route == TextRoute::kAllToAll) all = hand_down(std::move(all));
+  return route == TextRoute::kAllToAll || messages_.rank() == 0 ? unpack_texts(all) : std::vector<std::string>{};
+}
+
+// Collects the texts of this rank's subtree, in rank order, and sends them to its parent.
+std::string MpiTexts::collect(const std::string& mine) {
+  std::string packed;
+  append_text(packed, mine);
+  for (const int child : children_of(messages_.rank(), messages_.size())) packed += receive(child);
+  if (messages_.rank() == 0) return packed;
+  send(packed, std::array{parent_of(messages_.rank())});
+  return packed;
+}
+
+// Passes on rank 0's text; what other ranks give is ignored. The largest subtree has the longest way, so it comes
+// first.
+std::string MpiTexts::hand_down(std::string packed) {
+  if (messages_.rank() != 0) packed = receive(parent_of(messages_.rank()));
+  std::vector<int> children = children_of(messages_.rank(), messages_.size());
+  std::ranges::reverse(children);
+  send(packed, children);
+  return packed;
+}
+
+// Passes on the texts of this rank's subtree. Returns the first, which is this rank's, and sends each child those of
+// its subtree.
+std::string MpiTexts::hand_out(std::string packed) {
+  const int rank = messages_.rank(), ranks = messages_.size();
+  if (rank != 0) packed = receive(parent_of(rank));
+  const std::vector<std::string> texts = unpack_texts(packed);
+  EAVE_CHECK(std::ssize(texts) == end_of_subtree(rank, ranks) - rank, "each rank of the subtree has a text");
+  std::vector<int> children = children_of(rank, ranks);
+  std::ranges::reverse(children);
+  for (const int child : children) {
+    std::string theirs;
+    for (int each = child; each < end_of_subtree(child, ranks); ++each)
+      append_text(theirs, texts[static_cast<std::size_t>(each - rank)]);
+    send(theirs, std::array{child});
+  }
+  return texts.front();
+}
+
+void MpiTexts::send(const std::string& text, std::span<const int> ranks) {
+  Head head{text.size()};
+  const std::size_t begun = std::min(text.size(), sizeof head.begin);
+  std::copy_n(text.data(), begun, head.begin);
+  const std::span rest = std::span(text).subspan(begun);
+  MpiMessages::Requests requests;
+  {
+    const std::lock_guard lock(messages_.in_mpi());
+    for (const int rank : ranks) {
+      messages_.send(std::as_bytes(std::span(&head, 1)), rank, tag_, requests);
+      if (!rest.empty()) messages_.send(std::as_bytes(rest), rank, tag_ + 1, requests);
+    }
+  }
+  wait_(requests);
+}
+
+std::string MpiTexts::receive(int rank) {
+  Head head;
+  take(std::as_writable_bytes(std::span(&head, 1)), rank, tag_);
+  std::string text(head.length, '\0');
+  const std::size_t begun = std::min(text.size(), sizeof head.begin);
+  std::copy_n(head.begin, begun, text.data());
+  if (begun < text.size()) take(std::as_writable_bytes(std::span(text).subspan(begun)), rank, tag_ + 1);
+  return text;
+}
+
+void MpiTexts::take(MpiMessages::Bytes bytes, int rank, int tag) {
+  MpiMessages::Requests requests;
+  {
+    const std::lock_guard lock(messages_.in_mpi());
+    messages_.receive(bytes, rank, tag, requests);
+  }
+  wait_(requests);
+}
+
+}  // namespace eave

@@ -1,0 +1,44 @@
+// Texts between the ranks of an MPI communicator.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "eave/transport.h"
+#include "transport/mpi/mpi_messages.h"
+
+namespace eave {
+
+// Texts move along a binomial tree. A rank waits for at most log2 p others, one after another, and passes on the texts
+// of its subtree.
+class MpiTexts {
+ public:
+  // `wait` returns when the messages have moved. The eight tags from `first_tag` on belong to this object, two per
+  // route. So ranks that are out of step do not receive each other's texts.
+  MpiTexts(MpiMessages& messages, int first_tag, std::function<void(MpiMessages::Requests&)> wait);
+  std::vector<std::string> texts(const std::string& mine, TextRoute route);
+
+ private:
+  // The first message of a text. Most texts fit into it; the rest of a longer one follows in a second message.
+  struct Head {
+    std::uint64_t length = 0;
+    char begin[248] = {};
+  };
+
+  std::string collect(const std::string& mine);
+  std::string hand_down(std::string packed);
+  std::string hand_out(std::string packed);
+  void send(const std::string& text, std::span<const int> ranks);
+  std::string receive(int rank);
+  void take(MpiMessages::Bytes bytes, int rank, int tag);
+
+  MpiMessages& messages_;
+  const int first_tag_;
+  int tag_ = 0;  // of the current route
+  const std::function<void(MpiMessages::Requests&)> wait_;
+};
+
+}  // namespace eave

@@ -1,0 +1,360 @@
+#include "transport/mpi/mpi_wire.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+#include <numeric>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "transport/core/parts.h"
+#include "transport/mpi/mpi_check.h"
+#include "transport/mpi/mpi_shared_memory.h"
+
+namespace eave {
+namespace {
+
+enum Tag { kScatter = 1, kGather, kExchange, kTexts };  // kTexts and the seven numbers after it belong to MpiTexts
+
+constexpr std::size_t kSlots = 13;
+// The longest wait for a ring of this host's ranks, when this rank has no requests to answer.
+constexpr std::chrono::milliseconds kWhereNobodyAsks(100);
+
+class OneSum final : public SumRow {
+ public:
+  explicit OneSum(Slice values) : values_(values) {}
+  std::optional<Slice> next() override { return std::exchange(values_, std::nullopt); }
+  void done() override {}
+
+ private:
+  std::optional<Slice> values_;
+};
+
+void add(const float* values, float* sum, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) sum[i] += values[i];
+}
+
+}  // namespace
+
+MpiWire::MpiWire(MPI_Comm communicator, MpiWireSettings settings)
+    : messages_(communicator, settings.in_mpi),
+      server_(messages_),
+      requester_(messages_, server_),
+      settings_(std::move(settings)),
+      pace_{settings_.part == 0 ? short_pace()
+                                : MpiPace{settings_.part, long_pace().in_flight_bytes, long_pace().request}},
+      texts_(messages_, kTexts, [this](Requests& requests) { wait_for(requests); }),
+      compressed_(*this, rank(), size()) {
+  all_.resize(static_cast<std::size_t>(size()));
+  std::iota(all_.begin(), all_.end(), 0);
+  slots_.resize(kSlots);
+  if (!settings_.hosts.empty()) share_memory();
+  if (settings_.sums_by_host && !settings_.hosts.empty()) levels_.emplace(settings_.hosts, rank());
+  if (settings_.part > 0) return;
+  const std::set<int> hosts(settings_.hosts.begin(), settings_.hosts.end());
+  pace_ = agree_on_pace(messages_, hosts.empty() ? size() : static_cast<int>(hosts.size()), [this](Slice values) {
+    OneSum alone(values);
+    sum_by_messages(alone, team_of({}));
+  });
+}
+
+void MpiWire::share_memory() {
+  const auto host_of = [&](int each) { return settings_.hosts[static_cast<std::size_t>(each)]; };
+  std::ranges::copy_if(all_, std::back_inserter(of_host_), [&](int each) { return host_of(each) == host_of(rank()); });
+  const auto place = static_cast<int>(std::ranges::find(of_host_, rank()) - of_host_.begin()),
+             ranks = static_cast<int>(of_host_.size());
+  const std::lock_guard lock(messages_.in_mpi());
+  memory_ = share_memory_of_host(messages_.communicator(), host_of(rank()), HostSum::bytes_for(ranks));
+  // share_memory_of_host is collective, so it is called in any case: ranks may have been given different transports.
+  if (!settings_.sums_by_host) memory_.reset();
+  if (!memory_) return;
+  host_sum_.emplace(memory_->bytes(), place, ranks, [this](bool is_first) {
+    if (server_.attend() || is_first) patience_.renew();
+    return server_.is_open() ? patience_.pause() : kWhereNobodyAsks;
+  });
+}
+
+MpiWire::Team MpiWire::team_of(std::span<const int> ranks) const {
+  if (ranks.empty()) ranks = all_;
+  const auto place = static_cast<int>(std::ranges::find(ranks, rank()) - ranks.begin());
+  return {ranks, place, static_cast<int>(ranks.size())};
+}
+
+// A segment begins a phase as soon as the messages of its previous phase have come. In each phase, segments keep their
+// order. So a late phase of one segment never waits for an early phase of another.
+template <class... Phases>
+void MpiWire::in_segments(SumRow& row, int parts, Phases... phases) {
+  constexpr std::size_t count = sizeof...(Phases);
+  const std::size_t length = pace_.part * static_cast<std::size_t>(parts),
+                    most = std::clamp(2 * pace_.in_flight_bytes / (length * sizeof(float)), std::size_t{2}, kSlots);
+  // begun[k]: how many segments have begun phase k. The last entry counts the segments that have ended.
+  std::array<std::size_t, count + 1> begun{};
+  const auto slot_of = [&](std::size_t number) -> Slot& { return slots_[number % kSlots]; };
+  const auto begin = [&](std::size_t phase) {
+    Slot& slot = slot_of(begun[phase]++);
+    std::size_t each = 0;
+    ((each++ == phase ? phases(slot.segment, slot) : void()), ...);
+  };
+  std::optional<Slice> rest;
+  const auto take = [&] {
+    if (begun.front() - begun.back() == most || (!rest && !(rest = row.next()))) return false;
+    Slot& slot = slot_of(begun.front());
+    slot.segment = rest->first(std::min(length, rest->size()));
+    *rest = rest->subspan(slot.segment.size());
+    slot.ends_sum = rest->empty();
+    if (slot.ends_sum) rest.reset();
+    begin(0);
+    return true;
+  };
+  patience_.renew();
+  for (;;) {
+    bool moved = take();
+    if (begun.back() == begun.front()) return;
+    for (std::size_t phase = count; phase-- > 0;) {  // the last phase first: it frees slots
+      if (begun[phase + 1] == begun[phase]) continue;
+      Slot& slot = slot_of(begun[phase + 1]);
+      moved |= messages_.advance(slot[phase].requests);
+      if (!slot[phase].requests.empty()) continue;
+      moved = true;
+      if (phase + 1 < count) {
+        begin(phase + 1);
+        continue;
+      }
+      ++begun.back();
+      if (slot.ends_sum) row.done();
+    }
+    wait_after(moved);
+  }
+}
+
+void MpiWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
+  const Team team = team_of(ranks);
+  if (team.size() == 1) return;
+  OneSum alone(values);
+  if (levels_ && levels_->arrange(team.ranks)) return sum_by_host(alone);
+  if (host_sum_ && std::ranges::equal(team.ranks, of_host_)) return sum_on_host(values);
+  sum_by_messages(alone, team);
+}
+
+void MpiWire::all_reduce_sums(SumRow& row) {
+  if (levels_ && levels_->arrange(all_)) return sum_by_host(row);
+  if (host_sum_ && of_host_.size() == all_.size()) return Wire::all_reduce_sums(row);
+  sum_by_messages(row, team_of({}));
+}
+
+void MpiWire::sum_on_host(Slice values) {
+  for (std::size_t number = 0; number < lent_.size(); ++number) {
+    const Lent& lent = lent_[number];
+    const float* const begin = lent.mine.data();
+    if (values.data() < begin || values.data() + values.size() > begin + lent.mine.size()) continue;
+    const auto at = static_cast<std::uint64_t>(values.data() - begin) * lent_.size() + number;
+    return host_sum_->sum_in_place(values, static_cast<std::ptrdiff_t>(lent.stride), at);
+  }
+  host_sum_->all_reduce_sum(values);
+}
+
+Slice MpiWire::lend(std::size_t size) {
+  if (!host_sum_ || of_host_.size() != all_.size() || size == 0) return {};
+  constexpr std::size_t kPage = 4096 / sizeof(float);
+  const std::size_t ranks = all_.size(), stride = (size + kPage - 1) / kPage * kPage;
+  std::unique_ptr<SharedMemory> memory;
+  {
+    const std::lock_guard lock(messages_.in_mpi());
+    memory = share_memory_of_host(messages_.communicator(), settings_.hosts.front(), ranks * stride * sizeof(float));
+  }
+  if (!memory) return {};
+  auto* const values = reinterpret_cast<float*>(memory->bytes().data());
+  const Slice mine{values + static_cast<std::size_t>(rank()) * stride, size};
+  lent_.push_back({std::move(memory), mine, stride});
+  bytes_of_others_ += part_of(mine, rank(), this->size()).size_bytes() * (ranks - 1);
+  return mine;
+}
+
+void MpiWire::sum_by_messages(SumRow& row, const Team& team) {
+  in_segments(
+      row, team.size(), [&](Slice segment, Slot& slot) { scatter(segment, team, slot[0]); },
+      [&](Slice segment, Slot& slot) {
+        sum(segment, team, slot[0]);
+        gather(segment, team, -1, slot[1]);
+      });
+}
+
+void MpiWire::sum_by_host(SumRow& row) {
+  Team within = team_of(levels_->within());
+  within.owners = levels_->owners();
+  const Team across = within.owns() ? team_of(levels_->across()) : Team{};
+  const auto mine = [&](Slice segment) { return part_of(segment, within.place, within.owners); };
+  in_segments(
+      row, within.owners * levels_->hosts(), [&](Slice segment, Slot& slot) { scatter(segment, within, slot[0]); },
+      [&](Slice segment, Slot& slot) {
+        if (!within.owns()) return;
+        sum(segment, within, slot[0]);
+        scatter(mine(segment), across, slot[1]);
+      },
+      [&](Slice segment, Slot& slot) {
+        if (!within.owns()) return;
+        sum(mine(segment), across, slot[1]);
+        gather(mine(segment), across, -1, slot[2]);
+      },
+      [&](Slice segment, Slot& slot) { gather(segment, within, -1, slot[3]); });
+}
+
+void MpiWire::sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) {
+  compressed_.run(values, ranks, compression);
+}
+
+void MpiWire::broadcast(Slice values, int root) {
+  const Team team = team_of({});
+  OneSum alone(values);
+  in_segments(
+      alone, team.size(), [&](Slice segment, Slot& slot) { hand_out(segment, team, root, slot[0]); },
+      [&](Slice segment, Slot& slot) { gather(segment, team, root, slot[1]); });
+}
+
+// The root sends every rank its part.
+void MpiWire::hand_out(Slice segment, const Team& team, int root, Stage& stage) {
+  const auto part = [&](int place) { return part_of(segment, place, team.size()); };
+  const std::lock_guard lock(messages_.in_mpi());
+  if (rank() != root) return receive(std::as_writable_bytes(part(rank())), root, kScatter, stage.requests);
+  for (int peer : team.ranks)
+    if (peer != root) send(std::as_bytes(part(peer)), peer, kScatter, stage.requests);
+}
+
+// Sends every owner its part of this rank's segment. Receives the other ranks' shares of this rank's part, one behind
+// the other.
+void MpiWire::scatter(Slice segment, const Team& team, Stage& stage) {
+  const std::size_t mine = team.owns() ? part_of(segment, team.place, team.owners).size() : 0;
+  std::vector<float>& received = stage.received;
+  received.resize(std::max(received.size(), mine * static_cast<std::size_t>(team.size() - 1)));
+  const std::lock_guard lock(messages_.in_mpi());
+  std::size_t at = 0;
+  for (int peer : team.ranks) {
+    if (peer == rank()) continue;
+    receive(std::as_writable_bytes(Slice(received).subspan(at, mine)), peer, kScatter, stage.requests);
+    at += mine;
+  }
+  for (int step = 1; step < team.size(); ++step) {  // starts behind its own place, so that not all send to rank 0 first
+    const int place = (team.place + step) % team.size();
+    if (place >= team.owners) continue;
+    send(std::as_bytes(part_of(segment, place, team.owners)), team.rank_at(place), kScatter, stage.requests);
+  }
+}
+
+// Adds up in the order of places: ((x0 + x1) + x2) + …. So this rank's part is added at its place, not first.
+void MpiWire::sum(Slice segment, const Team& team, Stage& stage) {
+  const Slice mine = part_of(segment, team.place, team.owners);
+  const auto row = [&](int number) { return stage.received.data() + static_cast<std::size_t>(number) * mine.size(); };
+  for (int number = 1; number < team.place; ++number) add(row(number), row(0), mine.size());
+  if (team.place > 0) add(row(0), mine.data(), mine.size());
+  for (int number = team.place; number < team.size() - 1; ++number) add(row(number), mine.data(), mine.size());
+}
+
+// Owners send their part to all, and every rank receives the parts of the others in place. The rank at place `root` has
+// all parts already; -1: no rank has.
+void MpiWire::gather(Slice segment, const Team& team, int root, Stage& stage) {
+  const auto part = [&](int place) { return part_of(segment, place, team.owners); };
+  const std::lock_guard lock(messages_.in_mpi());
+  for (int place = 0; place < team.owners && team.place != root; ++place)
+    if (place != team.place) receive(std::as_writable_bytes(part(place)), team.rank_at(place), kGather, stage.requests);
+  if (!team.owns()) return;
+  for (int step = 1; step < team.size(); ++step) {
+    const int place = (team.place + step) % team.size();
+    if (place != root) send(std::as_bytes(part(team.place)), team.rank_at(place), kGather, stage.requests);
+  }
+}
+
+void MpiWire::start(std::size_t number, const ByteExchange& exchange) {
+  if (exchanges_.size() <= number) exchanges_.resize(number + 1);
+  const Team team = team_of(exchange.ranks);
+  const auto at = [](int place) { return static_cast<std::size_t>(place); };
+  const std::lock_guard lock(messages_.in_mpi());
+  for (int place = 0; place < team.size(); ++place)
+    if (place != team.place) receive(exchange.incoming[at(place)], team.rank_at(place), kExchange, exchanges_[number]);
+  for (int step = 1; step < team.size(); ++step) {
+    const int place = (team.place + step) % team.size();
+    send(exchange.outgoing[at(place)], team.rank_at(place), kExchange, exchanges_[number]);
+  }
+}
+
+// MPI_Comm_free may wait for the other ranks of the old part. After the exchange of texts, all ranks are through with
+// their old parts.
+std::unique_ptr<Wire> MpiWire::split(int part) {
+  const std::vector<std::string> parts = texts(std::to_string(part), TextRoute::kAllToAll);
+  {
+    const std::lock_guard lock(messages_.in_mpi());
+    if (split_ != MPI_COMM_NULL) EAVE_MPI(MPI_Comm_free(&split_));
+    EAVE_MPI(MPI_Comm_split(messages_.communicator(), part < 0 ? MPI_UNDEFINED : part, rank(), &split_));
+    if (split_ == MPI_COMM_NULL) return nullptr;
+    EAVE_MPI(MPI_Comm_set_errhandler(split_, MPI_ERRORS_RETURN));
+  }
+  MpiWireSettings settings = settings_;
+  settings.control = nullptr;
+  settings.hosts.clear();
+  for (std::size_t peer = 0; peer < settings_.hosts.size(); ++peer)
+    if (parts[peer] == std::to_string(part)) settings.hosts.push_back(settings_.hosts[peer]);
+  return std::make_unique<MpiWire>(split_, std::move(settings));
+}
+
+// A rank that calls serve has no request open. After the first exchange of texts, no request is left for the former
+// services. After the second, every new service is open.
+void MpiWire::serve(Service* service) {
+  texts({}, TextRoute::kAllToAll);
+  server_.close();
+  if (service) server_.open(service);
+  const std::vector<std::string> serving = texts(service ? "serves" : "", TextRoute::kAllToAll);
+  serving_.assign(serving.size(), false);
+  for (std::size_t peer = 0; peer < serving.size(); ++peer) serving_[peer] = !serving[peer].empty();
+}
+
+void MpiWire::request(std::span<const ServiceRequest> requests) {
+  for (const ServiceRequest& each : requests)
+    EAVE_CHECK(!serving_.empty() && serving_[static_cast<std::size_t>(each.owner)],
+               "rank " + std::to_string(each.owner) + " answers no requests");
+  requester_.carry_out(requests, patience_);
+}
+
+std::optional<std::chrono::nanoseconds> MpiWire::attend() {
+  if (!server_.is_open()) return std::nullopt;
+  if (!server_.attend()) return patience_.pause();
+  patience_.renew();
+  return std::chrono::nanoseconds(0);
+}
+
+void MpiWire::send(ConstBytes bytes, int to, int tag, Requests& requests) {
+  if (!bytes.empty()) messages_.send(bytes, to, tag, requests);
+}
+
+void MpiWire::receive(Bytes bytes, int from, int tag, Requests& requests) {
+  if (!bytes.empty()) messages_.receive(bytes, from, tag, requests);
+}
+
+void MpiWire::wait_for(Requests& requests) {
+  if (!requests.empty()) patience_.renew();
+  while (!requests.empty()) wait_after(messages_.advance(requests));
+}
+
+void MpiWire::wait_after(bool moved) {
+  if (server_.attend() || moved) return patience_.renew();
+  patience_.sleep();
+}
+
+void MpiWire::abort(ExitCode code) noexcept {
+  // MPI_Abort may block when the network is gone.
+  try {
+    std::thread([code] {
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+      std::_Exit(static_cast<int>(code));
+    }).detach();
+  } catch (const std::system_error&) {
+    std::_Exit(static_cast<int>(code));  // no thread to be had; the launcher ends the other ranks
+  }
+  if (messages_.in_mpi().try_lock_for(std::chrono::seconds(1)))
+    MPI_Abort(messages_.communicator(), static_cast<int>(code));
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace eave

@@ -1,0 +1,56 @@
+#include "transport/nccl/nccl_operation.h"
+
+#include <utility>
+
+#include "transport/threads/patience.h"
+
+namespace eave {
+
+void NcclOperation::set_out(const Request& request) {
+  reuse(request);
+  seconds_ = 0;
+  is_settled_ = false;
+}
+
+bool NcclOperation::done() noexcept {
+  if (is_settled_) return true;
+  try {
+    if (ticket_->reached()) {
+      seconds_ = ticket_->seconds();
+      settle();
+    } else if (collectives_.has_failed()) {
+      settle();
+    }
+  } catch (...) {  // the device has failed; its next call reports that
+    settle();
+  }
+  return is_settled_;
+}
+
+void NcclOperation::settle() noexcept {
+  is_settled_ = true;
+  if (observer_) observer_->finished(*this, seconds_);
+  observer_.reset();
+}
+
+double NcclOperation::wait_until_done() noexcept {
+  const Clock::time_point start = Clock::now();
+  for (const Patience patience; !done();) patience.sleep();
+  return seconds_between(start, Clock::now());
+}
+
+double NcclOperation::wait() {
+  collectives_.check();
+  if (!is_settled_) ticket_->hold_up_device();
+  return 0;
+}
+
+void NcclOperation::observe(std::shared_ptr<OperationObserver> observer) {
+  if (done()) {
+    observer->finished(*this, seconds_);
+  } else {
+    observer_ = std::move(observer);
+  }
+}
+
+}  // namespace eave

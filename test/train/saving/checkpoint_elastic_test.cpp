@@ -1,0 +1,193 @@
+// A run that resumes with another number of ranks.
+#include <gtest/gtest.h>
+
+#include "checkpoint/checkpoint_directory.h"
+#include "test/temporary_directory.h"
+#include "test/train/training.h"
+#include "test/transport/ranks.h"
+#include "train/saving/checkpoint_load.h"
+
+namespace eave {
+namespace {
+
+// The step of the checkpoint. A step has 8 samples per rank, so on two ranks 6 steps are an epoch of 96 samples.
+constexpr std::int64_t kSaved = 6;
+
+// The state of all ranks when they saved.
+struct Former {
+  explicit Former(int ranks)
+      : parameters(static_cast<std::size_t>(ranks)), momentum(parameters.size()), own(parameters.size()) {}
+  std::vector<std::vector<float>> parameters, momentum;
+  std::vector<std::vector<std::vector<float>>> own;  // the method's own vectors that are as large as the parameters
+  std::vector<float> center;
+  std::vector<float> beginning;  // where a new worker begins
+};
+
+TrainingSetting setting_of(const std::string& method, int ranks, const std::filesystem::path& directory) {
+  TrainingSetting setting;
+  setting.communicator = method;
+  setting.averaging = brisk(method, ranks);
+  setting.model = "flatten; dense 4; relu; dense classes";
+  setting.plan.steps = kSaved;
+  setting.plan.checkpoints.directory = directory;
+  return setting;
+}
+
+std::vector<float> momentum_of(Training& training) {
+  if (training.replica().optimizer.state().empty()) return {};
+  const Slice momentum = training.replica().optimizer.state()[0];
+  return {momentum.begin(), momentum.end()};
+}
+
+std::vector<float> values_of(Slice slice) { return {slice.begin(), slice.end()}; }
+
+std::vector<float> beginning_of(const std::string& method, Training& training) {
+  const std::vector<Slice> state = training.communicator().state();
+  // These methods evaluate the average z, but a new worker begins at c.
+  if (method == "adownpour" || method == "mvadownpour") return values_of(state[0]);
+  std::vector<float> beginning = training.center();
+  if (method != "mdownpour") return beginning;
+  for (std::size_t i = 0; i < beginning.size(); ++i) beginning[i] += 0.9f * state[1][i];
+  return beginning;
+}
+
+std::vector<std::vector<float>> own_vectors(Training& training) {
+  std::vector<std::vector<float>> own;
+  for (const Slice slice : training.communicator().own_state())
+    if (slice.size() == training.replica().parameters.size()) own.push_back(values_of(slice));
+  return own;
+}
+
+Former save_on(int ranks, const TrainingSetting& given, const std::vector<int>& blind = {}) {
+  const std::string method = given.communicator;
+  Former former(ranks);
+  on_ranks({"threads", ranks}, [&](Transport& transport) {
+    TrainingSetting setting = given;
+    setting.blind(transport, blind);
+    Training training(transport, setting);
+    training.run();
+    const auto rank = static_cast<std::size_t>(transport.rank());
+    former.parameters[rank] = training.parameters();
+    former.momentum[rank] = momentum_of(training);
+    former.own[rank] = own_vectors(training);
+    const std::vector<float> center = training.center();
+    if (rank == 0) former.center = center;
+    if (rank == 0) former.beginning = beginning_of(method, training);
+  });
+  return former;
+}
+
+bool goes_with(const std::string& method, int ranks) {
+  const std::vector<std::string> names = communicator_names(ranks);
+  return std::ranges::find(names, method) != names.end();
+}
+
+class Elastic : public testing::TestWithParam<std::string> {};
+
+// Saves on `before` ranks and resumes on `ranks`. The rank `first` and all later ranks are blind.
+void expect_goes_on(const std::string& method, int before, int ranks, int first) {
+  const TemporaryDirectory temporary;
+  const auto blind = [&](int count) {
+    std::vector<int> those;
+    for (int rank = first; rank < count; ++rank) those.push_back(rank);
+    return those;
+  };
+  const Former former = save_on(before, setting_of(method, before, temporary.path()), blind(before));
+  on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
+    TrainingSetting setting = setting_of(method, ranks, temporary.path());
+    setting.blind(transport, blind(ranks));
+    setting.plan.elastic_step = kSaved;
+    const std::int64_t samples = 8 * before * kSaved;
+    setting.plan.first_step = setting.plan.steps = samples / (8 * ranks);
+    Training training(transport, setting);
+    ASSERT_EQ(step_after_samples(training.parts().sampler, samples), setting.plan.first_step);
+    const TrainingResult result = training.run();
+    EXPECT_EQ(result.progress.samples, setting.plan.first_step * 8 * ranks);
+    EXPECT_EQ(training.center(), former.center) << ranks;
+    const auto rank = static_cast<std::size_t>(transport.rank());
+    const bool stays = transport.rank() < before && method != "local-sgd" && method != "gossip";
+    EXPECT_EQ(training.parameters(), stays ? former.parameters[rank] : former.beginning) << ranks << ", " << rank;
+    if (training.parts().traits.averages_gradients) {
+      EXPECT_EQ(momentum_of(training), former.momentum[0]);
+    } else if (stays) {
+      EXPECT_EQ(momentum_of(training), former.momentum[rank]);
+    }
+  });
+}
+
+TEST_P(Elastic, resumption_keeps_center_and_workers_and_begins_new_ones_where_workers_begin) {
+  constexpr int kNone = 4;
+  for (const auto& [before, after] : {std::pair(2, 1), {2, 3}, {2, 4}, {4, 2}, {3, 1}}) {
+    if (goes_with(GetParam(), before) && goes_with(GetParam(), after)) expect_goes_on(GetParam(), before, after, kNone);
+  }
+}
+
+TEST_P(Elastic, resumption_of_ranks_that_do_not_see_the_directory_is_the_same) {
+  for (const int first : {1, 2}) {
+    if (goes_with(GetParam(), 4)) expect_goes_on(GetParam(), 2, 4, first);
+  }
+}
+
+TEST_P(Elastic, resumption_trains_on_and_saves) {
+  const std::string method = GetParam();
+  if (!goes_with(method, 3)) GTEST_SKIP() << "not on 3 ranks";
+  const TemporaryDirectory temporary;
+  save_on(2, setting_of(method, 2, temporary.path()));
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    TrainingSetting setting = setting_of(method, 3, temporary.path());
+    setting.plan.elastic_step = kSaved;
+    setting.plan.first_step = 4;
+    setting.plan.steps = 9;
+    Training training(transport, setting);
+    EXPECT_EQ(training.run().progress.steps, 9);
+    for (const float value : training.parameters()) ASSERT_TRUE(std::isfinite(value));
+    const auto found = find_checkpoint(transport, temporary.path());
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->manifest.step, 9);
+    EXPECT_EQ(found->manifest.files.size(), 3u);
+  });
+}
+
+// easgd-tree is left out, because checkpoint_tree_test.cpp (JoinedTree) tests it more closely.
+TEST_P(Elastic, resumption_keeps_what_compression_dropped_of_workers_that_were_there) {
+  const std::string method = GetParam();
+  const auto kind = std::ranges::find(communicator_kinds(), method, &CommunicatorKind::name);
+  if (!kind->traits.compresses || method == "easgd-tree") GTEST_SKIP() << "not this method's";
+  for (const auto& [before, after] : {std::pair(2, 4), {4, 2}, {4, 3}}) {
+    const TemporaryDirectory temporary;
+    const auto setting_on = [&](int ranks) {
+      TrainingSetting setting = setting_of(method, ranks, temporary.path());
+      setting.averaging.emplace_back("compression", "bf16");
+      return setting;
+    };
+    const Former former = save_on(before, setting_on(before));
+    on_ranks({"threads", after}, [&, after = after, before = before](Transport& transport) {
+      TrainingSetting setting = setting_on(after);
+      setting.plan.elastic_step = kSaved;
+      setting.plan.first_step = setting.plan.steps = kSaved * before / after;
+      Training training(transport, setting);
+      training.run();
+      EXPECT_EQ(training.center(), former.center);
+      const std::vector<std::vector<float>> own = own_vectors(training);
+      const bool pushes = method.find("downpour") != std::string::npos && method != "mdownpour";
+      const bool drops = !pushes && method != "easgd-async" && method != "mdownpour";
+      ASSERT_EQ(own.empty(), !pushes && !drops) << "what it keeps of its own";
+      if (transport.rank() >= before) return;
+      EXPECT_EQ(own, former.own[static_cast<std::size_t>(transport.rank())]);
+      const bool is_something = drops && former.own[0][0] != std::vector<float>(former.own[0][0].size());
+      EXPECT_EQ(is_something, drops) << "something has been dropped";
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Elastic, testing::ValuesIn(communicator_names(2)), in_identifiers);
+
+TEST(StepAfterSamples, is_the_last_one_that_begins_no_later) {
+  Sampler sampler(Sampling::kShard, 33, 4, 8, 1, {});  // steps of 32 and 1
+  const std::vector<std::int64_t> steps = {0, 0, 1, 2, 2, 3, 4};
+  const std::vector<std::int64_t> samples = {0, 31, 32, 33, 64, 65, 66};
+  for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(step_after_samples(sampler, samples[i]), steps[i]) << i;
+}
+
+}  // namespace
+}  // namespace eave

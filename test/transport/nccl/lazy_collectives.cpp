@@ -1,0 +1,176 @@
+#include "test/transport/nccl/lazy_collectives.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "transport/core/operation.h"
+#include "transport/threads/meeting.h"
+
+namespace eave {
+namespace {
+
+constexpr auto kCallTakes = std::chrono::microseconds(50);
+
+// The meeting point of the ranks of a group.
+struct Room {
+  explicit Room(int size) : meeting(count_up(size), lost) {}
+  static std::vector<int> count_up(int size) {
+    std::vector<int> places(static_cast<std::size_t>(size));
+    std::iota(places.begin(), places.end(), 0);
+    return places;
+  }
+  LostRank lost{-1};
+  Meeting meeting;
+};
+
+std::shared_ptr<Room> room_of(const std::string& word, int size) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<Room>> rooms;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<Room> room = rooms[word].lock();
+  if (!room) rooms[word] = room = std::make_shared<Room>(size);
+  return room;
+}
+
+std::string next_word() {
+  static std::atomic<int> number{0};
+  return "room " + std::to_string(++number) + std::string("\0\xff", 2);  // a word may hold any bytes
+}
+
+class LazyTicket final : public DeviceTicket {
+ public:
+  explicit LazyTicket(LazyQueue& queue) : queue_(queue) {}
+  bool reached() override { return mark->reached(); }
+  void hold_up_device() override { queue_.enqueue({.awaited = mark}); }
+  double seconds() const override { return 1e-3; }
+
+  std::shared_ptr<LazyMark> mark;
+
+ private:
+  LazyQueue& queue_;
+};
+
+class LazyCollectives final : public DeviceCollectives {
+ public:
+  LazyCollectives(CollectiveLazyDevice& device, const LazyLibrary& library)
+      : device_(device), library_(library), thread_([this] { carry_out_all(); }) {}
+  ~LazyCollectives() override {
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+      changed_.notify_one();
+    }
+    thread_.join();
+  }
+
+  std::string make_word() override {
+    if (!library_.makes_words) throw Error(ExitCode::kResource, "no word");
+    return next_word();
+  }
+  int join(const std::string& word, int place, int size) override {
+    groups_.push_back({room_of(word, size), place});
+    return static_cast<int>(groups_.size() - 1);
+  }
+  std::unique_ptr<DeviceTicket> make_ticket() override { return std::make_unique<LazyTicket>(device_.queue()); }
+  void all_reduce_sum(int group, Slice values, DeviceTicket& ticket) override { enqueue(group, values, -1, ticket); }
+  void broadcast(int group, Slice values, int root, DeviceTicket& ticket) override {
+    enqueue(group, values, root, ticket);
+  }
+  bool has_failed() const noexcept override { return failed_; }
+  void check() const override {
+    if (failed_) throw Error(ExitCode::kPeerLost, "a peer is gone");
+  }
+
+ private:
+  struct Group {
+    std::shared_ptr<Room> room;
+    int place;
+  };
+  struct Task {
+    Group group;
+    Slice values;
+    int root;  // -1: a sum
+    std::shared_ptr<DeviceMark> ready;
+    std::shared_ptr<LazyMark> done;
+  };
+
+  void enqueue(int group, Slice values, int root, DeviceTicket& ticket) {
+    check();
+    EAVE_CHECK(device_.holds(values), "not on the device");
+    auto& mark = static_cast<LazyTicket&>(ticket).mark;
+    mark = std::allocate_shared<LazyMark>(Uncounted<LazyMark>());
+    const Slice reachable(device_.reachable(values.data()), values.size());
+    const std::shared_ptr<DeviceMark> ready = device_.mark();
+    ++device_.in_flight;
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back({groups_[static_cast<std::size_t>(group)], reachable, root, ready, mark});
+    changed_.notify_one();
+  }
+
+  void carry_out_all() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return closing_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      const Task task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      try {
+        if (!failed_) carry_out(task);
+      } catch (const Error&) {
+        failed_ = true;
+      }
+      --device_.in_flight;
+      task.done->reach();
+      lock.lock();
+    }
+  }
+
+  void carry_out(const Task& task) {
+    task.ready->wait();
+    Room& room = *task.group.room;
+    if (device_.operations++ == library_.operations_until_failure) {
+      room.lost = task.group.place;
+      room.meeting.wake();
+      throw Error(ExitCode::kPeerLost, "this is the one");
+    }
+    std::this_thread::sleep_for(kCallTakes);
+    const auto& all = room.meeting.meet(task.group.place, {.values = task.values, .root = task.root});
+    if (task.group.place == 0) combine(all, task.root);
+    room.meeting.part();
+  }
+
+  static void combine(const std::vector<Operation::Request>& all, int root) {
+    std::array<float, 4096> sum;
+    for (std::size_t at = 0; at < all.front().values.size(); at += sum.size()) {
+      const std::size_t count = std::min(sum.size(), all.front().values.size() - at);
+      std::copy_n(all[static_cast<std::size_t>(std::max(root, 0))].values.data() + at, count, sum.data());
+      for (std::size_t place = 1; root < 0 && place < all.size(); ++place)
+        for (std::size_t i = 0; i < count; ++i) sum[i] += all[place].values[at + i];
+      for (const Operation::Request& each : all) std::copy_n(sum.data(), count, each.values.data() + at);
+    }
+  }
+
+  CollectiveLazyDevice& device_;
+  const LazyLibrary library_;
+  std::vector<Group> groups_;
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task, Uncounted<Task>> tasks_;
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceCollectives> CollectiveLazyDevice::make_collectives() {
+  return std::make_unique<LazyCollectives>(*this, library_);
+}
+
+}  // namespace eave
