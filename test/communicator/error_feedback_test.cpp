@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "communicator/outer/worker_momentum.h"
-#include "communicator/support/mean_exchange.h"
+#include "communicator/support/weighted_mean.h"
 #include "exchanges.h"
 #include "simulator.h"
 #include "test/transport/ranks.h"

@@ -1,7 +1,7 @@
 #include "app/options/norm_options.h"
 
 #include "base/options/number_text.h"
-#include "communicator/support/batch_moments.h"
+#include "communicator/support/sync_batch_norm.h"
 #include "eave/check.h"
 
 namespace eave {

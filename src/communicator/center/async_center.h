@@ -1,43 +1,44 @@
 // The worker's side of an asynchronous center, common to all methods that have one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "communicator/center/async_settings.h"
 #include "communicator/center/center_shards.h"
-#include "communicator/center/exchange_log.h"
-#include "communicator/support/encoded_message.h"
 #include "eave/communicator.h"
 
 namespace eave {
 
-struct AsyncSettings {
-  int workers = 1;       // ranks 0 … workers - 1 train
-  int center_ranks = 0;  // so many ranks after the workers keep the center; 0: the workers keep it
-  std::int64_t tau = 1;
-  // True: exchanges follow steps tau, 2 tau, … (counted from 1). False: they belong to steps t = 0, tau, 2 tau, … and
-  // come before the update.
-  bool after_steps = false;
-  ExchangeOrder::Kind order = ExchangeOrder::Kind::kFree;
-  std::size_t longest_shard = 0;  // parameters; 0: as in the log to replay
-  std::int64_t first_step = 0, steps = 0;
-  std::shared_ptr<const Codec> codec;      // for messages and replies; nullptr: none
-  Settings settings;                       // the run's options, kept in its log
-  std::shared_ptr<const ExchangeLog> log;  // the log to replay; nullptr: none
-};
+// The compressed form of a worker's message to a center in shards.
+//
+// Without a codec the object is empty. The host encodes and decodes. If messages are in another device's memory, both
+// calls block.
+class EncodedMessage {
+ public:
+  explicit EncodedMessage(std::shared_ptr<const Codec> codec) : codec_(std::move(codec)) {}
 
-// --async-order, --replay, --shard-bytes, --center-ranks.
-std::vector<OptionSpec> async_options();
-// Throws Error(kUsage). For a file to replay it also throws kInputMissing and kBadData.
-AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau, bool after_steps = false);
-// --center-ranks of a job of `ranks` ranks. Throws Error(kUsage) if no rank would train.
-int center_ranks_in(const OptionValues& values, int ranks);
-// The card's lines about the order of exchanges, the owners of the center and compression.
-std::string describe_async(const AsyncSettings& settings);
+  explicit operator bool() const { return codec_ != nullptr; }
+  void begin(const CenterLayout& layout, Device& device, std::size_t size);
+  // The encoded bytes of one shard, which a request carries in place of floats.
+  Slice shard(std::size_t shard) { return shards_[shard]; }
+  void encode(Slice message);  // the whole message
+  void decode(Slice message);
+
+ private:
+  template <class Visit>
+  void visit_shards(Slice message, Visit visit);
+
+  std::shared_ptr<const Codec> codec_;
+  const CenterLayout* layout_ = nullptr;
+  Device* device_ = nullptr;
+  Buffer encoded_, staged_;  // staged_: a copy in host memory, if messages are in another device's memory
+  std::vector<Slice> shards_;
+};
 
 // Base of the methods with an asynchronous center. Every rank is a worker and keeps shards of the center. With
 // --center-ranks, the last ranks keep all shards and do not train.

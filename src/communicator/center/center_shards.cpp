@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "communicator/support/encoded_message.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -12,6 +11,10 @@ namespace {
 constexpr std::int64_t kMostStale = 1000;
 
 }  // namespace
+
+std::size_t message_size(const Codec* codec, std::size_t values) {
+  return codec ? (encoded_bytes(*codec, values) + sizeof(float) - 1) / sizeof(float) : values;
+}
 
 CenterShards::CenterShards(const CenterLayout& layout, int rank, Device& device, const std::vector<ConstSlice>& vectors,
                            CenterRule rule, const ExchangeOrder& order, std::shared_ptr<const Codec> codec)

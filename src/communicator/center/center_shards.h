@@ -15,6 +15,9 @@
 
 namespace eave {
 
+// The size of a request that carries `values` values, in floats. codec nullptr: not compressed.
+std::size_t message_size(const Codec* codec, std::size_t values);
+
 // Applies a worker's message to one shard and replaces the message by the reply. `vectors` are the shard's parts of the
 // center and of the other vectors that the method keeps beside it. `exchanges` counts the exchanges of this shard
 // before this one.

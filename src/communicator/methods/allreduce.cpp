@@ -27,7 +27,7 @@
 // ranks.
 //
 // --batch-norm sync: a batch norm computes its moments over the batches of all ranks. The statistics that it moves and,
-// in backward, its two sums are over all ranks too. Ranks wait for each of these sums (batch_moments.h). Every rank
+// in backward, its two sums are over all ranks too. Ranks wait for each of these sums (sync_batch_norm.h). Every rank
 // starts them between the same buckets, because backward hands over gradients layer by layer, also on a rank without
 // samples.
 #include "communicator/methods/allreduce.h"
@@ -35,9 +35,9 @@
 #include <algorithm>
 
 #include "base/options/number_text.h"
-#include "communicator/support/batch_moments.h"
 #include "communicator/support/compression.h"
 #include "communicator/support/reproducible.h"
+#include "communicator/support/sync_batch_norm.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 

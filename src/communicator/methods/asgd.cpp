@@ -12,7 +12,7 @@
 // - SGD is `allreduce` or `none` on one rank with --momentum 0.
 // - MSGD is the same with --nesterov.
 // - MVASGD is mvasgd.cpp.
-#include "communicator/elastic/sequential_average.h"
+#include "communicator/support/moving_average.h"
 
 namespace eave {
 

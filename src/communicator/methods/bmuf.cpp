@@ -10,7 +10,7 @@
 // The paper uses eta_b = 1 - 1/p and zeta = 1. With eta_b = 0 and zeta = 1 the method is local-sgd, bit by bit.
 #include "base/options/number_text.h"
 #include "communicator/outer/outer_averaging.h"
-#include "communicator/support/periodic_options.h"
+#include "communicator/support/local_steps.h"
 
 namespace eave {
 namespace {

@@ -7,7 +7,7 @@
 // keeps its own AdamW vectors. With rho = 1 and mu = 0 the method is local-sgd, bit by bit.
 #include "base/options/number_text.h"
 #include "communicator/outer/outer_averaging.h"
-#include "communicator/support/periodic_options.h"
+#include "communicator/support/local_steps.h"
 
 namespace eave {
 namespace {

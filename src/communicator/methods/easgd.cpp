@@ -33,10 +33,8 @@
 #include <utility>
 
 #include "communicator/elastic/easgd_settings.h"
-#include "communicator/elastic/elastic_force.h"
-#include "communicator/outer/look_ahead.h"
 #include "communicator/support/compression.h"
-#include "communicator/support/periodic_options.h"
+#include "communicator/support/local_steps.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/device.h"

@@ -31,9 +31,8 @@
 // shard, which the owners log.
 #include "base/options/number_text.h"
 #include "communicator/center/async_center.h"
-#include "communicator/elastic/elastic_force.h"
-#include "communicator/outer/look_ahead.h"
-#include "communicator/support/periodic_options.h"
+#include "communicator/elastic/easgd_settings.h"
+#include "communicator/support/local_steps.h"
 #include "eave/check.h"
 #include "kernels/cpu/center.h"
 

@@ -41,10 +41,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "communicator/center/kept_numbers.h"
-#include "communicator/elastic/tree_settings.h"
-#include "communicator/outer/look_ahead.h"
+#include "communicator/elastic/easgd_tree_settings.h"
+#include "communicator/support/checkpointed_numbers.h"
 #include "communicator/support/compression.h"
+#include "communicator/support/local_steps.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
@@ -221,7 +221,7 @@ class EasgdTree final : public Communicator {
   std::vector<int> first_ranks_;  // one of each group
   bool is_first_ = false, keeps_global_residual_ = false;
   ErrorFeedback feedback_, global_feedback_;
-  KeptNumbers kept_{1};  // fingerprint of the groups
+  CheckpointedNumbers kept_{1};  // fingerprint of the groups
   Device* device_ = nullptr;
   Buffer center_;      // center of the group
   Buffer difference_;  // as in Pull; during an exchange, the partial sum

@@ -29,13 +29,11 @@
 // does not change the sum of all x_i (with compression, of all x_i + 4 alpha e_i). consensus() is the mean of the
 // parameters as the workers hold them, in a buffer of its own, by one all-reduce over all ranks. The same seed and
 // ranks give the same bits.
-#include "communicator/center/kept_numbers.h"
-#include "communicator/elastic/elastic_force.h"
-#include "communicator/outer/look_ahead.h"
+#include "communicator/elastic/easgd_settings.h"
+#include "communicator/elastic/gossip_settings.h"
+#include "communicator/support/checkpointed_numbers.h"
 #include "communicator/support/compression.h"
-#include "communicator/support/gossip_pairs.h"
-#include "communicator/support/gossip_settings.h"
-#include "communicator/support/periodic_options.h"
+#include "communicator/support/local_steps.h"
 #include "communicator/support/weighted_mean.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
@@ -133,9 +131,9 @@ class Gossip final : public Communicator {
   ErrorFeedback feedback_;
   WeightedMean equal_mean_;  // no samples are counted, so all workers have equal weight
   ReplicaView replica_;
-  KeptNumbers kept_{1};  // steps since the beginning of the run
-  Buffer mean_;          // the pair's mean; during the exchange, the partial sum of halves
-  Buffer difference_;    // the pull d that the update has subtracted
+  CheckpointedNumbers kept_{1};  // steps since the beginning of the run
+  Buffer mean_;                  // the pair's mean; during the exchange, the partial sum of halves
+  Buffer difference_;            // the pull d that the update has subtracted
   Buffer consensus_;
   std::vector<int> pair_;
   Pending exchange_;

@@ -29,11 +29,8 @@
 
 #include "base/options/number_text.h"
 #include "communicator/methods/allreduce.h"
-#include "communicator/outer/look_ahead.h"
 #include "communicator/outer/worker_momentum.h"
 #include "communicator/support/local_steps.h"
-#include "communicator/support/mean_exchange.h"
-#include "communicator/support/periodic_options.h"
 #include "communicator/support/weighted_mean.h"
 #include "eave/check.h"
 #include "eave/communicator.h"

@@ -22,8 +22,8 @@
 #include "base/options/number_text.h"
 #include "base/options/option_checks.h"
 #include "communicator/center/async_center.h"
-#include "communicator/center/round_robin_limit.h"
-#include "communicator/support/periodic_options.h"
+#include "communicator/center/downpour_worker.h"
+#include "communicator/support/local_steps.h"
 #include "kernels/cpu/center.h"
 
 namespace eave {

@@ -8,7 +8,7 @@
 // errors (move_average). So shards take three times the memory of DOWNPOUR's. A run is deterministic in round-robin
 // order and in a replay.
 #include "communicator/center/downpour_worker.h"
-#include "communicator/support/periodic_options.h"
+#include "communicator/support/local_steps.h"
 
 namespace eave {
 namespace {

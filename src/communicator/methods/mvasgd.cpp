@@ -7,7 +7,7 @@
 // keeps z beside x, and beside z its float32 rounding errors (move_average).
 //
 // The rank exchanges nothing. A run is deterministic.
-#include "communicator/elastic/sequential_average.h"
+#include "communicator/support/moving_average.h"
 
 namespace eave {
 

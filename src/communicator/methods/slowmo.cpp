@@ -12,7 +12,7 @@
 
 #include "base/options/number_text.h"
 #include "communicator/outer/outer_averaging.h"
-#include "communicator/support/periodic_options.h"
+#include "communicator/support/local_steps.h"
 
 namespace eave {
 namespace {

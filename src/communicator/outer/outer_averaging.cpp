@@ -3,8 +3,7 @@
 #include <utility>
 
 #include "base/options/number_text.h"
-#include "communicator/outer/look_ahead.h"
-#include "communicator/support/periodic_options.h"
+#include "communicator/support/local_steps.h"
 #include "communicator/support/weighted_mean.h"
 
 namespace eave {

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "communicator/support/mean_exchange.h"
 #include "communicator/support/weighted_mean.h"
 #include "eave/communicator.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/options/number_text.h"
-#include "communicator/center/async_center.h"
+#include "communicator/center/async_settings.h"
 #include "eave/check.h"
 
 namespace eave {

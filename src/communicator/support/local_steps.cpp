@@ -4,12 +4,88 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/options/number_text.h"
+
 namespace eave {
 namespace {
+
+bool is_on(const CommunicatorContext& context, const std::string& name) {
+  const std::pair<std::string, std::string> on{name, "on"};
+  return std::ranges::find(context.settings, on) != context.settings.end();
+}
+
+bool is_off(const CommunicatorContext& context, const std::string& name) {
+  const std::pair<std::string, std::string> off{name, "off"};
+  return std::ranges::find(context.settings, off) != context.settings.end();
+}
+
+// The iterate as a formula of the parameters that a worker holds.
+std::string iterate(const CommunicatorContext& context) {
+  if (is_off(context, "momentum-correction")) return "x_i = y_i + mu v_i, y_i the parameters as held";
+  return "x_i = y_i + lr mu v_i, y_i the parameters as held and lr that of the exchange's step: where lr drops, y_i "
+         "stays and x_i moves";
+}
 
 constexpr double kLongest = 1e9;  // steps; a limit, because tau of an exploding loss may not fit an integer
 
 }  // namespace
+
+const char* const kLocalRate = "lr is not multiplied by p: each worker steps on its own batch";
+
+OptionSpec tau_option(const std::string& default_text) {
+  return {"tau", OptionType::kInteger, default_text, "steps from one exchange to the next"};
+}
+
+OptionSpec tau_warmup_option() {
+  return {"tau-warmup", OptionType::kInteger, "0", "tau = 1 in the first so many steps"};
+}
+
+std::int64_t tau_warmup_in(const OptionValues& values) {
+  const std::int64_t steps = values.integer("tau-warmup", 0);
+  if (steps > 0 && tau_in(values) == 1) {
+    refuse_option(values, "tau-warmup", "has no effect with --tau 1, which is what it warms up with");
+  }
+  return steps;
+}
+
+std::string describe_tau_warmup(std::int64_t steps) {
+  return steps > 0 ? "tau = 1 in the first " + count_text(steps, "step") + "\n" : "";
+}
+
+std::int64_t tau_in(const OptionValues& values) { return values.integer("tau", 1); }
+
+void warn_without_exchange(const CommunicatorContext& context, std::int64_t first, const std::string& meaning) {
+  if (context.steps <= 0 || context.steps >= first || context.transport.rank() != 0) return;
+  context.warnings.push_back("no exchange will take place in " + count_text(context.steps, "step") + " with --tau " +
+                             context.values.text("tau") + ": " + meaning + "; give a smaller --tau or train longer");
+}
+
+std::string describe_pulled_iterates(const CommunicatorContext& context) {
+  if (!is_on(context, "nesterov")) return "";
+  return "\nEAMSGD: x_i is the iterate, the gradient is taken ahead of it, and the pull does not enter the "
+         "velocity;\n" +
+         iterate(context);
+}
+
+std::string describe_gossiped_iterates(const CommunicatorContext& context) {
+  if (!is_on(context, "nesterov")) return "";
+  return "\nNesterov: x_i is the iterate, the gradient is taken ahead of it, and the pull does not enter the velocity; "
+         "evaluated: the mean of the y_i;\n" +
+         iterate(context);
+}
+
+std::string describe_pushed_iterates(const CommunicatorContext& context) {
+  if (!is_on(context, "nesterov")) return "";
+  return "\nNesterov: x_i is the iterate: workers push what it has moved by, and go on from x_i = c with their "
+         "velocity;\n" +
+         iterate(context);
+}
+
+std::string describe_averaged_points(const CommunicatorContext& context) {
+  if (!is_on(context, "nesterov")) return "";
+  return "\nNesterov: x_i are the parameters as held, the points ahead where the next gradients are taken: these are "
+         "averaged, not the iterates";
+}
 
 LocalSteps::LocalSteps(Transport& transport, const LocalStepsSettings& settings)
     : transport_(transport), settings_(settings) {}

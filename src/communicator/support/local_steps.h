@@ -1,12 +1,41 @@
-// Decides after which steps local-sgd and the outer methods exchange.
+// Local steps: what the methods share whose workers train on their own between exchanges. That is their options, lines
+// of the card, and the steps after which they exchange.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
-#include "communicator/center/kept_numbers.h"
+#include "base/options/option_checks.h"
+#include "communicator/support/checkpointed_numbers.h"
 #include "eave/communicator.h"
 
 namespace eave {
+
+OptionSpec tau_option(const std::string& default_text = "10");
+// --tau: at least 1, at most 10^15, so that sums of tau and of steps do not overflow.
+std::int64_t tau_in(const OptionValues& values);
+
+// --tau-warmup; 0: none. tau_warmup_in throws Error(kUsage) if --tau is 1 anyway.
+OptionSpec tau_warmup_option();
+std::int64_t tau_warmup_in(const OptionValues& values);
+// The card's line about --tau-warmup; "" if there is none.
+std::string describe_tau_warmup(std::int64_t steps);
+
+// Appends a warning if a run of context.steps steps ends before the first exchange, which comes after `first` steps.
+// `meaning` states the consequence.
+void warn_without_exchange(const CommunicatorContext& context, std::int64_t first, const std::string& meaning);
+
+// The last line of the card of every method with local steps.
+extern const char* const kLocalRate;
+
+// Lines of the card that say which point a method exchanges under Nesterov's momentum. A worker holds y_i, the point
+// ahead at which its next gradient is taken, and not the iterate x_i (Ahead in slice.h). y_i = x_i - lr mu v_i with
+// --momentum-correction, and x_i - mu v_i without. Some methods exchange the x_i, others the y_i. Each function
+// returns "" if the workers have no Nesterov momentum.
+std::string describe_pulled_iterates(const CommunicatorContext& context);  // easgd and its kin
+std::string describe_gossiped_iterates(const CommunicatorContext& context);
+std::string describe_pushed_iterates(const CommunicatorContext& context);  // downpour and its kin
+std::string describe_averaged_points(const CommunicatorContext& context);  // local-sgd, bmuf, slowmo, diloco
 
 // The first `post_local_at` steps average gradients. An exchange follows each of the first `warmup` steps. At most one
 // of the two is above 0. After these steps an exchange follows every tau-th step.
@@ -21,6 +50,7 @@ struct LocalStepsSettings {
   bool adaptive = false;
 };
 
+// Decides after which steps local-sgd and the outer methods exchange.
 class LocalSteps {
  public:
   LocalSteps(Transport& transport, const LocalStepsSettings& settings);
@@ -43,7 +73,7 @@ class LocalSteps {
 
   Transport& transport_;
   LocalStepsSettings settings_;
-  KeptNumbers kept_{kCount};  // kTau is 0 while tau is tau_0
+  CheckpointedNumbers kept_{kCount};  // kTau is 0 while tau is tau_0
 };
 
 }  // namespace eave

@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "base/options/option_checks.h"
-#include "communicator/support/batch_moments.h"
 #include "communicator/support/compression.h"
+#include "communicator/support/sync_batch_norm.h"
 #include "eave/check.h"
 
 namespace eave {

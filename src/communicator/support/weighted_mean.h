@@ -1,10 +1,13 @@
-// The mean of the workers, weighted by the samples that each has trained on. The methods that average parameters build
-// on it.
+// The weighted mean of the workers. The methods that average parameters build on it.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
-#include "communicator/center/kept_numbers.h"
+#include "communicator/support/checkpointed_numbers.h"
+#include "communicator/support/compression.h"
 #include "eave/communicator.h"
 
 namespace eave {
@@ -30,7 +33,42 @@ class WeightedMean {
 
  private:
   Transport& transport_;
-  KeptNumbers counts_{2};  // n_i, n
+  CheckpointedNumbers counts_{2};  // n_i, n
+};
+
+// The workers' mean of a vector at each exchange, compressed if there is a codec.
+//
+// Without a codec, each worker's x_i becomes sum_j w_j x_j.
+//
+// With a codec, workers send their distance from b, the point on which all agreed last, with error feedback:
+//   x_i becomes b + S,  S being the compressed sum (Compression in transport.h) of w_j (x_j - b)
+// They do not send x_i itself, because int8 or top-k would leave too little of it. All ranks hold the same b, bit by
+// bit. (Qsparse-local-SGD, Basu et al. 2019, keeps its residuals in the same way.)
+class MeanExchange {
+ public:
+  MeanExchange(Transport& transport, std::shared_ptr<const Codec> codec)
+      : transport_(transport), feedback_(std::move(codec)) {}
+
+  // `values` must be the same on all ranks. With a codec, allocates memory of two such vectors.
+  void begin(Device& device, ConstSlice values);
+  // Collective. Replaces `values` by the mean (or by b + S). Returns the seconds it blocked.
+  double average(const WeightedMean& mean, Slice values);
+  // Sets b to `values`, from which the workers go on; they must be the same on all ranks. Call it after each average().
+  void agree_on(ConstSlice values);
+  // Sets the residual to 0: what was dropped will never be sent.
+  void forget() { feedback_.forget(); }
+  // For checkpoints.
+  void append_state(std::vector<Slice>& state);
+  // The part of the state that belongs to this rank: its residual.
+  void append_own_state(std::vector<Slice>& state) { feedback_.append_state(state); }
+  // As ErrorFeedback::describe.
+  std::string describe() const;
+
+ private:
+  Transport& transport_;
+  ErrorFeedback feedback_;
+  Device* device_ = nullptr;
+  Buffer agreed_;  // b
 };
 
 }  // namespace eave

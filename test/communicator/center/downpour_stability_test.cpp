@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "communicator/center/round_robin_limit.h"
+#include "communicator/center/downpour_worker.h"
 #include "test/communicator/worker.h"
 #include "test/transport/ranks.h"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "communicator/elastic/tree_settings.h"
+#include "communicator/elastic/easgd_tree_settings.h"
 #include "eave/check.h"
 #include "test/communicator/group_simulator.h"
 #include "test/transport/ranks.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "communicator/elastic/tree_settings.h"
+#include "communicator/elastic/easgd_tree_settings.h"
 #include "test/communicator/exchanges.h"
 #include "test/communicator/group_simulator.h"
 #include "test/communicator/near.h"

@@ -1,5 +1,5 @@
 // gossip: which pairs of workers exchange, and how large alpha may be.
-#include "communicator/support/gossip_settings.h"
+#include "communicator/elastic/gossip_settings.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "communicator/support/gossip_pairs.h"
 #include "eave/check.h"
 #include "test/communicator/worker.h"
 #include "test/transport/ranks.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "communicator/support/gossip_pairs.h"
+#include "communicator/elastic/gossip_settings.h"
 #include "test/communicator/exchanges.h"
 #include "test/communicator/group_simulator.h"
 #include "test/communicator/near.h"

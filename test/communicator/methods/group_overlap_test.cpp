@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "communicator/support/gossip_pairs.h"
+#include "communicator/elastic/gossip_settings.h"
 #include "eave/check.h"
 #include "test/communicator/slow_links.h"
 #include "test/transport/ranks.h"

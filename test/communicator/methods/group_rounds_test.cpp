@@ -2,7 +2,7 @@
 // made.
 #include <gtest/gtest.h>
 
-#include "communicator/support/gossip_pairs.h"
+#include "communicator/elastic/gossip_settings.h"
 #include "eave/check.h"
 #include "test/communicator/recording_transport.h"
 #include "test/communicator/worker.h"

@@ -1,10 +1,13 @@
-#include "communicator/support/gossip_settings.h"
+#include "communicator/elastic/gossip_settings.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/options/number_text.h"
-#include "communicator/elastic/elastic_force.h"
-#include "communicator/support/periodic_options.h"
+#include "communicator/elastic/easgd_settings.h"
+#include "communicator/support/local_steps.h"
+#include "eave/random.h"
 
 namespace eave {
 namespace {
@@ -35,6 +38,27 @@ std::string describe_stability(const GossipSettings& settings) {
     line += ", and on curvature h while lr h < " + number_text(2 * (1 - settings.alpha));
   }
   return line + "; without momentum";
+}
+
+enum Part : std::uint32_t { kPairs = 0, kPauses = 1 };
+
+// The shuffle of Fisher and Yates.
+void shuffle(std::vector<int>& ranks, RandomStream random) {
+  for (std::size_t i = ranks.size(); i > 1; --i) {
+    std::swap(ranks[i - 1], ranks[random.below(static_cast<std::uint32_t>(i))]);
+  }
+}
+
+std::vector<int> all_ranks(int ranks) {
+  std::vector<int> all(static_cast<std::size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+int pausing_rank(std::uint64_t seed, std::int64_t round, int ranks) {
+  std::vector<int> order = all_ranks(ranks);
+  shuffle(order, {{seed, Purpose::kGossip, kPauses}, static_cast<std::uint64_t>(round / ranks)});
+  return order[static_cast<std::size_t>(round % ranks)];
 }
 
 }  // namespace
@@ -81,6 +105,15 @@ std::string describe_gossip(const GossipSettings& settings) {
   return "x_i <- x_i - step_i - alpha (x_i - x_j);  x_j <- x_j - step_j + alpha (x_i - x_j)  for random pairs (i, j) "
          "every tau steps;  all from the values before the step\n" +
          numbers(settings) + "\n" + describe_stability(settings) + "\n" + kLocalRate;
+}
+
+std::vector<std::pair<int, int>> gossip_pairs(std::uint64_t seed, std::int64_t round, int ranks) {
+  std::vector<int> order = all_ranks(ranks);
+  if (ranks % 2 == 1) std::erase(order, pausing_rank(seed, round, ranks));
+  shuffle(order, {{seed, Purpose::kGossip, kPairs}, static_cast<std::uint64_t>(round)});
+  std::vector<std::pair<int, int>> pairs;
+  for (std::size_t i = 0; i + 1 < order.size(); i += 2) pairs.push_back(std::minmax(order[i], order[i + 1]));
+  return pairs;
 }
 
 }  // namespace eave

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "eave/communicator.h"
@@ -32,5 +33,12 @@ OptionSpec average_rate_option();
 MovingAverage average_rate_in(const OptionValues& values);
 // Appends a warning if z still consists of at least 5 % of the first model after `updates` updates (0: not known).
 void warn_of_beginning(const CommunicatorContext& context, std::int64_t updates);
+
+// The averaged sequential baselines, asgd and mvasgd: one rank trains as if alone and averages its iterates.
+//   x <- x - step;   after step t = 1, 2 ...:  z <- (1 - a) z + a x,  z beginning as x
+// x is the iterate, also with Nesterov's momentum. z is the consensus. The rank exchanges nothing. Throws Error(kUsage)
+// if the job has more than one rank. `name` is the method's name.
+std::unique_ptr<Communicator> make_sequential_average(const CommunicatorContext& context, const std::string& name,
+                                                      const MovingAverage& average);
 
 }  // namespace eave

@@ -1,8 +1,9 @@
-// The settings of gossip: its options, the numbers that follow from them, and the bound of stability.
+// The settings of gossip: its options, the numbers that follow from them, the bound of stability, and the random pairs.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "eave/communicator.h"
@@ -39,5 +40,12 @@ std::string describe_gossip_instability(const GossipSettings& settings);
 
 // Lines of ASCII for the card: the formula, its numbers, the bound of stability.
 std::string describe_gossip(const GossipSettings& settings);
+
+// The random pairs of gossip. Every rank draws the same ones, without communication.
+//
+// Pairs of ranks, the lower rank first; each rank is in at most one pair. With an even number of ranks every rank has a
+// partner. With an odd number one rank pauses: each once in `ranks` rounds, in an order that is drawn anew for these
+// rounds. All pairings of the other ranks are equally likely. The result depends only on the arguments.
+std::vector<std::pair<int, int>> gossip_pairs(std::uint64_t seed, std::int64_t round, int ranks);
 
 }  // namespace eave

@@ -12,9 +12,9 @@ namespace eave {
 
 // Integers and doubles, stored exactly in a slice of floats: each float holds 16 bits. The slice is the only storage,
 // so writing it restores the numbers. All begin as 0.
-class KeptNumbers {
+class CheckpointedNumbers {
  public:
-  explicit KeptNumbers(std::size_t count) : floats_(count * kFloats) {}
+  explicit CheckpointedNumbers(std::size_t count) : floats_(count * kFloats) {}
 
   std::int64_t integer(std::size_t i) const { return static_cast<std::int64_t>(bits(i)); }
   double real(std::size_t i) const { return std::bit_cast<double>(bits(i)); }

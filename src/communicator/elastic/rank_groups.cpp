@@ -1,4 +1,4 @@
-#include "communicator/support/rank_groups.h"
+#include "communicator/elastic/rank_groups.h"
 
 #include <algorithm>
 #include <map>

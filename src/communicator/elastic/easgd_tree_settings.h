@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "communicator/support/rank_groups.h"
+#include "communicator/elastic/rank_groups.h"
 #include "eave/communicator.h"
 
 namespace eave {

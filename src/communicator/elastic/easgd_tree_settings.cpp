@@ -1,10 +1,10 @@
-#include "communicator/elastic/tree_settings.h"
+#include "communicator/elastic/easgd_tree_settings.h"
 
 #include <algorithm>
 
 #include "base/options/number_text.h"
-#include "communicator/elastic/elastic_force.h"
-#include "communicator/support/periodic_options.h"
+#include "communicator/elastic/easgd_settings.h"
+#include "communicator/support/local_steps.h"
 #include "eave/check.h"
 
 namespace eave {

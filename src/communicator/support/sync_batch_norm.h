@@ -1,7 +1,8 @@
 // --batch-norm sync: batch norm measures its moments over the batches of all ranks.
 #pragma once
 
-#include <string>
+#include <algorithm>
+#include <cstddef>
 #include <vector>
 
 #include "eave/communicator.h"
@@ -17,7 +18,14 @@ class BatchMoments final : public MomentExchange {
   BatchMoments(Transport& transport, double& seconds_waiting)
       : transport_(transport), seconds_waiting_(seconds_waiting) {}
 
-  ConstSlice gather(ConstSlice mine) override;
+  // Each rank has its own place in the sum. The other ranks add zeros there, so nothing is rounded.
+  ConstSlice gather(ConstSlice mine) override {
+    all_.assign(mine.size() * static_cast<std::size_t>(transport_.size()), 0);
+    std::ranges::copy(mine, all_.begin() + static_cast<std::ptrdiff_t>(mine.size()) * transport_.rank());
+    sum(all_);
+    return all_;
+  }
+
   void sum(Slice values) override { seconds_waiting_ += transport_.all_reduce_sum(values).wait(); }
 
  private:
@@ -26,8 +34,16 @@ class BatchMoments final : public MomentExchange {
   std::vector<float> all_;
 };
 
-OptionSpec batch_norm_option();
+inline OptionSpec batch_norm_option() {
+  return {"batch-norm",
+          OptionType::kText,
+          "per-rank",
+          "per-rank: each rank normalises by the mean and variance of its own batch; sync: by those over the batches "
+          "of all ranks, which meet twice a layer and step for it (CPU only)",
+          {"per-rank", "sync"}};
+}
+
 // Whether --batch-norm is sync.
-bool syncs_batch_norm(const OptionValues& values);
+inline bool syncs_batch_norm(const OptionValues& values) { return values.text("batch-norm") == "sync"; }
 
 }  // namespace eave
