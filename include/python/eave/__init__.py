@@ -30,6 +30,6 @@ ends one rank ends all ranks, and one traceback is printed for the whole job.
 """
 from ._averager import Averager
 from ._library import Error, rank, size, start, stop, sum_over_ranks
-from ._method import VectorAverager
+from ._vector_averager import VectorAverager
 
 __all__ = ["Averager", "Error", "VectorAverager", "rank", "size", "start", "stop", "sum_over_ranks"]

@@ -4,9 +4,9 @@ import ctypes
 import weakref
 
 from ._library import AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS, USAGE, Error, start, text_of_first_rank
-from ._look_ahead import LookAhead, is_nesterov
-from ._method import Method
+from ._nesterov import LookAhead, is_nesterov
 from ._tensors import flatten, list_trained, parts_of, require_fit, require_same_model, share_others
+from ._vector_averager import Method
 
 
 class Averager(Method):

@@ -3,7 +3,7 @@ import ctypes
 import operator
 import sys
 
-from . import _ending  # noqa: F401  imported because it installs the hooks that end a rank
+from . import _exit_hooks  # noqa: F401  imported because it installs the hooks that end a rank
 from ._library import USAGE, Error, Spent, call, job, start
 
 _FLOAT32 = "f", "<f" if sys.byteorder == "little" else ">f"  # ctypes' arrays name their byte order
