@@ -8,7 +8,7 @@
 #include "base/options/number_text.h"
 #include "base/printable.h"
 #include "c/job_guard.h"
-#include "c/say.h"
+#include "c/stderr_message.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -53,7 +53,7 @@ Averager::Averager(Transport& transport, const std::string& options, Slice param
   replica_ = {.parameters = parameters, .gradients = gradients, .statistics = {}};
   if (gpu_) replica_.device = gpu_.get();
   workers_ = transport.size();
-  notes_.emplace(*counting_);
+  flags_.emplace(*counting_);
   make_communicator(hosts);
   watch_replicas();
   communicator_->begin(replica_);
@@ -171,13 +171,13 @@ bool Averager::before_update(double loss_sum, TensorFlags has_gradient) {
   bool is_whole =
       std::isfinite(loss_sum) && (step_.samples == 0 || (averages_ && !tells) || is_finite(replica_.gradients));
   step_.loss_sum = is_whole ? loss_sum : 0;
-  if (tells) notes_->start(is_whole, step_.samples > 0, has_gradient);
+  if (tells) flags_->start(is_whole, step_.samples > 0, has_gradient);
   weigh_gradients(is_whole, averages_ && !tells);
   // Pulls before the optimizer's step, so from the values at which the gradients were computed.
   if (const std::optional<Pull> pull = communicator_->before_update(step_))
     replica_.device->pull_parameters(replica_.parameters, *pull, step_.ahead);
   replica_.device->wait();
-  const std::string where = tells ? notes_->finish(has_gradient) : "";
+  const std::string where = tells ? flags_->finish(has_gradient) : "";
   // A sum of finite gradients may overflow. Every rank finds the same.
   if (averages_) is_whole = where.empty() && is_finite(replica_.gradients);
   judge_gradients(is_whole, where);

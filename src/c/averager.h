@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "c/averager_options.h"
 #include "c/finite_gate.h"
-#include "c/gradient_notes.h"
-#include "c/options.h"
 #include "eave/communicator.h"
 #include "guard/replica_comparison.h"
 
@@ -83,7 +82,7 @@ class Averager {
   ReplicaView replica_;
   std::unique_ptr<Communicator> communicator_;
   std::optional<FiniteGate> gate_;
-  std::optional<GradientNotes> notes_;
+  std::optional<GradientFlags> flags_;
   std::optional<ReplicaComparison> replicas_;
   int workers_ = 1;
   Step step_;

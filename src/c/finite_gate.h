@@ -1,15 +1,41 @@
-// Handles steps whose gradient or loss is not finite, as `eave train --on-nonfinite` does: leaves them out and counts
-// them, or ends the job.
+// The NaN gate: tells all ranks whether a step's gradients are finite, and leaves out steps whose gradient or loss is
+// not.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "eave/options.h"
 #include "eave/transport.h"
 
 namespace eave {
 
+// One flag for each tensor of the model; 0: it has no gradient.
+using TensorFlags = std::span<std::uint8_t>;
+
+// Flags of all ranks about a step's gradients. They travel in one small sum, at the same time as the gradients.
+class GradientFlags {
+ public:
+  explicit GradientFlags(Transport& transport) : transport_(transport) {}
+
+  // Collective, with the same number of tensors on each rank; then call finish(). `counts`: whether this rank has
+  // samples in this step, so that its gradients have weight in the mean.
+  void start(bool is_finite, bool counts, TensorFlags has_gradient);
+  // Sets each flag that is set on any rank that counts. Returns which ranks' gradients are not finite, such as " on
+  // rank 2"; "" if all are finite.
+  std::string finish(TensorFlags has_gradient);
+
+ private:
+  Transport& transport_;
+  // The number of ranks that are not finite, the sum of those ranks, then a flag per tensor.
+  std::vector<float> values_;
+  Pending pending_;
+};
+
+// Handles steps whose gradient or loss is not finite, as `eave train --on-nonfinite` does: leaves them out and counts
+// them, or ends the job.
 class FiniteGate {
  public:
   // Reads the options on-nonfinite and nonfinite-limit.

@@ -1,11 +1,13 @@
 // Implements eave.h. The session's thread does the work of each function, and exceptions become a code and a message.
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "c/averager.h"
-#include "c/broadcast.h"
 #include "c/session.h"
 #include "eave.h"
 #include "transport/core/failure.h"
@@ -60,6 +62,19 @@ int in_session(Function function, eave_averager* averager, const std::function<v
     if (!averager) throw Error(ExitCode::kUsage, "averager is a null pointer");
     work(averager->averager);
   });
+}
+
+// Collective: copies rank 0's bytes to all ranks, in pieces of 4 MiB. `count` is the same on all ranks.
+void broadcast_bytes(Transport& transport, char* bytes, std::size_t count) {
+  constexpr std::size_t kPiece = std::size_t{4} << 20;
+  std::vector<float> piece((std::min(count, kPiece) + sizeof(float) - 1) / sizeof(float));
+  for (std::size_t at = 0; at < count; at += kPiece) {
+    const std::size_t size = std::min(kPiece, count - at);
+    std::memcpy(piece.data(), bytes + at, size);
+    const eave::Slice values = eave::Slice(piece).first((size + sizeof(float) - 1) / sizeof(float));
+    transport.broadcast(values, 0).wait();
+    std::memcpy(bytes + at, piece.data(), size);
+  }
 }
 
 // Throws Error(kUsage) if a pointer that the call needs is null.
@@ -172,7 +187,7 @@ int eave_sum(double* values, size_t count) {
 int eave_broadcast(void* values, size_t bytes) {
   return in_session(Function::kBroadcast, [&](Transport& transport) {
     if (bytes > 0) require(values, "values");
-    eave::broadcast_bytes(transport, static_cast<char*>(values), bytes);
+    broadcast_bytes(transport, static_cast<char*>(values), bytes);
   });
 }
 

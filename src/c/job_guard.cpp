@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/host.h"
-#include "c/say.h"
+#include "c/stderr_message.h"
 #include "eave/options.h"
 
 namespace eave {
@@ -56,7 +56,7 @@ JobGuard::JobGuard(Transport& transport, const WatchdogLimit& limit, std::int64_
   WatchdogSettings settings;
   settings.limits.setup = settings.limits.step = limit;
   settings.hosts = hosts;
-  settings.say = say;
+  settings.say = print_message;
   settings.leave = leave_process;
   watchdog_.emplace(*channel, *calls, whereabouts_, transport.rank(), std::move(settings));
   const double patience = limit.seconds > 0 ? std::min(kMostPatience, limit.seconds / 16) : kMostPatience;

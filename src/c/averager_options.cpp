@@ -1,4 +1,4 @@
-#include "c/options.h"
+#include "c/averager_options.h"
 
 #include <algorithm>
 #include <sstream>
