@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "test/c/own_loop.h"
+#include "test/c/quadratic_loop.h"
 #include "test/communicator/brisk.h"
 #include "test/transport/ranks.h"
 #include "transport/codecs/codec.h"
@@ -27,7 +27,7 @@ std::optional<Seen> run(const std::string& options, int ranks = kRanks) {
   std::optional<Seen> seen;
   on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
     try {
-      OwnLoop loop(transport, options);
+      QuadraticLoop loop(transport, options);
       loop.samples = transport.rank() + 1;
       loop.samples_everywhere = ranks * (ranks + 1) / 2;
       for (int t = 0; t < 25; ++t) loop.step();

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "test/c/own_loop.h"
+#include "test/c/quadratic_loop.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
@@ -25,7 +25,7 @@ class AveragedGradients : public testing::TestWithParam<std::string> {};
 
 TEST_P(AveragedGradients, with_a_nan_on_one_rank_leave_the_step_out_on_all) {
   on_ranks({"threads", 3}, [](Transport& transport) {
-    OwnLoop undisturbed(transport, GetParam()), loop(transport, GetParam());
+    QuadraticLoop undisturbed(transport, GetParam()), loop(transport, GetParam());
     for (int t = 0; t < 20; ++t) {
       const bool is_bad = t == 5 || t == 9;
       const std::vector<float> before = loop.x;
@@ -49,7 +49,7 @@ TEST_P(AveragedGradients, with_a_nan_on_one_rank_leave_the_step_out_on_all) {
 
 TEST_P(AveragedGradients, that_stay_not_finite_end_the_job_with_76_on_all_ranks) {
   on_ranks({"threads", 2}, [](Transport& transport) {
-    OwnLoop loop(transport, GetParam() + " nonfinite-limit=4");
+    QuadraticLoop loop(transport, GetParam() + " nonfinite-limit=4");
     try {
       for (int t = 0; t < 10; ++t) loop.step(transport.rank() == 1 && t >= 3 ? be_nan : nullptr);
       ADD_FAILURE() << "went on with gradients that are not finite";
@@ -97,7 +97,7 @@ TEST(LocalGradients, that_are_not_finite_leave_out_the_step_of_that_rank_alone) 
   for (const char* options : {"communicator=easgd tau=2", "communicator=local-sgd tau=2", "communicator=mdownpour",
                               "communicator=easgd-async tau=2", "communicator=gossip tau=2"}) {
     on_ranks({"threads", 2}, [&](Transport& transport) {
-      OwnLoop loop(transport, options);
+      QuadraticLoop loop(transport, options);
       for (int t = 0; t < 12; ++t) loop.step(transport.rank() == 1 && t % 3 == 0 ? be_nan : nullptr);
       EXPECT_EQ(loop.averager.steps_left_out(), transport.rank() == 1 ? 4 : 0) << options;
       EXPECT_TRUE(are_finite(loop.x)) << options;
@@ -109,7 +109,7 @@ TEST(LocalGradients, that_are_not_finite_leave_out_the_step_of_that_rank_alone) 
 
 TEST(LocalGradients, end_the_job_at_once_if_that_is_asked_for) {
   on_ranks({"loopback", 1}, [&](Transport& transport) {
-    OwnLoop loop(transport, "communicator=easgd tau=2 on-nonfinite=abort");
+    QuadraticLoop loop(transport, "communicator=easgd tau=2 on-nonfinite=abort");
     loop.step();
     try {
       loop.step(be_nan);
@@ -137,9 +137,9 @@ TEST(Optimizer, that_makes_parameters_that_are_not_finite_ends_the_job_with_76) 
 }
 
 // Changes a value on one rank, as if only that rank had loaded a checkpoint. Expects an error that names the rank.
-void expect_named(const std::string& options, int rank, const std::function<void(OwnLoop&)>& go_on) {
+void expect_named(const std::string& options, int rank, const std::function<void(QuadraticLoop&)>& go_on) {
   on_ranks({"threads", 3}, [&](Transport& transport) {
-    OwnLoop loop(transport, options);
+    QuadraticLoop loop(transport, options);
     for (int t = 0; t < 3; ++t) loop.step();
     if (transport.rank() == rank) loop.x[3] += 1;
     try {
@@ -154,19 +154,19 @@ void expect_named(const std::string& options, int rank, const std::function<void
 }
 
 TEST(Replicas, that_differ_are_named_by_the_consensus_and_on_closing) {
-  expect_named("communicator=allreduce", 0, [](OwnLoop& loop) { loop.consensus(); });
-  expect_named("communicator=allreduce", 2, [](OwnLoop& loop) { loop.averager.finish(); });
+  expect_named("communicator=allreduce", 0, [](QuadraticLoop& loop) { loop.consensus(); });
+  expect_named("communicator=allreduce", 2, [](QuadraticLoop& loop) { loop.averager.finish(); });
 }
 
 TEST(Replicas, are_compared_after_so_many_steps) {
-  expect_named("communicator=allreduce replica-hash-every=5", 1, [](OwnLoop& loop) {
+  expect_named("communicator=allreduce replica-hash-every=5", 1, [](QuadraticLoop& loop) {
     for (int t = 0; t < 20; ++t) loop.step();
   });
 }
 
 TEST(Replicas, are_mended_if_that_is_asked_for) {
   on_ranks({"threads", 3}, [&](Transport& transport) {
-    OwnLoop loop(transport, "communicator=allreduce replica-hash-every=5 on-replica-fault=repair");
+    QuadraticLoop loop(transport, "communicator=allreduce replica-hash-every=5 on-replica-fault=repair");
     loop.step();
     if (transport.rank() == 2) loop.x[3] += 1;
     for (int t = 0; t < 9; ++t) loop.step();
@@ -178,7 +178,7 @@ TEST(Replicas, are_mended_if_that_is_asked_for) {
 std::string warnings_of(const std::string& options, int steps, bool asks) {
   testing::internal::CaptureStderr();
   on_ranks({"threads", 2}, [&](Transport& transport) {
-    OwnLoop loop(transport, options);
+    QuadraticLoop loop(transport, options);
     for (int t = 0; t < steps; ++t) loop.step();
     if (asks) loop.consensus();
     loop.averager.finish();

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "test/c/own_loop.h"
+#include "test/c/quadratic_loop.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kWorkers = 3, kSteps = 40, kTau = 4;
 constexpr double kMomentum = 0.9, kAlpha = 0.2;
-constexpr double kRate = OwnLoop::rate;
+constexpr double kRate = QuadraticLoop::rate;
 
 using Doubles = std::vector<double>;
 
@@ -45,9 +45,9 @@ Simulated simulate() {
 }
 
 // A loop with the update of PyTorch's SGD with nesterov=True: v <- delta v + g; y <- y - eta (g + delta v).
-struct NesterovLoop : OwnLoop {
+struct NesterovLoop : QuadraticLoop {
   NesterovLoop(Transport& a_transport, const std::string& options)
-      : OwnLoop(a_transport, options), velocity(Quadratic::kSize) {
+      : QuadraticLoop(a_transport, options), velocity(Quadratic::kSize) {
     averager.look_ahead({velocity, static_cast<float>(kRate * kMomentum)});
   }
 
@@ -98,7 +98,7 @@ TEST(Eamsgd, is_refused_until_the_velocity_is_known) {
 
 TEST(NoneWithAverageAtEnd, has_the_mean_of_all_ranks_as_its_consensus_at_any_time) {
   on_ranks({"threads", kWorkers}, [](Transport& transport) {
-    OwnLoop loop(transport, "communicator=none average-at-end=on"), alone(transport, "communicator=none");
+    QuadraticLoop loop(transport, "communicator=none average-at-end=on"), alone(transport, "communicator=none");
     for (int t = 0; t < 6; ++t) {
       loop.step();
       alone.step();

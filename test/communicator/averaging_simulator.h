@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "near.h"
+#include "simulator.h"
 #include "test/transport/ranks.h"
 #include "worker.h"
 

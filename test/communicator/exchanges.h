@@ -1,6 +1,9 @@
-// Helpers for tests of a single exchange on numbers that floats hold exactly.
+// Helpers for tests of exchanges: one exchange of numbers that floats hold exactly, and the waiting for exchanges over
+// slow links.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "worker.h"
@@ -21,6 +24,20 @@ inline std::vector<float> whole_numbers(int rank, std::size_t size) {
   for (std::size_t k = 0; k < size; ++k)
     values[k] = static_cast<float>((rank * 37 + static_cast<int>(k) * 11) % 64 - 20);
   return values;
+}
+
+constexpr double kDelay = 0.1;  // seconds that each operation over slow links takes at least
+
+// Collective. The seconds that ten steps wait, and the seconds that consensus() waits after them.
+inline std::pair<double, double> waiting(Transport& transport, const std::string& communicator, const Given& given) {
+  const auto slow = make_shaped_transport(transport, {.delay_seconds = kDelay, .bytes_per_second = 0});
+  Worker worker(*slow, communicator, given, {});
+  worker.begin();
+  const double at_start = worker.communicator().costs().seconds_waiting;
+  worker.run(10);
+  const double after_steps = worker.communicator().costs().seconds_waiting;
+  worker.consensus();
+  return {after_steps - at_start, worker.communicator().costs().seconds_waiting - after_steps};
 }
 
 }  // namespace eave

@@ -2,7 +2,6 @@
 // from the methods' equations alone.
 #pragma once
 
-#include "test/communicator/near.h"
 #include "test/communicator/simulator.h"
 
 namespace eave {

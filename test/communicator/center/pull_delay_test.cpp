@@ -6,8 +6,8 @@
 #include <cmath>
 #include <functional>
 
+#include "test/communicator/exchanges.h"
 #include "test/communicator/simulator.h"
-#include "test/communicator/slow_links.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

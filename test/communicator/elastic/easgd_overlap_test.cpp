@@ -1,7 +1,7 @@
 // When easgd waits. The links are so slow that every wait shows.
 #include <gtest/gtest.h>
 
-#include "test/communicator/slow_links.h"
+#include "test/communicator/exchanges.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

@@ -6,7 +6,6 @@
 #include "communicator/elastic/gossip_settings.h"
 #include "test/communicator/exchanges.h"
 #include "test/communicator/group_simulator.h"
-#include "test/communicator/near.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

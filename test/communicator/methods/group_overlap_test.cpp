@@ -6,7 +6,7 @@
 
 #include "communicator/elastic/gossip_settings.h"
 #include "eave/check.h"
-#include "test/communicator/slow_links.h"
+#include "test/communicator/exchanges.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

@@ -3,7 +3,7 @@
 
 #include "kernels/cpu/center.h"
 #include "test/communicator/center/free_runs.h"
-#include "test/communicator/near.h"
+#include "test/communicator/simulator.h"
 
 namespace eave {
 namespace {

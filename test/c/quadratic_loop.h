@@ -21,8 +21,8 @@ struct Quadratic {
   }
 };
 
-struct OwnLoop {
-  OwnLoop(Transport& a_transport, const std::string& options)
+struct QuadraticLoop {
+  QuadraticLoop(Transport& a_transport, const std::string& options)
       : transport(a_transport), x(Quadratic::kSize, 1), g(Quadratic::kSize), averager(a_transport, options, x, g) {}
 
   // Returns whether the optimizer took its step. `spoil` may change the gradients in any way.
