@@ -6,7 +6,7 @@
 #include <string>
 
 #include "test/c/quadratic_loop.h"
-#include "test/communicator/brisk.h"
+#include "test/communicator/every_communicator.h"
 #include "test/transport/ranks.h"
 #include "transport/codecs/codec.h"
 
@@ -43,8 +43,8 @@ std::optional<Seen> run(const std::string& options, int ranks = kRanks) {
   return seen;
 }
 
-// Returns a value that differs from the default and from brisk(). "" means that the test does not try the option, for
-// the reason beside it.
+// Returns a value that differs from the default and from frequent_exchanges(). "" means that the test does not try the
+// option, for the reason beside it.
 std::string other_value(const OptionSpec& option) {
   static const std::map<std::string, std::string> values = {
       {"tau", "2"},
@@ -95,13 +95,13 @@ TEST(AveragerOptions, of_each_method_change_something_or_are_refused) {
   for (const CommunicatorKind& kind : communicator_kinds()) {
     const int ranks = kind.traits.only_one_rank ? 1 : kRanks;
     const std::string method = "communicator=" + kind.name + " lr=0.1";
-    const std::optional<Seen> usual = run(method + words(brisk(kind.name, ranks), ""), ranks);
+    const std::optional<Seen> usual = run(method + words(frequent_exchanges(kind.name, ranks), ""), ranks);
     ASSERT_TRUE(usual) << kind.name;
     for (const OptionSpec& option : kind.options) {
       const std::string value = other_value(option);
       if (value.empty()) continue;
       const std::string options =
-          method + words(brisk(kind.name, ranks), option.name) + " " + option.name + "=" + value;
+          method + words(frequent_exchanges(kind.name, ranks), option.name) + " " + option.name + "=" + value;
       const std::optional<Seen> seen = run(options, ranks);
       if (seen) {
         EXPECT_FALSE(*seen == *usual) << options << " does nothing";
@@ -113,7 +113,8 @@ TEST(AveragerOptions, of_each_method_change_something_or_are_refused) {
 TEST(AveragerOptions, of_a_codec_change_something_or_are_refused) {
   for (const CommunicatorKind& kind : communicator_kinds()) {
     if (kind.traits.only_one_rank) continue;
-    const std::string method = "communicator=" + kind.name + " lr=0.1" + words(brisk(kind.name, kRanks), "");
+    const std::string method =
+        "communicator=" + kind.name + " lr=0.1" + words(frequent_exchanges(kind.name, kRanks), "");
     const std::optional<Seen> usual = run(method);
     for (const CodecKind& codec : codec_kinds()) {
       const std::optional<Seen> seen = run(method + " compression=" + codec.name);

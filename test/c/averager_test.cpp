@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "test/c/averager_loop.h"
-#include "test/communicator/brisk.h"
+#include "test/communicator/every_communicator.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
@@ -33,7 +33,7 @@ class Averagers : public testing::TestWithParam<std::tuple<std::string, int>> {}
 TEST_P(Averagers, end_where_the_trainer_ends_with_uneven_batches) {
   const auto& [name, ranks] = GetParam();
   on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
-    const Given given = brisk(name, transport.size());
+    const Given given = frequent_exchanges(name, transport.size());
     const LoopEnded expected = run_trainer(transport, name, given);
     const LoopEnded got = run_averager_loop(transport, cpu_device(), averager_options(name, given));
     expect_near(got.parameters, expected.parameters);

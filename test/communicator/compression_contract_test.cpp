@@ -7,7 +7,7 @@
 #include <sstream>
 #include <utility>
 
-#include "brisk.h"
+#include "every_communicator.h"
 #include "test/transport/decorators/forwarding_transport.h"
 #include "test/transport/ranks.h"
 #include "worker.h"
@@ -29,7 +29,7 @@ class CompressedMethods : public testing::TestWithParam<Ranks> {
       for (const CodecKind& codec : codec_kinds()) {
         if (!codec.only_rounds && kOnlyRounded.contains(method.name)) continue;
         SCOPED_TRACE(method.name + " with " + codec.name);
-        Given given = brisk(method.name, GetParam().count);
+        Given given = frequent_exchanges(method.name, GetParam().count);
         given.emplace_back("compression", codec.name);
         if (codec.name == "top-k") given.emplace_back("top-k-share", "0.25");
         body(method.name, given);

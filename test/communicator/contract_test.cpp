@@ -4,7 +4,7 @@
 #include <sstream>
 #include <tuple>
 
-#include "brisk.h"
+#include "every_communicator.h"
 #include "recording_transport.h"
 #include "test/transport/ranks.h"
 #include "worker.h"
@@ -16,7 +16,7 @@ class CommunicatorContract : public testing::TestWithParam<std::tuple<std::strin
  protected:
   const std::string& name() const { return std::get<0>(GetParam()); }
   const Ranks& ranks() const { return std::get<1>(GetParam()); }
-  Given given() const { return brisk(name(), ranks().count); }
+  Given given() const { return frequent_exchanges(name(), ranks().count); }
 };
 
 TEST_P(CommunicatorContract, begin_leaves_all_ranks_with_rank_zeros_parameters_and_statistics) {

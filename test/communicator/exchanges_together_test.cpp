@@ -2,7 +2,7 @@
 // each rank.
 #include <gtest/gtest.h>
 
-#include "brisk.h"
+#include "every_communicator.h"
 #include "recording_transport.h"
 #include "test/transport/ranks.h"
 #include "worker.h"
@@ -18,7 +18,7 @@ TEST_P(Together, is_what_the_trait_says) {
   on_ranks({"threads", 4}, [](Transport& transport) {
     if (transport.size() < 4) return;  // under mpirun with fewer ranks, some methods have too few groups to sum
     RecordingTransport recording(transport);
-    Worker worker(recording, GetParam(), brisk(GetParam(), 4), {});
+    Worker worker(recording, GetParam(), frequent_exchanges(GetParam(), 4), {});
     worker.begin();
     recording.calls.clear();
     bool sums_alone = true;

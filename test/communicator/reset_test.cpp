@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "averaging_simulator.h"
-#include "brisk.h"
+#include "every_communicator.h"
 #include "group_simulator.h"
 #include "simulator.h"
 #include "test/communicator/center/downpour_simulator.h"
@@ -29,7 +29,8 @@ TEST_P(Reset, of_every_method_leaves_all_replicas_at_the_consensus_and_at_rest) 
     for (const std::int64_t steps : {24, 25, 26}) {
       on_ranks(GetParam(), [&](Transport& transport) {
         SCOPED_TRACE(method + " after " + std::to_string(steps));
-        Worker worker(transport, method, brisk(method, transport.size()), {.momentum = 0.9, .nesterov = true});
+        Worker worker(transport, method, frequent_exchanges(method, transport.size()),
+                      {.momentum = 0.9, .nesterov = true});
         worker.begin();
         worker.run(steps);
         const std::vector<float> before = worker.consensus();

@@ -1,7 +1,7 @@
 // With every communicator, an Averager on vectors in GPU memory gives the results of one on vectors in host memory.
 #include "c/averager.h"
 #include "test/c/averager_loop.h"
-#include "test/communicator/brisk.h"
+#include "test/communicator/every_communicator.h"
 #include "test/cuda/gpu.h"
 #include "test/train/training.h"
 
@@ -17,7 +17,7 @@ class AveragersOnGpu : public OnGpu, public testing::WithParamInterface<std::str
 TEST_P(AveragersOnGpu, end_where_those_on_the_host_end) {
   const bool alone = find_kind(communicator_kinds(), GetParam()).traits.only_one_rank;
   on_threads(alone ? 1 : 2, [&](Transport& transport) {
-    const Given given = brisk(GetParam(), transport.size());
+    const Given given = frequent_exchanges(GetParam(), transport.size());
     const LoopEnded here = run_averager_loop(transport, cpu_device(), averager_options(GetParam(), given));
     const std::unique_ptr<Device> gpu = module_->open_device(0);
     const LoopEnded there =

@@ -22,7 +22,7 @@ Outcome train_on(const CudaModule* module, const std::string& communicator) {
   find_kind(transport_kinds(), "threads").run(alone ? 1 : 2, [&](Transport& transport) {
     TrainingSetting setting;
     setting.communicator = communicator;
-    setting.averaging = brisk(communicator, transport.size());
+    setting.averaging = frequent_exchanges(communicator, transport.size());
     setting.module = module;
     Training training(transport, setting);
     const TrainingResult result = training.run();
@@ -57,7 +57,7 @@ std::vector<float> go_on_with_three(const CudaModule* module, const std::string&
     find_kind(transport_kinds(), "threads").run(ranks, [&](Transport& transport) {
       TrainingSetting setting;
       setting.communicator = communicator;
-      setting.averaging = brisk(communicator, ranks);
+      setting.averaging = frequent_exchanges(communicator, ranks);
       if (communicator == "bmuf") setting.averaging.emplace_back("block-nesterov", "on");
       setting.module = module;
       setting.plan.checkpoints.directory = directory.path();

@@ -32,7 +32,7 @@ TEST_P(Allocations, of_4_KiB_or_more_are_not_made_by_steps_of_the_second_epoch) 
       TrainingSetting setting;
       setting.model = model;
       setting.communicator = GetParam();
-      setting.averaging = brisk(GetParam());
+      setting.averaging = frequent_exchanges(GetParam());
       setting.samples = 197;  // 12 steps of 16 and one of 5 an epoch
       setting.batch = 8;
       setting.plan.steps = 26;

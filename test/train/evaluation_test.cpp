@@ -163,7 +163,7 @@ TEST(Evaluation, of_the_center_changes_neither_workers_nor_center) {
     on_ranks({"threads", 3}, [&](Transport& transport) {
       TrainingSetting setting = elastic();
       setting.communicator = communicator;
-      setting.averaging = brisk(communicator);
+      setting.averaging = frequent_exchanges(communicator);
       setting.model = kWithStatistics;
       setting.plan.statistics = NormStatistics::kRecompute;
       Training training(transport, setting);

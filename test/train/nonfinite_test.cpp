@@ -65,7 +65,7 @@ class Nonfinite : public testing::TestWithParam<std::string> {
   TrainingSetting setting(int ranks) const {
     TrainingSetting setting;
     setting.communicator = GetParam();
-    setting.averaging = brisk(GetParam(), ranks);
+    setting.averaging = frequent_exchanges(GetParam(), ranks);
     setting.model = "conv2d 4 3x3 pad 1; batch_norm; relu; max_pool 2; flatten; dense 16; relu; dense classes";
     return setting;
   }

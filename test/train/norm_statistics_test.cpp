@@ -195,7 +195,7 @@ TrainingSetting with_norm(const std::string& communicator, NormStatistics statis
   TrainingSetting setting;
   setting.model = "conv2d 4 3x3 no_bias; batch_norm; relu; global_pool; dropout 0.2; dense classes";
   setting.communicator = communicator;
-  setting.averaging = brisk(communicator);
+  setting.averaging = frequent_exchanges(communicator);
   setting.plan.evaluate_every_steps = 4;
   setting.plan.statistics = statistics;
   setting.plan.recompute_batches = 5;

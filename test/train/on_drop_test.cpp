@@ -54,7 +54,7 @@ class Watched final : public Communicator {
 TrainingSetting dropping(const std::string& method, const std::string& factor) {
   TrainingSetting setting;
   setting.communicator = method;
-  setting.averaging = brisk(method, 3);
+  setting.averaging = frequent_exchanges(method, 3);
   setting.rate = {{"lr", "0.02"}, {"lr-schedule", "step"}, {"lr-step-epochs", "1,2"}, {"lr-step-factor", factor}};
   setting.plan.reset_on_drop = true;
   return setting;

@@ -25,7 +25,7 @@ class ReplicaFault : public testing::TestWithParam<std::string> {
   TrainingSetting setting(unsigned seed, bool is_here) const {
     TrainingSetting setting;
     setting.communicator = GetParam();
-    setting.averaging = brisk(GetParam());
+    setting.averaging = frequent_exchanges(GetParam());
     setting.plan.replica_hash_every = 6;
     setting.plan.steps = 30;
     std::mt19937 random(seed);
@@ -122,7 +122,7 @@ TEST(ReplicaHash, changes_no_bit_of_a_run) {
       on_ranks({"threads", 2}, [&](Transport& transport) {
         TrainingSetting setting;
         setting.communicator = method;
-        setting.averaging = brisk(method);
+        setting.averaging = frequent_exchanges(method);
         setting.plan.replica_hash_every = every;
         Training training(transport, setting);
         training.run();

@@ -56,7 +56,7 @@ TEST_P(SameTraining, p_ranks_at_batch_n_equal_one_rank_at_batch_pn) {
   TrainingSetting setting;
   setting.samples = dealing.samples;
   setting.sampling = dealing.sampling;
-  setting.averaging = brisk("allreduce");
+  setting.averaging = frequent_exchanges("allreduce");
   setting.plan.steps = 50;
   setting.batch = 24;
   const std::vector<float> alone = train_everywhere({"loopback", 1}, setting).front();
@@ -91,7 +91,7 @@ class SameBits : public testing::TestWithParam<std::string> {
   TrainingSetting setting() const {
     TrainingSetting setting;
     setting.communicator = GetParam();
-    setting.averaging = brisk(GetParam());
+    setting.averaging = frequent_exchanges(GetParam());
     setting.samples = 97;
     setting.plan.steps = 20;
     return setting;

@@ -12,7 +12,7 @@ class Watch : public testing::TestWithParam<std::string> {
   TrainingSetting setting(std::int64_t steps) const {
     TrainingSetting setting;
     setting.communicator = GetParam();
-    setting.averaging = brisk(GetParam());
+    setting.averaging = frequent_exchanges(GetParam());
     setting.plan.steps = steps;
     setting.plan.watch_every_steps = 10;
     return setting;

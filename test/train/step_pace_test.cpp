@@ -34,7 +34,7 @@ TEST(StepPace, makes_steps_longer_and_changes_no_bit) {
     on_ranks({"threads", 2}, [&](Transport& transport) {
       TrainingSetting setting;
       setting.communicator = communicator;
-      setting.averaging = brisk(communicator);
+      setting.averaging = frequent_exchanges(communicator);
       setting.plan.steps = 4;
       Training usual(transport, setting);
       usual.run();

@@ -17,7 +17,7 @@ class Steps : public testing::TestWithParam<std::string> {
   TrainingSetting setting() const {
     TrainingSetting setting;
     setting.communicator = GetParam();
-    setting.averaging = brisk(GetParam());
+    setting.averaging = frequent_exchanges(GetParam());
     return setting;
   }
 };

@@ -77,7 +77,7 @@ class Records : public testing::TestWithParam<std::string> {
   TrainingSetting setting() const {
     TrainingSetting setting;
     setting.communicator = GetParam();
-    setting.averaging = brisk(GetParam());
+    setting.averaging = frequent_exchanges(GetParam());
     return setting;
   }
 };

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "test/communicator/brisk.h"
+#include "test/communicator/every_communicator.h"
 #include "test/program/program.h"
 
 namespace eave {
@@ -24,12 +24,12 @@ std::string model_of(const Place& place, const std::string& words, int mpirun_ra
 
 class SameRun : public testing::TestWithParam<std::string> {
  protected:
-  // Returns the words of a run with the test's parameter: a communicator and further options. brisk() adds options that
-  // suit runs with at least `ranks` ranks.
+  // Returns the words of a run with the test's parameter: a communicator and further options. frequent_exchanges() adds
+  // options that suit runs with at least `ranks` ranks.
   std::string with(const std::string& more, int ranks = 1) const {
     std::string words = "--communicator " + GetParam() + " ";
     const std::string communicator = GetParam().substr(0, GetParam().find(' '));
-    for (const auto& [name, text] : brisk(communicator, ranks)) words += "--" + name + " " + text + " ";
+    for (const auto& [name, text] : frequent_exchanges(communicator, ranks)) words += "--" + name + " " + text + " ";
     return words + more;
   }
   const Place place_;

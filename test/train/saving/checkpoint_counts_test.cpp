@@ -27,7 +27,7 @@ TEST(ResumedCounts, of_steps_left_out_go_on) {
   on_ranks({"threads", 2}, [&](Transport& transport) {
     TrainingSetting setting = saving(temporary, 6);
     setting.communicator = "easgd";
-    setting.averaging = brisk("easgd");
+    setting.averaging = frequent_exchanges("easgd");
     setting.plan.log_every_steps = 4;
     setting.plan.evaluate_every_steps = 100;
     if (transport.rank() == 1) setting.plan.fault = {Kind::kNanLoss, 4, 0, 0};
@@ -106,7 +106,7 @@ TEST_P(EndedEarly, ends_again_and_trains_no_step) {
   on_ranks({"threads", 2}, [&](Transport& transport) {
     TrainingSetting setting = saving(temporary, 40);
     setting.communicator = GetParam();
-    setting.averaging = brisk(GetParam(), 2);
+    setting.averaging = frequent_exchanges(GetParam(), 2);
     setting.plan.checkpoints.every_steps = 0;
     setting.plan.stop_after_seconds = 1e-6;
     setting.plan.ask_every_steps = 5;

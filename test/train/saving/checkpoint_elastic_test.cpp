@@ -26,7 +26,7 @@ struct Former {
 TrainingSetting setting_of(const std::string& method, int ranks, const std::filesystem::path& directory) {
   TrainingSetting setting;
   setting.communicator = method;
-  setting.averaging = brisk(method, ranks);
+  setting.averaging = frequent_exchanges(method, ranks);
   setting.model = "flatten; dense 4; relu; dense classes";
   setting.plan.steps = kSaved;
   setting.plan.checkpoints.directory = directory;

@@ -21,7 +21,7 @@ constexpr std::int64_t kEvery = 3, kSteps = 9;
 TrainingSetting setting_for(const std::filesystem::path& directory) {
   TrainingSetting setting;
   setting.communicator = "easgd";
-  setting.averaging = brisk("easgd");
+  setting.averaging = frequent_exchanges("easgd");
   setting.model = "flatten; dense 4; relu; dense classes";
   setting.plan.steps = kSteps;
   setting.plan.checkpoints.directory = directory;

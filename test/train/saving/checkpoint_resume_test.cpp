@@ -25,7 +25,7 @@ class Resumed : public testing::TestWithParam<std::string> {
     TrainingSetting setting;
     const bool is_late = GetParam() == kLate;
     setting.communicator = is_late ? "easgd-async" : GetParam();
-    setting.averaging = brisk(setting.communicator, 2);
+    setting.averaging = frequent_exchanges(setting.communicator, 2);
     if (is_late) setting.averaging.emplace_back("pull-delay", "1");
     setting.model = "conv2d 4 3x3 pad 1; batch_norm; relu; max_pool 2; flatten; dense 8; dropout 0.5; dense classes";
     setting.rate = {{"lr", "0.02"}, {"warmup-epochs", "1.4"}, {"warmup-from", "0.1"}};

@@ -22,7 +22,8 @@ inline std::vector<std::string> communicator_names(int ranks) {
 }
 
 // The options (name, value) that make `communicator` exchange often and in a fixed order on `ranks` ranks.
-inline std::vector<std::pair<std::string, std::string>> brisk(const std::string& communicator, int ranks = 1) {
+inline std::vector<std::pair<std::string, std::string>> frequent_exchanges(const std::string& communicator,
+                                                                           int ranks = 1) {
   const std::map<std::string, std::string> settings = {
       {"tau", "3"}, {"shard-bytes", "64"}, {"async-order", "round-robin"}};
   std::vector<std::pair<std::string, std::string>> given;
