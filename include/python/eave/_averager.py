@@ -4,7 +4,7 @@ import ctypes
 import weakref
 
 from ._library import AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS, USAGE, Error, start, text_of_first_rank
-from ._nesterov import LookAhead, is_nesterov
+from ._optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer
 from ._tensors import flatten, list_trained, parts_of, require_fit, require_same_model, share_others
 from ._vector_averager import Method
 
@@ -37,7 +37,7 @@ class Averager(Method):
         start()
         self._torch, self._model, self._optimizer = torch, model, optimizer
         _refuse_wrapped(model)
-        _refuse_optimizer(torch, optimizer)
+        refuse_optimizer(torch, optimizer)
         trained = list_trained(model, optimizer)
         require_fit(model, trained)
         _refuse_second(trained)
@@ -90,12 +90,7 @@ class Averager(Method):
         The method takes plain steps of one rate, and would silently ignore any other optimizer."""
         if not self._has(MOVES_PARAMETERS):
             return
-        groups = self._optimizer.param_groups
-        decay = float(options.get("weight_decay", 0))
-        is_plain = type(self._optimizer) is self._torch.optim.SGD and all(
-            not group["momentum"] and float(group["weight_decay"]) == decay and group["lr"] == groups[0]["lr"]
-            for group in groups)
-        if not is_plain:
+        if not is_plain_sgd(self._torch, self._optimizer, float(options.get("weight_decay", 0))):
             self.close()
             raise Error(USAGE, f"{self._name} moves the parameters itself and never asks the optimizer: give it "
                                "torch.optim.SGD without momentum, with one learning rate, and weight_decay= to both")
@@ -332,11 +327,3 @@ def _refuse_wrapped(model):
             if kind.__name__ in ("DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule"):
                 raise Error(USAGE, f"the model is in a {kind.__name__}, which averages between ranks itself: give the "
                                    "Averager the model without it (model.module)")
-
-
-def _refuse_optimizer(torch, optimizer):
-    if isinstance(optimizer, torch.optim.LBFGS):
-        raise Error(USAGE, "LBFGS evaluates the model several times in a step, which would need an exchange for each: take "
-                           "an optimizer whose step() takes no closure")
-    if isinstance(optimizer, torch.optim.SparseAdam):
-        raise Error(USAGE, "SparseAdam takes sparse gradients, which are not averaged: take Adam and sparse=False")

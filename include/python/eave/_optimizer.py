@@ -1,6 +1,23 @@
-"""Nesterov's momentum in PyTorch's SGD. Its parameters are ahead of the iterate, on which exchanges work."""
+"""The PyTorch optimizer of an Averager: which ones are refused, and Nesterov's momentum in SGD."""
 from ._library import USAGE, Error
 from ._tensors import parts_of
+
+
+def refuse_optimizer(torch, optimizer):
+    """Raises an Error if steps of the optimizer do not fit those of an Averager."""
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise Error(USAGE, "LBFGS evaluates the model several times in a step, which would need an exchange for each: take "
+                           "an optimizer whose step() takes no closure")
+    if isinstance(optimizer, torch.optim.SparseAdam):
+        raise Error(USAGE, "SparseAdam takes sparse gradients, which are not averaged: take Adam and sparse=False")
+
+
+def is_plain_sgd(torch, optimizer, decay):
+    """Whether the optimizer is SGD without momentum, with weight decay `decay` and one learning rate."""
+    groups = optimizer.param_groups
+    return type(optimizer) is torch.optim.SGD and all(
+        not group["momentum"] and float(group["weight_decay"]) == decay and group["lr"] == groups[0]["lr"]
+        for group in groups)
 
 
 def is_nesterov(torch, optimizer):
@@ -11,7 +28,7 @@ def is_nesterov(torch, optimizer):
 
 class LookAhead:
     """The vector from the parameters to the iterate: lr * momentum * buffer, with the rates of the step that made the
-    parameters."""
+    parameters. The parameters of SGD with Nesterov's momentum are ahead of the iterate, on which exchanges work."""
 
     def __init__(self, flat, parameters, optimizer):
         import torch
