@@ -91,6 +91,12 @@ int center_ranks_in(const OptionValues& values, int ranks) {
           (ranks > 1 ? "; give at most " + std::to_string(ranks - 1) : " and needs one more per center rank"));
 }
 
+int count_workers(const CommunicatorKind& kind, const OptionValues& values, int ranks) {
+  const auto is_center_ranks = [](const OptionSpec& option) { return option.name == "center-ranks"; };
+  if (std::ranges::none_of(kind.options, is_center_ranks)) return ranks;
+  return ranks - center_ranks_in(values, ranks);
+}
+
 AsyncSettings resolve_async(const CommunicatorContext& context, std::int64_t tau, bool after_steps) {
   AsyncSettings settings;
   settings.tau = tau;

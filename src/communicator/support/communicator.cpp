@@ -1,9 +1,6 @@
 #include "eave/communicator.h"
 
-#include <algorithm>
-
 #include "base/options/number_text.h"
-#include "communicator/center/async_settings.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -41,12 +38,6 @@ void Communicator::reset_to_center(const ReplicaView& replica) {
 void forget_optimizer(const ReplicaView& replica) {
   for (const Slice vector : replica.optimizer) replica.device->fill(vector, 0);
   if (replica.updates) *replica.updates = 0;
-}
-
-int count_workers(const CommunicatorKind& kind, const OptionValues& values, int ranks) {
-  const auto is_center_ranks = [](const OptionSpec& option) { return option.name == "center-ranks"; };
-  if (std::ranges::none_of(kind.options, is_center_ranks)) return ranks;
-  return ranks - center_ranks_in(values, ranks);
 }
 
 double share_replica(Transport& transport, const ReplicaView& replica) {
