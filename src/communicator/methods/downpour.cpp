@@ -21,7 +21,7 @@
 //
 // Instability: each worker moves c by its whole displacement, so p workers move c p times as far as one worker would in
 // tau steps. Zhang et al. (section 5.2) report that all methods of this family become highly unstable at tau of 16 and
-// 64 with p = 4. round_robin_limit.h derives the limit that the card states.
+// 64 with p = 4. downpour_worker.h derives the limit that the card states.
 #include "communicator/center/downpour_worker.h"
 
 namespace eave {

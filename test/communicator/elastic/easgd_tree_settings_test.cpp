@@ -1,9 +1,10 @@
 // easgd-tree: its options, card, warnings and limits of stability.
+#include "communicator/elastic/easgd_tree_settings.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "communicator/elastic/easgd_tree_settings.h"
 #include "eave/check.h"
 #include "test/communicator/group_simulator.h"
 #include "test/transport/ranks.h"
