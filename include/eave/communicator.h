@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "eave/device.h"
+#include "eave/exchange_pattern.h"
 #include "eave/options.h"
 #include "eave/slice.h"
 #include "eave/transport.h"
@@ -158,8 +159,9 @@ class Communicator {
 // for which it blocked. Throws Error(kConfiguration) on all ranks if their replicas differ in size.
 double share_replica(Transport& transport, const ReplicaView& replica);
 
-// Facts about a method that trainers and reports need.
+// Facts about a method that trainers, comparisons and plans need.
 struct CommunicatorTraits {
+  ExchangePattern exchanges = ExchangePattern::kBlockingSums;  // how ranks exchange values while they train
   bool averages_gradients = false;  // a step uses the batches of all ranks, so the learning rate may scale with them
   bool has_center = false;          // consensus() is a variable of its own, not the replica's parameters
   // reset_to_center may be called: the next exchange starts from the consensus too.

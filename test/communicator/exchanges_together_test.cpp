@@ -1,5 +1,4 @@
-// CommunicatorTraits::exchanges_together: the methods whose exchanges are sums among all ranks, after the same steps on
-// each rank.
+// CommunicatorTraits::exchanges_together and ::exchanges, compared with the calls that each method makes.
 #include <gtest/gtest.h>
 
 #include "every_communicator.h"
@@ -34,9 +33,13 @@ TEST_P(Together, is_what_the_trait_says) {
     worker.communicator().finish();
     const std::vector<std::string> all = transport.all_gather(text);
     const bool alike = std::ranges::all_of(all, [&](const std::string& each) { return each == all.front(); });
-    EXPECT_EQ(sums_alone && alike && !text.empty(),
-              find_kind(communicator_kinds(), GetParam()).traits.exchanges_together)
-        << text;
+    const CommunicatorTraits& traits = find_kind(communicator_kinds(), GetParam()).traits;
+    EXPECT_EQ(sums_alone && alike && !text.empty(), traits.exchanges_together) << text;
+    EXPECT_EQ(text.empty(), traits.exchanges == ExchangePattern::kNone) << text;
+    EXPECT_EQ(text.find("request") != std::string::npos, traits.exchanges == ExchangePattern::kRequests) << text;
+    using enum ExchangePattern;
+    EXPECT_EQ(traits.exchanges == kGradientSums || traits.exchanges == kBlockingSums || traits.exchanges == kHiddenSums,
+              traits.exchanges_together);
   });
 }
 

@@ -39,6 +39,7 @@ const std::map<std::string, std::string> kHeaderRooms = {
     {"random", "base"},
     {"options", "base"},
     {"batch", "base"},
+    {"exchange_pattern", "base"},
     {"recorder", "base"},
     {"device", "device"},
     {"compute", "device"},

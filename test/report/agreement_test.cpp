@@ -65,7 +65,7 @@ class Agreement : public testing::Test {
     return refusal([&] { read_summary_of_run(run_); });
   }
   std::string refusal_of_plan() const {
-    return refusal([&] { read_plan_run(run_); });
+    return refusal([&] { read_plan_run(run_, [](const std::string&) { return ExchangePattern::kBlockingSums; }); });
   }
   std::string refusal_of_resume() const {
     return refusal([&] { reopen_run_directory(run_, {.samples = 1000000}); });

@@ -17,6 +17,14 @@ struct Steps {
   std::int64_t bytes = 8000;
 };
 
+std::optional<ExchangePattern> pattern_of(const std::string& communicator) {
+  if (communicator == "allreduce") return ExchangePattern::kGradientSums;
+  if (communicator == "local-sgd") return ExchangePattern::kBlockingSums;
+  if (communicator == "easgd") return ExchangePattern::kHiddenSums;
+  if (communicator == "easgd-async") return ExchangePattern::kRequests;
+  return std::nullopt;
+}
+
 // Writes a run of two ranks. Rank 1 computes for 20 ms. Rank 0 computes for 10 ms and waits 10 ms more. The first two
 // steps take a second.
 void make(const MadeRuns& place, const Steps& steps) {
@@ -55,12 +63,12 @@ void make(const MadeRuns& place, const Steps& steps) {
 PlanRun read(const Steps& steps) {
   const MadeRuns place;
   make(place, steps);
-  return read_plan_run(place.path() / "run");
+  return read_plan_run(place.path() / "run", pattern_of);
 }
 
 ExitCode code_of(const std::filesystem::path& directory, const std::string& says) {
   try {
-    read_plan_run(directory);
+    read_plan_run(directory, pattern_of);
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
     return error.code();

@@ -106,7 +106,7 @@ TEST(PlanModel, of_shards_on_all_ranks_is_that_of_shards_played_one_by_one) {
       for (const int ranks : {2, 3, 4, 8, 32}) {
         for (const std::int64_t hiding : {1, 10}) {
           const PlanMethod method{
-              .name = "easgd-async", .kind = PlanKind::kAsynchronous, .tau = 10, .hiding_steps = hiding};
+              .name = "easgd-async", .pattern = ExchangePattern::kRequests, .tau = 10, .hiding_steps = hiding};
           const double share = static_cast<double>(hiding) / 10;
           const std::string where = std::to_string(ranks) + " ranks, " + std::to_string(bytes) + " at " +
                                     std::to_string(rate) + ", behind " + std::to_string(hiding);
@@ -131,7 +131,7 @@ TEST(PlanModel, of_more_ranks_than_shards_has_owners_that_all_ask) {
   PlanBasis basis = measured(1);
   basis.parameter_bytes = 1.4e6;
   PlanNetwork network{.bytes_per_second = 1.25e8, .delay_seconds = 0, .message_seconds = 0};
-  const PlanMethod method{.name = "easgd-async", .kind = PlanKind::kAsynchronous, .tau = 10, .hiding_steps = 1};
+  const PlanMethod method{.name = "easgd-async", .pattern = ExchangePattern::kRequests, .tau = 10, .hiding_steps = 1};
   const PlanRow row = predict(basis, network, method, 1024);
   EXPECT_NEAR(row.link_bytes * 10, 1.4e6 - 16384 + 1023 * 16384.0, 1);
   EXPECT_EQ(row.bound, PlanBound::kNetwork);

@@ -3,12 +3,12 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <map>
-#include <set>
+#include <optional>
 
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
+#include "app/main/plugins.h"
 #include "app/options/output_options.h"
 #include "base/files/files.h"
 #include "base/files/user_path.h"
@@ -44,22 +44,29 @@ CommandLine plan_command_line() {
        {"network-delay", OptionType::kSeconds, "", "of a message between hosts, one way; else the run's, or 50us"},
        {"host-rate", OptionType::kRate, "", "that a rank sends to others of its host; else the run's, or 4GB/s"},
        {"message-time", OptionType::kSeconds, "5us", "of a processor for each message"}});
+  line.add_group("Methods of your own", {plugin_option()});
   line.add_group("Output", {{"json", OptionType::kPath, "", "file for the same as JSON"}});
   return line;
 }
 
 namespace {
 
-const std::map<std::string, PlanKind>& planned_kinds() {
-  static const std::map<std::string, PlanKind> kKinds = {
-      {"allreduce", PlanKind::kAllreduce},    {"local-sgd", PlanKind::kPeriodic},
-      {"bmuf", PlanKind::kPeriodic},          {"slowmo", PlanKind::kPeriodic},
-      {"diloco", PlanKind::kPeriodic},        {"easgd", PlanKind::kElastic},
-      {"easgd-tree", PlanKind::kTree},        {"easgd-async", PlanKind::kAsynchronous},
-      {"downpour", PlanKind::kAsynchronous},  {"mdownpour", PlanKind::kAsynchronous},
-      {"adownpour", PlanKind::kAsynchronous}, {"mvadownpour", PlanKind::kAsynchronous},
-      {"gossip", PlanKind::kPairs},           {"none", PlanKind::kAlone}};
-  return kKinds;
+// Methods of one rank only are not planned: there is nobody to exchange with.
+std::vector<std::string> planned_names() {
+  std::vector<std::string> names;
+  for (const CommunicatorKind& kind : communicator_kinds())
+    if (!kind.traits.only_one_rank) names.push_back(kind.name);
+  return names;
+}
+
+const CommunicatorKind* find_method(const std::string& name) {
+  const auto found = std::ranges::find(communicator_kinds(), name, &CommunicatorKind::name);
+  return found == communicator_kinds().end() ? nullptr : &*found;
+}
+
+std::optional<ExchangePattern> pattern_of(const std::string& communicator) {
+  const CommunicatorKind* const kind = find_method(communicator);
+  return kind ? std::optional(kind->traits.exchanges) : std::nullopt;
 }
 
 struct PlanRequest {
@@ -72,42 +79,49 @@ struct PlanRequest {
 std::vector<int> ranks_in(const OptionValues& values) { return integers_of(values, "ranks", 1, 1 << 16); }
 
 PlanMethod method_of(const std::string& name, const OptionValues& values) {
-  const auto found = planned_kinds().find(name);
-  if (found == planned_kinds().end()) {
-    std::vector<std::string> known;
-    for (const auto& [each, unused] : planned_kinds()) known.push_back(each);
+  const CommunicatorKind* const kind = find_method(name);
+  if (!kind || kind->traits.only_one_rank) {
+    const std::vector<std::string> known = planned_names();
     refuse_option(
         values, "communicators",
         "'" + name + "' cannot be planned; expected some of " + comma_list(known) + did_you_mean(name, known));
   }
-  PlanMethod method{.name = name, .kind = found->second};
-  if (method.kind == PlanKind::kAsynchronous)
+  PlanMethod method{.name = name, .pattern = kind->traits.exchanges};
+  if (method.pattern == ExchangePattern::kRequests)
     method.center_ranks = static_cast<int>(values.integer("center-ranks", 0, 1 << 16));
   return method;
 }
 
-const OptionSpec* tau_option(const std::string& communicator) {
-  const auto kind = std::ranges::find(communicator_kinds(), communicator, &CommunicatorKind::name);
-  const auto option = std::ranges::find(kind->options, "tau", &OptionSpec::name);
+// An option of a method that can be planned; nullptr if the method does not have it.
+const OptionSpec* option_of(const PlanMethod& method, const std::string& name) {
+  const CommunicatorKind* const kind = find_method(method.name);
+  const auto option = std::ranges::find(kind->options, name, &OptionSpec::name);
   return option == kind->options.end() ? nullptr : &*option;
 }
 
+std::vector<std::string> names_with(const std::string& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : planned_names())
+    if (option_of({.name = name}, option)) names.push_back(name);
+  return names;
+}
+
 void refuse_without_effect(const PlanRequest& request) {
-  const auto refuse = [&](const char* option, const char* needs, const auto& has_effect) {
+  const auto refuse = [&](const std::string& option, const std::string& needs) {
+    const auto has_effect = [&](const PlanMethod& method) { return option_of(method, option) != nullptr; };
     if (request.values.given(option) && std::ranges::none_of(request.methods, has_effect))
-      refuse_option(request.values, option, std::string("has no effect: --communicators names no ") + needs);
+      refuse_option(request.values, option, "has no effect: --communicators names no " + needs);
   };
-  refuse("tau", "method that exchanges every tau steps",
-         [](const PlanMethod& method) { return tau_option(method.name) != nullptr; });
-  refuse("global-tau", "easgd-tree", [](const PlanMethod& method) { return method.kind == PlanKind::kTree; });
-  refuse("pull-delay", "easgd-async", [](const PlanMethod& method) { return method.name == "easgd-async"; });
-  refuse("center-ranks", "asynchronous method",
-         [](const PlanMethod& method) { return method.kind == PlanKind::kAsynchronous; });
+  refuse("tau", "method that exchanges every tau steps");
+  refuse("global-tau", comma_list(names_with("global-tau")));
+  refuse("pull-delay", comma_list(names_with("pull-delay")));
+  refuse("center-ranks", "asynchronous method");
 }
 
 PlanRequest read_plan_request(const CommandLine& line, const std::vector<std::string>& words) {
   const WordsApart apart = part_names(words);
   PlanRequest request{"", line.parse(apart.options), {}, {}};
+  require_loaded(request.values);
   check_output_options(request.values, {"json"});
   if (apart.names.size() != 1)
     throw Error(ExitCode::kUsage,
@@ -141,7 +155,7 @@ std::int64_t pull_delay(const PlanMethod& method, const OptionValues& values, co
 }
 
 void set_periods(PlanMethod& method, const OptionValues& values, const PlanRun& run) {
-  const OptionSpec* const option = tau_option(method.name);
+  const OptionSpec* const option = option_of(method, "tau");
   if (!option) return;
   const auto count = [](const std::string& text) {
     std::int64_t number = 0;
@@ -150,8 +164,8 @@ void set_periods(PlanMethod& method, const OptionValues& values, const PlanRun& 
   };
   const std::string of_run = method.name == run.communicator ? setting_in(run.settings, "tau") : "";
   method.tau = values.has("tau") ? values.integer("tau", 1) : count(of_run.empty() ? option->default_text : of_run);
-  if (method.name == "easgd-async") method.hiding_steps = 1 + pull_delay(method, values, run);
-  if (method.kind != PlanKind::kTree) return;
+  if (option_of(method, "pull-delay")) method.hiding_steps = 1 + pull_delay(method, values, run);
+  if (method.pattern != ExchangePattern::kTree) return;
   method.global_tau = values.has("global-tau") ? values.integer("global-tau", 1) : 10 * method.tau;
   if (method.global_tau % method.tau != 0)
     refuse_option(values, "global-tau", "expected a multiple of tau, which is " + std::to_string(method.tau));
@@ -217,8 +231,9 @@ void take_given(const OptionValues& values, PlanReport& report) {
 }
 
 bool is_hierarchical(const PlanMethod& method, const PlanNetwork& network) {
-  return network.ranks_per_host > 1 && (method.kind == PlanKind::kAllreduce || method.kind == PlanKind::kPeriodic ||
-                                        method.kind == PlanKind::kElastic);
+  return network.ranks_per_host > 1 &&
+         (method.pattern == ExchangePattern::kGradientSums || method.pattern == ExchangePattern::kBlockingSums ||
+          method.pattern == ExchangePattern::kHiddenSums);
 }
 
 Plan plan_of(const PlanMethod& method, const PlanReport& report, const std::vector<int>& ranks) {
@@ -230,7 +245,7 @@ Plan plan_of(const PlanMethod& method, const PlanReport& report, const std::vect
 PlanReport make_report(const PlanRequest& request) {
   PlanReport report;
   report.directory = request.directory.string();
-  report.run = read_plan_run(request.directory);
+  report.run = read_plan_run(request.directory, pattern_of);
   take_from_run(report);
   take_given(request.values, report);
   for (PlanMethod method : request.methods) {
@@ -245,7 +260,8 @@ PlanReport make_report(const PlanRequest& request) {
 
 }  // namespace
 
-int plan_command(const std::vector<std::string>& words, const char* const*) {
+int plan_command(const std::vector<std::string>& words, const char* const* environment) {
+  if (const int code = load_plugins(words, environment); code != 0) return code;
   const CommandLine line = plan_command_line();
   PlanRequest request;
   const auto plan = [&] {

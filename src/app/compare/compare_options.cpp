@@ -79,6 +79,11 @@ std::vector<Method> methods_in(const OptionValues& own) {
   return methods;
 }
 
+bool sends_nothing(const Method& method) {
+  const auto kind = std::ranges::find(communicator_kinds(), method.communicator, &CommunicatorKind::name);
+  return kind != communicator_kinds().end() && kind->traits.exchanges == ExchangePattern::kNone;
+}
+
 // Takes the learning rate from the method's own options, and removes it there.
 std::string take_rate(Method& method) {
   const auto found = std::ranges::find(method.options, "lr", &Settings::value_type::first);
@@ -253,8 +258,9 @@ Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_j
         continue;
       }
       for (Method method : methods_in(own)) {
-        if (is_by_bytes && method.communicator == "none")
-          refuse_option(own, "budget", "would never end with the communicator none, which sends nothing");
+        if (is_by_bytes && sends_nothing(method))
+          refuse_option(own, "budget",
+                        "would never end with the communicator " + method.communicator + ", which sends nothing");
         const std::string rate = take_rate(method);
         grid.groups.push_back({method, ranks, batch, rate.empty() ? rates : std::vector<std::string>{rate}});
       }

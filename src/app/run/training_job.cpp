@@ -178,7 +178,7 @@ void TrainingJob::refuse_useless_stop() const {
                                       values_.text("evaluate-every") +
                                       ": no evaluation comes before the end; evaluate more often");
   }
-  if (values_.text("communicator") == "none" && values_.flag("average-at-end")) {
+  if (values_.flag("average-at-end")) {
     throw Error(ExitCode::kUsage,
                 "--stop-at-accuracy contradicts --average-at-end: until the end the mean is not evaluated");
   }

@@ -15,7 +15,7 @@ namespace eave {
 CommunicatorKind describe_communicator_adownpour() {
   return {"adownpour",
           "downpour; evaluated is the mean of all centers so far",
-          {.averages_gradients = false, .has_center = true},
+          {.exchanges = ExchangePattern::kRequests, .has_center = true},
           downpour_options(),
           [](const CommunicatorContext& context) -> std::unique_ptr<Communicator> {
             return std::make_unique<DownpourWorker>(context, MovingAverage());

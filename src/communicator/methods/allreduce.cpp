@@ -294,7 +294,7 @@ std::int64_t bucket_bytes_in(const OptionValues& values) {
 CommunicatorKind describe_communicator_allreduce() {
   return {"allreduce",
           "gradients averaged over all ranks in every step",
-          {.averages_gradients = true, .has_center = false, .exchanges_together = true},
+          {.exchanges = ExchangePattern::kGradientSums, .averages_gradients = true, .exchanges_together = true},
           options_of_allreduce(),
           make_allreduce};
 }

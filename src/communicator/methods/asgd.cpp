@@ -19,9 +19,11 @@ namespace eave {
 CommunicatorKind describe_communicator_asgd() {
   return {"asgd",
           "one rank; evaluated is the mean of all iterates so far",
-          {.averages_gradients = false, .has_center = true, .only_one_rank = true, .compresses = false},
+          {.exchanges = ExchangePattern::kNone, .has_center = true, .only_one_rank = true, .compresses = false},
           {},
-          [](const CommunicatorContext& context) { return make_sequential_average(context, "asgd", MovingAverage()); }};
+          [](const CommunicatorContext& context) {
+            return make_sequential_average(context, "asgd", "adownpour", MovingAverage());
+          }};
 }
 
 }  // namespace eave

@@ -54,7 +54,10 @@ std::unique_ptr<Communicator> make_bmuf(const CommunicatorContext& context) {
 CommunicatorKind describe_communicator_bmuf() {
   return {"bmuf",
           "workers train on their own; every tau steps their mean moves the center with block momentum",
-          {.has_center = true, .resets_to_center = true, .exchanges_together = true},
+          {.exchanges = ExchangePattern::kBlockingSums,
+           .has_center = true,
+           .resets_to_center = true,
+           .exchanges_together = true},
           outer_options("10", {{"block-momentum", OptionType::kReal, "",
                                 "eta_b, of the center from block to block, below 1; not given: 1 - 1/p"},
                                {"block-rate", OptionType::kReal, "1", "zeta, of the way of the workers' mean"},

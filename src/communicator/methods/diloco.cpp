@@ -50,7 +50,10 @@ std::unique_ptr<Communicator> make_diloco(const CommunicatorContext& context) {
 CommunicatorKind describe_communicator_diloco() {
   return {"diloco",
           "workers train on their own for long; their mean moves the center by Nesterov's SGD",
-          {.has_center = true, .resets_to_center = true, .exchanges_together = true},
+          {.exchanges = ExchangePattern::kBlockingSums,
+           .has_center = true,
+           .resets_to_center = true,
+           .exchanges_together = true},
           outer_options("500", {{"outer-rate", OptionType::kReal, "0.7", "rho, of the way of the workers' mean"},
                                 {"outer-momentum", OptionType::kReal, "0.9",
                                  "mu, Nesterov's, of the center from exchange to exchange, below 1"}}),

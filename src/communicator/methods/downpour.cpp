@@ -29,7 +29,7 @@ namespace eave {
 CommunicatorKind describe_communicator_downpour() {
   return {"downpour",
           "asynchronous pushes: workers add what they moved by to a center and go on from there",
-          {.has_center = true, .resets_to_center = true},
+          {.exchanges = ExchangePattern::kRequests, .has_center = true, .resets_to_center = true},
           downpour_options(),
           [](const CommunicatorContext& context) -> std::unique_ptr<Communicator> {
             return std::make_unique<DownpourWorker>(context);

@@ -185,7 +185,10 @@ std::unique_ptr<Communicator> make_easgd(const CommunicatorContext& context) {
 CommunicatorKind describe_communicator_easgd() {
   return {"easgd",
           "elastic averaging: workers explore on their own, tied to a common center",
-          {.has_center = true, .resets_to_center = true, .exchanges_together = true},
+          {.exchanges = ExchangePattern::kHiddenSums,
+           .has_center = true,
+           .resets_to_center = true,
+           .exchanges_together = true},
           easgd_options(),
           make_easgd};
 }

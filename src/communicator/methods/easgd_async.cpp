@@ -191,7 +191,7 @@ std::vector<OptionSpec> easgd_async_options() {
 CommunicatorKind describe_communicator_easgd_async() {
   return {"easgd-async",
           "elastic averaging without waiting: workers meet a center in shards, each at its own pace",
-          {.has_center = true, .resets_to_center = true},
+          {.exchanges = ExchangePattern::kRequests, .has_center = true, .resets_to_center = true},
           easgd_async_options(),
           make_easgd_async};
 }

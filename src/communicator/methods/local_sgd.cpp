@@ -247,7 +247,10 @@ std::unique_ptr<Communicator> make_local_sgd(const CommunicatorContext& context)
 CommunicatorKind describe_communicator_local_sgd() {
   return {"local-sgd",
           "workers train on their own, their parameters are averaged every tau steps",
-          {.has_center = true, .resets_to_center = true, .exchanges_together = true},
+          {.exchanges = ExchangePattern::kBlockingSums,
+           .has_center = true,
+           .resets_to_center = true,
+           .exchanges_together = true},
           {tau_option(),
            worker_momentum_option(),
            {"post-local-at", OptionType::kInteger, "0", "average gradients in the first so many steps"},

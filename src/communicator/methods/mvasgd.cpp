@@ -14,12 +14,12 @@ namespace eave {
 CommunicatorKind describe_communicator_mvasgd() {
   return {"mvasgd",
           "one rank; evaluated is a moving average of the iterates",
-          {.averages_gradients = false, .has_center = true, .only_one_rank = true, .compresses = false},
+          {.exchanges = ExchangePattern::kNone, .has_center = true, .only_one_rank = true, .compresses = false},
           {average_rate_option()},
           [](const CommunicatorContext& context) {
             const MovingAverage average = average_rate_in(context.values);
             warn_of_beginning(context, context.steps);
-            return make_sequential_average(context, "mvasgd", average);
+            return make_sequential_average(context, "mvasgd", "mvadownpour", average);
           }};
 }
 

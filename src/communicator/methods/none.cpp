@@ -84,7 +84,7 @@ std::unique_ptr<Communicator> make_none(const CommunicatorContext& context) {
 CommunicatorKind describe_communicator_none() {
   return {"none",
           "every rank trains alone: the control of a comparison",
-          {.averages_gradients = false, .has_center = true, .compresses = false},
+          {.exchanges = ExchangePattern::kNone, .has_center = true, .compresses = false},
           {{"average-at-end", OptionType::kFlag, "off", "the model at the end is the mean of all ranks' workers"}},
           make_none};
 }

@@ -49,7 +49,10 @@ std::unique_ptr<Communicator> make_slowmo(const CommunicatorContext& context) {
 CommunicatorKind describe_communicator_slowmo() {
   return {"slowmo",
           "workers train on their own; every tau steps their mean moves the center with slow momentum",
-          {.has_center = true, .resets_to_center = true, .exchanges_together = true},
+          {.exchanges = ExchangePattern::kBlockingSums,
+           .has_center = true,
+           .resets_to_center = true,
+           .exchanges_together = true},
           outer_options("10", {{"slowmo-momentum", OptionType::kReal, "0.7",
                                 "beta_s, of the center from exchange to exchange, below 1"},
                                {"slowmo-rate", OptionType::kReal, "1", "a, of the way of the workers' mean"}}),

@@ -81,12 +81,11 @@ void warn_of_beginning(const CommunicatorContext& context, std::int64_t updates)
 }
 
 std::unique_ptr<Communicator> make_sequential_average(const CommunicatorContext& context, const std::string& name,
-                                                      const MovingAverage& average) {
+                                                      const std::string& of_several, const MovingAverage& average) {
   const int ranks = context.transport.size();
   if (ranks > 1) {
     throw Error(ExitCode::kUsage, "--communicator " + name + " is the baseline of one rank, and the job has " +
-                                      std::to_string(ranks) + "; start one, or give --communicator " +
-                                      (name == "asgd" ? "adownpour" : "mvadownpour") +
+                                      std::to_string(ranks) + "; start one, or give --communicator " + of_several +
                                       ", which averages the center of several");
   }
   return std::make_unique<SequentialAverage>(context.transport, average);

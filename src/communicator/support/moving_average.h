@@ -37,8 +37,9 @@ void warn_of_beginning(const CommunicatorContext& context, std::int64_t updates)
 // The averaged sequential baselines, asgd and mvasgd: one rank trains as if alone and averages its iterates.
 //   x <- x - step;   after step t = 1, 2 ...:  z <- (1 - a) z + a x,  z beginning as x
 // x is the iterate, also with Nesterov's momentum. z is the consensus. The rank exchanges nothing. Throws Error(kUsage)
-// if the job has more than one rank. `name` is the method's name.
+// if the job has more than one rank. `name` is the method's name, and `of_several` that of its counterpart for several
+// ranks, which the error recommends.
 std::unique_ptr<Communicator> make_sequential_average(const CommunicatorContext& context, const std::string& name,
-                                                      const MovingAverage& average);
+                                                      const std::string& of_several, const MovingAverage& average);
 
 }  // namespace eave

@@ -30,27 +30,28 @@ class Prediction {
         network_(network),
         method_(method),
         ranks_(ranks),
-        tau_(static_cast<double>(method.kind == PlanKind::kAllreduce || method.kind == PlanKind::kAlone ? 1
-                                                                                                        : method.tau)),
+        tau_(static_cast<double>(
+            method.pattern == ExchangePattern::kGradientSums || method.pattern == ExchangePattern::kNone ? 1
+                                                                                                         : method.tau)),
         times_(basis.step_seconds, static_cast<std::int64_t>(tau_)) {
     row_.ranks = ranks;
   }
 
   PlanRow make() {
-    if (ranks_ == 1 || method_.kind == PlanKind::kAlone) return close(times_.mean(), times_.mean());
-    switch (method_.kind) {
-      case PlanKind::kAllreduce:
+    if (ranks_ == 1 || method_.pattern == ExchangePattern::kNone) return close(times_.mean(), times_.mean());
+    switch (method_.pattern) {
+      case ExchangePattern::kGradientSums:
         return allreduce();
-      case PlanKind::kPeriodic:
+      case ExchangePattern::kBlockingSums:
         return periodic();
-      case PlanKind::kElastic:
+      case ExchangePattern::kHiddenSums:
         return elastic();
-      case PlanKind::kTree:
+      case ExchangePattern::kTree:
         return is_one_host() ? elastic() : tree();
-      case PlanKind::kAsynchronous:
+      case ExchangePattern::kRequests:
         return asynchronous();
-      case PlanKind::kPairs:
-      case PlanKind::kAlone:
+      case ExchangePattern::kPairs:
+      case ExchangePattern::kNone:
         break;
     }
     return pairs();
@@ -85,7 +86,7 @@ class Prediction {
     row_.step_seconds = whole / tau_;
     row_.straggling_seconds = std::max(0.0, without_exchange - mean) / tau_;
     row_.exchange_seconds = std::max(0.0, whole - std::max(without_exchange, mean)) / tau_;
-    const int serving = method_.kind == PlanKind::kAsynchronous ? method_.center_ranks : 0;
+    const int serving = method_.pattern == ExchangePattern::kRequests ? method_.center_ranks : 0;
     row_.samples_per_second = (ranks_ - serving) * basis_.samples_per_step / row_.step_seconds;
     const double undisturbed = ranks_ * basis_.samples_per_step / (mean / tau_);
     row_.efficiency = std::min(1.0, row_.samples_per_second / undisturbed);  // only rounding makes it exceed 1

@@ -115,16 +115,16 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-bool sums_over_all(const std::string& communicator) {
-  static const std::set<std::string> kNames = {"allreduce", "local-sgd", "bmuf", "slowmo", "diloco", "easgd"};
-  return kNames.contains(communicator);
+bool sums_over_all(std::optional<ExchangePattern> pattern) {
+  using enum ExchangePattern;
+  return pattern == kGradientSums || pattern == kBlockingSums || pattern == kHiddenSums;
 }
 
 // Measures the bytes and the rate of a sum from the steps that sent anything. The rank with the shortest exchange
 // arrived last, so it waited for no other rank.
 void measure_sums(const RawRun& raw, PlanRun& run) {
-  const bool is_every_step = run.communicator == "allreduce";
-  if (!sums_over_all(run.communicator) || run.workers < 2) return;
+  const bool is_every_step = run.pattern == ExchangePattern::kGradientSums;
+  if (!sums_over_all(run.pattern) || run.workers < 2) return;
   if (!is_every_step && run.steps_per_record > 1) return;  // a line may hold a fraction of an exchange
   std::size_t count = raw.records.front().size();
   for (const auto& of_rank : raw.records) count = std::min(count, of_rank.size());
@@ -148,7 +148,7 @@ void measure_sums(const RawRun& raw, PlanRun& run) {
 // could have been hidden too, so the share is only a lower bound. It then replaces the default of a half only if it is
 // larger.
 void measure_hiding(const RawRun& raw, PlanRun& run) {
-  if (run.communicator != "allreduce" || run.workers < 2) return;
+  if (run.pattern != ExchangePattern::kGradientSums || run.workers < 2) return;
   double busy = 0, exchanging = 0, waiting = 0;
   for (const auto& of_rank : raw.records) {
     for (const Record& record : of_rank) {
@@ -174,10 +174,11 @@ bool is_too_short(const Records& records) {
          std::ranges::any_of(records, [](const auto& of_rank) { return of_rank.size() < kFewestSteps; });
 }
 
-PlanRun plan_run_of(const RunRecord& record, const RawRun& raw) {
+PlanRun plan_run_of(const RunRecord& record, const RawRun& raw, const PatternOf& pattern_of) {
   PlanRun run;
   run.settings = record.settings;
   run.communicator = setting_in(record.settings, "communicator");
+  run.pattern = pattern_of(run.communicator);
   run.ranks = record.ranks;
   run.workers = static_cast<int>(raw.records.size());
   run.hosts = raw.hosts;
@@ -194,11 +195,7 @@ PlanRun plan_run_of(const RunRecord& record, const RawRun& raw) {
   return run;
 }
 
-}  // namespace
-
-namespace {
-
-PlanRun plan_run_of(const RunRecord& record, const fs::path& metrics) {
+PlanRun plan_run_of(const RunRecord& record, const fs::path& metrics, const PatternOf& pattern_of) {
   RawRun raw = RawReading(metrics).read();
   drop_beginnings(raw.records);
   if (is_too_short(raw.records)) {
@@ -207,18 +204,20 @@ PlanRun plan_run_of(const RunRecord& record, const fs::path& metrics) {
   }
   if (!(raw.samples > 0 && raw.steps > 0 && raw.parameters > 0))
     throw Error(ExitCode::kBadData, "metrics.jsonl has no samples or no parameters; give a run that trained");
-  return plan_run_of(record, raw);
+  return plan_run_of(record, raw, pattern_of);
 }
 
 }  // namespace
 
-PlanRun read_plan_metrics(const fs::path& path) { return plan_run_of(read_metrics(path), path); }
+PlanRun read_plan_metrics(const fs::path& path, const PatternOf& pattern_of) {
+  return plan_run_of(read_metrics(path), path, pattern_of);
+}
 
-PlanRun read_plan_run(const fs::path& directory) {
+PlanRun read_plan_run(const fs::path& directory, const PatternOf& pattern_of) {
   if (const std::string why = why_no_directory_of_run(directory); !why.empty())
     throw Error(ExitCode::kInputMissing, directory.string() + ": " + why);
   try {
-    return plan_run_of(read_run(directory), directory / "metrics.jsonl");
+    return plan_run_of(read_run(directory), directory / "metrics.jsonl", pattern_of);
   } catch (const Error& error) {
     throw error_of_run(directory, error);
   }

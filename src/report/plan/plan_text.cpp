@@ -19,7 +19,8 @@ namespace {
 double step_seconds(const PlanRun& run) { return PeriodTimes(run.basis.step_seconds, 1).mean(); }
 
 bool is_sum(const PlanMethod& method) {
-  return method.kind == PlanKind::kAllreduce || method.kind == PlanKind::kPeriodic || method.kind == PlanKind::kElastic;
+  return method.pattern == ExchangePattern::kGradientSums || method.pattern == ExchangePattern::kBlockingSums ||
+         method.pattern == ExchangePattern::kHiddenSums;
 }
 
 std::string transport_of(const PlanMethod& method) {
@@ -28,9 +29,9 @@ std::string transport_of(const PlanMethod& method) {
 
 std::string title(const PlanMethod& method, int ranks_per_host) {
   std::string text = method.name;
-  if (method.kind != PlanKind::kAllreduce && method.kind != PlanKind::kAlone)
+  if (method.pattern != ExchangePattern::kGradientSums && method.pattern != ExchangePattern::kNone)
     text += format(", tau %lld", static_cast<long long>(method.tau));
-  if (method.kind == PlanKind::kTree)
+  if (method.pattern == ExchangePattern::kTree)
     text += format(", global-tau %lld, a group for each host", static_cast<long long>(method.global_tau));
   if (method.center_ranks > 0) text += format(", center-ranks %d", method.center_ranks);
   if (is_sum(method) && ranks_per_host > 1)
@@ -105,8 +106,8 @@ std::string describe_shortness(const PlanReport& report) {
   return "";
 }
 
-bool has(const PlanReport& report, PlanKind kind) {
-  return std::ranges::any_of(report.plans, [&](const Plan& plan) { return plan.method.kind == kind; });
+bool has(const PlanReport& report, ExchangePattern kind) {
+  return std::ranges::any_of(report.plans, [&](const Plan& plan) { return plan.method.pattern == kind; });
 }
 
 Json to_json(const PlanRow& row) {
@@ -128,7 +129,7 @@ Json to_json(const Plan& plan) {
                  {"transport", transport_of(plan.method)},
                  {"tau", plan.method.tau},
                  {"center_ranks", plan.method.center_ranks}};
-  if (plan.method.kind == PlanKind::kTree) object["global_tau"] = plan.method.global_tau;
+  if (plan.method.pattern == ExchangePattern::kTree) object["global_tau"] = plan.method.global_tau;
   object["rows"] = rows;
   return object;
 }
@@ -147,10 +148,10 @@ std::vector<std::string> plan_assumptions(const PlanReport& report) {
       describe_bytes(run)};
   if (const std::string shortness = describe_shortness(report); !shortness.empty()) all.push_back(shortness);
   if (run.steps_per_record > 1) all.emplace_back("the run wrote means over several steps, so scatter is understated");
-  if (has(report, PlanKind::kAllreduce))
+  if (has(report, ExchangePattern::kGradientSums))
     all.push_back(format("gradients travel behind %.0f %% of a step (%s)", 100 * run.basis.hidden_share,
                          run.is_hidden_measured ? "measured" : "assumed"));
-  if (has(report, PlanKind::kAsynchronous))
+  if (has(report, ExchangePattern::kRequests))
     all.emplace_back(
         "asynchronous ranks exchange at the same time, as they begin; where their steps drift apart they are up to 15 "
         "% faster");

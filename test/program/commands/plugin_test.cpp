@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "test/program/cases.h"
 #include "test/program/program.h"
@@ -48,6 +49,25 @@ TEST(PluginOfProgram, is_compared_with_others) {
                  "--synthetic-test-samples 20 --model 'dense classes' --batch 7");
   EXPECT_EQ(ended.code, 0) << ended.errors;
   EXPECT_NE(ended.output.find("sign-vote"), std::string::npos) << ended.output;
+}
+
+TEST(PluginOfProgram, is_planned_with_others) {
+  const Place place;
+  model_by_vote(place, "--epochs 8 --transport threads --ranks 2");
+  const std::string plan = "plan run --ranks 2 --json plan.json --communicators ";
+  const Ended planned = place.eave(plan + "easgd,sign-vote --plugin " + kSignVote);
+  ASSERT_EQ(planned.code, 0) << planned.errors;
+  EXPECT_NE(planned.output.find("from the bytes that the run sent"), std::string::npos) << planned.output;
+  const auto read = nlohmann::json::parse(place.read("plan.json"));
+  ASSERT_EQ(read.at("plans").size(), 2u);
+  EXPECT_EQ(read.at("measured").at("communicator"), "sign-vote");
+  EXPECT_EQ(read.at("plans")[1].at("communicator"), "sign-vote");
+  EXPECT_GT(read.at("plans")[1].at("rows")[0].at("bytes_per_rank").get<double>(), 0);
+  // Without the plug-in the run is planned with eave's own methods, and its own is not known.
+  EXPECT_EQ(place.eave(plan + "easgd").code, 0);
+  const Ended ended = place.eave(plan + "sign-vote");
+  EXPECT_EQ(ended.code, 64);
+  EXPECT_TRUE(ended.says("'sign-vote' cannot be planned")) << ended.errors;
 }
 
 TEST(PluginOfProgram, that_cannot_be_used_is_refused_with_one_message) {
