@@ -36,7 +36,8 @@ std::span<const NamedCommand> commands() { return kCommands; }
 std::string usage() {
   std::string text = "usage: eave COMMAND [options]\n\n";
   for (const NamedCommand& command : kCommands) text += format("  %-12s %s\n", command.name, command.summary);
-  return text + "\neave COMMAND --help lists the options of a command; eave --version prints the version.\n";
+  return text + "\neave COMMAND --help lists the options of a command; eave --version prints the version.\n"
+                "The guide's glossary, mpi_launch/guide/glossary.md, defines the words of messages and tables.\n";
 }
 
 }  // namespace eave

@@ -123,3 +123,16 @@ function notebookTable(one) {
           "div", {class: "wide", tabindex: 0, role: "region", "aria-label": title},
           element("table", {}, element("thead", {}, groups, heads), element("tbody", {}, rows))));
 }
+
+// The words of the guide's glossary, which the build puts into kGlossary.
+function makeGlossary() {
+  return element(
+      "section", {},
+      element(
+          "details", {}, element("summary", {}, `Words that this page uses (${kGlossary.length})`),
+          element(
+              "dl", {class: "settings"},
+              kGlossary.map(
+                  ([word, meaning]) =>
+                      element("div", {}, element("dt", {}, word), element("dd", {}, meaning))))));
+}

@@ -21,7 +21,7 @@ function showComparison(data) {
         element("div", {class: "pair"}, makeSharesFigure(view), makeDistanceFigure(view)),
         ...[makeNotebook(view)].filter((part) => part), makeSettings(view), makeRuns(view));
   }
-  page.append(...[makeLeftOut(view), makeNotes(view)].filter((part) => part));
+  page.append(...[makeLeftOut(view), makeNotes(view), makeGlossary()].filter((part) => part));
   view.redraw();
   redrawWithWidth(view, page);
 }
