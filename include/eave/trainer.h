@@ -17,9 +17,9 @@
 
 namespace eave {
 
-class FileCalls;    // src/base/files/file_calls.h
-class LeaveGate;    // src/guard/leave_gate.h
-class Whereabouts;  // src/guard/whereabouts.h
+class FileCalls;     // src/base/files/file_calls.h
+class LeaveGate;     // src/guard/leave.h
+class RankProgress;  // src/guard/rank_progress.h
 
 // The model, the optimizer and the arenas of one rank. The arenas lie in the memory of its device.
 struct Replica {
@@ -155,8 +155,8 @@ struct TrainingParts {
   const DataSplit& data;
   Sampler& sampler;  // ranks from sampler.ranks() on do not train: they keep a center and take part in evaluations
   Augmentation augmentation;
-  TraceBuffer* trace = nullptr;        // gets the times of what the calling thread does
-  Whereabouts* whereabouts = nullptr;  // gets the current section of the calling thread
+  TraceBuffer* trace = nullptr;           // gets the times of what the calling thread does
+  RankProgress* rank_progress = nullptr;  // gets the current section of the calling thread
   // Given on all ranks or none. When it closes, all ranks save a checkpoint and throw AgreedError(kLeftOnRequest).
   LeaveGate* leave = nullptr;
   FileCalls* files = nullptr;  // the calls that write checkpoints; nullptr = those of the operating system

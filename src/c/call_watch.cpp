@@ -72,7 +72,7 @@ std::optional<CallWatch::Numbered> CallWatch::numbered(std::int64_t number) cons
   return kept.number == number ? std::optional(kept) : std::nullopt;
 }
 
-void CallWatch::look(double seconds) {
+void CallWatch::tick(double seconds) {
   if (has_ended_) return;
   const std::optional<Numbered> now = last();
   if (!now) return;
@@ -90,7 +90,7 @@ void CallWatch::look(double seconds) {
     if (rank != rank_) tell(rank, kAsk, *now);
 }
 
-bool CallWatch::take(int from, const ControlMessage& message) {
+bool CallWatch::handle(int from, const ControlMessage& message) {
   if (message.kind != kAsk && message.kind != kDiffers) return false;
   if (!has_ended_ && message.numbers[3] == generation_) compare(from, message);
   return true;

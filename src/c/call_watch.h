@@ -41,8 +41,8 @@ class CallWatch final : public GuardTask {
   // Any thread calls it after the last call has failed, maybe because another rank called something else. Asks at once.
   void doubt() noexcept { is_in_doubt_ = true; }
 
-  void look(double seconds) override;
-  bool take(int from, const ControlMessage& message) override;
+  void tick(double seconds) override;
+  bool handle(int from, const ControlMessage& message) override;
 
  private:
   static constexpr std::size_t kKept = 256;

@@ -58,7 +58,7 @@ JobGuard::JobGuard(Transport& transport, const WatchdogLimit& limit, std::int64_
   settings.hosts = hosts;
   settings.say = print_message;
   settings.leave = leave_process;
-  watchdog_.emplace(*channel, *calls, whereabouts_, transport.rank(), std::move(settings));
+  watchdog_.emplace(*channel, *calls, rank_progress_, transport.rank(), std::move(settings));
   const double patience = limit.seconds > 0 ? std::min(kMostPatience, limit.seconds / 16) : kMostPatience;
   calls_.emplace(*channel, transport.rank(), hosts, patience, generation,
                  [this](ExitCode code, const std::string& message) { watchdog_->end(code, message); });
@@ -66,13 +66,13 @@ JobGuard::JobGuard(Transport& transport, const WatchdogLimit& limit, std::int64_
 }
 
 void JobGuard::enter(const InterfaceCall& call) {
-  whereabouts_.enter(section_of(call.function), call.step);
+  rank_progress_.enter(section_of(call.function), call.step);
   is_counted_ = calls_ && call.counts;
   if (is_counted_) calls_->enter(call);
 }
 
 void JobGuard::leave(bool counts) {
-  whereabouts_.move();
+  rank_progress_.move();
   if (is_counted_) calls_->leave(counts);
 }
 

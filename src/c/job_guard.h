@@ -8,8 +8,8 @@
 #include "c/call_watch.h"
 #include "eave/transport.h"
 #include "guard/guard.h"
+#include "guard/rank_progress.h"
 #include "guard/watchdog.h"
-#include "guard/whereabouts.h"
 
 namespace eave {
 
@@ -27,7 +27,7 @@ class JobGuard {
   void explain();
 
  private:
-  Whereabouts whereabouts_;
+  RankProgress rank_progress_;
   std::optional<Watchdog> watchdog_;
   std::optional<CallWatch> calls_;
   bool is_counted_ = false;  // whether the call in progress is numbered

@@ -27,12 +27,12 @@ void Guard::run() noexcept {
     const auto now = std::chrono::steady_clock::now();
     const std::chrono::duration<double> seconds = std::min<std::chrono::nanoseconds>(now - last, most);
     last = now;
-    take_messages();
-    for (GuardTask* task : tasks_) task->look(seconds.count());
+    handle_messages();
+    for (GuardTask* task : tasks_) task->tick(seconds.count());
   }
 }
 
-void Guard::hurry() noexcept {
+void Guard::shorten_period() noexcept {
   const std::lock_guard lock(mutex_);
   period_ = std::chrono::milliseconds(1);
   ended_.notify_one();
@@ -45,11 +45,11 @@ bool Guard::is_ended() {
 }
 
 // The channel fails only if the network does. Then lost ranks are silent, and the operations report the error.
-void Guard::take_messages() noexcept try {
+void Guard::handle_messages() noexcept try {
   ControlMessage message;
   int from = 0;
   while (channel_ && channel_->poll(message, from))
-    std::ranges::any_of(tasks_, [&](GuardTask* task) { return task->take(from, message); });
+    std::ranges::any_of(tasks_, [&](GuardTask* task) { return task->handle(from, message); });
 } catch (const Error&) {
 }
 

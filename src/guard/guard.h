@@ -15,15 +15,15 @@ namespace eave {
 enum GuardMessage : std::int64_t { kWatchdogMessages = 0, kLeaveMessages = 16, kLeaveNotices };
 
 // One duty of a guard. Only the guard's thread calls it. It must not wait for anything that another thread may hold
-// forever. take() may throw the channel's errors and nothing else; look() throws nothing.
+// forever. handle() may throw the channel's errors and nothing else; tick() throws nothing.
 class GuardTask {
  public:
   virtual ~GuardTask() = default;
-  // Called once per period, after messages were taken. `seconds`: since the last call. If the process or its machine
+  // Called once per period, after messages were handled. `seconds`: since the last call. If the process or its machine
   // stood still meanwhile, it is at most four periods.
-  virtual void look(double seconds) = 0;
+  virtual void tick(double seconds) = 0;
   // Returns whether the message is of one of its kinds.
-  virtual bool take(int from, const ControlMessage& message) = 0;
+  virtual bool handle(int from, const ControlMessage& message) = 0;
 };
 
 class Guard {
@@ -37,11 +37,11 @@ class Guard {
   ~Guard();
 
   // From now on the period is 1 ms, because another rank waits for what the guard does.
-  void hurry() noexcept;
+  void shorten_period() noexcept;
 
  private:
   void run() noexcept;
-  void take_messages() noexcept;
+  void handle_messages() noexcept;
   bool is_ended();  // waits up to one period for the end
 
   ControlChannel* const channel_;

@@ -55,11 +55,11 @@ std::vector<int> Peers::elsewhere(std::int64_t meeting) const {
   return ranks;
 }
 
-ControlMessage describe_self(std::int64_t kind, const Whereabouts& whereabouts, const CallRecord& calls) {
+ControlMessage describe_self(std::int64_t kind, const RankProgress& rank_progress, const CallRecord& calls) {
   const std::optional<Call> call = calls.under_way();
   return {kind,
-          {static_cast<std::int64_t>(whereabouts.section()), whereabouts.step(), whereabouts.moves() + calls.begun(),
-           calls.meetings(), call ? 1 : 0}};
+          {static_cast<std::int64_t>(rank_progress.section()), rank_progress.step(),
+           rank_progress.moves() + calls.begun(), calls.meetings(), call ? 1 : 0}};
 }
 
 }  // namespace eave

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "guard/whereabouts.h"
+#include "guard/rank_progress.h"
 #include "transport/core/call_record.h"
 
 namespace eave {
@@ -48,6 +48,6 @@ class Peers {
 };
 
 // This rank's answer, as a message of this kind.
-ControlMessage describe_self(std::int64_t kind, const Whereabouts& whereabouts, const CallRecord& calls);
+ControlMessage describe_self(std::int64_t kind, const RankProgress& rank_progress, const CallRecord& calls);
 
 }  // namespace eave

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/host.h"
-#include "guard/watchdog_text.h"
+#include "guard/watchdog_report.h"
 
 namespace eave {
 namespace {

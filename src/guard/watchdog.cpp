@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "guard/calls_file.h"
-#include "guard/watchdog_text.h"
+#include "guard/watchdog_report.h"
 
 namespace eave {
 namespace {
 
 enum Kind : std::int64_t { kAsk = kWatchdogMessages, kAnswer, kDiffers, kWarned, kEnd, kLeaving };
 
-constexpr double kPatience = 2;  // seconds of a call before the others are asked
+constexpr double kAskAfter = 2;  // seconds of a call before the others are asked
 constexpr double kTurn = 0.25;   // seconds per rank until it may print, at most
 constexpr int kMostTurns = 6;
 // If two live ranks differ, both know it. A longer turn leaves time for the lower one to print.
@@ -38,16 +37,16 @@ ControlMessage message_of(Kind kind, const Call& call) {
 
 }  // namespace
 
-Watchdog::Watchdog(ControlChannel& channel, const CallRecord& calls, const Whereabouts& whereabouts, int rank,
+Watchdog::Watchdog(ControlChannel& channel, const CallRecord& calls, const RankProgress& rank_progress, int rank,
                    WatchdogSettings settings)
     : channel_(channel),
       calls_(calls),
-      whereabouts_(whereabouts),
+      rank_progress_(rank_progress),
       settings_(std::move(settings)),
       peers_(rank, static_cast<int>(settings_.hosts.size())) {}
 
 const WatchdogLimit& Watchdog::limit_here() const {
-  switch (whereabouts_.section()) {
+  switch (rank_progress_.section()) {
     case Section::kSetup:
       return settings_.limits.setup;
     case Section::kCheckpoint:
@@ -59,7 +58,7 @@ const WatchdogLimit& Watchdog::limit_here() const {
 
 double Watchdog::turn() const { return std::min(kTurn, limit() / 20) * std::min(peers_.rank(), kMostTurns); }
 
-void Watchdog::look(double seconds) {
+void Watchdog::tick(double seconds) {
   if (end_) return go_on_ending(seconds);
   if (is_leaving_ && !std::exchange(has_said_so_, true)) tell(kLeaving, 0);
   if (has_said_so_ && leaving_ == peers_.size() - 1) has_left_ = true;
@@ -72,7 +71,7 @@ void Watchdog::look(double seconds) {
   }
   lasted_ += seconds;
   const bool is_first = since_asked_ < 0;
-  if (limit() <= 0 || lasted_ < std::min(kPatience, limit() / 8)) return;
+  if (limit() <= 0 || lasted_ < std::min(kAskAfter, limit() / 8)) return;
   peers_.pass(seconds);
   since_asked_ += seconds;
   // Asks seldom enough not to flood a large job with messages.
@@ -102,11 +101,11 @@ void Watchdog::ask(const std::optional<Call>& about) {
     if (rank != peers_.rank()) post(rank, message_of(kAsk, *about));
 }
 
-bool Watchdog::take(int from, const ControlMessage& message) {
+bool Watchdog::handle(int from, const ControlMessage& message) {
   switch (message.kind) {
     case kAsk:
       compare(from, message);
-      post(from, describe_self(kAnswer, whereabouts_, calls_));
+      post(from, describe_self(kAnswer, rank_progress_, calls_));
       return true;
     case kAnswer:
       peers_.answered(from, message);

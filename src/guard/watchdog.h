@@ -11,7 +11,7 @@
 #include "eave/check.h"
 #include "guard/guard.h"
 #include "guard/peers.h"
-#include "guard/whereabouts.h"
+#include "guard/rank_progress.h"
 #include "transport/core/call_record.h"
 
 namespace eave {
@@ -48,7 +48,7 @@ struct WatchdogSettings {
 class Watchdog final : public GuardTask {
  public:
   // Everything passed by reference outlives this.
-  Watchdog(ControlChannel& channel, const CallRecord& calls, const Whereabouts& whereabouts, int rank,
+  Watchdog(ControlChannel& channel, const CallRecord& calls, const RankProgress& rank_progress, int rank,
            WatchdogSettings settings);
 
   // Any thread calls it after this rank's last call has failed. If the reason is that another rank called something
@@ -63,8 +63,8 @@ class Watchdog final : public GuardTask {
   // Called in the guard's thread: ends the job with this code. One rank prints the message, and all ranks end.
   void end(ExitCode code, const std::string& message);
 
-  void look(double seconds) override;
-  bool take(int from, const ControlMessage& message) override;
+  void tick(double seconds) override;
+  bool handle(int from, const ControlMessage& message) override;
 
  private:
   // An end that is in progress, from the moment when this rank learns of it to the end of the process.
@@ -91,7 +91,7 @@ class Watchdog final : public GuardTask {
 
   ControlChannel& channel_;
   const CallRecord& calls_;
-  const Whereabouts& whereabouts_;
+  const RankProgress& rank_progress_;
   const WatchdogSettings settings_;
   Peers peers_;
   std::optional<Call> call_;  // in progress

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "guard/calls_file.h"
+#include "guard/watchdog_report.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

@@ -11,10 +11,8 @@
 #include <vector>
 
 #include "eave/check.h"
-#include "guard/leave_notice.h"
-#include "guard/leave_task.h"
+#include "guard/leave.h"
 #include "guard/watchdog.h"
-#include "test/guard/contains.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
@@ -44,12 +42,13 @@ WatchdogSettings settings_for(Told& told, double limit) {
 TEST(GuardOfThreads, finds_nothing_wrong_with_ranks_that_sum) {
   Told told;
   on_ranks({"threads", 3}, [&](Transport& transport) {
-    Whereabouts whereabouts;
-    Watchdog watchdog(*transport.control(), *transport.calls(), whereabouts, transport.rank(), settings_for(told, 20));
+    RankProgress rank_progress;
+    Watchdog watchdog(*transport.control(), *transport.calls(), rank_progress, transport.rank(),
+                      settings_for(told, 20));
     const Guard guard(transport.control(), {&watchdog}, std::chrono::milliseconds(1));
     std::vector<float> values(10000);
     for (int step = 0; step < 300; ++step) {
-      whereabouts.enter(Section::kStep, step);
+      rank_progress.enter(Section::kStep, step);
       transport.all_reduce_sum(values).wait();
     }
   });
@@ -59,10 +58,11 @@ TEST(GuardOfThreads, finds_nothing_wrong_with_ranks_that_sum) {
 TEST(GuardOfThreads, names_one_that_sleeps_and_then_ends) {
   Told told;
   on_ranks({"threads", 3}, [&](Transport& transport) {
-    Whereabouts whereabouts;
-    Watchdog watchdog(*transport.control(), *transport.calls(), whereabouts, transport.rank(), settings_for(told, 0.5));
+    RankProgress rank_progress;
+    Watchdog watchdog(*transport.control(), *transport.calls(), rank_progress, transport.rank(),
+                      settings_for(told, 0.5));
     const Guard guard(transport.control(), {&watchdog}, std::chrono::milliseconds(5));
-    whereabouts.enter(Section::kStep, 5);
+    rank_progress.enter(Section::kStep, 5);
     std::vector<float> values(100);
     transport.all_reduce_sum(values).wait();
     const auto has_left = [&] {
@@ -74,8 +74,9 @@ TEST(GuardOfThreads, names_one_that_sleeps_and_then_ends) {
     transport.all_reduce_sum(values).wait();
   });
   ASSERT_GE(told.said.size(), 2U);
-  EXPECT_TRUE(contains(told.said[0], "eave: warning: rank 1 on b is still computing step 5, for 0.")) << told.said[0];
-  EXPECT_TRUE(contains(told.said[1], "eave: rank 1 on b is still computing step 5, for 0.")) << told.said[1];
+  EXPECT_PRED_FORMAT2(testing::IsSubstring, "eave: warning: rank 1 on b is still computing step 5, for 0.",
+                      told.said[0]);
+  EXPECT_PRED_FORMAT2(testing::IsSubstring, "eave: rank 1 on b is still computing step 5, for 0.", told.said[1]);
   EXPECT_EQ(std::ranges::count(told.left, 69), std::ssize(told.left));
 }
 

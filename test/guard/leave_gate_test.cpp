@@ -1,7 +1,5 @@
 // LeaveGate: all ranks leave after the same step. Steps take random times, ranks meet now and then, and messages are
 // delayed.
-#include "guard/leave_gate.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include <thread>
 
 #include "eave/check.h"
+#include "guard/leave.h"
 
 namespace eave {
 namespace {

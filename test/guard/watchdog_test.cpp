@@ -8,11 +8,12 @@
 #include <memory>
 #include <vector>
 
-#include "test/guard/contains.h"
 #include "test/temporary_directory.h"
 
 namespace eave {
 namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 using Verb = Operation::Verb;
 
@@ -29,7 +30,7 @@ class World {
     for (auto& each : ranks_) {
       settings.say = [this](const std::string& line) { said_.push_back(line); };
       settings.leave = [&each](ExitCode code) { each->left = static_cast<int>(code); };
-      each->watchdog = std::make_unique<Watchdog>(*each, each->calls, each->whereabouts, each->rank, settings);
+      each->watchdog = std::make_unique<Watchdog>(*each, each->calls, each->rank_progress, each->rank, settings);
     }
   }
 
@@ -41,7 +42,7 @@ class World {
   void begin(int rank, const Operation::Request& request) { at(rank).calls.begin(request); }
   void end(int rank) { at(rank).calls.end(); }
   void freeze(int rank, bool is_frozen = true) { at(rank).is_frozen = is_frozen; }
-  Whereabouts& whereabouts(int rank) { return at(rank).whereabouts; }
+  RankProgress& rank_progress(int rank) { return at(rank).rank_progress; }
   void leave(int rank) { at(rank).watchdog->leave(); }
   bool has_left(int rank) { return at(rank).watchdog->has_left(); }
   int left(int rank) { return at(rank).left; }
@@ -53,13 +54,13 @@ class World {
     void post(int to, const ControlMessage& message) override { world.at(to).come.emplace_back(rank, message); }
     bool poll(ControlMessage&, int&) override { return false; }
     void look() {
-      for (; !come.empty(); come.pop_front()) EXPECT_TRUE(watchdog->take(come.front().first, come.front().second));
-      watchdog->look(0.05);
+      for (; !come.empty(); come.pop_front()) EXPECT_TRUE(watchdog->handle(come.front().first, come.front().second));
+      watchdog->tick(0.05);
     }
     const int rank;
     World& world;
     CallRecord calls;
-    Whereabouts whereabouts;
+    RankProgress rank_progress;
     std::deque<std::pair<int, ControlMessage>> come;
     std::unique_ptr<Watchdog> watchdog;
     bool is_frozen = false;
@@ -119,7 +120,7 @@ TEST(Watchdog, says_that_the_run_goes_on_when_a_silent_rank_wakes) {
 
 TEST(Watchdog, names_a_rank_that_computes_for_long_and_ends_when_it_never_comes) {
   World world(3);
-  world.whereabouts(0).enter(Section::kStep, 812);
+  world.rank_progress(0).enter(Section::kStep, 812);
   for (int rank : {1, 2}) world.begin(rank, {});
   world.pass(30);
   ASSERT_EQ(world.said().size(), 1U);
@@ -134,7 +135,7 @@ TEST(Watchdog, waits_for_a_rank_that_goes_on) {
   World world(2);
   world.begin(0, {});
   for (int batch = 0; batch < 20; ++batch) {
-    world.whereabouts(1).enter(Section::kEvaluation, 7);
+    world.rank_progress(1).enter(Section::kEvaluation, 7);
     world.pass(50);
   }
   EXPECT_EQ(world.said().size(), 1U);
@@ -148,7 +149,7 @@ TEST(Watchdog, does_not_wait_for_one_that_goes_on_while_another_is_silent) {
   world.begin(0, {});
   world.freeze(2);
   for (int batch = 0; batch < 11; ++batch) {
-    world.whereabouts(1).move();
+    world.rank_progress(1).move();
     world.pass(10);
   }
   EXPECT_EQ(world.left(0), 69);
@@ -156,7 +157,7 @@ TEST(Watchdog, does_not_wait_for_one_that_goes_on_while_another_is_silent) {
 
 TEST(Watchdog, has_a_limit_for_each_section_and_none_where_it_is_0) {
   World world(2);
-  world.whereabouts(0).enter(Section::kCheckpoint, 9);
+  world.rank_progress(0).enter(Section::kCheckpoint, 9);
   world.begin(0, {});
   world.freeze(1);
   world.pass(49);

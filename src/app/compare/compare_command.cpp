@@ -29,7 +29,7 @@
 #include "base/options/option_lists.h"
 #include "base/printable.h"
 #include "eave/check.h"
-#include "guard/leave_notice.h"
+#include "guard/leave.h"
 #include "report/record/config.h"
 #include "transport/core/failure.h"
 

@@ -69,7 +69,7 @@ RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_p
   std::vector<GuardTask*> tasks = {&leave_};
   if (channel && calls) {
     limit_ = values.seconds("limit-step");
-    watchdog_.emplace(*channel, *calls, whereabouts_, transport.rank(), watchdog_settings(values, hosts_));
+    watchdog_.emplace(*channel, *calls, rank_progress_, transport.rank(), watchdog_settings(values, hosts_));
     tasks.push_back(&*watchdog_);
   }
   if (!keeps_checkpoints(values) && !is_part) {
@@ -90,7 +90,7 @@ RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_p
 void RankGuard::finish() {
   if (!watchdog_) return;
   watchdog_->leave();
-  guard_->hurry();
+  guard_->shorten_period();
   for (const auto start = Clock::now(); !watchdog_->has_left();) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (limit_ > 0 && Clock::now() - start > std::chrono::duration<double>(limit_))

@@ -9,10 +9,9 @@
 #include "eave/options.h"
 #include "eave/transport.h"
 #include "guard/guard.h"
-#include "guard/leave_notice.h"
-#include "guard/leave_task.h"
+#include "guard/leave.h"
+#include "guard/rank_progress.h"
 #include "guard/watchdog.h"
-#include "guard/whereabouts.h"
 
 namespace eave {
 
@@ -26,7 +25,7 @@ class RankGuard {
   // leave, unless it is a part of another job (`is_part`).
   RankGuard(Transport& transport, const OptionValues& values, bool is_part = false);
   const std::vector<std::string>& hosts() const { return hosts_; }  // of every rank
-  Whereabouts& whereabouts() { return whereabouts_; }
+  RankProgress& rank_progress() { return rank_progress_; }
   // nullptr if the job has several ranks and no way for them to agree to leave.
   LeaveGate* leave() { return leave_.can_leave() ? &leave_.gate() : nullptr; }
   // Collective, at the end of a run. Waits until all ranks have finished. Throws Error(kPeerLost) if that takes longer
@@ -38,7 +37,7 @@ class RankGuard {
 
  private:
   const std::vector<std::string> hosts_;
-  Whereabouts whereabouts_;
+  RankProgress rank_progress_;
   double limit_ = 0;  // in seconds
   std::optional<Watchdog> watchdog_;
   LeaveTask leave_;

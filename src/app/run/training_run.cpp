@@ -105,7 +105,7 @@ class TrainingRun {
   RunSummary run() {
     announce();
     TrainingParts parts = job_->parts();
-    parts.whereabouts = &guard_.whereabouts();
+    parts.rank_progress = &guard_.rank_progress();
     parts.leave = guard_.leave();
     if (trace_) {
       parts.trace = trace_->computing();
@@ -183,7 +183,7 @@ class TrainingRun {
   CheckedSamples check_data() {
     CheckedSamples checked = place_.checked ? *place_.checked : CheckedSamples();
     if (resumption_) checked = checked_in(resumption_->found.manifest.notes);
-    checked = check_samples(transport_, guard_.hosts(), values_, checked, [&] { guard_.whereabouts().move(); });
+    checked = check_samples(transport_, guard_.hosts(), values_, checked, [&] { guard_.rank_progress().move(); });
     if (place_.checked) *place_.checked = checked;
     return checked;
   }

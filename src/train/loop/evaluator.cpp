@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "eave/trainer.h"
-#include "guard/whereabouts.h"
+#include "guard/rank_progress.h"
 #include "train/loop/budget.h"
 
 namespace eave {
@@ -19,7 +19,7 @@ Score score_part(const TrainingParts& parts, const TrainingPlan& plan, const Dat
   Score total;
   for_each_evaluation_batch(parts.data, data, parts.augmentation, first, last, plan.evaluation_batch,
                             [&](const Batch& batch) {
-                              if (parts.whereabouts) parts.whereabouts->move();
+                              if (parts.rank_progress) parts.rank_progress->move();
                               const Score score = parts.replica.model.evaluate(batch, parameters, statistics);
                               total.loss_sum += score.loss_sum;
                               total.correct += score.correct;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/options/number_text.h"
-#include "guard/leave_gate.h"
+#include "guard/leave.h"
 #include "transport/core/operation.h"
 
 namespace eave {

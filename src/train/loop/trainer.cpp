@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "guard/leave_gate.h"
-#include "guard/whereabouts.h"
+#include "guard/leave.h"
+#include "guard/rank_progress.h"
 #include "train/loop/budget.h"
 #include "train/loop/step_runner.h"
 #include "train/saving/checkpoint_load.h"
@@ -163,7 +163,7 @@ class Loop {
   }
 
   void be_in(Section section, std::int64_t step) const {
-    if (parts_.whereabouts) parts_.whereabouts->enter(section, step);
+    if (parts_.rank_progress) parts_.rank_progress->enter(section, step);
   }
 
   void meet(std::int64_t index) {

@@ -1,4 +1,4 @@
-#include "guard/leave_gate.h"
+#include "guard/leave.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "eave/check.h"
+#include "transport/threads/threads_control.h"
 
 namespace eave {
 
@@ -94,6 +95,52 @@ void LeaveGate::open_until(std::int64_t step) {
   closed_ = step;
   is_agreed_ = true;
   changed_.notify_all();
+}
+
+LeaveTask::LeaveTask(ControlChannel* channel, int rank, int ranks, const std::atomic<bool>* asked, double limit_seconds)
+    : channel_(channel),
+      asked_(asked),
+      can_leave_(channel || ranks == 1),
+      gate_(
+          rank, ranks, [this](int to, const LeaveMessage& message) { post(to, message); }, limit_seconds) {}
+
+void LeaveTask::tick(double) {
+  const bool is_asked = asked_ && *asked_;
+  if (can_leave_ && (is_asked || gate_.is_wanted())) gate_.ask();
+}
+
+bool LeaveTask::handle(int from, const ControlMessage& message) {
+  if (message.kind == kRankIsLost) {
+    gate_.give_up();
+    return true;
+  }
+  if (message.kind != kLeaveMessages) return false;
+  gate_.receive(from, {static_cast<LeaveMessage::Kind>(message.numbers[0]), message.numbers[1]});
+  return true;
+}
+
+// The channel fails only if the network does. The watchdog handles that.
+void LeaveTask::post(int to, const LeaveMessage& message) try {
+  channel_->post(to, {kLeaveMessages, {static_cast<std::int64_t>(message.kind), message.step}});
+} catch (const Error&) {
+}
+
+// The channel fails only if the network does. The watchdog handles that.
+void LeaveNotice::tick(double) try {
+  if (!asked_ || std::exchange(has_seen_, true)) return;
+  if (rank_ == 0 || !channel_) return say_once();
+  channel_->post(0, {kLeaveNotices, {}});
+} catch (const Error&) {
+}
+
+bool LeaveNotice::handle(int, const ControlMessage& message) {
+  if (message.kind != kLeaveNotices) return false;
+  say_once();
+  return true;
+}
+
+void LeaveNotice::say_once() {
+  if (!std::exchange(has_said_, true)) say_();
 }
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// The texts of a watchdog's messages.
+// What a watchdog reports: the texts of its messages, and a file with the last calls of a rank.
 #pragma once
 
 #include <span>
@@ -23,5 +23,15 @@ std::string describe_wait(const Peers& peers, std::span<const int> silent, const
 // Says which two calls two ranks are in, where all ranks must make the same call.
 std::string describe_difference(int rank, const Call& mine, int other, const Call& theirs,
                                 const std::vector<std::string>& hosts);
+
+// The last calls of a rank, for people who look for the reason why a run ended:
+// {"rank", "host", "reason", "calls": [{"sequence", "meeting", "operation", "bytes", "root", "ranks", "start", "end"}]}
+// Times are in seconds since the first call that is kept. "end" is null if the call has not ended; "meeting" and "root"
+// are null if the call has none.
+std::string calls_as_json(const CallRecord& calls, int rank, const std::string& host, const std::string& reason);
+
+// Writes calls-rank-R.json into `directory`. Does not flush it to disk, because that may block. Returns whether it
+// succeeded.
+bool write_calls(const std::string& directory, int rank, const std::string& json) noexcept;
 
 }  // namespace eave

@@ -9,7 +9,7 @@ namespace eave {
 enum class Section : std::int64_t { kSetup, kStep, kEvaluation, kCheckpoint };
 
 // The training thread writes it. Any thread may read it.
-class Whereabouts {
+class RankProgress {
  public:
   // `step`: the current step, from 1; in sections other than kStep the last one done.
   void enter(Section section, std::int64_t step) noexcept {
