@@ -130,7 +130,7 @@ std::exception_ptr Session::carry_out(Transport& transport) {
   return failure;
 }
 
-// Waits until all ranks have come, as in any other call. The rest of the end has its own time limit (EndLimit).
+// Waits until all ranks have come, as in any other call. The rest of the end has its own time limit (EndTimeout).
 void Session::take_leave(Transport& transport) {
   guard_->enter({InterfaceCall::Function::kStop, 0});
   transport.all_gather("");

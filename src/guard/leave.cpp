@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "eave/check.h"
-#include "transport/threads/threads_control.h"
+#include "transport/threads/threads_job.h"
 
 namespace eave {
 

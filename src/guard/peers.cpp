@@ -28,13 +28,13 @@ void Peers::heard(int from) {
 void Peers::answered(int from, const ControlMessage& answer) {
   heard(from);
   Peer& peer = peers_[static_cast<std::size_t>(from)];
-  const auto& [section, step, moves, meetings, is_in_call, unused, rest] = answer.numbers;
+  const auto& [section, step, moves, collectives, is_in_call, unused, rest] = answer.numbers;
   if (peer.has_answered && moves != peer.moves) since_moved_ = 0;
   peer.has_answered = true;
   peer.section = static_cast<Section>(section);
   peer.step = step;
   peer.moves = moves;
-  peer.meetings = meetings;
+  peer.collectives = collectives;
   peer.is_in_call = is_in_call != 0;
 }
 
@@ -45,13 +45,13 @@ std::vector<int> Peers::silent_for(double seconds) const {
   return ranks;
 }
 
-std::vector<int> Peers::elsewhere(std::int64_t meeting) const {
+std::vector<int> Peers::elsewhere(std::int64_t collective) const {
   std::vector<int> ranks;
   for (int rank = 0; rank < size(); ++rank) {
     const Peer& peer = (*this)[rank];
-    if (rank != rank_ && peer.has_answered && peer.meetings <= meeting) ranks.push_back(rank);
+    if (rank != rank_ && peer.has_answered && peer.collectives <= collective) ranks.push_back(rank);
   }
-  std::ranges::stable_sort(ranks, {}, [this](int rank) { return (*this)[rank].meetings; });
+  std::ranges::stable_sort(ranks, {}, [this](int rank) { return (*this)[rank].collectives; });
   return ranks;
 }
 
@@ -59,7 +59,7 @@ ControlMessage describe_self(std::int64_t kind, const RankProgress& rank_progres
   const std::optional<Call> call = calls.under_way();
   return {kind,
           {static_cast<std::int64_t>(rank_progress.section()), rank_progress.step(),
-           rank_progress.moves() + calls.begun(), calls.meetings(), call ? 1 : 0}};
+           rank_progress.moves() + calls.begun(), calls.collectives(), call ? 1 : 0}};
 }
 
 }  // namespace eave

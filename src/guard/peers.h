@@ -16,8 +16,8 @@ struct Peer {
   bool has_answered = false;
   Section section = Section::kSetup;  // at its last answer, as the fields below
   std::int64_t step = 0;
-  std::int64_t moves = 0;     // grows while the rank makes progress
-  std::int64_t meetings = 0;  // collective calls that it has begun
+  std::int64_t moves = 0;        // grows while the rank makes progress
+  std::int64_t collectives = 0;  // collective calls that it has begun
   bool is_in_call = false;
 };
 
@@ -38,7 +38,7 @@ class Peers {
   std::vector<int> silent_for(double seconds) const;
   // The ranks that answer and have not yet entered the collective call that this rank is in; those furthest behind come
   // first. A rank that has entered it may have left it: for example, in a gather only rank 0 waits for all.
-  std::vector<int> elsewhere(std::int64_t meeting) const;
+  std::vector<int> elsewhere(std::int64_t collective) const;
   double since_any_moved() const { return since_moved_; }
 
  private:

@@ -19,10 +19,10 @@ constexpr double kTurnsOfPairs = 4;
 constexpr double kLastWords = 0.25;
 
 Call call_in(const ControlMessage& message) {
-  const auto& [sequence, meeting, verb, bytes, root, history, rest] = message.numbers;
+  const auto& [sequence, collective, verb, bytes, root, history, rest] = message.numbers;
   Call call;
   call.sequence = sequence;
-  call.meeting = meeting;
+  call.collective = collective;
   call.verb = static_cast<Operation::Verb>(verb);
   call.bytes = bytes;
   call.root = static_cast<std::int32_t>(root);
@@ -32,7 +32,7 @@ Call call_in(const ControlMessage& message) {
 
 ControlMessage message_of(Kind kind, const Call& call) {
   return {kind,
-          {call.sequence, call.meeting, static_cast<std::int64_t>(call.verb), call.bytes, call.root, call.history}};
+          {call.sequence, call.collective, static_cast<std::int64_t>(call.verb), call.bytes, call.root, call.history}};
 }
 
 }  // namespace
@@ -133,19 +133,20 @@ bool Watchdog::handle(int from, const ControlMessage& message) {
 // before. So both go back to the call in which they parted.
 void Watchdog::compare(int from, const ControlMessage& message) {
   const Call theirs = call_in(message);
-  if (theirs.meeting < 0 || end_) return;
-  std::optional<Call> mine = calls_.call_of_meeting(theirs.meeting);
-  if (!mine && has_said_so_ && calls_.meetings() <= theirs.meeting) {
+  if (theirs.collective < 0 || end_) return;
+  std::optional<Call> mine = calls_.call_of_collective(theirs.collective);
+  if (!mine && has_said_so_ && calls_.collectives() <= theirs.collective) {
     // This rank is through, but the two may have parted earlier. So the first time, compare its last call; the job ends
     // only if the other rank asks again.
-    const auto last = calls_.call_of_meeting(calls_.meetings() - 1);
+    const auto last = calls_.call_of_collective(calls_.collectives() - 1);
     if (last && last_compared_with_.insert(from).second) return post(from, message_of(kAsk, *last));
     mine = Call{};
-    mine->meeting = theirs.meeting;
+    mine->collective = theirs.collective;
   }
   if (!mine) return;
   if (in_step(*mine, theirs)) {
-    const auto before = mine->history == theirs.history ? std::nullopt : calls_.call_of_meeting(theirs.meeting - 1);
+    const auto before =
+        mine->history == theirs.history ? std::nullopt : calls_.call_of_collective(theirs.collective - 1);
     if (before) post(from, message_of(kAsk, *before));
     return;
   }

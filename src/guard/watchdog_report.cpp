@@ -64,7 +64,7 @@ std::string nanoseconds_as_seconds(std::int64_t nanoseconds) {
 std::string number_or_null(std::int64_t number) { return number < 0 ? "null" : std::to_string(number); }
 
 std::string line_of(const Call& call, std::int64_t origin) {
-  return "{\"sequence\": " + std::to_string(call.sequence) + ", \"meeting\": " + number_or_null(call.meeting) +
+  return "{\"sequence\": " + std::to_string(call.sequence) + ", \"meeting\": " + number_or_null(call.collective) +
          ", \"operation\": " + quoted(name_of(call.verb)) + ", \"bytes\": " + std::to_string(call.bytes) +
          ", \"root\": " + number_or_null(call.root) + ", \"ranks\": " + std::to_string(call.ranks) +
          ", \"start\": " + nanoseconds_as_seconds(call.begin - origin) +
@@ -98,8 +98,8 @@ std::string describe_wait(const Peers& peers, std::span<const int> silent, const
   const std::string lasts = seconds_text(seconds);
   if (!silent.empty())
     return name_ranks(silent, hosts) + (silent.size() == 1 ? " has" : " have") + " not answered for " + lasts;
-  const std::vector<int> elsewhere = peers.elsewhere(call.meeting);
-  if (call.meeting < 0 || elsewhere.empty()) {
+  const std::vector<int> elsewhere = peers.elsewhere(call.collective);
+  if (call.collective < 0 || elsewhere.empty()) {
     const std::string mine = "all ranks answer, and rank " + name_rank(peers.rank(), hosts) + " is in " +
                              describe_call(call) + " for " + lasts + ": ";
     const std::optional<int> last = last_that_computes(peers);
@@ -115,7 +115,7 @@ std::string describe_wait(const Peers& peers, std::span<const int> silent, const
 
 std::string describe_difference(int rank, const Call& mine, int other, const Call& theirs,
                                 const std::vector<std::string>& hosts) {
-  return "the ranks are out of step: at meeting " + std::to_string(mine.meeting) + " of all, rank " +
+  return "the ranks are out of step: at meeting " + std::to_string(mine.collective) + " of all, rank " +
          name_rank(rank, hosts) + " called " + describe_call(mine) + ", rank " + name_rank(other, hosts) + " " +
          describe_call(theirs);
 }

@@ -48,7 +48,7 @@ TEST(CallRecord, tells_what_is_under_way) {
   EXPECT_GE(record->call(0)->end, record->call(0)->begin);
 }
 
-TEST(CallRecord, counts_as_meetings_what_all_ranks_take_part_in) {
+TEST(CallRecord, counts_as_collectives_what_all_ranks_take_part_in) {
   const auto record = std::make_unique<CallRecord>(3);
   const std::vector<int> pair{0, 2}, all{0, 1, 2};
   const std::string text = "four";
@@ -57,12 +57,12 @@ TEST(CallRecord, counts_as_meetings_what_all_ranks_take_part_in) {
   call(*record, {.verb = Verb::kRequest});
   call(*record, {.verb = Verb::kAllReduceSum, .ranks = all});
   call(*record, {.verb = Verb::kAllGather, .mine = &text});
-  std::vector<std::int64_t> meetings;
-  for (std::int64_t k = 0; k < 5; ++k) meetings.push_back(record->call(k)->meeting);
-  EXPECT_EQ(meetings, (std::vector<std::int64_t>{0, -1, -1, 1, 2}));
-  EXPECT_EQ(record->call_of_meeting(1)->sequence, 3);
-  EXPECT_EQ(record->call_of_meeting(2)->bytes, 4);
-  EXPECT_FALSE(record->call_of_meeting(3));
+  std::vector<std::int64_t> collectives;
+  for (std::int64_t k = 0; k < 5; ++k) collectives.push_back(record->call(k)->collective);
+  EXPECT_EQ(collectives, (std::vector<std::int64_t>{0, -1, -1, 1, 2}));
+  EXPECT_EQ(record->call_of_collective(1)->sequence, 3);
+  EXPECT_EQ(record->call_of_collective(2)->bytes, 4);
+  EXPECT_FALSE(record->call_of_collective(3));
   EXPECT_EQ(record->call(1)->ranks, 2);
 }
 
@@ -79,7 +79,7 @@ TEST(CallRecord, is_read_whole_while_it_is_written) {
       if (!each) continue;
       ++found;
       ASSERT_EQ(each->sequence, each->root);
-      ASSERT_EQ(each->sequence, each->meeting);
+      ASSERT_EQ(each->sequence, each->collective);
       ASSERT_TRUE(each->end == 0 || each->end >= each->begin);
     }
   }

@@ -7,7 +7,7 @@
 #include "test/mpi/own_communicator.h"
 #include "test/transport/lazy_device.h"
 #include "test/transport/numbers.h"
-#include "transport/core/background.h"
+#include "transport/core/background_transport.h"
 #include "transport/core/direct_wire.h"
 
 namespace eave {

@@ -7,7 +7,7 @@
 #include "eave/random.h"
 #include "test/mpi/own_communicator.h"
 #include "test/transport/numbers.h"
-#include "transport/core/background.h"
+#include "transport/core/background_transport.h"
 
 namespace eave {
 namespace {

@@ -84,7 +84,7 @@ Call CallRecord::describe(const Operation::Request& request) noexcept {
     call.ranks = 2;
   }
   if (is_of_all) {
-    call.meeting = meetings_++;
+    call.collective = collectives_++;
     call.history = history_ = continue_history(history_, call);
   }
   return call;
@@ -125,10 +125,10 @@ std::optional<Call> CallRecord::call(std::int64_t sequence) const noexcept {
   return std::nullopt;
 }
 
-std::optional<Call> CallRecord::call_of_meeting(std::int64_t meeting) const noexcept {
+std::optional<Call> CallRecord::call_of_collective(std::int64_t collective) const noexcept {
   for (std::int64_t sequence = begun() - 1, oldest = sequence - kKept; sequence > oldest && sequence >= 0; --sequence) {
     const std::optional<Call> found = call(sequence);
-    if (found && found->meeting == meeting) return found;
+    if (found && found->collective == collective) return found;
   }
   return std::nullopt;
 }

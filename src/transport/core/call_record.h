@@ -12,8 +12,9 @@ namespace eave {
 
 struct Call {
   std::int64_t sequence = -1;  // number of this rank's call, from 0
-  // Number of the collective call of all ranks, from 0: the same on all ranks. -1: not all ranks take part.
-  std::int64_t meeting = -1;
+  // Number of the collective call of all ranks, from 0: the same on all ranks. -1: not all ranks take part. Messages
+  // and files call it the meeting.
+  std::int64_t collective = -1;
   std::int64_t begin = 0, end = 0;  // nanoseconds of the steady clock; end 0: still in progress
   std::int64_t bytes = 0;           // of this rank's values or text
   // If all ranks take part: a hash of this call and all earlier ones of that kind. Ranks in step have the same hash.
@@ -26,8 +27,8 @@ struct Call {
 
 const char* name_of(Operation::Verb verb) noexcept;
 
-// Whether two ranks have made the same call, given that both calls have the same `meeting` number. Texts and values of
-// requests may differ in length.
+// Whether two ranks have made the same call, given that both calls have the same `collective` number. Texts and values
+// of requests may differ in length.
 bool in_step(const Call& mine, const Call& theirs) noexcept;
 
 // The last 1024 calls. One thread writes. Other threads may read at the same time: a call that is read is complete, or
@@ -41,9 +42,9 @@ class CallRecord {
   void end() noexcept;
 
   std::int64_t begun() const noexcept { return begun_.load(std::memory_order_acquire); }  // calls so far
-  std::int64_t meetings() const noexcept { return meetings_.load(std::memory_order_acquire); }
+  std::int64_t collectives() const noexcept { return collectives_.load(std::memory_order_acquire); }
   std::optional<Call> call(std::int64_t sequence) const noexcept;  // nullopt: no longer kept
-  std::optional<Call> call_of_meeting(std::int64_t meeting) const noexcept;
+  std::optional<Call> call_of_collective(std::int64_t collective) const noexcept;
   // The call that has begun and not ended.
   std::optional<Call> under_way() const noexcept;
 
@@ -61,7 +62,7 @@ class CallRecord {
   const int ranks_;
   std::int64_t history_ = 0;
   Call last_;  // used by the writing thread
-  std::atomic<std::int64_t> begun_{0}, meetings_{0};
+  std::atomic<std::int64_t> begun_{0}, collectives_{0};
   std::array<Place, kKept> places_;
 };
 

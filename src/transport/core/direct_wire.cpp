@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "transport/core/parts.h"
-
 namespace eave {
 namespace {
 

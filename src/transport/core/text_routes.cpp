@@ -25,4 +25,13 @@ std::vector<std::string> unpack_texts(std::string_view packed) {
   return texts;
 }
 
+std::string Transport::scatter(const std::vector<std::string>& texts) {
+  std::string packed;
+  if (rank() == 0) {
+    EAVE_CHECK(static_cast<int>(texts.size()) == size(), "rank 0 has a text for each rank");
+    for (const std::string& text : texts) append_text(packed, text);
+  }
+  return this->texts(packed, TextRoute::kFirstToEach).front();
+}
+
 }  // namespace eave

@@ -1,6 +1,7 @@
 // The blocking half of a transport, which a communication thread calls.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -16,6 +17,14 @@
 namespace eave {
 
 class CallRecord;  // src/transport/core/call_record.h
+
+// How ranks share out a slice: part `number` of `parts` consecutive parts. The first `slice.size() % parts` parts are
+// one value longer.
+inline Slice part_of(Slice slice, int number, int parts) {
+  const auto k = static_cast<std::size_t>(number), p = static_cast<std::size_t>(parts);
+  const std::size_t share = slice.size() / p, rest = slice.size() % p;
+  return slice.subspan(k * share + std::min(k, rest), share + (k < rest ? 1 : 0));
+}
 
 // Bytes that ranks exchange. This rank sends `outgoing[i]` to `ranks[i]` and receives `incoming[i]` from it. Sender and
 // receiver give the same length. This rank's own entries are ignored, and empty entries are not sent. The caller keeps

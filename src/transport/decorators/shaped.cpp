@@ -8,7 +8,7 @@
 
 #include "eave/random.h"
 #include "eave/transport.h"
-#include "transport/core/background.h"
+#include "transport/core/background_transport.h"
 #include "transport/core/wire_bytes.h"
 
 namespace eave {

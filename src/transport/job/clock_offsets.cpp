@@ -9,14 +9,14 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kMeetings = 32;
+constexpr std::size_t kBarriers = 32;
 
 }  // namespace
 
-std::vector<ClockOffset> clock_offsets(const std::vector<std::vector<MeetingTimes>>& ranks) {
+std::vector<ClockOffset> clock_offsets(const std::vector<std::vector<BarrierTimes>>& ranks) {
   std::vector<ClockOffset> offsets(ranks.size());
   for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
-    const std::vector<MeetingTimes>&own = ranks[rank], &first = ranks[0];
+    const std::vector<BarrierTimes>&own = ranks[rank], &first = ranks[0];
     std::int64_t least = own[0].before - first[0].after, most = own[0].after - first[0].before;
     for (std::size_t i = 1; i < own.size(); ++i) {
       least = std::max(least, own[i].before - first[i].after);
@@ -28,16 +28,16 @@ std::vector<ClockOffset> clock_offsets(const std::vector<std::vector<MeetingTime
 }
 
 std::vector<ClockOffset> measure_clock_offsets(Transport& transport) {
-  std::vector<MeetingTimes> mine(kMeetings);
-  for (MeetingTimes& meeting : mine) {
-    meeting.before = steady_nanoseconds();
+  std::vector<BarrierTimes> mine(kBarriers);
+  for (BarrierTimes& barrier : mine) {
+    barrier.before = steady_nanoseconds();
     transport.all_gather("");
-    meeting.after = steady_nanoseconds();
+    barrier.after = steady_nanoseconds();
   }
-  const std::string packed(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(MeetingTimes));
-  std::vector<std::vector<MeetingTimes>> ranks;
+  const std::string packed(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(BarrierTimes));
+  std::vector<std::vector<BarrierTimes>> ranks;
   for (const std::string& each : transport.all_gather(packed)) {
-    ranks.emplace_back(kMeetings);
+    ranks.emplace_back(kBarriers);
     std::memcpy(ranks.back().data(), each.data(), each.size());
   }
   return clock_offsets(ranks);

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "eave/check.h"
+#include "transport/core/backoff.h"
 #include "transport/mpi/mpi_check.h"
-#include "transport/threads/patience.h"
 
 namespace eave {
 namespace {
@@ -82,7 +82,7 @@ void MpiControl::close() {
   const int all = std::accumulate(coming.begin(), coming.end(), 0);
   ControlMessage message;
   int from = 0;
-  for (const Patience patience; taken_ < all || !outgoing_.empty(); patience.sleep()) {
+  for (const Backoff backoff; taken_ < all || !outgoing_.empty(); backoff.sleep()) {
     send_all();
     while (take(message, from)) continue;
   }

@@ -15,14 +15,14 @@
 #include <utility>
 #include <vector>
 
-#include "transport/core/background.h"
+#include "transport/core/background_transport.h"
 #include "transport/core/failure.h"
-#include "transport/job/end_limit.h"
+#include "transport/job/job_timeouts.h"
 #include "transport/job/launchers.h"
-#include "transport/job/start_watch.h"
 #include "transport/mpi/mpi_check.h"
 #include "transport/mpi/mpi_control.h"
 #include "transport/mpi/mpi_library.h"
+#include "transport/mpi/mpi_topology.h"
 #include "transport/mpi/mpi_wire.h"
 
 namespace eave {
@@ -87,7 +87,7 @@ class MpiSession {
     EAVE_MPI(MPI_Initialized(&is_of_others));
     is_own_ = !is_of_others;
     if (is_own_) {
-      const StartWatch watch(promised, limit);
+      const StartTimeout watch(promised, limit);
       EAVE_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
       EAVE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     } else {
@@ -106,7 +106,7 @@ class MpiSession {
   }
   // Collective. `code`: the job's exit code.
   void finish(int code) {
-    EndLimit limit(rank_by_launcher(), code);
+    EndTimeout limit(rank_by_launcher(), code);
     limit.enter("MPI_Alltoall, after which the ranks part,");
     if (control_) control_->close();
     EAVE_MPI(MPI_Comm_free(&communicator_));
@@ -135,20 +135,6 @@ int run_rank(Transport& transport, const std::function<void(Transport&)>& body) 
   return static_cast<int>(failure->code);
 }
 
-// For each rank, the lowest rank that it shares memory with.
-std::vector<int> hosts_of(MPI_Comm communicator) {
-  int rank = 0, size = 0, lowest = 0;
-  EAVE_MPI(MPI_Comm_rank(communicator, &rank));
-  EAVE_MPI(MPI_Comm_size(communicator, &size));
-  MPI_Comm host = MPI_COMM_NULL;
-  EAVE_MPI(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host));
-  EAVE_MPI(MPI_Allreduce(&rank, &lowest, 1, MPI_INT, MPI_MIN, host));
-  EAVE_MPI(MPI_Comm_free(&host));
-  std::vector<int> hosts(static_cast<std::size_t>(size));
-  EAVE_MPI(MPI_Allgather(&lowest, 1, MPI_INT, hosts.data(), 1, MPI_INT, communicator));
-  return hosts;
-}
-
 }  // namespace
 
 int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) {
@@ -158,10 +144,10 @@ int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) 
     MpiSession session;
     session.start(use.start_limit);
     {
-      // hosts_of is collective, so it is called in any case. Ranks that were started with different options find that
-      // out later, together.
+      // hosts_of_ranks is collective, so it is called in any case. Ranks that were started with different options find
+      // that out later, together.
       MpiWireSettings settings{
-          .name = use.name, .hosts = hosts_of(session.communicator()), .sums_by_host = use.sums_by_host};
+          .name = use.name, .hosts = hosts_of_ranks(session.communicator()), .sums_by_host = use.sums_by_host};
       settings.control = session.control();
       settings.in_mpi = session.in_mpi();
       settings.takes_gpu_memory = use.gpu_messages && mpi_takes_gpu_memory();

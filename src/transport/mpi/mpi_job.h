@@ -13,7 +13,7 @@ struct MpiUse {
   std::string name;          // of the transport
   bool sums_by_host = true;  // false: sums in rank order, whatever the hosts
   bool gpu_messages = true;  // messages from and to GPU memory, if this MPI accepts it
-  std::chrono::milliseconds start_limit = std::chrono::minutes(1);  // of StartWatch
+  std::chrono::milliseconds start_limit = std::chrono::minutes(1);  // of StartTimeout
 };
 
 // TransportKind::run for transports between processes.

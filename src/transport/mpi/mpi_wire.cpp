@@ -11,9 +11,8 @@
 #include <thread>
 #include <utility>
 
-#include "transport/core/parts.h"
 #include "transport/mpi/mpi_check.h"
-#include "transport/mpi/mpi_shared_memory.h"
+#include "transport/mpi/mpi_topology.h"
 
 namespace eave {
 namespace {
@@ -21,7 +20,7 @@ namespace {
 enum Tag { kScatter = 1, kGather, kExchange, kTexts };  // kTexts and the seven numbers after it belong to MpiTexts
 
 constexpr std::size_t kSlots = 13;
-// The longest wait for a ring of this host's ranks, when this rank has no requests to answer.
+// The longest wait for an event of this host's ranks, when this rank has no requests to answer.
 constexpr std::chrono::milliseconds kWhereNobodyAsks(100);
 
 class OneSum final : public SumRow {
@@ -45,21 +44,23 @@ MpiWire::MpiWire(MPI_Comm communicator, MpiWireSettings settings)
       server_(messages_),
       requester_(messages_, server_),
       settings_(std::move(settings)),
-      pace_{settings_.part == 0 ? short_pace()
-                                : MpiPace{settings_.part, long_pace().in_flight_bytes, long_pace().request}},
+      chunk_sizes_{settings_.part == 0
+                       ? slow_link_chunks()
+                       : MpiChunkSizes{settings_.part, fast_link_chunks().in_flight_bytes, fast_link_chunks().request}},
       texts_(messages_, kTexts, [this](Requests& requests) { wait_for(requests); }),
       compressed_(*this, rank(), size()) {
   all_.resize(static_cast<std::size_t>(size()));
   std::iota(all_.begin(), all_.end(), 0);
   slots_.resize(kSlots);
   if (!settings_.hosts.empty()) share_memory();
-  if (settings_.sums_by_host && !settings_.hosts.empty()) levels_.emplace(settings_.hosts, rank());
+  if (settings_.sums_by_host && !settings_.hosts.empty()) hierarchical_sum_.emplace(settings_.hosts, rank());
   if (settings_.part > 0) return;
   const std::set<int> hosts(settings_.hosts.begin(), settings_.hosts.end());
-  pace_ = agree_on_pace(messages_, hosts.empty() ? size() : static_cast<int>(hosts.size()), [this](Slice values) {
-    OneSum alone(values);
-    sum_by_messages(alone, team_of({}));
-  });
+  chunk_sizes_ =
+      agree_on_chunk_sizes(messages_, hosts.empty() ? size() : static_cast<int>(hosts.size()), [this](Slice values) {
+        OneSum alone(values);
+        sum_by_messages(alone, team_of({}));
+      });
 }
 
 void MpiWire::share_memory() {
@@ -68,13 +69,13 @@ void MpiWire::share_memory() {
   const auto place = static_cast<int>(std::ranges::find(of_host_, rank()) - of_host_.begin()),
              ranks = static_cast<int>(of_host_.size());
   const std::lock_guard lock(messages_.in_mpi());
-  memory_ = share_memory_of_host(messages_.communicator(), host_of(rank()), HostSum::bytes_for(ranks));
+  memory_ = share_memory_of_host(messages_.communicator(), host_of(rank()), SharedMemorySum::bytes_for(ranks));
   // share_memory_of_host is collective, so it is called in any case: ranks may have been given different transports.
   if (!settings_.sums_by_host) memory_.reset();
   if (!memory_) return;
-  host_sum_.emplace(memory_->bytes(), place, ranks, [this](bool is_first) {
-    if (server_.attend() || is_first) patience_.renew();
-    return server_.is_open() ? patience_.pause() : kWhereNobodyAsks;
+  shared_memory_sum_.emplace(memory_->bytes(), place, ranks, [this](bool is_first) {
+    if (server_.attend() || is_first) backoff_.reset();
+    return server_.is_open() ? backoff_.delay() : kWhereNobodyAsks;
   });
 }
 
@@ -89,8 +90,9 @@ MpiWire::Team MpiWire::team_of(std::span<const int> ranks) const {
 template <class... Phases>
 void MpiWire::in_segments(SumRow& row, int parts, Phases... phases) {
   constexpr std::size_t count = sizeof...(Phases);
-  const std::size_t length = pace_.part * static_cast<std::size_t>(parts),
-                    most = std::clamp(2 * pace_.in_flight_bytes / (length * sizeof(float)), std::size_t{2}, kSlots);
+  const std::size_t length = chunk_sizes_.part * static_cast<std::size_t>(parts),
+                    most =
+                        std::clamp(2 * chunk_sizes_.in_flight_bytes / (length * sizeof(float)), std::size_t{2}, kSlots);
   // begun[k]: how many segments have begun phase k. The last entry counts the segments that have ended.
   std::array<std::size_t, count + 1> begun{};
   const auto slot_of = [&](std::size_t number) -> Slot& { return slots_[number % kSlots]; };
@@ -110,7 +112,7 @@ void MpiWire::in_segments(SumRow& row, int parts, Phases... phases) {
     begin(0);
     return true;
   };
-  patience_.renew();
+  backoff_.reset();
   for (;;) {
     bool moved = take();
     if (begun.back() == begun.front()) return;
@@ -135,14 +137,14 @@ void MpiWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
   const Team team = team_of(ranks);
   if (team.size() == 1) return;
   OneSum alone(values);
-  if (levels_ && levels_->arrange(team.ranks)) return sum_by_host(alone);
-  if (host_sum_ && std::ranges::equal(team.ranks, of_host_)) return sum_on_host(values);
+  if (hierarchical_sum_ && hierarchical_sum_->arrange(team.ranks)) return sum_by_host(alone);
+  if (shared_memory_sum_ && std::ranges::equal(team.ranks, of_host_)) return sum_on_host(values);
   sum_by_messages(alone, team);
 }
 
 void MpiWire::all_reduce_sums(SumRow& row) {
-  if (levels_ && levels_->arrange(all_)) return sum_by_host(row);
-  if (host_sum_ && of_host_.size() == all_.size()) return Wire::all_reduce_sums(row);
+  if (hierarchical_sum_ && hierarchical_sum_->arrange(all_)) return sum_by_host(row);
+  if (shared_memory_sum_ && of_host_.size() == all_.size()) return Wire::all_reduce_sums(row);
   sum_by_messages(row, team_of({}));
 }
 
@@ -152,13 +154,13 @@ void MpiWire::sum_on_host(Slice values) {
     const float* const begin = lent.mine.data();
     if (values.data() < begin || values.data() + values.size() > begin + lent.mine.size()) continue;
     const auto at = static_cast<std::uint64_t>(values.data() - begin) * lent_.size() + number;
-    return host_sum_->sum_in_place(values, static_cast<std::ptrdiff_t>(lent.stride), at);
+    return shared_memory_sum_->sum_in_place(values, static_cast<std::ptrdiff_t>(lent.stride), at);
   }
-  host_sum_->all_reduce_sum(values);
+  shared_memory_sum_->all_reduce_sum(values);
 }
 
 Slice MpiWire::lend(std::size_t size) {
-  if (!host_sum_ || of_host_.size() != all_.size() || size == 0) return {};
+  if (!shared_memory_sum_ || of_host_.size() != all_.size() || size == 0) return {};
   constexpr std::size_t kPage = 4096 / sizeof(float);
   const std::size_t ranks = all_.size(), stride = (size + kPage - 1) / kPage * kPage;
   std::unique_ptr<SharedMemory> memory;
@@ -184,12 +186,13 @@ void MpiWire::sum_by_messages(SumRow& row, const Team& team) {
 }
 
 void MpiWire::sum_by_host(SumRow& row) {
-  Team within = team_of(levels_->within());
-  within.owners = levels_->owners();
-  const Team across = within.owns() ? team_of(levels_->across()) : Team{};
+  Team within = team_of(hierarchical_sum_->within());
+  within.owners = hierarchical_sum_->owners();
+  const Team across = within.owns() ? team_of(hierarchical_sum_->across()) : Team{};
   const auto mine = [&](Slice segment) { return part_of(segment, within.place, within.owners); };
   in_segments(
-      row, within.owners * levels_->hosts(), [&](Slice segment, Slot& slot) { scatter(segment, within, slot[0]); },
+      row, within.owners * hierarchical_sum_->hosts(),
+      [&](Slice segment, Slot& slot) { scatter(segment, within, slot[0]); },
       [&](Slice segment, Slot& slot) {
         if (!within.owns()) return;
         sum(segment, within, slot[0]);
@@ -314,13 +317,13 @@ void MpiWire::request(std::span<const ServiceRequest> requests) {
   for (const ServiceRequest& each : requests)
     EAVE_CHECK(!serving_.empty() && serving_[static_cast<std::size_t>(each.owner)],
                "rank " + std::to_string(each.owner) + " answers no requests");
-  requester_.carry_out(requests, patience_);
+  requester_.carry_out(requests, backoff_);
 }
 
 std::optional<std::chrono::nanoseconds> MpiWire::attend() {
   if (!server_.is_open()) return std::nullopt;
-  if (!server_.attend()) return patience_.pause();
-  patience_.renew();
+  if (!server_.attend()) return backoff_.delay();
+  backoff_.reset();
   return std::chrono::nanoseconds(0);
 }
 
@@ -333,13 +336,13 @@ void MpiWire::receive(Bytes bytes, int from, int tag, Requests& requests) {
 }
 
 void MpiWire::wait_for(Requests& requests) {
-  if (!requests.empty()) patience_.renew();
+  if (!requests.empty()) backoff_.reset();
   while (!requests.empty()) wait_after(messages_.advance(requests));
 }
 
 void MpiWire::wait_after(bool moved) {
-  if (server_.attend() || moved) return patience_.renew();
-  patience_.sleep();
+  if (server_.attend() || moved) return backoff_.reset();
+  backoff_.sleep();
 }
 
 void MpiWire::abort(ExitCode code) noexcept {

@@ -12,17 +12,16 @@
 #include <string>
 #include <vector>
 
+#include "transport/core/backoff.h"
+#include "transport/core/shared_memory.h"
 #include "transport/core/wire.h"
 #include "transport/mpi/mpi_messages.h"
-#include "transport/mpi/mpi_pace.h"
-#include "transport/mpi/mpi_requester.h"
-#include "transport/mpi/mpi_server.h"
+#include "transport/mpi/mpi_requests.h"
 #include "transport/mpi/mpi_texts.h"
+#include "transport/mpi/mpi_topology.h"
 #include "transport/sum/compressed_sum.h"
-#include "transport/sum/host_sum.h"
-#include "transport/sum/sum_levels.h"
-#include "transport/threads/patience.h"
-#include "transport/threads/shared_memory.h"
+#include "transport/sum/hierarchical_sum.h"
+#include "transport/sum/shared_memory_sum.h"
 
 namespace eave {
 
@@ -44,20 +43,20 @@ struct MpiWireSettings {
 // The bits do not depend on the length of a part.
 //
 // A slice is cut into segments of p parts. Several segments are in flight at once, and those of the next sum follow
-// those of the previous sum directly. On slow links, parts are short and few are in flight (mpi_pace.h). If there are
-// several hosts, the constructor finds out by a few sums whether the links are slow.
+// those of the previous sum directly. On slow links, parts are short and few are in flight (mpi_topology.h). If there
+// are several hosts, the constructor finds out by a few sums whether the links are slow.
 //
 // Why no non-blocking collective of the MPI library: the library chooses the order of additions. Waiting for such a
 // collective at once is also slower than the blocking call. Why no blocking collective: its thread keeps a whole core
 // busy until the last rank comes.
 //
-// If hosts have several ranks each, a sum takes two levels (SumLevels). First the ranks of each host add up in rank
-// order. Then one rank of each host adds up the hosts' sums, in the hosts' order, for its share of the values. So a
-// host sends 2(h−1)/h·M bytes to the h − 1 other hosts in total, not for each of its ranks. Within a host, MPI uses
-// shared memory. If the ranks of a sum are exactly all ranks of one host, the sum needs no messages: HostSum.
+// If hosts have several ranks each, a sum takes two levels (HierarchicalSum). First the ranks of each host add up in
+// rank order. Then one rank of each host adds up the hosts' sums, in the hosts' order, for its share of the values. So
+// a host sends 2(h−1)/h·M bytes to the h − 1 other hosts in total, not for each of its ranks. Within a host, MPI uses
+// shared memory. If the ranks of a sum are exactly all ranks of one host, the sum needs no messages: SharedMemorySum.
 //
-// All waiting is one loop: test the messages, answer requests that have come, sleep. In HostSum, a rank of the same
-// host ends the sleep by ringing a Bell.
+// All waiting is one loop: test the messages, answer requests that have come, sleep. In SharedMemorySum, a rank of the
+// same host ends the sleep (EventCount).
 class MpiWire final : public Wire, public ByteExchanger {
  public:
   // Collective over `communicator`. The communicator is not owned, has MPI_ERRORS_RETURN set, and nobody else uses it.
@@ -70,7 +69,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   // nullptr if sums take two levels: between devices, sums have one level.
   ByteExchanger* exchanger_in(DeviceKind kind) override {
     const bool reaches = settings_.takes_gpu_memory && kind == DeviceKind::kCuda;
-    return reaches && !(levels_ && levels_->arrange(all_)) ? this : nullptr;
+    return reaches && !(hierarchical_sum_ && hierarchical_sum_->arrange(all_)) ? this : nullptr;
   }
 
   void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
@@ -85,7 +84,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   std::unique_ptr<Wire> split(int part) override;
   void serve(Service* service) override;
   void request(std::span<const ServiceRequest> requests) override;
-  std::optional<std::size_t> request_length() const override { return pace_.request; }
+  std::optional<std::size_t> request_length() const override { return chunk_sizes_.request; }
   void withdraw() noexcept override { server_.withdraw(); }
   std::optional<std::chrono::nanoseconds> attend() override;
   ControlChannel* control() override { return settings_.control; }
@@ -141,14 +140,14 @@ class MpiWire final : public Wire, public ByteExchanger {
   MpiMessages messages_;
   MpiServer server_;
   MpiRequester requester_;
-  Patience patience_;
+  Backoff backoff_;
   const MpiWireSettings settings_;
-  MpiPace pace_;
+  MpiChunkSizes chunk_sizes_;
   MPI_Comm split_ = MPI_COMM_NULL;  // the communicator of this rank's part
-  std::optional<SumLevels> levels_;
+  std::optional<HierarchicalSum> hierarchical_sum_;
   std::vector<int> of_host_;  // the ranks of this host
   std::unique_ptr<SharedMemory> memory_;
-  std::optional<HostSum> host_sum_;  // over all ranks of this host
+  std::optional<SharedMemorySum> shared_memory_sum_;  // over all ranks of this host
   // The memory of one call of lend. The ranks of the host have their values one behind the other, `stride` values
   // apart.
   struct Lent {

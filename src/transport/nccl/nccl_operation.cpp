@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "transport/threads/patience.h"
+#include "transport/core/backoff.h"
 
 namespace eave {
 
@@ -35,7 +35,7 @@ void NcclOperation::settle() noexcept {
 
 double NcclOperation::wait_until_done() noexcept {
   const Clock::time_point start = Clock::now();
-  for (const Patience patience; !done();) patience.sleep();
+  for (const Backoff backoff; !done();) backoff.sleep();
   return seconds_between(start, Clock::now());
 }
 

@@ -6,9 +6,9 @@
 
 #include "device/device_collectives.h"
 #include "eave/transport.h"
-#include "transport/core/arguments.h"
+#include "transport/core/transport_base.h"
 #include "transport/nccl/nccl_operation.h"
-#include "transport/nccl/nccl_places.h"
+#include "transport/nccl/nccl_support.h"
 
 namespace eave {
 namespace {

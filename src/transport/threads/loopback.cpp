@@ -1,9 +1,8 @@
 // The transport `loopback`: one rank by itself. There is nothing to exchange, so every operation is done at once.
 #include "eave/transport.h"
-#include "transport/core/arguments.h"
 #include "transport/core/failure.h"
-#include "transport/core/own_service.h"
 #include "transport/core/text_routes.h"
+#include "transport/core/transport_base.h"
 
 namespace eave {
 namespace {
@@ -41,7 +40,7 @@ class LoopbackTransport final : public Transport {
   void abort(ExitCode) noexcept override {}
 
  private:
-  OwnService service_;
+  SingleRankService service_;
 };
 
 int run_loopback(int, const std::function<void(Transport&)>& body) {

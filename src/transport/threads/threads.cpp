@@ -8,7 +8,7 @@
 
 #include "base/start_thread.h"
 #include "eave/transport.h"
-#include "transport/core/background.h"
+#include "transport/core/background_transport.h"
 #include "transport/core/failure.h"
 #include "transport/threads/threads_job.h"
 #include "transport/threads/threads_wire.h"

@@ -8,25 +8,25 @@
 
 namespace eave {
 
-ThreadsJob::ThreadsJob(int size) : desks_(static_cast<std::size_t>(size)), controls_(desks_.size()) {
+ThreadsJob::ThreadsJob(int size) : services_(static_cast<std::size_t>(size)), controls_(services_.size()) {
   for (int rank = 0; rank < size; ++rank) controls_[static_cast<std::size_t>(rank)].connect(rank, controls_);
-  std::vector<int> all(desks_.size());
+  std::vector<int> all(services_.size());
   std::iota(all.begin(), all.end(), 0);
-  meetings_.push_back(std::make_unique<Meeting>(std::move(all), lost_));
+  barriers_.push_back(std::make_unique<ThreadBarrier>(std::move(all), lost_));
 }
 
-Meeting& ThreadsJob::meeting_of(std::span<const int> ranks) {
-  const std::lock_guard lock(meetings_mutex_);
-  if (ranks.empty()) return *meetings_.front();
-  const auto same = [&](const auto& meeting) { return std::ranges::equal(meeting->ranks(), ranks); };
-  const auto place = std::ranges::find_if(meetings_, same);
-  if (place != meetings_.end()) return **place;
-  meetings_.push_back(std::make_unique<Meeting>(std::vector<int>(ranks.begin(), ranks.end()), lost_));
-  return *meetings_.back();
+ThreadBarrier& ThreadsJob::barrier_of(std::span<const int> ranks) {
+  const std::lock_guard lock(barriers_mutex_);
+  if (ranks.empty()) return *barriers_.front();
+  const auto same = [&](const auto& barrier) { return std::ranges::equal(barrier->ranks(), ranks); };
+  const auto place = std::ranges::find_if(barriers_, same);
+  if (place != barriers_.end()) return **place;
+  barriers_.push_back(std::make_unique<ThreadBarrier>(std::vector<int>(ranks.begin(), ranks.end()), lost_));
+  return *barriers_.back();
 }
 
 std::shared_ptr<ThreadsJob> ThreadsJob::part_of(const std::vector<int>& ranks) {
-  const std::lock_guard lock(meetings_mutex_);
+  const std::lock_guard lock(barriers_mutex_);
   std::weak_ptr<ThreadsJob>& place = parts_[ranks];
   std::shared_ptr<ThreadsJob> part = place.lock();
   if (!part) place = part = std::make_shared<ThreadsJob>(static_cast<int>(ranks.size()));
@@ -39,8 +39,8 @@ bool ThreadsJob::lose(int rank) noexcept {
   const bool first = lost_.compare_exchange_strong(nobody, rank);
   for (ThreadsControl& control : controls_) control.tell_loss(rank);
   {
-    const std::lock_guard lock(meetings_mutex_);
-    for (const auto& meeting : meetings_) meeting->wake();
+    const std::lock_guard lock(barriers_mutex_);
+    for (const auto& barrier : barriers_) barrier->wake();
     for (const auto& [ranks, place] : parts_)
       if (const std::shared_ptr<ThreadsJob> part = place.lock()) part->lose(rank);
   }
@@ -50,27 +50,27 @@ bool ThreadsJob::lose(int rank) noexcept {
 }
 
 void ThreadsJob::serve(int rank, Service* service) {
-  Desk& desk = desks_[static_cast<std::size_t>(rank)];
-  const std::lock_guard lock(desk.mutex);
-  desk.service = service;
-  desk.is_withdrawn = false;
+  RankService& owner = services_[static_cast<std::size_t>(rank)];
+  const std::lock_guard lock(owner.mutex);
+  owner.service = service;
+  owner.is_withdrawn = false;
 }
 
 void ThreadsJob::withdraw(int rank) noexcept {
-  Desk& desk = desks_[static_cast<std::size_t>(rank)];
-  const std::lock_guard lock(desk.mutex);
-  desk.is_withdrawn = desk.is_withdrawn || desk.service;
-  desk.service = nullptr;
+  RankService& owner = services_[static_cast<std::size_t>(rank)];
+  const std::lock_guard lock(owner.mutex);
+  owner.is_withdrawn = owner.is_withdrawn || owner.service;
+  owner.service = nullptr;
 }
 
 bool ThreadsJob::answer(int from, const ServiceRequest& request) {
   if (lost_ >= 0) throw_lost(lost_);
-  Desk& desk = desks_[static_cast<std::size_t>(request.owner)];
+  RankService& owner = services_[static_cast<std::size_t>(request.owner)];
   {
-    const std::lock_guard lock(desk.mutex);
-    if (desk.is_withdrawn && from != request.owner) return false;
-    EAVE_CHECK(desk.service, "rank " + std::to_string(request.owner) + " answers no requests");
-    if (!desk.service->answer(from, request.key, request.values)) return false;
+    const std::lock_guard lock(owner.mutex);
+    if (owner.is_withdrawn && from != request.owner) return false;
+    EAVE_CHECK(owner.service, "rank " + std::to_string(request.owner) + " answers no requests");
+    if (!owner.service->answer(from, request.key, request.values)) return false;
   }
   count_answer();
   return true;
@@ -93,6 +93,32 @@ void ThreadsJob::await_answers_beyond(std::int64_t seen) {
   answered_.wait(lock, [&] { return answers_ != seen || lost_ >= 0; });
   --waiting_;
   if (lost_ >= 0) throw_lost(lost_);
+}
+
+void ThreadsControl::connect(int rank, std::vector<ThreadsControl>& all) {
+  rank_ = rank;
+  all_ = &all;
+}
+
+void ThreadsControl::post(int to, const ControlMessage& message) {
+  EAVE_CHECK(to != rank_ && to >= 0 && to < static_cast<int>(all_->size()), "a message to rank " + std::to_string(to));
+  ThreadsControl& other = (*all_)[static_cast<std::size_t>(to)];
+  const std::lock_guard lock(other.mutex_);
+  other.come_.emplace_back(rank_, message);
+}
+
+void ThreadsControl::tell_loss(int rank) {
+  const std::lock_guard lock(mutex_);
+  come_.emplace_back(rank, ControlMessage{kRankIsLost, {}});
+}
+
+bool ThreadsControl::poll(ControlMessage& message, int& from) {
+  const std::lock_guard lock(mutex_);
+  if (come_.empty()) return false;
+  from = come_.front().first;
+  message = come_.front().second;
+  come_.pop_front();
+  return true;
 }
 
 }  // namespace eave

@@ -1,26 +1,51 @@
-// The state that ranks share if they are threads of one process.
+// The state that ranks share if they are threads of one process: control messages, barriers and services.
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "eave/transport.h"
-#include "transport/threads/meeting.h"
-#include "transport/threads/threads_control.h"
+#include "transport/threads/thread_barrier.h"
 
 namespace eave {
 
+// The kind of a message that reports that its sender is lost: that rank answers nobody any more. Over MPI there is no
+// such message, because ranks do not outlive one that is lost.
+inline constexpr std::int64_t kRankIsLost = -1;
+
+// The channel of one rank, with the messages that have come for it.
+class ThreadsControl final : public ControlChannel {
+ public:
+  // `all` has the channels of all ranks in rank order, this one included. It outlives this and does not move.
+  void connect(int rank, std::vector<ThreadsControl>& all);
+
+  void post(int to, const ControlMessage& message) override;
+  bool poll(ControlMessage& message, int& from) override;
+  // Puts a message of kind kRankIsLost from `rank` into this channel.
+  void tell_loss(int rank);
+
+ private:
+  int rank_ = 0;
+  std::vector<ThreadsControl>* all_ = nullptr;
+  std::mutex mutex_;
+  std::deque<std::pair<int, ControlMessage>> come_;  // sender and message
+};
+
+// What the ranks of one process share: their barriers, control channels and services.
 class ThreadsJob {
  public:
   explicit ThreadsJob(int size);
-  int size() const { return static_cast<int>(desks_.size()); }
+  int size() const { return static_cast<int>(services_.size()); }
 
-  // The barrier of these ranks (empty: all ranks). It is made at their first meeting.
-  Meeting& meeting_of(std::span<const int> ranks);
+  // The barrier of these ranks (empty: all ranks). It is made at its first use.
+  ThreadBarrier& barrier_of(std::span<const int> ranks);
 
   // A job of these ranks alone. All that ask get the same job while one of them has it.
   std::shared_ptr<ThreadsJob> part_of(const std::vector<int>& ranks);
@@ -42,7 +67,7 @@ class ThreadsJob {
   void await_answers_beyond(std::int64_t seen);
 
  private:
-  struct Desk {
+  struct RankService {
     std::mutex mutex;
     Service* service = nullptr;
     bool is_withdrawn = false;
@@ -50,10 +75,10 @@ class ThreadsJob {
   void count_answer();
 
   LostRank lost_{-1};
-  std::vector<Desk> desks_;
+  std::vector<RankService> services_;
   std::vector<ThreadsControl> controls_;
-  std::mutex meetings_mutex_;
-  std::vector<std::unique_ptr<Meeting>> meetings_;  // the first is the barrier of all ranks
+  std::mutex barriers_mutex_;
+  std::vector<std::unique_ptr<ThreadBarrier>> barriers_;  // the first is the barrier of all ranks
   std::map<std::vector<int>, std::weak_ptr<ThreadsJob>> parts_;
   std::mutex answers_mutex_;
   std::condition_variable answered_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "transport/core/parts.h"
 #include "transport/core/text_routes.h"
 
 namespace eave {
@@ -27,19 +26,19 @@ void sum_into_all(const std::vector<Request>& requests, std::size_t begin, std::
 }  // namespace
 
 void ThreadsWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
-  Meeting& meeting = job_.meeting_of(ranks);
-  const auto& requests = meeting.meet(rank_, {.verb = Operation::Verb::kAllReduceSum, .values = values});
-  const Slice mine = part_of(values, meeting.place_of(rank_), static_cast<int>(requests.size()));
+  ThreadBarrier& barrier = job_.barrier_of(ranks);
+  const auto& requests = barrier.enter(rank_, {.verb = Operation::Verb::kAllReduceSum, .values = values});
+  const Slice mine = part_of(values, barrier.place_of(rank_), static_cast<int>(requests.size()));
   const auto begin = static_cast<std::size_t>(mine.data() - values.data());
   sum_into_all(requests, begin, begin + mine.size());
-  meeting.part();
+  barrier.leave();
 }
 
 // First checks that the ranks are in step. Then each rank expects what the others send.
 void ThreadsWire::sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) {
-  Meeting& meeting = job_.meeting_of(ranks);
-  meeting.meet(rank_, {.verb = Operation::Verb::kAllReduceSum, .values = values});
-  meeting.part();
+  ThreadBarrier& barrier = job_.barrier_of(ranks);
+  barrier.enter(rank_, {.verb = Operation::Verb::kAllReduceSum, .values = values});
+  barrier.leave();
   compressed_.run(values, ranks, compression);
 }
 
@@ -50,32 +49,32 @@ void ThreadsWire::start(std::size_t number, const ByteExchange& exchange) {
 
 void ThreadsWire::finish(std::size_t number) {
   const ByteExchange& exchange = exchanges_[number];
-  Meeting& meeting = job_.meeting_of(exchange.ranks);
-  const auto& requests = meeting.meet(rank_, {.verb = Operation::Verb::kExchange, .outgoing = exchange.outgoing});
-  const auto mine = static_cast<std::size_t>(meeting.place_of(rank_));
+  ThreadBarrier& barrier = job_.barrier_of(exchange.ranks);
+  const auto& requests = barrier.enter(rank_, {.verb = Operation::Verb::kExchange, .outgoing = exchange.outgoing});
+  const auto mine = static_cast<std::size_t>(barrier.place_of(rank_));
   for (std::size_t other = 0; other < requests.size(); ++other) {
     if (other != mine) std::ranges::copy(requests[other].outgoing[mine], exchange.incoming[other].begin());
   }
-  meeting.part();
+  barrier.leave();
 }
 
 void ThreadsWire::broadcast(Slice values, int root) {
-  Meeting& all = job_.meeting_of({});
-  const auto& requests = all.meet(rank_, {.verb = Operation::Verb::kBroadcast, .values = values, .root = root});
+  ThreadBarrier& all = job_.barrier_of({});
+  const auto& requests = all.enter(rank_, {.verb = Operation::Verb::kBroadcast, .values = values, .root = root});
   if (rank_ != root) std::ranges::copy(requests[static_cast<std::size_t>(root)].values, values.begin());
-  all.part();
+  all.leave();
 }
 
 std::vector<std::string> ThreadsWire::texts(const std::string& mine, TextRoute route) {
-  Meeting& all = job_.meeting_of({});
-  const auto& requests = all.meet(rank_, {.verb = verb_of(route), .mine = &mine});
+  ThreadBarrier& all = job_.barrier_of({});
+  const auto& requests = all.enter(rank_, {.verb = verb_of(route), .mine = &mine});
   std::vector<std::string> texts;
   if (route == TextRoute::kFirstToEach)
     texts.push_back(unpack_texts(*requests[0].mine)[static_cast<std::size_t>(rank_)]);
   for (std::size_t from = 0; from < requests.size(); ++from)
     if (route != TextRoute::kFirstToEach && goes(route, static_cast<int>(from), rank_))
       texts.push_back(*requests[from].mine);
-  all.part();
+  all.leave();
   return texts;
 }
 
@@ -93,22 +92,22 @@ std::vector<int> ThreadsWire::members_of(int part) {
 std::unique_ptr<Wire> ThreadsWire::split(int part) {
   const std::vector<int> members = members_of(part);
   std::shared_ptr<ThreadsJob> job = part < 0 ? nullptr : job_.part_of(members);
-  meet_all();
+  wait_for_all();
   const auto place = static_cast<int>(std::ranges::find(members, rank_) - members.begin());
   return job ? std::make_unique<ThreadsWire>(std::move(job), place) : nullptr;
 }
 
-void ThreadsWire::meet_all() {
-  Meeting& all = job_.meeting_of({});
-  all.meet(rank_, {.verb = Operation::Verb::kServe});
-  all.part();
+void ThreadsWire::wait_for_all() {
+  ThreadBarrier& all = job_.barrier_of({});
+  all.enter(rank_, {.verb = Operation::Verb::kServe});
+  all.leave();
 }
 
 // A rank that comes here has no request open. So no rank sends requests between the two barriers.
 void ThreadsWire::serve(Service* service) {
-  meet_all();
+  wait_for_all();
   job_.serve(rank_, service);
-  meet_all();
+  wait_for_all();
 }
 
 void ThreadsWire::request(std::span<const ServiceRequest> requests) {

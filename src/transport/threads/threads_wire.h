@@ -38,7 +38,7 @@ class ThreadsWire final : public Wire, private ByteExchanger {
   void start(std::size_t number, const ByteExchange& exchange) override;
   void finish(std::size_t number) override;
   std::vector<int> members_of(int part);
-  void meet_all();
+  void wait_for_all();
 
   std::shared_ptr<ThreadsJob> part_;
   ThreadsJob& job_;

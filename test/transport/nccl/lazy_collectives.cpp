@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "transport/core/operation.h"
-#include "transport/threads/meeting.h"
+#include "transport/threads/thread_barrier.h"
 
 namespace eave {
 namespace {
@@ -18,14 +18,14 @@ constexpr auto kCallTakes = std::chrono::microseconds(50);
 
 // The meeting point of the ranks of a group.
 struct Room {
-  explicit Room(int size) : meeting(count_up(size), lost) {}
+  explicit Room(int size) : barrier(count_up(size), lost) {}
   static std::vector<int> count_up(int size) {
     std::vector<int> places(static_cast<std::size_t>(size));
     std::iota(places.begin(), places.end(), 0);
     return places;
   }
   LostRank lost{-1};
-  Meeting meeting;
+  ThreadBarrier barrier;
 };
 
 std::shared_ptr<Room> room_of(const std::string& word, int size) {
@@ -136,13 +136,13 @@ class LazyCollectives final : public DeviceCollectives {
     Room& room = *task.group.room;
     if (device_.operations++ == library_.operations_until_failure) {
       room.lost = task.group.place;
-      room.meeting.wake();
+      room.barrier.wake();
       throw Error(ExitCode::kPeerLost, "this is the one");
     }
     std::this_thread::sleep_for(kCallTakes);
-    const auto& all = room.meeting.meet(task.group.place, {.values = task.values, .root = task.root});
+    const auto& all = room.barrier.enter(task.group.place, {.values = task.values, .root = task.root});
     if (task.group.place == 0) combine(all, task.root);
-    room.meeting.part();
+    room.barrier.leave();
   }
 
   static void combine(const std::vector<Operation::Request>& all, int root) {

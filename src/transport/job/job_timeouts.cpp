@@ -1,16 +1,23 @@
-#include "transport/job/start_watch.h"
+#include "transport/job/job_timeouts.h"
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <system_error>
 
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
+#include "transport/core/failure.h"
 
 namespace eave {
 namespace {
+
+constexpr std::chrono::seconds kLauncherNeeds{1};  // a launcher needs this long to end the other ranks
+constexpr int kMostRanksAhead = 6;
 
 std::string describe_wait(const PromisedRanks& promised, std::chrono::milliseconds limit) {
   const int others = promised.ranks - 1;
@@ -25,7 +32,40 @@ std::string describe_wait(const PromisedRanks& promised, std::chrono::millisecon
 
 }  // namespace
 
-StartWatch::StartWatch(const std::optional<PromisedRanks>& promised, std::chrono::milliseconds limit) {
+EndTimeout::EndTimeout(int rank, int code, std::chrono::milliseconds limit) : rank_(rank), code_(code), limit_(limit) {
+  try {
+    thread_ = std::thread([this] { watch(); });
+  } catch (const std::system_error&) {
+    // No thread could be started: the job ends without a limit.
+  }
+}
+
+EndTimeout::~EndTimeout() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+    changed_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+bool EndTimeout::ends_within(std::chrono::nanoseconds time) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, time, [this] { return is_over_; });
+}
+
+void EndTimeout::watch() {
+  if (ends_within(limit_)) return;
+  std::signal(SIGTERM, SIG_DFL);  // the launcher ends this rank by SIGTERM once another has printed
+  if (ends_within(kLauncherNeeds * std::min(rank_, kMostRanksAhead))) return;
+  print_failure({ExitCode::kPeerLost, "the job is done and its files are written, but " + std::string(call_) +
+                                          " has not come back for " + std::to_string(limit_.count() / 1000) +
+                                          " s: another rank or the launcher stands still; ended without it"},
+                rank_, 2);
+  std::_Exit(code_ != 0 ? code_ : static_cast<int>(ExitCode::kPeerLost));
+}
+
+StartTimeout::StartTimeout(const std::optional<PromisedRanks>& promised, std::chrono::milliseconds limit) {
   if (!promised || promised->ranks < 2) return;
   sigset_t all, before;
   sigfillset(&all);
@@ -38,7 +78,7 @@ StartWatch::StartWatch(const std::optional<PromisedRanks>& promised, std::chrono
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-StartWatch::~StartWatch() {
+StartTimeout::~StartTimeout() {
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
@@ -47,7 +87,7 @@ StartWatch::~StartWatch() {
   if (thread_.joinable()) thread_.join();
 }
 
-void StartWatch::watch(const PromisedRanks& promised, std::chrono::milliseconds limit) {
+void StartTimeout::watch(const PromisedRanks& promised, std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
   if (changed_.wait_for(lock, limit, [this] { return is_over_; })) return;
   lock.unlock();

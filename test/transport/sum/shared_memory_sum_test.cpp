@@ -1,5 +1,5 @@
-// HostSum and SharedMemory: sums through memory that the ranks of a host share. Ranks are threads.
-#include "transport/sum/host_sum.h"
+// SharedMemorySum and SharedMemory: sums through memory that the ranks of a host share. Ranks are threads.
+#include "transport/sum/shared_memory_sum.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "test/transport/numbers.h"
-#include "transport/threads/shared_memory.h"
+#include "transport/core/shared_memory.h"
 
 namespace eave {
 namespace {
@@ -36,13 +36,13 @@ Pages zero_pages(std::size_t bytes) {
 
 // Runs body(sum, place) in a thread for each rank.
 template <class Body>
-void on_desks(int ranks, const HostSum::Pause& pause, const Body& body) {
-  const std::size_t bytes = HostSum::bytes_for(ranks);
+void on_ranks_of_a_host(int ranks, const SharedMemorySum::Pause& pause, const Body& body) {
+  const std::size_t bytes = SharedMemorySum::bytes_for(ranks);
   const Pages memory = zero_pages(bytes);
   std::vector<std::thread> threads;
   for (int place = 0; place < ranks; ++place) {
     threads.emplace_back([&, place] {
-      HostSum sum({memory.get(), bytes}, place, ranks, pause);
+      SharedMemorySum sum({memory.get(), bytes}, place, ranks, pause);
       body(sum, place);
     });
   }
@@ -53,11 +53,11 @@ constexpr std::chrono::microseconds kShort(50);
 
 std::chrono::nanoseconds sleep_shortly(bool) { return kShort; }
 
-TEST(HostSum, adds_up_in_rank_order_one_slice_after_the_other) {
+TEST(SharedMemorySum, adds_up_in_rank_order_one_slice_after_the_other) {
   for (const int ranks : {2, 3, 5}) {
     std::vector<int> all(static_cast<std::size_t>(ranks));
     std::iota(all.begin(), all.end(), 0);
-    on_desks(ranks, sleep_shortly, [&](HostSum& sum, int place) {
+    on_ranks_of_a_host(ranks, sleep_shortly, [&](SharedMemorySum& sum, int place) {
       for (const std::size_t count : {1, 2, 0, 4, 1000, 65536, 65537, 700001, 3}) {
         std::vector<float> values = uneven_numbers(place, count);
         sum.all_reduce_sum(values);
@@ -67,14 +67,14 @@ TEST(HostSum, adds_up_in_rank_order_one_slice_after_the_other) {
   }
 }
 
-// Sums in place, at several offsets of memory that all ranks can write, take turns with sums that copy to the desks.
-TEST(HostSum, adds_up_in_place_what_all_can_write) {
+// Sums in place, at several offsets of memory that all ranks can write, take turns with sums that copy into buffers.
+TEST(SharedMemorySum, adds_up_in_place_what_all_can_write) {
   constexpr std::size_t kStride = 20000;
   for (const int ranks : {2, 3, 5}) {
     std::vector<int> all(static_cast<std::size_t>(ranks));
     std::iota(all.begin(), all.end(), 0);
     std::vector<float> memory(kStride * all.size());
-    on_desks(ranks, sleep_shortly, [&](HostSum& sum, int place) {
+    on_ranks_of_a_host(ranks, sleep_shortly, [&](SharedMemorySum& sum, int place) {
       const Slice mine = Slice(memory).subspan(kStride * static_cast<std::size_t>(place), kStride);
       std::size_t round = 0;
       for (const std::size_t count : {1, 2, 0, 4, 5000, 19999, 70, 3, 2, 11, 9000, 8}) {
@@ -92,7 +92,7 @@ TEST(HostSum, adds_up_in_place_what_all_can_write) {
   }
 }
 
-TEST(HostSum, does_not_end_where_values_lie_at_different_places) {
+TEST(SharedMemorySum, does_not_end_where_values_lie_at_different_places) {
   struct WaitedLong {};
   std::vector<float> memory(2000, 1.0f);
   for (const bool one_copies : {false, true}) {
@@ -101,7 +101,7 @@ TEST(HostSum, does_not_end_where_values_lie_at_different_places) {
       if (++waits > 2000) throw WaitedLong();
       return kShort;
     };
-    on_desks(2, give_up, [&](HostSum& sum, int place) {
+    on_ranks_of_a_host(2, give_up, [&](SharedMemorySum& sum, int place) {
       const Slice values = Slice(memory).subspan(static_cast<std::size_t>(place) * 1000, 500);
       try {
         if (place == 1 && one_copies) return sum.all_reduce_sum(values);
@@ -115,9 +115,9 @@ TEST(HostSum, does_not_end_where_values_lie_at_different_places) {
   }
 }
 
-TEST(HostSum, waits_for_whoever_is_late) {
+TEST(SharedMemorySum, waits_for_whoever_is_late) {
   using namespace std::chrono_literals;
-  on_desks(3, sleep_shortly, [](HostSum& sum, int place) {
+  on_ranks_of_a_host(3, sleep_shortly, [](SharedMemorySum& sum, int place) {
     for (int round = 0; round < 30; ++round) {
       if (round % 3 == place) std::this_thread::sleep_for(2ms);
       std::vector<float> values = uneven_numbers(place + round, 100000);
@@ -129,7 +129,7 @@ TEST(HostSum, waits_for_whoever_is_late) {
 }
 
 // If a sum of slices of different lengths ended, it would have added up values that do not belong together.
-TEST(HostSum, does_not_end_where_slices_differ_in_length) {
+TEST(SharedMemorySum, does_not_end_where_slices_differ_in_length) {
   struct WaitedLong {};
   for (const std::size_t less : {1, 99, 40000}) {
     std::array<std::atomic<bool>, 2> waited{};
@@ -137,7 +137,7 @@ TEST(HostSum, does_not_end_where_slices_differ_in_length) {
       if (++waits > 2000) throw WaitedLong();
       return kShort;
     };
-    on_desks(2, give_up, [&](HostSum& sum, int place) {
+    on_ranks_of_a_host(2, give_up, [&](SharedMemorySum& sum, int place) {
       std::vector<float> values(50000 - (place == 1 ? less : 0), 1.0f);
       try {
         sum.all_reduce_sum(values);

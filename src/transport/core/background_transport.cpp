@@ -1,4 +1,4 @@
-#include "transport/core/background.h"
+#include "transport/core/background_transport.h"
 
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/start_thread.h"
-#include "transport/core/arguments.h"
+#include "transport/core/backoff.h"
 #include "transport/core/text_routes.h"
-#include "transport/threads/patience.h"
+#include "transport/core/transport_base.h"
 
 namespace eave {
 
@@ -261,11 +261,11 @@ bool BackgroundTransport::may_follow(const Operation::Request& request) const {
 
 // Waits for the device, which may still have much to compute before the operation. Answers requests meanwhile.
 void BackgroundTransport::await(DeviceMark& mark) {
-  const Patience patience;
+  const Backoff backoff;
   while (!mark.reached()) {
     const std::optional<std::chrono::nanoseconds> pause = wire_->attend();
     if (!pause) return mark.wait();
-    std::this_thread::sleep_for(std::min(*pause, patience.pause()));
+    std::this_thread::sleep_for(std::min(*pause, backoff.delay()));
   }
 }
 

@@ -1,11 +1,11 @@
-#include "transport/sum/sum_levels.h"
+#include "transport/sum/hierarchical_sum.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace eave {
 
-SumLevels::SumLevels(std::vector<int> hosts, int rank) : rank_(rank), host_of_(std::move(hosts)) {
+HierarchicalSum::HierarchicalSum(std::vector<int> hosts, int rank) : rank_(rank), host_of_(std::move(hosts)) {
   std::vector<int> names;  // in the order of their lowest ranks
   for (int& host : host_of_) {
     const auto known = std::ranges::find(names, host);
@@ -18,7 +18,7 @@ SumLevels::SumLevels(std::vector<int> hosts, int rank) : rank_(rank), host_of_(s
   across_.reserve(names.size());
 }
 
-bool SumLevels::arrange(std::span<const int> ranks) {
+bool HierarchicalSum::arrange(std::span<const int> ranks) {
   std::ranges::fill(count_of_, 0);
   for (int each : ranks) ++count_of(host_of(each));
   hosts_used_ = 0, owners_ = 0;

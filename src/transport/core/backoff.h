@@ -10,18 +10,18 @@ namespace eave {
 // Sleeps 1/8 of the time waited so far, within 20 us … 0.5 ms. If 1/256 of that time is longer, sleeps that, at most 8
 // ms. So an event that comes after time t is seen at most t/8 late. A long wait costs little processor time: each check
 // takes some 10 us, or more if other threads use the caches. That is 2 % of a core after 4 ms of waiting and 0.1 %
-// after two seconds. Messages arrive close together, so a caller calls renew() when one has come, to start with short
+// after two seconds. Messages arrive close together, so a caller calls reset() when one has come, to start with short
 // sleeps again.
-class Patience {
+class Backoff {
  public:
-  void renew() { since_ = std::chrono::steady_clock::now(); }
-  std::chrono::nanoseconds pause() const {  // how long to sleep now
+  void reset() { since_ = std::chrono::steady_clock::now(); }
+  std::chrono::nanoseconds delay() const {  // how long to sleep now
     using namespace std::chrono_literals;
     const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - since_;
     const auto at_first = std::clamp<std::chrono::nanoseconds>(waited / 8, 20us, 500us);
     return std::max(at_first, std::min<std::chrono::nanoseconds>(waited / 256, 8ms));
   }
-  void sleep() const { std::this_thread::sleep_for(pause()); }
+  void sleep() const { std::this_thread::sleep_for(delay()); }
 
  private:
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();

@@ -1,4 +1,4 @@
-#include "transport/nccl/nccl_places.h"
+#include "transport/nccl/nccl_support.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,12 +1,16 @@
-#include "transport/threads/shared_memory.h"
+#include "transport/core/shared_memory.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <climits>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <random>
 
 namespace eave {
@@ -24,6 +28,11 @@ off_t length_for(std::size_t bytes) { return static_cast<off_t>(kTokenRoom + byt
 std::uint64_t make_token() {
   std::random_device random;
   return (std::uint64_t{random()} << 32) | random();
+}
+
+// Without FUTEX_PRIVATE_FLAG, because several processes use the word.
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* at_most) noexcept {
+  syscall(SYS_futex, &word, operation, value, at_most, nullptr, 0);
 }
 
 }  // namespace
@@ -85,5 +94,19 @@ SharedMemory::~SharedMemory() {
 }
 
 std::span<std::byte> SharedMemory::bytes() const { return memory_.subspan(kTokenRoom); }
+
+void EventCount::notify_all() noexcept {
+  ++count_;
+  if (waiting_ > 0) futex(count_, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+// A process that ends in here stays counted. Then notify_all() makes system calls without need.
+void EventCount::wait(std::uint32_t seen, std::chrono::nanoseconds at_most) noexcept {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
+  const timespec limit{static_cast<std::time_t>(seconds.count()), static_cast<long>((at_most - seconds).count())};
+  ++waiting_;
+  futex(count_, FUTEX_WAIT, seen, &limit);
+  --waiting_;
+}
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-#include "transport/threads/meeting.h"
+#include "transport/threads/thread_barrier.h"
 
 #include <algorithm>
 #include <string>
@@ -10,14 +10,14 @@ namespace eave {
 
 void throw_lost(int rank) { throw Error(ExitCode::kPeerLost, "rank " + std::to_string(rank) + " has left the job"); }
 
-Meeting::Meeting(std::vector<int> ranks, const LostRank& lost)
+ThreadBarrier::ThreadBarrier(std::vector<int> ranks, const LostRank& lost)
     : ranks_(std::move(ranks)), lost_(lost), requests_(ranks_.size()) {}
 
-int Meeting::place_of(int rank) const {
+int ThreadBarrier::place_of(int rank) const {
   return static_cast<int>(std::ranges::lower_bound(ranks_, rank) - ranks_.begin());
 }
 
-const std::vector<Operation::Request>& Meeting::meet(int rank, const Operation::Request& request) {
+const std::vector<Operation::Request>& ThreadBarrier::enter(int rank, const Operation::Request& request) {
   std::unique_lock lock(mutex_);
   requests_[static_cast<std::size_t>(place_of(rank))] = request;
   if (lost_ < 0) arrive(lock, [this] { return lost_ >= 0; });
@@ -26,18 +26,18 @@ const std::vector<Operation::Request>& Meeting::meet(int rank, const Operation::
   return requests_;
 }
 
-void Meeting::part() {
+void ThreadBarrier::leave() {
   std::unique_lock lock(mutex_);
   arrive(lock, [] { return false; });
 }
 
-void Meeting::wake() noexcept {
+void ThreadBarrier::wake() noexcept {
   const std::lock_guard lock(mutex_);
   changed_.notify_all();
 }
 
 template <class GiveUp>
-void Meeting::arrive(std::unique_lock<std::mutex>& lock, GiveUp give_up) {
+void ThreadBarrier::arrive(std::unique_lock<std::mutex>& lock, GiveUp give_up) {
   const std::int64_t phase = phase_;
   if (++arrived_ == ranks_.size()) {
     arrived_ = 0;
@@ -49,7 +49,7 @@ void Meeting::arrive(std::unique_lock<std::mutex>& lock, GiveUp give_up) {
   changed_.wait(lock, [&] { return phase_ != phase || give_up(); });
 }
 
-void Meeting::check_in_step() const {
+void ThreadBarrier::check_in_step() const {
   const Operation::Request& first = requests_.front();
   for (std::size_t place = 1; place < requests_.size(); ++place) {
     const Operation::Request& other = requests_[place];

@@ -1,7 +1,10 @@
-// Memory that processes of one host share.
+// Memory that processes of one host share, and an event count in it, by which they wait for each other (a futex).
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,6 +36,23 @@ class SharedMemory {
   const int file_;  // owned; negative: none
   std::string address_;
   std::span<std::byte> reserved_, memory_;
+};
+
+// An event count: wakes processes of one host that wait for a change in memory that they share. It lies in that memory;
+// zeroed memory is a new EventCount. To wait, call count(), then check the condition, and if it does not hold call
+// wait(). Then no event between the two calls is missed.
+class EventCount {
+ public:
+  std::uint32_t count() const { return count_.load(); }
+  // Call it after writing what the waiting processes check. If none waits, it makes no system call.
+  void notify_all() noexcept;
+  // Returns when notify_all() has been called since count() returned `seen`, or after `at_most`. It may also return
+  // without a reason.
+  void wait(std::uint32_t seen, std::chrono::nanoseconds at_most) noexcept;
+
+ private:
+  std::atomic<std::uint32_t> count_, waiting_;
+  static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "processes share no locks");
 };
 
 }  // namespace eave

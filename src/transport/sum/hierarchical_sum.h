@@ -1,4 +1,4 @@
-// Plans a sum in two levels: first among the ranks of each host, then among one rank of each host.
+// Plans a hierarchical sum, in two levels: first among the ranks of each host, then among one rank of each host.
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@ namespace eave {
 
 // Hosts are in the order of their lowest ranks. On each host, the first `owners()` ranks of a sum add up one share of
 // the values each. Every host has the same number of owners: that of the host with the fewest ranks in the sum.
-class SumLevels {
+class HierarchicalSum {
  public:
   // `hosts[r]`: a number that tells rank r's host from the others.
-  SumLevels(std::vector<int> hosts, int rank);
+  HierarchicalSum(std::vector<int> hosts, int rank);
 
   // Plans a sum among these ranks, which include this rank. Returns false if one level is enough: all ranks are on one
   // host, or each on a host of its own. If it returns true, the functions below describe this sum until the next call.

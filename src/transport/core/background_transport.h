@@ -12,8 +12,8 @@
 #include "transport/core/call_record.h"
 #include "transport/core/direct_wire.h"
 #include "transport/core/operation.h"
-#include "transport/core/own_service.h"
 #include "transport/core/staged_wire.h"
+#include "transport/core/transport_base.h"
 #include "transport/core/wire.h"
 
 namespace eave {
@@ -70,7 +70,7 @@ class BackgroundTransport final : public Transport {
   // Set while a rank has a device with its own memory. The compute thread changes it when nothing is in flight.
   std::unique_ptr<StagedWire> staged_;
   std::unique_ptr<DirectWire> direct_;  // set if messages reach the devices of all ranks
-  OwnService alone_;                    // used by a single rank
+  SingleRankService alone_;             // used by a single rank
   std::unique_ptr<CallRecord> calls_;   // set if there are several ranks
   OperationPool pool_;
   std::mutex mutex_;
