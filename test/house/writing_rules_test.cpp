@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 // Files that may open for writing: output_path.cpp itself, and code that opens no file of a run (a stream in place of a
 // closed one, a terminal, shared memory).
 const std::set<std::string> kMayOpen = {"base/files/output_path.cpp", "app/main/main.cpp", "report/text/terminal.cpp",
-                                        "transport/threads/shared_memory.cpp"};
+                                        "transport/core/shared_memory.cpp"};
 // Files that may make directories: those that a person named.
 const std::set<std::string> kMayMakeDirectories = {"base/files/file_errors.cpp"};
 
