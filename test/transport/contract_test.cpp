@@ -10,6 +10,7 @@
 #include "test/allocations.h"
 #include "test/transport/numbers.h"
 #include "test/transport/ranks.h"
+#include "test/transport/timing.h"
 
 namespace eave {
 namespace {

@@ -1,8 +1,6 @@
 // Numbers whose sum shows in its last bits in which order they were added up.
 #pragma once
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -32,13 +30,6 @@ inline std::vector<float> sum_in_order(const std::vector<int>& ranks, std::size_
 
 inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return std::ranges::equal(a, b, [](float x, float y) { return std::bit_cast<int>(x) == std::bit_cast<int>(y); });
-}
-
-inline double cpu_seconds_of_process() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-         1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
 }  // namespace eave

@@ -8,8 +8,8 @@
 
 #include "test/transport/numbers.h"
 #include "test/transport/ranks.h"
-#include "test/transport/seconds_since.h"
 #include "test/transport/services.h"
+#include "test/transport/timing.h"
 
 namespace eave {
 namespace {

@@ -9,14 +9,14 @@
 #include "base/host.h"
 #include "base/message.h"
 #include "eave/transport.h"
-#include "test/transport/job/ended.h"
+#include "test/transport/job/job_result.h"
 
 namespace eave {
 namespace {
 
 using namespace std::chrono_literals;
 
-Ended run(const std::string& name, int ranks, const std::function<void(Transport&)>& body) {
+JobResult run(const std::string& name, int ranks, const std::function<void(Transport&)>& body) {
   const auto kind = std::ranges::find_if(transport_kinds(), [&](const auto& each) { return each.name == name; });
   testing::internal::CaptureStderr();
   const int code = kind->run(ranks, body);
@@ -28,14 +28,14 @@ int lines(const std::string& text) { return static_cast<int>(std::ranges::count(
 TEST(Failure, of_a_single_rank_is_printed_without_its_rank) {
   const auto fails = [](Transport&) { throw Error(ExitCode::kInputMissing, "no such file: x"); };
   for (const char* name : {"loopback", "threads"}) {
-    const Ended ended = run(name, 1, fails);
+    const JobResult ended = run(name, 1, fails);
     EXPECT_EQ(ended.code, 66);
     EXPECT_EQ(ended.printed, "eave: no such file: x\n");
   }
 }
 
 TEST(Failure, of_one_rank_ends_all_and_is_printed_once_with_rank_and_host) {
-  const Ended ended = run("threads", 4, [](Transport& transport) {
+  const JobResult ended = run("threads", 4, [](Transport& transport) {
     if (transport.rank() == 2) throw Error(ExitCode::kBadData, "bad magic");
     std::vector<float> values(10);
     for (;;) transport.all_reduce_sum(values).wait();
@@ -47,7 +47,7 @@ TEST(Failure, of_one_rank_ends_all_and_is_printed_once_with_rank_and_host) {
 }
 
 TEST(Failure, agreed_by_all_ranks_is_printed_once_without_a_rank) {
-  const Ended ended = run("threads", 4, [](Transport& transport) {
+  const JobResult ended = run("threads", 4, [](Transport& transport) {
     agree(transport, [] { throw Error(ExitCode::kUsage, "--batch 0: must be at least 1"); });
   });
   EXPECT_EQ(ended.code, 64);
@@ -55,7 +55,7 @@ TEST(Failure, agreed_by_all_ranks_is_printed_once_without_a_rank) {
 }
 
 TEST(Failure, agreed_names_the_ranks_that_failed) {
-  const Ended ended = run("threads", 4, [](Transport& transport) {
+  const JobResult ended = run("threads", 4, [](Transport& transport) {
     agree(transport, [&] {
       if (transport.rank() % 2 == 1) throw Error(ExitCode::kInputMissing, "no such file: x");
     });
@@ -79,7 +79,7 @@ TEST(Failure, is_one_line_unless_it_was_made_of_several) {
   EXPECT_EQ(run("threads", 2, fails(hostile)).printed, "eave: cannot read a?eave: all is well?[2J\n");
   const LinesError list(code, {"2 are bad:", "  a\nb", "  c"});
   EXPECT_EQ(run("loopback", 1, [&](Transport&) { throw list; }).printed, "eave: 2 are bad:\n  a?b\n  c\n");
-  const Ended some = run("threads", 3, [&](Transport& transport) {
+  const JobResult some = run("threads", 3, [&](Transport& transport) {
     agree(transport, [&] {
       if (transport.rank() == 2) throw list;
     });
@@ -98,13 +98,13 @@ TEST(Failure, agreed_though_each_rank_has_its_own_is_one_message_of_the_lowest_r
       });
     };
   };
-  const Ended three = run("threads", 4, differently(1));
+  const JobResult three = run("threads", 4, differently(1));
   EXPECT_EQ(three.code, 65);
   EXPECT_EQ(three.printed.find("eave: rank 1 on "), 0u) << three.printed;
   EXPECT_NE(three.printed.find(": z: bad magic; ranks 2, 3 failed too, for other reasons\n"), std::string::npos)
       << three.printed;
   EXPECT_EQ(lines(three.printed), 1) << three.printed;
-  const Ended many = run("threads", 12, differently(0));
+  const JobResult many = run("threads", 12, differently(0));
   EXPECT_NE(many.printed.find("bad magic; ranks 1, 2, 3, 4, 5, 6, 7, 8 and 3 others failed too"), std::string::npos)
       << many.printed;
 }
@@ -122,7 +122,7 @@ TEST(Failure, that_is_no_error_of_eave_ends_with_70_and_lack_of_memory_with_71) 
 }
 
 TEST(Failure, number_of_ranks_below_one_is_refused) {
-  const Ended ended = run("threads", 0, [](Transport&) { FAIL() << "ran"; });
+  const JobResult ended = run("threads", 0, [](Transport&) { FAIL() << "ran"; });
   EXPECT_EQ(ended.code, 64);
   EXPECT_EQ(lines(ended.printed), 1) << ended.printed;
 }
@@ -155,7 +155,7 @@ TEST(Abort, wakes_every_waiting_rank_with_peer_lost) {
 
 TEST(Abort, with_operations_in_flight_frees_their_slices_first) {
   for (int repeat = 0; repeat < 50; ++repeat) {
-    const Ended ended = run("threads", 3, [&](Transport& transport) {
+    const JobResult ended = run("threads", 3, [&](Transport& transport) {
       std::vector<float> values(200000, 1.0f);  // unwinding frees it after the Pendings have released it
       std::vector<Pending> pending;
       for (int k = 0; k < 3; ++k) pending.push_back(transport.all_reduce_sum(values));
@@ -167,7 +167,7 @@ TEST(Abort, with_operations_in_flight_frees_their_slices_first) {
 }
 
 TEST(Threads, refuse_operations_out_of_step) {
-  const Ended ended = run("threads", 3, [](Transport& transport) {
+  const JobResult ended = run("threads", 3, [](Transport& transport) {
     std::vector<float> values(static_cast<std::size_t>(transport.rank() == 1 ? 5 : 4));
     transport.all_reduce_sum(values).wait();
   });

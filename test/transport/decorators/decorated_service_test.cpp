@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "test/transport/ranks.h"
-#include "test/transport/seconds_since.h"
 #include "test/transport/services.h"
+#include "test/transport/timing.h"
 
 namespace eave {
 namespace {

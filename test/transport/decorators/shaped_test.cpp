@@ -8,7 +8,7 @@
 
 #include "eave/transport.h"
 #include "test/transport/ranks.h"
-#include "test/transport/seconds_since.h"
+#include "test/transport/timing.h"
 
 namespace eave {
 namespace {

@@ -16,9 +16,9 @@ namespace {
 
 constexpr auto kCallTakes = std::chrono::microseconds(50);
 
-// The meeting point of the ranks of a group.
-struct Room {
-  explicit Room(int size) : barrier(count_up(size), lost) {}
+// What the ranks of a group share.
+struct SharedGroup {
+  explicit SharedGroup(int size) : barrier(count_up(size), lost) {}
   static std::vector<int> count_up(int size) {
     std::vector<int> places(static_cast<std::size_t>(size));
     std::iota(places.begin(), places.end(), 0);
@@ -28,13 +28,13 @@ struct Room {
   ThreadBarrier barrier;
 };
 
-std::shared_ptr<Room> room_of(const std::string& word, int size) {
+std::shared_ptr<SharedGroup> group_of(const std::string& word, int size) {
   static std::mutex mutex;
-  static std::map<std::string, std::weak_ptr<Room>> rooms;
+  static std::map<std::string, std::weak_ptr<SharedGroup>> groups;
   const std::lock_guard lock(mutex);
-  std::shared_ptr<Room> room = rooms[word].lock();
-  if (!room) rooms[word] = room = std::make_shared<Room>(size);
-  return room;
+  std::shared_ptr<SharedGroup> shared = groups[word].lock();
+  if (!shared) groups[word] = shared = std::make_shared<SharedGroup>(size);
+  return shared;
 }
 
 std::string next_word() {
@@ -73,7 +73,7 @@ class LazyCollectives final : public DeviceCollectives {
     return next_word();
   }
   int join(const std::string& word, int place, int size) override {
-    groups_.push_back({room_of(word, size), place});
+    groups_.push_back({group_of(word, size), place});
     return static_cast<int>(groups_.size() - 1);
   }
   std::unique_ptr<DeviceTicket> make_ticket() override { return std::make_unique<LazyTicket>(device_.queue()); }
@@ -88,7 +88,7 @@ class LazyCollectives final : public DeviceCollectives {
 
  private:
   struct Group {
-    std::shared_ptr<Room> room;
+    std::shared_ptr<SharedGroup> shared;
     int place;
   };
   struct Task {
@@ -133,16 +133,16 @@ class LazyCollectives final : public DeviceCollectives {
 
   void carry_out(const Task& task) {
     task.ready->wait();
-    Room& room = *task.group.room;
+    SharedGroup& shared = *task.group.shared;
     if (device_.operations++ == library_.operations_until_failure) {
-      room.lost = task.group.place;
-      room.barrier.wake();
+      shared.lost = task.group.place;
+      shared.barrier.wake();
       throw Error(ExitCode::kPeerLost, "this is the one");
     }
     std::this_thread::sleep_for(kCallTakes);
-    const auto& all = room.barrier.enter(task.group.place, {.values = task.values, .root = task.root});
+    const auto& all = shared.barrier.enter(task.group.place, {.values = task.values, .root = task.root});
     if (task.group.place == 0) combine(all, task.root);
-    room.barrier.leave();
+    shared.barrier.leave();
   }
 
   static void combine(const std::vector<Operation::Request>& all, int root) {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "test/transport/job/ended.h"
+#include "test/transport/job/job_result.h"
 #include "test/transport/nccl/lazy_collectives.h"
 #include "test/transport/ranks.h"
 #include "test/transport/services.h"
@@ -21,7 +21,8 @@ using Clock = std::chrono::steady_clock;
 using LibraryOf = std::function<LazyLibrary(int rank)>;
 LazyLibrary own_gpu(int rank) { return {.bus_id = std::to_string(rank)}; }
 
-Ended run(int ranks, const LibraryOf& library_of, const std::function<void(Transport&, CollectiveLazyDevice&)>& body) {
+JobResult run(int ranks, const LibraryOf& library_of,
+              const std::function<void(Transport&, CollectiveLazyDevice&)>& body) {
   for (const TransportKind& kind : transport_kinds()) {
     if (kind.name != "threads") continue;
     testing::internal::CaptureStderr();
@@ -36,12 +37,12 @@ Ended run(int ranks, const LibraryOf& library_of, const std::function<void(Trans
   return {};
 }
 
-void expect_well(const Ended& ended) {
+void expect_well(const JobResult& ended) {
   EXPECT_EQ(ended.code, 0);
   EXPECT_EQ(ended.printed, "");
 }
 
-void expect_one_message(const Ended& ended, int code, const std::string& part) {
+void expect_one_message(const JobResult& ended, int code, const std::string& part) {
   EXPECT_EQ(ended.code, code);
   EXPECT_EQ(std::ranges::count(ended.printed, '\n'), 1) << ended.printed;
   EXPECT_NE(ended.printed.find(part), std::string::npos) << ended.printed;
@@ -140,7 +141,7 @@ TEST(Nccl, peer_that_is_lost_surfaces_from_wait_and_from_every_later_call) {
     return library;
   };
   std::vector<int> codes(3);
-  const Ended ended = run(3, fails_on_rank_1, [&](Transport& transport, CollectiveLazyDevice& device) {
+  const JobResult ended = run(3, fails_on_rank_1, [&](Transport& transport, CollectiveLazyDevice& device) {
     Buffer buffer = device.allocate(1000);
     try {
       for (;;) {
@@ -201,7 +202,7 @@ TEST(Nccl, ranks_without_a_library_or_with_another_are_refused) {
 }
 
 // Runs a job in which the last `on_cpu` ranks compute on the CPU.
-Ended run_mixed(int ranks, int on_cpu) {
+JobResult run_mixed(int ranks, int on_cpu) {
   testing::internal::CaptureStderr();
   int code = -1;
   for (const TransportKind& kind : transport_kinds()) {

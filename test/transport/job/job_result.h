@@ -5,7 +5,7 @@
 
 namespace eave {
 
-struct Ended {
+struct JobResult {
   int code = 0;
   std::string printed;
 };

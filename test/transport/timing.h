@@ -1,0 +1,21 @@
+// Measures elapsed time and processor time, for tests that compare times with bounds.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <chrono>
+
+namespace eave {
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+inline double cpu_seconds_of_process() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+}  // namespace eave
