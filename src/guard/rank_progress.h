@@ -1,14 +1,19 @@
-// The place of a rank in its training, which its guard tells to other ranks.
+// How far the ranks are in their training: what this rank tells, and what its guard knows of the other ranks.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "transport/core/call_record.h"
 
 namespace eave {
 
 enum class Section : std::int64_t { kSetup, kStep, kEvaluation, kCheckpoint };
 
-// The training thread writes it. Any thread may read it.
+// The place of this rank in its training, which its guard tells to other ranks. The training thread writes it. Any
+// thread may read it.
 class RankProgress {
  public:
   // `step`: the current step, from 1; in sections other than kStep the last one done.
@@ -27,5 +32,47 @@ class RankProgress {
  private:
   std::atomic<std::int64_t> section_{0}, step_{0}, moves_{0};
 };
+
+// What this rank knows of another rank.
+struct Peer {
+  bool is_asked = false;  // was asked, and has not answered since
+  double silent = 0;      // seconds since the first question that is unanswered
+  bool has_answered = false;
+  Section section = Section::kSetup;  // at its last answer, as the fields below
+  std::int64_t step = 0;
+  std::int64_t moves = 0;        // grows while the rank makes progress
+  std::int64_t collectives = 0;  // collective calls that it has begun
+  bool is_in_call = false;
+};
+
+// This rank's knowledge of the other ranks, which its guard collects. All times are seconds during which this rank has
+// been watching.
+class Peers {
+ public:
+  Peers(int rank, int size) : rank_(rank), peers_(static_cast<std::size_t>(size)) {}
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(peers_.size()); }
+  const Peer& operator[](int rank) const { return peers_[static_cast<std::size_t>(rank)]; }
+
+  void forget();  // starts from new
+  void asked();   // all other ranks have been asked
+  void pass(double seconds);
+  void heard(int from);
+  void answered(int from, const ControlMessage& answer);
+
+  std::vector<int> silent_for(double seconds) const;
+  // The ranks that answer and have not yet entered the collective call that this rank is in; those furthest behind come
+  // first. A rank that has entered it may have left it: for example, in a gather only rank 0 waits for all.
+  std::vector<int> elsewhere(std::int64_t collective) const;
+  double since_any_moved() const { return since_moved_; }
+
+ private:
+  const int rank_;
+  std::vector<Peer> peers_;
+  double since_moved_ = 0;
+};
+
+// This rank's answer, as a message of this kind.
+ControlMessage describe_self(std::int64_t kind, const RankProgress& rank_progress, const CallRecord& calls);
 
 }  // namespace eave

@@ -10,7 +10,6 @@
 
 #include "eave/check.h"
 #include "guard/guard.h"
-#include "guard/peers.h"
 #include "guard/rank_progress.h"
 #include "transport/core/call_record.h"
 

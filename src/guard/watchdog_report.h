@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "guard/peers.h"
+#include "guard/rank_progress.h"
 #include "transport/core/call_record.h"
 
 namespace eave {

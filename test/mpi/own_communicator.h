@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "transport/mpi/mpi_check.h"
+#include "transport/mpi/mpi_library.h"
 #include "transport/mpi/mpi_wire.h"
 
 namespace eave {

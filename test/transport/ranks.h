@@ -13,6 +13,12 @@
 
 namespace eave {
 
+// How a job of ranks ended: its exit code, and the text that it printed.
+struct JobResult {
+  int code = 0;
+  std::string printed;
+};
+
 struct Ranks {
   std::string transport;
   int count = 1;

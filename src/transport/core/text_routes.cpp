@@ -1,5 +1,6 @@
 #include "transport/core/text_routes.h"
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -23,6 +24,13 @@ std::vector<std::string> unpack_texts(std::string_view packed) {
     at += sizeof length + length;
   }
   return texts;
+}
+
+std::vector<int> children_of(int rank, int ranks) {
+  std::vector<int> children;
+  const int end = rank == 0 ? ranks : 1 << std::countr_zero(static_cast<unsigned>(rank));
+  for (int step = 1; step < end && rank + step < ranks; step *= 2) children.push_back(rank + step);
+  return children;
 }
 
 std::string Transport::scatter(const std::vector<std::string>& texts) {

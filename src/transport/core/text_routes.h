@@ -37,11 +37,6 @@ inline int end_of_subtree(int rank, int ranks) {
 }
 
 // Ascending. Each child's subtree begins where that of the previous child ends.
-inline std::vector<int> children_of(int rank, int ranks) {
-  std::vector<int> children;
-  const int end = rank == 0 ? ranks : 1 << std::countr_zero(static_cast<unsigned>(rank));
-  for (int step = 1; step < end && rank + step < ranks; step *= 2) children.push_back(rank + step);
-  return children;
-}
+std::vector<int> children_of(int rank, int ranks);
 
 }  // namespace eave

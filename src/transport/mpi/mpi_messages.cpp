@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "transport/mpi/mpi_check.h"
+#include "transport/mpi/mpi_library.h"
 
 namespace eave {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "eave/check.h"
 #include "transport/core/backoff.h"
-#include "transport/mpi/mpi_check.h"
+#include "transport/mpi/mpi_library.h"
 
 namespace eave {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "transport/mpi/mpi_check.h"
+#include "transport/mpi/mpi_library.h"
 
 namespace eave {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "transport/mpi/mpi_check.h"
+#include "transport/mpi/mpi_library.h"
 #include "transport/mpi/mpi_topology.h"
 
 namespace eave {

@@ -9,7 +9,7 @@
 #include "base/host.h"
 #include "base/message.h"
 #include "eave/transport.h"
-#include "test/transport/job/job_result.h"
+#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <thread>
 
-#include "test/transport/job/job_result.h"
 #include "test/transport/nccl/lazy_collectives.h"
 #include "test/transport/ranks.h"
 #include "test/transport/services.h"

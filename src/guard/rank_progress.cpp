@@ -1,4 +1,4 @@
-#include "guard/peers.h"
+#include "guard/rank_progress.h"
 
 #include <algorithm>
 
