@@ -33,7 +33,7 @@ class RankProgress {
   std::atomic<std::int64_t> section_{0}, step_{0}, moves_{0};
 };
 
-// What this rank knows of another rank.
+// The knowledge of one other rank.
 struct Peer {
   bool is_asked = false;  // was asked, and has not answered since
   double silent = 0;      // seconds since the first question that is unanswered

@@ -1,4 +1,4 @@
-// What a watchdog reports: the texts of its messages, and a file with the last calls of a rank.
+// The reports of a watchdog: the texts of its messages, and a file with the last calls of a rank.
 #pragma once
 
 #include <span>

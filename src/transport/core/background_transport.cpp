@@ -172,11 +172,11 @@ void BackgroundTransport::prepare_staging(const Operation::Request& request) {
 }
 
 // Answers requests until there is an operation, or until none will come.
-void BackgroundTransport::attend(std::unique_lock<std::mutex>& lock) {
+void BackgroundTransport::poll_requests(std::unique_lock<std::mutex>& lock) {
   const auto called = [this] { return first_ || closing_; };
   while (!called()) {
     lock.unlock();
-    const std::optional<std::chrono::nanoseconds> pause = wire_->attend();
+    const std::optional<std::chrono::nanoseconds> pause = wire_->poll_requests();
     lock.lock();
     if (!pause) return changed_.wait(lock, called);
     changed_.wait_for(lock, *pause, called);
@@ -186,7 +186,7 @@ void BackgroundTransport::attend(std::unique_lock<std::mutex>& lock) {
 bool BackgroundTransport::begin_next(std::exception_ptr& failure) {
   std::unique_lock lock(mutex_);
   try {
-    if (!failure) attend(lock);
+    if (!failure) poll_requests(lock);
   } catch (...) {
     failure = std::current_exception();
     lock.lock();
@@ -223,9 +223,9 @@ void BackgroundTransport::carry_out_all() noexcept {
 }
 
 // The sum that has begun, and the sums that are queued right behind it before it ends.
-class BackgroundTransport::Row final : public SumRow {
+class BackgroundTransport::QueuedSums final : public SumQueue {
  public:
-  explicit Row(BackgroundTransport& transport) : transport_(transport), first_(transport.begun_.front()) {}
+  explicit QueuedSums(BackgroundTransport& transport) : transport_(transport), first_(transport.begun_.front()) {}
 
   std::optional<Slice> next() override {
     if (first_) return std::exchange(first_, nullptr)->request().values;
@@ -263,7 +263,7 @@ bool BackgroundTransport::may_follow(const Operation::Request& request) const {
 void BackgroundTransport::await(DeviceMark& mark) {
   const Backoff backoff;
   while (!mark.reached()) {
-    const std::optional<std::chrono::nanoseconds> pause = wire_->attend();
+    const std::optional<std::chrono::nanoseconds> pause = wire_->poll_requests();
     if (!pause) return mark.wait();
     std::this_thread::sleep_for(std::min(*pause, backoff.delay()));
   }
@@ -272,8 +272,8 @@ void BackgroundTransport::await(DeviceMark& mark) {
 void BackgroundTransport::sum(const Operation::Request& request) {
   const Compression& compression = request.compression;
   if (may_follow(request)) {
-    Row row(*this);
-    return wire_->all_reduce_sums(row);
+    QueuedSums queue(*this);
+    return wire_->all_reduce_sums(queue);
   }
   if (direct_ && direct_->carries(request.values) && !compression.codec) {
     direct_->all_reduce_sum(request.values, request.ranks);

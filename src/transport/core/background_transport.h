@@ -52,14 +52,14 @@ class BackgroundTransport final : public Transport {
   Pending enqueue(Operation::Request request);
   bool is_on_device(const Operation::Request& request) const;
   void prepare_staging(const Operation::Request& request);
-  class Row;
+  class QueuedSums;
 
   void carry_out_all() noexcept;
   // Blocks until there is an operation, and answers requests meanwhile. Returns false if no operation will follow.
   bool begin_next(std::exception_ptr& failure);
   void end_first(const std::exception_ptr& failure);
   bool may_follow(const Operation::Request& request) const;
-  void attend(std::unique_lock<std::mutex>& lock);
+  void poll_requests(std::unique_lock<std::mutex>& lock);
   void carry_out(Operation& operation);
   void sum(const Operation::Request& request);
   void broadcast(const Operation::Request& request);

@@ -12,7 +12,7 @@
 namespace eave {
 
 // Whether rank `to` gets rank `from`'s text. For all routes but kFirstToEach.
-inline bool goes(TextRoute route, int from, int to) {
+inline bool is_delivered(TextRoute route, int from, int to) {
   return route == TextRoute::kAllToAll || (route == TextRoute::kAllToFirst ? to == 0 : from == 0);
 }
 

@@ -1,5 +1,5 @@
-// What the implementations of Transport share: checks of arguments, and the service of a rank that is alone. The checks
-// throw Error(kInternal) if a caller breaks the contract.
+// The parts that all implementations of Transport share: checks of arguments, and the service of a rank that is alone.
+// The checks throw Error(kInternal) if a caller breaks the contract.
 #pragma once
 
 #include <span>

@@ -47,9 +47,9 @@ class ByteExchanger {
 
 // A queue of sums over all ranks, each of different values. A wire carries them out in their order. It may begin a sum
 // before the previous sums have ended, so that a link is not idle between two sums.
-class SumRow {
+class SumQueue {
  public:
-  virtual ~SumRow() = default;
+  virtual ~SumQueue() = default;
   // The values of the next sum. nullopt: no further sum has been asked for so far.
   virtual std::optional<Slice> next() = 0;
   // The wire calls it when the oldest unfinished sum has ended.
@@ -72,11 +72,11 @@ class Wire {
   virtual ByteExchanger* exchanger_in(DeviceKind) { return nullptr; }
 
   virtual void all_reduce_sum(Slice values, std::span<const int> ranks = {}) = 0;  // empty: all ranks
-  // Returns when all sums that the row gave have ended.
-  virtual void all_reduce_sums(SumRow& row) {
-    while (const std::optional<Slice> values = row.next()) {
+  // Returns when all sums that the queue gave have ended.
+  virtual void all_reduce_sums(SumQueue& queue) {
+    while (const std::optional<Slice> values = queue.next()) {
       all_reduce_sum(*values);
-      row.done();
+      queue.done();
     }
   }
   virtual void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) = 0;
@@ -93,7 +93,7 @@ class Wire {
   virtual void withdraw() noexcept = 0;
   // The communication thread calls it between operations. Answers requests that have come. Returns how long the thread
   // may wait before the next call; nullopt: until the next operation, because this rank has no requests to answer.
-  virtual std::optional<std::chrono::nanoseconds> attend() { return std::nullopt; }
+  virtual std::optional<std::chrono::nanoseconds> poll_requests() { return std::nullopt; }
   // As Transport::control. Another thread than the one that calls the other methods uses the channel.
   virtual ControlChannel* control() { return nullptr; }
   // The record of the transport behind this wire, if that transport keeps one; otherwise nullptr.

@@ -34,7 +34,7 @@ void MpiServer::open(Service* service) {
 
 void MpiServer::close() {
   if (!is_open_) return;
-  for (Backoff backoff; !incoming_.empty(); backoff.sleep()) attend();
+  for (Backoff backoff; !incoming_.empty(); backoff.sleep()) poll_requests();
   const std::lock_guard lock(messages_.in_mpi());
   EAVE_MPI(MPI_Cancel(&coming_));
   EAVE_MPI(MPI_Wait(&coming_, MPI_STATUS_IGNORE));
@@ -58,7 +58,7 @@ void MpiServer::await_header() {
                      messages_.tag_with(kRequestHeaderTag, sizeof header_), messages_.communicator(), &coming_));
 }
 
-bool MpiServer::attend() {
+bool MpiServer::poll_requests() {
   if (!is_open_) return false;
   bool moved = false;
   // A sender may have its reply, and send its next request, before MPI reports here that the reply has left. The limit
@@ -140,7 +140,7 @@ void MpiRequester::carry_out(std::span<const ServiceRequest> requests, Backoff& 
     // This rank is failing and answers nothing more. The replies that it waits for may depend on those answers.
     if (server_.is_withdrawn()) throw Error(ExitCode::kPeerLost, "requests of a rank that has failed are not answered");
     bool moved = start_next();
-    moved |= server_.attend();
+    moved |= server_.poll_requests();
     for (OutgoingRequest& outgoing : outgoing_) moved |= move(outgoing);
     moved |= answer_one_of_own();
     if (moved) {

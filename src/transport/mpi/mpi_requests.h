@@ -33,8 +33,8 @@ inline int tag_of_reply(int slot) { return kRequestHeaderTag + 2 + 2 * slot; }
 constexpr std::size_t kRequestPiece = 60 * 1024;
 
 // The owner's side. Receives requests into its own buffers, lets the service answer them in place, and sends the
-// buffers back. It works only inside attend(), which the communication thread calls whenever it would wait. Buffers are
-// reused: it keeps as many as requests were ever open at once, at most kRequestWindow per other rank.
+// buffers back. It works only inside poll_requests(), which the communication thread calls whenever it would wait.
+// Buffers are reused: it keeps as many as requests were ever open at once, at most kRequestWindow per other rank.
 //
 // Why not MPI's one-sided operations: over TCP they make no progress while the owner computes.
 class MpiServer {
@@ -53,7 +53,7 @@ class MpiServer {
   bool is_withdrawn();       // a service was withdrawn, and none opened since
 
   // Does what is possible without waiting. Returns whether anything moved.
-  bool attend();
+  bool poll_requests();
   // Answers a request of this rank to itself. False: it is not that request's turn.
   bool answer_own(const ServiceRequest& request);
   // How many answers were given so far. A request whose turn it was not needs no new offer before this number changes.

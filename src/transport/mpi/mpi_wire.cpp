@@ -21,9 +21,9 @@ enum Tag { kScatter = 1, kGather, kExchange, kTexts };  // kTexts and the seven 
 
 constexpr std::size_t kSlots = 13;
 // The longest wait for an event of this host's ranks, when this rank has no requests to answer.
-constexpr std::chrono::milliseconds kWhereNobodyAsks(100);
+constexpr std::chrono::milliseconds kLongestWait(100);
 
-class OneSum final : public SumRow {
+class OneSum final : public SumQueue {
  public:
   explicit OneSum(Slice values) : values_(values) {}
   std::optional<Slice> next() override { return std::exchange(values_, std::nullopt); }
@@ -74,8 +74,8 @@ void MpiWire::share_memory() {
   if (!settings_.sums_by_host) memory_.reset();
   if (!memory_) return;
   shared_memory_sum_.emplace(memory_->bytes(), place, ranks, [this](bool is_first) {
-    if (server_.attend() || is_first) backoff_.reset();
-    return server_.is_open() ? backoff_.delay() : kWhereNobodyAsks;
+    if (server_.poll_requests() || is_first) backoff_.reset();
+    return server_.is_open() ? backoff_.delay() : kLongestWait;
   });
 }
 
@@ -88,7 +88,7 @@ MpiWire::Team MpiWire::team_of(std::span<const int> ranks) const {
 // A segment begins a phase as soon as the messages of its previous phase have come. In each phase, segments keep their
 // order. So a late phase of one segment never waits for an early phase of another.
 template <class... Phases>
-void MpiWire::in_segments(SumRow& row, int parts, Phases... phases) {
+void MpiWire::in_segments(SumQueue& queue, int parts, Phases... phases) {
   constexpr std::size_t count = sizeof...(Phases);
   const std::size_t length = chunk_sizes_.part * static_cast<std::size_t>(parts),
                     most =
@@ -103,7 +103,7 @@ void MpiWire::in_segments(SumRow& row, int parts, Phases... phases) {
   };
   std::optional<Slice> rest;
   const auto take = [&] {
-    if (begun.front() - begun.back() == most || (!rest && !(rest = row.next()))) return false;
+    if (begun.front() - begun.back() == most || (!rest && !(rest = queue.next()))) return false;
     Slot& slot = slot_of(begun.front());
     slot.segment = rest->first(std::min(length, rest->size()));
     *rest = rest->subspan(slot.segment.size());
@@ -127,7 +127,7 @@ void MpiWire::in_segments(SumRow& row, int parts, Phases... phases) {
         continue;
       }
       ++begun.back();
-      if (slot.ends_sum) row.done();
+      if (slot.ends_sum) queue.done();
     }
     wait_after(moved);
   }
@@ -142,10 +142,10 @@ void MpiWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
   sum_by_messages(alone, team);
 }
 
-void MpiWire::all_reduce_sums(SumRow& row) {
-  if (hierarchical_sum_ && hierarchical_sum_->arrange(all_)) return sum_by_host(row);
-  if (shared_memory_sum_ && of_host_.size() == all_.size()) return Wire::all_reduce_sums(row);
-  sum_by_messages(row, team_of({}));
+void MpiWire::all_reduce_sums(SumQueue& queue) {
+  if (hierarchical_sum_ && hierarchical_sum_->arrange(all_)) return sum_by_host(queue);
+  if (shared_memory_sum_ && of_host_.size() == all_.size()) return Wire::all_reduce_sums(queue);
+  sum_by_messages(queue, team_of({}));
 }
 
 void MpiWire::sum_on_host(Slice values) {
@@ -176,22 +176,22 @@ Slice MpiWire::lend(std::size_t size) {
   return mine;
 }
 
-void MpiWire::sum_by_messages(SumRow& row, const Team& team) {
+void MpiWire::sum_by_messages(SumQueue& queue, const Team& team) {
   in_segments(
-      row, team.size(), [&](Slice segment, Slot& slot) { scatter(segment, team, slot[0]); },
+      queue, team.size(), [&](Slice segment, Slot& slot) { scatter(segment, team, slot[0]); },
       [&](Slice segment, Slot& slot) {
         sum(segment, team, slot[0]);
         gather(segment, team, -1, slot[1]);
       });
 }
 
-void MpiWire::sum_by_host(SumRow& row) {
+void MpiWire::sum_by_host(SumQueue& queue) {
   Team within = team_of(hierarchical_sum_->within());
   within.owners = hierarchical_sum_->owners();
   const Team across = within.owns() ? team_of(hierarchical_sum_->across()) : Team{};
   const auto mine = [&](Slice segment) { return part_of(segment, within.place, within.owners); };
   in_segments(
-      row, within.owners * hierarchical_sum_->hosts(),
+      queue, within.owners * hierarchical_sum_->hosts(),
       [&](Slice segment, Slot& slot) { scatter(segment, within, slot[0]); },
       [&](Slice segment, Slot& slot) {
         if (!within.owns()) return;
@@ -320,9 +320,9 @@ void MpiWire::request(std::span<const ServiceRequest> requests) {
   requester_.carry_out(requests, backoff_);
 }
 
-std::optional<std::chrono::nanoseconds> MpiWire::attend() {
+std::optional<std::chrono::nanoseconds> MpiWire::poll_requests() {
   if (!server_.is_open()) return std::nullopt;
-  if (!server_.attend()) return backoff_.delay();
+  if (!server_.poll_requests()) return backoff_.delay();
   backoff_.reset();
   return std::chrono::nanoseconds(0);
 }
@@ -341,7 +341,7 @@ void MpiWire::wait_for(Requests& requests) {
 }
 
 void MpiWire::wait_after(bool moved) {
-  if (server_.attend() || moved) return backoff_.reset();
+  if (server_.poll_requests() || moved) return backoff_.reset();
   backoff_.sleep();
 }
 

@@ -73,7 +73,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   }
 
   void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
-  void all_reduce_sums(SumRow& row) override;
+  void all_reduce_sums(SumQueue& queue) override;
   void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) override;
   void broadcast(Slice values, int root) override;
   std::vector<std::string> texts(const std::string& mine, TextRoute route) override {
@@ -86,7 +86,7 @@ class MpiWire final : public Wire, public ByteExchanger {
   void request(std::span<const ServiceRequest> requests) override;
   std::optional<std::size_t> request_length() const override { return chunk_sizes_.request; }
   void withdraw() noexcept override { server_.withdraw(); }
-  std::optional<std::chrono::nanoseconds> attend() override;
+  std::optional<std::chrono::nanoseconds> poll_requests() override;
   ControlChannel* control() override { return settings_.control; }
   void abort(ExitCode code) noexcept override;  // does not return
 
@@ -121,11 +121,11 @@ class MpiWire final : public Wire, public ByteExchanger {
 
   Team team_of(std::span<const int> ranks) const;
   template <class... Phases>
-  void in_segments(SumRow& row, int parts, Phases... phases);
+  void in_segments(SumQueue& queue, int parts, Phases... phases);
   void share_memory();
   void sum_on_host(Slice values);
-  void sum_by_messages(SumRow& row, const Team& team);
-  void sum_by_host(SumRow& row);
+  void sum_by_messages(SumQueue& queue, const Team& team);
+  void sum_by_host(SumQueue& queue);
   void hand_out(Slice segment, const Team& team, int root, Stage& stage);
   void scatter(Slice segment, const Team& team, Stage& stage);
   void sum(Slice segment, const Team& team, Stage& stage);

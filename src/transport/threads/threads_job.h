@@ -38,7 +38,7 @@ class ThreadsControl final : public ControlChannel {
   std::deque<std::pair<int, ControlMessage>> come_;  // sender and message
 };
 
-// What the ranks of one process share: their barriers, control channels and services.
+// The barriers, control channels and services of the ranks of one process.
 class ThreadsJob {
  public:
   explicit ThreadsJob(int size);

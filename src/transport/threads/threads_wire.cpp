@@ -72,7 +72,7 @@ std::vector<std::string> ThreadsWire::texts(const std::string& mine, TextRoute r
   if (route == TextRoute::kFirstToEach)
     texts.push_back(unpack_texts(*requests[0].mine)[static_cast<std::size_t>(rank_)]);
   for (std::size_t from = 0; from < requests.size(); ++from)
-    if (route != TextRoute::kFirstToEach && goes(route, static_cast<int>(from), rank_))
+    if (route != TextRoute::kFirstToEach && is_delivered(route, static_cast<int>(from), rank_))
       texts.push_back(*requests[from].mine);
   all.leave();
   return texts;

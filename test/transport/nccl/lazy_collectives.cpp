@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto kCallTakes = std::chrono::microseconds(50);
 
-// What the ranks of a group share.
+// The state that the ranks of a group share.
 struct SharedGroup {
   explicit SharedGroup(int size) : barrier(count_up(size), lost) {}
   static std::vector<int> count_up(int size) {
