@@ -14,7 +14,7 @@ struct CheckpointPlan {
   std::string directory;  // "" if no checkpoints are saved
   bool is_named = false;  // a person named the directory, so it may be a symbolic link; otherwise a link is refused
   // The ranks that cannot see rank 0's directory, ascending. Rank 0 writes and reads their files.
-  std::vector<int> blind_ranks = {};
+  std::vector<int> ranks_without_access = {};
   std::int64_t every_steps = 0;  // a checkpoint after this many steps; 0 = off
   double every_seconds = 0;      // a checkpoint after this time, by rank 0's clock; 0 = off
   std::int64_t kept = 3;         // number of newest checkpoints to keep

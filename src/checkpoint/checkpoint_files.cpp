@@ -3,21 +3,20 @@
 #include <exception>
 #include <string>
 
-#include "checkpoint/blind_ranks.h"
 #include "checkpoint/checkpoint_directory.h"
-#include "checkpoint/checkpoint_fetching.h"
+#include "checkpoint/checkpoint_transfer.h"
 #include "eave/check.h"
 
 namespace eave {
 
-Manifest read_manifest_on_all(Transport& transport, const std::vector<int>& blind,
+Manifest read_manifest_on_all(Transport& transport, const std::vector<int>& without_access,
                               const std::filesystem::path& directory, std::int64_t step) {
   Manifest manifest;
-  const bool sees = !is_blind(blind, transport.rank());
+  const bool sees = !lacks_access(without_access, transport.rank());
   agree(transport, [&] {
     if (sees) manifest = read_manifest(directory, step);
   });
-  if (blind.empty()) return manifest;
+  if (without_access.empty()) return manifest;
   const std::string text = transport.broadcast_text(transport.rank() == 0 ? encode_manifest(manifest) : "");
   return sees ? manifest : parse_manifest(text);
 }
@@ -25,11 +24,11 @@ Manifest read_manifest_on_all(Transport& transport, const std::vector<int>& blin
 CheckpointHeader CheckpointFiles::read(int file, std::vector<float>* body) {
   CheckpointHeader header;
   std::exception_ptr failure;
-  if (!blind_.empty()) {
+  if (!without_access_.empty()) {
     const bool is_named = file >= 0 && file < std::ssize(manifest_.files);
     const std::string name = is_named ? manifest_.files[static_cast<std::size_t>(file)].name : "";
     try {
-      fetch_files(transport_, blind_, checkpoint_place(directory_, manifest_.step), name,
+      fetch_files(transport_, without_access_, checkpoint_place(directory_, manifest_.step), name,
                   [&](ByteStream& source) { header = read_rank(directory_, manifest_, file, body, &source); });
     } catch (...) {
       failure = std::current_exception();
@@ -38,7 +37,8 @@ CheckpointHeader CheckpointFiles::read(int file, std::vector<float>* body) {
   agree(transport_, [&] {
     if (failure) std::rethrow_exception(failure);
     EAVE_CHECK(file < std::ssize(manifest_.files), "the checkpoint has a file of each rank");
-    if (file >= 0 && !is_blind(blind_, transport_.rank())) header = read_rank(directory_, manifest_, file, body);
+    if (file >= 0 && !lacks_access(without_access_, transport_.rank()))
+      header = read_rank(directory_, manifest_, file, body);
   });
   return header;
 }

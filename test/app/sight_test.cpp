@@ -18,8 +18,9 @@ TEST(Sight, tells_rank_0s_directory_from_others) {
   const TemporaryDirectory first, other;
   on_ranks({"threads", 4}, [&](Transport& transport) {
     const std::vector<fs::path> seen = {first.path(), first.path(), other.path(), other.path() / "none"};
-    const std::vector<int> blind = find_blind_ranks(transport, seen[static_cast<std::size_t>(transport.rank())]);
-    EXPECT_EQ(blind, (std::vector<int>{2, 3}));
+    const std::vector<int> without_access =
+        find_ranks_without_access(transport, seen[static_cast<std::size_t>(transport.rank())]);
+    EXPECT_EQ(without_access, (std::vector<int>{2, 3}));
   });
   EXPECT_TRUE(fs::is_empty(first.path()) && fs::is_empty(other.path()));
 }
@@ -28,8 +29,8 @@ TEST(Sight, is_of_all_where_rank_0_has_no_directory_and_of_none_where_it_cannot_
   const TemporaryDirectory other;
   on_ranks({"threads", 2}, [&](Transport& transport) {
     const bool is_first = transport.rank() == 0;
-    EXPECT_TRUE(find_blind_ranks(transport, is_first ? other.path() / "none" : other.path()).empty());
-    EXPECT_EQ(find_blind_ranks(transport, is_first ? fs::path("/proc") : other.path()), std::vector<int>{1});
+    EXPECT_TRUE(find_ranks_without_access(transport, is_first ? other.path() / "none" : other.path()).empty());
+    EXPECT_EQ(find_ranks_without_access(transport, is_first ? fs::path("/proc") : other.path()), std::vector<int>{1});
   });
 }
 

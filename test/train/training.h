@@ -57,11 +57,11 @@ struct TrainingSetting {
   Augmentation augmentation = {.pad = 1, .crop_height = 10, .crop_width = 10, .flip = true};
   std::uint64_t seed = 1;
   TrainingPlan plan = brief_plan();
-  // Makes `ranks` blind, which means that they do not see the checkpoint directory. If this rank is one of them, its
-  // directory is a path that does not exist and cannot be created.
-  void blind(const Transport& transport, std::vector<int> ranks) {
-    plan.checkpoints.blind_ranks = std::move(ranks);
-    if (std::ranges::binary_search(plan.checkpoints.blind_ranks, transport.rank()))
+  // Takes from `ranks` the access to the checkpoint directory. If this rank is one of them, its directory is a path
+  // that does not exist and cannot be created.
+  void take_access(const Transport& transport, std::vector<int> ranks) {
+    plan.checkpoints.ranks_without_access = std::move(ranks);
+    if (std::ranges::binary_search(plan.checkpoints.ranks_without_access, transport.rank()))
       plan.checkpoints.directory = "/nowhere/" + plan.checkpoints.directory;
   }
   // If set, trains on the module's first GPU, in float32, with the images in its memory. Otherwise on the CPU.

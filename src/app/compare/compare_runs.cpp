@@ -147,10 +147,10 @@ void CompareRuns::check() {
 void CompareRuns::look_at_output() {
   const auto goes_beside = [this](const RunGroup& group) { return blocks_side_by_side(hosts_, group.ranks) > 1; };
   if (!side_by_side_ || std::ranges::none_of(grid_.groups, goes_beside)) return;
-  const std::vector<int> blind = find_blind_ranks(job_, output_);
-  if (blind.empty()) return;
+  const std::vector<int> without_access = find_ranks_without_access(job_, output_);
+  if (without_access.empty()) return;
   side_by_side_ = false;
-  warn({printable(describe_blind_ranks(blind, hosts_, "--output " + output_.string())) +
+  warn({printable(describe_ranks_without_access(without_access, hosts_, "--output " + output_.string())) +
         ": the runs go one after another, not side by side"});
 }
 

@@ -167,20 +167,20 @@ class Judgement {
   void judge_run_directory() {
     constexpr double kNothing = 64 * kMiB, kLittle = 2 * kGiB;
     const RunDirectoryFacts& first = job_.ranks.front().run_directory;
-    std::vector<int> blind, unable;
+    std::vector<int> without_access, unable;
     double free = 1e30;
     for (std::size_t rank = 0; rank < job_.ranks.size(); ++rank) {
       const RunDirectoryFacts& facts = job_.ranks[rank].run_directory;
       if (!facts.sees_first_rank) {  // its own directory there does not matter
-        blind.push_back(static_cast<int>(rank));
+        without_access.push_back(static_cast<int>(rank));
         continue;
       }
       if (!facts.why_not_written.empty()) unable.push_back(static_cast<int>(rank));
       free = std::min(free, static_cast<double>(facts.free_bytes));
     }
-    if (!blind.empty()) {
-      note("run-dir", name_ranks(blind) + " (host " + host_of(blind.front()) + ")" +
-                          (blind.size() == 1 ? " does" : " do") + " not see what rank 0 (host " + host_of(0) +
+    if (!without_access.empty()) {
+      note("run-dir", name_ranks(without_access) + " (host " + host_of(without_access.front()) + ")" +
+                          (without_access.size() == 1 ? " does" : " do") + " not see what rank 0 (host " + host_of(0) +
                           ") writes in " + first.place +
                           ": their checkpoints go through rank 0, and training waits meanwhile; in a file system that "
                           "all hosts share it need not");
@@ -195,7 +195,7 @@ class Judgement {
     } else if (free < kLittle) {
       note("run-dir", first.place + " has " + gibibytes(free) + " left; a run keeps two checkpoints of each rank");
     }
-    if (blind.empty() && is_well("run-dir"))
+    if (without_access.empty() && is_well("run-dir"))
       ok("run-dir", "all ranks see and write " + first.place + ", " + gibibytes(free) + " free");
   }
 

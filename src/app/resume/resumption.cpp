@@ -52,9 +52,9 @@ void refuse_what_is_over(const fs::path& run) {
 }  // namespace
 
 std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, const OptionValues& values,
-                                                      std::vector<int>& blind) {
-  blind = find_blind_ranks(transport, directory_to_see(values));
-  return find_checkpoint(transport, checkpoint_directory(values), blind);
+                                                      std::vector<int>& without_access) {
+  without_access = find_ranks_without_access(transport, directory_to_see(values));
+  return find_checkpoint(transport, checkpoint_directory(values), without_access);
 }
 
 namespace {
@@ -80,8 +80,8 @@ std::map<std::string, std::string> length_in_config(Transport& transport, const 
 std::optional<Resumption> find_resumption(Transport& transport, const OptionValues& values) {
   if (!may_resume(values)) return std::nullopt;
   const fs::path run = values.text("run-dir"), directory = checkpoint_directory(values);
-  std::vector<int> blind;
-  auto found = find_checkpoint_of_run(transport, values, blind);
+  std::vector<int> without_access;
+  auto found = find_checkpoint_of_run(transport, values, without_access);
   if (!found) {
     if (may_begin_anew(values)) {
       agree(transport, [&] {
@@ -95,7 +95,8 @@ std::optional<Resumption> find_resumption(Transport& transport, const OptionValu
   const std::string mine = state_of_run(run) == RunState::kFinished ? "ended" : "";
   const bool has_ended = !transport.broadcast_text(mine).empty();
   const bool is_elastic = is_other && values.text("resume") == "elastic";
-  return Resumption{std::move(*found), is_elastic, has_ended, std::move(blind), length_in_config(transport, run)};
+  return Resumption{std::move(*found), is_elastic, has_ended, std::move(without_access),
+                    length_in_config(transport, run)};
 }
 
 bool has_nothing_to_do(Transport& transport, const CommandLine& line, const OptionValues& values) {

@@ -17,9 +17,9 @@ namespace eave {
 
 struct Resumption {
   FoundCheckpoint found;
-  bool is_elastic = false;            // the checkpoint has another number of ranks
-  bool has_ended = false;             // the run's results exist
-  std::vector<int> blind_ranks = {};  // as in CheckpointPlan
+  bool is_elastic = false;                     // the checkpoint has another number of ranks
+  bool has_ended = false;                      // the run's results exist
+  std::vector<int> ranks_without_access = {};  // as in CheckpointPlan
   // The settings in its config.json that say how long the run was to be.
   std::map<std::string, std::string> config = {};
 };
@@ -31,9 +31,9 @@ inline bool may_begin_anew(const OptionValues& values) {
 }
 
 // Collective. Calls find_checkpoint for the run in a directory that some ranks may not see. Puts these ranks into
-// `blind`.
+// `without_access`.
 std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, const OptionValues& values,
-                                                      std::vector<int>& blind);
+                                                      std::vector<int>& without_access);
 
 // Collective. Returns nothing if the training begins anew. Throws AgreedError if there is no checkpoint: kInputMissing
 // (--resume on, or a run has ended there), kDiverged (a run has diverged there); or kBadData (no checkpoint is whole).

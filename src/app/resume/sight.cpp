@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kBlind = "blind";
+constexpr const char* kNoAccess = "no access";
 
 // Creates an empty file, which can be created even on a full disk; its name is the message. A file that is left behind
 // is not taken for a lock. If the file cannot be created, no rank sees it, and all checkpoints go through rank 0.
@@ -45,7 +45,7 @@ bool appears(const fs::path& file) {
   return true;
 }
 
-std::vector<int> find_blind_ranks(Transport& transport, const fs::path& directory) {
+std::vector<int> find_ranks_without_access(Transport& transport, const fs::path& directory) {
   const bool is_first = transport.rank() == 0;
   std::error_code error;
   std::string name;
@@ -56,21 +56,21 @@ std::vector<int> find_blind_ranks(Transport& transport, const fs::path& director
   name = transport.broadcast_text(name);
   if (name.empty()) return {};
   const bool sees = is_first || appears(directory / name);
-  std::string blind;  // rank 0's list; mostly empty, so the broadcast does not grow with the number of ranks
-  const std::vector<std::string> all = transport.gather(sees ? "" : kBlind);
+  std::string without_access;  // rank 0's list; mostly empty, so the broadcast does not grow with the number of ranks
+  const std::vector<std::string> all = transport.gather(sees ? "" : kNoAccess);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank] == kBlind) blind += std::to_string(rank) + ' ';
+    if (all[rank] == kNoAccess) without_access += std::to_string(rank) + ' ';
   }
   if (is_first) remove_output(OutputFolder(directory) / name);
-  std::istringstream ranks(transport.broadcast_text(blind));
+  std::istringstream ranks(transport.broadcast_text(without_access));
   return {std::istream_iterator<int>(ranks), std::istream_iterator<int>()};
 }
 
-std::string describe_blind_ranks(const std::vector<int>& blind, const std::vector<std::string>& hosts,
-                                 const std::string& directory) {
-  const auto first = static_cast<std::size_t>(blind.front());
-  return std::to_string(blind.size()) + " of " + count_text(std::ssize(hosts), "rank") + " do not see " + directory +
-         " on rank 0's host " + hosts[0] + ", first rank " + std::to_string(first) + " on " + hosts[first];
+std::string describe_ranks_without_access(const std::vector<int>& without_access, const std::vector<std::string>& hosts,
+                                          const std::string& directory) {
+  const auto first = static_cast<std::size_t>(without_access.front());
+  return std::to_string(without_access.size()) + " of " + count_text(std::ssize(hosts), "rank") + " do not see " +
+         directory + " on rank 0's host " + hosts[0] + ", first rank " + std::to_string(first) + " on " + hosts[first];
 }
 
 }  // namespace eave

@@ -16,10 +16,10 @@ bool appears(const std::filesystem::path& file);
 
 // Collective. Returns, on all ranks, the ranks that do not see rank 0's `directory`, ascending. Returns none if rank 0
 // has no such directory. A rank that sees it late may be in the list.
-std::vector<int> find_blind_ranks(Transport& transport, const std::filesystem::path& directory);
+std::vector<int> find_ranks_without_access(Transport& transport, const std::filesystem::path& directory);
 
 // "2 of 4 ranks do not see --run-dir DIR on rank 0's host a, first rank 2 on b". `hosts` is the host of every rank.
-std::string describe_blind_ranks(const std::vector<int>& blind, const std::vector<std::string>& hosts,
-                                 const std::string& directory);
+std::string describe_ranks_without_access(const std::vector<int>& without_access, const std::vector<std::string>& hosts,
+                                          const std::string& directory);
 
 }  // namespace eave

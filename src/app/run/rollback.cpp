@@ -26,8 +26,8 @@ Rollback::Rollback(Transport& transport, const OptionValues& values)
 
 bool Rollback::goes_back(const AgreedError& error) {
   if (!is_asked_ || error.code() != ExitCode::kDiverged) return false;
-  std::vector<int> blind;
-  const auto found = find_checkpoint_of_run(transport_, values_, blind);
+  std::vector<int> without_access;
+  const auto found = find_checkpoint_of_run(transport_, values_, without_access);
   if (!found)
     throw AgreedError(ExitCode::kDiverged, std::string(error.what()) + "; there is no checkpoint to go back to");
   const std::string where = "the checkpoint of step " + std::to_string(found->manifest.step);

@@ -32,7 +32,7 @@ class TrainingJob {
   // Collective; call it once, before training. Makes the device's memory accessible to the transport.
   void attach_device();
 
-  void be_blind(const std::vector<int>& ranks) { plan_.checkpoints.blind_ranks = ranks; }
+  void set_ranks_without_access(const std::vector<int>& ranks) { plan_.checkpoints.ranks_without_access = ranks; }
   void diverge_together() { plan_.diverges_together = true; }
   void forget_fault() { plan_.fault = {}; }  // it was injected before the rollback
 

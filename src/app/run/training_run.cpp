@@ -26,7 +26,7 @@
 #include "base/files/files.h"
 #include "base/host.h"
 #include "base/printable.h"
-#include "checkpoint/blind_ranks.h"
+#include "checkpoint/checkpoint_transfer.h"
 #include "report/record/config.h"
 #include "report/record/run_directory.h"
 #include "report/record/stragglers.h"
@@ -226,10 +226,11 @@ class TrainingRun {
   // Collective, once the directory exists. Each rank that sees it writes its part of a checkpoint.
   void look_at_directory() {
     const std::filesystem::path directory = directory_to_see(values_);
-    blind_ranks_ = resumption_ ? resumption_->blind_ranks : find_blind_ranks(transport_, directory);
-    job_->be_blind(blind_ranks_);
+    ranks_without_access_ =
+        resumption_ ? resumption_->ranks_without_access : find_ranks_without_access(transport_, directory);
+    job_->set_ranks_without_access(ranks_without_access_);
     agree(transport_, [&] {
-      if (!is_blind(blind_ranks_, transport_.rank())) require_writable(directory, option_to_see(values_));
+      if (!lacks_access(ranks_without_access_, transport_.rank())) require_writable(directory, option_to_see(values_));
     });
   }
 
@@ -267,8 +268,8 @@ class TrainingRun {
       warnings.push_back("--run-dir " + values_.text("run-dir") + ": took over the lock of a run that ended without " +
                          "freeing it (" + lock_->former()->describe() + ")");
     }
-    if (!blind_ranks_.empty()) {
-      warnings.push_back(describe_blind_ranks(blind_ranks_, guard_.hosts(), option_to_see(values_)) +
+    if (!ranks_without_access_.empty()) {
+      warnings.push_back(describe_ranks_without_access(ranks_without_access_, guard_.hosts(), option_to_see(values_)) +
                          ": their checkpoints go through rank 0, and training waits meanwhile");
     }
     for (const std::string& warning : describe_ranks(ranks, static_cast<int>(values_.integer("threads", 1)))) {
@@ -315,7 +316,7 @@ class TrainingRun {
   std::optional<DirectoryLock> lock_;  // held by rank 0; released last
   CheckpointHome home_;                // used by rank 0
   std::optional<Resumption> resumption_;
-  std::vector<int> blind_ranks_;
+  std::vector<int> ranks_without_access_;
   std::unique_ptr<TrainingJob> job_;
   std::unique_ptr<RunReporter> reporter_;
   bool is_whole_ = true;         // the model was written, or there is none to write

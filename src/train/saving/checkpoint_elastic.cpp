@@ -71,8 +71,9 @@ ElasticResumption::ElasticResumption(const TrainingParts& parts, const TrainingP
     : parts_(parts),
       directory_(plan.checkpoints.directory),
       first_step_(plan.first_step),
-      manifest_(read_manifest_on_all(parts.transport, plan.checkpoints.blind_ranks, directory_, plan.elastic_step)),
-      files_(parts.transport, plan.checkpoints.blind_ranks, directory_, manifest_) {
+      manifest_(
+          read_manifest_on_all(parts.transport, plan.checkpoints.ranks_without_access, directory_, plan.elastic_step)),
+      files_(parts.transport, plan.checkpoints.ranks_without_access, directory_, manifest_) {
   agree(parts_.transport, [&] { check_same_model(directory_, manifest_, parts_, plan.has_other_files); });
   const FormerRank first = read_former(0);
   agree(parts_.transport, [&] { begin_from_consensus(first); });

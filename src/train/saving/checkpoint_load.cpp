@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "checkpoint/blind_ranks.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_files.h"
+#include "checkpoint/checkpoint_transfer.h"
 #include "eave/check.h"
 #include "train/saving/checkpoint_state.h"
 
@@ -29,11 +29,12 @@ std::vector<std::int64_t> steps_in(const std::string& text) {
 // Checks this rank's share of the files. The ranks that see them divide them. Returns what is wrong; "" if they are
 // whole.
 std::string damage_in(const fs::path& directory, std::int64_t step, const Transport& transport,
-                      const std::vector<int>& blind, Manifest& manifest) {
-  if (is_blind(blind, transport.rank())) return "";
-  const auto blind_before = std::ranges::lower_bound(blind, transport.rank()) - blind.begin();
-  const int first = transport.rank() - static_cast<int>(blind_before);
-  const int readers = transport.size() - static_cast<int>(blind.size());
+                      const std::vector<int>& without_access, Manifest& manifest) {
+  if (lacks_access(without_access, transport.rank())) return "";
+  const auto without_access_before =
+      std::ranges::lower_bound(without_access, transport.rank()) - without_access.begin();
+  const int first = transport.rank() - static_cast<int>(without_access_before);
+  const int readers = transport.size() - static_cast<int>(without_access.size());
   try {
     manifest = read_manifest(directory, step);
     for (int rank = first; rank < std::ssize(manifest.files); rank += readers) {
@@ -114,7 +115,7 @@ std::string first_of(Transport& transport, const std::string& mine) {
 }  // namespace
 
 std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::path& directory,
-                                               const std::vector<int>& blind) {
+                                               const std::vector<int>& without_access) {
   std::string mine;
   agree(transport, [&] {
     if (transport.rank() != 0) return;
@@ -126,9 +127,10 @@ std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::p
   std::ranges::reverse(steps);
   FoundCheckpoint found;
   for (const std::int64_t step : steps) {
-    const std::string damage = first_of(transport, damage_in(directory, step, transport, blind, found.manifest));
+    const std::string damage =
+        first_of(transport, damage_in(directory, step, transport, without_access, found.manifest));
     if (damage.empty()) {
-      if (!blind.empty()) found.manifest = read_manifest_on_all(transport, blind, directory, step);
+      if (!without_access.empty()) found.manifest = read_manifest_on_all(transport, without_access, directory, step);
       return found;
     }
     found.passed_over.push_back(damage);
@@ -139,9 +141,9 @@ std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::p
 }
 
 void check_same_run(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
-                    const std::vector<int>& blind) {
+                    const std::vector<int>& without_access) {
   require_same_identity(directory, manifest, parts, {});
-  if (is_blind(blind, parts.transport.rank())) return;
+  if (lacks_access(without_access, parts.transport.rank())) return;
   require_same_vectors(directory, manifest, parts, read_rank(directory, manifest, parts.transport.rank(), nullptr));
 }
 
@@ -154,11 +156,11 @@ void check_same_model(const fs::path& directory, const Manifest& manifest, const
 
 TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, const TrainingParts& parts) {
   const fs::path directory = plan.directory;
-  const Manifest manifest = read_manifest_on_all(parts.transport, plan.blind_ranks, directory, step);
+  const Manifest manifest = read_manifest_on_all(parts.transport, plan.ranks_without_access, directory, step);
   agree(parts.transport, [&] { require_same_identity(directory, manifest, parts, {}); });
   std::vector<float> body;
-  const CheckpointHeader header =
-      CheckpointFiles(parts.transport, plan.blind_ranks, directory, manifest).read(parts.transport.rank(), &body);
+  const CheckpointHeader header = CheckpointFiles(parts.transport, plan.ranks_without_access, directory, manifest)
+                                      .read(parts.transport.rank(), &body);
   agree(parts.transport, [&] {
     require_same_vectors(directory, manifest, parts, header);
     restore(checkpoint_place(directory, step), parts, header, body);

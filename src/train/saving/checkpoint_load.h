@@ -20,16 +20,16 @@ struct FoundCheckpoint {
 
 // Collective. Returns the newest checkpoint whose files are all as they were written; nothing if there is no
 // checkpoint. Each rank that sees the files checks its share of them. No run may be writing in `directory`. A
-// checkpoint that was being replaced when its run ended gets its name again. `blind` is as CheckpointPlan::blind_ranks.
-// Throws AgreedError(kBadData) if there are checkpoints and none is whole.
+// checkpoint that was being replaced when its run ended gets its name again. `without_access` is as
+// CheckpointPlan::ranks_without_access. Throws AgreedError(kBadData) if there are checkpoints and none is whole.
 std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const std::filesystem::path& directory,
-                                               const std::vector<int>& blind = {});
+                                               const std::vector<int>& without_access = {});
 
 // Throws Error(kConfiguration) with the first setting that differs between this run and the one that saved. A rank that
 // sees its own file compares that file's vectors too. Changes nothing. Not collective; may be called before
 // Communicator::begin.
 void check_same_run(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts,
-                    const std::vector<int>& blind = {});
+                    const std::vector<int>& without_access = {});
 // The same for an elastic resumption: the number of ranks may differ, and with `has_other_files` the samples too.
 void check_same_model(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts,
                       bool has_other_files = false);

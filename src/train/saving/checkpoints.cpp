@@ -8,7 +8,7 @@
 #include "base/files/durable.h"
 #include "base/host.h"
 #include "base/start_thread.h"
-#include "checkpoint/blind_ranks.h"
+#include "checkpoint/checkpoint_transfer.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -78,14 +78,14 @@ bool Checkpoints::save_now(const TrainingProgress& progress, const std::string& 
 }
 
 void Checkpoints::start(const TrainingProgress& progress, bool copies) {
-  const bool is_sent = is_blind(plan_.blind_ranks, parts_.transport.rank());
+  const bool is_sent = lacks_access(plan_.ranks_without_access, parts_.transport.rank());
   state_.take(parts_, progress, parts_.communicator.consensus(), copies && !is_sent);
   step_ = progress.steps;
   phase_ = Phase::kWriting;
   last_ = Clock::now();
   patience_seconds_ = kFirstPatienceSeconds;
   finished_ = {};
-  if (!plan_.blind_ranks.empty()) send();
+  if (!plan_.ranks_without_access.empty()) send();
   if (is_sent) return;
   task_ = start_task("to write checkpoints", [this] {
     try {
@@ -102,14 +102,14 @@ std::string Checkpoints::who() const {
   return "rank " + std::to_string(parts_.transport.rank()) + " on " + host_name() + ": ";
 }
 
-// Collective: blind ranks send their files, and all others wait.
+// Collective: ranks without access send their files, and all others wait.
 void Checkpoints::send() {
   if (parts_.transport.rank() == 0) received_.emplace(directory_, step_, calls_);
   const auto write = [this](FileCalls& calls) {
     finished_ = {Status::kDone, write_checkpoint_file(rank_file_name(parts_.transport.rank()), state_.header(),
                                                       state_.values(), calls)};
   };
-  send_files(parts_.transport, plan_.blind_ranks, write, received_ ? &*received_ : nullptr);
+  send_files(parts_.transport, plan_.ranks_without_access, write, received_ ? &*received_ : nullptr);
 }
 
 StoredFile Checkpoints::write() {

@@ -1,7 +1,7 @@
 // Saves checkpoints while training goes on, and says when one is due. Each rank copies its state, and a thread of its
 // own writes the file. Some steps later, the same on all ranks, the ranks meet to learn whether all files are written.
-// Then rank 0's thread commits the checkpoint, and the ranks meet once more to learn the outcome. A blind rank
-// (checkpoint/blind_ranks.h) sends its file to rank 0 instead, before training goes on.
+// Then rank 0's thread commits the checkpoint, and the ranks meet once more to learn the outcome. A rank without access
+// (checkpoint/checkpoint_transfer.h) sends its file to rank 0 instead, before training goes on.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 #include "base/files/file_calls.h"
 #include "checkpoint/checkpoint_directory.h"
-#include "checkpoint/checkpoint_sending.h"
+#include "checkpoint/checkpoint_transfer.h"
 #include "eave/trainer.h"
 #include "train/saving/checkpoint_state.h"
 
@@ -88,7 +88,7 @@ class Checkpoints {
 
   Phase phase_ = Phase::kIdle;
   SavedState state_;
-  std::optional<ReceivedFiles> received_;       // on rank 0, if there are blind ranks
+  std::optional<ReceivedFiles> received_;       // on rank 0, if there are ranks without access
   std::string ended_;                           // the argument of save_now
   std::int64_t step_ = 0, committed_step_ = 0;  // being written; the newest of this run
   std::int64_t saved_ = 0, failed_ = 0;

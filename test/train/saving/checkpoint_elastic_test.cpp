@@ -58,12 +58,12 @@ std::vector<std::vector<float>> own_vectors(Training& training) {
   return own;
 }
 
-Former save_on(int ranks, const TrainingSetting& given, const std::vector<int>& blind = {}) {
+Former save_on(int ranks, const TrainingSetting& given, const std::vector<int>& without_access = {}) {
   const std::string method = given.communicator;
   Former former(ranks);
   on_ranks({"threads", ranks}, [&](Transport& transport) {
     TrainingSetting setting = given;
-    setting.blind(transport, blind);
+    setting.take_access(transport, without_access);
     Training training(transport, setting);
     training.run();
     const auto rank = static_cast<std::size_t>(transport.rank());
@@ -84,18 +84,18 @@ bool goes_with(const std::string& method, int ranks) {
 
 class Elastic : public testing::TestWithParam<std::string> {};
 
-// Saves on `before` ranks and resumes on `ranks`. The rank `first` and all later ranks are blind.
+// Saves on `before` ranks and resumes on `ranks`. The rank `first` and all later ranks have no access.
 void expect_goes_on(const std::string& method, int before, int ranks, int first) {
   const TemporaryDirectory temporary;
-  const auto blind = [&](int count) {
+  const auto without_access = [&](int count) {
     std::vector<int> those;
     for (int rank = first; rank < count; ++rank) those.push_back(rank);
     return those;
   };
-  const Former former = save_on(before, setting_of(method, before, temporary.path()), blind(before));
+  const Former former = save_on(before, setting_of(method, before, temporary.path()), without_access(before));
   on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
     TrainingSetting setting = setting_of(method, ranks, temporary.path());
-    setting.blind(transport, blind(ranks));
+    setting.take_access(transport, without_access(ranks));
     setting.plan.elastic_step = kSaved;
     const std::int64_t samples = 8 * before * kSaved;
     setting.plan.first_step = setting.plan.steps = samples / (8 * ranks);

@@ -42,14 +42,14 @@ void expect_intact(const std::filesystem::path& directory, std::int64_t step) {
   EXPECT_NO_THROW(verify_checkpoint(directory, read_manifest(directory, step))) << step;
 }
 
-// Runs on two ranks with `fault` on rank `failing`. If `blind`, rank 0 writes the files of rank 1.
-Outcome run_with(FailingCalls::Fault fault, int failing, bool blind) {
+// Runs on two ranks with `fault` on rank `failing`. If `without_access`, rank 0 writes the files of rank 1.
+Outcome run_with(FailingCalls::Fault fault, int failing, bool without_access) {
   Outcome outcome;
   const TemporaryDirectory temporary;
   const std::filesystem::path directory = temporary.path() / "checkpoint";
   on_ranks({"threads", 2}, [&](Transport& transport) {
     TrainingSetting setting = setting_for(directory);
-    if (blind) setting.blind(transport, {1});
+    if (without_access) setting.take_access(transport, {1});
     setting.plan.steps = kEvery;
     Training(transport, setting).run();
     setting.plan.first_step = kEvery;
@@ -64,7 +64,7 @@ Outcome run_with(FailingCalls::Fault fault, int failing, bool blind) {
     };
     training.run();
     const auto found =
-        find_checkpoint(transport, setting.plan.checkpoints.directory, setting.plan.checkpoints.blind_ranks);
+        find_checkpoint(transport, setting.plan.checkpoints.directory, setting.plan.checkpoints.ranks_without_access);
     ASSERT_TRUE(found);
     EXPECT_TRUE(found->passed_over.empty()) << found->passed_over[0];
     if (transport.rank() == failing) outcome.calls = own.count();
@@ -84,13 +84,13 @@ class WriteFaults : public testing::TestWithParam<std::tuple<CallFault, bool, Wh
 TEST_P(WriteFaults, at_any_call_leave_training_as_it_is_and_a_whole_checkpoint) {
   const auto& [kind, persists, where] = GetParam();
   const int failing = where == Where::kSecond ? 1 : 0;
-  const bool blind = where == Where::kFirstForSecond;
-  const Outcome undisturbed = run_with({}, failing, blind);
+  const bool without_access = where == Where::kFirstForSecond;
+  const Outcome undisturbed = run_with({}, failing, without_access);
   EXPECT_EQ(undisturbed.newest, kSteps);
   EXPECT_TRUE(undisturbed.warnings.empty());
-  EXPECT_GE(undisturbed.calls, blind ? 50 : 10);
+  EXPECT_GE(undisturbed.calls, without_access ? 50 : 10);
   for (int first = 1; first <= undisturbed.calls && !HasFailure(); ++first) {
-    const Outcome outcome = run_with({first, kind, persists}, failing, blind);
+    const Outcome outcome = run_with({first, kind, persists}, failing, without_access);
     EXPECT_EQ(outcome.parameters, undisturbed.parameters) << first;
     EXPECT_LE(outcome.warnings.size(), 2u) << first;
     for (const std::string& warning : outcome.warnings) {

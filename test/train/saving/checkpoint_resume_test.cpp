@@ -73,7 +73,7 @@ void expect_same(const Trace& trace, const Trace& whole, const std::string& how)
 }
 
 // Saves after each step, and resumes from each `stride`-th checkpoint.
-void expect_resumes(TrainingSetting setting, const std::vector<int>& blind, std::int64_t stride) {
+void expect_resumes(TrainingSetting setting, const std::vector<int>& without_access, std::int64_t stride) {
   const TemporaryDirectory temporary;
   on_ranks({"threads", 2}, [&](Transport& transport) {
     TrainingSetting these = setting;
@@ -81,7 +81,7 @@ void expect_resumes(TrainingSetting setting, const std::vector<int>& blind, std:
     these.plan.checkpoints.directory = temporary.path() / "checkpoint";
     these.plan.checkpoints.every_steps = 1;
     these.plan.checkpoints.kept = kStepsInAll;
-    these.blind(transport, blind);
+    these.take_access(transport, without_access);
     expect_same(trace_of(transport, these), whole, "saving after each step");
     for (std::int64_t step = 1; step < kStepsInAll; step += stride) {
       TrainingSetting resumed = these;

@@ -1,11 +1,10 @@
-// Blind ranks do not see the checkpoint directory. Their files go through rank 0, whole or not at all, and no rank
-// waits for ever.
+// Ranks without access do not see the checkpoint directory. Their files go through rank 0, whole or not at all, and no
+// rank waits for ever.
+#include "checkpoint/checkpoint_transfer.h"
+
 #include <gtest/gtest.h>
 
-#include "checkpoint/blind_ranks.h"
-#include "checkpoint/checkpoint_fetching.h"
 #include "checkpoint/checkpoint_files.h"
-#include "checkpoint/checkpoint_sending.h"
 #include "eave/random.h"
 #include "test/base/failing_calls.h"
 #include "test/base/power_loss.h"
@@ -18,7 +17,7 @@
 namespace eave {
 namespace {
 
-const std::vector<int> kBlind = {1, 3};  // of four ranks
+const std::vector<int> kWithoutAccess = {1, 3};  // of four ranks
 constexpr std::int64_t kStep = 7;
 
 std::string random_bytes(int rank, std::size_t size) {
@@ -38,7 +37,7 @@ void write_in_two(FileCalls& calls, const std::string& bytes) {
   file.finish();
 }
 
-TEST(BlindRanks, send_files_to_rank_0_and_fetch_them_again) {
+TEST(RanksWithoutAccess, send_files_to_rank_0_and_fetch_them_again) {
   const TemporaryDirectory temporary;
   const std::filesystem::path directory = temporary.path() / "checkpoint";
   on_ranks({"threads", 4}, [&](Transport& transport) {
@@ -46,15 +45,17 @@ TEST(BlindRanks, send_files_to_rank_0_and_fetch_them_again) {
     const std::string mine = bytes_of_rank(transport.rank());
     ReceivedFiles received(directory, kStep, system_file_calls());
     send_files(
-        transport, kBlind, [&](FileCalls& calls) { write_in_two(calls, mine); }, is_first ? &received : nullptr);
+        transport, kWithoutAccess, [&](FileCalls& calls) { write_in_two(calls, mine); },
+        is_first ? &received : nullptr);
     const std::filesystem::path partial = partial_place(directory, kStep);
     if (is_first) {
       received.finish();
-      for (const int rank : kBlind) EXPECT_EQ(bytes_in(partial / rank_file_name(rank)), bytes_of_rank(rank)) << rank;
+      for (const int rank : kWithoutAccess)
+        EXPECT_EQ(bytes_in(partial / rank_file_name(rank)), bytes_of_rank(rank)) << rank;
       EXPECT_FALSE(std::filesystem::exists(partial / rank_file_name(2)));
     }
     bool has_come = false;
-    fetch_files(transport, kBlind, is_first ? partial : "/nowhere", rank_file_name(transport.rank()),
+    fetch_files(transport, kWithoutAccess, is_first ? partial : "/nowhere", rank_file_name(transport.rank()),
                 [&](ByteStream& source) {
                   std::string bytes(source.size(), '\0');
                   source.read(bytes.data(), bytes.size());
@@ -67,27 +68,28 @@ TEST(BlindRanks, send_files_to_rank_0_and_fetch_them_again) {
   });
 }
 
-TEST(BlindRanks, have_files_that_outlast_a_loss_of_power_once_they_are_finished) {
+TEST(RanksWithoutAccess, have_files_that_outlast_a_loss_of_power_once_they_are_finished) {
   const TemporaryDirectory temporary, after;
   on_ranks({"threads", 4}, [&](Transport& transport) {
     RecordedCalls calls(temporary.path());
     ReceivedFiles received(temporary.path() / "checkpoint", kStep, calls);
     const std::string mine = bytes_of_rank(transport.rank());
     send_files(
-        transport, kBlind, [&](FileCalls& sent) { write_in_two(sent, mine); },
+        transport, kWithoutAccess, [&](FileCalls& sent) { write_in_two(sent, mine); },
         transport.rank() == 0 ? &received : nullptr);
     if (transport.rank() != 0) return;
     received.finish();
     calls.replay({.calls = calls.count(), .data = RecordedCalls::Data::kLost, .names_kept = calls.count()},
                  after.path() / "disk");
     const std::filesystem::path partial = partial_place(after.path() / "disk/checkpoint", kStep);
-    for (const int rank : kBlind) EXPECT_EQ(bytes_in(partial / rank_file_name(rank)), bytes_of_rank(rank)) << rank;
+    for (const int rank : kWithoutAccess)
+      EXPECT_EQ(bytes_in(partial / rank_file_name(rank)), bytes_of_rank(rank)) << rank;
   });
 }
 
 // Rank 1 stops reading after one byte, rank 3 before the first, and the other ranks go on. In a second call no rank
 // wants a file.
-TEST(BlindRanks, that_stop_reading_leave_all_in_step) {
+TEST(RanksWithoutAccess, that_stop_reading_leave_all_in_step) {
   const TemporaryDirectory temporary;
   put_bytes(temporary.path() / "file", bytes_of_rank(1));
   on_ranks({"threads", 4}, [&](Transport& transport) {
@@ -96,17 +98,17 @@ TEST(BlindRanks, that_stop_reading_leave_all_in_step) {
       if (transport.rank() == 1) source.read(&byte, 1);
       throw Error(ExitCode::kBadData, "enough");
     };
-    if (is_blind(kBlind, transport.rank())) {
-      EXPECT_THROW(fetch_files(transport, kBlind, temporary.path(), "file", give_up), Error);
+    if (lacks_access(kWithoutAccess, transport.rank())) {
+      EXPECT_THROW(fetch_files(transport, kWithoutAccess, temporary.path(), "file", give_up), Error);
     } else {
-      fetch_files(transport, kBlind, temporary.path(), "file", give_up);
+      fetch_files(transport, kWithoutAccess, temporary.path(), "file", give_up);
     }
-    fetch_files(transport, kBlind, temporary.path(), "", give_up);
+    fetch_files(transport, kWithoutAccess, temporary.path(), "", give_up);
     EXPECT_EQ(transport.all_gather(std::to_string(transport.rank())).back(), "3");
   });
 }
 
-TEST(BlindRanks, stop_sending_when_rank_0_cannot_write) {
+TEST(RanksWithoutAccess, stop_sending_when_rank_0_cannot_write) {
   const TemporaryDirectory temporary;
   on_ranks({"threads", 4}, [&](Transport& transport) {
     // Creating two directories and a file succeeds. All later calls fail.
@@ -116,13 +118,13 @@ TEST(BlindRanks, stop_sending_when_rank_0_cannot_write) {
     bool is_through = false;
     const auto counting = make_counting_transport(transport);
     send_files(
-        *counting, kBlind,
+        *counting, kWithoutAccess,
         [&](FileCalls& sent) {
           write_in_two(sent, mine);
           is_through = true;
         },
         transport.rank() == 0 ? &received : nullptr);
-    EXPECT_EQ(is_through, is_blind(kBlind, transport.rank()));
+    EXPECT_EQ(is_through, lacks_access(kWithoutAccess, transport.rank()));
     EXPECT_EQ(counting->counters().calls, 2) << "a round, in which rank 0 says so";
     if (transport.rank() != 0) return;
     try {
@@ -134,13 +136,13 @@ TEST(BlindRanks, stop_sending_when_rank_0_cannot_write) {
   });
 }
 
-// A blind rank fails for another reason while it sends. Only the transport tells the other ranks.
-TEST(BlindRanks, that_are_lost_end_the_job) {
+// A rank without access fails for another reason while it sends. Only the transport tells the other ranks.
+TEST(RanksWithoutAccess, that_are_lost_end_the_job) {
   const TemporaryDirectory temporary;
   const auto code = find_kind(transport_kinds(), "threads").run(4, [&](Transport& transport) {
     ReceivedFiles received(temporary.path() / "checkpoint", kStep, system_file_calls());
     send_files(
-        transport, kBlind,
+        transport, kWithoutAccess,
         [&](FileCalls& calls) {
           if (transport.rank() == 3) throw Error(ExitCode::kResource, "no memory");
           write_in_two(calls, bytes_of_rank(1));
@@ -150,18 +152,18 @@ TEST(BlindRanks, that_are_lost_end_the_job) {
   EXPECT_EQ(code, 71);
 }
 
-class BlindRead : public testing::Test {
+class ReadWithoutAccess : public testing::Test {
  protected:
-  BlindRead() {
+  ReadWithoutAccess() {
     write_crafted(directory_, 5);
     write_crafted(directory_, 9);
   }
-  std::filesystem::path seen_by(const Transport& transport, const std::vector<int>& blind = {1, 2}) const {
-    return is_blind(blind, transport.rank()) ? std::filesystem::path("/nowhere") : directory_;
+  std::filesystem::path seen_by(const Transport& transport, const std::vector<int>& without_access = {1, 2}) const {
+    return lacks_access(without_access, transport.rank()) ? std::filesystem::path("/nowhere") : directory_;
   }
-  void expect_found(std::int64_t step, std::size_t passed_over, const std::vector<int>& blind) {
+  void expect_found(std::int64_t step, std::size_t passed_over, const std::vector<int>& without_access) {
     on_ranks({"threads", 3}, [&](Transport& transport) {
-      const auto found = find_checkpoint(transport, seen_by(transport, blind), blind);
+      const auto found = find_checkpoint(transport, seen_by(transport, without_access), without_access);
       ASSERT_TRUE(found);
       EXPECT_EQ(found->manifest.step, step);
       EXPECT_EQ(encode_manifest(found->manifest), encode_manifest(read_manifest(directory_, step)));
@@ -170,21 +172,22 @@ class BlindRead : public testing::Test {
   }
   // Expects that all ranks refuse the checkpoint with the same message, which names the file.
   void expect_refused(const Manifest& manifest, const std::string& why) {
-    EXPECT_EQ(find_kind(transport_kinds(), "threads")
-                  .run(3,
-                       [&](Transport& transport) {
-                         const std::vector<int> blind = {1, 2};
-                         const std::filesystem::path place = seen_by(transport);
-                         try {
-                           CheckpointFiles(transport, blind, place, manifest).read(transport.rank() % 2, nullptr);
-                         } catch (const AgreedError& error) {
-                           const std::string what = error.what();
-                           EXPECT_NE(what.find("rank-1.state"), std::string::npos) << what;
-                           EXPECT_NE(what.find(why), std::string::npos) << what;
-                           throw;
-                         }
-                       }),
-              65);
+    EXPECT_EQ(
+        find_kind(transport_kinds(), "threads")
+            .run(3,
+                 [&](Transport& transport) {
+                   const std::vector<int> without_access = {1, 2};
+                   const std::filesystem::path place = seen_by(transport);
+                   try {
+                     CheckpointFiles(transport, without_access, place, manifest).read(transport.rank() % 2, nullptr);
+                   } catch (const AgreedError& error) {
+                     const std::string what = error.what();
+                     EXPECT_NE(what.find("rank-1.state"), std::string::npos) << what;
+                     EXPECT_NE(what.find(why), std::string::npos) << what;
+                     throw;
+                   }
+                 }),
+        65);
   }
 
   TemporaryDirectory temporary_;
@@ -192,19 +195,19 @@ class BlindRead : public testing::Test {
   const std::filesystem::path file_ = directory_ / "step-000009/rank-1.state";
 };
 
-TEST_F(BlindRead, of_the_newest_whole_checkpoint_is_the_same_on_all_ranks) {
+TEST_F(ReadWithoutAccess, of_the_newest_whole_checkpoint_is_the_same_on_all_ranks) {
   const std::vector<std::vector<int>> cases = {{1, 2}, {1}, {2}};
-  for (const std::vector<int>& blind : cases) expect_found(9, 0, blind);
+  for (const std::vector<int>& without_access : cases) expect_found(9, 0, without_access);
   flip_bit(file_, 8 * std::filesystem::file_size(file_) - 200);
-  for (const std::vector<int>& blind : cases) expect_found(5, 1, blind);
+  for (const std::vector<int>& without_access : cases) expect_found(5, 1, without_access);
 }
 
-TEST_F(BlindRead, gives_each_rank_the_file_it_asks_for_and_all_headers) {
+TEST_F(ReadWithoutAccess, gives_each_rank_the_file_it_asks_for_and_all_headers) {
   on_ranks({"threads", 3}, [&](Transport& transport) {
-    const std::vector<int> blind = {1, 2};
+    const std::vector<int> without_access = {1, 2};
     const std::filesystem::path place = seen_by(transport);
-    const Manifest manifest = read_manifest_on_all(transport, blind, place, 9);
-    CheckpointFiles files(transport, blind, place, manifest);
+    const Manifest manifest = read_manifest_on_all(transport, without_access, place, 9);
+    CheckpointFiles files(transport, without_access, place, manifest);
     std::vector<float> body;
     const int wanted = transport.rank() == 2 ? 0 : transport.rank();
     EXPECT_EQ(files.read(wanted, &body).rank, wanted);
@@ -217,7 +220,7 @@ TEST_F(BlindRead, gives_each_rank_the_file_it_asks_for_and_all_headers) {
   });
 }
 
-TEST_F(BlindRead, of_what_is_damaged_is_refused_on_all_ranks) {
+TEST_F(ReadWithoutAccess, of_what_is_damaged_is_refused_on_all_ranks) {
   const Manifest manifest = read_manifest(directory_, 9);
   flip_bit(file_, 8 * std::filesystem::file_size(file_) - 200);
   expect_refused(manifest, "not what was written");
