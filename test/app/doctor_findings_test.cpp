@@ -263,9 +263,9 @@ TEST(Doctor, tells_problems_first) {
   EXPECT_TRUE(text.ends_with("\n1 problem, 1 note\n")) << text;
 }
 
-TEST(Doctor, names_leftovers_of_killed_jobs_with_the_command) {
+TEST(Doctor, names_stale_files_of_killed_jobs_with_the_command) {
   JobFacts job = healthy_job();
-  job.ranks[2].leftovers = {"/dev/shm/vader_segment.b.0.5c.*"};
+  job.ranks[2].stale_files = {"/dev/shm/vader_segment.b.0.5c.*"};
   expect_note(job, "leftovers", {"on host b", "rm -r /dev/shm/vader_segment.b.0.5c.*"});
 }
 

@@ -7,7 +7,7 @@
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
-#include "app/resume/checkpoint_home.h"
+#include "app/resume/checkpoint_location.h"
 #include "base/files/user_path.h"
 #include "base/message.h"
 #include "base/options/near_words.h"

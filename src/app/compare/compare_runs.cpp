@@ -10,7 +10,7 @@
 #include "app/compare/compare_options.h"
 #include "app/main/launch.h"
 #include "app/main/plugins.h"
-#include "app/resume/sight.h"
+#include "app/resume/directory_access.h"
 #include "app/run/run_settings.h"
 #include "app/run/training_run.h"
 #include "base/host.h"

@@ -15,8 +15,8 @@
 #include <map>
 #include <sstream>
 
+#include "app/doctor/stale_job_files.h"
 #include "app/main/machine.h"
-#include "app/resume/leftovers.h"
 #include "base/host.h"
 #include "base/memory.h"
 #include "base/message.h"
@@ -107,7 +107,7 @@ void visit_fields(Facts& facts, Visit& visit) {
         facts.address_space_limit_bytes, facts.locked_memory_limit_bytes, facts.open_files_limit, facts.has_rdma,
         facts.network_settings, facts.run_directory.place, facts.run_directory.why_not_written,
         facts.run_directory.sees_first_rank, facts.run_directory.free_bytes, facts.data, facts.why_no_data,
-        facts.code_without_data, facts.clock_ahead_s, facts.leftovers);
+        facts.code_without_data, facts.clock_ahead_s, facts.stale_files);
 }
 
 constexpr char kEnd = '\0';  // end of a field
@@ -169,7 +169,7 @@ DoctorFacts find_facts(const OptionValues& values, bool opens_data, const std::v
   DoctorFacts facts;
   facts.host = host_name();
   facts.eave_version = EAVE_VERSION;
-  facts.leftovers = find_leftovers(leftover_places());
+  facts.stale_files = find_stale_files(stale_file_places());
   facts.mpi_library = mpi_library();
   facts.mpi_takes_gpu_memory = mpi_takes_gpu_memory();
   facts.cores = core_binding();

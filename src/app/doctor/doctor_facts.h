@@ -48,8 +48,8 @@ struct DoctorFacts {
   // --data was not opened.
   std::string data, why_no_data;
   ExitCode code_without_data = ExitCode::kInputMissing;
-  double clock_ahead_s = 0;            // seconds ahead of rank 0's clock; set on the lowest rank of a host
-  std::vector<std::string> leftovers;  // shell patterns of files that killed MPI jobs left
+  double clock_ahead_s = 0;              // seconds ahead of rank 0's clock; set on the lowest rank of a host
+  std::vector<std::string> stale_files;  // shell patterns of files that killed MPI jobs left
 };
 
 // Collects the facts that need no other rank: all but the run directory and the clock. `values` must have the placement

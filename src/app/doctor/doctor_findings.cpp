@@ -7,8 +7,8 @@
 
 #include "app/doctor/doctor_cores.h"
 #include "app/doctor/doctor_network.h"
+#include "app/doctor/stale_job_files.h"
 #include "app/main/machine.h"
-#include "app/resume/leftovers.h"
 #include "base/message.h"
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
@@ -50,7 +50,7 @@ class Judgement {
     judge_run_directory();
     judge_data();
     judge_clocks();
-    judge_leftovers();
+    judge_stale_files();
     std::ranges::stable_sort(findings_, {}, &Finding::severity);
     return std::move(findings_);
   }
@@ -245,10 +245,10 @@ class Judgement {
                 host_of(0).c_str()));
   }
 
-  void judge_leftovers() {
+  void judge_stale_files() {
     for (const HostFacts& host : hosts_) {
-      if (!host.facts->leftovers.empty())
-        note("leftovers", describe_leftovers(host.facts->host, host.facts->leftovers));
+      if (!host.facts->stale_files.empty())
+        note("leftovers", describe_stale_files(host.facts->host, host.facts->stale_files));
     }
   }
 

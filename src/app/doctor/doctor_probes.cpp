@@ -12,7 +12,7 @@
 #include <limits>
 #include <sstream>
 
-#include "app/resume/sight.h"
+#include "app/resume/directory_access.h"
 #include "base/averages.h"
 #include "base/files/file_errors.h"
 #include "base/files/files.h"

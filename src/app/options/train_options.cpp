@@ -6,7 +6,7 @@
 #include "app/main/plugins.h"
 #include "app/options/fault_options.h"
 #include "app/options/network_options.h"
-#include "app/resume/checkpoint_home.h"
+#include "app/resume/checkpoint_location.h"
 #include "app/run/rank_guard.h"
 #include "app/run/schedule_length.h"
 #include "base/options/near_words.h"

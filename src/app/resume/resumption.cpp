@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "app/resume/checkpoint_home.h"
-#include "app/resume/sight.h"
+#include "app/resume/checkpoint_location.h"
+#include "app/resume/directory_access.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
 #include "eave/check.h"
@@ -53,7 +53,7 @@ void refuse_what_is_over(const fs::path& run) {
 
 std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, const OptionValues& values,
                                                       std::vector<int>& without_access) {
-  without_access = find_ranks_without_access(transport, directory_to_see(values));
+  without_access = find_ranks_without_access(transport, directory_to_access(values));
   return find_checkpoint(transport, checkpoint_directory(values), without_access);
 }
 

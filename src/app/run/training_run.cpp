@@ -6,14 +6,14 @@
 #include <memory>
 #include <optional>
 
+#include "app/doctor/stale_job_files.h"
 #include "app/main/agreement.h"
 #include "app/main/machine.h"
 #include "app/options/network_options.h"
 #include "app/options/output_options.h"
-#include "app/resume/checkpoint_home.h"
-#include "app/resume/leftovers.h"
+#include "app/resume/checkpoint_location.h"
+#include "app/resume/directory_access.h"
 #include "app/resume/resumption.h"
-#include "app/resume/sight.h"
 #include "app/run/rank_facts.h"
 #include "app/run/rank_guard.h"
 #include "app/run/rollback.h"
@@ -75,11 +75,11 @@ class TrainingRun {
         place_(place),
         trace_(trace),
         guard_(guard),
-        home_(values) {
+        checkpoint_directory_(values) {
     // This comes first: the files of an earlier run must not be read while another process still writes there.
     agree(transport, [&] {
       if (is_first() && values_.has("run-dir") && holds_run(values_.text("run-dir"))) lock();
-      if (is_first()) home_.enter();
+      if (is_first()) checkpoint_directory_.lock_existing();
     });
     resumption_ = find_resumption(transport, values);
     CheckedSamples checked = check_data();
@@ -95,7 +95,7 @@ class TrainingRun {
     agree(transport, [&] {
       if (is_first()) prepare_directory();
     });
-    if (keeps_checkpoints()) look_at_directory();
+    if (keeps_checkpoints()) find_access_to_directory();
     // A separate agreement: an earlier run is replaced only if no rank has found an obstacle for this one.
     agree(transport, [&] {
       if (is_first()) prepare_outputs();
@@ -218,19 +218,20 @@ class TrainingRun {
 
   void prepare_directory() {
     if (values_.has("run-dir") && !resumption_) create_run_directory(folder(), replaces());
-    home_.make(!resumption_, replaces());
+    checkpoint_directory_.create(!resumption_, replaces());
   }
 
   bool keeps_checkpoints() const { return values_.has("run-dir") && values_.flag("checkpoint"); }
 
   // Collective, once the directory exists. Each rank that sees it writes its part of a checkpoint.
-  void look_at_directory() {
-    const std::filesystem::path directory = directory_to_see(values_);
+  void find_access_to_directory() {
+    const std::filesystem::path directory = directory_to_access(values_);
     ranks_without_access_ =
         resumption_ ? resumption_->ranks_without_access : find_ranks_without_access(transport_, directory);
     job_->set_ranks_without_access(ranks_without_access_);
     agree(transport_, [&] {
-      if (!lacks_access(ranks_without_access_, transport_.rank())) require_writable(directory, option_to_see(values_));
+      if (!lacks_access(ranks_without_access_, transport_.rank()))
+        require_writable(directory, option_to_access(values_));
     });
   }
 
@@ -244,10 +245,10 @@ class TrainingRun {
       require_same_settings(read_config(file("config.json")), line_.config_in_force(values_));
       reopen_run_directory(folder(), what_is_kept());
     } else {
-      if (is_replaced) home_.clear();
+      if (is_replaced) checkpoint_directory_.clear();
       prepare_run_directory(folder(), is_replaced);
     }
-    home_.sign();
+    checkpoint_directory_.write_owner();
     reporter_->open(folder());
     write_config(folder() / "config.json", line_.config_in_force(values_));
   }
@@ -259,18 +260,19 @@ class TrainingRun {
 
   void announce() {
     const std::vector<RankFacts> ranks = gather_facts(transport_, job_->facts());
-    std::vector<std::string> leftovers;
-    if (!place_.is_part) leftovers = gather_leftovers(transport_, guard_.hosts());
+    std::vector<std::string> stale_files;
+    if (!place_.is_part) stale_files = gather_stale_files(transport_, guard_.hosts());
     if (!is_first()) return;
     std::vector<std::string> warnings = job_->warnings();
-    warnings.insert(warnings.end(), leftovers.begin(), leftovers.end());
+    warnings.insert(warnings.end(), stale_files.begin(), stale_files.end());
     if (lock_ && lock_->former()) {
       warnings.push_back("--run-dir " + values_.text("run-dir") + ": took over the lock of a run that ended without " +
                          "freeing it (" + lock_->former()->describe() + ")");
     }
     if (!ranks_without_access_.empty()) {
-      warnings.push_back(describe_ranks_without_access(ranks_without_access_, guard_.hosts(), option_to_see(values_)) +
-                         ": their checkpoints go through rank 0, and training waits meanwhile");
+      warnings.push_back(
+          describe_ranks_without_access(ranks_without_access_, guard_.hosts(), option_to_access(values_)) +
+          ": their checkpoints go through rank 0, and training waits meanwhile");
     }
     for (const std::string& warning : describe_ranks(ranks, static_cast<int>(values_.integer("threads", 1)))) {
       warnings.push_back(warning);
@@ -313,8 +315,8 @@ class TrainingRun {
   const TrainingPlace& place_;
   RunTrace* const trace_;  // nullptr without --trace
   RankGuard& guard_;
-  std::optional<DirectoryLock> lock_;  // held by rank 0; released last
-  CheckpointHome home_;                // used by rank 0
+  std::optional<DirectoryLock> lock_;              // held by rank 0; released last
+  OwnedCheckpointDirectory checkpoint_directory_;  // used by rank 0
   std::optional<Resumption> resumption_;
   std::vector<int> ranks_without_access_;
   std::unique_ptr<TrainingJob> job_;

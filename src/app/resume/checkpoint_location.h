@@ -28,28 +28,28 @@ std::filesystem::path checkpoint_directory(const OptionValues& values);
 // run).
 std::filesystem::path find_checkpoints_of(const std::filesystem::path& run, const std::string& given);
 
-// The directory that a rank must see to write its part of a checkpoint: --checkpoint-dir if given, else --run-dir.
-// option_to_see also names the option: "--run-dir DIR".
-std::filesystem::path directory_to_see(const OptionValues& values);
-std::string option_to_see(const OptionValues& values);
+// The directory that a rank must access to write its part of a checkpoint: --checkpoint-dir if given, else --run-dir.
+// option_to_access also names the option: "--run-dir DIR".
+std::filesystem::path directory_to_access(const OptionValues& values);
+std::string option_to_access(const OptionValues& values);
 
 // Locks and prepares --checkpoint-dir on rank 0. Does nothing without that option.
-class CheckpointHome {
+class OwnedCheckpointDirectory {
  public:
-  explicit CheckpointHome(const OptionValues& values);
+  explicit OwnedCheckpointDirectory(const OptionValues& values);
 
   // If the directory exists, takes its lock. Throws Error(kCannotCreate): another run uses it, or it belongs to another
   // run.
-  void enter();
+  void lock_existing();
   // Creates the directory and takes its lock. `begins`: the run is not resumed. Checkpoints in the directory are then
   // refused, unless they belong to an earlier run in the same run directory and `overwrite` is set. Throws
   // Error(kCannotCreate).
-  void make(bool begins, bool overwrite);
+  void create(bool begins, bool overwrite);
   // Removes the checkpoints of the run that is replaced, and those in the directory that its config.json names, if they
   // are its own. Call it before that config.json is removed.
   void clear() const;
   // Writes run.json, which names the run that owns the directory.
-  void sign() const;
+  void write_owner() const;
 
  private:
   bool is_mine(const std::string& owner) const;

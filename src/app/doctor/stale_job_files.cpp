@@ -1,4 +1,4 @@
-#include "app/resume/leftovers.h"
+#include "app/doctor/stale_job_files.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -168,8 +168,8 @@ void find_sessions(const fs::path& directory, bool with_empty, std::vector<std::
 
 }  // namespace
 
-LeftoverPlaces leftover_places() {
-  LeftoverPlaces places;
+StaleFilePlaces stale_file_places() {
+  StaleFilePlaces places;
   for (const char* name : {"TMPDIR", "TEMP", "TMP"}) {  // in the order in which Open MPI looks
     const char* const value = std::getenv(name);
     if (value && places.temporary.empty()) places.temporary = value;
@@ -178,14 +178,14 @@ LeftoverPlaces leftover_places() {
   return places;
 }
 
-std::vector<std::string> find_leftovers(const LeftoverPlaces& places, bool with_empty) {
+std::vector<std::string> find_stale_files(const StaleFilePlaces& places, bool with_empty) {
   std::vector<std::string> found;
   find_segments(places.shared_memory, found);
   if (has_plain_letters(places.temporary.filename().string())) find_sessions(places.temporary, with_empty, found);
   return found;
 }
 
-std::string describe_leftovers(const std::string& host, const std::vector<std::string>& patterns) {
+std::string describe_stale_files(const std::string& host, const std::vector<std::string>& patterns) {
   constexpr std::size_t kMost = 8;
   if (patterns.empty()) return "";
   std::string text = "MPI jobs of yours that were killed have left files on host " + host + "; to remove them: rm -r";
@@ -194,11 +194,11 @@ std::string describe_leftovers(const std::string& host, const std::vector<std::s
   return text;
 }
 
-std::vector<std::string> gather_leftovers(Transport& transport, const std::vector<std::string>& hosts) {
+std::vector<std::string> gather_stale_files(Transport& transport, const std::vector<std::string>& hosts) {
   const std::string& mine = hosts[static_cast<std::size_t>(transport.rank())];
   const bool is_lowest = std::ranges::find(hosts, mine) - hosts.begin() == transport.rank();
   std::vector<std::string> told =
-      transport.gather(is_lowest ? describe_leftovers(mine, find_leftovers(leftover_places(), false)) : "");
+      transport.gather(is_lowest ? describe_stale_files(mine, find_stale_files(stale_file_places(), false)) : "");
   std::erase(told, "");
   return told;
 }

@@ -1,4 +1,4 @@
-// Finds out which ranks see rank 0's directory, and not a directory of their own with the same name.
+// Finds out which ranks can access rank 0's directory, and not a directory of their own with the same name.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Tests which ranks see rank 0's directory. The ranks are threads, and each gives a path of its own.
-#include "app/resume/sight.h"
+#include "app/resume/directory_access.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Rank 2's path stands for an equally named directory on another file system. Rank 3's path does not exist.
-TEST(Sight, tells_rank_0s_directory_from_others) {
+TEST(DirectoryAccess, tells_rank_0s_directory_from_others) {
   const TemporaryDirectory first, other;
   on_ranks({"threads", 4}, [&](Transport& transport) {
     const std::vector<fs::path> seen = {first.path(), first.path(), other.path(), other.path() / "none"};
@@ -25,7 +25,7 @@ TEST(Sight, tells_rank_0s_directory_from_others) {
   EXPECT_TRUE(fs::is_empty(first.path()) && fs::is_empty(other.path()));
 }
 
-TEST(Sight, is_of_all_where_rank_0_has_no_directory_and_of_none_where_it_cannot_write) {
+TEST(DirectoryAccess, is_of_all_where_rank_0_has_no_directory_and_of_none_where_it_cannot_write) {
   const TemporaryDirectory other;
   on_ranks({"threads", 2}, [&](Transport& transport) {
     const bool is_first = transport.rank() == 0;

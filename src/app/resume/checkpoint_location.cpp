@@ -1,4 +1,4 @@
-#include "app/resume/checkpoint_home.h"
+#include "app/resume/checkpoint_location.h"
 
 #include <algorithm>
 #include <map>
@@ -162,44 +162,44 @@ fs::path find_checkpoints_of(const fs::path& run, const std::string& given) {
                                             ", or say by --checkpoint-dir where those of " + run.string() + " lie");
 }
 
-fs::path directory_to_see(const OptionValues& values) {
+fs::path directory_to_access(const OptionValues& values) {
   return values.text(values.has(kDirectoryOption) ? kDirectoryOption : "run-dir");
 }
 
-std::string option_to_see(const OptionValues& values) {
+std::string option_to_access(const OptionValues& values) {
   return std::string(values.has(kDirectoryOption) ? "--checkpoint-dir " : "--run-dir ") +
-         directory_to_see(values).string();
+         directory_to_access(values).string();
 }
 
-CheckpointHome::CheckpointHome(const OptionValues& values)
+OwnedCheckpointDirectory::OwnedCheckpointDirectory(const OptionValues& values)
     : is_on_(values.has("run-dir") && values.flag("checkpoint") && values.has(kDirectoryOption)),
       run_(values.has("run-dir") ? whole_path(values.text("run-dir")) : fs::path()),
       directory_(is_on_ ? values.text(kDirectoryOption) : "") {}
 
-void CheckpointHome::refuse(const std::string& why) const {
+void OwnedCheckpointDirectory::refuse(const std::string& why) const {
   throw Error(ExitCode::kCannotCreate, "--checkpoint-dir " + directory_.string() + ": " + why);
 }
 
-bool CheckpointHome::is_mine(const std::string& owner) const { return is_same(owner, run_); }
+bool OwnedCheckpointDirectory::is_mine(const std::string& owner) const { return is_same(owner, run_); }
 
-void CheckpointHome::refuse_other_run() const {
+void OwnedCheckpointDirectory::refuse_other_run() const {
   const std::string other = other_run_in(directory_, run_);
   if (other.empty()) return;
   refuse("holds the checkpoints of the run in " + other + "; each run needs a directory of its own");
 }
 
-void CheckpointHome::enter() {
+void OwnedCheckpointDirectory::lock_existing() {
   std::error_code error;
   if (!is_on_ || lock_ || !fs::is_directory(directory_, error)) return;
   lock_.emplace(directory_, kRunLock, "--checkpoint-dir " + directory_.string());
   refuse_other_run();
 }
 
-void CheckpointHome::make(bool begins, bool overwrite) {
+void OwnedCheckpointDirectory::create(bool begins, bool overwrite) {
   if (!is_on_) return;
   make_named_directory(directory_, "--checkpoint-dir " + directory_.string());
   if (holds_run(directory_)) refuse("holds a run of its own; choose an empty directory");
-  enter();
+  lock_existing();
   if (!begins || !has_checkpoints(directory_)) return;
   const auto owner = owner_of(directory_);
   if (!owner || !is_mine(*owner))
@@ -209,7 +209,7 @@ void CheckpointHome::make(bool begins, bool overwrite) {
            "; give --overwrite to replace them, or choose another directory");
 }
 
-void CheckpointHome::clear() const {
+void OwnedCheckpointDirectory::clear() const {
   const fs::path former = remembered_if_readable(run_);
   std::error_code error;
   if (!former.empty() && !(is_on_ && is_same(former, directory_)) && fs::is_directory(former, error)) {
@@ -224,7 +224,7 @@ void CheckpointHome::clear() const {
   if (is_on_) remove_checkpoints(directory_, "--checkpoint-dir " + directory_.string());
 }
 
-void CheckpointHome::sign() const {
+void OwnedCheckpointDirectory::write_owner() const {
   if (is_on_) write_config(OutputFolder(directory_) / kOwner, {{kRun, run_.string()}});
 }
 

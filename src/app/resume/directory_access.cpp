@@ -1,4 +1,4 @@
-#include "app/resume/sight.h"
+#include "app/resume/directory_access.h"
 
 #include <chrono>
 #include <iterator>
