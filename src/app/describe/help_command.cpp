@@ -1,7 +1,7 @@
 // Implements `eave help`: prints the commands, the manual page, the options page, or shell completions.
 #include <cstdio>
 
-#include "app/describe/described.h"
+#include "app/describe/help_formats.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"

@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "app/describe/described.h"
-#include "app/describe/shell_values.h"
+#include "app/describe/help_formats.h"
 #include "app/main/commands.h"
 
 namespace eave {

@@ -1,4 +1,4 @@
-#include "app/describe/described.h"
+#include "app/describe/help_formats.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "app/describe/shell_values.h"
 #include "app/main/commands.h"
 #include "eave/transport.h"
 
@@ -15,7 +14,7 @@ namespace {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST(Described, every_option_of_every_command_is_in_each_form) {
+TEST(HelpFormats, every_option_of_every_command_is_in_each_form) {
   const std::string bash = bash_completion(), zsh = zsh_completion(), fish = fish_completion();
   int options = 0;
   for (const NamedCommand& command : commands()) {
@@ -29,7 +28,7 @@ TEST(Described, every_option_of_every_command_is_in_each_form) {
   EXPECT_GT(options, 200);
 }
 
-TEST(Described, manual_page_has_every_command_and_option_and_value) {
+TEST(HelpFormats, manual_page_has_every_command_and_option_and_value) {
   const std::string page = manual_page();
   for (const NamedCommand& command : commands()) {
     EXPECT_TRUE(has(page, std::string("eave ") + escape_characters(command.name, "-", "\\"))) << command.name;
@@ -43,7 +42,7 @@ TEST(Described, manual_page_has_every_command_and_option_and_value) {
   }
 }
 
-TEST(Described, page_of_options_has_every_option_with_default_and_users) {
+TEST(HelpFormats, page_of_options_has_every_option_with_default_and_users) {
   const std::string page = options_page();
   for (const NamedCommand& command : commands()) {
     const std::size_t begin = page.find("\n## eave " + std::string(command.name) + "\n");
@@ -62,7 +61,7 @@ TEST(Described, page_of_options_has_every_option_with_default_and_users) {
   EXPECT_TRUE(has(page, "| `--lr-scaling none\\|linear\\|sqrt` |")) << "a bare | would end the cell";
 }
 
-TEST(Described, page_of_options_is_that_of_the_sources) {
+TEST(HelpFormats, page_of_options_is_that_of_the_sources) {
   if (std::ranges::none_of(transport_kinds(), &TransportKind::is_launched))
     GTEST_SKIP() << "built without MPI, whose transports the page has";
   std::ifstream file(EAVE_SOURCE_DIR "/src/app/OPTIONS.md");
@@ -70,7 +69,7 @@ TEST(Described, page_of_options_is_that_of_the_sources) {
   EXPECT_TRUE(page == options_page()) << "write it anew: build/eave help --format markdown > src/app/OPTIONS.md";
 }
 
-TEST(Described, values_are_offered_as_their_option_takes_them) {
+TEST(HelpFormats, values_are_offered_as_their_option_takes_them) {
   const auto option_of = [](const std::string& command, const std::string& name) {
     for (const NamedCommand& each : commands()) {
       if (command != each.name) continue;
@@ -92,7 +91,7 @@ TEST(Described, values_are_offered_as_their_option_takes_them) {
   EXPECT_EQ(option_of("compare", "batch").help, "batches, such as 32,128") << "its own comes before that of train";
 }
 
-TEST(Described, words_that_are_no_options_are_told_from_values) {
+TEST(HelpFormats, words_that_are_no_options_are_told_from_values) {
   const WordsApart apart = part_names({"a", "--json", "rows", "b", "--csv=x", "c"});
   EXPECT_EQ(apart.names, (std::vector<std::string>{"a", "b", "c"}));
   EXPECT_EQ(apart.options, (std::vector<std::string>{"--json", "rows", "--csv=x"}));

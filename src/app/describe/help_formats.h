@@ -1,4 +1,5 @@
-// The options and words that shell completions offer for a command.
+// Writes the commands and their options in the formats that `eave help` prints: manual page, Markdown and shell
+// completions. All come from the tables that read the options.
 #pragma once
 
 #include <string>
@@ -7,6 +8,12 @@
 #include "app/main/commands.h"
 
 namespace eave {
+
+std::string manual_page();      // the page eave(1) for man
+std::string bash_completion();  // for the shell to source
+std::string zsh_completion();   // the file _eave in $fpath
+std::string fish_completion();  // eave.fish in a directory of completions
+std::string options_page();     // Markdown: src/app/OPTIONS.md, which a test compares with it
 
 struct ShellOption {
   std::string name;  // without dashes
