@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/options/train_options.h"
+#include "app/main/commands.h"
 #include "eave/check.h"
 
 namespace eave {

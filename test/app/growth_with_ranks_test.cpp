@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "app/options/train_options.h"
+#include "app/main/commands.h"
 #include "app/run/training_run.h"
 #include "test/temporary_directory.h"
 #include "test/transport/ranks.h"

@@ -7,7 +7,6 @@
 #include "app/main/leave_signals.h"
 #include "app/main/plugins.h"
 #include "app/options/network_options.h"
-#include "app/options/train_options.h"
 #include "app/resume/resumption.h"
 #include "app/run/run_settings.h"
 #include "app/run/training_run.h"

@@ -20,7 +20,6 @@
 #include "app/main/leave_signals.h"
 #include "app/main/plugins.h"
 #include "app/options/network_options.h"
-#include "app/options/train_options.h"
 #include "app/run/run_settings.h"
 #include "base/files/directory_lock.h"
 #include "base/files/file_errors.h"

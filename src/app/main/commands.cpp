@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "app/options/train_options.h"
 #include "report/text/terminal.h"
 
 namespace eave {

@@ -41,7 +41,7 @@ Command watch_command;
 Command plan_command;
 Command help_command;
 
-// The command line of train is in train_options.h.
+CommandLine train_command_line();
 CommandLine summary_command_line();
 CommandLine report_command_line();
 CommandLine bench_comm_command_line();

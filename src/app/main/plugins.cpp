@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "app/main/commands.h"
 #include "app/main/launch.h"
 #include "app/options/assignments.h"
-#include "app/options/train_options.h"
 #include "base/options/option_checks.h"
 #include "base/options/option_lists.h"
 #include "communicator/support/plugin.h"

@@ -1,20 +1,13 @@
-#include "app/options/train_options.h"
-
-#include <filesystem>
-
+// The options of `eave train`.
+#include "app/main/commands.h"
 #include "app/main/devices.h"
 #include "app/main/plugins.h"
-#include "app/options/fault_options.h"
 #include "app/options/network_options.h"
-#include "app/resume/checkpoint_location.h"
+#include "app/options/training_plan.h"
 #include "app/run/rank_guard.h"
 #include "app/run/schedule_length.h"
-#include "base/options/near_words.h"
-#include "base/options/option_checks.h"
 #include "base/options/option_lists.h"
-#include "base/options/quantities.h"
 #include "communicator/support/compression.h"
-#include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/dataset.h"
 #include "eave/model.h"
@@ -96,6 +89,25 @@ std::vector<CommandLine::Member> communicators() {
     if (!traits.compresses) disable(result[i], "compression", codec_kinds());
   }
   return result;
+}
+
+std::vector<OptionSpec> fault_options() {
+  return {
+      {"replica-hash-every", OptionType::kInteger, "100",
+       "compare what is to be the same bits on all ranks after so many steps, where they exchange together; 0: never"},
+      {"on-replica-fault",
+       OptionType::kText,
+       "stop",
+       "a rank that differs there ends the run, or gets the bits of the majority (repair)",
+       {"stop", "repair"}},
+      {"on-nonfinite",
+       OptionType::kText,
+       "skip",
+       "a step whose loss or gradient is not finite is left out and counted (skip), ends the run (abort), or makes all "
+       "ranks go back to the newest checkpoint (rollback), and end the run when they have gone back to that before",
+       {"skip", "abort", "rollback"}},
+      {"nonfinite-limit", OptionType::kInteger, "10",
+       "skip: so many steps of a rank in a row that are not finite end the run, for training has diverged"}};
 }
 
 void add_ranks(CommandLine& line) {
@@ -188,45 +200,6 @@ CommandLine train_command_line() {
   add_output(line);
   line.add_group("Device", device_options());
   return line;
-}
-
-std::string methods_that_reset() {
-  std::string names;
-  for (const CommunicatorKind& kind : communicator_kinds()) {
-    if (kind.traits.resets_to_center) names += (names.empty() ? "" : ", ") + kind.name;
-  }
-  return names;
-}
-
-CheckpointPlan plan_checkpoints(const OptionValues& values) {
-  CheckpointPlan plan;
-  if (!values.has("run-dir") || !values.flag("checkpoint")) return plan;
-  plan.directory = checkpoint_directory(values).string();
-  plan.is_named = values.has("checkpoint-dir");
-  const std::string& every = values.text("checkpoint-every");
-  const auto steps = read_integer(trimmed(every)).value;
-  const auto seconds = read_seconds(trimmed(every)).value;
-  if (steps.value_or(0) < 1 && (steps || !(seconds.value_or(0) > 0)))
-    refuse_option(values, "checkpoint-every",
-                  "expected a number of steps such as 500, or a time such as 90s, 10m or 1h");
-  plan.every_steps = steps.value_or(0);
-  plan.every_seconds = steps ? 0 : *seconds;
-  plan.kept = values.integer("keep", 1, 1'000'000);
-  if (values.has("keep-every")) plan.keep_every = values.integer("keep-every", 1);
-  plan.is_required = values.flag("require-checkpoint");
-  return plan;
-}
-
-SlowRank parse_slow_rank(const std::string& text, int ranks) {
-  const std::vector<std::string> parts = split_text(text, ':');
-  const bool has_form = parts.size() == 2 && parts[1].ends_with('x');
-  const std::int64_t rank = has_form ? read_integer(parts[0]).value.value_or(-1) : -1;
-  const double factor = has_form ? read_real(parts[1].substr(0, parts[1].size() - 1)).value.value_or(0) : 0;
-  if (rank < 0 || rank >= ranks || !(factor >= 1 && factor <= 1000)) {
-    throw Error(ExitCode::kUsage, "--slow-rank " + text + ": expected RANK:FACTORx such as 1:4x, with a rank below " +
-                                      std::to_string(ranks) + " and a factor from 1 to 1000");
-  }
-  return {static_cast<int>(rank), factor};
 }
 
 }  // namespace eave

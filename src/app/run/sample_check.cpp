@@ -7,7 +7,6 @@
 #include <sstream>
 #include <utility>
 
-#include "app/options/train_options.h"
 #include "base/options/number_text.h"
 #include "data/loading/bad_samples.h"
 #include "eave/check.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "app/options/network_options.h"
-#include "app/options/norm_options.h"
+#include "app/options/training_plan.h"
 #include "app/run/training_job.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"

@@ -6,9 +6,7 @@
 #include <limits>
 
 #include "app/main/machine.h"
-#include "app/options/fault_options.h"
-#include "app/options/norm_options.h"
-#include "app/options/train_options.h"
+#include "app/options/training_plan.h"
 #include "app/run/run_settings.h"
 #include "base/host.h"
 #include "base/message.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "app/options/train_options.h"
+#include "app/main/commands.h"
 #include "eave/dataset.h"
 #include "eave/loader.h"
 #include "test/nn/fixture.h"

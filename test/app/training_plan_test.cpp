@@ -1,8 +1,10 @@
-#include "app/options/norm_options.h"
+#include "app/options/training_plan.h"
 
 #include <gtest/gtest.h>
 
+#include "app/main/commands.h"
 #include "eave/check.h"
+#include "eave/communicator.h"
 
 namespace eave {
 namespace {
@@ -21,6 +23,23 @@ TEST(NormBatches, matter_only_to_batch_norm) { EXPECT_EQ(check_norm_batches(0, 1
 TEST(NormBatches, that_end_an_epoch_with_one_sample_are_warned_of) {
   EXPECT_NE(check_norm_batches(kDense, 32, 1).find("last step"), std::string::npos);
   EXPECT_EQ(check_norm_batches(kImage, 32, 1), "");
+}
+
+TEST(TrainOptions, every_communicator_and_its_options_are_in_the_help) {
+  const std::string help = train_command_line().help();
+  for (const CommunicatorKind& kind : communicator_kinds()) {
+    EXPECT_NE(help.find(kind.name), std::string::npos);
+    for (const OptionSpec& option : kind.options) EXPECT_NE(help.find("--" + option.name), std::string::npos);
+  }
+}
+
+TEST(TrainOptions, slow_rank_is_rank_colon_factor_x) {
+  const SlowRank slow = parse_slow_rank("2:4x", 3);
+  EXPECT_EQ(slow.rank, 2);
+  EXPECT_EQ(slow.factor, 4);
+  for (const char* text : {"2", "2:4", "3:4x", "-1:4x", "2:0.5x", "2:4xx", "x", "2:nanx", ""}) {
+    EXPECT_THROW(parse_slow_rank(text, 3), Error) << text;
+  }
 }
 
 }  // namespace
