@@ -9,6 +9,7 @@
 #include "app/main/commands.h"
 #include "app/main/devices.h"
 #include "app/main/launch.h"
+#include "app/main/rank_consistency.h"
 #include "app/options/network_options.h"
 #include "base/host.h"
 #include "base/options/number_text.h"
@@ -141,9 +142,9 @@ void time_sizes(const BenchCommRequest& request, Transport& transport, Device& d
 }
 
 void bench_on(Transport& bare, const CommandLine& line, const OptionValues& values, const BenchCommRequest& request) {
-  Intent intent{{"command", "bench-comm"}};
-  for (const auto& [name, value] : line.config_in_force(values)) intent["--" + name] = value;
-  require_same_intent(bare, intent);
+  RankSettings settings{{"command", "bench-comm"}};
+  for (const auto& [name, value] : line.config_in_force(values)) settings["--" + name] = value;
+  require_same_start(bare, settings);
   const DevicePlan plan = choose_device(bare, values);
   const std::unique_ptr<Transport> nccl = make_nccl_link(bare, values, plan);
   Transport& link = nccl ? *nccl : bare;

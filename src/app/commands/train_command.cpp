@@ -6,6 +6,7 @@
 #include "app/main/launch.h"
 #include "app/main/leave_signals.h"
 #include "app/main/plugins.h"
+#include "app/main/rank_consistency.h"
 #include "app/options/network_options.h"
 #include "app/resume/resumption.h"
 #include "app/run/run_settings.h"
@@ -16,12 +17,12 @@ namespace eave {
 namespace {
 
 // The settings that ranks must agree on. How the run is shown concerns only rank 0.
-Intent intent_of(const CommandLine& line, const OptionValues& values) {
-  Intent intent{{"command", "train"}};
+RankSettings settings_of_rank(const CommandLine& line, const OptionValues& values) {
+  RankSettings settings{{"command", "train"}};
   for (const auto& [name, value] : line.config_in_force(values)) {
-    if (!options_of_files().contains(name) && name != "progress") intent["--" + name] = value;
+    if (!options_of_files().contains(name) && name != "progress") settings["--" + name] = value;
   }
-  return intent;
+  return settings;
 }
 
 void warn(const std::string& text) {
@@ -50,7 +51,7 @@ int train_command(const std::vector<std::string>& words, const char* const* envi
       });
     }
     return run_ranks(values.text("transport"), ranks, [&](Transport& transport) {
-      require_same_intent(transport, intent_of(line, values));
+      require_same_start(transport, settings_of_rank(line, values));
       if (transport.rank() == 0) warn(line.warn_of_variables(environment));
       if (has_nothing_to_do(transport, line, values)) return;
       try {

@@ -19,6 +19,7 @@
 #include "app/main/launch.h"
 #include "app/main/leave_signals.h"
 #include "app/main/plugins.h"
+#include "app/main/rank_consistency.h"
 #include "app/options/network_options.h"
 #include "app/run/run_settings.h"
 #include "base/files/directory_lock.h"
@@ -78,13 +79,13 @@ std::set<std::string> names_of(const std::vector<OptionSpec>& options) {
   return names;
 }
 
-Intent intent_of(const Comparison& comparison) {
-  Intent intent{{"command", "compare"}};
-  for (const auto& [name, entry] : comparison.own.entries()) intent["--" + name] = entry.text;
+RankSettings settings_of_rank(const Comparison& comparison) {
+  RankSettings settings{{"command", "compare"}};
+  for (const auto& [name, entry] : comparison.own.entries()) settings["--" + name] = entry.text;
   for (const auto& [name, value] : comparison.of_train) {
-    if (!options_of_files().contains(name) && name != "progress") intent["--" + name] = value;
+    if (!options_of_files().contains(name) && name != "progress") settings["--" + name] = value;
   }
-  return intent;
+  return settings;
 }
 
 struct Part {
@@ -201,7 +202,7 @@ class Leaving {
 };
 
 void compare_on(Transport& job, const Comparison& comparison, const char* const* environment) {
-  require_same_intent(job, intent_of(comparison));
+  require_same_start(job, settings_of_rank(comparison));
   const OptionValues& own = comparison.own;
   const std::filesystem::path output = own.text("output");
   const CommandLine train_line = train_command_line();

@@ -10,6 +10,7 @@
 #include "app/compare/compare_options.h"
 #include "app/main/launch.h"
 #include "app/main/plugins.h"
+#include "app/main/rank_consistency.h"
 #include "app/resume/directory_access.h"
 #include "app/run/run_settings.h"
 #include "app/run/training_run.h"
@@ -120,13 +121,13 @@ OptionValues CompareRuns::parse(const Cell& cell, const std::vector<std::string>
 
 // Also detects a rank whose options file or EAVE_* variables differ from the others'.
 void CompareRuns::require_same_runs() {
-  Intent intent;
+  RankSettings settings;
   for (const Cell& cell : grid_.first_cells()) {
     for (const auto& [name, value] : line_.config_in_force(parse(cell, {}))) {
-      if (!options_of_files().contains(name)) intent[cell.label + ": --" + name] = value;
+      if (!options_of_files().contains(name)) settings[cell.label + ": --" + name] = value;
     }
   }
-  require_same_intent(job_, intent);
+  require_same_start(job_, settings);
 }
 
 void CompareRuns::check() {

@@ -10,6 +10,7 @@
 #include "app/main/devices.h"
 #include "app/main/launch.h"
 #include "app/main/machine.h"
+#include "app/main/rank_consistency.h"
 #include "app/options/network_options.h"
 #include "app/run/run_settings.h"
 #include "base/host.h"
@@ -107,11 +108,11 @@ std::string table_of(const JobFacts& job) {
 }
 
 void doctor_on(Transport& transport, const CommandLine& line, const OptionValues& values) {
-  Intent intent{{"command", "doctor"}};
+  RankSettings settings{{"command", "doctor"}};
   for (const auto& [name, value] : line.config_in_force(values)) {
-    if (!options_of_files().contains(name) && name != "run-dir") intent["--" + name] = value;
+    if (!options_of_files().contains(name) && name != "run-dir") settings["--" + name] = value;
   }
-  require_same_intent(transport, intent);
+  require_same_start(transport, settings);
   const JobFacts job = examine(transport, values);
   const std::vector<Finding> findings = judge(job);
   if (transport.rank() == 0) {

@@ -6,125 +6,17 @@
 #include <csignal>
 #include <cstdio>
 #include <mutex>
-#include <set>
 #include <thread>
 
-#include "base/files/files.h"
-#include "base/hash.h"
-#include "base/host.h"
+#include "app/main/rank_consistency.h"
 #include "base/start_thread.h"
 #include "transport/core/failure.h"
 #include "transport/job/launchers.h"
-#include "transport/mpi/mpi_library.h"
 
 namespace eave {
 namespace {
 
-constexpr std::size_t kMostDifferences = 4;             // most differences named in one message
 constexpr std::chrono::milliseconds kOthersNeed{1000};  // time for other ranks to get as far as this one
-constexpr std::size_t kLargestProgram = std::size_t{1} << 30;
-
-std::string pack(const Intent& intent) {
-  std::string text;
-  for (const auto& [name, value] : intent) text += name + '\0' + value + '\0';
-  return text;
-}
-
-Intent unpack_intent(const std::string& text) {
-  Intent intent;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t name_end = text.find('\0', at), value_end = text.find('\0', name_end + 1);
-    intent[text.substr(at, name_end - at)] = text.substr(name_end + 1, value_end - name_end - 1);
-    at = value_end + 1;
-  }
-  return intent;
-}
-
-const std::string& value_in(const Intent& intent, const std::string& name) {
-  static const std::string kNotSet = "not set";
-  const auto found = intent.find(name);
-  return found == intent.end() ? kNotSet : found->second;
-}
-
-// " (node2, node3)" in a job on several hosts; else "".
-std::string name_hosts(const std::vector<std::size_t>& ranks, const std::vector<std::string>& hosts) {
-  if (std::ranges::all_of(hosts, [&](const std::string& host) { return host == hosts.front(); })) return "";
-  constexpr std::size_t kMost = 8;
-  std::vector<std::string> names;
-  for (const std::size_t rank : ranks) {
-    if (std::ranges::find(names, hosts[rank]) == names.end()) names.push_back(hosts[rank]);
-  }
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i == 0 ? " (" : ", ") + names[i];
-  return text + (names.size() > kMost ? ", ...)" : ")");
-}
-
-// "--lr is 0.1 on rank 0, 0.2 on ranks 1, 2"
-std::string describe_difference(const std::string& name, const std::vector<Intent>& of_ranks,
-                                const std::vector<std::string>& hosts) {
-  // Ranks by value, the value of the lowest rank first.
-  std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;
-  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
-    const std::string& value = value_in(of_ranks[rank], name);
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& each) { return each.first == value; });
-    if (group == groups.end()) group = groups.insert(group, {value, {}});
-    group->second.push_back(rank);
-  }
-  std::string text;
-  for (const auto& [value, ranks] : groups) {
-    text += (text.empty() ? name + " is " : ", ") + value + (ranks.size() == 1 ? " on rank" : " on ranks");
-    for (const std::size_t rank : ranks) text += (rank == ranks.front() ? " " : ", ") + std::to_string(rank);
-    text += name_hosts(ranks, hosts);
-  }
-  return text;
-}
-
-// Describes names that all ranks have with different values, a different eave first. Only if there are none, describes
-// names that some ranks lack: the former explain the latter.
-std::vector<std::string> describe_differences(const std::vector<Intent>& of_ranks,
-                                              const std::vector<std::string>& hosts) {
-  std::vector<std::string> differences;
-  for (const auto& [name, value] : of_ranks.front()) {
-    const auto has_it = [&](const Intent& intent) { return intent.contains(name); };
-    const auto differs = [&](const Intent& intent) { return value_in(intent, name) != value; };
-    if (std::all_of(of_ranks.begin(), of_ranks.end(), has_it) &&
-        std::any_of(of_ranks.begin(), of_ranks.end(), differs)) {
-      differences.push_back(describe_difference(name, of_ranks, hosts));
-    }
-  }
-  const auto of_program =
-      std::ranges::find_if(differences, [](const auto& each) { return each.starts_with("eave is "); });
-  if (of_program != differences.end()) std::rotate(differences.begin(), of_program, of_program + 1);
-  if (!differences.empty()) return differences;
-  std::set<std::string> names;
-  for (const Intent& intent : of_ranks) {
-    for (const auto& [name, value] : intent) names.insert(name);
-  }
-  for (const std::string& name : names) {
-    if (std::any_of(of_ranks.begin(), of_ranks.end(), [&](const Intent& intent) { return !intent.contains(name); }))
-      differences.push_back(describe_difference(name, of_ranks, hosts));
-  }
-  return differences;
-}
-
-// The differences on one line, at most kMostDifferences of them.
-std::string name_differences(const std::vector<Intent>& of_ranks, const std::vector<std::string>& hosts) {
-  const std::vector<std::string> differences = describe_differences(of_ranks, hosts);
-  std::string text;
-  for (std::size_t i = 0; i < std::min(differences.size(), kMostDifferences); ++i) {
-    text += (i == 0 ? "" : "; ") + differences[i];
-  }
-  if (differences.size() <= kMostDifferences) return text;
-  return text + "; and " + std::to_string(differences.size() - kMostDifferences) + " more";
-}
-
-bool are_comparable(const std::vector<std::string>& hashes) {
-  return std::ranges::none_of(hashes, [](const std::string& hash) { return hash.empty(); });
-}
-
-bool are_alike(const std::vector<std::string>& hashes) {
-  return std::ranges::all_of(hashes, [&](const std::string& hash) { return hash == hashes.front(); });
-}
 
 // Ends ranks that cannot find each other. Each would take itself for the only rank, and all would write the same files.
 // A launcher may send SIGTERM to all once one has ended. So each waits until the others are here, and ignores SIGTERM,
@@ -225,42 +117,8 @@ int refuse_to_run(const std::exception_ptr& failure) {
   MeetingLimit limit(failure);
   return run_ranks("auto", 0, [&](Transport& transport) {
     limit.have_met();
-    require_same_intent(transport, {});
+    require_same_start(transport, {});
     agree(transport, [&] { std::rethrow_exception(failure); });
-  });
-}
-
-std::string program_identity() {
-  static const std::string kIdentity = [] {
-    std::string build = "unknown";
-    try {
-      build = hash_of(read_file("/proc/self/exe", kLargestProgram)).text().substr(0, 16);
-    } catch (const Error&) {
-      // /proc is not available here.
-    }
-    return "version " EAVE_VERSION ", file " + build;
-  }();
-  return kIdentity;
-}
-
-void require_same_intent(Transport& transport, const Intent& mine) {
-  Intent all = mine;
-  if (!mine.empty()) {
-    all["eave"] = program_identity();
-    all["MPI"] = mpi_library();
-  }
-  require_same(transport, all, "the ranks were started differently",
-               "Start all with the same program, command, options and environment");
-}
-
-void require_same(Transport& transport, const Intent& mine, const std::string& head, const std::string& advice) {
-  const std::vector<std::string> hashes = transport.gather(mine.empty() ? "" : hash_of(pack(mine)).text());
-  if (transport.broadcast_text(are_comparable(hashes) && !are_alike(hashes) ? "differ" : "").empty()) return;
-  std::vector<Intent> of_ranks;
-  for (const std::string& text : transport.gather(pack(mine))) of_ranks.push_back(unpack_intent(text));
-  const std::vector<std::string> hosts = transport.gather(host_name());
-  let_first_judge(transport, [&] {
-    throw Error(ExitCode::kConfiguration, head + ": " + name_differences(of_ranks, hosts) + ". " + advice);
   });
 }
 

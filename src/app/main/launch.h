@@ -1,9 +1,8 @@
-// Starts ranks, turns errors into one message and an exit code, and checks that ranks were started alike.
+// Starts ranks, and turns errors into one message and an exit code.
 #pragma once
 
 #include <exception>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -29,23 +28,6 @@ int refuse_once(const std::exception_ptr& failure);
 // Ends the job with this failure, which is printed once for all ranks that have it. If the other ranks do not arrive
 // within five seconds, this rank prints it and ends without them.
 int refuse_to_run(const std::exception_ptr& failure);
-
-// The command and options that a rank was started with, as names and values. They must be the same on all ranks of a
-// job. Empty if the rank could not read its options.
-using Intent = std::map<std::string, std::string>;
-
-// Identifies the program of this process: its version, and a hash of its file.
-std::string program_identity();
-
-// Collective; call it before any other collective function. mpirun can start each rank with other options, and ranks
-// with different numbers of steps would wait for each other forever.
-// Throws AgreedError(kConfiguration), which names what differs and on which ranks. A different eave on some host is
-// named first. If a rank's intent is empty, nothing is compared, because that rank is about to fail.
-void require_same_intent(Transport& transport, const Intent& mine);
-
-// Collective. The same for values that ranks found later. Throws AgreedError(kConfiguration) with the text "HEAD: what
-// differs on which ranks. ADVICE".
-void require_same(Transport& transport, const Intent& mine, const std::string& head, const std::string& advice);
 
 // The common part of all subcommands. If the words ask for help, prints `help`. Otherwise `read` reads the words. If it
 // throws an Error, the job ends before anything else is done, with one message. Then `run` runs, and its exit code is

@@ -6,6 +6,7 @@
 #include "app/options/training_plan.h"
 #include "app/run/rank_guard.h"
 #include "app/run/schedule_length.h"
+#include "base/options/near_words.h"
 #include "base/options/option_lists.h"
 #include "communicator/support/compression.h"
 #include "eave/communicator.h"

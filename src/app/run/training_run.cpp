@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "app/doctor/stale_job_files.h"
-#include "app/main/agreement.h"
 #include "app/main/machine.h"
+#include "app/main/rank_consistency.h"
 #include "app/options/network_options.h"
 #include "app/options/output_options.h"
 #include "app/resume/checkpoint_location.h"
