@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "app/compare/compare_options.h"
 #include "app/compare/compare_runs.h"
 #include "eave/check.h"
 

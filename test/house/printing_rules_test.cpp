@@ -34,7 +34,7 @@ const std::set<std::string> kComposed = {
     "app/commands/report_runs.cpp: report_text(comparison)",
     "app/run/rollback.cpp: where",
     "app/commands/train_command.cpp: line.describe(values)",
-    "app/run/training_run.cpp: describe_account(summary)",
+    "app/run/training_run.cpp: describe_totals(summary)",
     "app/run/training_run.cpp: describe_stragglers(reporter_->stragglers(), guard_.hosts(), "
     "job_->plan().log_every_steps)",
     "app/run/training_run.cpp: job_->describe_stop(summary)",

@@ -11,7 +11,6 @@
 
 #include "app/commands/report_runs.h"
 #include "app/compare/compare_grid.h"
-#include "app/compare/compare_options.h"
 #include "app/compare/compare_runs.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"

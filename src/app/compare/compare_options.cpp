@@ -1,8 +1,8 @@
-#include "app/compare/compare_options.h"
-
+// The options of `eave compare`, and the grid of runs that they describe.
 #include <algorithm>
 #include <set>
 
+#include "app/compare/compare_grid.h"
 #include "base/options/near_words.h"
 #include "base/options/option_checks.h"
 #include "base/options/option_lists.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <sstream>
 
-#include "app/compare/compare_options.h"
+#include "app/compare/compare_grid.h"
 #include "app/main/launch.h"
 #include "app/main/plugins.h"
 #include "app/main/rank_consistency.h"

@@ -1,8 +1,8 @@
-#include "app/doctor/doctor_cores.h"
-
+// Judges whether the ranks of a job have enough cores.
 #include <map>
 #include <string>
 
+#include "app/doctor/doctor_findings.h"
 #include "app/main/machine.h"
 #include "base/options/number_text.h"
 #include "report/text/terminal.h"

@@ -5,8 +5,6 @@
 #include <map>
 #include <set>
 
-#include "app/doctor/doctor_cores.h"
-#include "app/doctor/doctor_network.h"
 #include "app/doctor/stale_job_files.h"
 #include "app/main/machine.h"
 #include "base/message.h"

@@ -31,4 +31,20 @@ std::string describe(const std::vector<Finding>& findings);
 
 std::string name_ranks(const std::vector<int>& ranks);  // "ranks 0, 2 and 5 others"
 
+struct HostFacts {
+  const DoctorFacts* facts;  // of its lowest rank
+  std::vector<int> ranks;
+};
+std::vector<HostFacts> hosts_of(const JobFacts& job);
+
+// Judges over which interfaces the hosts can reach each other, as far as the settings of Open MPI tell.
+std::vector<Finding> judge_interfaces(const JobFacts& job, const std::vector<HostFacts>& hosts);
+
+// Judges the measured times within hosts and between hosts.
+std::vector<Finding> judge_links(const JobFacts& job, const std::vector<HostFacts>& hosts);
+
+// Too few cores give a note: ranks that share a core train, but slowly. Ranks bound to the same core while other cores
+// are free are a problem.
+std::vector<Finding> judge_cores(const JobFacts& job, const std::vector<HostFacts>& hosts);
+
 }  // namespace eave

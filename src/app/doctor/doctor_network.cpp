@@ -1,5 +1,4 @@
-#include "app/doctor/doctor_network.h"
-
+// Judges the network within and between hosts.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "app/doctor/doctor_findings.h"
 #include "base/averages.h"
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"

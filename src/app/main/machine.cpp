@@ -8,12 +8,14 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "base/options/number_text.h"
+#include "eave/dataset.h"
 #include "report/text/terminal.h"
 
 namespace eave {
@@ -59,6 +61,24 @@ std::string describe_load(const std::string& host, const HostLoad& load, int thr
          (load.ranks == 1 ? " has " : " each share ") + format("%.3g core%s", allowed, allowed == 1 ? "" : "s") +
          (has_quota ? " that its control group allows" : "") + "; times are not those of separate cores" +
          (has_quota || cause.empty() ? "" : "; " + cause);
+}
+
+std::string pack(const RankFacts& facts) {
+  std::string text = facts.host + "\n" + facts.device + "\n" + facts.cores + "\n" + (facts.trains ? "1" : "0") + "\n";
+  text += std::to_string(facts.limits.memory_bytes) + " " + std::to_string(facts.limits.cores) + "\n";
+  for (std::int64_t count : facts.class_histogram) text += std::to_string(count) + " ";
+  return text;
+}
+
+RankFacts unpack_rank(const std::string& text) {
+  RankFacts facts;
+  std::istringstream lines(text);
+  std::getline(lines, facts.host);
+  std::getline(lines, facts.device);
+  std::getline(lines, facts.cores);
+  lines >> facts.trains >> facts.limits.memory_bytes >> facts.limits.cores;
+  for (std::int64_t count = 0; lines >> count;) facts.class_histogram.push_back(count);
+  return facts;
 }
 
 }  // namespace
@@ -131,6 +151,27 @@ std::string describe_oversubscription(const std::vector<RankFacts>& ranks, int t
     if (!sentence.empty()) text += (text.empty() ? "" : "; ") + sentence;
   }
   return text;
+}
+
+std::vector<RankFacts> gather_facts(Transport& transport, const RankFacts& mine) {
+  std::vector<RankFacts> ranks;
+  for (const std::string& text : transport.gather(pack(mine))) ranks.push_back(unpack_rank(text));
+  return ranks;
+}
+
+std::vector<std::string> describe_ranks(const std::vector<RankFacts>& ranks, int threads) {
+  std::vector<std::string> warnings;
+  const std::string oversubscription = describe_oversubscription(ranks, threads);
+  if (!oversubscription.empty()) warnings.push_back(oversubscription);
+  std::vector<std::int64_t> all(ranks.front().class_histogram.size());
+  for (const RankFacts& rank : ranks) {
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] += rank.class_histogram[i];
+  }
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const std::string imbalance = describe_imbalance(ranks[rank].class_histogram, all, static_cast<int>(rank));
+    if (!imbalance.empty()) warnings.push_back(imbalance);
+  }
+  return warnings;
 }
 
 }  // namespace eave

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "app/resume/checkpoint_location.h"
 #include "app/resume/directory_access.h"
@@ -49,16 +50,6 @@ void refuse_what_is_over(const fs::path& run) {
   }
 }
 
-}  // namespace
-
-std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, const OptionValues& values,
-                                                      std::vector<int>& without_access) {
-  without_access = find_ranks_without_access(transport, directory_to_access(values));
-  return find_checkpoint(transport, checkpoint_directory(values), without_access);
-}
-
-namespace {
-
 // Collective. Rank 0 reads the settings for the run's length, and all ranks get them.
 std::map<std::string, std::string> length_in_config(Transport& transport, const fs::path& run) {
   std::string mine;
@@ -75,7 +66,15 @@ std::map<std::string, std::string> length_in_config(Transport& transport, const 
   return config;
 }
 
+bool asks_for_rollback(const OptionValues& values) { return values.text("on-nonfinite") == "rollback"; }
+
 }  // namespace
+
+std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, const OptionValues& values,
+                                                      std::vector<int>& without_access) {
+  without_access = find_ranks_without_access(transport, directory_to_access(values));
+  return find_checkpoint(transport, checkpoint_directory(values), without_access);
+}
 
 std::optional<Resumption> find_resumption(Transport& transport, const OptionValues& values) {
   if (!may_resume(values)) return std::nullopt;
@@ -111,6 +110,37 @@ bool has_nothing_to_do(Transport& transport, const CommandLine& line, const Opti
   if (is_over)
     std::printf("the run in %s has ended; nothing is left to do\n", printable(values.text("run-dir")).c_str());
   return !transport.broadcast_text(is_over ? "over" : "").empty();
+}
+
+void check_rollback(const OptionValues& values) {
+  if (asks_for_rollback(values) && !(values.has("run-dir") && values.flag("checkpoint")))
+    throw Error(ExitCode::kUsage,
+                "--on-nonfinite rollback goes back to checkpoints, and there will be none: give "
+                "--run-dir, without --checkpoint off");
+}
+
+Rollback::Rollback(Transport& transport, const OptionValues& values)
+    : transport_(transport), values_(values), is_asked_(asks_for_rollback(values)) {}
+
+bool Rollback::goes_back(const AgreedError& error) {
+  if (!is_asked_ || error.code() != ExitCode::kDiverged) return false;
+  std::vector<int> without_access;
+  const auto found = find_checkpoint_of_run(transport_, values_, without_access);
+  if (!found)
+    throw AgreedError(ExitCode::kDiverged, std::string(error.what()) + "; there is no checkpoint to go back to");
+  const std::string where = "the checkpoint of step " + std::to_string(found->manifest.step);
+  if (found->manifest.step <= step_) {
+    throw AgreedError(ExitCode::kDiverged, std::string(error.what()) + "; the run had gone back to " + where +
+                                               " before, and came to the same");
+  }
+  step_ = found->manifest.step;
+  ++times_;
+  if (transport_.rank() == 0)
+    std::fprintf(stderr, "eave: warning: %s; back to %s (--on-nonfinite rollback)\n", printable(error.what()).c_str(),
+                 where.c_str());
+  values_.set("resume", "auto", "--on-nonfinite rollback");
+  values_.set("overwrite", "off", "--on-nonfinite rollback");
+  return true;
 }
 
 }  // namespace eave

@@ -1,4 +1,5 @@
-// --resume: finds the checkpoint that a training goes on from.
+// Finds the checkpoint that a training goes on from: with --resume when it begins, and with --on-nonfinite rollback
+// when the loss or the gradient is not finite.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "app/main/command_line.h"
+#include "eave/check.h"
 #include "eave/options.h"
 #include "eave/transport.h"
 #include "train/saving/checkpoint_load.h"
@@ -42,5 +44,29 @@ std::optional<Resumption> find_resumption(Transport& transport, const OptionValu
 // Collective. With --resume auto or elastic, returns whether the run has already ended as the options ask. Rank 0 then
 // prints so.
 bool has_nothing_to_do(Transport& transport, const CommandLine& line, const OptionValues& values);
+
+// Throws Error(kUsage) if a rollback is asked for and the run keeps no checkpoints.
+void check_rollback(const OptionValues& values);
+
+// --on-nonfinite rollback: goes back to the newest checkpoint when the loss or the gradient is not finite.
+class Rollback {
+ public:
+  // Both arguments must outlive this object.
+  Rollback(Transport& transport, const OptionValues& values);
+
+  // Collective, with the error that ended the training on all ranks. Returns whether to train again, with values();
+  // rank 0 then prints so. Throws AgreedError(kDiverged) if there is no checkpoint to go back to, or none newer than
+  // the last time.
+  bool goes_back(const AgreedError& error);
+  const OptionValues& values() const { return values_; }
+  std::int64_t times() const { return times_; }
+
+ private:
+  Transport& transport_;
+  OptionValues values_;
+  const bool is_asked_;
+  std::int64_t step_ = -1;  // of the checkpoint that it last went back to
+  std::int64_t times_ = 0;
+};
 
 }  // namespace eave

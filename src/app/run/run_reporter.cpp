@@ -1,7 +1,11 @@
 #include "app/run/run_reporter.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include "app/main/machine.h"
 #include "base/options/number_text.h"
 #include "eave/transport.h"
 #include "report/text/terminal.h"
@@ -13,6 +17,59 @@ std::string describe(const Straggler& slow, const std::string& host) {
   return format(
       "rank %d on %s is slow: it computes %.1f times as long for a step as the others (their median), by step %lld",
       slow.rank, host.c_str(), slow.factor, static_cast<long long>(slow.step));
+}
+
+std::string describe_nonfinite(const RunSummary& summary) {
+  if (summary.nonfinite == 0) return "";
+  return std::to_string(summary.nonfinite) + (summary.nonfinite == 1 ? " step of a rank was" : " steps of ranks were") +
+         " left out, in whole or in part: loss or gradient was not finite\n";
+}
+
+std::string describe_rollbacks(const RunSummary& summary) {
+  if (summary.rollbacks == 0) return "";
+  return "went back to a checkpoint " + std::to_string(summary.rollbacks) +
+         (summary.rollbacks == 1 ? " time" : " times") + ": loss or gradient was not finite\n";
+}
+
+// The number of other workers' exchanges between two of the same worker: median and largest.
+std::string describe_staleness(const RunSummary& summary) {
+  std::int64_t all = 0, below = 0, median = -1, largest = 0;
+  for (const std::int64_t count : summary.staleness) all += count;
+  if (all == 0) return "";
+  for (std::size_t k = 0; k < summary.staleness.size(); ++k) {
+    if (summary.staleness[k] == 0) continue;
+    below += summary.staleness[k];
+    if (median < 0 && 2 * below >= all) median = static_cast<std::int64_t>(k);
+    largest = static_cast<std::int64_t>(k);
+  }
+  return count_text(summary.exchanges, "exchange") +
+         " of each worker; staleness, exchanges of others between two of a " + "worker: median " +
+         std::to_string(median) + ", largest " + std::to_string(largest) + "\n";
+}
+
+std::string describe_checkpoints(const RunSummary& summary) {
+  if (summary.checkpoints == 0) return "";
+  return format("%lld checkpoint%s kept training waiting for %.3g s, %.2g %% of its time\n",
+                static_cast<long long>(summary.checkpoints), summary.checkpoints == 1 ? "" : "s",
+                summary.checkpoint_seconds,
+                100 * summary.checkpoint_seconds / (summary.seconds + summary.checkpoint_seconds));
+}
+
+// Combines the costs of ranks: the largest seconds, bytes and memory, the sum of all steps left out, and the mean share
+// of waiting over workers.
+std::vector<double> costs_of_ranks(Transport& transport, int workers, const TrainingProgress& mine) {
+  const bool is_worker = transport.rank() < workers;
+  const std::int64_t memory = peak_memory_bytes() - static_cast<std::int64_t>(transport.bytes_of_others());
+  const std::vector<double> row = {mine.seconds, static_cast<double>(mine.bytes), static_cast<double>(memory),
+                                   static_cast<double>(mine.nonfinite),
+                                   is_worker ? mine.waiting / mine.seconds / workers : 0};
+  return combine_over_ranks(transport, row, [](const Rows& rows) {
+    std::vector<double> all(rows.front().size(), 0.0);
+    for (const std::vector<double>& each : rows) {
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = i < 3 ? std::max(all[i], each[i]) : all[i] + each[i];
+    }
+    return all;
+  });
 }
 
 }  // namespace
@@ -81,6 +138,36 @@ void RunReporter::tell_losses() {
     progress_.warn("TensorBoard's file lacks " + count_text(tensorboard_->lost(), "event") +
                    " that could not be written");
   }
+}
+
+RunSummary summarise(const OptionValues& values, Transport& transport, int count_of_workers,
+                     const TrainingResult& result) {
+  RunSummary summary;
+  summary.communicator = values.text("communicator");
+  summary.model = values.text("model");
+  summary.data = values.text("data");
+  summary.ranks = transport.size();
+  summary.workers = count_of_workers;
+  summary.steps = result.progress.steps;
+  summary.epochs = result.evaluation.epoch;
+  summary.samples = result.progress.samples;
+  const std::vector<double> costs = costs_of_ranks(transport, count_of_workers, result.progress);
+  summary.seconds = costs[0];
+  summary.bytes_per_rank = static_cast<std::int64_t>(costs[1]);
+  summary.peak_memory_bytes = static_cast<std::int64_t>(costs[2]);
+  summary.nonfinite = static_cast<std::int64_t>(costs[3]);
+  summary.waiting_share = std::min(costs[4], 1.0);
+  summary.samples_per_second = static_cast<double>(result.progress.samples) / summary.seconds;
+  summary.evaluation = result.evaluation;
+  summary.checkpoints = result.checkpoints;
+  summary.checkpoint_seconds = result.checkpoint_seconds;
+  summary.repaired = result.progress.repaired;
+  return summary;
+}
+
+std::string describe_totals(const RunSummary& summary) {
+  return describe_nonfinite(summary) + describe_rollbacks(summary) + describe_staleness(summary) +
+         describe_checkpoints(summary);
 }
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// Shows and records a run on rank 0: progress, metrics, TensorBoard, waiting.
+// Shows and records a run on rank 0: progress, metrics, TensorBoard, waiting. Sums the run up when it has ended.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "eave/options.h"
+#include "eave/recorder.h"
 #include "eave/trainer.h"
+#include "eave/transport.h"
 #include "report/record/metrics.h"
 #include "report/record/stragglers.h"
 #include "report/record/tensorboard.h"
@@ -44,5 +46,13 @@ class RunReporter {
   const bool writes_tensorboard_;
   std::optional<TensorBoard> tensorboard_;
 };
+
+// Collective. The result is the same on all ranks.
+RunSummary summarise(const OptionValues& values, Transport& transport, int count_of_workers,
+                     const TrainingResult& result);
+
+// Lines for the terminal: steps that were left out, rollbacks, staleness of exchanges, time of checkpoints. "" if there
+// is nothing to report.
+std::string describe_totals(const RunSummary& summary);
 
 }  // namespace eave

@@ -14,10 +14,7 @@
 #include "app/resume/checkpoint_location.h"
 #include "app/resume/directory_access.h"
 #include "app/resume/resumption.h"
-#include "app/run/rank_facts.h"
 #include "app/run/rank_guard.h"
-#include "app/run/rollback.h"
-#include "app/run/run_account.h"
 #include "app/run/run_reporter.h"
 #include "app/run/run_settings.h"
 #include "app/run/run_trace.h"
@@ -302,7 +299,7 @@ class TrainingRun {
     if (is_whole_ && values_.has("run-dir")) keep([&] { write_summary(folder() / "summary.json", summary); });
     if (place_.is_part) return;
     std::printf("\n%s%s%s%s", summary_table({summary}).c_str(), job_->describe_stop(summary).c_str(),
-                describe_account(summary).c_str(),
+                describe_totals(summary).c_str(),
                 describe_stragglers(reporter_->stragglers(), guard_.hosts(), job_->plan().log_every_steps).c_str());
     if (summary.overlap) std::printf("%.0f %% of communication ran behind computing\n", 100 * *summary.overlap);
     if (values_.has("run-dir") && !unkept_) std::printf("results in %s\n", printable(values_.text("run-dir")).c_str());
