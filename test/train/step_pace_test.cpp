@@ -1,11 +1,10 @@
 // StepPace makes steps take at least a given time. Tests check only lower bounds: sleep is never shorter than asked
 // for, but a busy machine may make it longer.
-#include "train/watch/step_pace.h"
-
 #include <gtest/gtest.h>
 
 #include "test/train/training.h"
 #include "test/transport/ranks.h"
+#include "train/loop/fault_injection.h"
 
 namespace eave {
 namespace {

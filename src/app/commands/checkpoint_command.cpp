@@ -16,7 +16,7 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "eave/check.h"
 #include "report/text/terminal.h"
-#include "train/saving/checkpoint_model.h"
+#include "train/saving/checkpoint_load.h"
 
 namespace eave {
 namespace {

@@ -47,7 +47,7 @@ CommandLine compare_command_line() {
 
 namespace {
 
-struct Comparison {
+struct CompareRequest {
   OptionValues own;
   Settings of_train;
   std::string transport = "auto";
@@ -62,10 +62,10 @@ std::string setting(const Settings& settings, const std::string& name, const std
   return value;
 }
 
-Comparison read_comparison(const CommandLine& line, const std::vector<std::string>& words,
-                           const char* const* environment) {
+CompareRequest read_comparison(const CommandLine& line, const std::vector<std::string>& words,
+                               const char* const* environment) {
   const ComparedWords parted = part_words(words);
-  Comparison comparison{line.parse(parted.own, environment), parted.of_train};
+  CompareRequest comparison{line.parse(parted.own, environment), parted.of_train};
   comparison.transport = setting(parted.of_train, "transport", "auto");
   refuse_launcher(comparison.transport);
   if (comparison.transport == "threads") comparison.threads = std::max(most_ranks(comparison.own), 2);
@@ -78,7 +78,7 @@ std::set<std::string> names_of(const std::vector<OptionSpec>& options) {
   return names;
 }
 
-RankSettings settings_of_rank(const Comparison& comparison) {
+RankSettings settings_of_rank(const CompareRequest& comparison) {
   RankSettings settings{{"command", "compare"}};
   for (const auto& [name, entry] : comparison.own.entries()) settings["--" + name] = entry.text;
   for (const auto& [name, value] : comparison.of_train) {
@@ -200,7 +200,7 @@ class Leaving {
   Guard guard_;
 };
 
-void compare_on(Transport& job, const Comparison& comparison, const char* const* environment) {
+void compare_on(Transport& job, const CompareRequest& comparison, const char* const* environment) {
   require_same_start(job, settings_of_rank(comparison));
   const OptionValues& own = comparison.own;
   const std::filesystem::path output = own.text("output");
@@ -240,7 +240,7 @@ void compare_on(Transport& job, const Comparison& comparison, const char* const*
 int compare_command(const std::vector<std::string>& words, const char* const* environment) {
   if (const int code = load_plugins(words, environment); code != 0) return code;
   const CommandLine line = compare_command_line();
-  Comparison comparison;
+  CompareRequest comparison;
   return run_command(
       words, line.help(), [&] { comparison = read_comparison(line, words, environment); },
       [&] {

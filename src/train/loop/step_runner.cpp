@@ -62,7 +62,7 @@ void StepRunner::run(std::int64_t index, bool meets_after) {
   samples_ += step.samples_everywhere;
   step.ahead = parts_.replica.optimizer.ahead(step.learning_rate);
   before_gradients(step);
-  if (parts_.transport.rank() >= parts_.sampler.ranks()) return account(step, {}, true, meets_after);
+  if (parts_.transport.rank() >= parts_.sampler.ranks()) return log_step(step, {}, true, meets_after);
   Started started{step, meets_after};
   compute_gradients(batch, started);
   if (!runs_ahead_ || parts_.communicator.wants_loss()) {
@@ -112,7 +112,7 @@ void StepRunner::settle_or_abort(const Started& started, const Score& score, boo
     log_.tell_records();
     throw AgreedError(ExitCode::kDiverged, describe_divergence(step, "loss or gradient"));
   }
-  account(step, score, true, started.meets_after);
+  log_step(step, score, true, started.meets_after);
   if (!std::isfinite(score.loss_sum)) return end_or_remember(describe_divergence(step, "loss"));
   if (!is_finite) end_or_remember(describe_divergence(step, "gradient"));
 }
@@ -120,7 +120,7 @@ void StepRunner::settle_or_abort(const Started& started, const Score& score, boo
 void StepRunner::settle_or_leave_out(const Started& started, const Score& score, bool is_finite) {
   const Step& step = started.step;
   const bool has_loss = std::isfinite(score.loss_sum), is_whole = has_loss && is_finite;
-  account(step, has_loss ? score : Score(), is_whole, started.meets_after);
+  log_step(step, has_loss ? score : Score(), is_whole, started.meets_after);
   nonfinite_in_a_row_ = is_whole ? 0 : nonfinite_in_a_row_ + 1;
   if (is_whole) return;
   if (!std::exchange(has_told_nonfinite_, true) && events_.nonfinite) events_.nonfinite({step.index + 1, !has_loss});
@@ -140,7 +140,7 @@ void StepRunner::diverge(const std::string& what) {
   parts_.leave->want();
 }
 
-void StepRunner::account(const Step& step, const Score& score, bool whole, bool meets_after) {
+void StepRunner::log_step(const Step& step, const Score& score, bool whole, bool meets_after) {
   log_.add(step, score, whole);
   if ((step.index + 1) % plan_.log_every_steps == 0 && !meets_after) log_.record();
 }

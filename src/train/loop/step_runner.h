@@ -1,4 +1,4 @@
-// Runs one rank's steps: batch, gradients, exchange, update, and the account of each.
+// Runs one rank's steps: batch, gradients, exchange, update, and the record of each.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "eave/trainer.h"
-#include "train/loop/injection.h"
+#include "train/loop/fault_injection.h"
 #include "train/loop/micro_batches.h"
 #include "train/loop/step_log.h"
 #include "train/loop/step_trace.h"
 #include "train/watch/slow_watch.h"
-#include "train/watch/step_pace.h"
 
 namespace eave {
 
@@ -53,7 +52,7 @@ class StepRunner {
   void settle_or_leave_out(const Started& started, const Score& score, bool is_finite);
   void end_or_remember(const std::string& what);
   void diverge(const std::string& what);
-  void account(const Step& step, const Score& score, bool whole, bool meets_after);
+  void log_step(const Step& step, const Score& score, bool whole, bool meets_after);
   bool is_first_after_drop(std::int64_t index) const;
   void before_gradients(const Step& step);
   void compute_gradients(const Batch& batch, Started& started);
@@ -70,7 +69,7 @@ class StepRunner {
   StepLog& log_;
   SlowWatch& watch_;
   const StepTrace& trace_;
-  Injection injection_;
+  FaultInjection injection_;
   StepPace pace_;
   std::optional<MicroBatches> micro_batches_;
   const std::int64_t most_samples_;  // of this rank in one step

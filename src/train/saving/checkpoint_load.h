@@ -1,4 +1,4 @@
-// Resuming from a checkpoint: finds the newest one that is whole, and loads it.
+// Reads checkpoints: finds the newest one that is whole, loads it to resume, and reads its model without a run.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "checkpoint/checkpoint_files.h"
 #include "checkpoint/checkpoint_manifest.h"
+#include "eave/model.h"
 #include "eave/trainer.h"
 
 namespace eave {
@@ -79,5 +80,20 @@ class ElasticResumption {
   CheckpointFiles files_;
   bool keeps_workers_ = false;
 };
+
+// Reads all files of the checkpoint and checks each against the manifest. Throws Error(kBadData).
+void verify_checkpoint(const std::filesystem::path& directory, const Manifest& manifest);
+
+struct CheckpointModel {
+  std::vector<float> parameters;  // the consensus
+  // The batch-norm statistics with which the consensus is evaluated. If the run measures them anew (kRecompute), these
+  // are the average instead.
+  std::vector<float> statistics;
+};
+
+// `statistics` lists the model's statistics tensors, in pairs of mean and variance. If it is empty, the statistics are
+// those of rank 0. Throws Error(kBadData).
+CheckpointModel read_checkpoint_model(const std::filesystem::path& directory, const Manifest& manifest,
+                                      const std::vector<TensorInfo>& statistics);
 
 }  // namespace eave

@@ -9,7 +9,6 @@
 #include "test/train/training.h"
 #include "test/transport/ranks.h"
 #include "train/saving/checkpoint_load.h"
-#include "train/saving/checkpoint_model.h"
 
 namespace eave {
 namespace {
