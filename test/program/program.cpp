@@ -8,6 +8,7 @@
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
+#include <vector>
 
 namespace eave {
 namespace {
@@ -36,6 +37,21 @@ std::string without_leftovers(const std::string& errors) {
     if (!line.starts_with("eave: warning: MPI jobs of yours that were killed")) kept += line + (is_whole ? "\n" : "");
   }
   return kept;
+}
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> candidates() {
+  std::vector<std::string> found;
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const fs::path environments = cache ? fs::path(cache) / "eave" : fs::path(EAVE_SOURCE) / "build";
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(environments, error)) {
+    if (entry.path().filename().string().starts_with("pytorch-") && fs::exists(entry.path() / "complete", error))
+      found.push_back((entry.path() / "bin/python").string());
+  }
+  found.insert(found.end(), {"python3", "/usr/bin/python3"});
+  return found;
 }
 
 }  // namespace
@@ -85,5 +101,14 @@ bool has_mpirun() { return std::string(EAVE_MPIRUN) != ""; }
 std::string program() { return std::string("'") + EAVE_PROGRAM + "'"; }
 // The leak check is off, because AddressSanitizer would report leaks of MPI's own libraries.
 std::string mpirun(int ranks) { return "env ASAN_OPTIONS=detect_leaks=0 " EAVE_MPIRUN " " + std::to_string(ranks); }
+
+std::string python_with(const Place& place, const std::string& package) {
+  for (const std::string& python : candidates()) {
+    if (place.run("timeout 100 '" + python + "' -c 'import " + package + "'").code == 0) return "'" + python + "'";
+  }
+  return "";
+}
+
+std::string script(const std::string& name) { return "'" EAVE_SOURCE "/test/program/" + name + "'"; }
 
 }  // namespace eave

@@ -1,4 +1,5 @@
-// Runs the built program as people do, in its own directory, and keeps its output.
+// Runs the built program as people do, in its own directory, and keeps its output. Finds a Python that reads eave's
+// files as other programs do.
 #pragma once
 
 #include <filesystem>
@@ -43,5 +44,10 @@ std::string quick(const std::string& more);  // The words of a training run of t
 bool has_mpirun();
 std::string program();  // The path of eave, for Place::run.
 std::string mpirun(int ranks);
+
+// Returns the command of a Python that can import `package` ("torch", "numpy"), for Place::run, or "" if there is none.
+// It tries the environment that bench/ has made for PyTorch, then python3.
+std::string python_with(const Place& place, const std::string& package);
+std::string script(const std::string& name);  // Returns the path of test/program/NAME.
 
 }  // namespace eave

@@ -5,7 +5,7 @@
 
 #include "app/main/environment.h"
 #include "app/main/plugins.h"
-#include "app/options/assignments.h"
+#include "app/options/option_sources.h"
 #include "base/files/user_path.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"

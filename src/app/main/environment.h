@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/options/assignments.h"
+#include "app/options/option_sources.h"
 
 namespace eave {
 

@@ -4,7 +4,7 @@
 
 #include "app/main/commands.h"
 #include "app/main/launch.h"
-#include "app/options/assignments.h"
+#include "app/options/option_sources.h"
 #include "base/options/option_checks.h"
 #include "base/options/option_lists.h"
 #include "communicator/support/plugin.h"

@@ -1,5 +1,5 @@
 // A configuration file, with options of every type.
-#include "app/options/assignments.h"
+#include "app/options/option_sources.h"
 #include "test/fuzz/fuzz.h"
 
 namespace {

@@ -11,7 +11,6 @@
 #include "nn/step_plan.h"
 #include "test/nn/fixture.h"
 #include "test/program/program.h"
-#include "test/program/python.h"
 
 namespace eave {
 namespace {

@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "test/program/program.h"
-#include "test/program/python.h"
 
 namespace eave {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "test/program/data_files.h"
 #include "test/program/program.h"
+#include "test/program/small_datasets.h"
 
 namespace eave {
 namespace {

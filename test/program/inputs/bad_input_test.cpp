@@ -7,8 +7,8 @@
 #include <set>
 #include <thread>
 
-#include "test/program/cases.h"
-#include "test/program/data_files.h"
+#include "test/program/error_cases.h"
+#include "test/program/small_datasets.h"
 
 namespace eave {
 namespace {

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <functional>
 
-#include "test/program/data_files.h"
 #include "test/program/program.h"
+#include "test/program/small_datasets.h"
 
 namespace eave {
 namespace {

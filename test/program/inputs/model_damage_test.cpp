@@ -9,7 +9,6 @@
 #include "base/formats/safetensors.h"
 #include "base/hash.h"
 #include "test/program/program.h"
-#include "test/program/python.h"
 
 namespace eave {
 namespace {

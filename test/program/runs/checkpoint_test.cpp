@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "test/program/cases.h"
+#include "test/program/error_cases.h"
 #include "test/program/program.h"
 
 namespace eave {

@@ -1,7 +1,7 @@
 // Tests that a non-finite loss ends the run, on every rank and with every codec.
 #include <gtest/gtest.h>
 
-#include "test/program/cases.h"
+#include "test/program/error_cases.h"
 
 namespace eave {
 namespace {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "test/nn/fixture.h"
-#include "test/program/data_files.h"
 #include "test/program/program.h"
+#include "test/program/small_datasets.h"
 
 namespace eave {
 namespace {

@@ -148,7 +148,7 @@ TEST_P(Elastic, resumption_trains_on_and_saves) {
   });
 }
 
-// easgd-tree is left out, because checkpoint_tree_test.cpp (JoinedTree) tests it more closely.
+// easgd-tree is left out, because checkpoint_easgd_tree_test.cpp (JoinedTree) tests it more closely.
 TEST_P(Elastic, resumption_keeps_what_compression_dropped_of_workers_that_were_there) {
   const std::string method = GetParam();
   const auto kind = std::ranges::find(communicator_kinds(), method, &CommunicatorKind::name);

@@ -1,4 +1,4 @@
-#include "test/program/data_files.h"
+#include "test/program/small_datasets.h"
 
 #include <initializer_list>
 

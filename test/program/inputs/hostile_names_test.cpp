@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/printable.h"
-#include "test/program/data_files.h"
 #include "test/program/program.h"
+#include "test/program/small_datasets.h"
 
 namespace eave {
 namespace {

@@ -1,4 +1,4 @@
-#include "test/program/cases.h"
+#include "test/program/error_cases.h"
 
 #include <gtest/gtest.h>
 

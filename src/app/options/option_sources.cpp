@@ -1,4 +1,4 @@
-#include "app/options/assignments.h"
+#include "app/options/option_sources.h"
 
 #include <algorithm>
 #include <boost/program_options.hpp>

@@ -3,8 +3,8 @@
 
 #include <tuple>
 
-#include "test/program/cases.h"
-#include "test/program/data_files.h"
+#include "test/program/error_cases.h"
+#include "test/program/small_datasets.h"
 
 namespace eave {
 namespace {
