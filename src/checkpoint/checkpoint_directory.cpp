@@ -86,9 +86,9 @@ void give_name(const OutputPath& partial, const OutputPath& place, FileCalls& ca
 
 }  // namespace
 
-fs::path checkpoint_place(const fs::path& directory, std::int64_t step) { return directory / step_name(step); }
+fs::path checkpoint_path(const fs::path& directory, std::int64_t step) { return directory / step_name(step); }
 
-fs::path partial_place(const fs::path& directory, std::int64_t step) {
+fs::path partial_path(const fs::path& directory, std::int64_t step) {
   return directory / (step_name(step) + std::string(kPartial));
 }
 
@@ -148,7 +148,7 @@ void remove_partial_checkpoints(const OutputFolder& directory, FileCalls& calls)
 }
 
 Manifest read_manifest(const fs::path& directory, std::int64_t step) {
-  const fs::path path = checkpoint_place(directory, step) / kManifest;
+  const fs::path path = checkpoint_path(directory, step) / kManifest;
   Manifest manifest;
   try {
     manifest = parse_manifest(InputFile(path).read_whole(kManifestLimitBytes));
@@ -162,7 +162,7 @@ Manifest read_manifest(const fs::path& directory, std::int64_t step) {
 
 CheckpointHeader read_rank(const fs::path& directory, const Manifest& manifest, int rank, std::vector<float>* body,
                            ByteStream* source) {
-  const fs::path place = checkpoint_place(directory, manifest.step);
+  const fs::path place = checkpoint_path(directory, manifest.step);
   const StoredFile& file = manifest.files.at(static_cast<std::size_t>(rank));
   CheckpointHeader header;
   try {

@@ -12,10 +12,10 @@
 
 namespace eave {
 
-std::filesystem::path checkpoint_place(const std::filesystem::path& directory, std::int64_t step);
-std::filesystem::path partial_place(const std::filesystem::path& directory, std::int64_t step);
+std::filesystem::path checkpoint_path(const std::filesystem::path& directory, std::int64_t step);
+std::filesystem::path partial_path(const std::filesystem::path& directory, std::int64_t step);
 std::string rank_file_name(int rank);
-// The directory partial_place, for writing.
+// The directory partial_path, for writing.
 OutputFolder partial_folder(const OutputFolder& directory, std::int64_t step);
 
 // Steps that have a committed directory, ascending. Their files may be damaged. Empty if `directory` is missing.

@@ -28,7 +28,7 @@ CheckpointHeader CheckpointFiles::read(int file, std::vector<float>* body) {
     const bool is_named = file >= 0 && file < std::ssize(manifest_.files);
     const std::string name = is_named ? manifest_.files[static_cast<std::size_t>(file)].name : "";
     try {
-      fetch_files(transport_, without_access_, checkpoint_place(directory_, manifest_.step), name,
+      fetch_files(transport_, without_access_, checkpoint_path(directory_, manifest_.step), name,
                   [&](ByteStream& source) { header = read_rank(directory_, manifest_, file, body, &source); });
     } catch (...) {
       failure = std::current_exception();

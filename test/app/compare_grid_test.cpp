@@ -16,7 +16,7 @@ const char* const kNoEnvironment[] = {nullptr};
 Grid grid_of(const std::vector<std::string>& words, int ranks) {
   CommandLine line("usage");
   line.add_group("What is compared", compare_options());
-  const ComparedWords parted = part_words(words);
+  const ComparedWords parted = split_words(words);
   return read_grid(line.parse(parted.own, kNoEnvironment), parted.of_train, ranks);
 }
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <set>
 
-#include "app/commands/comm_trial.h"
+#include "app/commands/bench_comm_operations.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/devices.h"

@@ -123,7 +123,7 @@ std::string visible_damage(const CheckpointRequest& request, std::int64_t step, 
     return message_of(error);
   }
   for (const StoredFile& file : manifest.files) {
-    const fs::path path = checkpoint_place(request.directory, step) / file.name;
+    const fs::path path = checkpoint_path(request.directory, step) / file.name;
     std::error_code error;
     const std::uintmax_t bytes = fs::file_size(path, error);
     if (error) return path.string() + ": " + error.message();
@@ -226,7 +226,7 @@ void export_newest(const CheckpointRequest& request) {
       damage = of_this;
       continue;
     }
-    const fs::path place = checkpoint_place(request.directory, step);
+    const fs::path place = checkpoint_path(request.directory, step);
     const Manifest manifest = read_manifest(request.directory, step);
     const ModelDescription description = description_in(manifest.notes, place);
     const Graph graph = graph_of(description, place);

@@ -64,7 +64,7 @@ std::string setting(const Settings& settings, const std::string& name, const std
 
 CompareRequest read_comparison(const CommandLine& line, const std::vector<std::string>& words,
                                const char* const* environment) {
-  const ComparedWords parted = part_words(words);
+  const ComparedWords parted = split_words(words);
   CompareRequest comparison{line.parse(parted.own, environment), parted.of_train};
   comparison.transport = setting(parted.of_train, "transport", "auto");
   refuse_launcher(comparison.transport);

@@ -63,7 +63,7 @@ struct ComparedWords {
   std::vector<std::string> own;
   Settings of_train;
 };
-ComparedWords part_words(const std::vector<std::string>& words);
+ComparedWords split_words(const std::vector<std::string>& words);
 
 // Makes the grid for a job of `ranks_of_job` ranks. Every comparison contains one rank alone, and `allreduce`. Throws
 // Error(kUsage).

@@ -200,7 +200,7 @@ std::vector<OptionSpec> compare_options() {
           {"dry-run", OptionType::kFlag, "off", "print the runs, and from a few steps of each what they will take"}};
 }
 
-ComparedWords part_words(const std::vector<std::string>& words) {
+ComparedWords split_words(const std::vector<std::string>& words) {
   std::set<std::string> own;
   for (const OptionSpec& option : compare_options()) own.insert(option.name);
   ComparedWords parted;

@@ -65,11 +65,11 @@ void check_outputs(const OptionValues& values) {
 class TrainingRun {
  public:
   TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport,
-              const DevicePlan& device, const TrainingPlace& place, RunTrace* trace, RankGuard& guard)
+              const DevicePlan& device, const TrainingContext& context, RunTrace* trace, RankGuard& guard)
       : line_(line),
         values_(values),
         transport_(transport),
-        place_(place),
+        context_(context),
         trace_(trace),
         guard_(guard),
         checkpoint_directory_(values) {
@@ -84,8 +84,8 @@ class TrainingRun {
       job_ = std::make_unique<TrainingJob>(values, transport, transport, guard_.hosts(), device,
                                            resumption_ ? &*resumption_ : nullptr, std::move(checked));
     });
-    if (place.is_part) job_->diverge_together();
-    if (place.rollbacks > 0) job_->forget_fault();
+    if (context.is_part) job_->diverge_together();
+    if (context.rollbacks > 0) job_->forget_fault();
     const TrainingParts parts = job_->parts();
     require_same_training(transport, parts.replica.model, parts.data);
     job_->attach_device();
@@ -102,7 +102,7 @@ class TrainingRun {
   RunSummary run() {
     announce();
     TrainingParts parts = job_->parts();
-    parts.rank_progress = &guard_.rank_progress();
+    parts.whereabouts = &guard_.rank_progress();
     parts.leave = guard_.leave();
     if (trace_) {
       parts.trace = trace_->computing();
@@ -118,7 +118,7 @@ class TrainingRun {
     }
     RunSummary summary = summarise(values_, transport_, job_->parts().sampler.ranks(), result);
     summary.overlap = overlap;
-    summary.rollbacks = place_.rollbacks;
+    summary.rollbacks = context_.rollbacks;
     summary.exchanges = report.exchanges;
     summary.staleness = report.staleness;
     while (!summary.staleness.empty() && summary.staleness.back() == 0) summary.staleness.pop_back();
@@ -129,7 +129,7 @@ class TrainingRun {
                       (unkept_ ? unkept_->what() + std::string("; ") : "") + "no checkpoint of this run could be " +
                           "written (" + std::to_string(result.lost_checkpoints) + " tried, see the warnings)");
     }
-    if (is_first() && !place_.is_part && report.order_is_too_long) {
+    if (is_first() && !context_.is_part && report.order_is_too_long) {
       std::puts("the order of exchanges was not kept, for it has more than 64 MiB: this run cannot be replayed");
     }
     agree(transport_, [&] {
@@ -154,7 +154,7 @@ class TrainingRun {
   TrainingResult train_or_tell(const TrainingParts& parts) {
     try {
       TrainingEvents events = reporter_ ? reporter_->events() : TrainingEvents();
-      if (!place_.is_part) events.nonfinite = [this](const NonfiniteStep& step) { warn_of(step); };
+      if (!context_.is_part) events.nonfinite = [this](const NonfiniteStep& step) { warn_of(step); };
       return train(parts, job_->plan(), events);
     } catch (const Error& error) {
       if (reporter_) reporter_->failure(error);
@@ -178,10 +178,10 @@ class TrainingRun {
 
   // Collective. A resumed run, and the next run of a comparison, reuse the result of an earlier check.
   CheckedSamples check_data() {
-    CheckedSamples checked = place_.checked ? *place_.checked : CheckedSamples();
+    CheckedSamples checked = context_.checked ? *context_.checked : CheckedSamples();
     if (resumption_) checked = checked_in(resumption_->found.manifest.notes);
     checked = check_samples(transport_, guard_.hosts(), values_, checked, [&] { guard_.rank_progress().move(); });
-    if (place_.checked) *place_.checked = checked;
+    if (context_.checked) *context_.checked = checked;
     return checked;
   }
 
@@ -191,8 +191,8 @@ class TrainingRun {
   // Symbolic links are followed only in the part of the path that a person gave.
   OutputFolder folder() const {
     const std::filesystem::path directory = values_.text("run-dir");
-    if (place_.output.empty()) return directory;
-    return OutputFolder(place_.output).below(directory.lexically_relative(place_.output));
+    if (context_.output.empty()) return directory;
+    return OutputFolder(context_.output).below(directory.lexically_relative(context_.output));
   }
 
   void lock() { lock_.emplace(folder(), kRunLock, "--run-dir " + values_.text("run-dir")); }
@@ -258,7 +258,7 @@ class TrainingRun {
   void announce() {
     const std::vector<RankFacts> ranks = gather_facts(transport_, job_->facts());
     std::vector<std::string> stale_files;
-    if (!place_.is_part) stale_files = gather_stale_files(transport_, guard_.hosts());
+    if (!context_.is_part) stale_files = gather_stale_files(transport_, guard_.hosts());
     if (!is_first()) return;
     std::vector<std::string> warnings = job_->warnings();
     warnings.insert(warnings.end(), stale_files.begin(), stale_files.end());
@@ -277,13 +277,13 @@ class TrainingRun {
     if (const std::string useless = describe_useless_link(transport_); !useless.empty()) warnings.push_back(useless);
     for (std::string& warning : warnings) warning = printable(warning);
     if (!job_->left_out().empty()) warnings.insert(warnings.begin(), job_->left_out());
-    if (!place_.is_part) {
+    if (!context_.is_part) {
       std::printf("%s\n%s\n", printable_lines(rank_table(ranks)).c_str(), printable_lines(job_->describe()).c_str());
       std::fflush(stdout);
       for (const std::string& warning : warnings)
         std::fprintf(stderr, "eave: warning: %s\n", printable_lines(warning).c_str());
-    } else if (place_.warnings) {
-      *place_.warnings = warnings;
+    } else if (context_.warnings) {
+      *context_.warnings = warnings;
     }
     RunHeader header = job_->header();
     header.config = line_.config_in_force(values_);
@@ -297,7 +297,7 @@ class TrainingRun {
     if (!is_whole_) reporter_->failure(*unkept_);
     if (is_whole_) keep([&] { reporter_->end(summary); });
     if (is_whole_ && values_.has("run-dir")) keep([&] { write_summary(folder() / "summary.json", summary); });
-    if (place_.is_part) return;
+    if (context_.is_part) return;
     std::printf("\n%s%s%s%s", summary_table({summary}).c_str(), job_->describe_stop(summary).c_str(),
                 describe_totals(summary).c_str(),
                 describe_stragglers(reporter_->stragglers(), guard_.hosts(), job_->plan().log_every_steps).c_str());
@@ -309,7 +309,7 @@ class TrainingRun {
   const CommandLine& line_;
   const OptionValues& values_;
   Transport& transport_;
-  const TrainingPlace& place_;
+  const TrainingContext& context_;
   RunTrace* const trace_;  // nullptr without --trace
   RankGuard& guard_;
   std::optional<DirectoryLock> lock_;              // held by rank 0; released last
@@ -323,11 +323,11 @@ class TrainingRun {
 };
 
 RunSummary train_with_rollback(
-    Transport& transport, const OptionValues& values, TrainingPlace place,
-    const std::function<RunSummary(const OptionValues& values, const TrainingPlace& place)>& run) {
-  for (Rollback rollback(transport, values);; place.rollbacks = rollback.times()) {
+    Transport& transport, const OptionValues& values, TrainingContext context,
+    const std::function<RunSummary(const OptionValues& values, const TrainingContext& context)>& run) {
+  for (Rollback rollback(transport, values);; context.rollbacks = rollback.times()) {
     try {
-      return run(rollback.values(), place);
+      return run(rollback.values(), context);
     } catch (const AgreedError& error) {
       if (!rollback.goes_back(error)) throw;
     }
@@ -337,12 +337,12 @@ RunSummary train_with_rollback(
 }  // namespace
 
 RunSummary run_training(Transport& bare, const CommandLine& line, const OptionValues& given,
-                        const TrainingPlace& place) {
+                        const TrainingContext& context) {
   // Comes first, as in refuse_to_run: a rank that could not read its options meets the other ranks in this agreement.
   agree(bare, [&] { check_outputs(given); });
   OptionValues values = given;
   settle_checkpoint_directory(bare, values);
-  RankGuard guard(bare, values, place.is_part);
+  RankGuard guard(bare, values, context.is_part);
   const DevicePlan device = choose_device(bare, values);
   const std::unique_ptr<Transport> nccl = make_nccl_link(bare, values, device);
   Transport& link = nccl ? *nccl : bare;
@@ -353,8 +353,8 @@ RunSummary run_training(Transport& bare, const CommandLine& line, const OptionVa
       make_counting_transport(shaped ? *shaped : link, trace ? trace->communication() : nullptr);
   try {
     const RunSummary summary =
-        train_with_rollback(*counting, values, place, [&](const OptionValues& now, const TrainingPlace& where) {
-          return TrainingRun(line, now, *counting, device, where, trace ? &*trace : nullptr, guard).run();
+        train_with_rollback(*counting, values, context, [&](const OptionValues& now, const TrainingContext& of_run) {
+          return TrainingRun(line, now, *counting, device, of_run, trace ? &*trace : nullptr, guard).run();
         });
     guard.finish();
     return summary;

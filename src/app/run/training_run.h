@@ -15,7 +15,7 @@
 namespace eave {
 
 // How a training relates to the rest of what this process does.
-struct TrainingPlace {
+struct TrainingContext {
   // Set for a training that is one run of a comparison. It prints nothing. If it diverges, it ends on all ranks by
   // AgreedError, so that the comparison can go on with the next run.
   bool is_part = false;
@@ -30,6 +30,6 @@ struct TrainingPlace {
 // Collective, with the same options on all ranks of `bare`. Trains, and leaves the files of --run-dir. Rank 0 prints
 // the card, warnings and the result. Returns the totals, on all ranks. Throws Error.
 RunSummary run_training(Transport& bare, const CommandLine& line, const OptionValues& values,
-                        const TrainingPlace& place = {});
+                        const TrainingContext& context = {});
 
 }  // namespace eave

@@ -12,8 +12,6 @@
 namespace eave {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 Score score_part(const TrainingParts& parts, const TrainingPlan& plan, const Dataset& data, ConstSlice parameters,
                  ConstSlice statistics, std::int64_t first, std::int64_t last) {
   Score total;
@@ -123,7 +121,7 @@ void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationR
 }  // namespace
 
 EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, bool is_last) {
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   EvaluationRecord record;
   const ConstSlice center = parts.communicator.consensus();
   const std::vector<float> statistics = statistics_for_consensus(parts, plan);
@@ -136,7 +134,7 @@ EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, 
   }
   if (plan.evaluates_workers || is_last || is_accurate_enough(plan, record.center.accuracy))
     record.workers = score_workers(parts, plan, statistics, record.center);
-  record.evaluation_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  record.evaluation_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return record;
 }
 

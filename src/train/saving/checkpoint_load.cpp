@@ -68,7 +68,7 @@ bool tells(const Manifest& manifest, const std::string& key) {
 
 void require_same_identity(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
                            const std::set<std::string>& free) {
-  const fs::path place = checkpoint_place(directory, manifest.step);
+  const fs::path place = checkpoint_path(directory, manifest.step);
   for (const auto& [key, mine] : identity_of(parts)) {
     const auto saved = manifest.identity.find(key);
     if (free.contains(key) || !tells(manifest, key)) continue;
@@ -87,7 +87,7 @@ std::string names_of(const Vectors& vectors) {
 
 void require_same_vectors(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
                           const CheckpointHeader& header) {
-  require_same(checkpoint_place(directory, manifest.step), "vectors", names_of(header.vectors),
+  require_same(checkpoint_path(directory, manifest.step), "vectors", names_of(header.vectors),
                names_of(state_of(parts)));
 }
 
@@ -196,7 +196,7 @@ TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, 
                                       .read(parts.transport.rank(), &body);
   agree(parts.transport, [&] {
     require_same_vectors(directory, manifest, parts, header);
-    restore(checkpoint_place(directory, step), parts, header, body);
+    restore(checkpoint_path(directory, step), parts, header, body);
   });
   return header.progress;
 }

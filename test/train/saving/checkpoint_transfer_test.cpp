@@ -47,7 +47,7 @@ TEST(RanksWithoutAccess, send_files_to_rank_0_and_fetch_them_again) {
     send_files(
         transport, kWithoutAccess, [&](FileCalls& calls) { write_in_two(calls, mine); },
         is_first ? &received : nullptr);
-    const std::filesystem::path partial = partial_place(directory, kStep);
+    const std::filesystem::path partial = partial_path(directory, kStep);
     if (is_first) {
       received.finish();
       for (const int rank : kWithoutAccess)
@@ -81,7 +81,7 @@ TEST(RanksWithoutAccess, have_files_that_outlast_a_loss_of_power_once_they_are_f
     received.finish();
     calls.replay({.calls = calls.count(), .data = RecordedCalls::Data::kLost, .names_kept = calls.count()},
                  after.path() / "disk");
-    const std::filesystem::path partial = partial_place(after.path() / "disk/checkpoint", kStep);
+    const std::filesystem::path partial = partial_path(after.path() / "disk/checkpoint", kStep);
     for (const int rank : kWithoutAccess)
       EXPECT_EQ(bytes_in(partial / rank_file_name(rank)), bytes_of_rank(rank)) << rank;
   });

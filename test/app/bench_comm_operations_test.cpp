@@ -1,4 +1,4 @@
-#include "app/commands/comm_trial.h"
+#include "app/commands/bench_comm_operations.h"
 
 #include <gtest/gtest.h>
 
