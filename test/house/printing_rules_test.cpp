@@ -32,7 +32,7 @@ const std::set<std::string> kComposed = {
     "app/commands/model_export.cpp: values.text(\"layout\")",
     "app/commands/plan_command.cpp: plan_text(report)",
     "app/commands/report_runs.cpp: report_text(comparison)",
-    "app/run/rollback.cpp: where",
+    "app/resume/resumption.cpp: where",
     "app/commands/train_command.cpp: line.describe(values)",
     "app/run/training_run.cpp: describe_totals(summary)",
     "app/run/training_run.cpp: describe_stragglers(reporter_->stragglers(), guard_.hosts(), "
@@ -57,7 +57,8 @@ const std::set<std::string> kOfLines = {"app/compare/compare_runs.cpp",
                                         "base/printable.cpp",
                                         "base/printable.h",
                                         "transport/core/failure.cpp"};
-const std::set<std::string> kWriteToStreams = {"app/run/rank_guard.cpp", "c/stderr_message.h", "transport/core/failure.cpp"};
+const std::set<std::string> kWriteToStreams = {"app/run/rank_guard.cpp", "c/stderr_message.h",
+                                               "transport/core/failure.cpp"};
 
 std::string content_of(const fs::path& path) {
   std::ifstream file(path);

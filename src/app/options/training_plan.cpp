@@ -10,7 +10,7 @@
 #include "base/options/option_checks.h"
 #include "base/options/option_lists.h"
 #include "base/options/quantities.h"
-#include "communicator/support/batch_moments.h"
+#include "communicator/support/sync_batch_norm.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 
