@@ -70,22 +70,21 @@ std::vector<float> SlowWatch::row(const ComputingTimes& mine) const {
 // at most kShare of its steps, by the slowest rank's step. All ranks use the same numbers. Returns the seconds for
 // which it blocked.
 double SlowWatch::weigh() {
-  using Clock = std::chrono::steady_clock;
   constexpr double kShare = 0.005;
   constexpr int kRounds = 3;
   is_weighed_ = true;
   std::vector<float> window = row(take_window());
-  const auto begin = Clock::now();
+  const auto begin = std::chrono::steady_clock::now();
   parts_.transport.all_reduce_sum(window).wait();
   float shortest = std::numeric_limits<float>::max();
   for (int round = 0; round < kRounds; ++round) {
     float nothing = 0;
-    const auto start = Clock::now();
+    const auto start = std::chrono::steady_clock::now();
     parts_.transport.all_reduce_sum(Slice(&nothing, 1)).wait();
-    shortest = std::min(shortest, std::chrono::duration<float>(Clock::now() - start).count());
+    shortest = std::min(shortest, std::chrono::duration<float>(std::chrono::steady_clock::now() - start).count());
   }
   parts_.transport.all_reduce_sum(Slice(&shortest, 1)).wait();
-  const double blocked = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double blocked = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const double seconds = shortest / static_cast<float>(parts_.transport.size());
   judge(window, every_);
   const double step = *std::ranges::max_element(window);
