@@ -102,7 +102,7 @@ class TrainingRun {
   RunSummary run() {
     announce();
     TrainingParts parts = job_->parts();
-    parts.whereabouts = &guard_.rank_progress();
+    parts.rank_progress = &guard_.rank_progress();
     parts.leave = guard_.leave();
     if (trace_) {
       parts.trace = trace_->computing();
