@@ -5,7 +5,7 @@
 
 #include "base/files/user_path.h"
 #include "base/options/number_text.h"
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 #include "communicator/support/compression.h"
 #include "communicator/support/plugin.h"
 #include "eave/check.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/options/near_words.h"
-#include "base/start_thread.h"
+#include "base/thread.h"
 #include "transport/job/launchers.h"
 #include "transport/mpi/mpi_library.h"
 

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <optional>
 
-#include "base/files/durable.h"
 #include "base/files/input_file.h"
+#include "base/files/output_file.h"
 #include "eave/check.h"
 
 namespace eave {

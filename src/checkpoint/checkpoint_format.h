@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files/file_calls.h"
 #include "base/files/input_file.h"
+#include "base/files/output_file.h"
 #include "base/hash.h"
 #include "eave/checkpoint.h"
 #include "eave/slice.h"

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/formats/json_integer.h"
 #include "base/formats/strict_json.h"
 #include "eave/check.h"
 

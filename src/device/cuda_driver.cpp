@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/cuda_advice.h"
+#include "base/cuda_errors.h"
 #include "device/library_file.h"
 #include "eave/check.h"
 

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <utility>
 
-#include "base/files/durable.h"
-#include "base/files/files.h"
+#include "base/files/input_file.h"
+#include "base/files/output_file.h"
 #include "base/hash.h"
 #include "base/host.h"
-#include "base/message.h"
+#include "base/printable.h"
 #include "eave/check.h"
 
 namespace eave {

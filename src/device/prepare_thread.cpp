@@ -16,7 +16,7 @@
 #include <system_error>
 #include <vector>
 
-#include "base/start_thread.h"
+#include "base/thread.h"
 #include "eave/compute.h"
 
 namespace eave {

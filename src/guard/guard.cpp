@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/start_thread.h"
+#include "base/thread.h"
 
 namespace eave {
 

@@ -2,8 +2,8 @@
 
 #include <charconv>
 
-#include "base/message.h"
 #include "base/options/number_text.h"
+#include "base/printable.h"
 #include "eave/check.h"
 #include "eave/options.h"
 #include "nn/layer.h"

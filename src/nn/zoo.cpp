@@ -1,7 +1,7 @@
 // The named models, and the help for a misspelt name.
-#include "base/message.h"
 #include "base/options/near_words.h"
 #include "base/options/quantities.h"
+#include "base/printable.h"
 #include "eave/check.h"
 #include "eave/model.h"
 #include "nn/layer.h"

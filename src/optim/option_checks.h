@@ -1,7 +1,7 @@
 // Options that several optimizers share.
 #pragma once
 
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 
 namespace eave {
 

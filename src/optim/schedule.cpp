@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "base/options/number_text.h"
-#include "base/options/option_lists.h"
+#include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "eave/check.h"
 #include "eave/optimizer.h"

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <mutex>
 
-#include "base/files/file_calls.h"
+#include "base/files/output_file.h"
 
 namespace eave {
 

@@ -1,11 +1,11 @@
-#include "base/files/files.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <functional>
 
+#include "base/files/input_file.h"
+#include "base/files/output_file.h"
 #include "eave/check.h"
 
 namespace eave {

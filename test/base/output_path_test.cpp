@@ -16,9 +16,10 @@
 #include <vector>
 
 #include "base/files/directory_lock.h"
-#include "base/files/durable.h"
 #include "base/files/file_errors.h"
-#include "base/files/files.h"
+#include "base/files/input_file.h"
+#include "base/files/output_file.h"
+#include "base/files/user_path.h"
 #include "eave/check.h"
 #include "test/base/failing_calls.h"
 #include "test/temporary_directory.h"

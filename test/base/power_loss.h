@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/files/file_calls.h"
+#include "base/files/output_file.h"
 
 namespace eave {
 

@@ -1,8 +1,7 @@
 // Headers that the safetensors library (0.8.0) accepts or refuses. Each was tried with that library; eave must agree.
-#include "base/formats/safetensors_header.h"
-
 #include <gtest/gtest.h>
 
+#include "base/formats/safetensors.h"
 #include "eave/check.h"
 
 namespace eave {

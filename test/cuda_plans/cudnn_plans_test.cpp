@@ -10,7 +10,7 @@
 #include <ostream>
 #include <set>
 
-#include "base/files/files.h"
+#include "base/files/input_file.h"
 #include "device/cuda/plans/cudnn_plan.h"
 #include "eave/check.h"
 #include "zoo_convolutions.h"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/files/files.h"
+#include "base/files/input_file.h"
 #include "test/data/data_files.h"
 
 namespace eave {

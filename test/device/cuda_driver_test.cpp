@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/cuda_advice.h"
+#include "base/cuda_errors.h"
 #include "eave/check.h"
 #include "test/temporary_directory.h"
 

@@ -13,7 +13,7 @@
 #include "app/options/network_options.h"
 #include "base/host.h"
 #include "base/options/number_text.h"
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
 #include "eave/check.h"

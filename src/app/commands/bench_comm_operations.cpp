@@ -7,7 +7,7 @@
 #include <functional>
 #include <numeric>
 
-#include "base/averages.h"
+#include "base/mean_median.h"
 #include "communicator/center/center_layout.h"
 
 namespace eave {

@@ -9,7 +9,6 @@
 #include "app/main/launch.h"
 #include "app/resume/checkpoint_location.h"
 #include "base/files/user_path.h"
-#include "base/message.h"
 #include "base/options/near_words.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"

@@ -5,9 +5,9 @@
 
 #include "app/options/output_options.h"
 #include "base/files/file_errors.h"
-#include "base/files/files.h"
+#include "base/files/output_file.h"
+#include "base/files/user_path.h"
 #include "base/formats/npy.h"
-#include "base/message.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
 #include "eave/check.h"

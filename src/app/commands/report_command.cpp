@@ -9,7 +9,7 @@
 #include "app/main/launch.h"
 #include "app/options/output_options.h"
 #include "base/files/user_path.h"
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 #include "eave/check.h"
 #include "report/read/run_list.h"
 

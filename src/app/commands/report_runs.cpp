@@ -7,7 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "base/files/files.h"
+#include "base/files/output_file.h"
+#include "base/files/user_path.h"
 #include "base/printable.h"
 #include "eave/check.h"
 #include "report/compare/comparison.h"

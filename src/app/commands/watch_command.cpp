@@ -16,7 +16,7 @@
 #include "app/main/launch.h"
 #include "base/files/user_path.h"
 #include "base/options/quantities.h"
-#include "base/start_thread.h"
+#include "base/thread.h"
 #include "eave/check.h"
 #include "report/record/summary.h"
 #include "report/text/terminal.h"

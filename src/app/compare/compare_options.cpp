@@ -4,8 +4,7 @@
 
 #include "app/compare/compare_grid.h"
 #include "base/options/near_words.h"
-#include "base/options/option_checks.h"
-#include "base/options/option_lists.h"
+#include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "eave/check.h"
 #include "eave/communicator.h"

@@ -15,7 +15,6 @@
 #include "app/run/run_settings.h"
 #include "app/run/training_run.h"
 #include "base/host.h"
-#include "base/message.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
 #include "eave/communicator.h"

@@ -8,9 +8,8 @@
 #include <sstream>
 
 #include "base/host.h"
-#include "base/message.h"
 #include "base/options/number_text.h"
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 #include "base/printable.h"
 #include "device/cuda_module.h"
 #include "eave/check.h"

@@ -7,7 +7,7 @@
 
 #include "app/main/commands.h"
 #include "base/options/near_words.h"
-#include "base/options/option_lists.h"
+#include "base/options/option_values.h"
 #include "eave/check.h"
 
 namespace eave {

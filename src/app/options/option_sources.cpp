@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "base/files/content_kind.h"
-#include "base/files/files.h"
-#include "base/files/regular_file.h"
+#include "base/files/input_file.h"
+#include "base/files/user_path.h"
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "eave/check.h"

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <thread>
 
-#include "base/files/file_calls.h"
+#include "base/files/output_file.h"
 #include "base/options/number_text.h"
 #include "report/record/run_directory.h"
 #include "report/text/terminal.h"

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/options/number_text.h"
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -20,7 +20,7 @@
 #include "app/run/run_trace.h"
 #include "app/run/training_job.h"
 #include "base/files/directory_lock.h"
-#include "base/files/files.h"
+#include "base/files/output_file.h"
 #include "base/host.h"
 #include "base/printable.h"
 #include "checkpoint/checkpoint_transfer.h"

@@ -5,7 +5,7 @@
 
 #include "app/run/training_job.h"
 #include "base/options/number_text.h"
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 #include "train/loop/budget.h"
 
 namespace eave {

@@ -21,7 +21,7 @@
 #include "base/files/file_errors.h"
 #include "base/host.h"
 #include "base/options/number_text.h"
-#include "base/start_thread.h"
+#include "base/thread.h"
 #include "eave/check.h"
 
 namespace eave {

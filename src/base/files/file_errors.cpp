@@ -5,7 +5,7 @@
 #include <cstring>
 #include <system_error>
 
-#include "base/files/regular_file.h"
+#include "base/files/input_file.h"
 #include "eave/check.h"
 
 namespace eave {

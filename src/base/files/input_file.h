@@ -36,4 +36,23 @@ class InputFile final : public ByteStream {
   std::uint64_t size_ = 0;
 };
 
+// The next three functions are for files that eave reads under a name that it chose. Anybody may have put a pipe there,
+// and a reader would wait for it.
+
+// The kind of the thing at `path`, with its article: "a pipe (FIFO)", "a directory", "a symbolic link to a directory".
+// "" if it is a regular file, a link to one, or nothing.
+std::string kind_instead_of_file(const std::filesystem::path& path);
+
+// Call before opening a file: opening alone may wait, or start a device. A missing file passes. Throws Error(kBadData):
+// "PATH is no regular file but a pipe (FIFO); put the file itself in its place".
+void require_regular(const std::filesystem::path& path);
+
+// Opens for reading and does not wait. Returns -1 and sets errno if that fails. Throws as require_regular does.
+// `flags`: more flags of open(2).
+int open_regular(const std::filesystem::path& path, int flags = 0);
+
+// Reads a whole file. Throws Error: kInputMissing if it is missing; kInputOutput if it cannot be read; kBadData if it
+// has more than `limit_bytes` or is not a regular file.
+std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes = std::size_t{1} << 30);
+
 }  // namespace eave

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/files/files.h"
+#include "base/files/output_file.h"
 #include "eave/check.h"
 
 namespace eave {

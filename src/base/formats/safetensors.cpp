@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "base/files/content_kind.h"
-#include "base/files/files.h"
-#include "base/files/regular_file.h"
-#include "base/formats/safetensors_header.h"
+#include "base/files/input_file.h"
+#include "base/files/output_file.h"
+#include "base/files/user_path.h"
 #include "base/hash.h"
 #include "base/options/number_text.h"
 #include "eave/check.h"

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/files/output_path.h"
@@ -42,11 +43,27 @@ struct SafetensorsFile {
 };
 
 // Trusts nothing. Header length, offsets, shapes, types and file size must agree before memory is allocated for them.
-// Every byte must belong to one array, as the format's own library demands (base/formats/safetensors_header.h). If the metadata
+// Every byte must belong to one array, as the format's own library demands (parse_safetensors_header). If the metadata
 // has kArraysHash, the arrays must match it; files of other programs and of older versions of eave have none. Throws
 // Error: kInputMissing; kBadData, with the file and what is wrong.
 SafetensorsFile read_safetensors(const std::filesystem::path& path);
 // The same for a file that a person named, which may be a pipe or /dev/stdin.
 SafetensorsFile read_named_safetensors(const std::filesystem::path& path);
+
+struct StoredArray {
+  std::string name;
+  std::string type;  // "F32", "BF16", ...
+  std::vector<std::uint64_t> shape;
+  std::uint64_t begin = 0, end = 0;  // offsets into the content, in bytes
+};
+
+struct SafetensorsHeader {
+  std::vector<StoredArray> arrays;  // in the order of their offsets
+  std::map<std::string, std::string> metadata;
+};
+
+// `text` is the header, `content_bytes` the number of bytes after it. Every byte of the content must belong to one
+// array. Throws Error(kBadData) that says what is wrong, without the file's name. Takes time proportional to the text.
+SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t content_bytes);
 
 }  // namespace eave

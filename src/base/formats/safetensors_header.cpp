@@ -1,11 +1,11 @@
-#include "base/formats/safetensors_header.h"
-
+// Parses the header of a safetensors file. It accepts and refuses the same headers as the format's own library.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
-#include "base/formats/json_nesting.h"
+#include "base/formats/safetensors.h"
+#include "base/formats/strict_json.h"
 #include "base/options/number_text.h"
 #include "eave/check.h"
 

@@ -1,10 +1,14 @@
-// Parses JSON from a file so that it has only one meaning. The parser alone takes the last of two equal names, stops at
+// Reads JSON from a file so that it has only one meaning. The parser alone takes the last of two equal names, stops at
 // a NUL, and skips a byte order mark.
 #pragma once
 
+#include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace eave {
 
@@ -22,5 +26,46 @@ nlohmann::ordered_json parse_json(std::string_view text);
 
 // The same, but returns a discarded value instead of throwing.
 nlohmann::ordered_json parse_json_or_discard(std::string_view text);
+
+// Limits how deep JSON from a file may nest, before it is parsed. The parser's values copy themselves recursively, so a
+// file of brackets would overflow the stack.
+constexpr int kMostNested = 64;  // eave's own files nest 5 deep
+
+// Whether arrays and objects nest deeper than `most`. If `json` is not valid JSON, the answer holds up to the error.
+bool is_too_nested(std::string_view json, int most = kMostNested);
+
+// Whole numbers in parsed JSON. nlohmann's own conversion accepts a number of 30 digits, or 1e30.
+class NoInteger : public nlohmann::json::exception {
+ public:
+  explicit NoInteger(const std::string& what) : exception(302, what.c_str()) {}
+};
+
+// Throws Json::exception if `value` is not a whole number, or does not fit into Integer. 4.0 is a whole number.
+template <typename Integer, typename Json>
+Integer integer_in(const Json& value) {
+  constexpr double kLargestWhole = 9007199254740992;  // doubles beyond it are no longer exact integers
+  if (value.is_number_unsigned()) {
+    if (const auto number = value.template get<std::uint64_t>(); std::in_range<Integer>(number))
+      return static_cast<Integer>(number);
+  } else if (value.is_number_integer()) {
+    if (const auto number = value.template get<std::int64_t>(); std::in_range<Integer>(number))
+      return static_cast<Integer>(number);
+  } else if (value.is_number_float()) {
+    const auto number = value.template get<double>();
+    if (std::abs(number) <= kLargestWhole && std::trunc(number) == number &&
+        std::in_range<Integer>(static_cast<std::int64_t>(number)))
+      return static_cast<Integer>(number);
+  }
+  throw NoInteger("expected a whole number that fits, found " +
+                  (value.is_number() ? value.dump() : std::string(value.type_name())));
+}
+
+template <typename Integer, typename Json>
+std::vector<Integer> integers_in(const Json& values) {
+  if (!values.is_array()) throw NoInteger("expected a list of whole numbers, found " + std::string(values.type_name()));
+  std::vector<Integer> integers;
+  for (const Json& value : values) integers.push_back(integer_in<Integer>(value));
+  return integers;
+}
 
 }  // namespace eave

@@ -5,7 +5,7 @@
 
 #include "base/files/user_path.h"
 #include "base/options/near_words.h"
-#include "base/options/option_lists.h"
+#include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "eave/check.h"
 

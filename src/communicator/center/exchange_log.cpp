@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/content_kind.h"
-#include "base/files/files.h"
-#include "base/formats/json_integer.h"
+#include "base/files/input_file.h"
 #include "base/formats/strict_json.h"
 #include "base/options/number_text.h"
 #include "eave/check.h"

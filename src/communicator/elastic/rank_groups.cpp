@@ -6,8 +6,7 @@
 
 #include "base/options/near_words.h"
 #include "base/options/number_text.h"
-#include "base/options/option_checks.h"
-#include "base/options/option_lists.h"
+#include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "eave/check.h"
 

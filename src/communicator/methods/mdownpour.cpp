@@ -20,7 +20,7 @@
 #include <algorithm>
 
 #include "base/options/number_text.h"
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 #include "communicator/center/async_center.h"
 #include "communicator/center/downpour_worker.h"
 #include "communicator/support/local_steps.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 #include "eave/check.h"
 
 namespace eave {

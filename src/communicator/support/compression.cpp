@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/options/number_text.h"
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "base/files/content_kind.h"
-#include "base/files/files.h"
-#include "base/files/regular_file.h"
+#include "base/files/input_file.h"
 #include "base/hash.h"
 #include "eave/check.h"
 #include "eave/communicator.h"

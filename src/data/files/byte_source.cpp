@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/files/regular_file.h"
+#include "base/files/input_file.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/start_thread.h"
+#include "base/thread.h"
 #include "data/files/read_ahead.h"
 #include "data/loading/crew.h"
 #include "data/sampling/augment.h"

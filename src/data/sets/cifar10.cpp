@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/message.h"
+#include "base/printable.h"
 #include "data/files/byte_source.h"
 #include "data/files/cifar10_file.h"
 #include "data/files/data_places.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/cuda_advice.h"
+#include "base/cuda_errors.h"
 #include "eave/check.h"
 
 namespace eave::cuda {

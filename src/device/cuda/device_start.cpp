@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/cuda_advice.h"
+#include "base/cuda_errors.h"
 #include "device/cuda/cuda_device.h"
 #include "eave/check.h"
 #include "kernels/cuda/flat.h"

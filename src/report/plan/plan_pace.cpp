@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "base/averages.h"
+#include "base/mean_median.h"
 
 namespace eave {
 namespace {

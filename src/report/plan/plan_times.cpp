@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/averages.h"
+#include "base/mean_median.h"
 #include "eave/check.h"
 
 namespace eave {

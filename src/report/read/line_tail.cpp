@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "base/files/regular_file.h"
+#include "base/files/input_file.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -1,6 +1,7 @@
 #include "report/record/config.h"
 
-#include "base/files/files.h"
+#include "base/files/input_file.h"
+#include "base/files/output_file.h"
 #include "base/formats/strict_json.h"
 #include "eave/check.h"
 #include "report/record/fields.h"

@@ -2,7 +2,7 @@
 // config.json and summary.json; their format is 1.
 #pragma once
 
-#include "base/formats/json_integer.h"
+#include "base/formats/strict_json.h"
 #include "report/record/json.h"
 
 namespace eave {

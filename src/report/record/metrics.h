@@ -30,7 +30,7 @@
 #include <string>
 #include <vector>
 
-#include "base/control_groups.h"
+#include "base/resource_limits.h"
 #include "eave/check.h"
 #include "eave/recorder.h"
 #include "report/record/log_file.h"

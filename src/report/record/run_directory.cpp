@@ -12,10 +12,9 @@
 #include <variant>
 #include <vector>
 
-#include "base/files/durable.h"
 #include "base/files/file_errors.h"
-#include "base/files/files.h"
-#include "base/files/regular_file.h"
+#include "base/files/input_file.h"
+#include "base/files/output_file.h"
 #include "base/formats/strict_json.h"
 #include "eave/check.h"
 #include "report/read/run_files.h"

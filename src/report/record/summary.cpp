@@ -4,7 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "base/files/files.h"
+#include "base/files/input_file.h"
+#include "base/files/output_file.h"
 #include "base/formats/strict_json.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"

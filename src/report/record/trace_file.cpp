@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "base/files/files.h"
+#include "base/files/output_file.h"
 #include "report/record/json.h"
 #include "report/text/terminal.h"
 

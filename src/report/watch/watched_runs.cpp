@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "base/files/directory_lock.h"
-#include "base/files/files.h"
+#include "base/files/input_file.h"
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"

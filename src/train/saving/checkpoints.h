@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files/file_calls.h"
+#include "base/files/output_file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_transfer.h"
 #include "eave/trainer.h"

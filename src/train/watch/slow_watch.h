@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/thread_times.h"
+#include "base/thread.h"
 #include "eave/trainer.h"
 #include "train/watch/slow_rank_rule.h"
 

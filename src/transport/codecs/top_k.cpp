@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 #include "kernels/cpu/codec.h"
 #include "transport/codecs/codec.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/files/file_errors.h"
 #include "base/host.h"
-#include "base/memory.h"
 #include "base/printable.h"
+#include "base/resource_limits.h"
 
 namespace eave {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/message.h"
+#include "base/printable.h"
 #include "eave/check.h"
 #include "eave/transport.h"
 
@@ -14,7 +14,7 @@ namespace eave {
 
 struct Failure {
   ExitCode code = ExitCode::kInternal;
-  // Printable. It has several lines only if they are eave's own (base/message.h).
+  // Printable. It has several lines only if they are eave's own (base/printable.h).
   std::string message;
   bool agreed = false;  // all ranks know of this failure
 };

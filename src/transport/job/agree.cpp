@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/host.h"
-#include "base/message.h"
 #include "base/options/number_text.h"
+#include "base/printable.h"
 #include "eave/transport.h"
 #include "transport/core/failure.h"
 

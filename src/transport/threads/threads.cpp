@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/start_thread.h"
+#include "base/thread.h"
 #include "eave/transport.h"
 #include "transport/core/background_transport.h"
 #include "transport/core/failure.h"

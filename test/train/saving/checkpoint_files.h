@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files/durable.h"
+#include "base/files/output_file.h"
 #include "checkpoint/checkpoint_directory.h"
 
 namespace eave {

@@ -1,7 +1,7 @@
 // If power fails at any moment, the newest committed checkpoint can be loaded, or a newer one.
 #include <gtest/gtest.h>
 
-#include "base/files/durable.h"
+#include "base/files/output_file.h"
 #include "test/base/power_loss.h"
 #include "test/temporary_directory.h"
 #include "test/train/saving/checkpoint_files.h"

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/host.h"
-#include "base/message.h"
+#include "base/printable.h"
 #include "eave/transport.h"
 #include "test/transport/ranks.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/start_thread.h"
+#include "base/thread.h"
 #include "device/cuda/nccl/nccl_check.h"
 
 namespace eave::cuda {

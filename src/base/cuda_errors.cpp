@@ -1,4 +1,4 @@
-#include "base/cuda_advice.h"
+#include "base/cuda_errors.h"
 
 #include <cstdlib>
 #include <fstream>

@@ -1,15 +1,37 @@
-#include "base/files/durable.h"
+#include "base/files/output_file.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/files/file_errors.h"
+#include "base/files/user_path.h"
 
 namespace eave {
 namespace {
+
+class SystemFileCalls final : public FileCalls {
+ public:
+  int create(const OutputPath& path, Existing existing) override {
+    constexpr int kTurns = 3;  // another process may create the name again meanwhile
+    for (int turn = 1;; ++turn) {
+      Descriptor file = open_output(path, O_WRONLY | O_CREAT | O_EXCL);
+      if (file.is_open() || errno != EEXIST || existing == Existing::kRefuse || turn == kTurns) return file.release();
+      if (remove_output(path) != 0 && errno != ENOENT) return -1;
+    }
+  }
+  std::ptrdiff_t write(int file, std::string_view bytes) override { return ::write(file, bytes.data(), bytes.size()); }
+  int flush(int file) override { return ::fsync(file); }
+  int close(int file) override { return ::close(file); }
+  int open_directory(const OutputFolder& folder) override { return open_folder(folder, O_RDONLY).release(); }
+  int make_directory(const OutputPath& path) override { return make_folder(path); }
+  int rename(const OutputPath& from, const OutputPath& to) override { return rename_output(from, to); }
+  int remove(const OutputPath& path) override { return remove_output(path); }
+};
 
 // In a row. After more, the cause is not a signal but a file system that does not work.
 constexpr int kMostInterruptions = 1000;
@@ -27,6 +49,11 @@ auto uninterrupted(Call call) {
 }
 
 }  // namespace
+
+FileCalls& system_file_calls() {
+  static SystemFileCalls calls;
+  return calls;
+}
 
 OutputFile::OutputFile(const OutputPath& path, FileCalls::Existing existing, FileCalls& calls)
     : path_(path), calls_(calls) {
@@ -91,6 +118,25 @@ bool remove_tree(const OutputPath& path, FileCalls& calls) noexcept {
   } catch (...) {
     return false;
   }
+}
+
+void write_file_atomically(const OutputPath& path, const std::string& content, FileCalls& calls) {
+  write_file_atomically(path, std::vector<std::string_view>{content}, calls);
+}
+
+void write_file_atomically(const OutputPath& path, const std::vector<std::string_view>& pieces, FileCalls& calls) {
+  if (path.is_of_person()) return write_named_file(path.path(), pieces);
+  const OutputPath beside = path.with(".partial");
+  OutputFile file(beside, FileCalls::Existing::kReplace, calls);
+  try {
+    for (const std::string_view piece : pieces) file.write(piece);
+    file.finish();
+    rename_file(beside, path, calls);
+  } catch (const Error&) {
+    remove_tree(beside, calls);
+    throw;
+  }
+  flush_directory(path.folder(), calls);
 }
 
 }  // namespace eave

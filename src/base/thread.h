@@ -1,4 +1,5 @@
-// Starts threads. If the system has none left, the message says what to do.
+// Starts threads, and measures how long one waited for a core. If the system has no thread left, the message says what
+// to do.
 #pragma once
 
 #include <future>
@@ -33,5 +34,22 @@ auto start_task(const std::string& purpose, Body&& body) {
     refuse_thread(purpose, error);
   }
 }
+
+// How long a thread waited for a core.
+//
+// Measures the thread that constructs it. Only that thread may call it.
+class ThreadDelay {
+ public:
+  ThreadDelay() noexcept;
+  ~ThreadDelay();
+  ThreadDelay(const ThreadDelay&) = delete;
+  ThreadDelay& operator=(const ThreadDelay&) = delete;
+  // Seconds, since the thread began, in which it was ready to run and had no core. 0 if the system does not tell
+  // (/proc/thread-self/schedstat).
+  double seconds() const noexcept;
+
+ private:
+  int descriptor_;
+};
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-#include "base/options/option_lists.h"
+#include "base/options/option_values.h"
 
 #include <gtest/gtest.h>
 

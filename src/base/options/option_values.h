@@ -1,4 +1,4 @@
-// Splits options that hold several values.
+// Checks values of options, and splits those that hold several values.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,15 @@
 #include "eave/options.h"
 
 namespace eave {
+
+// Returns the value of a real option in [minimum, limit). Throws Error(kUsage) with these bounds otherwise.
+double real_in(const OptionValues& values, const std::string& name, double minimum, double limit);
+
+// Returns the value of a real option. Throws Error(kUsage) if it is 0 or below.
+double positive_real_in(const OptionValues& values, const std::string& name);
+
+// Throws Error(kUsage) with the option as it was given, and `reason`.
+[[noreturn]] void refuse_option(const OptionValues& values, const std::string& name, const std::string& reason);
 
 // Returns the items between separators, without the blanks around them. Items may be empty.
 std::vector<std::string> split_text(const std::string& text, char separator);

@@ -1,5 +1,5 @@
 // Writing files that a fault leaves old or new but never in part, removing directories, reading, and hashing.
-#include "base/files/durable.h"
+#include "base/files/output_file.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/files/files.h"
 #include "base/files/input_file.h"
 #include "base/hash.h"
 #include "test/base/failing_calls.h"

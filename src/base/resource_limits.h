@@ -1,4 +1,5 @@
-// Limits that the kernel's control groups set for this process: those of Slurm, systemd and containers.
+// Limits of this process: those that the kernel's control groups set (Slurm, systemd, containers), and how much memory
+// it can still get.
 #pragma once
 
 #include <cstdint>
@@ -19,5 +20,9 @@ struct GroupLimits {
 // Allocates nothing, so it may be called when memory is short. Tests pass the `root` of a file system of their own. It
 // holds proc/self/cgroup, proc/self/mountinfo, and the mount points that the latter names.
 GroupLimits control_group_limits(const char* root = "") noexcept;
+
+// In bytes: the machine's free memory, swap included, or less if a limit of the process (ulimit -v) or of its control
+// groups leaves less. -1 if it is not known. Other processes may take some of it meanwhile.
+std::int64_t available_memory_bytes() noexcept;
 
 }  // namespace eave
