@@ -39,4 +39,11 @@ void write_step(Slice into, ConstSlice parameters, ConstSlice gradients, float r
 // x ← x − difference. 12 bytes.
 void subtract(Slice parameters, ConstSlice difference);
 
+// The outer step of methods that treat the way the workers have gone since the last exchange as one gradient. If an
+// element's new center would not be finite, its center and velocity stay as they were, and the workers go on from
+// there.
+//
+// Slices have equal sizes and do not overlap. 24 bytes moved per parameter.
+void step_outer(Slice center, Slice velocity, Slice mean, const OuterKernelStep& step);
+
 }  // namespace eave::cpu

@@ -1,4 +1,4 @@
-// Passes over a center, its averages and the messages about them; the twins of kernels/cpu/center.h and outer.h. As in
+// Passes over a center, its averages and the messages about them; the twins of kernels/cpu/center.h. As in
 // update.h, results have the same bits as on the CPU. Slices of one call have equal sizes, lie in device memory and do
 // not overlap.
 #pragma once

@@ -70,6 +70,11 @@ inline constexpr int kCudaModuleVersion = 3;
 // The only symbol that the module exports: a function without arguments that returns a const CudaModule*.
 inline constexpr const char* kCudaModuleEntry = "eave_cuda_module";
 
+// Checks the NVIDIA driver before the module is loaded, and without CUDA headers. libcuda.so.1 is a small library, the
+// module loads 200 MB of libraries. Throws Error(kResource) unless a driver is installed that starts, shows at least
+// one GPU and can run programs built with CUDA `toolkit` (12040 means 12.4).
+void require_cuda_driver(int toolkit);
+
 // Whether a module file exists. A program that was built without GPUs has none, and then says nothing about GPUs.
 bool has_cuda_module();
 

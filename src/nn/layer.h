@@ -111,4 +111,11 @@ AnySlice part(AnySlice of_layer, const TensorInfo& tensor) {
 // the loss of chance.
 void fill_weights(const RandomKey& key, double fan_in, Slice values);
 
+// Reads "SIZE [stride S] [pad P]". The stride defaults to the window's height. Throws if the window does not fit the
+// input.
+PoolShape read_pool(const LayerContext& context);
+
+// Makes the layer average_pool. global_pool is one whose window is the whole image.
+std::unique_ptr<Layer> make_average_pool(const LayerText& text, const PoolShape& shape);
+
 }  // namespace eave

@@ -6,7 +6,6 @@
 
 #include "base/options/number_text.h"
 #include "eave/check.h"
-#include "nn/empty_pass.h"
 #include "nn/step_plan.h"
 
 namespace eave {

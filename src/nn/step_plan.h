@@ -3,13 +3,27 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
-#include "nn/arena_planner.h"
 #include "nn/graph.h"
 
 namespace eave {
+
+// Assigns places in one block of memory to values that live for a part of a step.
+//
+// Sizes and offsets in floats; every place begins at a multiple of 16.
+class ArenaPlanner {
+ public:
+  std::int64_t take(std::int64_t size);  // returns the lowest free place
+  void release(std::int64_t offset);     // frees a place that take returned
+  std::int64_t peak() const { return peak_; }
+
+ private:
+  std::map<std::int64_t, std::int64_t> taken_;  // taken places: offset → end
+  std::int64_t peak_ = 0;
+};
 
 // The arguments of a pass. The arena has arena_size() floats, and its contents mean nothing between steps.
 struct StepCall {
@@ -70,6 +84,26 @@ class StepPlan {
   std::vector<bool> wants_gradient_;  // by activation: it depends on parameters
   std::int64_t scratch_ = 0, scratch_size_ = 0;
   std::int64_t arena_size_ = 0;
+};
+
+// The training step of a rank without samples, if batch norm spans all ranks.
+//
+// Takes part in the collectives of every layer that spans ranks, in the order of StepPlan's passes. It adds nothing to
+// their sums.
+class EmptyPass {
+ public:
+  // `graph` and `compute` must outlive this object.
+  EmptyPass(const Graph& graph, Compute& compute);
+
+  // Uses only the call's parameters, moving statistics and `ranks`.
+  void forward(const StepCall& call);
+  // May also follow a StepPlan's forward pass. `gradients` must be 0. Reports them as StepPlan::backward does.
+  void backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready);
+
+ private:
+  const Graph& graph_;
+  std::vector<std::unique_ptr<LayerPlan>> plans_;  // by node; nullptr: the layer does not span ranks
+  std::vector<float> saved_;
 };
 
 }  // namespace eave

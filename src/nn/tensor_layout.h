@@ -1,4 +1,4 @@
-// How files name and lay out a model's arrays.
+// How files name and lay out a model's arrays, and what the model's layers do with them.
 #pragma once
 
 #include <cstdint>
@@ -40,5 +40,12 @@ std::vector<StoredTensor> stored_tensors(const Graph& graph, TensorLayout layout
 // gather reads a tensor's values from the arena, in the file's order. scatter writes them to the arena.
 std::vector<float> gather(const StoredTensor& tensor, ConstSlice arena);
 void scatter(const StoredTensor& tensor, ConstSlice values, Slice arena);
+
+// Describes in words what a model's layers compute. Libraries differ in these conventions, and the model's text and
+// arrays do not show them. Whoever rebuilds the model elsewhere needs them.
+//
+// One line for each kind of layer in the model that has such a convention. The lines use the names that arrays have in
+// `layout`.
+std::string conventions_of(const std::string& specification, const Graph& graph, TensorLayout layout);
 
 }  // namespace eave

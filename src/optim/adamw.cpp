@@ -6,7 +6,7 @@
 #include "eave/check.h"
 #include "eave/device.h"
 #include "eave/optimizer.h"
-#include "optim/option_checks.h"
+#include "optim/weight_decay.h"
 
 namespace eave {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/options/quantities.h"
 #include "eave/check.h"
 #include "eave/optimizer.h"
-#include "optim/option_checks.h"
+#include "optim/weight_decay.h"
 
 namespace eave {
 namespace {

@@ -5,7 +5,6 @@
 #include <functional>
 
 #include "kernels/cpu/center.h"
-#include "kernels/cpu/outer.h"
 #include "kernels/cpu/update.h"
 #include "kernels/cuda/center.h"
 #include "kernels/cuda/flat.h"

@@ -1,6 +1,4 @@
 // A missing, old or broken NVIDIA driver is found before eave loads any CUDA library.
-#include "device/cuda_driver.h"
-
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "base/cuda_errors.h"
+#include "device/cuda_module.h"
 #include "eave/check.h"
 #include "test/temporary_directory.h"
 

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/wide/amx.h"
 #include "kernels/cpu/wide/wide_kernels.h"
 
 namespace eave::cpu {

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "kernels/cpu/center.h"
-#include "kernels/cpu/outer.h"
 #include "kernels/cpu/update.h"
 #include "optim_fixture.h"
 

@@ -2,8 +2,8 @@
 // floats. Each operand is split into three bfloat16 numbers; six products of these give a float's precision
 // (split_parts.h). The tiles of one operand stay in the second-level cache. The other operand is split piece by piece
 // and read once, from beyond the caches. Finished parts of c are written while the next part is multiplied.
-#include "kernels/cpu/wide/amx.h"
 #include "kernels/cpu/wide/split_parts.h"
+#include "kernels/cpu/wide/wide_kernels.h"
 
 namespace eave::cpu {
 namespace {

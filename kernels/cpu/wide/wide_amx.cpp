@@ -3,7 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "kernels/cpu/wide/amx.h"
+#include "kernels/cpu/wide/wide_kernels.h"
 
 namespace eave::cpu {
 

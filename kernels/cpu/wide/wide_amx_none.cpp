@@ -1,5 +1,5 @@
 // For builds without the kernels of the matrix unit: there is no table.
-#include "kernels/cpu/wide/amx.h"
+#include "kernels/cpu/wide/wide_kernels.h"
 
 namespace eave::cpu {
 

@@ -58,4 +58,17 @@ struct WideKernels {
 // The kernels that this CPU can run, the fastest first. May be empty.
 std::vector<const WideKernels*> wide_kernels();
 
+// Matrix products by the matrix unit (AMX).
+
+// AVX-512's kernels, with large products by the matrix unit. nullptr if the unit is not available.
+const WideKernels* wide_table_amx();
+
+// The same with products of every size by the unit, for tests. nullptr if the unit is not available.
+const WideKernels* wide_table_amx_only();
+
+// Same contracts as in WideKernels. Call them only if the unit is available.
+
+std::int64_t multiply_scratch_amx(const Product& product);
+void multiply_amx(const Product& product, float* scratch);
+
 }  // namespace eave::cpu

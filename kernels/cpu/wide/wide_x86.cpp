@@ -1,5 +1,4 @@
 // Lists the wide kernels that an x86-64 CPU can run.
-#include "kernels/cpu/wide/amx.h"
 #include "kernels/cpu/wide/wide_kernels.h"
 
 namespace eave::cpu {

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "eave/check.h"
-#include "nn/conventions.h"
+#include "nn/tensor_layout.h"
 
 namespace eave {
 namespace {

@@ -6,7 +6,6 @@
 #include "eave/check.h"
 #include "eave/device.h"
 #include "kernels/cpu/center.h"
-#include "kernels/cpu/outer.h"
 #include "kernels/cpu/update.h"
 
 namespace eave {

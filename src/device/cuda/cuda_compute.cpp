@@ -1,12 +1,11 @@
-#include "device/cuda/cuda_compute.h"
-
+// The arithmetic of layers on a GPU.
 #include <vector>
 
+#include "device/cuda/cuda_device.h"
 #include "device/cuda/library_handles.h"
 #include "device/cuda/passes/pass_memory.h"
 #include "device/cuda/passes/pass_recorder.h"
 #include "device/cuda/plans/plans.h"
-#include "device/cuda/plans/replayed_plan.h"
 #include "device/cuda/resident_images.h"
 #include "device/geometry.h"
 #include "eave/check.h"

@@ -1,4 +1,5 @@
-// One GPU as a Device: its memory, and passes over flat arrays by kernels/cuda, all in one stream.
+// One GPU as a Device: its memory, and passes over flat arrays by kernels/cuda, all in one stream; and the Compute that
+// uses the GPU.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "device/cuda/cuda_handles.h"
+#include "device/cuda_module.h"
 #include "device/device_collectives.h"
 #include "eave/device.h"
 #include "kernels/cuda/support/half.h"
@@ -112,6 +114,10 @@ class CudaDevice final : public Device, public CollectiveDevice {
 
 // The number of GPUs. Throws Error(kResource) if there is no driver, too old a driver or no GPU.
 int count_devices();
+
+// Compute on a GPU. Convolutions and dense layers use cuDNN and cuBLASLt (plans.h), everything else uses kernels/cuda.
+// Passes are replayed as CUDA graphs.
+std::unique_ptr<Compute> make_cuda_compute(CudaDevice& device, const CudaSettings& settings);
 
 // Formats a number of bytes, such as "300 MiB".
 std::string mebi_text(std::size_t bytes);

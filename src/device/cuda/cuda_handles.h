@@ -1,15 +1,21 @@
-// Owners of the CUDA runtime's streams, events, graphs and memory. Destructors ignore errors: a device that has failed
-// reports it in the next checked call.
+// The check that every call of the CUDA runtime goes through, and owners of its streams, events, graphs and memory.
+// Destructors ignore errors: a device that has failed reports it in the next checked call.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <source_location>
 #include <utility>
 
-#include "device/cuda/cuda_check.h"
-
 namespace eave::cuda {
+
+// If `status` is a failure, throws Error(kResource) that names the call (`what`, such as "cudaMalloc"), its place in
+// the source and the library's text.
+void check_cuda(cudaError_t status, const char* what,
+                const std::source_location& place = std::source_location::current());
+
+#define EAVE_CUDA(call) ::eave::cuda::check_cuda((call), #call)
 
 template <class Handle, cudaError_t (*kDestroy)(Handle)>
 class Owned {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <utility>
 
-#include "device/cuda/cuda_check.h"
+#include "device/cuda/cuda_handles.h"
 #include "device/cuda/plans/plan_trial.h"
 
 namespace eave::cuda {

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "device/cuda/cuda_compute.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/library_version.h"
 #include "device/cuda_module.h"

@@ -1,10 +1,10 @@
 # The backend for GPUs, for the module and for the emulated build in test/emulated_cuda_libraries, which has no NCCL.
 set(EAVE_CUDA_BACKEND_SOURCES
-  cuda_algebra.cpp cuda_check.cpp cuda_compute.cpp cuda_device.cpp cuda_handles.cpp device_start.cpp
+  cuda_algebra.cpp cuda_compute.cpp cuda_device.cpp cuda_handles.cpp device_start.cpp
   library_handles.cpp library_version.cpp resident_images.cpp
   passes/pass_memory.cpp passes/pass_recorder.cpp
   plans/autotune.cpp plans/cublas_dense.cpp plans/cublas_product.cpp plans/cudnn_convolution.cpp
   plans/cudnn_descriptor.cpp plans/cudnn_operation.cpp plans/cudnn_plan.cpp plans/plan_trial.cpp)
-set(EAVE_NCCL_SOURCES nccl/nccl_check.cpp nccl/nccl_collectives.cpp nccl/nccl_communicators.cpp)
+set(EAVE_NCCL_SOURCES nccl/nccl_collectives.cpp nccl/nccl_communicators.cpp)
 list(TRANSFORM EAVE_CUDA_BACKEND_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM EAVE_NCCL_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

@@ -1,5 +1,5 @@
 // The mean of each window. Zeros of the padding count as values.
-#include "nn/pool_text.h"
+#include "nn/layer.h"
 
 namespace eave {
 namespace {

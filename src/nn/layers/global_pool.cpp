@@ -1,5 +1,5 @@
 // The mean of each channel over the whole image.
-#include "nn/pool_text.h"
+#include "nn/layer.h"
 
 namespace eave {
 namespace {

@@ -1,5 +1,5 @@
 // The largest value of each window. A convolution with relu absorbs a plain max_pool directly behind it.
-#include "nn/pool_text.h"
+#include "nn/layer.h"
 
 namespace eave {
 namespace {

@@ -8,11 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "device/cuda/cuda_check.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/cuda_handles.h"
 #include "device/cuda/library_version.h"
-#include "device/cuda/nccl/nccl_check.h"
 #include "device/cuda/nccl/nccl_communicators.h"
 #include "device/device_collectives.h"
 

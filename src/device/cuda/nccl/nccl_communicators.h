@@ -1,4 +1,4 @@
-// Owns NCCL's communicators of one rank, and watches them for errors.
+// The check that every call of NCCL goes through, and the communicators of one rank, which are watched for errors.
 #pragma once
 
 #include <nccl.h>
@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +17,15 @@
 #include "eave/check.h"
 
 namespace eave::cuda {
+
+// Describes a failure: the call, its place in the source, and NCCL's text. Its code is kPeerLost for errors of another
+// rank or of the network, else kResource.
+Error nccl_error(ncclResult_t status, const char* what,
+                 const std::source_location& place = std::source_location::current());
+
+// Throws nccl_error unless the call has succeeded or goes on in the background.
+void check_nccl(ncclResult_t status, const char* what,
+                const std::source_location& place = std::source_location::current());
 
 // All communicators are non-blocking: no call of NCCL waits for a peer, so this rank can always give up. A watcher
 // thread polls the communicators for asynchronous errors. If it finds one, it aborts all communicators, which ends
@@ -60,3 +70,5 @@ class NcclCommunicators {
 };
 
 }  // namespace eave::cuda
+
+#define EAVE_NCCL(call) ::eave::cuda::check_nccl((call), #call)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,26 @@ class PassRecorder {
   std::size_t next_ = 0;  // index of the next part to replay
   State state_ = State::kIdle;
   bool is_capturing_ = false;  // true from a part's first call on: calls of others between parts belong to no part
+};
+
+// A layer's plan inside passes that are recorded and replayed.
+// Calls the plan only if the pass is not being replayed: in a replay, the plan's work is already part of a graph.
+class ReplayedPlan final : public LinearPlan {
+ public:
+  ReplayedPlan(PassRecorder& recorder, std::unique_ptr<LinearPlan> plan)
+      : recorder_(recorder), plan_(std::move(plan)) {}
+  std::int64_t saved_size() const override { return plan_->saved_size(); }
+  std::int64_t scratch_size() const override { return plan_->scratch_size(); }
+  void forward(const LinearForward& call) override {
+    if (recorder_.enqueues()) plan_->forward(call);
+  }
+  void backward(const LinearBackward& call) override {
+    if (recorder_.enqueues()) plan_->backward(call);
+  }
+
+ private:
+  PassRecorder& recorder_;
+  std::unique_ptr<LinearPlan> plan_;
 };
 
 }  // namespace eave::cuda
