@@ -50,7 +50,11 @@ struct ConvolutionShape {
   bool training = true;        // backward will be called
   bool input_gradient = true;  // backward computes d_input too
   ImageShape convolved() const { return {window.rows(input.height), window.columns(input.width), outputs}; }
-  ImageShape output() const;  // after pooling; incomplete windows at the right and bottom are dropped
+  // After pooling. Incomplete windows at the right and bottom are dropped.
+  ImageShape output() const {
+    const ImageShape full = convolved();
+    return pool == 0 ? full : ImageShape{full.height / pool, full.width / pool, full.channels};
+  }
 };
 
 struct LinearForward {
@@ -290,7 +294,9 @@ class Compute {
   virtual void softmax_cross_entropy(std::int64_t classes, ConstSlice logits, Slice d_logits) = 0;
 };
 
-std::int64_t pool_winners_size(const PoolShape& shape);  // floats
+inline std::int64_t pool_winners_size(const PoolShape& shape) {  // floats
+  return (shape.samples * shape.output().size() + 3) / 4;
+}
 
 // The CPU's Compute, which runs on the calling thread and `threads` − 1 others. Calls prepare_compute_thread.
 std::unique_ptr<Compute> make_cpu_compute(int threads);

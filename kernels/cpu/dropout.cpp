@@ -1,7 +1,7 @@
-#include "kernels/cpu/dropout.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "kernels/cpu/layers.h"
 
 namespace eave::cpu {
 

@@ -1,8 +1,7 @@
-#include "kernels/cpu/local_response_norm.h"
-
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/cpu/layers.h"
 #include "kernels/cpu/multiversion.h"
 
 namespace eave::cpu {

@@ -1,7 +1,7 @@
-#include "kernels/cpu/loss.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "kernels/cpu/layers.h"
 
 namespace eave::cpu {
 

@@ -1,8 +1,7 @@
-#include "kernels/cpu/pool.h"
-
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/cpu/layers.h"
 #include "kernels/cpu/multiversion.h"
 
 namespace eave::cpu {

@@ -1,6 +1,6 @@
-#include "kernels/cpu/shortcut.h"
-
 #include <algorithm>
+
+#include "kernels/cpu/layers.h"
 
 namespace eave::cpu {
 namespace {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "kernels/cuda/dropout.h"
+#include "kernels/cuda/layers.h"
 #include "kernels/cuda/support/lanes.h"
 #include "kernels/cuda/support/launch.h"
 #include "kernels/cuda/support/philox.h"

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "eave/check.h"
-#include "kernels/cuda/local_response_norm.h"
+#include "kernels/cuda/layers.h"
 #include "kernels/cuda/support/lanes.h"
 #include "kernels/cuda/support/launch.h"
 

@@ -1,4 +1,4 @@
-#include "kernels/cuda/loss.h"
+#include "kernels/cuda/layers.h"
 #include "kernels/cuda/support/block_sum.h"
 #include "kernels/cuda/support/lanes.h"
 #include "kernels/cuda/support/launch.h"

@@ -1,4 +1,4 @@
-#include "kernels/cuda/shortcut.h"
+#include "kernels/cuda/layers.h"
 #include "kernels/cuda/support/pixel_pass.h"
 
 namespace eave::cuda {

@@ -2,9 +2,7 @@
 #pragma once
 
 #include "eave/compute.h"
-#include "kernels/cpu/local_response_norm.h"
-#include "kernels/cpu/pool.h"
-#include "kernels/cpu/shortcut.h"
+#include "kernels/cpu/layers.h"
 
 namespace eave {
 

@@ -8,7 +8,6 @@
 #include "base/options/quantities.h"
 #include "eave/check.h"
 #include "eave/optimizer.h"
-#include "optim/weight_decay.h"
 
 namespace eave {
 namespace {

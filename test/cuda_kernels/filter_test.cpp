@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/filter.h"
+#include "kernels/cuda/layers.h"
 #include "numbers.h"
 #include "on_device.h"
 

@@ -8,10 +8,8 @@
 
 #include "data/sampling/augment.h"
 #include "kernels/cpu/elementwise.h"
-#include "kernels/cpu/pool.h"
-#include "kernels/cpu/shortcut.h"
-#include "kernels/cuda/pool.h"
-#include "kernels/cuda/shortcut.h"
+#include "kernels/cpu/layers.h"
+#include "kernels/cuda/layers.h"
 #include "numbers.h"
 #include "on_device.h"
 

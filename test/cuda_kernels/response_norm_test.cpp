@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cuda/local_response_norm.h"
+#include "kernels/cuda/layers.h"
 #include "numbers.h"
 #include "on_device.h"
 

@@ -1,10 +1,8 @@
 // The passes that depend on the samples of a batch: dropout and the loss.
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/dropout.h"
-#include "kernels/cpu/loss.h"
-#include "kernels/cuda/dropout.h"
-#include "kernels/cuda/loss.h"
+#include "kernels/cpu/layers.h"
+#include "kernels/cuda/layers.h"
 #include "numbers.h"
 #include "on_device.h"
 

@@ -1,12 +1,11 @@
 // Packing filters on a GPU, or its emulator, gives what the CPU's function gives.
-#include "kernels/cuda/filter.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "../cuda_kernels/numbers.h"
 #include "../cuda_kernels/on_device.h"
+#include "kernels/cuda/layers.h"
 
 namespace eave::cuda {
 namespace {

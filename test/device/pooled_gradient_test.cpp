@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/pool.h"
+#include "kernels/cpu/layers.h"
 #include "kernels/cpu/wide/wide_kernels.h"
 
 namespace eave::cpu {

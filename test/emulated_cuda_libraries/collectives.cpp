@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "device/cuda/cuda_device.h"
-#include "device/cuda/library_version.h"
+#include "device/cuda/library_handles.h"
 #include "device/device_collectives.h"
 #include "eave/check.h"
 

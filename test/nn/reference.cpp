@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "eave/compute.h"
-#include "kernels/cpu/dropout.h"
+#include "kernels/cpu/layers.h"
 #include "nn/specification.h"
 
 namespace eave {

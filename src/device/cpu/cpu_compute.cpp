@@ -10,12 +10,8 @@
 #include "device/rank_moments.h"
 #include "eave/check.h"
 #include "kernels/cpu/batch_norm.h"
-#include "kernels/cpu/dropout.h"
 #include "kernels/cpu/elementwise.h"
-#include "kernels/cpu/local_response_norm.h"
-#include "kernels/cpu/loss.h"
-#include "kernels/cpu/pool.h"
-#include "kernels/cpu/shortcut.h"
+#include "kernels/cpu/layers.h"
 
 namespace eave {
 namespace {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "device/cpu/cpu_plans.h"
-#include "device/cpu/dnnl_convolution.h"
 #include "device/cpu/dnnl_operation.h"
 
 namespace eave {

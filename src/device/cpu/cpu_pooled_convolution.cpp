@@ -5,7 +5,7 @@
 
 #include "device/cpu/cpu_convolution.h"
 #include "kernels/cpu/elementwise.h"
-#include "kernels/cpu/pool.h"
+#include "kernels/cpu/layers.h"
 
 namespace eave {
 namespace {

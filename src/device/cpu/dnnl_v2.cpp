@@ -1,5 +1,5 @@
 // Describes convolutions for oneDNN 2.
-#include "device/cpu/dnnl_convolution.h"
+#include "device/cpu/dnnl_operation.h"
 
 namespace eave {
 namespace {

@@ -10,12 +10,9 @@
 #include "device/geometry.h"
 #include "eave/check.h"
 #include "kernels/cuda/batch_norm.h"
-#include "kernels/cuda/dropout.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/flat.h"
-#include "kernels/cuda/local_response_norm.h"
-#include "kernels/cuda/pool.h"
-#include "kernels/cuda/shortcut.h"
+#include "kernels/cuda/layers.h"
 
 namespace eave::cuda {
 namespace {

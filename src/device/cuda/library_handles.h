@@ -1,4 +1,5 @@
-// The handles of cuDNN and cuBLASLt for one stream, and the plans that layers of the same shape share.
+// The handles of cuDNN and cuBLASLt for one stream, the plans that layers of the same shape share, and the versions of
+// NVIDIA's libraries.
 #pragma once
 
 #include <cublasLt.h>
@@ -72,5 +73,22 @@ class LibraryHandles final : public Libraries {
 // Describes what the choice of a plan depends on besides the operation: the kind of device and the versions of
 // libraries. It is the argument of PlanChoices::open.
 std::string describe_tuning_environment(int device_index);
+
+// Versions of NVIDIA's libraries. A program runs with the library version that it was built with, or with a later minor
+// version of the same major version.
+struct LibraryVersion {
+  int major_number = 0, minor_number = 0, patch = 0;
+};
+
+// Unpacks the number in which cuDNN and NCCL give their version: 91900 is 9.19.0. Before cuDNN 9 and NCCL 2.9 the major
+// version counted thousands.
+LibraryVersion unpack_version(long long packed);
+
+// Throws Error(kResource) if `found` does not fit `built`. The message names both versions, and ends with "; " and
+// `advice`.
+void require_version(const char* library, long long found, long long built, const char* advice);
+
+// Throws Error(kResource) if the loaded cuDNN does not fit this eave or its CUDA version.
+void require_cudnn_version();
 
 }  // namespace eave::cuda

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
-#include "device/cuda/library_version.h"
+#include "device/cuda/library_handles.h"
 #include "device/cuda_module.h"
 
 namespace eave::cuda {

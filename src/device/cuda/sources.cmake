@@ -1,7 +1,7 @@
 # The backend for GPUs, for the module and for the emulated build in test/emulated_cuda_libraries, which has no NCCL.
 set(EAVE_CUDA_BACKEND_SOURCES
   cuda_algebra.cpp cuda_compute.cpp cuda_device.cpp cuda_handles.cpp device_start.cpp
-  library_handles.cpp library_version.cpp resident_images.cpp
+  library_handles.cpp resident_images.cpp
   passes/pass_memory.cpp passes/pass_recorder.cpp
   plans/autotune.cpp plans/cublas_dense.cpp plans/cublas_product.cpp plans/cudnn_convolution.cpp
   plans/cudnn_descriptor.cpp plans/cudnn_operation.cpp plans/cudnn_plan.cpp plans/plan_trial.cpp)

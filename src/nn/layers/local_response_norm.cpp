@@ -1,8 +1,7 @@
 // Divides each value by a power of the sum of squares over neighbouring channels: y = x / (bias + alpha · Σ x²)^beta
 // (Krizhevsky et al. 2012, section 3.3, whose constants are the defaults). PyTorch's LocalResponseNorm takes the
 // window's number of channels, 2 · radius + 1, and divides alpha by it.
-#include "kernels/cpu/local_response_norm.h"
-
+#include "kernels/cpu/layers.h"
 #include "nn/layer.h"
 
 namespace eave {

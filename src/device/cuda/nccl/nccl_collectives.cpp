@@ -10,7 +10,7 @@
 
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/cuda_handles.h"
-#include "device/cuda/library_version.h"
+#include "device/cuda/library_handles.h"
 #include "device/cuda/nccl/nccl_communicators.h"
 #include "device/device_collectives.h"
 

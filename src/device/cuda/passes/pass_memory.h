@@ -6,7 +6,7 @@
 
 #include "device/cuda/cuda_device.h"
 #include "eave/compute.h"
-#include "kernels/cuda/loss.h"
+#include "kernels/cuda/layers.h"
 #include "kernels/cuda/support/pass_block.h"
 
 namespace eave::cuda {

@@ -6,8 +6,7 @@
 #include <memory>
 
 #include "device/cuda/library_handles.h"
-#include "kernels/cuda/filter.h"
-#include "kernels/cuda/pool.h"
+#include "kernels/cuda/layers.h"
 
 namespace eave::cuda {
 
