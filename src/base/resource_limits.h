@@ -1,5 +1,5 @@
-// Limits of this process: those that the kernel's control groups set (Slurm, systemd, containers), and how much memory
-// it can still get.
+// Limits of this process: those that the kernel's control groups (cgroups) set (Slurm, systemd, containers), and how
+// much memory it can still get.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/options/near_words.h"
+#include "base/options/spelling.h"
 #include "base/thread.h"
 #include "transport/job/launchers.h"
 #include "transport/mpi/mpi_library.h"

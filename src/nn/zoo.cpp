@@ -1,6 +1,6 @@
 // The named models, and the help for a misspelt name.
-#include "base/options/near_words.h"
 #include "base/options/quantities.h"
+#include "base/options/spelling.h"
 #include "base/printable.h"
 #include "eave/check.h"
 #include "eave/model.h"

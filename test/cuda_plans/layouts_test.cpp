@@ -6,7 +6,7 @@
 
 #include "device/cuda/plans/cublas_product.h"
 #include "device/cuda/plans/cudnn_operation.h"
-#include "device/cuda/slice_pieces.h"
+#include "device/cuda/workspace_layout.h"
 #include "kernels/cpu/filter.h"
 
 namespace eave::cuda {
@@ -123,7 +123,7 @@ TEST(Filter, is_packed_with_outputs_first) {
 }
 
 TEST(Pieces, are_aligned_apart_and_inside_wherever_the_slice_begins) {
-  PieceLayout layout;
+  WorkspaceLayout layout;
   const std::vector<std::int64_t> bytes = {1, 256, 300, 4096};
   std::vector<std::int64_t> offsets;
   for (const std::int64_t size : bytes) offsets.push_back(layout.add(size));
@@ -142,7 +142,7 @@ TEST(Pieces, are_aligned_apart_and_inside_wherever_the_slice_begins) {
 }
 
 TEST(Pieces, of_nothing_take_nothing) {
-  PieceLayout layout;
+  WorkspaceLayout layout;
   EXPECT_EQ(layout.add(0), 0);
   EXPECT_EQ(layout.floats(), 0);
   EXPECT_EQ(piece(Slice(), 0), nullptr);

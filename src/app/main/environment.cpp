@@ -6,8 +6,8 @@
 #include <span>
 
 #include "app/main/commands.h"
-#include "base/options/near_words.h"
 #include "base/options/option_values.h"
+#include "base/options/spelling.h"
 #include "eave/check.h"
 
 namespace eave {

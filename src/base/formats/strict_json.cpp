@@ -19,8 +19,8 @@ class NamesOnce {
       open_.pop_back();
     } else if (event == Json::parse_event_t::key) {
       const std::string& name = parsed.get_ref<const std::string&>();
-      if (!open_.back().insert(name).second) throw UnclearJson("it names '" + name + "' twice");
-      if (open_.back().size() > kMostNames) throw UnclearJson("it has an object of more than 4096 names");
+      if (!open_.back().insert(name).second) throw AmbiguousJson("it names '" + name + "' twice");
+      if (open_.back().size() > kMostNames) throw AmbiguousJson("it has an object of more than 4096 names");
     }
   }
 
@@ -38,9 +38,9 @@ std::size_t openings(std::string_view json) {
 }  // namespace
 
 Json parse_json(std::string_view text) {
-  if (text.find('\0') != std::string_view::npos) throw UnclearJson("it has a byte 0");
-  if (text.starts_with("\xef\xbb\xbf")) throw UnclearJson("it begins with a byte order mark");
-  if (is_too_nested(text)) throw UnclearJson("it nests too deep");
+  if (text.find('\0') != std::string_view::npos) throw AmbiguousJson("it has a byte 0");
+  if (text.starts_with("\xef\xbb\xbf")) throw AmbiguousJson("it begins with a byte order mark");
+  if (is_too_nested(text)) throw AmbiguousJson("it nests too deep");
   NamesOnce names;
   return Json::parse(text, [&](int, Json::parse_event_t event, Json& parsed) {
     names.take(event, parsed);

@@ -12,12 +12,12 @@
 
 namespace eave {
 
-class UnclearJson : public nlohmann::json::exception {
+class AmbiguousJson : public nlohmann::json::exception {
  public:
-  explicit UnclearJson(const std::string& what) : exception(399, what.c_str()) {}
+  explicit AmbiguousJson(const std::string& what) : exception(399, what.c_str()) {}
 };
 
-// Throws Json::exception: parse_error if the text is not JSON; UnclearJson for
+// Throws Json::exception: parse_error if the text is not JSON; AmbiguousJson for
 // - a name that occurs twice in one object, or more than 4096 names in one object
 // - a NUL, or a byte order mark
 // - values nested over 64 deep.
@@ -35,9 +35,9 @@ constexpr int kMostNested = 64;  // eave's own files nest 5 deep
 bool is_too_nested(std::string_view json, int most = kMostNested);
 
 // Whole numbers in parsed JSON. nlohmann's own conversion accepts a number of 30 digits, or 1e30.
-class NoInteger : public nlohmann::json::exception {
+class NotAnInteger : public nlohmann::json::exception {
  public:
-  explicit NoInteger(const std::string& what) : exception(302, what.c_str()) {}
+  explicit NotAnInteger(const std::string& what) : exception(302, what.c_str()) {}
 };
 
 // Throws Json::exception if `value` is not a whole number, or does not fit into Integer. 4.0 is a whole number.
@@ -56,13 +56,14 @@ Integer integer_in(const Json& value) {
         std::in_range<Integer>(static_cast<std::int64_t>(number)))
       return static_cast<Integer>(number);
   }
-  throw NoInteger("expected a whole number that fits, found " +
-                  (value.is_number() ? value.dump() : std::string(value.type_name())));
+  throw NotAnInteger("expected a whole number that fits, found " +
+                     (value.is_number() ? value.dump() : std::string(value.type_name())));
 }
 
 template <typename Integer, typename Json>
 std::vector<Integer> integers_in(const Json& values) {
-  if (!values.is_array()) throw NoInteger("expected a list of whole numbers, found " + std::string(values.type_name()));
+  if (!values.is_array())
+    throw NotAnInteger("expected a list of whole numbers, found " + std::string(values.type_name()));
   std::vector<Integer> integers;
   for (const Json& value : values) integers.push_back(integer_in<Integer>(value));
   return integers;

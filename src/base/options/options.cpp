@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/files/user_path.h"
-#include "base/options/near_words.h"
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
+#include "base/options/spelling.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -9,8 +9,8 @@
 #include <limits>
 #include <utility>
 
-#include "base/options/near_words.h"
 #include "base/options/number_text.h"
+#include "base/options/spelling.h"
 
 namespace eave {
 namespace {

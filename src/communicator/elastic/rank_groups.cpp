@@ -4,10 +4,10 @@
 #include <map>
 #include <optional>
 
-#include "base/options/near_words.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
+#include "base/options/spelling.h"
 #include "eave/check.h"
 
 namespace eave {

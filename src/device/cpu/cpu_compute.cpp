@@ -7,7 +7,7 @@
 
 #include "device/cpu/cpu_plans.h"
 #include "device/geometry.h"
-#include "device/rank_moments.h"
+#include "device/sync_batch_norm.h"
 #include "eave/check.h"
 #include "kernels/cpu/batch_norm.h"
 #include "kernels/cpu/elementwise.h"

@@ -1,7 +1,7 @@
-#include "device/cpu/cpu_convolution.h"
-
+// Convolutions by oneDNN.
 #include <algorithm>
 
+#include "device/cpu/cpu_plans.h"
 #include "kernels/cpu/elementwise.h"
 
 namespace eave {

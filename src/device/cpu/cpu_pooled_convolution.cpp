@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "device/cpu/cpu_convolution.h"
+#include "device/cpu/cpu_plans.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/layers.h"
 

@@ -3,8 +3,8 @@
 
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/library_handles.h"
+#include "device/cuda/passes/graph_recorder.h"
 #include "device/cuda/passes/pass_memory.h"
-#include "device/cuda/passes/pass_recorder.h"
 #include "device/cuda/plans/plans.h"
 #include "device/cuda/resident_images.h"
 #include "device/geometry.h"
@@ -156,7 +156,7 @@ class CudaCompute final : public Compute {
   CudaDevice& device_;
   std::unique_ptr<Libraries> libraries_;
   Context context_;
-  PassRecorder recorder_;
+  GraphRecorder recorder_;
   PassMemory memory_;
   Buffer inputs_;                  // a batch's inputs as activations
   Buffer half_parameters_;         // with kBf16: a copy of the pass's parameters

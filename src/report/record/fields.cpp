@@ -80,8 +80,8 @@ std::map<std::string, std::string> Fields::texts() const {
 
 std::string why_unreadable(const Json::exception& error) {
   if (dynamic_cast<const Json::parse_error*>(&error)) return "it is no JSON";
-  const bool is_ours = dynamic_cast<const OutOfRange*>(&error) || dynamic_cast<const UnclearJson*>(&error) ||
-                       dynamic_cast<const UnknownFormat*>(&error) || dynamic_cast<const NoInteger*>(&error);
+  const bool is_ours = dynamic_cast<const OutOfRange*>(&error) || dynamic_cast<const AmbiguousJson*>(&error) ||
+                       dynamic_cast<const UnknownFormat*>(&error) || dynamic_cast<const NotAnInteger*>(&error);
   return is_ours ? error.what() : "it is not as eave writes it";
 }
 

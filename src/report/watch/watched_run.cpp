@@ -48,7 +48,7 @@ void WatchedRun::take(const std::string& line) {
 void WatchedRun::take_line(const std::string& line) {
   if (line == LineTail::kTooLong) {
     lines_.pass_over();
-    throw UnclearJson("it is longer than 64 MiB");
+    throw AmbiguousJson("it is longer than 64 MiB");
   }
   std::visit([this](const auto& each) { take(each); }, lines_.take(line));
 }

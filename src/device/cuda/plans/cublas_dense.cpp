@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "device/cuda/slice_pieces.h"
+#include "device/cuda/workspace_layout.h"
 #include "eave/check.h"
 #include "kernels/cuda/elementwise.h"
 
@@ -28,7 +28,7 @@ std::int64_t CublasDense::scratch_size() const {
     bytes = std::max(
         {bytes, to_weights_->workspace_bytes(), to_input_ ? to_input_->workspace_bytes() : 0, bias_ ? sums : 0});
   }
-  PieceLayout layout;
+  WorkspaceLayout layout;
   layout.add(bytes);
   return layout.floats();
 }

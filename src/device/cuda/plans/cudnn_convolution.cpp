@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "device/cuda/plans/cublas_dense.h"
-#include "device/cuda/slice_pieces.h"
+#include "device/cuda/workspace_layout.h"
 #include "eave/check.h"
 #include "kernels/cuda/elementwise.h"
 
@@ -62,7 +62,7 @@ CudnnConvolution<T>::CudnnConvolution(const Context& context, const ConvolutionS
 
 template <class T>
 void CudnnConvolution<T>::place_saved() {
-  PieceLayout layout;
+  WorkspaceLayout layout;
   saved_filter_ = layout.add(filter_.values() * std::int64_t{sizeof(T)});
   if (shape_.pool > 0) saved_winners_ = layout.add(shape_.samples * shape_.output().size());
   saved_size_ = layout.floats();
@@ -73,13 +73,13 @@ void CudnnConvolution<T>::place_saved() {
 template <class T>
 void CudnnConvolution<T>::place_scratch() {
   const std::int64_t convolved = shape_.samples * shape_.convolved().size() * std::int64_t{sizeof(T)};
-  PieceLayout forward;
+  WorkspaceLayout forward;
   packed_ = forward.add(filter_.values() * std::int64_t{sizeof(T)});
   if (shape_.pool > 0) convolved_ = forward.add(convolved);
   forward_workspace_ = forward.add(forward_->workspace_bytes());
   scratch_size_ = forward.floats();
   if (!shape_.training) return;
-  PieceLayout backward;
+  WorkspaceLayout backward;
   d_packed_ = backward.add(filter_.values() * std::int64_t{sizeof(T)});
   if (shape_.pool > 0) d_convolved_ = backward.add(convolved);
   backward_workspace_ = backward.add(

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "device/cuda/slice_pieces.h"
+#include "device/cuda/workspace_layout.h"
 #include "eave/check.h"
 
 namespace eave::cuda {
@@ -34,7 +34,7 @@ struct TrialLayout {
     workspace = layout.add(workspace_bytes);
   }
 
-  PieceLayout layout;
+  WorkspaceLayout layout;
   std::int64_t value;  // bytes of one value of the output
   std::int64_t input_bytes = 0;
   std::int64_t weights = 0, bias = 0, input = 0, output = 0, workspace = 0;

@@ -1,4 +1,4 @@
-#include "device/rank_moments.h"
+#include "device/sync_batch_norm.h"
 
 #include <algorithm>
 #include <cmath>

@@ -13,12 +13,12 @@
 
 namespace eave::cuda {
 
-class PassRecorder {
+class GraphRecorder {
  public:
   // A recording is valid for one kind of pass on the same images.
   using Key = std::pair<PassKind, const DeviceImages*>;
 
-  explicit PassRecorder(cudaStream_t stream) : stream_(stream) {}
+  explicit GraphRecorder(cudaStream_t stream) : stream_(stream) {}
 
   void begin(const Key& key);
   // Compute asks this before each call. True: enqueue the call. False: it is part of a graph already.
@@ -56,7 +56,7 @@ class PassRecorder {
 // Calls the plan only if the pass is not being replayed: in a replay, the plan's work is already part of a graph.
 class ReplayedPlan final : public LinearPlan {
  public:
-  ReplayedPlan(PassRecorder& recorder, std::unique_ptr<LinearPlan> plan)
+  ReplayedPlan(GraphRecorder& recorder, std::unique_ptr<LinearPlan> plan)
       : recorder_(recorder), plan_(std::move(plan)) {}
   std::int64_t saved_size() const override { return plan_->saved_size(); }
   std::int64_t scratch_size() const override { return plan_->scratch_size(); }
@@ -68,7 +68,7 @@ class ReplayedPlan final : public LinearPlan {
   }
 
  private:
-  PassRecorder& recorder_;
+  GraphRecorder& recorder_;
   std::unique_ptr<LinearPlan> plan_;
 };
 

@@ -1,10 +1,10 @@
-#include "device/cuda/passes/pass_recorder.h"
+#include "device/cuda/passes/graph_recorder.h"
 
 #include "eave/check.h"
 
 namespace eave::cuda {
 
-void PassRecorder::begin(const Key& key) {
+void GraphRecorder::begin(const Key& key) {
   EAVE_CHECK(state_ == State::kIdle, "a pass begins when the last one has ended");
   pass_ = &passes_[key];
   next_ = 0;
@@ -18,14 +18,14 @@ void PassRecorder::begin(const Key& key) {
   }
 }
 
-void PassRecorder::cut() {
+void GraphRecorder::cut() {
   EAVE_CHECK(state_ != State::kIdle, "a cut is made in a pass");
   if (state_ == State::kReplaying) return launch_next();
   if (state_ == State::kEnqueuing) return;
   finish_part();
 }
 
-void PassRecorder::end() {
+void GraphRecorder::end() {
   EAVE_CHECK(state_ != State::kIdle, "a pass that ends has begun");
   if (state_ == State::kReplaying) {
     launch_next();
@@ -39,7 +39,7 @@ void PassRecorder::end() {
   state_ = State::kIdle;
 }
 
-void PassRecorder::abandon() noexcept {
+void GraphRecorder::abandon() noexcept {
   if (is_capturing_) {
     cudaGraph_t graph = nullptr;
     static_cast<void>(cudaStreamEndCapture(stream_, &graph));
@@ -49,7 +49,7 @@ void PassRecorder::abandon() noexcept {
   state_ = State::kIdle;
 }
 
-bool PassRecorder::enqueues() {
+bool GraphRecorder::enqueues() {
   if (state_ == State::kRecording && !is_capturing_) {
     // Thread-local mode: other threads of the process may allocate and copy during the capture.
     EAVE_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
@@ -58,7 +58,7 @@ bool PassRecorder::enqueues() {
   return state_ != State::kReplaying;
 }
 
-void PassRecorder::finish_part() {
+void GraphRecorder::finish_part() {
   if (!is_capturing_) {
     pass_->parts.emplace_back();
     ++next_;
@@ -75,7 +75,7 @@ void PassRecorder::finish_part() {
   launch_next();
 }
 
-void PassRecorder::launch_next() {
+void GraphRecorder::launch_next() {
   EAVE_CHECK(next_ < pass_->parts.size(), "passes of one kind are cut at the same places");
   const cudaGraphExec_t part = pass_->parts[next_++].get();
   if (part != nullptr) EAVE_CUDA(cudaGraphLaunch(part, stream_));

@@ -1,4 +1,4 @@
-#include "base/options/near_words.h"
+#include "base/options/spelling.h"
 
 #include <algorithm>
 #include <array>
@@ -44,7 +44,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 // The option that other programs call `word`, with at most `slips` letters wrong; "" if there is none among `names`.
 std::string option_called(const std::string& word, const std::vector<std::string>& names, std::size_t slips) {
   for (const auto& [other, option] : kOtherNames) {
-    if (contains(names, option) && edits_between(word, other) <= slips) return option;
+    if (contains(names, option) && edit_distance(word, other) <= slips) return option;
   }
   return "";
 }
@@ -72,7 +72,7 @@ std::size_t slips_in(std::size_t letters) { return letters < 8 ? 1 : letters < 1
 
 // In a name of two or three letters, only a swap is a slip: another letter makes another name.
 bool is_slip(const std::string& word, const std::string& name) {
-  const std::size_t edits = edits_between(word, name);
+  const std::size_t edits = edit_distance(word, name);
   if (std::max(word.size(), name.size()) > 3) return edits <= slips_in(name.size());
   std::string letters = word, others = name;
   std::ranges::sort(letters);
@@ -89,7 +89,7 @@ std::string lower_case(std::string_view text) {
   return result;
 }
 
-std::size_t edits_between(std::string_view word, std::string_view other) {
+std::size_t edit_distance(std::string_view word, std::string_view other) {
   if (std::max(word.size(), other.size()) > kLongestWord) return kLongestWord;
   const std::string from = lower_case(word), to = lower_case(other);
   using Row = std::array<std::size_t, kLongestWord + 1>;
@@ -114,7 +114,7 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     if (std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size()) >= best_distance) continue;
-    const std::size_t distance = edits_between(word, candidate);
+    const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;
@@ -145,7 +145,7 @@ std::string misspelt_option(const std::string& word, const std::vector<std::stri
   if (const std::string called = option_called(word, names, slips_in(word.size())); !called.empty()) return called;
   std::string best;
   for (const std::string& name : names) {
-    if (is_slip(word, name) && (best.empty() || edits_between(word, name) < edits_between(word, best))) best = name;
+    if (is_slip(word, name) && (best.empty() || edit_distance(word, name) < edit_distance(word, best))) best = name;
   }
   return best;
 }

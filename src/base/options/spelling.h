@@ -12,7 +12,7 @@ std::string lower_case(std::string_view text);  // changes ASCII letters only
 
 // The number of letters to add, drop, change or swap with a neighbour to turn one word into the other. Letter case does
 // not count.
-std::size_t edits_between(std::string_view word, std::string_view other);
+std::size_t edit_distance(std::string_view word, std::string_view other);
 
 // For an option that does not exist: "did you mean --max-steps or --lr-step-epochs?", or "see --help".
 std::string suggest_options(const std::string& word, const std::vector<std::string>& names);

@@ -10,7 +10,7 @@
 
 namespace eave::cuda {
 
-class PieceLayout {
+class WorkspaceLayout {
  public:
   static constexpr std::int64_t kAlignment = 256;  // bytes
 
@@ -33,7 +33,7 @@ class PieceLayout {
 template <class T = void, class Element>
 T* piece(std::span<Element> slice, std::int64_t offset) {
   if (slice.empty()) return nullptr;
-  const auto alignment = static_cast<std::uintptr_t>(PieceLayout::kAlignment);
+  const auto alignment = static_cast<std::uintptr_t>(WorkspaceLayout::kAlignment);
   const auto address = reinterpret_cast<std::uintptr_t>(slice.data());
   const std::uintptr_t aligned = (address + alignment - 1) / alignment * alignment;
   return reinterpret_cast<T*>(aligned + static_cast<std::uintptr_t>(offset));
