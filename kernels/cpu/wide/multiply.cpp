@@ -5,7 +5,7 @@
 #include "kernels/cpu/wide/multiply_dots.h"
 #include "kernels/cpu/wide/multiply_tile.h"
 #include "kernels/cpu/wide/pack.h"
-#include "kernels/cpu/wide/tables.h"
+#include "kernels/cpu/wide/wide_names.h"
 
 namespace eave::cpu {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "kernels/cpu/wide/pack.h"
-#include "kernels/cpu/wide/tables.h"
+#include "kernels/cpu/wide/wide_names.h"
 #include "kernels/cpu/wide/winner_lists.h"
 
 namespace eave::cpu {

@@ -1,8 +1,8 @@
 // Lists the winners of one sample's pools, for the gradients of the convolution before them.
 #pragma once
 
-#include "kernels/cpu/wide/tables.h"
 #include "kernels/cpu/wide/vector.h"
+#include "kernels/cpu/wide/wide_names.h"
 
 namespace eave::cpu {
 namespace {

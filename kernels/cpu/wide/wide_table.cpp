@@ -1,5 +1,5 @@
 // The table of one instruction set's kernels. This file is compiled once per instruction set.
-#include "kernels/cpu/wide/tables.h"
+#include "kernels/cpu/wide/wide_names.h"
 
 namespace eave::cpu {
 
