@@ -18,6 +18,7 @@ struct FilterSize {
   }
 };
 
+// Calls move(place in the filter, place in the packed filter) for each value.
 template <class Move>
 void for_each_filter_value(const FilterSize& size, const Move& move) {
   for (std::int64_t tap = 0; tap < size.taps; ++tap) {
@@ -28,10 +29,12 @@ void for_each_filter_value(const FilterSize& size, const Move& move) {
   }
 }
 
+// [taps, inputs, outputs] to [outputs, taps, inputs].
 inline void pack_filter(const FilterSize& size, const float* filter, float* packed) {
   for_each_filter_value(size, [&](std::int64_t at, std::int64_t packed_at) { packed[packed_at] = filter[at]; });
 }
 
+// The reverse.
 inline void unpack_filter(const FilterSize& size, const float* packed, float* filter) {
   for_each_filter_value(size, [&](std::int64_t at, std::int64_t packed_at) { filter[at] = packed[packed_at]; });
 }
