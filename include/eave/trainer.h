@@ -17,7 +17,7 @@
 
 namespace eave {
 
-class FileCalls;     // src/base/files/file_calls.h
+class FileCalls;     // src/base/files/output_file.h
 class LeaveGate;     // src/guard/leave.h
 class RankProgress;  // src/guard/rank_progress.h
 

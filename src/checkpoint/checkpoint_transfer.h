@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files/durable.h"
 #include "base/files/input_file.h"
+#include "base/files/output_file.h"
 #include "eave/transport.h"
 
 namespace eave {

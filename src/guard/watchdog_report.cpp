@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files/file_calls.h"
+#include "base/files/output_file.h"
 #include "base/options/number_text.h"
 
 namespace eave {

@@ -3,9 +3,9 @@
 #include <set>
 
 #include "app/compare/compare_grid.h"
-#include "base/options/near_words.h"
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
+#include "base/options/spelling.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 

@@ -7,7 +7,6 @@
 
 #include "app/doctor/stale_job_files.h"
 #include "app/main/machine.h"
-#include "base/message.h"
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"

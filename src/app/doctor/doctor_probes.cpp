@@ -13,9 +13,9 @@
 #include <sstream>
 
 #include "app/resume/directory_access.h"
-#include "base/averages.h"
 #include "base/files/file_errors.h"
-#include "base/files/files.h"
+#include "base/files/output_file.h"
+#include "base/mean_median.h"
 #include "eave/check.h"
 #include "report/text/terminal.h"
 

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "app/main/rank_consistency.h"
-#include "base/start_thread.h"
+#include "base/thread.h"
 #include "transport/core/failure.h"
 #include "transport/job/launchers.h"
 

@@ -5,8 +5,7 @@
 #include "app/main/commands.h"
 #include "app/main/launch.h"
 #include "app/options/option_sources.h"
-#include "base/options/option_checks.h"
-#include "base/options/option_lists.h"
+#include "base/options/option_values.h"
 #include "communicator/support/plugin.h"
 #include "eave/check.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/files/files.h"
+#include "base/files/input_file.h"
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/options/number_text.h"

@@ -5,11 +5,10 @@
 #include <optional>
 
 #include "app/resume/checkpoint_location.h"
-#include "base/options/near_words.h"
 #include "base/options/number_text.h"
-#include "base/options/option_checks.h"
-#include "base/options/option_lists.h"
+#include "base/options/option_values.h"
 #include "base/options/quantities.h"
+#include "base/options/spelling.h"
 #include "communicator/support/sync_batch_norm.h"
 #include "eave/check.h"
 #include "eave/communicator.h"

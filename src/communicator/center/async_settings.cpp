@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/options/number_text.h"
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 #include "communicator/support/compression.h"
 #include "eave/check.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 #include "communicator/support/checkpointed_numbers.h"
 #include "eave/communicator.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/options/number_text.h"
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 #include "eave/check.h"
 #include "eave/device.h"
 

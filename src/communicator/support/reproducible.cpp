@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/options/option_checks.h"
+#include "base/options/option_values.h"
 #include "communicator/support/compression.h"
 #include "communicator/support/sync_batch_norm.h"
 #include "eave/check.h"

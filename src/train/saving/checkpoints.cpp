@@ -5,9 +5,9 @@
 #include <sstream>
 #include <utility>
 
-#include "base/files/durable.h"
+#include "base/files/output_file.h"
 #include "base/host.h"
-#include "base/start_thread.h"
+#include "base/thread.h"
 #include "checkpoint/checkpoint_transfer.h"
 #include "eave/check.h"
 

@@ -8,7 +8,7 @@
 #include <functional>
 #include <utility>
 
-#include "base/start_thread.h"
+#include "base/thread.h"
 #include "transport/core/backoff.h"
 #include "transport/core/text_routes.h"
 #include "transport/core/transport_base.h"
