@@ -31,10 +31,10 @@ bool begins_with_label(const ByteSource& file) {
 void check_size(const ByteSource& file, std::uint64_t records) {
   const std::uint64_t expected = records * kRecord;
   if (file.size() == expected) return;
-  refuse_batch_file(file, "is " + count_text(file.size(), "byte") + " long, expected " + std::to_string(expected) + " (" +
-                   count_text(records, "record") +
-                   " of 3,073 bytes): " + (file.size() < expected ? "truncated, or not" : "not") +
-                   " a file of CIFAR-10's binary version; get it again");
+  refuse_batch_file(file, "is " + count_text(file.size(), "byte") + " long, expected " + std::to_string(expected) +
+                              " (" + count_text(records, "record") +
+                              " of 3,073 bytes): " + (file.size() < expected ? "truncated, or not" : "not") +
+                              " a file of CIFAR-10's binary version; get it again");
 }
 
 }  // namespace

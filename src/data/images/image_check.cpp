@@ -14,7 +14,7 @@
 #include "data/images/image_file.h"
 #include "data/images/image_formats.h"
 #include "data/images/image_listing.h"
-#include "data/loading/crew.h"
+#include "data/loading/thread_pool.h"
 #include "data/sets/image_options.h"
 #include "eave/check.h"
 
@@ -61,10 +61,10 @@ SampleCheck check_images(const OptionValues& values, int part, int parts, const 
   SampleCheck check{count_images(listing), std::move(listing.bad)};
   const std::vector<std::string> names = names_in(listing, part, parts);
   std::vector<std::string> damage(names.size());
-  Crew crew(image_threads(values));
-  std::vector<std::vector<std::uint8_t>> pixels(static_cast<std::size_t>(crew.size()));
+  ThreadPool pool(image_threads(values));
+  std::vector<std::vector<std::uint8_t>> pixels(static_cast<std::size_t>(pool.size()));
   for (auto& each : pixels) each.resize(static_cast<std::size_t>(side * side * 3));
-  crew.share(std::ssize(names), [&](std::int64_t index, int thread) {
+  pool.parallel_for(std::ssize(names), [&](std::int64_t index, int thread) {
     const auto i = static_cast<std::size_t>(index);
     damage[i] = damage_in(place / names[i], side, pixels[static_cast<std::size_t>(thread)]);
     moved();

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "base/thread.h"
-#include "data/files/read_ahead.h"
-#include "data/loading/crew.h"
+#include "base/start_thread.h"
+#include "data/loading/read_ahead.h"
+#include "data/loading/thread_pool.h"
 #include "data/sampling/augment.h"
 #include "eave/check.h"
 
@@ -53,8 +53,8 @@ class BatchFiller {
                 : &dataset == split.validation.get() ? split.validation_images
                                                      : nullptr),
         writer_(dataset.shape(), augmentation, split.mean, split.deviation),
-        crew_(images_ == nullptr ? split.reading_threads : 1),
-        pixels_(static_cast<std::size_t>(crew_.size()),
+        pool_(images_ == nullptr ? split.reading_threads : 1),
+        pixels_(static_cast<std::size_t>(pool_.size()),
                 std::vector<std::uint8_t>(static_cast<std::size_t>(dataset.shape().size()))) {}
 
   const ImageWriter& writer() const { return writer_; }
@@ -65,7 +65,7 @@ class BatchFiller {
   template <typename Place>
   void fill(Slot& slot, std::int64_t samples, Place place) {
     const auto values = static_cast<std::size_t>(this->values());
-    crew_.share(samples, [&](std::int64_t number, int thread) {
+    pool_.parallel_for(samples, [&](std::int64_t number, int thread) {
       const auto i = static_cast<std::size_t>(number);
       const std::int64_t index = slot.indices[i];
       if (images_ == nullptr) {
@@ -81,7 +81,7 @@ class BatchFiller {
   const Dataset& dataset_;
   const DeviceImages* images_;  // nullptr: this object writes the floats
   ImageWriter writer_;
-  Crew crew_;
+  ThreadPool pool_;
   std::vector<std::vector<std::uint8_t>> pixels_;  // one buffer per thread
 };
 

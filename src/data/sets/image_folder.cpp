@@ -12,8 +12,8 @@
 #include "data/images/image_file.h"
 #include "data/images/image_listing.h"
 #include "data/loading/bad_samples.h"
-#include "data/loading/crew.h"
 #include "data/loading/staging.h"
+#include "data/loading/thread_pool.h"
 #include "data/sets/image_options.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
@@ -172,9 +172,9 @@ DataSplit open_listing(const OptionValues& values, ImageListing listing) {
   auto test =
       std::make_unique<ImageFolder>(place, std::move(listing.test), classes, side, room - train->most_bytes_kept());
   split.reading_threads = image_threads(values);
-  Crew crew(split.reading_threads);
+  ThreadPool pool(split.reading_threads);
   for (const ImageFolder* part : {train.get(), test.get()}) {
-    crew.share(part->size(), [&](std::int64_t index, int) { check_image_header(part->file(index)); });
+    pool.parallel_for(part->size(), [&](std::int64_t index, int) { check_image_header(part->file(index)); });
   }
   split.train = std::move(train);
   split.test = std::move(test);

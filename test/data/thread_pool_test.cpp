@@ -1,5 +1,5 @@
-// Crew: several threads that fill a batch together.
-#include "data/loading/crew.h"
+// ThreadPool: several threads that fill a batch together.
+#include "data/loading/thread_pool.h"
 
 #include <gtest/gtest.h>
 
@@ -10,21 +10,21 @@
 #include <stdexcept>
 #include <thread>
 
-#include "data/files/read_ahead.h"
+#include "data/loading/read_ahead.h"
 #include "eave/loader.h"
 #include "test/allocations.h"
 
 namespace eave {
 namespace {
 
-TEST(Crew, works_on_each_part_once_however_many_threads_and_parts_there_are) {
+TEST(ThreadPool, works_on_each_part_once_however_many_threads_and_parts_there_are) {
   for (const int threads : {1, 2, 5}) {
-    Crew crew(threads);
-    ASSERT_EQ(crew.size(), threads);
+    ThreadPool pool(threads);
+    ASSERT_EQ(pool.size(), threads);
     for (const std::int64_t parts : {0, 1, 3, 100, 0, 7}) {
       std::vector<int> done(static_cast<std::size_t>(parts));
       std::vector<int> of_threads(static_cast<std::size_t>(threads));
-      crew.share(parts, [&](std::int64_t part, int thread) {
+      pool.parallel_for(parts, [&](std::int64_t part, int thread) {
         ++done[static_cast<std::size_t>(part)];
         ++of_threads.at(static_cast<std::size_t>(thread));
       });
@@ -34,12 +34,12 @@ TEST(Crew, works_on_each_part_once_however_many_threads_and_parts_there_are) {
   }
 }
 
-TEST(Crew, throws_what_the_first_part_to_fail_has_thrown_and_goes_on) {
+TEST(ThreadPool, throws_what_the_first_part_to_fail_has_thrown_and_goes_on) {
   for (const int threads : {1, 2, 4, 8}) {
-    Crew crew(threads);
+    ThreadPool pool(threads);
     for (int round = 0; round < 50; ++round) {
       try {
-        crew.share(40, [&](std::int64_t part, int) {
+        pool.parallel_for(40, [&](std::int64_t part, int) {
           // Parts after 11 fail sooner, but the exception of part 11 must be thrown.
           if (part == 11) std::this_thread::sleep_for(std::chrono::microseconds(100));
           if (part >= 11) throw std::runtime_error(std::to_string(part));
@@ -51,7 +51,7 @@ TEST(Crew, throws_what_the_first_part_to_fail_has_thrown_and_goes_on) {
     }
     int sum = 0;
     std::mutex mutex;
-    crew.share(10, [&](std::int64_t part, int) {
+    pool.parallel_for(10, [&](std::int64_t part, int) {
       const std::lock_guard lock(mutex);
       sum += static_cast<int>(part);
     });
@@ -59,11 +59,11 @@ TEST(Crew, throws_what_the_first_part_to_fail_has_thrown_and_goes_on) {
   }
 }
 
-TEST(Crew, has_its_threads_work_at_the_same_time) {
-  Crew crew(3);
+TEST(ThreadPool, has_its_threads_work_at_the_same_time) {
+  ThreadPool pool(3);
   std::atomic<int> here{0};
   // Each part waits until three parts have begun. With fewer than three threads this would not end.
-  crew.share(3, [&](std::int64_t, int) {
+  pool.parallel_for(3, [&](std::int64_t, int) {
     ++here;
     while (here < 3) std::this_thread::yield();
   });

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "data/loading/crew.h"
+#include "data/loading/thread_pool.h"
 #include "eave/dataset.h"
 
 namespace eave {
@@ -19,7 +19,7 @@ class ReadAhead {
   ReadAhead(const Dataset& dataset, int threads)
       : dataset_(dataset),
         size_(static_cast<std::size_t>(dataset.shape().size())),
-        crew_(threads),
+        pool_(threads),
         bytes_(size_ * static_cast<std::size_t>(kImagesOfThread * threads)) {}
 
   void read(std::int64_t index, std::span<std::uint8_t> pixels) {
@@ -39,14 +39,14 @@ class ReadAhead {
     first_ = index;
     count_ = 0;
     const std::int64_t count =
-        std::min<std::int64_t>(std::int64_t{kImagesOfThread} * crew_.size(), dataset_.size() - index);
-    crew_.share(count, [&](std::int64_t part, int) { dataset_.read(index + part, place(index + part)); });
+        std::min<std::int64_t>(std::int64_t{kImagesOfThread} * pool_.size(), dataset_.size() - index);
+    pool_.parallel_for(count, [&](std::int64_t part, int) { dataset_.read(index + part, place(index + part)); });
     count_ = count;
   }
 
   const Dataset& dataset_;
   const std::size_t size_;
-  Crew crew_;
+  ThreadPool pool_;
   std::vector<std::uint8_t> bytes_;
   std::int64_t first_ = 0, count_ = 0;  // the images in `bytes_`
 };

@@ -1,4 +1,4 @@
-#include "data/loading/crew.h"
+#include "data/loading/thread_pool.h"
 
 #include <string>
 #include <system_error>
@@ -9,22 +9,22 @@
 
 namespace eave {
 
-Crew::Crew(int threads) {
+ThreadPool::ThreadPool(int threads) {
   EAVE_CHECK(threads >= 1, "a crew has a thread");
   helpers_.reserve(static_cast<std::size_t>(threads));
   try {
-    for (int thread = 1; thread < threads; ++thread) helpers_.emplace_back([this, thread] { help(thread); });
+    for (int thread = 1; thread < threads; ++thread) helpers_.emplace_back([this, thread] { run_helper(thread); });
   } catch (const std::system_error& error) {
     const std::size_t started = helpers_.size();
-    dismiss();  // the destructor will not run
+    stop();  // the destructor will not run
     refuse_thread(std::to_string(started + 2) + " of --decode-threads " + std::to_string(threads) + " to read images",
                   error, "give fewer --decode-threads");
   }
 }
 
-Crew::~Crew() { dismiss(); }
+ThreadPool::~ThreadPool() { stop(); }
 
-void Crew::dismiss() {
+void ThreadPool::stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -33,7 +33,7 @@ void Crew::dismiss() {
   for (std::thread& helper : helpers_) helper.join();
 }
 
-void Crew::run(std::int64_t count, Task task) {
+void ThreadPool::run(std::int64_t count, Task task) {
   {
     const std::lock_guard lock(mutex_);
     task_ = task;
@@ -49,7 +49,7 @@ void Crew::run(std::int64_t count, Task task) {
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
-void Crew::help(int thread) {
+void ThreadPool::run_helper(int thread) {
   std::uint64_t done = 0;
   for (;;) {
     {
@@ -64,7 +64,7 @@ void Crew::help(int thread) {
   }
 }
 
-void Crew::work_on(int thread) {
+void ThreadPool::work_on(int thread) {
   for (std::int64_t part = next_++; part < count_; part = next_++) {
     try {
       task_.call(task_.work, part, thread);

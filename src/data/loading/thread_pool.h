@@ -11,14 +11,14 @@
 
 namespace eave {
 
-class Crew {
+class ThreadPool {
  public:
-  // `threads` is at least 1. The thread that calls `share` is one of them. Throws Error(kResource) if the system has
-  // fewer.
-  explicit Crew(int threads);
-  ~Crew();
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  // `threads` is at least 1. The thread that calls `parallel_for` is one of them. Throws Error(kResource) if the system
+  // has fewer.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const { return static_cast<int>(helpers_.size()) + 1; }
 
@@ -26,7 +26,7 @@ class Crew {
   // any longer. If parts fail, rethrows the exception of the lowest one, the same for any number of threads; later
   // parts may be left out. Allocates no memory. Only one thread at a time may call it.
   template <typename Work>
-  void share(std::int64_t count, const Work& work) {
+  void parallel_for(std::int64_t count, const Work& work) {
     run(count,
         {[](const void* what, std::int64_t part, int thread) { (*static_cast<const Work*>(what))(part, thread); },
          &work});
@@ -37,9 +37,9 @@ class Crew {
     void (*call)(const void*, std::int64_t, int) = nullptr;
     const void* work = nullptr;
   };
-  void dismiss();
+  void stop();
   void run(std::int64_t count, Task task);
-  void help(int thread);
+  void run_helper(int thread);
   void work_on(int thread);
 
   std::mutex mutex_;
