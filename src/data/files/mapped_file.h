@@ -21,8 +21,8 @@ class MappedFile : public ByteSource {
   static constexpr std::uint64_t kLargest = std::uint64_t{64} << 20;
 
   // Reads through `file` instead if it is larger than kLargest, or if it cannot be mapped. The latter is so for an
-  // empty file, a file system without mappings, a limit on address space (ulimit -v), and if another handler of SIGBUS
-  // has replaced that of data/files/guarded_copy.h.
+  // empty file, a file system without mappings, a limit on address space (ulimit -v), and if other code has replaced
+  // the SIGBUS handler that guards the copies.
   explicit MappedFile(FileSource file);
   ~MappedFile() override;
   MappedFile(MappedFile&& other) noexcept;
