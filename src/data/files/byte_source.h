@@ -1,4 +1,5 @@
-// The source of a parser's bytes: a file, or memory in tests and fuzzers.
+// The source of a parser's bytes: a file, or memory in tests and fuzzers. Also says what a source holds, if that is not
+// what its reader expected.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,8 @@
 #include <span>
 #include <string>
 #include <utility>
+
+#include "base/files/content_kind.h"
 
 namespace eave {
 
@@ -51,5 +54,13 @@ class FileSource : public ByteSource {
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
 };
+
+// Like content_kind, and looks into gzip files: "a gzip file that holds an HTML page". The remedy is gunzip only if
+// that may help: if the content is unknown, compressed again, or of the group that the reader wants.
+ContentKind content_kind_of(const ByteSource& source, ContentGroup wanted = ContentGroup::kUnknown);
+
+// For a reader that unpacks gzip files itself: "is an HTML page: get the file again". `remedy` is used if the kind has
+// none. "" if the kind is unknown, also that of a gzip file's content.
+std::string describe_unpacked(const ByteSource& source, const std::string& remedy);
 
 }  // namespace eave

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/options/number_text.h"
-#include "data/files/source_content.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -9,7 +9,6 @@
 #include "base/options/number_text.h"
 #include "base/resource_limits.h"
 #include "data/files/gzip_reader.h"
-#include "data/files/source_content.h"
 #include "eave/check.h"
 
 namespace eave {

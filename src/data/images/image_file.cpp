@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdio>
 
-#include "data/files/source_content.h"
 #include "data/images/image_formats.h"
 #include "eave/check.h"
 
