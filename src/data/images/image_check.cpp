@@ -12,7 +12,6 @@
 #include "base/hash.h"
 #include "data/files/byte_source.h"
 #include "data/images/image_file.h"
-#include "data/images/image_formats.h"
 #include "data/images/image_listing.h"
 #include "data/loading/thread_pool.h"
 #include "data/sets/image_options.h"

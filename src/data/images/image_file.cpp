@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdio>
 
-#include "data/images/image_formats.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -1,4 +1,4 @@
-// Decodes JPEG files with libjpeg: `decode_jpeg` of data/images/image_formats.h.
+// Decodes JPEG files with libjpeg: `decode_jpeg` of data/images/image_file.h.
 #include <cstddef>
 #include <cstdio>
 // jpeglib.h needs the headers above, and jerror.h needs jpeglib.h. The comment lines keep clang-format from sorting
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/options/number_text.h"
-#include "data/images/image_formats.h"
+#include "data/images/image_file.h"
 
 namespace eave {
 namespace {

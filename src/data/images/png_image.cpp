@@ -1,4 +1,4 @@
-// Decodes PNG files with libpng: `decode_png` of data/images/image_formats.h.
+// Decodes PNG files with libpng: `decode_png` of data/images/image_file.h.
 #include <png.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/options/number_text.h"
-#include "data/images/image_formats.h"
+#include "data/images/image_file.h"
 #include "eave/check.h"
 
 namespace eave {

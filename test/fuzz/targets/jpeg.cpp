@@ -1,5 +1,5 @@
 // A JPEG file: its header, then its pixels in a square.
-#include "data/images/image_formats.h"
+#include "data/images/image_file.h"
 #include "test/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

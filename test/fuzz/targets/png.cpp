@@ -2,7 +2,7 @@
 // the code after the check is reached.
 #include <zlib.h>
 
-#include "data/images/image_formats.h"
+#include "data/images/image_file.h"
 #include "test/fuzz/fuzz.h"
 
 namespace {
