@@ -10,7 +10,7 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
-#include "data/loading/bad_samples.h"
+#include "data/images/bad_images.h"
 #include "report/text/terminal.h"
 
 namespace eave {

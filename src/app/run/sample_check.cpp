@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/options/number_text.h"
-#include "data/loading/bad_samples.h"
+#include "data/images/bad_images.h"
 #include "eave/check.h"
 #include "report/text/terminal.h"
 

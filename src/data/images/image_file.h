@@ -27,7 +27,7 @@ void check_image_header(const ByteSource& file);
 // once.
 void read_image_square(const ByteSource& file, int side, std::span<std::uint8_t> pixels);
 
-// The rest is for the decoders of JPEG and PNG.
+// Everything below is for the decoders of JPEG and PNG.
 //
 // Reads a file in pieces, for decoders written in C, through which no exception may pass.
 class FilePieces {

@@ -1,4 +1,4 @@
-#include "data/images/image_check.h"
+#include "data/images/bad_images.h"
 
 #include <sys/stat.h>
 
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/message.h"
 #include "data/files/byte_source.h"
 #include "data/images/image_file.h"
 #include "data/images/image_listing.h"
@@ -90,6 +91,22 @@ std::string image_fingerprint(const OptionValues& values) {
   for (const ImageFiles* part : {&listing.train, &listing.test}) std::ranges::for_each(part->names, add);
   for (const BadSample& bad : listing.bad) add(bad.name);
   return hasher.hash().text();
+}
+
+std::vector<std::string> list_bad_samples(const std::vector<BadSample>& bad, std::int64_t of, const std::string& advice,
+                                          std::size_t most_named) {
+  std::vector<std::string> lines = {std::to_string(bad.size()) + " of " + std::to_string(of) +
+                                    (of == 1 ? " image" : " images") + " cannot be used: " + advice};
+  for (std::size_t i = 0; i < std::min(bad.size(), most_named); ++i) lines.push_back("  " + bad[i].message);
+  if (bad.size() > most_named) lines.push_back("  and " + std::to_string(bad.size() - most_named) + " more");
+  return lines;
+}
+
+void refuse_bad_samples(const std::vector<BadSample>& bad, std::int64_t of) {
+  if (bad.empty()) return;
+  throw LinesError(ExitCode::kBadData, list_bad_samples(bad, of,
+                                                        "get or make them again, remove them, or give --on-bad-image "
+                                                        "skip, which leaves them out"));
 }
 
 }  // namespace eave

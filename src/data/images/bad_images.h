@@ -1,14 +1,22 @@
-// Messages about samples that cannot be used.
+// Finds images that cannot be decoded, and lists them in messages.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "eave/dataset.h"
 
 namespace eave {
+
+// See SampleFiles::check. Throws any Error except kBadData: a file that cannot be opened or read now may be whole, and
+// must not be left out.
+SampleCheck check_images(const OptionValues& values, int part, int parts, const std::function<void()>& moved);
+
+// See SampleFiles::fingerprint.
+std::string image_fingerprint(const OptionValues& values);
 
 // The lines of a message: "3 of 500 images cannot be used: ADVICE", one line for each of the first `most_named`, and
 // the number of further ones.
