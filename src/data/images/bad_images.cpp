@@ -15,7 +15,7 @@
 #include "data/images/image_file.h"
 #include "data/images/image_listing.h"
 #include "data/loading/thread_pool.h"
-#include "data/sets/image_options.h"
+#include "data/sets/image_folder.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -55,7 +55,7 @@ std::vector<std::string> names_in(const ImageListing& listing, int part, int par
 }  // namespace
 
 SampleCheck check_images(const OptionValues& values, int part, int parts, const std::function<void()>& moved) {
-  const fs::path place = image_place(values);
+  const fs::path place = image_directory(values);
   const int side = image_side(values);
   ImageListing listing = list_images(place);
   SampleCheck check{count_images(listing), std::move(listing.bad)};
@@ -77,7 +77,7 @@ SampleCheck check_images(const OptionValues& values, int part, int parts, const 
 
 // Uses the time of change: programs can set the time of modification back, but not that of change.
 std::string image_fingerprint(const OptionValues& values) {
-  const fs::path place = image_place(values);
+  const fs::path place = image_directory(values);
   const ImageListing listing = list_images(place);
   Hasher hasher;
   const auto add = [&](const std::string& name) {

@@ -1,4 +1,7 @@
 // The dataset image-folder: JPEG and PNG files of the user's own, in a folder for each class.
+#include "data/sets/image_folder.h"
+
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,12 +11,12 @@
 #include "base/hash.h"
 #include "base/options/number_text.h"
 #include "data/files/byte_source.h"
+#include "data/files/data_places.h"
 #include "data/images/bad_images.h"
 #include "data/images/image_file.h"
 #include "data/images/image_listing.h"
 #include "data/loading/staging.h"
 #include "data/loading/thread_pool.h"
-#include "data/sets/image_options.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
 
@@ -21,6 +24,8 @@ namespace eave {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int kMostThreadsByDefault = 8;
 
 // A cache of decoded images. Keeps the first images of a set, as many as there is room for. The system gives the memory
 // as images arrive.
@@ -156,7 +161,7 @@ fs::path stage(const fs::path& place, const ImageListing& listing, const OptionV
 }
 
 DataSplit open_listing(const OptionValues& values, ImageListing listing) {
-  const fs::path original = image_place(values);
+  const fs::path original = image_directory(values);
   const int side = image_side(values);
   complete_parts(original, values, listing);
   DataSplit split;
@@ -184,20 +189,58 @@ DataSplit open_listing(const OptionValues& values, ImageListing listing) {
 }
 
 DataSplit open_image_folder(const OptionValues& values) {
-  ImageListing listing = list_images(image_place(values));
+  ImageListing listing = list_images(image_directory(values));
   refuse_bad_samples(listing.bad, count_images(listing));
   return open_listing(values, std::move(listing));
 }
 
 DataSplit open_without(const OptionValues& values, const std::vector<BadSample>& left_out) {
-  ImageListing listing = list_images(image_place(values));
+  ImageListing listing = list_images(image_directory(values));
   leave_out(listing, left_out);
   return open_listing(values, std::move(listing));
+}
+
+std::vector<OptionSpec> image_folder_options() {
+  std::vector<OptionSpec> options = data_file_options();
+  options.push_back({"image-size", OptionType::kInteger, "32",
+                     "height and width in pixels to which images are resized, the centre of what is longer than wide"});
+  options.push_back(
+      {"image-test-share", OptionType::kReal, "0.2",
+       "share of each class to test with, about, where there is no folder test or val; the same for all seeds"});
+  options.push_back({"image-cache", OptionType::kBytes, "256MiB",
+                     "memory of a rank for decoded images, so that they are not decoded again; 0: none are kept"});
+  options.push_back({"on-bad-image",
+                     OptionType::kText,
+                     "refuse",
+                     "refuse: decode all images before training, and end with a list of the damaged ones; skip: leave "
+                     "damaged images out, and list them; late: check headers only, and end at the first damaged image "
+                     "that is read",
+                     {"refuse", "skip", "late"}});
+  options.push_back({"decode-threads", OptionType::kInteger, "",
+                     "threads of each rank that decode images (otherwise: as many as it may use cores, at most 8, not "
+                     "divided among ranks that share them)"});
+  return options;
 }
 
 constexpr SampleFiles kImageFiles = {check_images, image_fingerprint, open_without};
 
 }  // namespace
+
+std::filesystem::path image_directory(const OptionValues& values) {
+  if (values.has("data-dir")) return values.text("data-dir");
+  throw Error(ExitCode::kInputMissing,
+              "--data image-folder has no usual place; name the directory of its images with --data-dir");
+}
+
+int image_side(const OptionValues& values) { return static_cast<int>(values.integer("image-size", 1, 1024)); }
+
+int image_threads(const OptionValues& values) {
+  if (values.has("decode-threads")) return static_cast<int>(values.integer("decode-threads", 1, 256));
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
+  return std::clamp(CPU_COUNT(&cores), 1, kMostThreadsByDefault);
+}
 
 DatasetKind describe_dataset_image_folder() {
   return {"image-folder", "JPEG and PNG files of your own in --data-dir: train/CLASS/*, test/CLASS/*, or CLASS/*",

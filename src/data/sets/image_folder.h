@@ -1,17 +1,14 @@
-// The options of --data image-folder.
+// Reads the options of --data image-folder.
 #pragma once
 
 #include <filesystem>
-#include <vector>
 
 #include "eave/options.h"
 
 namespace eave {
 
-std::vector<OptionSpec> image_folder_options();
-
 // The value of --data-dir. Throws Error(kInputMissing) if it is not given.
-std::filesystem::path image_place(const OptionValues& values);
+std::filesystem::path image_directory(const OptionValues& values);
 // The value of --image-size, in pixels.
 int image_side(const OptionValues& values);
 // The value of --decode-threads. By default, as many as this process may use cores, at most 8.
