@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "data/sets/digits.h"
+#include "data/sets/digit_renderer.h"
 #include "eave/dataset.h"
 
 namespace eave {
@@ -16,9 +16,9 @@ constexpr int kClasses = 10;
 class SyntheticDigits : public Dataset {
  public:
   // `part` keeps training and test samples apart.
-  SyntheticDigits(std::int64_t size, std::shared_ptr<const DigitArtist> artist, ImageShape shape, std::uint64_t seed,
+  SyntheticDigits(std::int64_t size, std::shared_ptr<const DigitRenderer> renderer, ImageShape shape, std::uint64_t seed,
                   std::uint32_t part)
-      : size_(size), artist_(std::move(artist)), shape_(shape), key_{seed, Purpose::kSynthetic, part} {}
+      : size_(size), renderer_(std::move(renderer)), shape_(shape), key_{seed, Purpose::kSynthetic, part} {}
   std::int64_t size() const override { return size_; }
   ImageShape shape() const override { return shape_; }
   int classes() const override { return kClasses; }
@@ -28,14 +28,14 @@ class SyntheticDigits : public Dataset {
   void read(std::int64_t index, std::span<std::uint8_t> pixels) const override {
     RandomStream random = stream(index);
     const auto digit = static_cast<int>(random.below(kClasses));
-    artist_->draw(digit, random, pixels);
+    renderer_->draw(digit, random, pixels);
   }
 
  private:
   RandomStream stream(std::int64_t index) const { return {key_, static_cast<std::uint64_t>(index)}; }
 
   std::int64_t size_;
-  std::shared_ptr<const DigitArtist> artist_;
+  std::shared_ptr<const DigitRenderer> renderer_;
   ImageShape shape_;
   RandomKey key_;
 };
@@ -64,16 +64,16 @@ void measure(const Dataset& dataset, DataSplit& split) {
 }
 
 DataSplit open_synthetic(const OptionValues& values) {
-  const auto side = static_cast<int>(values.integer("synthetic-size", 8, DigitArtist::kLongestSide));
+  const auto side = static_cast<int>(values.integer("synthetic-size", 8, DigitRenderer::kLongestSide));
   const ImageShape shape{side, side,
-                         static_cast<int>(values.integer("synthetic-channels", 1, DigitArtist::kMostChannels))};
+                         static_cast<int>(values.integer("synthetic-channels", 1, DigitRenderer::kMostChannels))};
   const auto seed = values.seed("synthetic-seed");
-  const auto artist = std::make_shared<const DigitArtist>(shape);
+  const auto renderer = std::make_shared<const DigitRenderer>(shape);
   DataSplit split;
   split.train =
-      std::make_unique<SyntheticDigits>(values.integer("synthetic-samples", 1, INT32_MAX), artist, shape, seed, 0);
+      std::make_unique<SyntheticDigits>(values.integer("synthetic-samples", 1, INT32_MAX), renderer, shape, seed, 0);
   split.test =
-      std::make_unique<SyntheticDigits>(values.integer("synthetic-test-samples", 1, INT32_MAX), artist, shape, seed, 1);
+      std::make_unique<SyntheticDigits>(values.integer("synthetic-test-samples", 1, INT32_MAX), renderer, shape, seed, 1);
   measure(*split.train, split);
   return split;
 }

@@ -1,13 +1,89 @@
-#include "data/sets/digits.h"
+#include "data/sets/digit_renderer.h"
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
-#include "data/sets/digit_strokes.h"
 #include "eave/check.h"
 
 namespace eave {
 namespace {
+
+// The strokes of the ten digits are polylines in a box of x in [-0.3, 0.3], y in [-0.5, 0.5], y pointing down.
+struct Point {
+  double x = 0;
+  double y = 0;
+};
+using Stroke = std::vector<Point>;
+using Glyph = std::vector<Stroke>;
+
+// Degrees turn clockwise from the right, because y points down: 90 is the bottom.
+Stroke arc(Point centre, Point radius, double from_degrees, double to_degrees) {
+  constexpr int kPieces = 32;
+  Stroke stroke;
+  for (int i = 0; i <= kPieces; ++i) {
+    const double degrees = from_degrees + (to_degrees - from_degrees) * i / kPieces;
+    const double angle = degrees * std::numbers::pi / 180.0;
+    stroke.push_back({centre.x + radius.x * std::cos(angle), centre.y + radius.y * std::sin(angle)});
+  }
+  return stroke;
+}
+
+Stroke ellipse(Point centre, Point radius) { return arc(centre, radius, 0, 360); }
+
+Stroke operator+(Stroke stroke, const Stroke& more) {
+  stroke.insert(stroke.end(), more.begin(), more.end());
+  return stroke;
+}
+
+double distance(Point a, Point b, Point point) {
+  const Point along{b.x - a.x, b.y - a.y};
+  const Point to{point.x - a.x, point.y - a.y};
+  const double length = along.x * along.x + along.y * along.y;
+  const double t = length == 0 ? 0 : std::clamp((to.x * along.x + to.y * along.y) / length, 0.0, 1.0);
+  return std::hypot(to.x - t * along.x, to.y - t * along.y);
+}
+
+// For each digit, the ways to write it; at least one.
+std::array<std::vector<Glyph>, 10> digit_glyphs() {
+  const Glyph zero = {ellipse({0, 0}, {0.28, 0.5})};
+  const Glyph one = {{{-0.15, -0.32}, {0.03, -0.5}, {0.03, 0.5}}};
+  const Glyph one_with_foot = {{{-0.15, -0.32}, {0.03, -0.5}, {0.03, 0.5}}, {{-0.18, 0.5}, {0.22, 0.5}}};
+  const Glyph two = {arc({0, -0.22}, {0.27, 0.28}, 200, 390) + Stroke{{-0.28, 0.5}, {0.3, 0.5}}};
+  const Glyph three = {arc({-0.02, -0.25}, {0.26, 0.25}, 200, 450) + arc({-0.02, 0.24}, {0.29, 0.26}, 270, 520)};
+  const Glyph angular_three = {Stroke{{-0.26, -0.5}, {0.26, -0.5}, {-0.04, -0.08}} +
+                               arc({-0.02, 0.2}, {0.29, 0.3}, 270, 520)};
+  const Glyph four = {{{0.12, 0.5}, {0.12, -0.5}, {-0.3, 0.18}, {0.3, 0.18}}};
+  const Glyph open_four = {{{-0.2, -0.5}, {-0.28, 0.1}, {0.3, 0.1}}, {{0.14, -0.3}, {0.1, 0.5}}};
+  const Glyph five = {Stroke{{0.26, -0.5}, {-0.2, -0.5}, {-0.23, -0.05}} + arc({-0.01, 0.17}, {0.28, 0.33}, 220, 510)};
+  const Glyph six = {arc({0.1, 0.1}, {0.38, 0.6}, 285, 180), ellipse({0, 0.2}, {0.28, 0.3})};
+  const Glyph seven = {{{-0.28, -0.5}, {0.28, -0.5}, {-0.08, 0.5}}};
+  const Glyph barred_seven = {{{-0.28, -0.5}, {0.28, -0.5}, {-0.08, 0.5}}, {{-0.14, 0.02}, {0.24, 0.02}}};
+  const Glyph eight = {ellipse({0, -0.25}, {0.23, 0.25}), ellipse({0, 0.24}, {0.28, 0.26})};
+  const Glyph nine = {ellipse({0, -0.2}, {0.28, 0.3}), arc({-0.1, -0.1}, {0.38, 0.6}, 105, 0)};
+  const Glyph straight_nine = {ellipse({0, -0.22}, {0.27, 0.28}), {{0.27, -0.22}, {0.2, 0.5}}};
+  return {{{zero},
+           {one, one_with_foot},
+           {two},
+           {three, angular_three},
+           {four, open_four},
+           {five},
+           {six},
+           {seven, barred_seven},
+           {eight},
+           {nine, straight_nine}}};
+}
+
+// The distance from a point to the nearest point of the glyph's strokes.
+double distance(const Glyph& glyph, Point point) {
+  double nearest = HUGE_VAL;
+  for (const Stroke& stroke : glyph) {
+    for (std::size_t i = 1; i < stroke.size(); ++i) {
+      nearest = std::min(nearest, distance(stroke[i - 1], stroke[i], point));
+    }
+  }
+  return nearest;
+}
 
 constexpr double kReach = 0.8;           // the field covers [-kReach, kReach] each way
 constexpr double kPerDistance = 8192.0;  // steps of a stored distance per unit
@@ -37,7 +113,7 @@ void add_noise(std::span<std::uint8_t> pixels, std::int32_t amplitude, RandomStr
 
 // The random choices for one picture. The grid coordinates of the pixel in row r, column c, in units of 1/65536:
 // x = origin_x + c·x_by_column + r·x_by_row + bend·(r − middle)²; y is the same without the bend.
-struct DigitArtist::Pose {
+struct DigitRenderer::Pose {
   std::int32_t origin_x = 0, x_by_column = 0, x_by_row = 0;
   std::int32_t origin_y = 0, y_by_column = 0, y_by_row = 0;
   double bend = 0;
@@ -50,7 +126,7 @@ struct DigitArtist::Pose {
   std::array<std::int32_t, kMostChannels> ink{};  // the ink's colour minus the paper's
 };
 
-DigitArtist::DigitArtist(ImageShape shape) : shape_(shape) {
+DigitRenderer::DigitRenderer(ImageShape shape) : shape_(shape) {
   EAVE_CHECK(shape.channels >= 1 && shape.channels <= kMostChannels && shape.width <= kLongestSide, "can be drawn");
   const auto glyphs = digit_glyphs();
   for (std::size_t digit = 0; digit < glyphs.size(); ++digit) {
@@ -66,7 +142,7 @@ DigitArtist::DigitArtist(ImageShape shape) : shape_(shape) {
   }
 }
 
-DigitArtist::Pose DigitArtist::pick_pose(RandomStream& random) const {
+DigitRenderer::Pose DigitRenderer::pick_pose(RandomStream& random) const {
   const double tall = between(random, 0.55, 0.8), wide = tall * between(random, 0.7, 1.2);  // per unit of the glyph
   const double angle = between(random, -0.35, 0.35), shear = between(random, -0.3, 0.3);
   const double move_x = between(random, -0.13, 0.13), move_y = between(random, -0.1, 0.1);
@@ -102,7 +178,7 @@ DigitArtist::Pose DigitArtist::pick_pose(RandomStream& random) const {
   return pose;
 }
 
-std::int32_t DigitArtist::cover(const Field& field, std::int32_t x, std::int32_t y, const Pose& pose) {
+std::int32_t DigitRenderer::cover(const Field& field, std::int32_t x, std::int32_t y, const Pose& pose) {
   constexpr std::uint32_t kEnd = (kGrid - 1) << 16;
   if (static_cast<std::uint32_t>(x) >= kEnd || static_cast<std::uint32_t>(y) >= kEnd) return 0;
   const std::uint16_t* corner = field.data() + (y >> 16) * kGrid + (x >> 16);
@@ -115,8 +191,8 @@ std::int32_t DigitArtist::cover(const Field& field, std::int32_t x, std::int32_t
   return static_cast<std::int32_t>(std::clamp<std::int64_t>(coverage, 0, 256));
 }
 
-void DigitArtist::cover_row(const Field& field, const Pose& pose, std::int32_t row,
-                            std::span<std::int32_t> coverage) const {
+void DigitRenderer::cover_row(const Field& field, const Pose& pose, std::int32_t row,
+                              std::span<std::int32_t> coverage) const {
   const double off_middle = row - 0.5 * (shape_.height - 1);
   std::int32_t x = pose.origin_x + row * pose.x_by_row + round_to_int(pose.bend * off_middle * off_middle);
   std::int32_t y = pose.origin_y + row * pose.y_by_row;
@@ -127,7 +203,7 @@ void DigitArtist::cover_row(const Field& field, const Pose& pose, std::int32_t r
   }
 }
 
-void DigitArtist::draw(int digit, RandomStream random, std::span<std::uint8_t> pixels) const {
+void DigitRenderer::draw(int digit, RandomStream random, std::span<std::uint8_t> pixels) const {
   const auto& ways = fields_[static_cast<std::size_t>(digit)];
   const Field& field = ways[random.below(static_cast<std::uint32_t>(ways.size()))];
   const Pose pose = pick_pose(random);

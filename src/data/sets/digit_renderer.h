@@ -14,12 +14,12 @@ namespace eave {
 // A digit is a few strokes, stored as a field of distances to them. Drawing reads the field under a random affine map
 // and bend, cuts it at a random stroke width, and adds colours and noise. All per-pixel arithmetic is in integers, so
 // every machine draws the same bytes.
-class DigitArtist {
+class DigitRenderer {
  public:
   static constexpr int kMostChannels = 16;
   static constexpr int kLongestSide = 2048;
 
-  explicit DigitArtist(ImageShape shape);
+  explicit DigitRenderer(ImageShape shape);
   // `digit` is in [0, 10). `pixels` has shape.size() bytes, HWC. Several threads may call it at once.
   void draw(int digit, RandomStream random, std::span<std::uint8_t> pixels) const;
 
