@@ -53,7 +53,7 @@ void hold_out(DataSplit& split, double share);
 
 // Replaces `identity` by a hash of the labels of all sets, the class names and the former `identity`. `open` may put
 // other facts into `identity` before, such as file names. All ranks and hosts with the same data get the same hash.
-void identify(DataSplit& split);
+void hash_identity(DataSplit& split);
 
 // A sample that cannot be used.
 struct BadSample {

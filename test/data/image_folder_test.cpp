@@ -166,7 +166,7 @@ TEST_F(ImageFolders, are_known_again_by_the_names_of_files_and_classes) {
   for (const char* name : {"train/a/1.png", "train/b/2.png", "test/a/3.png"}) add(name);
   const auto identity = [&] {
     DataSplit split = open();
-    identify(split);
+    hash_identity(split);
     return split.identity;
   };
   EXPECT_EQ(open().class_names, (std::vector<std::string>{"a", "b"}));

@@ -70,7 +70,7 @@ void TrainingJob::open_data() {
                                               "run stays the same"));
   }
   if (values_.has("validation-share")) hold_out(data_, values_.real("validation-share"));
-  identify(data_);
+  hash_identity(data_);
   const auto crop = static_cast<int>(values_.integer("crop", 0, 65536));
   augmentation_.pad = static_cast<int>(values_.integer("pad", 0, 1024));
   augmentation_.crop_height = augmentation_.crop_width = crop;

@@ -1,4 +1,4 @@
-// hold_out sets a share of the training set apart for evaluation; identify tells datasets apart.
+// hold_out sets a share of the training set apart for evaluation; hash_identity tells datasets apart.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ TEST(HoldOut, refuses_a_share_that_leaves_nothing_in_a_part) {
 TEST(Identity, tells_sets_of_the_same_size_apart_by_labels_names_and_parts) {
   const auto identity = [](DataSplit split, const std::vector<std::string>& names = {}) {
     split.class_names = names;
-    identify(split);
+    hash_identity(split);
     return split.identity;
   };
   const std::string plain = identity(split_of(20));

@@ -1,9 +1,11 @@
-// Splits a training set into a training and a validation set.
+// Changes a DataSplit: splits its training set into a training and a validation set, and computes the identity by which
+// a resumed run recognises its data.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/options/number_text.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
@@ -12,10 +14,10 @@
 namespace eave {
 namespace {
 
-// Chosen samples of a dataset that several Selections share.
-class Selection final : public Dataset {
+// Chosen samples of a dataset that several Subsets share.
+class Subset final : public Dataset {
  public:
-  Selection(std::shared_ptr<const Dataset> all, std::vector<std::int64_t> chosen)
+  Subset(std::shared_ptr<const Dataset> all, std::vector<std::int64_t> chosen)
       : all_(std::move(all)), chosen_(std::move(chosen)) {}
   std::int64_t size() const override { return static_cast<std::int64_t>(chosen_.size()); }
   ImageShape shape() const override { return all_->shape(); }
@@ -41,6 +43,23 @@ std::vector<std::int64_t> permutation(std::int64_t size) {
   return order;
 }
 
+// Every text and list is hashed after its length, so that no two ways to cut the data give the same bytes.
+void add_count(Hasher& hasher, std::uint64_t count) { hasher.add(std::to_string(count) + " "); }
+
+void add_text(Hasher& hasher, const std::string& text) {
+  add_count(hasher, text.size());
+  hasher.add(text);
+}
+
+void add_labels(Hasher& hasher, const Dataset* dataset) {
+  const std::int64_t size = dataset == nullptr ? 0 : dataset->size();
+  add_count(hasher, static_cast<std::uint64_t>(size));
+  for (std::int64_t i = 0; i < size; ++i) {
+    const std::int32_t label = dataset->label(i);
+    hasher.add({reinterpret_cast<const char*>(&label), sizeof label});
+  }
+}
+
 }  // namespace
 
 void hold_out(DataSplit& split, double share) {
@@ -55,8 +74,17 @@ void hold_out(DataSplit& split, double share) {
   std::sort(order.begin(), middle);
   std::sort(middle, order.end());
   const std::shared_ptr<const Dataset> all = std::move(split.train);
-  split.validation = std::make_unique<Selection>(all, std::vector<std::int64_t>(order.begin(), middle));
-  split.train = std::make_unique<Selection>(all, std::vector<std::int64_t>(middle, order.end()));
+  split.validation = std::make_unique<Subset>(all, std::vector<std::int64_t>(order.begin(), middle));
+  split.train = std::make_unique<Subset>(all, std::vector<std::int64_t>(middle, order.end()));
+}
+
+void hash_identity(DataSplit& split) {
+  Hasher hasher;
+  add_text(hasher, split.identity);
+  add_count(hasher, split.class_names.size());
+  for (const std::string& name : split.class_names) add_text(hasher, name);
+  for (const auto* part : {&split.train, &split.validation, &split.test}) add_labels(hasher, part->get());
+  split.identity = hasher.hash().text();
 }
 
 }  // namespace eave
