@@ -11,7 +11,7 @@
 
 #include "base/files/file_errors.h"
 #include "base/hash.h"
-#include "data/files/data_places.h"
+#include "data/files/data_directory.h"
 #include "data/images/image_entries.h"
 #include "eave/check.h"
 

@@ -8,7 +8,7 @@
 #include "base/printable.h"
 #include "data/files/byte_source.h"
 #include "data/files/cifar10_file.h"
-#include "data/files/data_places.h"
+#include "data/files/data_directory.h"
 #include "data/files/mapped_file.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
@@ -128,11 +128,12 @@ std::vector<std::string> files_of_set(const fs::path& directory) {
 }
 
 DataSplit open_cifar10(const OptionValues& values) {
-  const DataPlaces places{{"/usr/share/datasets/cifar10", "data/cifar10"},
-                          "cifar-10-batches-bin",
-                          "cifar10 (data_batch_1.bin to data_batch_5.bin, test_batch.bin)",
-                          "put those of the \"binary version\" into one directory and name it with --data-dir"};
-  const fs::path directory = find_data(places, values, files_of_set);
+  const DataDirectories directories{
+      {"/usr/share/datasets/cifar10", "data/cifar10"},
+      "cifar-10-batches-bin",
+      "cifar10 (data_batch_1.bin to data_batch_5.bin, test_batch.bin)",
+      "put those of the \"binary version\" into one directory and name it with --data-dir"};
+  const fs::path directory = find_data_directory(directories, values, files_of_set);
   DataSplit split;
   split.train = open_part(directory, std::span(kFiles).first(5));
   split.test = open_part(directory, std::span(kFiles).last(1));

@@ -4,11 +4,11 @@ namespace eave {
 namespace {
 
 DataSplit open_fashion_mnist(const OptionValues& values) {
-  const DataPlaces places{{"/usr/share/datasets/fashion-mnist", "data/fashion-mnist"},
-                          "FashionMNIST/raw",
-                          "fashion-mnist (train-images-idx3-ubyte[.gz] and its three companions)",
-                          "apt install dataset-fashion-mnist, or name their directory with --data-dir"};
-  return open_idx_set({places, 0.2860F, 0.3530F}, values);
+  const DataDirectories directories{{"/usr/share/datasets/fashion-mnist", "data/fashion-mnist"},
+                                    "FashionMNIST/raw",
+                                    "fashion-mnist (train-images-idx3-ubyte[.gz] and its three companions)",
+                                    "apt install dataset-fashion-mnist, or name their directory with --data-dir"};
+  return open_idx_set({directories, 0.2860F, 0.3530F}, values);
 }
 
 }  // namespace

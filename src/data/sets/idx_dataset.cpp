@@ -61,7 +61,7 @@ std::vector<std::string> files_of_set(const fs::path& directory) {
 }
 
 Paths locate(const IdxSet& set, const OptionValues& values) {
-  const fs::path directory = find_data(set.places, values, files_of_set);
+  const fs::path directory = find_data_directory(set.directories, values, files_of_set);
   Paths paths;
   for (int file = 0; file < kFiles; ++file) {
     const auto path = find_file(directory, file);

@@ -1,13 +1,13 @@
 // Datasets of the MNIST family: four IDX files in one directory, ten classes.
 #pragma once
 
-#include "data/files/data_places.h"
+#include "data/files/data_directory.h"
 #include "eave/dataset.h"
 
 namespace eave {
 
 struct IdxSet {
-  DataPlaces places;
+  DataDirectories directories;
   float mean = 0;
   float deviation = 1;
 };

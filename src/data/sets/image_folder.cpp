@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/options/number_text.h"
 #include "data/files/byte_source.h"
-#include "data/files/data_places.h"
+#include "data/files/data_directory.h"
 #include "data/images/bad_images.h"
 #include "data/images/image_file.h"
 #include "data/images/image_listing.h"

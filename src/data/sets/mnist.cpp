@@ -4,12 +4,12 @@ namespace eave {
 namespace {
 
 DataSplit open_mnist(const OptionValues& values) {
-  const DataPlaces places{
+  const DataDirectories directories{
       {"/usr/share/datasets/mnist", "data/mnist"},
       "MNIST/raw",
       "mnist (train-images-idx3-ubyte[.gz] and its three companions)",
       "put the four files of the original distribution into one directory and name it with --data-dir"};
-  return open_idx_set({places, 0.1307F, 0.3081F}, values);
+  return open_idx_set({directories, 0.1307F, 0.3081F}, values);
 }
 
 }  // namespace

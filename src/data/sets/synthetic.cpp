@@ -16,8 +16,8 @@ constexpr int kClasses = 10;
 class SyntheticDigits : public Dataset {
  public:
   // `part` keeps training and test samples apart.
-  SyntheticDigits(std::int64_t size, std::shared_ptr<const DigitRenderer> renderer, ImageShape shape, std::uint64_t seed,
-                  std::uint32_t part)
+  SyntheticDigits(std::int64_t size, std::shared_ptr<const DigitRenderer> renderer, ImageShape shape,
+                  std::uint64_t seed, std::uint32_t part)
       : size_(size), renderer_(std::move(renderer)), shape_(shape), key_{seed, Purpose::kSynthetic, part} {}
   std::int64_t size() const override { return size_; }
   ImageShape shape() const override { return shape_; }
@@ -72,8 +72,8 @@ DataSplit open_synthetic(const OptionValues& values) {
   DataSplit split;
   split.train =
       std::make_unique<SyntheticDigits>(values.integer("synthetic-samples", 1, INT32_MAX), renderer, shape, seed, 0);
-  split.test =
-      std::make_unique<SyntheticDigits>(values.integer("synthetic-test-samples", 1, INT32_MAX), renderer, shape, seed, 1);
+  split.test = std::make_unique<SyntheticDigits>(values.integer("synthetic-test-samples", 1, INT32_MAX), renderer,
+                                                 shape, seed, 1);
   measure(*split.train, split);
   return split;
 }

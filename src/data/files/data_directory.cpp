@@ -1,4 +1,4 @@
-#include "data/files/data_places.h"
+#include "data/files/data_directory.h"
 
 #include "base/files/content_kind.h"
 #include "data/loading/staging.h"
@@ -16,17 +16,17 @@ std::vector<OptionSpec> data_file_options() {
            "next run compares their hashes"}};
 }
 
-std::string describe_no_directory(const fs::path& place) {
-  const std::string what = describe_content(content_kind_of(place));
-  return "no directory " + place.string() + (what.empty() ? "" : " (" + what + ")");
+std::string describe_no_directory(const fs::path& path) {
+  const std::string what = describe_content(content_kind_of(path));
+  return "no directory " + path.string() + (what.empty() ? "" : " (" + what + ")");
 }
 
-fs::path find_data(const DataPlaces& places, const OptionValues& values, const FilesIn& files_in) {
+fs::path find_data_directory(const DataDirectories& directories, const OptionValues& values, const FilesIn& files_in) {
   const bool named = values.has("data-dir");
-  const std::vector<fs::path> all = named ? std::vector<fs::path>{values.text("data-dir")} : places.usual;
+  const std::vector<fs::path> all = named ? std::vector<fs::path>{values.text("data-dir")} : directories.defaults;
   std::string looked_at;
-  for (const fs::path& place : all) {
-    for (const fs::path& directory : {place, place / places.folder}) {
+  for (const fs::path& path : all) {
+    for (const fs::path& directory : {path, path / directories.subfolder}) {
       const std::vector<std::string> names = files_in(directory);
       if (!names.empty()) {
         return values.has("stage-to") ? stage_files(directory, names, values.text("stage-to")) : directory;
@@ -37,7 +37,7 @@ fs::path find_data(const DataPlaces& places, const OptionValues& values, const F
   std::error_code error;
   const bool is_there = !named || fs::is_directory(all.front(), error);
   throw Error(ExitCode::kInputMissing, (is_there ? "" : describe_no_directory(all.front()) + ": ") + "no files of " +
-                                           places.what + " in " + looked_at + "; " + places.how_to_get);
+                                           directories.what + " in " + looked_at + "; " + directories.how_to_get);
 }
 
 }  // namespace eave
