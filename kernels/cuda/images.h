@@ -1,6 +1,6 @@
-// Converts the bytes of images in device memory to a model's inputs: crop, flip, normalise. The twin of ImageWriter in
-// src/data/sampling/augment.h: it places images alike for the same (seed, step, dataset index), and by a table it gives
-// the same bits.
+// Converts the bytes of images in device memory to a model's inputs: crop, flip, normalise. The twin of ImageTransform
+// in src/data/sampling/augment.h: it places images alike for the same (seed, step, dataset index), and by a table it
+// gives the same bits.
 #pragma once
 
 #include "eave/batch.h"

@@ -172,7 +172,7 @@ struct ImageCase {
   int pad, crop_height, crop_width, channels;
 };
 
-// For each channel, the normalised value of each byte, as ImageWriter computes it.
+// For each channel, the normalised value of each byte, as ImageTransform computes it.
 std::vector<float> tables_of(const std::vector<float>& mean, const std::vector<float>& deviation) {
   std::vector<float> tables;
   for (std::size_t c = 0; c < mean.size(); ++c) {
@@ -198,7 +198,7 @@ void expect_equal_images(const ImageCase& of, bool random) {
   augmentation.crop_height = of.crop_height;
   augmentation.crop_width = of.crop_width;
   augmentation.flip = true;
-  const ImageWriter writer(of.input, augmentation, mean, deviation);
+  const ImageTransform transform(of.input, augmentation, mean, deviation);
 
   const TestStream stream;
   OnDevice<std::uint8_t> bytes_there(stream, bytes);
@@ -216,8 +216,8 @@ void expect_equal_images(const ImageCase& of, bool random) {
   std::vector<float> expected(images.size(), 0.0f), one(pixels * channels);
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const std::size_t from = static_cast<std::size_t>(indices[i] * of.input.size());
-    writer.write({bytes.data() + from, static_cast<std::size_t>(of.input.size())},
-                 random ? writer.random(kSeed, kStep, indices[i]) : writer.centre(), one);
+    transform.apply({bytes.data() + from, static_cast<std::size_t>(of.input.size())},
+                    random ? transform.random(kSeed, kStep, indices[i]) : transform.centre(), one);
     for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
       for (std::size_t c = 0; c < channels; ++c)
         expected[(i * pixels + pixel) * padded + c] = one[pixel * channels + c];

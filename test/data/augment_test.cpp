@@ -19,8 +19,8 @@ std::vector<float> first_of(const std::vector<float>& values, int channels) {
   return std::vector<float>(values.begin(), values.begin() + channels);
 }
 
-ImageWriter make_writer(ImageShape shape, const Augmentation& augmentation) {
-  return ImageWriter(shape, augmentation, first_of(kMean, shape.channels), first_of(kDeviation, shape.channels));
+ImageTransform make_transform(ImageShape shape, const Augmentation& augmentation) {
+  return ImageTransform(shape, augmentation, first_of(kMean, shape.channels), first_of(kDeviation, shape.channels));
 }
 
 Bytes distinct_pixels(ImageShape shape) {
@@ -44,8 +44,8 @@ float expected_value(const Bytes& pixels, ImageShape in, ImageShape out, int pad
 }
 
 void expect_all_placings_right(ImageShape in, const Augmentation& augmentation) {
-  const ImageWriter writer = make_writer(in, augmentation);
-  const ImageShape out = writer.output();
+  const ImageTransform transform = make_transform(in, augmentation);
+  const ImageShape out = transform.output();
   const Bytes pixels = distinct_pixels(in);
   std::vector<float> values(static_cast<std::size_t>(out.size()));
   for (int top = 0; top <= in.height + 2 * augmentation.pad - out.height; ++top) {
@@ -53,7 +53,7 @@ void expect_all_placings_right(ImageShape in, const Augmentation& augmentation) 
       for (const bool flip : {false, true}) {
         const Placing placing{top, left, flip};
         std::fill(values.begin(), values.end(), kUntouched);
-        writer.write(pixels, placing, values);
+        transform.apply(pixels, placing, values);
         for (std::size_t i = 0; i < values.size(); ++i) {
           const int at = static_cast<int>(i), c = at % out.channels;
           const int x = at / out.channels % out.width, y = at / out.channels / out.width;
@@ -65,7 +65,7 @@ void expect_all_placings_right(ImageShape in, const Augmentation& augmentation) 
   }
 }
 
-TEST(ImageWriter, writes_every_crop_border_and_mirror_as_the_plain_reference_does) {
+TEST(ImageTransform, writes_every_crop_border_and_mirror_as_the_plain_reference_does) {
   for (const int channels : {1, 2, 3}) {
     for (const int pad : {0, 1, 3, 9}) {
       for (const int crop_height : {0, 1, 4}) {
@@ -78,13 +78,13 @@ TEST(ImageWriter, writes_every_crop_border_and_mirror_as_the_plain_reference_doe
   }
 }
 
-TEST(ImageWriter, normalises_every_pixel_value_exactly_as_double_arithmetic_rounded_once) {
+TEST(ImageTransform, normalises_every_pixel_value_exactly_as_double_arithmetic_rounded_once) {
   const ImageShape shape{16, 16, 3};
-  const ImageWriter writer = make_writer(shape, {});
+  const ImageTransform transform = make_transform(shape, {});
   Bytes pixels;
   for (int value = 0; value < 256; ++value) pixels.insert(pixels.end(), 3, static_cast<std::uint8_t>(value));
   std::vector<float> values(pixels.size());
-  writer.write(pixels, writer.centre(), values);
+  transform.apply(pixels, transform.centre(), values);
   for (int value = 0; value < 256; ++value) {
     for (int channel = 0; channel < 3; ++channel) {
       EXPECT_EQ(values[static_cast<std::size_t>(3 * value + channel)], reference(value, channel)) << value;
@@ -92,33 +92,33 @@ TEST(ImageWriter, normalises_every_pixel_value_exactly_as_double_arithmetic_roun
   }
 }
 
-TEST(ImageWriter, centre_leaves_as_much_on_either_side) {
-  const Placing placing = make_writer({32, 30, 3}, {2, 28, 24, true}).centre();
+TEST(ImageTransform, centre_leaves_as_much_on_either_side) {
+  const Placing placing = make_transform({32, 30, 3}, {2, 28, 24, true}).centre();
   EXPECT_EQ(placing.top, 4);
   EXPECT_EQ(placing.left, 5);
   EXPECT_FALSE(placing.flip);
 }
 
 // The bound is five standard deviations of a binomial distribution with 20,000 draws.
-TEST(ImageWriter, mirrors_half_of_all_samples) {
-  const ImageWriter writer = make_writer({8, 8, 1}, {0, 0, 0, true});
+TEST(ImageTransform, mirrors_half_of_all_samples) {
+  const ImageTransform transform = make_transform({8, 8, 1}, {0, 0, 0, true});
   int flips = 0;
-  for (std::int64_t index = 0; index < 20000; ++index) flips += writer.random(1, 5, index).flip;
+  for (std::int64_t index = 0; index < 20000; ++index) flips += transform.random(1, 5, index).flip;
   EXPECT_NEAR(flips, 10000, 5 * std::sqrt(20000 / 4.0));
 }
 
-TEST(ImageWriter, mirrors_nothing_when_not_asked_to) {
-  const ImageWriter writer = make_writer({8, 8, 1}, {1, 0, 0, false});
-  for (std::int64_t index = 0; index < 1000; ++index) ASSERT_FALSE(writer.random(1, 5, index).flip);
+TEST(ImageTransform, mirrors_nothing_when_not_asked_to) {
+  const ImageTransform transform = make_transform({8, 8, 1}, {1, 0, 0, false});
+  for (std::int64_t index = 0; index < 1000; ++index) ASSERT_FALSE(transform.random(1, 5, index).flip);
 }
 
 // The 5 x 5 positions and two mirrors must be uniform together. A chi-square of 115 with 49 degrees of freedom has a
 // probability below 1e-6.
-TEST(ImageWriter, all_positions_and_mirrors_are_equally_likely) {
-  const ImageWriter writer = make_writer({8, 8, 1}, {2, 0, 0, true});
+TEST(ImageTransform, all_positions_and_mirrors_are_equally_likely) {
+  const ImageTransform transform = make_transform({8, 8, 1}, {2, 0, 0, true});
   std::map<std::tuple<int, int, bool>, int> count;
   for (std::int64_t index = 0; index < 50000; ++index) {
-    const Placing placing = writer.random(3, index % 100, index / 100);
+    const Placing placing = transform.random(3, index % 100, index / 100);
     ++count[{placing.top, placing.left, placing.flip}];
   }
   ASSERT_EQ(count.size(), 50u);
@@ -127,10 +127,10 @@ TEST(ImageWriter, all_positions_and_mirrors_are_equally_likely) {
   EXPECT_LT(chi_square, 115);
 }
 
-TEST(ImageWriter, placing_depends_on_seed_step_and_index_alone) {
-  const ImageWriter writer = make_writer({32, 32, 3}, {16, 0, 0, true});
+TEST(ImageTransform, placing_depends_on_seed_step_and_index_alone) {
+  const ImageTransform transform = make_transform({32, 32, 3}, {16, 0, 0, true});
   const auto place = [&](std::uint64_t seed, std::int64_t step, std::int64_t index) {
-    const Placing placing = writer.random(seed, step, index);
+    const Placing placing = transform.random(seed, step, index);
     return std::tuple(placing.top, placing.left, placing.flip);
   };
   EXPECT_EQ(place(1, 2, 3), place(1, 2, 3));

@@ -52,15 +52,15 @@ class BatchFiller {
                 : &dataset == split.test.get()       ? split.test_images
                 : &dataset == split.validation.get() ? split.validation_images
                                                      : nullptr),
-        writer_(dataset.shape(), augmentation, split.mean, split.deviation),
+        transform_(dataset.shape(), augmentation, split.mean, split.deviation),
         pool_(images_ == nullptr ? split.reading_threads : 1),
         pixels_(static_cast<std::size_t>(pool_.size()),
                 std::vector<std::uint8_t>(static_cast<std::size_t>(dataset.shape().size()))) {}
 
-  const ImageWriter& writer() const { return writer_; }
+  const ImageTransform& transform() const { return transform_; }
   const DeviceImages* images() const { return images_; }
   // The number of floats in one sample's input.
-  std::int64_t values() const { return images_ == nullptr ? writer_.output().size() : 0; }
+  std::int64_t values() const { return images_ == nullptr ? transform_.output().size() : 0; }
 
   template <typename Place>
   void fill(Slot& slot, std::int64_t samples, Place place) {
@@ -71,7 +71,7 @@ class BatchFiller {
       if (images_ == nullptr) {
         std::vector<std::uint8_t>& pixels = pixels_[static_cast<std::size_t>(thread)];
         dataset_.read(index, pixels);
-        writer_.write(pixels, place(index), std::span(slot.inputs).subspan(i * values, values));
+        transform_.apply(pixels, place(index), std::span(slot.inputs).subspan(i * values, values));
       }
       slot.labels[i] = dataset_.label(index);
     });
@@ -80,7 +80,7 @@ class BatchFiller {
  private:
   const Dataset& dataset_;
   const DeviceImages* images_;  // nullptr: this object writes the floats
-  ImageWriter writer_;
+  ImageTransform transform_;
   ThreadPool pool_;
   std::vector<std::vector<std::uint8_t>> pixels_;  // one buffer per thread
 };
@@ -94,12 +94,12 @@ std::int64_t largest_batch(const Sampler& sampler, int rank) {
 
 std::unique_ptr<DeviceImages> load_images(Compute& compute, const DataSplit& split, const Dataset& dataset,
                                           const Augmentation& augmentation, bool random, std::uint64_t seed) {
-  const ImageWriter writer(dataset.shape(), augmentation, split.mean, split.deviation);
+  const ImageTransform transform(dataset.shape(), augmentation, split.mean, split.deviation);
   // Made when the first image is asked for; none is if the images stay with the host.
   std::optional<ReadAhead> ahead;
   return compute.load_images(
       dataset.size(),
-      {dataset.shape(), writer.output(), augmentation.pad, augmentation.flip, random, seed, writer.tables()},
+      {dataset.shape(), transform.output(), augmentation.pad, augmentation.flip, random, seed, transform.tables()},
       [&](std::int64_t index, std::span<std::uint8_t> pixels) {
         if (split.reading_threads == 1) return dataset.read(index, pixels);
         if (!ahead) ahead.emplace(dataset, split.reading_threads);
@@ -125,7 +125,8 @@ struct Loader::State {
     const std::int64_t epoch = step / sampler.steps_per_epoch(), in_epoch = step % sampler.steps_per_epoch();
     const std::int64_t samples = sampler.samples(in_epoch, settings.rank);
     sampler.indices(epoch, in_epoch, settings.rank, std::span(slot.indices).first(static_cast<std::size_t>(samples)));
-    filler.fill(slot, samples, [&](std::int64_t index) { return filler.writer().random(settings.seed, step, index); });
+    filler.fill(slot, samples,
+                [&](std::int64_t index) { return filler.transform().random(settings.seed, step, index); });
     slot.show(samples, filler.values(), step, filler.images());
   }
 
@@ -207,7 +208,7 @@ void for_each_evaluation_batch(const DataSplit& split, const Dataset& dataset, c
   for (std::int64_t number = 0; first < last; ++number, first += batch) {
     const std::int64_t samples = std::min(batch, last - first);
     for (std::int64_t i = 0; i < samples; ++i) slot.indices[static_cast<std::size_t>(i)] = first + i;
-    filler.fill(slot, samples, [&](std::int64_t) { return filler.writer().centre(); });
+    filler.fill(slot, samples, [&](std::int64_t) { return filler.transform().centre(); });
     slot.show(samples, filler.values(), number, filler.images());
     consume(slot.batch);
   }

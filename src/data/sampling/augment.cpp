@@ -30,8 +30,8 @@ ImageShape Augmentation::output(ImageShape input) const {
                                             " padded by " + std::to_string(pad) + ": crop less, or pad more");
 }
 
-ImageWriter::ImageWriter(ImageShape input, const Augmentation& augmentation, const std::vector<float>& mean,
-                         const std::vector<float>& deviation)
+ImageTransform::ImageTransform(ImageShape input, const Augmentation& augmentation, const std::vector<float>& mean,
+                               const std::vector<float>& deviation)
     : input_(input), output_(augmentation.output(input)), augmentation_(augmentation) {
   const auto channels = static_cast<std::size_t>(input.channels);
   EAVE_CHECK(mean.size() == channels && deviation.size() == channels, "one mean and deviation per channel");
@@ -44,7 +44,7 @@ ImageWriter::ImageWriter(ImageShape input, const Augmentation& augmentation, con
   }
 }
 
-Placing ImageWriter::random(std::uint64_t seed, std::int64_t step, std::int64_t index) const {
+Placing ImageTransform::random(std::uint64_t seed, std::int64_t step, std::int64_t index) const {
   const auto words =
       random_words({seed, Purpose::kAugment, 0}, static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(index));
   Placing placing;
@@ -54,12 +54,12 @@ Placing ImageWriter::random(std::uint64_t seed, std::int64_t step, std::int64_t 
   return placing;
 }
 
-Placing ImageWriter::centre() const {
+Placing ImageTransform::centre() const {
   return {(input_.height + 2 * augmentation_.pad - output_.height) / 2,
           (input_.width + 2 * augmentation_.pad - output_.width) / 2, false};
 }
 
-void ImageWriter::fill_border(float* row, int first, int last) const {
+void ImageTransform::fill_border(float* row, int first, int last) const {
   for (int x = first; x < last; ++x) {
     for (std::size_t channel = 0; channel < tables_.size(); ++channel) {
       row[static_cast<std::size_t>(x) * tables_.size() + channel] = tables_[channel][0];
@@ -67,7 +67,7 @@ void ImageWriter::fill_border(float* row, int first, int last) const {
   }
 }
 
-void ImageWriter::convert(const std::uint8_t* pixel, std::ptrdiff_t stride, int count, float* values) const {
+void ImageTransform::convert(const std::uint8_t* pixel, std::ptrdiff_t stride, int count, float* values) const {
   if (tables_.size() == 1) {
     const Table& table = tables_.front();
     for (int x = 0; x < count; ++x, pixel += stride) values[x] = table[*pixel];
@@ -78,7 +78,7 @@ void ImageWriter::convert(const std::uint8_t* pixel, std::ptrdiff_t stride, int 
   }
 }
 
-void ImageWriter::write(std::span<const std::uint8_t> pixels, Placing placing, std::span<float> values) const {
+void ImageTransform::apply(std::span<const std::uint8_t> pixels, Placing placing, std::span<float> values) const {
   const int channels = input_.channels;
   const int left = placing.left - augmentation_.pad;  // the crop's left edge, as a column of the image
   const int first = std::clamp(-left, 0, output_.width);

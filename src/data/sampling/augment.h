@@ -17,11 +17,11 @@ struct Placing {
   bool flip = false;
 };
 
-class ImageWriter {
+class ImageTransform {
  public:
   // `mean` and `deviation` have one entry per channel. Throws as Augmentation::output does.
-  ImageWriter(ImageShape input, const Augmentation& augmentation, const std::vector<float>& mean,
-              const std::vector<float>& deviation);
+  ImageTransform(ImageShape input, const Augmentation& augmentation, const std::vector<float>& mean,
+                 const std::vector<float>& deviation);
 
   using Table = std::array<float, 256>;  // the float for each value of a channel's byte
 
@@ -31,7 +31,7 @@ class ImageWriter {
   Placing centre() const;
   // `pixels` are HWC bytes of the input shape, `values` HWC floats of the output shape. Each value is (pixel / 255 −
   // mean) / deviation, correctly rounded from double.
-  void write(std::span<const std::uint8_t> pixels, Placing placing, std::span<float> values) const;
+  void apply(std::span<const std::uint8_t> pixels, Placing placing, std::span<float> values) const;
 
  private:
   void fill_border(float* row, int first, int last) const;
