@@ -1,10 +1,12 @@
-// Damaged and hostile sets of four IDX files, opened as the program opens them.
+// Damaged and hostile sets of four IDX files, opened as the program opens them, and the real Fashion-MNIST, if it is
+// installed.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <chrono>
 
 #include "test/data/data_files.h"
+#include "test/data/moments.h"
 
 namespace eave {
 namespace {
@@ -240,6 +242,21 @@ TEST(IdxSet, says_which_package_brings_fashion_mnist) {
   EXPECT_EQ(found.code, ExitCode::kInputMissing);
   EXPECT_TRUE(found.names("apt install dataset-fashion-mnist")) << found;
   EXPECT_TRUE(found.names(directory.path().string())) << found;
+}
+
+TEST(FashionMnist, has_the_published_sizes_class_counts_and_moments) {
+  DataSplit split;
+  const Refusal found = refusal_of([&] { split = open_dataset("fashion-mnist", {}); });
+  if (found.code == ExitCode::kInputMissing) GTEST_SKIP() << found;
+  ASSERT_EQ(found.code, ExitCode::kDone) << found;
+  ASSERT_EQ(split.train->size(), 60000);
+  ASSERT_EQ(split.test->size(), 10000);
+  ASSERT_EQ(split.train->shape(), (ImageShape{28, 28, 1}));
+  EXPECT_EQ(class_counts(*split.train), std::vector<std::int64_t>(10, 6000));
+  EXPECT_EQ(class_counts(*split.test), std::vector<std::int64_t>(10, 1000));
+  const Moments moments = moments_of(*split.train);
+  EXPECT_NEAR(moments.mean[0], split.mean[0], 5e-5) << "the constants have four digits";
+  EXPECT_NEAR(moments.deviation[0], split.deviation[0], 5e-5);
 }
 
 }  // namespace
