@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "report/compare/measures.h"
-#include "report/compare/notebook.h"
+#include "report/compare/scaling_table.h"
 #include "test/report/made_runs.h"
 
 namespace eave {
@@ -146,14 +146,14 @@ TEST(Target, is_by_default_the_highest_whole_percent_that_every_run_of_chosen_va
   EXPECT_FALSE(compared(place, 0.95).variants[0].seconds_to_target);
 }
 
-TEST(Notebook, has_a_table_for_the_batch_per_rank_and_one_for_the_total_batch) {
+TEST(ScalingTables, has_a_table_for_the_batch_per_rank_and_one_for_the_total_batch) {
   const MadeRuns place;
   make_run(place, "one", {.communicator = "none", .accuracies = {0.5}, .seconds = 8});
   make_run(place, "one20", {.communicator = "none", .accuracies = {0.5}, .seconds = 6, .settings = {{"batch", "20"}}});
   make_run(place, "two", {.ranks = 2, .accuracies = {0.75}, .seconds = 4});
   make_run(place, "two5", {.ranks = 2, .accuracies = {0.25}, .seconds = 16, .settings = {{"batch", "5"}}});
   const std::vector<Variant> variants = compared(place).variants;
-  const std::vector<NotebookTable> tables = notebook_tables(variants);
+  const std::vector<ScalingTable> tables = scaling_tables(variants);
   ASSERT_EQ(tables.size(), 2u);
   EXPECT_FALSE(tables[0].total);
   EXPECT_EQ(tables[0].batches, std::vector<double>({10}));

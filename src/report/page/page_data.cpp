@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "report/compare/notebook.h"
+#include "report/compare/scaling_table.h"
 
 namespace eave {
 namespace {
@@ -175,9 +175,9 @@ Json runs_to_json(const Comparison& comparison) {
   return runs;
 }
 
-Json to_json(const NotebookTable& table, const std::vector<Variant>& variants) {
+Json to_json(const ScalingTable& table, const std::vector<Variant>& variants) {
   Json rows = Json::array();
-  for (const NotebookTable::Row& row : table.rows) {
+  for (const ScalingTable::Row& row : table.rows) {
     Json cells = Json::array();
     for (const auto& cell : row.cells) {
       cells.push_back(nullptr);
@@ -217,7 +217,7 @@ Json page_data(const Comparison& comparison, const PageFacts& facts) {
   for (const Variant& variant : comparison.variants) data["variants"].push_back(to_json(variant));
   data["runs"] = runs_to_json(comparison);
   data["notebook"] = Json::array();
-  for (const NotebookTable& table : notebook_tables(comparison.variants)) {
+  for (const ScalingTable& table : scaling_tables(comparison.variants)) {
     data["notebook"].push_back(to_json(table, comparison.variants));
   }
   return data;

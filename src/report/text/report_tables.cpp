@@ -4,7 +4,7 @@
 
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
-#include "report/compare/notebook.h"
+#include "report/compare/scaling_table.h"
 #include "report/record/summary.h"
 #include "report/text/terminal.h"
 #include "report/text/text_table.h"
@@ -61,13 +61,13 @@ std::string variants_table(const Comparison& comparison) {
   return to_text(table);
 }
 
-TextTable notebook_rows(const NotebookTable& notebook, const std::vector<Variant>& variants) {
+TextTable scaling_rows(const ScalingTable& scaling, const std::vector<Variant>& variants) {
   TextTable table{{"ranks"}, {}, 0};
-  for (const double batch : notebook.batches) {
+  for (const double batch : scaling.batches) {
     for (const char* what : {": seconds", ": speed-up", ": accuracy"})
       table.titles.push_back(number_text(batch) + what);
   }
-  for (const NotebookTable::Row& row : notebook.rows) {
+  for (const ScalingTable::Row& row : scaling.rows) {
     std::vector<std::string> cells{std::to_string(row.ranks)};
     for (const auto& cell : row.cells) {
       const Variant* variant = cell ? &variants[cell->variant] : nullptr;
@@ -80,13 +80,13 @@ TextTable notebook_rows(const NotebookTable& notebook, const std::vector<Variant
   return table;
 }
 
-std::string notebook_text(const Comparison& comparison) {
+std::string scaling_text(const Comparison& comparison) {
   std::string text;
-  for (const NotebookTable& notebook : notebook_tables(comparison.variants)) {
-    text += "\n" + printable(notebook.method) + (notebook.place.empty() ? "" : " on " + printable(notebook.place)) +
-            (notebook.total ? ", total batch kept; columns are total batches\n"
-                            : ", batch per rank kept; columns are batches per rank\n") +
-            to_text(notebook_rows(notebook, comparison.variants));
+  for (const ScalingTable& scaling : scaling_tables(comparison.variants)) {
+    text += "\n" + printable(scaling.method) + (scaling.place.empty() ? "" : " on " + printable(scaling.place)) +
+            (scaling.total ? ", total batch kept; columns are total batches\n"
+                           : ", batch per rank kept; columns are batches per rank\n") +
+            to_text(scaling_rows(scaling, comparison.variants));
   }
   return text;
 }
@@ -124,7 +124,7 @@ std::string report_text(const Comparison& comparison) {
   bool several_rates = false;
   for (const Variant& variant : comparison.variants) several_rates |= !variant.chosen;
   if (several_rates) text += "* the best of its learning rates, which stands for the method\n";
-  text += notebook_text(comparison) + paragraph(settings_table(comparison));
+  text += scaling_text(comparison) + paragraph(settings_table(comparison));
   if (!comparison.notes.empty()) text += "\n";
   for (const std::string& note : comparison.notes) text += "note: " + printable(note) + "\n";
   for (const LeftOut& each : comparison.left_out) {

@@ -7,7 +7,7 @@
 
 namespace eave {
 
-// All contents of the page as text: verdict, variants, notebook tables, settings that differ, notes, and the runs that
+// All contents of the page as text: verdict, variants, scaling tables, settings that differ, notes, and the runs that
 // were left out.
 std::string report_text(const Comparison& comparison);
 

@@ -1,4 +1,4 @@
-#include "report/compare/notebook.h"
+#include "report/compare/scaling_table.h"
 
 #include <algorithm>
 #include <map>
@@ -7,14 +7,14 @@
 namespace eave {
 namespace {
 
-using Column = std::map<int, std::size_t>;  // variant by ranks
+using RanksColumn = std::map<int, std::size_t>;  // variant by ranks
 
-class Notebook {
+class ScalingTables {
  public:
-  Notebook(const std::vector<Variant>& variants, bool total) : variants_(variants), total_(total) {}
+  ScalingTables(const std::vector<Variant>& variants, bool total) : variants_(variants), total_(total) {}
 
-  std::optional<NotebookTable> table(const std::string& method, const std::string& place) const {
-    std::map<double, Column> columns;
+  std::optional<ScalingTable> table(const std::string& method, const std::string& place) const {
+    std::map<double, RanksColumn> columns;
     for (std::size_t i = 0; i < variants_.size(); ++i) {
       const Variant& variant = variants_[i];
       if (is_usable(variant) && variant.method == method && variant.place == place)
@@ -30,7 +30,7 @@ class Notebook {
   static bool is_usable(const Variant& variant) { return variant.chosen && variant.accuracy.has_value(); }
   double batch(const Variant& variant) const { return total_ ? variant.total_batch : variant.batch_per_rank; }
 
-  void add_one_rank(double size, Column& column) const {
+  void add_one_rank(double size, RanksColumn& column) const {
     if (column.contains(1)) return;
     const Variant& like = variants_[column.begin()->second];
     std::optional<std::size_t> fastest;
@@ -42,26 +42,26 @@ class Notebook {
     if (fastest) column[1] = *fastest;
   }
 
-  NotebookTable filled(const std::string& method, const std::string& place,
-                       const std::map<double, Column>& columns) const {
-    NotebookTable table{method, place, total_, {}, {}};
+  ScalingTable filled(const std::string& method, const std::string& place,
+                      const std::map<double, RanksColumn>& columns) const {
+    ScalingTable table{method, place, total_, {}, {}};
     std::set<int> ranks;
     for (const auto& [size, column] : columns) {
       table.batches.push_back(size);
       for (const auto& [count, unused] : column) ranks.insert(count);
     }
     for (const int count : ranks) {
-      NotebookTable::Row row{count, {}};
+      ScalingTable::Row row{count, {}};
       for (const auto& [unused, column] : columns) row.cells.push_back(cell(column, count));
       table.rows.push_back(row);
     }
     return table;
   }
 
-  std::optional<NotebookTable::Cell> cell(const Column& column, int ranks) const {
+  std::optional<ScalingTable::Cell> cell(const RanksColumn& column, int ranks) const {
     const auto found = column.find(ranks);
     if (found == column.end()) return std::nullopt;
-    NotebookTable::Cell cell{found->second, std::nullopt};
+    ScalingTable::Cell cell{found->second, std::nullopt};
     const auto one = column.find(1);
     if (one == column.end()) return cell;
     const double alone = variants_[one->second].samples_per_second->mean;
@@ -75,15 +75,15 @@ class Notebook {
 
 }  // namespace
 
-std::vector<NotebookTable> notebook_tables(const std::vector<Variant>& variants) {
+std::vector<ScalingTable> scaling_tables(const std::vector<Variant>& variants) {
   std::set<std::pair<std::string, std::string>> methods;
   for (const Variant& variant : variants) {
     if (variant.ranks > 1) methods.insert({variant.place, variant.method});
   }
-  std::vector<NotebookTable> tables;
+  std::vector<ScalingTable> tables;
   for (const auto& [place, method] : methods) {
     for (const bool total : {false, true}) {
-      if (const auto table = Notebook(variants, total).table(method, place)) tables.push_back(*table);
+      if (const auto table = ScalingTables(variants, total).table(method, place)) tables.push_back(*table);
     }
   }
   return tables;

@@ -10,7 +10,7 @@
 
 namespace eave {
 
-struct NotebookTable {
+struct ScalingTable {
   struct Cell {
     std::size_t variant = 0;
     std::optional<double> speedup;  // samples/s divided by that of one rank in the same column
@@ -28,6 +28,6 @@ struct NotebookTable {
 
 // Makes, for each method and place, one table with the batch per rank kept and one with the total batch kept. A table
 // needs a column with at least two numbers of ranks. Only chosen variants with finished runs are used.
-std::vector<NotebookTable> notebook_tables(const std::vector<Variant>& variants);
+std::vector<ScalingTable> scaling_tables(const std::vector<Variant>& variants);
 
 }  // namespace eave
