@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "report/compare/measures.h"
 #include "report/compare/scaling_table.h"
 #include "test/report/made_runs.h"
 

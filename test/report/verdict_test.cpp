@@ -1,5 +1,5 @@
 // Compares whole sentences about crafted runs, so that they claim no more than they may.
-#include "report/compare/verdict.h"
+#include "report/compare/comparison.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The result of a comparison, before it is written as text, a table or a page.
+// Compares runs. The result is then written as text, a table or a page.
 #pragma once
 
 #include <optional>
@@ -26,5 +26,24 @@ struct Comparison {
 
 // `target` is a test accuracy, 0-1. By default it is the highest whole percent that every run reached.
 Comparison compare_runs(RunList list, std::optional<double> target);
+
+// The cost at which a run reached an accuracy.
+struct Reached {
+  double seconds = 0, samples = 0;
+  double bytes = 0;  // sent by the rank that sent most
+};
+
+// The cost at the first evaluation whose test accuracy is at least `accuracy`. If an evaluation came before it, the
+// cost is interpolated linearly between the two. Nothing if the run never reached the accuracy.
+std::optional<Reached> reach(const RunRecord& run, double accuracy);
+
+// The result in sentences that claim no more than the runs show. Compares methods that ran with the same number of
+// ranks, batch and place, largest number of ranks first. For each group it says which method had the best test
+// accuracy, and which reached the target first. Each is compared with the next best by Welch's t-test, and a difference
+// counts if p < 0.05. If methods have one run each, or different budgets, no winner is named.
+std::vector<std::string> verdict_of(const Comparison& comparison);
+
+// Notes that a reader needs to judge the numbers.
+std::vector<std::string> notes_on(const Comparison& comparison);
 
 }  // namespace eave

@@ -1,9 +1,9 @@
-// Implements notes_on (report/compare/verdict.h): what a reader must know before believing a report.
+// Implements notes_on of report/compare/comparison.h: what a reader must know before believing a report.
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "report/compare/verdict.h"
+#include "report/compare/comparison.h"
 #include "report/record/config.h"
 
 namespace eave {

@@ -1,5 +1,4 @@
-#include "report/compare/verdict.h"
-
+// Implements verdict_of of report/compare/comparison.h.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -7,6 +6,7 @@
 
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
+#include "report/compare/comparison.h"
 #include "report/text/terminal.h"
 
 namespace eave {
