@@ -4,7 +4,6 @@
 #include <variant>
 
 #include "eave/check.h"
-#include "report/read/loss_curve.h"
 #include "report/read/run_lines.h"
 #include "report/record/fields.h"
 #include "report/record/format_version.h"
@@ -124,20 +123,6 @@ class MetricsReading {
 };
 
 }  // namespace
-
-const char* word_of(RunEnd end) {
-  switch (end) {
-    case RunEnd::kFinished:
-      return "finished";
-    case RunEnd::kInterrupted:
-      return "interrupted";
-    case RunEnd::kDiverged:
-      return "diverged";
-    case RunEnd::kFailed:
-      break;
-  }
-  return "failed";
-}
 
 RunRecord read_metrics(const std::filesystem::path& path) { return MetricsReading(path).read(); }
 

@@ -1,6 +1,7 @@
 // One run as a report needs it: the contents of metrics.jsonl, with the steps thinned to a curve.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -44,6 +45,29 @@ struct RunRecord {
   std::vector<EvaluationPoint> evaluations;
   TimeShares shares;
   std::optional<RunSummary> summary;  // if the run finished
+};
+
+// A curve of training losses whose number of points is bounded, however many steps there are.
+//
+// All points cover the same number of steps, except that the last may cover fewer. A point has the mean loss of its
+// steps, and the other values of the last step. If there are too many points, neighbouring points are merged in pairs.
+class LossCurve {
+ public:
+  explicit LossCurve(std::size_t limit) : limit_(limit) {}
+  void add(const StepPoint& step);
+  std::vector<StepPoint> points() const;
+
+ private:
+  struct Bucket {
+    StepPoint last;
+    double sum = 0;
+    double counted = 0;  // steps that had a loss
+    std::size_t steps = 0;
+  };
+  void halve();
+  std::size_t limit_;
+  std::size_t per_bucket_ = 1;
+  std::vector<Bucket> buckets_;
 };
 
 }  // namespace eave

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "eave/recorder.h"
-#include "report/read/loss_curve.h"
 #include "report/read/run_lines.h"
+#include "report/record/run_record.h"
 #include "report/text/text_plot.h"
 
 namespace eave {

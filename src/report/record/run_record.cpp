@@ -1,9 +1,23 @@
-#include "report/read/loss_curve.h"
+#include "report/record/run_record.h"
 
 #include <cmath>
 #include <limits>
 
 namespace eave {
+
+const char* word_of(RunEnd end) {
+  switch (end) {
+    case RunEnd::kFinished:
+      return "finished";
+    case RunEnd::kInterrupted:
+      return "interrupted";
+    case RunEnd::kDiverged:
+      return "diverged";
+    case RunEnd::kFailed:
+      break;
+  }
+  return "failed";
+}
 
 void LossCurve::add(const StepPoint& step) {
   if (buckets_.empty() || buckets_.back().steps == per_bucket_) {
