@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "report/read/line_tail.h"
+#include "report/read/line_reader.h"
 #include "report/record/metrics.h"
 #include "report/text/text_plot.h"
 #include "report/watch/watch_screen.h"

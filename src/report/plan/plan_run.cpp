@@ -7,11 +7,11 @@
 
 #include "base/formats/strict_json.h"
 #include "eave/check.h"
+#include "report/read/line_reader.h"
 #include "report/read/metrics_reader.h"
 #include "report/read/run_files.h"
 #include "report/record/config.h"
 #include "report/record/run_directory.h"
-#include "report/text/lines.h"
 #include "report/text/step_line.h"
 
 namespace eave {

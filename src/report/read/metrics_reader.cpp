@@ -4,10 +4,10 @@
 #include <variant>
 
 #include "eave/check.h"
+#include "report/read/line_reader.h"
 #include "report/read/run_lines.h"
 #include "report/record/fields.h"
 #include "report/record/format_version.h"
-#include "report/text/lines.h"
 
 namespace eave {
 namespace {

@@ -3,11 +3,11 @@
 #include "base/formats/strict_json.h"
 #include "report/compare/agreement.h"
 #include "report/compare/line_agreement.h"
+#include "report/read/line_reader.h"
 #include "report/read/metrics_reader.h"
 #include "report/record/config.h"
 #include "report/record/fields.h"
 #include "report/record/summary.h"
-#include "report/text/lines.h"
 
 namespace eave {
 namespace {

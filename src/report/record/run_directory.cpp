@@ -17,13 +17,13 @@
 #include "base/files/output_file.h"
 #include "base/formats/strict_json.h"
 #include "eave/check.h"
+#include "report/read/line_reader.h"
 #include "report/read/run_files.h"
 #include "report/read/run_lines.h"
 #include "report/record/event_file.h"
 #include "report/record/fields.h"
 #include "report/record/format_version.h"
 #include "report/record/json.h"
-#include "report/text/lines.h"
 
 namespace eave {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/formats/strict_json.h"
 #include "eave/check.h"
-#include "report/read/line_tail.h"
+#include "report/read/line_reader.h"
 #include "report/record/config.h"
 #include "report/record/fields.h"
 #include "report/record/json.h"

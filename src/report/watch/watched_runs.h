@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "report/read/line_tail.h"
+#include "report/read/line_reader.h"
 #include "report/watch/watched_run.h"
 
 namespace eave {
