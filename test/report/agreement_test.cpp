@@ -6,9 +6,7 @@
 
 #include "eave/check.h"
 #include "report/plan/plan_run.h"
-#include "report/read/metrics_reader.h"
-#include "report/read/run_files.h"
-#include "report/read/run_list.h"
+#include "report/read/run_reader.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"
 #include "report/watch/watched_run.h"

@@ -11,7 +11,7 @@
 #include "eave/check.h"
 #include "report/compare/statistics.h"
 #include "report/plan/plan_run.h"
-#include "report/read/metrics_reader.h"
+#include "report/read/run_reader.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"
 #include "report/text/terminal.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "report/read/run_list.h"
+#include "report/read/run_reader.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

@@ -11,7 +11,7 @@
 #include "base/files/user_path.h"
 #include "base/options/option_values.h"
 #include "eave/check.h"
-#include "report/read/run_list.h"
+#include "report/read/run_reader.h"
 
 namespace eave {
 

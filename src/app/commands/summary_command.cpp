@@ -9,7 +9,7 @@
 #include "base/files/user_path.h"
 #include "base/printable.h"
 #include "eave/check.h"
-#include "report/read/run_files.h"
+#include "report/read/run_reader.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"
 

@@ -19,7 +19,7 @@
 #include "base/printable.h"
 #include "eave/communicator.h"
 #include "eave/optimizer.h"
-#include "report/read/run_files.h"
+#include "report/read/run_reader.h"
 #include "report/record/config.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/compare/variants.h"
-#include "report/read/run_list.h"
+#include "report/read/run_reader.h"
 
 namespace eave {
 

@@ -13,7 +13,7 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "eave/check.h"
-#include "report/read/run_files.h"
+#include "report/read/run_reader.h"
 #include "report/record/run_directory.h"
 #include "report/text/terminal.h"
 

@@ -1,7 +1,7 @@
 // metrics.jsonl, as reports read it, and the report made of it. The first byte chooses text, tables or page.
 #include "report/compare/comparison.h"
 #include "report/page/page.h"
-#include "report/read/metrics_reader.h"
+#include "report/read/run_reader.h"
 #include "report/text/report_tables.h"
 #include "test/fuzz/fuzz.h"
 

@@ -1,14 +1,20 @@
-// Reads the files of one run and checks that they agree with each other.
+// Reads runs: metrics.jsonl alone, all files of one run, or all runs that a person named.
 #pragma once
 
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "eave/check.h"
 #include "report/record/run_record.h"
 
 namespace eave {
+
+// Reads the file in one pass, with bounded memory. A run is interrupted if it has neither an end nor a failure, or if
+// its last line is incomplete. Throws Error if no report can use the file: kInputMissing, kInputOutput, kBadData
+// (empty, damaged or of another format). The error names file, line and reason. The caller sets the run's name.
+RunRecord read_metrics(const std::filesystem::path& path);
 
 // Reads metrics.jsonl of the run in `directory` as read_metrics does, and checks config.json and summary.json against
 // it if they exist. The error does not name the directory.
@@ -28,5 +34,23 @@ bool has_end(const std::filesystem::path& directory);
 // count.
 void require_config_of_run(const std::filesystem::path& directory, const std::map<std::string, std::string>& config,
                            bool is_whole);
+
+struct LeftOut {
+  std::string name, why;
+};
+
+struct RunList {
+  std::vector<RunRecord> runs;
+  std::vector<LeftOut> left_out;
+  bool none_was_there = false;  // no named directory exists
+};
+
+// Whether `directory` holds the metrics of one run, as `eave train --run-dir` writes them.
+bool is_run_directory(const std::filesystem::path& directory);
+
+// Reads each run directory. In a directory that is not a run directory, it reads the run directories one level below. A
+// directory that is missing, holds no run, or whose run cannot be read is left out with the reason. A directory that
+// was named twice is read once.
+RunList read_runs(const std::vector<std::filesystem::path>& directories);
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-#include "report/read/metrics_reader.h"
+#include "report/read/run_reader.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

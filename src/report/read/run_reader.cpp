@@ -1,0 +1,259 @@
+#include "report/read/run_reader.h"
+
+#include <algorithm>
+#include <set>
+#include <variant>
+
+#include "base/formats/strict_json.h"
+#include "eave/check.h"
+#include "report/compare/agreement.h"
+#include "report/compare/line_agreement.h"
+#include "report/read/line_reader.h"
+#include "report/read/run_lines.h"
+#include "report/record/config.h"
+#include "report/record/fields.h"
+#include "report/record/format_version.h"
+#include "report/record/run_directory.h"
+#include "report/record/summary.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kCurvePoints = 200;
+constexpr std::size_t kMostEvaluations = 20000;
+
+// Sums over the steps of one rank.
+struct RankTotals {
+  double seconds = 0, computing = 0, exchanging = 0, waiting = 0, loading = 0, bytes = 0;
+};
+
+class MetricsReading {
+ public:
+  explicit MetricsReading(const std::filesystem::path& path) : lines_(path) {}
+
+  RunRecord read() {
+    for (std::string_view line; lines_.next(line);) read_line(line);
+    if (lines_.number() == 0) throw Error(ExitCode::kBadData, "metrics.jsonl is empty: the run did not begin");
+    if (totals_.empty()) throw Error(ExitCode::kBadData, "metrics.jsonl has no whole line: the run did not begin");
+    run_.steps = curve_.points();
+    run_.shares = shares();
+    if (run_.end == RunEnd::kInterrupted) run_.why = "neither an end nor a failure was recorded";
+    return run_;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw Error(ExitCode::kBadData, "metrics.jsonl line " + std::to_string(lines_.number()) + why);
+  }
+
+  void read_line(std::string_view line) {
+    try {
+      std::visit([this](const auto& each) { read(each); }, run_lines_.take(line));
+    } catch (const UnknownFormat& error) {
+      refuse(std::string(": ") + error.what());
+    } catch (const Json::exception& error) {
+      // A killed run may leave an incomplete last line.
+      if (lines_.is_whole()) refuse(" is damaged: " + why_unreadable(error) + kPutBack);
+    }
+  }
+
+  // Each resume adds a header.
+  void read(const HeaderLine& header) {
+    run_.settings = header.config;
+    run_.train_samples = header.train_samples;
+    run_.test_samples = header.test_samples;
+    run_.ranks = static_cast<int>(header.ranks.size());
+    run_.workers = header.workers();
+    run_.device = header.ranks.front().device;
+    run_.end = RunEnd::kInterrupted;
+    totals_.resize(header.ranks.size());
+  }
+
+  void read(const StepLine& line) {
+    RankTotals& totals = totals_[static_cast<std::size_t>(line[StepLine::kRank])];
+    totals.seconds = line[StepLine::kSeconds];
+    totals.computing += line[StepLine::kComputing];
+    totals.exchanging += line[StepLine::kExchanging];
+    totals.waiting += line[StepLine::kWaiting];
+    totals.loading += line[StepLine::kLoading];
+    totals.bytes += line[StepLine::kBytes];
+    if (line[StepLine::kRank] != 0) return;
+    curve_.add({totals.seconds, line[StepLine::kStep], line[StepLine::kEpoch], totals.bytes, line[StepLine::kLoss]});
+  }
+
+  void read(const EvaluationRecord& record) {
+    EvaluationPoint point;
+    point.record = record;
+    point.bytes = std::ranges::max(totals_, {}, &RankTotals::bytes).bytes;
+    if (run_.evaluations.size() == kMostEvaluations) drop_every_other_evaluation();
+    run_.evaluations.push_back(point);
+  }
+
+  void drop_every_other_evaluation() {
+    for (std::size_t i = 0; 2 * i + 1 < run_.evaluations.size(); ++i) run_.evaluations[i] = run_.evaluations[2 * i + 1];
+    run_.evaluations.resize(run_.evaluations.size() / 2);
+  }
+
+  void read(const RunSummary& end) {
+    run_.summary = end;
+    run_.end = RunEnd::kFinished;
+    run_.why.clear();
+  }
+
+  void read(const FailureLine& failure) {
+    const bool diverged = failure.code == static_cast<int>(ExitCode::kDiverged);
+    run_.end = diverged ? RunEnd::kDiverged : RunEnd::kFailed;
+    run_.why = failure.message;
+  }
+
+  void read(const OtherLine&) {}
+
+  TimeShares shares() const {
+    RankTotals sum;
+    for (const RankTotals& rank : totals_) {
+      sum.seconds += rank.seconds;
+      sum.computing += rank.computing;
+      sum.exchanging += rank.exchanging;
+      sum.waiting += rank.waiting;
+      sum.loading += rank.loading;
+    }
+    if (!(sum.seconds > 0)) return {};
+    const auto share = [&](double seconds) { return std::min(seconds / sum.seconds, 10.0); };
+    return {share(sum.computing), share(sum.exchanging), share(sum.waiting), share(sum.loading)};
+  }
+
+  LineReader lines_;
+  RunLines run_lines_;
+  RunRecord run_;
+  std::vector<RankTotals> totals_;  // by rank
+  LossCurve curve_{kCurvePoints};
+};
+
+constexpr const char *kMetricsFile = "metrics.jsonl", *kSummaryFile = "summary.json", *kConfigFile = "config.json";
+constexpr std::size_t kLongestEnd = std::size_t{1} << 26;
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+void require_same_summary(const fs::path& directory, const RunSummary& summary, const RunSummary& end) {
+  const std::string other = difference(to_json(summary), to_json(end), "");
+  if (other.empty()) return;
+  throw Error(ExitCode::kBadData, (directory / kSummaryFile).string() + ": " + other +
+                                      ", as in the end of metrics.jsonl; put back a copy of both files, or train anew "
+                                      "in another directory");
+}
+
+struct NamedDirectory {
+  fs::path path;
+  std::string name;
+};
+
+std::vector<NamedDirectory> runs_in(const fs::path& directory, bool is_only_one) {
+  std::vector<NamedDirectory> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    std::error_code unreadable;
+    if (name.starts_with(".") || !entry->is_directory(unreadable)) continue;
+    found.push_back({entry->path(), is_only_one ? name : (directory / name).string()});
+  }
+  std::ranges::sort(found, {}, &NamedDirectory::name);
+  return found;
+}
+
+std::vector<NamedDirectory> candidates(const std::vector<fs::path>& directories, std::vector<LeftOut>& left_out) {
+  std::vector<NamedDirectory> found;
+  for (const fs::path& directory : directories) {
+    if (const std::string why = why_no_directory_of_run(directory); !why.empty()) {
+      left_out.push_back(
+          {directory.string(), why + "; expected a run's (--run-dir of eave train), or one that holds such"});
+      continue;
+    }
+    if (is_run_directory(directory)) {
+      found.push_back({directory, directory.string()});
+      continue;
+    }
+    const std::vector<NamedDirectory> inside = runs_in(directory, directories.size() == 1);
+    if (inside.empty()) found.push_back({directory, directory.string()});
+    found.insert(found.end(), inside.begin(), inside.end());
+  }
+  return found;
+}
+
+}  // namespace
+
+RunRecord read_metrics(const std::filesystem::path& path) { return MetricsReading(path).read(); }
+
+void require_config_of_run(const fs::path& directory, const std::map<std::string, std::string>& config, bool is_whole) {
+  const fs::path file = directory / kConfigFile;
+  if (config.empty() || !is_there(file)) return;
+  const std::string other = differing_setting(read_config(file), config, is_whole);
+  if (other.empty()) return;
+  throw Error(ExitCode::kBadData, file.string() + ": " + other +
+                                      ", as in the header of metrics.jsonl; put back a copy of both files, or train "
+                                      "anew in another directory");
+}
+
+RunRecord read_run(const fs::path& directory) {
+  RunRecord run = read_metrics(directory / kMetricsFile);
+  const bool has_finished = run.end == RunEnd::kFinished;
+  // An unfinished run may be between two headers: config.json is written first, summary.json last.
+  require_config_of_run(directory, run.settings, has_finished);
+  if (has_finished && is_there(directory / kSummaryFile))
+    require_same_summary(directory, read_summary(directory / kSummaryFile), *run.summary);
+  return run;
+}
+
+Error error_of_run(const fs::path& directory, const Error& error) {
+  const std::string why = error.what();
+  const bool names_it = why.find((directory / "").string()) != std::string::npos;
+  return {error.code(), names_it ? why : directory.string() + ": " + why};
+}
+
+bool has_end(const fs::path& directory) {
+  const Json line = parse_json_or_discard(last_line(directory / kMetricsFile, kLongestEnd));
+  return line.is_object() && line.contains("type") && line.at("type") == "end";
+}
+
+RunSummary read_summary_of_run(const fs::path& directory) {
+  const RunSummary summary = read_summary(directory / kSummaryFile);
+  if (has_end(directory)) {
+    const std::string line = last_line(directory / kMetricsFile, kLongestEnd);
+    require_same_summary(directory, summary,
+                         summary_of(line, "the last line of " + (directory / kMetricsFile).string()));
+  }
+  return summary;
+}
+
+bool is_run_directory(const fs::path& directory) {
+  std::error_code error;
+  return fs::exists(directory / "metrics.jsonl", error);
+}
+
+RunList read_runs(const std::vector<fs::path>& directories) {
+  RunList list;
+  std::set<fs::path> seen;
+  for (const NamedDirectory& candidate : candidates(directories, list.left_out)) {
+    std::error_code error;
+    if (!seen.insert(fs::weakly_canonical(candidate.path, error)).second) continue;
+    try {
+      RunRecord run = read_run(candidate.path);
+      run.name = candidate.name;
+      list.runs.push_back(std::move(run));
+    } catch (const Error& unusable) {
+      list.left_out.push_back({candidate.name, unusable.what()});
+    }
+  }
+  list.none_was_there = list.runs.empty() && list.left_out.size() == directories.size() &&
+                        std::ranges::none_of(directories, [](const fs::path& directory) {
+                          std::error_code error;
+                          return fs::is_directory(directory, error);
+                        });
+  return list;
+}
+
+}  // namespace eave
