@@ -8,7 +8,7 @@
 
 #include "eave/check.h"
 #include "report/page/page.h"
-#include "report/text/step_line.h"
+#include "report/read/step_line.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

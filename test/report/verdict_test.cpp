@@ -1,10 +1,9 @@
 // Compares whole sentences about crafted runs, so that they claim no more than they may.
-#include "report/compare/comparison.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
 
+#include "report/compare/comparison.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

@@ -9,9 +9,9 @@
 #include "eave/check.h"
 #include "report/read/line_reader.h"
 #include "report/read/run_reader.h"
+#include "report/read/step_line.h"
 #include "report/record/config.h"
 #include "report/record/run_directory.h"
-#include "report/text/step_line.h"
 
 namespace eave {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "base/formats/strict_json.h"
 #include "eave/check.h"
-#include "report/compare/agreement.h"
-#include "report/compare/line_agreement.h"
+#include "report/read/field_checks.h"
 #include "report/read/line_reader.h"
-#include "report/read/run_lines.h"
+#include "report/read/metrics_consistency.h"
+#include "report/read/metrics_parser.h"
 #include "report/record/config.h"
 #include "report/record/fields.h"
 #include "report/record/format_version.h"
@@ -50,7 +50,7 @@ class MetricsReading {
 
   void read_line(std::string_view line) {
     try {
-      std::visit([this](const auto& each) { read(each); }, run_lines_.take(line));
+      std::visit([this](const auto& each) { read(each); }, parser_.take(line));
     } catch (const UnknownFormat& error) {
       refuse(std::string(": ") + error.what());
     } catch (const Json::exception& error) {
@@ -125,7 +125,7 @@ class MetricsReading {
   }
 
   LineReader lines_;
-  RunLines run_lines_;
+  MetricsParser parser_;
   RunRecord run_;
   std::vector<RankTotals> totals_;  // by rank
   LossCurve curve_{kCurvePoints};

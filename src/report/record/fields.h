@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/formats/strict_json.h"
-#include "report/read/field_ranges.h"
+#include "base/formats/json_integer.h"
+#include "report/read/field_checks.h"
 #include "report/record/json.h"
 
 namespace eave {

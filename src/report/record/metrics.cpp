@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "eave/check.h"
+#include "report/read/step_line.h"
 #include "report/record/json.h"
-#include "report/text/step_line.h"
 
 namespace eave {
 namespace {

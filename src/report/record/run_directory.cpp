@@ -18,7 +18,7 @@
 #include "base/formats/strict_json.h"
 #include "eave/check.h"
 #include "report/read/line_reader.h"
-#include "report/read/run_lines.h"
+#include "report/read/metrics_parser.h"
 #include "report/read/run_reader.h"
 #include "report/record/event_file.h"
 #include "report/record/fields.h"
@@ -137,12 +137,12 @@ class KeptReading {
 
   // The settings in its last header; empty without a header.
   std::map<std::string, std::string> config() const {
-    return run_lines_.header() ? run_lines_.header()->config : std::map<std::string, std::string>();
+    return parser_.header() ? parser_.header()->config : std::map<std::string, std::string>();
   }
 
  private:
   void take(std::string_view line) {
-    const RunLine taken = run_lines_.take(line);
+    const MetricsLine taken = parser_.take(line);
     if (!damage_.empty()) refuse_damaged();
     if (std::visit([this](const auto& each) { return is_kept(each); }, taken)) text_.append(line).push_back('\n');
   }
@@ -170,7 +170,7 @@ class KeptReading {
   const fs::path& path_;
   LineReader lines_;
   const KeptLines& kept_;
-  RunLines run_lines_;
+  MetricsParser parser_;
   std::string text_, damage_;
 };
 

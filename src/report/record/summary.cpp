@@ -10,8 +10,7 @@
 #include "base/options/quantities.h"
 #include "base/printable.h"
 #include "eave/check.h"
-#include "report/compare/agreement.h"
-#include "report/read/field_ranges.h"
+#include "report/read/field_checks.h"
 #include "report/record/fields.h"
 #include "report/record/format_version.h"
 #include "report/record/json.h"
@@ -48,7 +47,7 @@ EvaluationRecord evaluation_from(const Json& object) {
   distance.take("min", record.distance_min);
   distance.take("mean", record.distance_mean);
   distance.take("max", record.distance_max);
-  require_agreement(record);
+  require_consistent(record);
   return record;
 }
 
@@ -129,7 +128,7 @@ RunSummary summary_from(const Json& object) {
   summary.evaluation = evaluation_from(fields.at("evaluation"));
   double accuracy = summary.evaluation.center.accuracy;
   fields.take_if_there("test_accuracy", accuracy);
-  require_agreement(summary, accuracy);
+  require_consistent(summary, accuracy);
   return summary;
 }
 

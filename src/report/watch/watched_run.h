@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "eave/recorder.h"
-#include "report/read/run_lines.h"
+#include "report/read/metrics_parser.h"
 #include "report/record/run_record.h"
 #include "report/text/text_plot.h"
 
@@ -70,7 +70,7 @@ class WatchedRun {
   std::vector<EvaluationRecord> evaluations_;
   std::optional<RunSummary> end_;
   std::optional<FailureLine> failure_;
-  RunLines lines_;
+  MetricsParser lines_;
   std::int64_t damaged_ = 0;
   std::string first_damage_;
 };

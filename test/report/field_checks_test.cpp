@@ -1,5 +1,5 @@
 // Tests how readers refuse impossible numbers, such as a flipped bit or a foreign file brings.
-#include "report/read/field_ranges.h"
+#include "report/read/field_checks.h"
 
 #include <gtest/gtest.h>
 

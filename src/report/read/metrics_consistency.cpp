@@ -1,12 +1,12 @@
-#include "report/compare/line_agreement.h"
+#include "report/read/metrics_consistency.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 
 #include "base/options/quantities.h"
-#include "report/compare/agreement.h"
-#include "report/read/run_lines.h"
+#include "report/read/field_checks.h"
+#include "report/read/metrics_parser.h"
 #include "report/record/config.h"
 #include "report/record/json.h"
 
@@ -85,7 +85,7 @@ std::string differing_setting(const std::map<std::string, std::string>& config,
   return "";
 }
 
-void LineAgreement::take(const HeaderLine& header, std::size_t) {
+void MetricsConsistency::take(const HeaderLine& header, std::size_t) {
   require_ranks(header);
   require_config(header);
   const bool begins_anew = !header_ || setting_in(header.config, "resume") == "elastic";
@@ -101,21 +101,21 @@ void LineAgreement::take(const HeaderLine& header, std::size_t) {
   ended_ = 0;
 }
 
-// Requires that the run has not ended before this line. RunLines refuses lines before the first header.
-void LineAgreement::require_running() const {
+// Requires that the run has not ended before this line. MetricsParser refuses lines before the first header.
+void MetricsConsistency::require_running() const {
   if (ended_ == 0) return;
   throw Contradiction("it stands behind the end of the run in line " + std::to_string(ended_) +
                       ", without a header between");
 }
 
-void LineAgreement::require_samples(double step, double samples, double epoch) const {
+void MetricsConsistency::require_samples(double step, double samples, double epoch) const {
   if (batch_ > 0) require_at_most("samples", samples, step * batch_, "the batches of all ranks in so many steps");
   const auto size = static_cast<double>(header_->train_samples);
   if (size > 0) require_equal("epoch", epoch, samples / size, "samples / train_samples", slack_of(epoch));
 }
 
 // Checks the line's times against the time since this rank's line before.
-void LineAgreement::require_times(const StepLine& line, const OfRank& before) const {
+void MetricsConsistency::require_times(const StepLine& line, const OfRank& before) const {
   constexpr const char* kWholeTime = "the seconds since this rank's line before";
   const double seconds = line[StepLine::kSeconds], whole = seconds - before.seconds, slack = slack_of(seconds);
   const double computing = line[StepLine::kComputing], loading = line[StepLine::kLoading];
@@ -128,7 +128,7 @@ void LineAgreement::require_times(const StepLine& line, const OfRank& before) co
                   "twice the seconds of training and evaluations so far, and an hour");
 }
 
-void LineAgreement::take(const StepLine& line, std::size_t) {
+void MetricsConsistency::take(const StepLine& line, std::size_t) {
   require_running();
   const double rank = line[StepLine::kRank], step = line[StepLine::kStep], seconds = line[StepLine::kSeconds];
   require_at_most("rank", rank, static_cast<double>(ranks_.size()) - 1, "the last rank in the header");
@@ -152,7 +152,7 @@ void LineAgreement::take(const StepLine& line, std::size_t) {
   of_rank.waiting += line[StepLine::kWaiting];
 }
 
-void LineAgreement::take(const EvaluationRecord& evaluation, std::size_t) {
+void MetricsConsistency::take(const EvaluationRecord& evaluation, std::size_t) {
   require_running();
   const auto step = static_cast<double>(evaluation.step), samples = static_cast<double>(evaluation.samples);
   require_at_least("step", step, evaluated_step_, "as in the evaluation before");
@@ -172,7 +172,7 @@ void LineAgreement::take(const EvaluationRecord& evaluation, std::size_t) {
   evaluation_ = evaluation;
 }
 
-void LineAgreement::require_header(const RunSummary& end) const {
+void MetricsConsistency::require_header(const RunSummary& end) const {
   require_same("communicator", end.communicator, header_->communicator, "as in the header");
   require_same("model", end.model, header_->model, "as in the header");
   if (header_->config.contains("data"))
@@ -181,7 +181,7 @@ void LineAgreement::require_header(const RunSummary& end) const {
   require_equal("workers", end.workers, header_->workers(), "the ranks in the header that train");
 }
 
-void LineAgreement::require_steps(const RunSummary& end) const {
+void MetricsConsistency::require_steps(const RunSummary& end) const {
   require_samples(static_cast<double>(end.steps), static_cast<double>(end.samples), end.epochs);
   const double slack = slack_of(end.seconds);
   for (std::size_t place = 0; place < ranks_.size(); ++place) {
@@ -204,7 +204,7 @@ void LineAgreement::require_steps(const RunSummary& end) const {
 }
 
 // The line of the last evaluation may be missing. If it exists, the end must repeat its values.
-void LineAgreement::require_evaluation(const RunSummary& end) const {
+void MetricsConsistency::require_evaluation(const RunSummary& end) const {
   if (!evaluation_) return;
   require_at_least("evaluation.step", static_cast<double>(end.evaluation.step), static_cast<double>(evaluation_->step),
                    "as in the line of the last evaluation");
@@ -213,7 +213,7 @@ void LineAgreement::require_evaluation(const RunSummary& end) const {
   if (!other.empty()) throw Contradiction(other + ", as in the line of the last evaluation");
 }
 
-void LineAgreement::take(const RunSummary& end, std::size_t number) {
+void MetricsConsistency::take(const RunSummary& end, std::size_t number) {
   require_running();
   require_header(end);
   require_steps(end);
@@ -221,11 +221,11 @@ void LineAgreement::take(const RunSummary& end, std::size_t number) {
   ended_ = number;
 }
 
-void LineAgreement::take(const FailureLine&, std::size_t number) {
+void MetricsConsistency::take(const FailureLine&, std::size_t number) {
   require_running();
   ended_ = number;
 }
 
-void LineAgreement::take(const OtherLine&, std::size_t) { require_running(); }
+void MetricsConsistency::take(const OtherLine&, std::size_t) { require_running(); }
 
 }  // namespace eave

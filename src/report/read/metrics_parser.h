@@ -1,5 +1,5 @@
 // Parses and checks the lines of a metrics.jsonl in one pass; every reader of the file uses it. Each line is checked by
-// itself (report/read/field_ranges.h) and against the lines before it (FORMATS.md, "What must agree").
+// itself (report/read/field_checks.h) and against the lines before it (FORMATS.md, "What must agree").
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "eave/recorder.h"
-#include "report/compare/line_agreement.h"
-#include "report/text/step_line.h"
+#include "report/read/metrics_consistency.h"
+#include "report/read/step_line.h"
 
 namespace eave {
 
@@ -22,22 +22,22 @@ struct FailureLine {
 };
 struct OtherLine {};  // a "lost" line, or a type that this eave does not know
 
-using RunLine = std::variant<OtherLine, HeaderLine, StepLine, EvaluationRecord, RunSummary, FailureLine>;
+using MetricsLine = std::variant<OtherLine, HeaderLine, StepLine, EvaluationRecord, RunSummary, FailureLine>;
 
-class RunLines {
+class MetricsParser {
  public:
   // Takes the next line of the file, without its line end. Throws Json::exception if the line is not valid; an
   // OutOfRange names the field. Such a line is ignored, and the reader may go on with the next one.
-  RunLine take(std::string_view line);
+  MetricsLine take(std::string_view line);
 
   void pass_over() { ++number_; }  // skips a line that could not be read
 
-  const HeaderLine* header() const { return agreement_.header(); }  // the last one; nullptr before the first
-  std::size_t number() const { return number_; }                    // of the last line, from 1
+  const HeaderLine* header() const { return consistency_.header(); }  // the last one; nullptr before the first
+  std::size_t number() const { return number_; }                      // of the last line, from 1
 
  private:
-  RunLine parse(std::string_view line) const;
-  LineAgreement agreement_;
+  MetricsLine parse(std::string_view line) const;
+  MetricsConsistency consistency_;
   std::size_t number_ = 0;
 };
 

@@ -1,9 +1,9 @@
-#include "report/text/step_line.h"
+#include "report/read/step_line.h"
 
 #include <charconv>
 #include <limits>
 
-#include "report/read/field_ranges.h"
+#include "report/read/field_checks.h"
 
 namespace eave {
 namespace {

@@ -22,9 +22,9 @@ using JsonLines = std::vector<Json>;
 constexpr std::size_t kHeader = 0, kStep = 1, kStepOfRank1 = 2, kEvaluation = 3, kSecondStep = 4, kLastEvaluation = 6,
                       kEnd = 7;
 
-class Agreement : public testing::Test {
+class Consistency : public testing::Test {
  protected:
-  Agreement() {
+  Consistency() {
     make_run(place_, "run", {.ranks = 2, .accuracies = {0.5, 0.75}, .bytes = 600});
     std::istringstream text(place_.read("run/metrics.jsonl"));
     for (std::string line; std::getline(text, line);) lines_.push_back(Json::parse(line));
@@ -96,14 +96,14 @@ class Agreement : public testing::Test {
   JsonLines lines_;
 };
 
-TEST_F(Agreement, of_a_whole_run_is_found_by_all) {
+TEST_F(Consistency, of_a_whole_run_is_found_by_all) {
   EXPECT_EQ(refusal_of_report(), "");
   EXPECT_EQ(refusal_of_summary(), "");
   EXPECT_EQ(damage_in_watch(), "");
   EXPECT_EQ(refusal_of_resume(), "");
 }
 
-TEST_F(Agreement, holds_in_a_header) {
+TEST_F(Consistency, holds_in_a_header) {
   expect_refused("1", "ranks[].rank is 0, but must be 1",
                  [](JsonLines& lines) { lines[kHeader]["ranks"][1]["rank"] = 0; });
   expect_refused("1", "communicator is 'easgd', but must be 'allreduce', as in config",
@@ -114,7 +114,7 @@ TEST_F(Agreement, holds_in_a_header) {
     EXPECT_NE(words.find("it says format 2; this eave reads format 1: use the eave"), std::string::npos) << words;
 }
 
-TEST_F(Agreement, holds_between_headers_of_one_run) {
+TEST_F(Consistency, holds_between_headers_of_one_run) {
   const auto with_second = [](const std::function<void(Json&)>& edit) {
     return [edit](JsonLines& lines) {
       Json header = lines[kHeader];
@@ -132,7 +132,7 @@ TEST_F(Agreement, holds_between_headers_of_one_run) {
   expect_refused("5", "parameters is 5, but must be 0", with_second([](Json& header) { header["parameters"] = 5; }));
 }
 
-TEST_F(Agreement, lets_an_elastic_run_count_its_steps_anew) {
+TEST_F(Consistency, lets_an_elastic_run_count_its_steps_anew) {
   expect_taken([](JsonLines& lines) {
     Json header = lines[kHeader];
     header["config"]["resume"] = "elastic";
@@ -148,7 +148,7 @@ TEST_F(Agreement, lets_an_elastic_run_count_its_steps_anew) {
   });
 }
 
-TEST_F(Agreement, holds_between_steps) {
+TEST_F(Consistency, holds_between_steps) {
   const auto in_step = [](const char* field, Json value) {
     return [field, value](JsonLines& lines) { lines[kSecondStep][field] = value; };
   };
@@ -170,7 +170,7 @@ TEST_F(Agreement, holds_between_steps) {
   });
 }
 
-TEST_F(Agreement, holds_in_an_evaluation) {
+TEST_F(Consistency, holds_in_an_evaluation) {
   const auto in_evaluation = [](const std::function<void(Json&)>& edit) {
     return [edit](JsonLines& lines) { edit(lines[kEvaluation]); };
   };
@@ -189,7 +189,7 @@ TEST_F(Agreement, holds_in_an_evaluation) {
                  in_evaluation([](Json& line) { line["step"] = 60; }));
 }
 
-TEST_F(Agreement, holds_between_the_end_and_the_lines_before_it) {
+TEST_F(Consistency, holds_between_the_end_and_the_lines_before_it) {
   const auto in_end = [](const std::function<void(Json&)>& edit) {
     return [edit](JsonLines& lines) { edit(lines[kEnd]); };
   };
@@ -208,25 +208,25 @@ TEST_F(Agreement, holds_between_the_end_and_the_lines_before_it) {
                  in_end([](Json& end) { end["communicator"] = "easgd"; }));
 }
 
-TEST_F(Agreement, has_nothing_behind_an_end_but_a_header) {
+TEST_F(Consistency, has_nothing_behind_an_end_but_a_header) {
   expect_refused("9", "behind the end of the run in line 8", [](JsonLines& lines) { lines.push_back(lines[kEnd]); });
   expect_refused("9", "behind the end of the run in line 8",
                  [](JsonLines& lines) { lines.push_back(lines[kLastEvaluation]); });
   expect_taken([](JsonLines& lines) { lines.push_back(lines[kHeader]); });
 }
 
-TEST_F(Agreement, needs_a_type_on_every_line) {
+TEST_F(Consistency, needs_a_type_on_every_line) {
   expect_refused("6", "its field type is missing", [](JsonLines& lines) { lines[kSecondStep + 1].erase("type"); });
 }
 
-TEST_F(Agreement, is_not_broken_by_lines_that_are_missing) {
+TEST_F(Consistency, is_not_broken_by_lines_that_are_missing) {
   expect_taken([](JsonLines& lines) { lines.erase(lines.begin() + kLastEvaluation); });
   expect_taken([](JsonLines& lines) { lines.erase(lines.begin() + kStep, lines.begin() + kEnd); });
   expect_taken([](JsonLines& lines) { lines.erase(lines.begin() + kStepOfRank1); });
   expect_taken([](JsonLines& lines) { lines.pop_back(); });
 }
 
-TEST_F(Agreement, holds_between_summary_json_and_the_end) {
+TEST_F(Consistency, holds_between_summary_json_and_the_end) {
   const std::string whole = place_.read("run/summary.json");
   for (const auto& [field, value] : std::map<std::string, Json>{{"bytes_per_rank", 700}, {"peak_memory_bytes", 7}}) {
     Json summary = Json::parse(whole);
@@ -244,7 +244,7 @@ TEST_F(Agreement, holds_between_summary_json_and_the_end) {
   EXPECT_NE(refusal_of_summary().find("steps is 50, but must be 5000, evaluation.step; put back"), std::string::npos);
 }
 
-TEST_F(Agreement, holds_between_config_json_and_the_header) {
+TEST_F(Consistency, holds_between_config_json_and_the_header) {
   Json config = lines_.front().at("config");
   config["communicator"] = "easgd";
   place_.write("run/config.json", config.dump());
@@ -259,7 +259,7 @@ TEST_F(Agreement, holds_between_config_json_and_the_header) {
   EXPECT_EQ(refusal_of_report(), "") << "a run that was killed before its new header";
 }
 
-TEST_F(Agreement, is_told_without_the_words_of_a_library) {
+TEST_F(Consistency, is_told_without_the_words_of_a_library) {
   const std::string whole = place_.read("run/summary.json");
   for (const std::string field : {"communicator", "steps", "waiting_share", "evaluation"}) {
     for (const Json& value : {Json(), Json::array(), Json("x\x1b")}) {

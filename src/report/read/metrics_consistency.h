@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "eave/recorder.h"
-#include "report/text/step_line.h"
+#include "report/read/step_line.h"
 
 namespace eave {
 
@@ -31,7 +31,7 @@ struct FailureLine;
 struct OtherLine;
 
 // Whole lines may be missing (--log-every, a full disk), so sums over lines are compared with the end as lower bounds.
-class LineAgreement {
+class MetricsConsistency {
  public:
   // Call `take` with each line, in order. It throws Contradiction if the line does not agree with earlier lines, and
   // then leaves this object unchanged. `number` is the line's number in its file.

@@ -1,4 +1,4 @@
-#include "report/read/run_lines.h"
+#include "report/read/metrics_parser.h"
 
 #include <utility>
 
@@ -44,7 +44,7 @@ FailureLine failure_from(const Json& object) {
 
 }  // namespace
 
-RunLine RunLines::parse(std::string_view line) const {
+MetricsLine MetricsParser::parse(std::string_view line) const {
   if (const std::optional<StepLine> step = step_line(line); step && header()) {
     check_ranges(*step);
     return *step;
@@ -63,10 +63,10 @@ RunLine RunLines::parse(std::string_view line) const {
   return OtherLine();
 }
 
-RunLine RunLines::take(std::string_view line) {
+MetricsLine MetricsParser::take(std::string_view line) {
   ++number_;
-  RunLine taken = parse(line);
-  std::visit([&](const auto& each) { agreement_.take(each, number_); }, taken);
+  MetricsLine taken = parse(line);
+  std::visit([&](const auto& each) { consistency_.take(each, number_); }, taken);
   return taken;
 }
 

@@ -38,7 +38,7 @@ std::optional<StepLine> step_line(std::string_view text);
 // Throws Json::exception if a field is missing or not a number.
 StepLine step_line(const Json& object);
 
-// Throws OutOfRange if a number is outside its range (report/read/field_ranges.h).
+// Throws OutOfRange if a number is outside its range (report/read/field_checks.h).
 void check_ranges(const StepLine& line);
 
 }  // namespace eave
