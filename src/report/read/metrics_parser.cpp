@@ -4,7 +4,7 @@
 
 #include "base/formats/strict_json.h"
 #include "report/record/fields.h"
-#include "report/record/format_version.h"
+#include "report/record/json.h"
 
 namespace eave {
 namespace {

@@ -12,7 +12,7 @@
 #include "report/read/metrics_parser.h"
 #include "report/record/config.h"
 #include "report/record/fields.h"
-#include "report/record/format_version.h"
+#include "report/record/json.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"
 

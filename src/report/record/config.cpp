@@ -5,7 +5,6 @@
 #include "base/formats/strict_json.h"
 #include "eave/check.h"
 #include "report/record/fields.h"
-#include "report/record/format_version.h"
 #include "report/record/json.h"
 
 namespace eave {

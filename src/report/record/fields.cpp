@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/formats/strict_json.h"
-#include "report/record/format_version.h"
+#include "report/record/json.h"
 
 namespace eave {
 namespace {

@@ -1,8 +1,10 @@
-// Converts records to and from JSON objects. Only the sources of report include this header.
+// Converts records to and from JSON objects, and checks the version of a file's format. Only the sources of report
+// include this header.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
+#include "base/formats/json_integer.h"
 #include "eave/recorder.h"
 
 namespace eave {
@@ -18,5 +20,24 @@ RunSummary summary_from(const Json& object);
 
 // Writes one object on one line. Bytes that are not UTF-8 (in a host name or a path) are replaced and cause no error.
 inline std::string to_line(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// The version number of a file's format, in its field "format". Files written before 2026-11-26 lack the field in
+// config.json and summary.json; their format is 1.
+constexpr int kFileFormat = 1;
+
+class UnknownFormat : public Json::exception {
+ public:
+  explicit UnknownFormat(const std::string& what) : exception(397, what.c_str()) {}
+};
+
+// Throws UnknownFormat if `object` states another format.
+inline void require_known_format(const Json& object) {
+  const auto found = object.find("format");
+  if (found == object.end()) return;
+  if (const auto format = integer_in<std::int64_t>(*found); format != kFileFormat) {
+    throw UnknownFormat("it says format " + std::to_string(format) + "; this eave reads format " +
+                        std::to_string(kFileFormat) + ": use the eave that wrote it, or a newer one");
+  }
+}
 
 }  // namespace eave

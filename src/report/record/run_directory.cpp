@@ -22,7 +22,6 @@
 #include "report/read/run_reader.h"
 #include "report/record/event_file.h"
 #include "report/record/fields.h"
-#include "report/record/format_version.h"
 #include "report/record/json.h"
 
 namespace eave {

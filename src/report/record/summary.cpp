@@ -12,7 +12,6 @@
 #include "eave/check.h"
 #include "report/read/field_checks.h"
 #include "report/record/fields.h"
-#include "report/record/format_version.h"
 #include "report/record/json.h"
 #include "report/text/terminal.h"
 
