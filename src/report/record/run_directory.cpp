@@ -20,7 +20,7 @@
 #include "report/read/line_reader.h"
 #include "report/read/metrics_parser.h"
 #include "report/read/run_reader.h"
-#include "report/record/event_file.h"
+#include "report/record/tensorboard.h"
 #include "report/record/fields.h"
 #include "report/record/json.h"
 

@@ -1,14 +1,104 @@
 #include "report/record/tensorboard.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <chrono>
 #include <cmath>
+#include <utility>
+
+#include "base/host.h"
+#include "report/text/terminal.h"
 
 namespace eave {
 namespace {
 
+constexpr std::array<std::uint32_t, 256> kCrcOfByte = [] {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t value = byte;
+    for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1) != 0 ? 0x82f63b78U : 0U);
+    table[byte] = value;
+  }
+  return table;
+}();
+
+std::string little_endian(std::uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
+  return text;
+}
+
+std::string masked_crc(std::string_view bytes) { return little_endian(std::rotr(crc32c(bytes), 15) + 0xa282ead8U, 4); }
+
+// The functions below encode protocol buffers: a field is its number and kind, then its value.
+std::string varint(std::uint64_t value) {
+  std::string text;
+  for (; value >= 128; value >>= 7) text += static_cast<char>(value | 128);
+  return text + static_cast<char>(value);
+}
+
+enum Kind : std::uint64_t { kVarint = 0, kEightBytes = 1, kBytes = 2, kFourBytes = 5 };
+std::string key(std::uint64_t field, Kind kind) { return varint(field << 3 | kind); }
+std::string of_bytes(std::uint64_t field, const std::string& bytes) {
+  return key(field, kBytes) + varint(bytes.size()) + bytes;
+}
+std::string of_double(std::uint64_t field, double value) {
+  return key(field, kEightBytes) + little_endian(std::bit_cast<std::uint64_t>(value), 8);
+}
+std::string of_float(std::uint64_t field, double value) {
+  return key(field, kFourBytes) + little_endian(std::bit_cast<std::uint32_t>(static_cast<float>(value)), 4);
+}
+
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// Encodes a Summary.Value: tag, simple_value.
+std::string summary_value(const Scalar& scalar) {
+  return of_bytes(1, of_bytes(1, scalar.tag) + of_float(2, scalar.value));
+}
+
+// Creates a file under a new name. The caller reports the error if it cannot be created.
+OutputPath make_file(const OutputFolder& directory) {
+  const std::string name = std::string(kEventFile) + format("%010lld.", static_cast<long long>(wall_time())) +
+                           host_name() + "." + std::to_string(::getpid()) + std::string(kEventFileOfEave);
+  OutputPath path = directory / name;
+  for (int number = 1; !open_output(path, O_WRONLY | O_CREAT | O_EXCL).is_open() && errno == EEXIST; ++number)
+    path = directory / (name + "." + std::to_string(number));
+  return path;
+}
+
 constexpr double kEventSeconds = 1;
 
 }  // namespace
+
+std::uint32_t crc32c(std::string_view bytes) {
+  std::uint32_t value = ~0U;
+  for (const char byte : bytes) value = (value >> 8) ^ kCrcOfByte[(value ^ static_cast<unsigned char>(byte)) & 255];
+  return ~value;
+}
+
+std::string event_record(std::string_view event) {
+  const std::string length = little_endian(event.size(), 8);
+  return length + masked_crc(length) + std::string(event) + masked_crc(event);
+}
+
+EventFile::EventFile(const OutputFolder& directory, Warn warn) : file_(make_file(directory), std::move(warn)) {
+  append(of_double(1, wall_time()) + of_bytes(3, "brain.Event:2"));  // wall_time, file_version
+}
+
+void EventFile::write(std::int64_t step, const std::vector<Scalar>& scalars) {
+  std::string summary;
+  for (const Scalar& scalar : scalars) summary += summary_value(scalar);
+  append(of_double(1, wall_time()) + key(2, kVarint) + varint(static_cast<std::uint64_t>(step)) + of_bytes(5, summary));
+}
+
+void EventFile::append(const std::string& event) { file_.add(event_record(event)); }
 
 void TensorBoard::write(const std::vector<StepRecord>& records) {
   for (const StepRecord& record : records) {

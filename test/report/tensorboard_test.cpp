@@ -1,5 +1,5 @@
 // Tests event files byte by byte against the documented formats.
-#include "report/record/event_file.h"
+#include "report/record/tensorboard.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "base/files/input_file.h"
-#include "report/record/tensorboard.h"
+#include "base/files/files.h"
 #include "test/temporary_directory.h"
 
 namespace eave {
