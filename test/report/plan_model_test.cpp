@@ -8,9 +8,8 @@
 #include <cmath>
 #include <random>
 
-#include "report/plan/plan_pace.h"
-#include "report/plan/plan_times.h"
-#include "test/report/played.h"
+#include "report/plan/plan_simulation.h"
+#include "test/report/simulations.h"
 
 namespace eave {
 namespace {
@@ -18,7 +17,7 @@ namespace {
 // Plays an all-reduce among ranks that start at the given times, each on its own host. Every rank sends every other
 // rank its part, adds up what has come, and sends the result to all. Returns the time at which the last rank has all
 // results.
-double played_sum(const Seconds& starts, double bytes, const PlanNetwork& network) {
+double simulated_sum(const Seconds& starts, double bytes, const PlanNetwork& network) {
   const std::size_t p = starts.size();
   const double message = std::max(bytes / static_cast<double>(p) / network.bytes_per_second, network.message_seconds);
   std::vector<Link> out(p), in(p);
@@ -69,36 +68,36 @@ TEST(PlanTimes, of_two_ranks_that_differ_has_each_once) {
 
 // Needs at least as many ranks as were measured. With fewer, the model uses a part of each measured rank, but the
 // simulation would use only the first ones.
-void expect_periodic_as_played(const PlanBasis& basis, const PlanNetwork& network, int ranks) {
+void expect_periodic_as_simulated(const PlanBasis& basis, const PlanNetwork& network, int ranks) {
   std::mt19937_64 random(5);
   constexpr std::int64_t kTau = 5, kRounds = 200;
-  double played = 0;
+  double simulated = 0;
   for (std::int64_t round = 0; round < kRounds; ++round) {
     Seconds starts;
     for (int rank = 0; rank < ranks; ++rank) starts.push_back(computing(basis, rank, kTau, random));
-    played += played_sum(starts, basis.sum_bytes, network);
+    simulated += simulated_sum(starts, basis.sum_bytes, network);
   }
-  const PlanMethod method{.name = "local-sgd", .pattern = ExchangePattern::kBlockingSums, .tau = kTau};
+  const PlanMethod method{.name = "local-sgd", .kind = PlanKind::kPeriodic, .tau = kTau};
   const PlanRow row = predict(basis, network, method, ranks);
-  expect_within(row.step_seconds, played / kTau / kRounds, 0.03, std::to_string(ranks));
+  expect_within(row.step_seconds, simulated / kTau / kRounds, 0.03, std::to_string(ranks));
 }
 
-TEST(PlanModel, of_methods_that_meet_is_that_of_messages_played_one_by_one) {
+TEST(PlanModel, of_methods_that_meet_is_that_of_messages_simulated_one_by_one) {
   for (const double rate : {1.25e8, 2e7}) {
     const PlanNetwork network{.bytes_per_second = rate, .delay_seconds = 1e-4};
-    for (const int ranks : {2, 8, 64}) expect_periodic_as_played(measured(2), network, ranks);
-    for (const int ranks : {4, 64}) expect_periodic_as_played(measured(4, 1.5), network, ranks);
+    for (const int ranks : {2, 8, 64}) expect_periodic_as_simulated(measured(2), network, ranks);
+    for (const int ranks : {4, 64}) expect_periodic_as_simulated(measured(4, 1.5), network, ranks);
   }
 }
 
 // Plays ranks that compute on while their exchange is under way. They wait for it when the next exchange is due.
 // Returns seconds per step.
-double played_elastic(const PlanBasis& basis, const PlanNetwork& network, int ranks, std::int64_t tau) {
+double simulated_elastic(const PlanBasis& basis, const PlanNetwork& network, int ranks, std::int64_t tau) {
   constexpr int kRounds = 600;
   std::mt19937_64 random(9);
   Seconds at(static_cast<std::size_t>(ranks), 0.0);
   for (int round = 0; round < kRounds; ++round) {
-    const double done = played_sum(at, basis.sum_bytes, network);
+    const double done = simulated_sum(at, basis.sum_bytes, network);
     for (int rank = 0; rank < ranks; ++rank) {
       double& t = at[static_cast<std::size_t>(rank)];
       t = std::max(t + computing(basis, rank, tau, random), done);
@@ -107,20 +106,20 @@ double played_elastic(const PlanBasis& basis, const PlanNetwork& network, int ra
   return *std::ranges::max_element(at) / kRounds / static_cast<double>(tau);
 }
 
-TEST(PlanModel, of_easgd_hides_the_exchange_as_far_as_messages_played_one_by_one_do) {
+TEST(PlanModel, of_easgd_hides_the_exchange_as_far_as_messages_simulated_one_by_one_do) {
   const PlanBasis basis = measured(4, 1.2);
   for (const double rate : {1e9, 2e8, 5e7}) {
     const PlanNetwork network{.bytes_per_second = rate, .delay_seconds = 1e-4};
     for (const int ranks : {4, 32}) {
-      const PlanMethod method{.name = "easgd", .pattern = ExchangePattern::kHiddenSums, .tau = 4};
-      expect_within(predict(basis, network, method, ranks).step_seconds, played_elastic(basis, network, ranks, 4), 0.03,
-                    std::to_string(ranks) + " ranks at " + std::to_string(rate));
+      const PlanMethod method{.name = "easgd", .kind = PlanKind::kElastic, .tau = 4};
+      expect_within(predict(basis, network, method, ranks).step_seconds, simulated_elastic(basis, network, ranks, 4),
+                    0.03, std::to_string(ranks) + " ranks at " + std::to_string(rate));
     }
   }
 }
 
 // Plays one center rank that answers waiting workers one after another.
-double played_center(const PlanBasis& basis, const PlanNetwork& network, int workers, std::int64_t tau) {
+double simulated_center(const PlanBasis& basis, const PlanNetwork& network, int workers, std::int64_t tau) {
   std::mt19937_64 random(11);
   const double transfer = basis.parameter_bytes / network.bytes_per_second;
   Link replies;
@@ -144,18 +143,18 @@ double played_center(const PlanBasis& basis, const PlanNetwork& network, int wor
   return now / kExchanges * workers / static_cast<double>(tau);
 }
 
-TEST(PlanModel, of_a_full_or_an_idle_center_is_that_of_workers_played_one_by_one) {
+TEST(PlanModel, of_a_full_or_an_idle_center_is_that_of_workers_simulated_one_by_one) {
   const PlanBasis basis = measured(2);
   const PlanNetwork network{.bytes_per_second = 1e9, .delay_seconds = 1e-4};
-  const PlanMethod method{.name = "downpour", .pattern = ExchangePattern::kRequests, .tau = 4, .center_ranks = 1};
+  const PlanMethod method{.name = "downpour", .kind = PlanKind::kAsynchronous, .tau = 4, .center_ranks = 1};
   for (const int workers : {1, 2, 32, 128}) {
     const PlanRow row = predict(basis, network, method, workers + 1);
-    expect_within(row.step_seconds, played_center(basis, network, workers, 4), 0.03, std::to_string(workers));
+    expect_within(row.step_seconds, simulated_center(basis, network, workers, 4), 0.03, std::to_string(workers));
     EXPECT_EQ(row.bound, workers >= 32 ? PlanBound::kCenter : PlanBound::kNetwork);
   }
 }
 
-TEST(PlanModel, of_gossip_is_that_of_pairs_played_one_by_one) {
+TEST(PlanModel, of_gossip_is_that_of_pairs_simulated_one_by_one) {
   const PlanBasis basis = measured(4);
   const PlanNetwork network{.bytes_per_second = 2.5e8, .delay_seconds = 1e-4};
   const double exchange = 2 * 1e-4 + 4e6 / 2.5e8;
@@ -175,17 +174,17 @@ TEST(PlanModel, of_gossip_is_that_of_pairs_played_one_by_one) {
       }
     }
   }
-  const PlanMethod method{.name = "gossip", .pattern = ExchangePattern::kPairs, .tau = 2};
-  const double played = *std::ranges::max_element(at) / kRounds / 2;
-  expect_within(predict(basis, network, method, ranks).step_seconds, played, 0.03, "16 ranks");
+  const PlanMethod method{.name = "gossip", .kind = PlanKind::kPairs, .tau = 2};
+  const double simulated = *std::ranges::max_element(at) / kRounds / 2;
+  expect_within(predict(basis, network, method, ranks).step_seconds, simulated, 0.03, "16 ranks");
 }
 
 TEST(PlanModel, of_the_tree_crosses_the_network_less_often) {
   const PlanBasis basis = measured(4);
   PlanNetwork network{.bytes_per_second = 1.25e8, .ranks_per_host = 8};
-  const PlanMethod tree{.name = "easgd-tree", .pattern = ExchangePattern::kTree, .tau = 2, .global_tau = 20};
-  const PlanMethod flat{.name = "easgd", .pattern = ExchangePattern::kHiddenSums, .tau = 2, .sums_by_host = false};
-  const PlanMethod by_host{.name = "easgd", .pattern = ExchangePattern::kHiddenSums, .tau = 2};
+  const PlanMethod tree{.name = "easgd-tree", .kind = PlanKind::kTree, .tau = 2, .global_tau = 20};
+  const PlanMethod flat{.name = "easgd", .kind = PlanKind::kElastic, .tau = 2, .sums_by_host = false};
+  const PlanMethod by_host{.name = "easgd", .kind = PlanKind::kElastic, .tau = 2};
   const PlanRow of_tree = predict(basis, network, tree, 64), of_flat = predict(basis, network, flat, 64),
                 of_host = predict(basis, network, by_host, 64);
   EXPECT_DOUBLE_EQ(of_tree.link_bytes, 2 * 7.0 / 8 * 4e6 / 20);
@@ -197,7 +196,7 @@ TEST(PlanModel, of_the_tree_crosses_the_network_less_often) {
 }
 
 // Four hosts have four ranks each. After every second exchange within a host, the first ranks of all hosts exchange.
-TEST(PlanModel, of_the_tree_is_that_of_messages_played_one_by_one) {
+TEST(PlanModel, of_the_tree_is_that_of_messages_simulated_one_by_one) {
   const PlanBasis basis = measured(4, 1.1);
   const PlanNetwork network{
       .bytes_per_second = 3e8, .delay_seconds = 1e-4, .host_bytes_per_second = 6e8, .ranks_per_host = 4},
@@ -211,9 +210,9 @@ TEST(PlanModel, of_the_tree_is_that_of_messages_played_one_by_one) {
     for (Seconds& host : at) {
       Seconds starts = host;
       for (double& start : starts) start = std::max(start, between_done);
-      done.push_back(played_sum(starts, basis.sum_bytes, within));
+      done.push_back(simulated_sum(starts, basis.sum_bytes, within));
     }
-    if (round % 2 == 0) between_done = played_sum(done, basis.sum_bytes, network);
+    if (round % 2 == 0) between_done = simulated_sum(done, basis.sum_bytes, network);
     for (std::size_t host = 0; host < 4; ++host) {
       for (std::size_t rank = 0; rank < 4; ++rank) {
         double& t = at[host][rank];
@@ -221,23 +220,23 @@ TEST(PlanModel, of_the_tree_is_that_of_messages_played_one_by_one) {
       }
     }
   }
-  const PlanMethod method{.name = "easgd-tree", .pattern = ExchangePattern::kTree, .tau = 2, .global_tau = 4};
+  const PlanMethod method{.name = "easgd-tree", .kind = PlanKind::kTree, .tau = 2, .global_tau = 4};
   expect_within(predict(basis, network, method, 16).step_seconds, at[0][0] / kRounds / 2, 0.03, "16 ranks");
 }
 
 // All steps take the same time. Once in `ratio` exchanges, the group of a host's first rank waits for both exchanges.
 TEST(PlanModel, of_the_tree_waits_for_what_does_not_fit_behind_computing) {
   const PeriodTimes times({Seconds(100, 1.0)}, 1);
-  EXPECT_NEAR(tree_pace(times, 8, {4, 5, 0.5, 0.25}), 1, 1e-9);
-  EXPECT_NEAR(tree_pace(times, 8, {4, 1, 0.8, 0.7}), 1.5, 1e-2);
-  EXPECT_NEAR(elastic_pace(times, 8, 3), 3, 1e-9);
+  EXPECT_NEAR(simulate_tree(times, 8, {4, 5, 0.5, 0.25}), 1, 1e-9);
+  EXPECT_NEAR(simulate_tree(times, 8, {4, 1, 0.8, 0.7}), 1.5, 1e-2);
+  EXPECT_NEAR(simulate_elastic(times, 8, 3), 3, 1e-9);
 }
 
 TEST(PlanModel, of_allreduce_hides_all_but_the_last_bucket_at_most) {
   PlanBasis basis = measured(1);
   basis.step_seconds = {Seconds(100, 0.1)};
   basis.sum_bytes = 8 * 131072.0;  // 8 buckets of 32 Ki values
-  const PlanMethod method{.name = "allreduce", .pattern = ExchangePattern::kGradientSums};
+  const PlanMethod method{.name = "allreduce", .kind = PlanKind::kAllreduce};
   const PlanNetwork fast{.bytes_per_second = 1048576 / 0.04, .delay_seconds = 0, .message_seconds = 0},
       slow{.bytes_per_second = 1048576 / 0.4, .delay_seconds = 0, .message_seconds = 0};
   EXPECT_NEAR(predict(basis, fast, method, 2).step_seconds, 0.1 + 0.04 / 8, 1e-9);
@@ -256,17 +255,15 @@ TEST(PlanModel, of_ranks_that_exchange_for_nothing_is_no_faster_than_ranks_alone
   for (const std::size_t steps : {12u, 40u, 400u}) {
     PlanBasis basis = measured(2, 1.5, steps);
     for (Seconds& seconds : basis.step_seconds) seconds.front() *= 30;
-    for (const ExchangePattern kind :
-         {ExchangePattern::kGradientSums, ExchangePattern::kBlockingSums, ExchangePattern::kHiddenSums,
-          ExchangePattern::kTree, ExchangePattern::kRequests, ExchangePattern::kPairs}) {
-      const PlanMethod method{.name = "any", .pattern = kind, .tau = 10, .global_tau = 100};
+    for (const PlanKind kind : {PlanKind::kAllreduce, PlanKind::kPeriodic, PlanKind::kElastic, PlanKind::kTree,
+                                PlanKind::kAsynchronous, PlanKind::kPairs}) {
+      const PlanMethod method{.name = "any", .kind = kind, .tau = 10, .global_tau = 100};
       for (const int ranks : {2, 3, 4, 64, 512}) {
         const PlanRow row = predict(basis, free, method, ranks);
         EXPECT_LE(row.efficiency, 1) << steps << " steps, " << ranks << " ranks, kind " << static_cast<int>(kind);
         const PeriodTimes times(basis.step_seconds, 1);
-        const bool is_played =
-            kind == ExchangePattern::kHiddenSums || kind == ExchangePattern::kTree || kind == ExchangePattern::kPairs;
-        EXPECT_GE(row.step_seconds * (1 + 1e-9), is_played ? times.mean_of_ranks(ranks) : times.mean())
+        const bool is_simulated = kind == PlanKind::kElastic || kind == PlanKind::kTree || kind == PlanKind::kPairs;
+        EXPECT_GE(row.step_seconds * (1 + 1e-9), is_simulated ? times.mean_of_ranks(ranks) : times.mean())
             << steps << " steps, " << ranks << " ranks, kind " << static_cast<int>(kind);
       }
     }
@@ -285,7 +282,7 @@ TEST(PlanTimes, each_step_counts_alike_in_what_is_drawn) {
 
 TEST(PlanModel, names_messages_where_they_cost_more_than_their_bytes) {
   const PlanBasis basis = measured(1);
-  const PlanMethod method{.name = "local-sgd", .pattern = ExchangePattern::kBlockingSums};
+  const PlanMethod method{.name = "local-sgd", .kind = PlanKind::kPeriodic};
   const PlanRow row = predict(basis, {.bytes_per_second = 1.25e9}, method, 4096);
   EXPECT_EQ(row.bound, PlanBound::kMessages);
   EXPECT_NEAR(row.exchange_seconds, 2 * 4095 * 5e-6 + 1e-4, 1e-6);
@@ -293,7 +290,7 @@ TEST(PlanModel, names_messages_where_they_cost_more_than_their_bytes) {
 
 TEST(PlanModel, of_one_rank_and_of_ranks_alone_is_what_was_measured) {
   const PlanBasis basis = measured(1);
-  const PlanMethod alone{.name = "none"}, allreduce{.name = "allreduce", .pattern = ExchangePattern::kGradientSums};
+  const PlanMethod alone{.name = "none"}, allreduce{.name = "allreduce", .kind = PlanKind::kAllreduce};
   const double mean = PeriodTimes(basis.step_seconds, 1).mean();
   EXPECT_DOUBLE_EQ(predict(basis, {}, allreduce, 1).step_seconds, mean);
   const PlanRow many = predict(basis, {}, alone, 4096);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "report/plan/plan_model.h"
-#include "test/report/played.h"
+#include "test/report/simulations.h"
 
 namespace eave {
 namespace {
@@ -18,9 +18,9 @@ namespace {
 // Plays ranks that keep a center in shards. In each period a worker exchanges all shards of other ranks, eight at a
 // time. Meanwhile it computes the hidden share of the period, and afterwards the rest. A link carries shards in the
 // order in which they come.
-class PlayedShards {
+class SimulatedShards {
  public:
-  PlayedShards(int ranks, double bytes, double rate, double longest_shard)
+  SimulatedShards(int ranks, double bytes, double rate, double longest_shard)
       : ranks_(ranks), links_(static_cast<std::size_t>(ranks)) {
     const double kept = bytes / ranks;
     of_each_ = static_cast<int>(std::ceil(kept / longest_shard));
@@ -96,7 +96,7 @@ class PlayedShards {
   std::vector<std::tuple<double, What, int, int>> events_;
 };
 
-TEST(PlanModel, of_shards_on_all_ranks_is_that_of_shards_played_one_by_one) {
+TEST(PlanModel, of_shards_on_all_ranks_is_that_of_shards_simulated_one_by_one) {
   PlanBasis even = measured(1), scattered = measured(2);
   for (double& seconds : even.step_seconds[0]) seconds = 15e-3;
   for (const double bytes : {1.4e6, 13.1e6}) {
@@ -110,15 +110,16 @@ TEST(PlanModel, of_shards_on_all_ranks_is_that_of_shards_played_one_by_one) {
           const double share = static_cast<double>(hiding) / 10;
           const std::string where = std::to_string(ranks) + " ranks, " + std::to_string(bytes) + " at " +
                                     std::to_string(rate) + ", behind " + std::to_string(hiding);
-          const auto played = [&](const PlanBasis& basis) {
+          const auto simulated = [&](const PlanBasis& basis) {
             std::mt19937_64 random(19);
             const auto compute = [&](int rank, double of_period) {
               return computing(basis, rank, 10, random) * of_period;
             };
-            return PlayedShards(ranks, bytes, rate, rate < 200e6 ? 32 * 1024 : 256 * 1024).period(share, compute) / 10;
+            return SimulatedShards(ranks, bytes, rate, rate < 200e6 ? 32 * 1024 : 256 * 1024).period(share, compute) /
+                   10;
           };
-          expect_within(predict(even, network, method, ranks).step_seconds, played(even), 0.06, where);
-          expect_within(predict(scattered, network, method, ranks).step_seconds, played(scattered), 0.15, where);
+          expect_within(predict(even, network, method, ranks).step_seconds, simulated(even), 0.06, where);
+          expect_within(predict(scattered, network, method, ranks).step_seconds, simulated(scattered), 0.15, where);
         }
       }
     }

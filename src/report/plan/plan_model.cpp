@@ -4,8 +4,7 @@
 #include <cmath>
 
 #include "eave/check.h"
-#include "report/plan/plan_pace.h"
-#include "report/plan/plan_times.h"
+#include "report/plan/plan_simulation.h"
 
 namespace eave {
 namespace {
@@ -75,7 +74,7 @@ class Prediction {
 
   // Closes a simulated period. The simulation repeats measured ranks: 3 ranks from 2 measured count one of them twice.
   // So the mean is taken over the simulated ranks.
-  PlanRow close_played(double whole, double without_exchange) {
+  PlanRow close_simulated(double whole, double without_exchange) {
     return close(whole, without_exchange, times_.mean_of_ranks(ranks_));
   }
 
@@ -120,7 +119,7 @@ class Prediction {
   PlanRow elastic() {
     const PlanCost cost = sum(basis_.sum_bytes);
     count_sum(cost);
-    return close_played(elastic_pace(times_, ranks_, cost.seconds), elastic_pace(times_, ranks_, 0));
+    return close_simulated(simulate_elastic(times_, ranks_, cost.seconds), simulate_elastic(times_, ranks_, 0));
   }
 
   PlanRow tree() {
@@ -131,10 +130,10 @@ class Prediction {
     row_.bytes_per_rank = (ring_bytes(group, basis_.sum_bytes) + ring_bytes(groups, basis_.sum_bytes) / ratio) / tau_;
     row_.link_bytes = between.link_bytes / ratio / tau_;
     charge(between);
-    TreePace pace{group, static_cast<std::int64_t>(ratio), within.seconds, between.seconds};
-    const double whole = tree_pace(times_, ranks_, pace);
-    pace.within = pace.between = 0;
-    return close_played(whole, tree_pace(times_, ranks_, pace));
+    TreeTiming timing{group, static_cast<std::int64_t>(ratio), within.seconds, between.seconds};
+    const double whole = simulate_tree(times_, ranks_, timing);
+    timing.within = timing.between = 0;
+    return close_simulated(whole, simulate_tree(times_, ranks_, timing));
   }
 
   bool is_one_host() const { return network_.hosts(ranks_) == 1; }
@@ -178,7 +177,8 @@ class Prediction {
     const double seconds = 2 * network_.delay(ranks_) + sent / network_.rate(ranks_);
     row_.bytes_per_rank = bytes / tau_;
     row_.link_bytes = is_one_host() ? 0 : sent / tau_;
-    return close_played(pair_pace(times_, ranks_, method_.tau, seconds), pair_pace(times_, ranks_, method_.tau, 0));
+    return close_simulated(simulate_pairs(times_, ranks_, method_.tau, seconds),
+                           simulate_pairs(times_, ranks_, method_.tau, 0));
   }
 
   const PlanBasis& basis_;

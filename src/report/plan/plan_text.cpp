@@ -7,7 +7,7 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
-#include "report/plan/plan_times.h"
+#include "report/plan/plan_simulation.h"
 #include "report/record/json.h"
 #include "report/record/summary.h"
 #include "report/text/terminal.h"

@@ -1,14 +1,32 @@
-#include "report/plan/plan_pace.h"
+#include "report/plan/plan_simulation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
-#include "base/mean_median.h"
+#include "base/averages.h"
+#include "eave/check.h"
 
 namespace eave {
 namespace {
+
+std::vector<double> blocks_of(const std::vector<double>& seconds, std::int64_t period) {
+  const auto least = std::max<std::size_t>(1, seconds.size() / 4);
+  const std::size_t length = std::min(static_cast<std::size_t>(period), least);
+  const double scale = static_cast<double>(period) / static_cast<double>(length);
+  std::vector<double> blocks;
+  double sum = 0;
+  for (std::size_t i = 0; i + 1 < length; ++i) sum += seconds[i];
+  for (std::size_t begin = 0; begin < seconds.size(); ++begin) {
+    sum += seconds[(begin + length - 1) % seconds.size()];
+    blocks.push_back(sum * scale);
+    sum -= seconds[begin];
+  }
+  return blocks;
+}
 
 constexpr std::int64_t kMostDraws = std::int64_t{1} << 22, kMostExchanges = 4096, kFewestExchanges = 256;
 
@@ -36,9 +54,9 @@ class Draws {
 
 // The long-run growth of the ranks' mean time per exchange. The first quarter is left out, because all ranks start
 // together. Random draws differ from their mean by chance. So only the waiting is taken from the simulation, and no
-// pace is faster than computing.
-template <class Play>
-double growth(std::vector<double>& at, Draws& draws, const Play& play) {
+// rank is faster than its computing.
+template <class Exchange>
+double growth(std::vector<double>& at, Draws& draws, const Exchange& exchange) {
   const std::int64_t count = exchanges_of(static_cast<int>(at.size())), start = count / 4;
   double begin = 0, drawn_before = 0;
   for (std::int64_t k = 0; k < count; ++k) {
@@ -46,7 +64,7 @@ double growth(std::vector<double>& at, Draws& draws, const Play& play) {
       begin = mean_of(at);
       drawn_before = draws.mean_of_all();
     }
-    play(k);
+    exchange(k);
   }
   const double waiting = mean_of(at) - begin - (draws.mean_of_all() - drawn_before);
   return draws.expected() + std::max(0.0, waiting) / static_cast<double>(count - start);
@@ -54,7 +72,49 @@ double growth(std::vector<double>& at, Draws& draws, const Play& play) {
 
 }  // namespace
 
-double elastic_pace(const PeriodTimes& times, int ranks, double exchange) {
+PeriodTimes::PeriodTimes(const std::vector<std::vector<double>>& step_seconds, std::int64_t period) {
+  EAVE_CHECK(!step_seconds.empty() && period >= 1, "no steps to plan with");
+  for (const std::vector<double>& seconds : step_seconds) {
+    EAVE_CHECK(!seconds.empty(), "a rank without steps");
+    blocks_.push_back(blocks_of(seconds, period));
+    means_.push_back(mean_of(seconds) * static_cast<double>(period));
+    mean_ += means_.back() / static_cast<double>(step_seconds.size());
+  }
+}
+
+double PeriodTimes::mean_of_ranks(int ranks) const {
+  double sum = 0;
+  for (int rank = 0; rank < ranks; ++rank) sum += means_[static_cast<std::size_t>(rank) % means_.size()];
+  return sum / ranks;
+}
+
+double PeriodTimes::expected_longest(int ranks) const {
+  std::vector<std::pair<double, std::size_t>> all;  // value, measured rank
+  for (std::size_t rank = 0; rank < blocks_.size(); ++rank)
+    for (const double value : blocks_[rank]) all.emplace_back(value, rank);
+  std::ranges::sort(all);
+  const double share = static_cast<double>(ranks) / static_cast<double>(blocks_.size());
+  std::vector<std::size_t> below(blocks_.size(), 0);
+  std::size_t without = blocks_.size();  // ranks with no value below: G is 0 while there is one
+  double logarithm = 0, before = 0, expected = 0;
+  for (const auto& [value, rank] : all) {
+    const auto count = static_cast<double>(blocks_[rank].size());
+    if (below[rank] == 0) --without;
+    const double was = below[rank] == 0 ? 0 : std::log(static_cast<double>(below[rank]) / count);
+    logarithm += share * (std::log(static_cast<double>(++below[rank]) / count) - was);
+    const double now = without > 0 ? 0 : std::exp(std::min(logarithm, 0.0));
+    expected += value * (now - before);
+    before = now;
+  }
+  return expected + all.back().first * (1 - before);
+}
+
+double PeriodTimes::draw(int rank, std::mt19937_64& random) const {
+  const std::vector<double>& blocks = blocks_[static_cast<std::size_t>(rank) % blocks_.size()];
+  return blocks[random() % blocks.size()];
+}
+
+double simulate_elastic(const PeriodTimes& times, int ranks, double exchange) {
   std::vector<double> at(static_cast<std::size_t>(ranks), 0.0);
   Draws draws(times, ranks);
   return growth(at, draws, [&](std::int64_t) {
@@ -63,7 +123,7 @@ double elastic_pace(const PeriodTimes& times, int ranks, double exchange) {
   });
 }
 
-double tree_pace(const PeriodTimes& times, int ranks, const TreePace& tree) {
+double simulate_tree(const PeriodTimes& times, int ranks, const TreeTiming& tree) {
   const auto size = static_cast<std::size_t>(ranks), group = static_cast<std::size_t>(tree.group);
   std::vector<double> at(size, 0.0), done(size, 0.0);
   double free = 0;  // when the last exchange between the groups' first ranks ends
@@ -84,7 +144,7 @@ double tree_pace(const PeriodTimes& times, int ranks, const TreePace& tree) {
   });
 }
 
-double pair_pace(const PeriodTimes& times, int ranks, std::int64_t period, double exchange) {
+double simulate_pairs(const PeriodTimes& times, int ranks, std::int64_t period, double exchange) {
   std::vector<double> at(static_cast<std::size_t>(ranks), 0.0);
   std::vector<std::size_t> order(at.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
