@@ -1,4 +1,5 @@
-// Writes a comparison as the JSON object that a report's page draws.
+// Writes a comparison as the JSON object that a report's page draws. The code is in page.cpp. This header is for
+// page.cpp and tests, so that page.h needs no JSON library.
 //
 //   {"format": 1, "title", "made", "version",
 //    "target": {"accuracy", "chosen_by"} or null, "verdict": [sentence], "notes": [sentence],
