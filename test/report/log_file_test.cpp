@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "eave/check.h"
-#include "report/record/metrics.h"
+#include "report/record/metrics_writer.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "report/record/metrics.h"
+#include "report/record/metrics_writer.h"
 
 namespace eave {
 namespace {

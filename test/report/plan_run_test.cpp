@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "eave/check.h"
-#include "report/record/metrics.h"
+#include "report/record/metrics_writer.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "report/read/line_reader.h"
-#include "report/record/metrics.h"
+#include "report/record/metrics_writer.h"
 #include "report/text/text_plot.h"
 #include "report/watch/watch_screen.h"
 #include "report/watch/watched_runs.h"

@@ -14,7 +14,7 @@
 #include "eave/options.h"
 #include "eave/trainer.h"
 #include "eave/transport.h"
-#include "report/record/metrics.h"
+#include "report/record/metrics_writer.h"
 
 namespace eave {
 

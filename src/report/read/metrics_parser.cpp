@@ -3,14 +3,14 @@
 #include <utility>
 
 #include "base/formats/strict_json.h"
-#include "report/record/fields.h"
 #include "report/record/json.h"
+#include "report/record/json_fields.h"
 
 namespace eave {
 namespace {
 
 HeaderLine header_from(const Json& object) {
-  const Fields fields(object);
+  const JsonFields fields(object);
   require_known_format(object);
   fields.at("format");
   check_ranges(object, "header");
@@ -23,7 +23,7 @@ HeaderLine header_from(const Json& object) {
   fields.take("test_samples", header.test_samples);
   fields.take("classes", header.classes);
   for (const Json& row : fields.list("ranks")) {
-    const Fields rank(row, "ranks[].");
+    const JsonFields rank(row, "ranks[].");
     HeaderRank& each = header.ranks.emplace_back();
     rank.take("rank", each.rank);
     rank.take_if_there("host", each.host);
@@ -36,7 +36,7 @@ HeaderLine header_from(const Json& object) {
 FailureLine failure_from(const Json& object) {
   check_ranges(object, "failure");
   FailureLine failure;
-  const Fields fields(object);
+  const JsonFields fields(object);
   fields.take("code", failure.code);
   fields.take("message", failure.message);
   return failure;
@@ -50,7 +50,7 @@ MetricsLine MetricsParser::parse(std::string_view line) const {
     return *step;
   }
   const Json object = parse_json(line);
-  const Fields fields(object);
+  const JsonFields fields(object);
   if (!header() && !(fields.has("type") && object.at("type") == "header"))
     throw OutOfRange("it is no header, but must be: these are not the metrics of an eave run, or lines are missing");
   const std::string type = fields.text("type");

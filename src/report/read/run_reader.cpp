@@ -11,8 +11,8 @@
 #include "report/read/metrics_consistency.h"
 #include "report/read/metrics_parser.h"
 #include "report/record/config.h"
-#include "report/record/fields.h"
 #include "report/record/json.h"
+#include "report/record/json_fields.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"
 

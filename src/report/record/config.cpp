@@ -4,8 +4,8 @@
 #include "base/files/output_file.h"
 #include "base/formats/strict_json.h"
 #include "eave/check.h"
-#include "report/record/fields.h"
 #include "report/record/json.h"
+#include "report/record/json_fields.h"
 
 namespace eave {
 
@@ -16,7 +16,7 @@ std::map<std::string, std::string> read_config(const std::filesystem::path& path
     if (!object.is_object()) throw OutOfRange("it is no list of options, each with a text");
     require_known_format(object);
     object.erase("format");
-    return Fields(object).texts();
+    return JsonFields(object).texts();
   } catch (const UnknownFormat& error) {
     throw Error(ExitCode::kBadData, path.string() + ": " + error.what());
   } catch (const Json::exception& error) {

@@ -20,9 +20,9 @@
 #include "report/read/line_reader.h"
 #include "report/read/metrics_parser.h"
 #include "report/read/run_reader.h"
-#include "report/record/tensorboard.h"
-#include "report/record/fields.h"
 #include "report/record/json.h"
+#include "report/record/json_fields.h"
+#include "report/record/tensorboard.h"
 
 namespace eave {
 namespace {

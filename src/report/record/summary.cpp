@@ -11,8 +11,8 @@
 #include "base/printable.h"
 #include "eave/check.h"
 #include "report/read/field_checks.h"
-#include "report/record/fields.h"
 #include "report/record/json.h"
+#include "report/record/json_fields.h"
 #include "report/text/terminal.h"
 
 namespace eave {
@@ -21,13 +21,13 @@ namespace {
 Json to_json(const ModelScore& score) { return {{"loss", score.loss}, {"accuracy", score.accuracy}}; }
 
 // JSON has no NaN: null stands for it.
-ModelScore score_from(const Fields& fields) { return {fields.number_or_nan("loss"), fields.number("accuracy")}; }
+ModelScore score_from(const JsonFields& fields) { return {fields.number_or_nan("loss"), fields.number("accuracy")}; }
 
 }  // namespace
 
 EvaluationRecord evaluation_from(const Json& object) {
   check_ranges(object, "evaluation");
-  const Fields fields(object);
+  const JsonFields fields(object);
   EvaluationRecord record;
   fields.take("step", record.step);
   fields.take("samples", record.samples);
@@ -36,13 +36,13 @@ EvaluationRecord evaluation_from(const Json& object) {
   fields.take("evaluation_seconds", record.evaluation_seconds);
   record.center = score_from(fields.in("center"));
   if (fields.has("mean_of_workers")) {
-    const Fields best = fields.in("best_worker");
+    const JsonFields best = fields.in("best_worker");
     record.workers =
         WorkerScores{score_from(fields.in("mean_of_workers")), score_from(fields.in("first_worker")), score_from(best)};
     best.take("rank", record.workers->best_rank);
   }
   if (fields.has("validation")) record.validation = score_from(fields.in("validation"));
-  const Fields distance = fields.in("consensus_distance");
+  const JsonFields distance = fields.in("consensus_distance");
   distance.take("min", record.distance_min);
   distance.take("mean", record.distance_mean);
   distance.take("max", record.distance_max);
@@ -67,7 +67,7 @@ Json to_json(const std::vector<RankTimes>& ranks) {
   return rows;
 }
 
-RankTimes times_from(const Fields& fields) {
+RankTimes times_from(const JsonFields& fields) {
   RankTimes times;
   fields.take("computing", times.computing);
   fields.take("loading", times.loading);
@@ -83,7 +83,7 @@ RankTimes times_from(const Fields& fields) {
 std::vector<RankTimes> times_in(const Json& rows) {
   std::vector<RankTimes> times;
   for (const Json& row : rows) {
-    const Fields fields(row, "times_of_ranks[].");
+    const JsonFields fields(row, "times_of_ranks[].");
     std::int64_t rank = -1;
     fields.take("rank", rank);
     if (rank != std::ssize(times)) {
@@ -98,7 +98,7 @@ std::vector<RankTimes> times_in(const Json& rows) {
 RunSummary summary_from(const Json& object) {
   require_known_format(object);
   check_ranges(object, "summary.json");
-  const Fields fields(object);
+  const JsonFields fields(object);
   RunSummary summary;
   fields.take("communicator", summary.communicator);
   fields.take("model", summary.model);

@@ -9,8 +9,8 @@
 #include "eave/check.h"
 #include "report/read/line_reader.h"
 #include "report/record/config.h"
-#include "report/record/fields.h"
 #include "report/record/json.h"
+#include "report/record/json_fields.h"
 
 namespace eave {
 namespace {

@@ -16,15 +16,15 @@ namespace eave {
 
 // The fields of one object, which must outlive this reader. Each function that reads throws OutOfRange, which names the
 // field, if the field is missing or has another type.
-class Fields {
+class JsonFields {
  public:
   // Messages put `path`, such as "center.", before a field's name.
-  explicit Fields(const Json& object, std::string path = "");
+  explicit JsonFields(const Json& object, std::string path = "");
 
   bool has(const char* name) const { return object_.contains(name); }
   const Json& at(const char* name) const;
   // The fields of the object that is the field `name`.
-  Fields in(const char* name) const { return Fields(at(name), path_ + name + "."); }
+  JsonFields in(const char* name) const { return JsonFields(at(name), path_ + name + "."); }
 
   std::string text(const char* name) const;
   double number(const char* name) const;

@@ -1,4 +1,4 @@
-#include "report/record/fields.h"
+#include "report/record/json_fields.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,49 +21,49 @@ std::string kind_in_words(const Json& value) {
 
 }  // namespace
 
-Fields::Fields(const Json& object, std::string path) : object_(object), path_(std::move(path)) {
+JsonFields::JsonFields(const Json& object, std::string path) : object_(object), path_(std::move(path)) {
   if (object.is_object()) return;
   const std::string name = path_.empty() ? "it" : path_.substr(0, path_.size() - 1);
   throw OutOfRange(name + " is " + kind_in_words(object) + ", but must be an object");
 }
 
-const Json& Fields::at(const char* name) const {
+const Json& JsonFields::at(const char* name) const {
   const auto found = object_.find(name);
   if (found == object_.end()) throw OutOfRange("its field " + path_ + name + " is missing");
   return *found;
 }
 
-void Fields::refuse(const char* name, const Json& found, const char* expected) const {
+void JsonFields::refuse(const char* name, const Json& found, const char* expected) const {
   throw OutOfRange(path_ + name + " is " + kind_in_words(found) + ", but must be " + expected);
 }
 
-std::string Fields::text(const char* name) const {
+std::string JsonFields::text(const char* name) const {
   const Json& found = at(name);
   if (!found.is_string()) refuse(name, found, "a text");
   return found.get<std::string>();
 }
 
-bool Fields::flag(const char* name) const {
+bool JsonFields::flag(const char* name) const {
   const Json& found = at(name);
   if (!found.is_boolean()) refuse(name, found, "true or false");
   return found.get<bool>();
 }
 
-double Fields::number(const char* name) const {
+double JsonFields::number(const char* name) const {
   const Json& found = at(name);
   if (!found.is_number()) refuse(name, found, "a number");
   return found.get<double>();
 }
 
-double Fields::number_or_nan(const char* name) const { return at(name).is_null() ? std::nan("") : number(name); }
+double JsonFields::number_or_nan(const char* name) const { return at(name).is_null() ? std::nan("") : number(name); }
 
-const Json& Fields::list(const char* name) const {
+const Json& JsonFields::list(const char* name) const {
   const Json& found = at(name);
   if (!found.is_array()) refuse(name, found, "a list");
   return found;
 }
 
-std::vector<std::int64_t> Fields::integers(const char* name) const {
+std::vector<std::int64_t> JsonFields::integers(const char* name) const {
   const Json& found = list(name);
   try {
     return integers_in<std::int64_t>(found);
@@ -72,7 +72,7 @@ std::vector<std::int64_t> Fields::integers(const char* name) const {
   }
 }
 
-std::map<std::string, std::string> Fields::texts() const {
+std::map<std::string, std::string> JsonFields::texts() const {
   std::map<std::string, std::string> texts;
   for (const auto& [name, unused] : object_.items()) texts[name] = text(name.c_str());
   return texts;

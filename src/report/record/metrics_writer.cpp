@@ -1,4 +1,4 @@
-#include "report/record/metrics.h"
+#include "report/record/metrics_writer.h"
 
 #include <utility>
 
