@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -50,6 +51,16 @@ std::vector<std::string> names_in(const ImageListing& listing, int part, int par
     }
   }
   return names;
+}
+
+void erase_from(ImageFiles& part, const std::set<std::string>& names) {
+  ImageFiles kept;
+  for (std::size_t i = 0; i < part.names.size(); ++i) {
+    if (names.contains(part.names[i])) continue;
+    kept.names.push_back(std::move(part.names[i]));
+    kept.labels.push_back(part.labels[i]);
+  }
+  part = std::move(kept);
 }
 
 }  // namespace
@@ -107,6 +118,25 @@ void refuse_bad_samples(const std::vector<BadSample>& bad, std::int64_t of) {
   throw LinesError(ExitCode::kBadData, list_bad_samples(bad, of,
                                                         "get or make them again, remove them, or give --on-bad-image "
                                                         "skip, which leaves them out"));
+}
+
+void leave_out(ImageListing& listing, const std::vector<BadSample>& files) {
+  std::set<std::string> names;
+  for (const BadSample& bad : files) names.insert(bad.name);
+  for (const BadSample& bad : listing.bad) names.insert(bad.name);
+  listing.bad.clear();
+  if (names.empty()) return;
+  erase_from(listing.train, names);
+  erase_from(listing.test, names);
+  for (std::size_t i = 0; i < listing.classes.size(); ++i) {
+    if (std::ranges::binary_search(listing.train.labels, static_cast<std::int32_t>(i))) continue;
+    throw Error(ExitCode::kBadData, "no image of class " + listing.classes[i] +
+                                        " is left to train on when those that cannot be used are left out; get or "
+                                        "make them again, or remove the class");
+  }
+  if (listing.test_folder.empty() || !listing.test.names.empty()) return;
+  throw Error(ExitCode::kBadData, "no image of " + listing.test_folder +
+                                      "/ is left when those that cannot be used are left out; get or make them again");
 }
 
 }  // namespace eave

@@ -1,4 +1,4 @@
-// Finds images that cannot be decoded, and lists them in messages.
+// Finds images that cannot be decoded, lists them in messages, and leaves them out.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "data/images/image_listing.h"
 #include "eave/dataset.h"
 
 namespace eave {
@@ -25,5 +26,9 @@ std::vector<std::string> list_bad_samples(const std::vector<BadSample>& bad, std
 
 // Throws Error(kBadData) with that list and advice, unless `bad` is empty.
 void refuse_bad_samples(const std::vector<BadSample>& bad, std::int64_t of);
+
+// Removes these files, and the bad ones, from the listing. Throws Error(kBadData) if no image is left of a class, or of
+// the test set.
+void leave_out(ImageListing& listing, const std::vector<BadSample>& files);
 
 }  // namespace eave

@@ -4,15 +4,15 @@
 #include <cctype>
 #include <cmath>
 #include <cstddef>
+#include <initializer_list>
 #include <map>
 #include <ranges>
-#include <set>
+#include <system_error>
 #include <utility>
 
 #include "base/files/file_errors.h"
 #include "base/hash.h"
 #include "data/files/data_directory.h"
-#include "data/images/image_entries.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -23,6 +23,57 @@ namespace fs = std::filesystem;
 constexpr const char* kExpected =
     "expected a folder for each class with .jpg, .jpeg or .png files, in train and test (or val), or without those two "
     "in the directory itself";
+
+// The entries of a folder of images, sorted by kind.
+struct Entries {
+  std::vector<std::string> folders, files;  // sorted by name; `files` are those named as JPEG or PNG images
+  std::vector<std::string> others;          // named as images of another format; sorted
+  // Those of `files` that are links without a target, or links that cannot be followed.
+  std::vector<std::string> broken_links;
+  std::vector<std::string> foreign;  // all other entries, which are passed over; sorted
+};
+
+bool ends_as(const std::string& name, std::initializer_list<const char*> endings) {
+  std::string ending = fs::path(name).extension().string();
+  std::ranges::transform(ending, ending.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  return std::ranges::find(endings, ending) != endings.end();
+}
+
+bool is_image_name(const std::string& name) { return ends_as(name, {".jpg", ".jpeg", ".jpe", ".jfif", ".png"}); }
+
+// Whether the name is that of an image that eave cannot decode. Its owner probably wants to train on it too.
+bool is_name_of_other_format(const std::string& name) {
+  return ends_as(name, {".webp", ".gif", ".bmp", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2",
+                        ".jxl",  ".svg", ".ppm", ".pgm", ".pbm",  ".pnm",  ".psd",  ".xcf",  ".tga",
+                        ".exr",  ".dcm", ".cr2", ".cr3", ".nef",  ".arw",  ".dng",  ".orf",  ".rw2"});
+}
+
+void add_entry(Entries& entries, const fs::directory_entry& entry) {
+  const std::string name = entry.path().filename().string();
+  std::error_code error;
+  const fs::file_status status = entry.status(error);
+  const bool is_broken = error && entry.is_symlink();
+  if (error && !is_broken) throw fs::filesystem_error("cannot look at", entry.path(), error);
+  if (name.starts_with('.')) {
+    entries.foreign.push_back(name);
+  } else if (fs::is_directory(status)) {
+    entries.folders.push_back(name);
+  } else if (is_image_name(name)) {
+    entries.files.push_back(name);
+    if (is_broken) entries.broken_links.push_back(name);
+  } else {
+    (is_name_of_other_format(name) ? entries.others : entries.foreign).push_back(name);
+  }
+}
+
+// A link counts as its target, if it can be followed. Throws std::filesystem::filesystem_error.
+Entries entries_of(const fs::path& folder) {
+  Entries entries;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) add_entry(entries, entry);
+  for (auto* names : {&entries.folders, &entries.files, &entries.others, &entries.broken_links, &entries.foreign})
+    std::ranges::sort(*names);
+  return entries;
+}
 
 void pass_over(const std::string& part, const std::vector<std::string>& names, PassedOver& passed) {
   passed.count += static_cast<std::int64_t>(names.size());
@@ -201,16 +252,6 @@ ImageListing list(const fs::path& place) {
   return listing;
 }
 
-void erase_from(ImageFiles& part, const std::set<std::string>& names) {
-  ImageFiles kept;
-  for (std::size_t i = 0; i < part.names.size(); ++i) {
-    if (names.contains(part.names[i])) continue;
-    kept.names.push_back(std::move(part.names[i]));
-    kept.labels.push_back(part.labels[i]);
-  }
-  part = std::move(kept);
-}
-
 }  // namespace
 
 ImageListing list_images(const fs::path& folder) {
@@ -225,25 +266,6 @@ ImageListing list_images(const fs::path& folder) {
 
 std::int64_t count_images(const ImageListing& listing) {
   return static_cast<std::int64_t>(listing.train.names.size() + listing.test.names.size() + listing.bad.size());
-}
-
-void leave_out(ImageListing& listing, const std::vector<BadSample>& files) {
-  std::set<std::string> names;
-  for (const BadSample& bad : files) names.insert(bad.name);
-  for (const BadSample& bad : listing.bad) names.insert(bad.name);
-  listing.bad.clear();
-  if (names.empty()) return;
-  erase_from(listing.train, names);
-  erase_from(listing.test, names);
-  for (std::size_t i = 0; i < listing.classes.size(); ++i) {
-    if (std::ranges::binary_search(listing.train.labels, static_cast<std::int32_t>(i))) continue;
-    throw Error(ExitCode::kBadData, "no image of class " + listing.classes[i] +
-                                        " is left to train on when those that cannot be used are left out; get or "
-                                        "make them again, or remove the class");
-  }
-  if (listing.test_folder.empty() || !listing.test.names.empty()) return;
-  throw Error(ExitCode::kBadData, "no image of " + listing.test_folder +
-                                      "/ is left when those that cannot be used are left out; get or make them again");
 }
 
 void hold_out_images(ImageListing& listing, double share) {

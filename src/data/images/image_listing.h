@@ -44,10 +44,6 @@ ImageListing list_images(const std::filesystem::path& folder);
 // The number of images, bad ones included.
 std::int64_t count_images(const ImageListing& listing);
 
-// Removes these files, and the bad ones, from the listing. Throws Error(kBadData) if no image is left of a class, or of
-// the test set.
-void leave_out(ImageListing& listing, const std::vector<BadSample>& files);
-
 // Moves about this share of each class, above 0 and below 1, to the test set. An image moves if the hash of its name is
 // below the share. So its part depends on its name and the share only, not on other files or on files added later.
 //
