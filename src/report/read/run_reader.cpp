@@ -131,7 +131,7 @@ class MetricsReading {
   LossCurve curve_{kCurvePoints};
 };
 
-constexpr const char *kMetricsFile = "metrics.jsonl", *kSummaryFile = "summary.json", *kConfigFile = "config.json";
+constexpr const char *kMetricsName = "metrics.jsonl", *kSummaryName = "summary.json", *kConfigName = "config.json";
 constexpr std::size_t kLongestEnd = std::size_t{1} << 26;
 
 bool is_there(const fs::path& path) {
@@ -142,7 +142,7 @@ bool is_there(const fs::path& path) {
 void require_same_summary(const fs::path& directory, const RunSummary& summary, const RunSummary& end) {
   const std::string other = difference(to_json(summary), to_json(end), "");
   if (other.empty()) return;
-  throw Error(ExitCode::kBadData, (directory / kSummaryFile).string() + ": " + other +
+  throw Error(ExitCode::kBadData, (directory / kSummaryName).string() + ": " + other +
                                       ", as in the end of metrics.jsonl; put back a copy of both files, or train anew "
                                       "in another directory");
 }
@@ -189,7 +189,7 @@ std::vector<NamedDirectory> candidates(const std::vector<fs::path>& directories,
 RunRecord read_metrics(const std::filesystem::path& path) { return MetricsReading(path).read(); }
 
 void require_config_of_run(const fs::path& directory, const std::map<std::string, std::string>& config, bool is_whole) {
-  const fs::path file = directory / kConfigFile;
+  const fs::path file = directory / kConfigName;
   if (config.empty() || !is_there(file)) return;
   const std::string other = differing_setting(read_config(file), config, is_whole);
   if (other.empty()) return;
@@ -199,12 +199,12 @@ void require_config_of_run(const fs::path& directory, const std::map<std::string
 }
 
 RunRecord read_run(const fs::path& directory) {
-  RunRecord run = read_metrics(directory / kMetricsFile);
+  RunRecord run = read_metrics(directory / kMetricsName);
   const bool has_finished = run.end == RunEnd::kFinished;
   // An unfinished run may be between two headers: config.json is written first, summary.json last.
   require_config_of_run(directory, run.settings, has_finished);
-  if (has_finished && is_there(directory / kSummaryFile))
-    require_same_summary(directory, read_summary(directory / kSummaryFile), *run.summary);
+  if (has_finished && is_there(directory / kSummaryName))
+    require_same_summary(directory, read_summary(directory / kSummaryName), *run.summary);
   return run;
 }
 
@@ -215,16 +215,16 @@ Error error_of_run(const fs::path& directory, const Error& error) {
 }
 
 bool has_end(const fs::path& directory) {
-  const Json line = parse_json_or_discard(last_line(directory / kMetricsFile, kLongestEnd));
+  const Json line = parse_json_or_discard(last_line(directory / kMetricsName, kLongestEnd));
   return line.is_object() && line.contains("type") && line.at("type") == "end";
 }
 
 RunSummary read_summary_of_run(const fs::path& directory) {
-  const RunSummary summary = read_summary(directory / kSummaryFile);
+  const RunSummary summary = read_summary(directory / kSummaryName);
   if (has_end(directory)) {
-    const std::string line = last_line(directory / kMetricsFile, kLongestEnd);
+    const std::string line = last_line(directory / kMetricsName, kLongestEnd);
     require_same_summary(directory, summary,
-                         summary_of(line, "the last line of " + (directory / kMetricsFile).string()));
+                         summary_of(line, "the last line of " + (directory / kMetricsName).string()));
   }
   return summary;
 }

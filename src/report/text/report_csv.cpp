@@ -9,7 +9,7 @@
 namespace eave {
 namespace {
 
-std::string number(double value) {
+std::string csv_number(double value) {
   if (!std::isfinite(value)) return "";
   std::array<char, 32> text{};
   return {text.data(),
@@ -34,9 +34,9 @@ constexpr std::array kEstimates = {NamedEstimate{"test_accuracy", &Variant::accu
                                    NamedEstimate{"bytes_to_target", &Variant::bytes_to_target}};
 
 void add_estimate(std::vector<std::string>& row, const std::optional<Estimate>& value) {
-  row.push_back(value ? number(value->mean) : "");
-  row.push_back(value && value->low ? number(*value->low) : "");
-  row.push_back(value && value->high ? number(*value->high) : "");
+  row.push_back(value ? csv_number(value->mean) : "");
+  row.push_back(value && value->low ? csv_number(*value->low) : "");
+  row.push_back(value && value->high ? csv_number(*value->high) : "");
 }
 
 std::vector<std::string> row_of(const Variant& variant, const Comparison& comparison) {
@@ -45,13 +45,13 @@ std::vector<std::string> row_of(const Variant& variant, const Comparison& compar
   for (const double value :
        {double(variant.ranks), double(variant.workers), variant.batch_per_rank, variant.total_batch,
         variant.learning_rate, double(variant.chosen), double(variant.runs.size()), double(variant.finished.size())}) {
-    row.push_back(number(value));
+    row.push_back(csv_number(value));
   }
   for (const NamedEstimate& each : kEstimates) add_estimate(row, variant.*each.value);
-  row.push_back(comparison.target ? number(comparison.target->accuracy) : "");
+  row.push_back(comparison.target ? csv_number(comparison.target->accuracy) : "");
   const TimeShares& shares = variant.shares;
   for (const double share : {shares.computing, shares.exchanging, shares.waiting, shares.loading}) {
-    row.push_back(variant.finished.empty() ? "" : number(share));
+    row.push_back(variant.finished.empty() ? "" : csv_number(share));
   }
   return row;
 }
@@ -66,20 +66,20 @@ std::vector<std::string> row_of(const RunRecord& run, const Variant& variant) {
   for (const double value :
        {summary.evaluation.center.accuracy, summary.evaluation.center.loss, summary.seconds, double(summary.steps),
         summary.epochs, double(summary.samples), summary.samples_per_second, double(summary.bytes_per_rank)}) {
-    row.push_back(number(value));
+    row.push_back(csv_number(value));
   }
   return row;
 }
 
 void add_scores(std::vector<std::string>& row, const ModelScore& score) {
-  row.push_back(number(score.loss));
-  row.push_back(number(score.accuracy));
+  row.push_back(csv_number(score.loss));
+  row.push_back(csv_number(score.accuracy));
 }
 
 std::vector<std::string> row_of(const std::string& name, const StepPoint& point, std::size_t columns) {
   std::vector<std::string> row{name, "training"};
   for (const double value : {point.step, point.epoch, point.seconds, point.bytes, point.loss}) {
-    row.push_back(number(value));
+    row.push_back(csv_number(value));
   }
   row.resize(columns);
   return row;
@@ -89,7 +89,7 @@ std::vector<std::string> row_of(const std::string& name, const EvaluationPoint& 
   const EvaluationRecord& record = point.record;
   std::vector<std::string> row{name, "evaluation"};
   for (const double value : {double(record.step), record.epoch, record.seconds, point.bytes}) {
-    row.push_back(number(value));
+    row.push_back(csv_number(value));
   }
   row.emplace_back();
   add_scores(row, record.center);
@@ -98,7 +98,7 @@ std::vector<std::string> row_of(const std::string& name, const EvaluationPoint& 
   for (ModelScore WorkerScores::*const which : {&WorkerScores::mean, &WorkerScores::first, &WorkerScores::best})
     add_scores(row, record.workers ? *record.workers.*which : none);
   for (const double value : {record.distance_min, record.distance_mean, record.distance_max}) {
-    row.push_back(number(value));
+    row.push_back(csv_number(value));
   }
   return row;
 }

@@ -13,7 +13,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-std::string percent(double share) { return format("%.0f %%", 100 * share); }
+std::string whole_percent(double share) { return format("%.0f %%", 100 * share); }
 
 // Adds the parts in a row, on as many lines as needed. All lines but the first are indented.
 void add_wrapped(Texts& lines, const Texts& parts, int columns) {
@@ -56,7 +56,7 @@ std::string time_left(const WatchedRun& run) {
 std::string bar(double share, int width) {
   const auto filled = static_cast<std::size_t>(share * width);
   return "[" + std::string(filled, '#') + std::string(static_cast<std::size_t>(width) - filled, '.') + "] " +
-         percent(share);
+         whole_percent(share);
 }
 
 Texts speeds(const WatchedRun& run) {
@@ -68,8 +68,8 @@ Texts speeds(const WatchedRun& run) {
 
 Texts shares(const WatchedRun& run) {
   const RecentSteps recent = run.recent();
-  return {"rank 0: computing " + percent(recent.computing), "waiting " + percent(recent.waiting),
-          "loading " + percent(recent.loading), "exchanging " + percent(recent.exchanging) + " meanwhile"};
+  return {"rank 0: computing " + whole_percent(recent.computing), "waiting " + whole_percent(recent.waiting),
+          "loading " + whole_percent(recent.loading), "exchanging " + whole_percent(recent.exchanging) + " meanwhile"};
 }
 
 struct Column {
