@@ -1,9 +1,10 @@
 // The parser of IDX files, on damaged and hostile bytes in memory.
+#include "data/files/idx.h"
+
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include "data/files/byte_source.h"
-#include "data/files/idx.h"
 #include "test/data/data_files.h"
 
 namespace eave {
