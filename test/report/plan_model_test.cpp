@@ -77,7 +77,7 @@ void expect_periodic_as_simulated(const PlanBasis& basis, const PlanNetwork& net
     for (int rank = 0; rank < ranks; ++rank) starts.push_back(computing(basis, rank, kTau, random));
     simulated += simulated_sum(starts, basis.sum_bytes, network);
   }
-  const PlanMethod method{.name = "local-sgd", .kind = PlanKind::kPeriodic, .tau = kTau};
+  const PlanMethod method{.name = "local-sgd", .pattern = ExchangePattern::kBlockingSums, .tau = kTau};
   const PlanRow row = predict(basis, network, method, ranks);
   expect_within(row.step_seconds, simulated / kTau / kRounds, 0.03, std::to_string(ranks));
 }
@@ -111,7 +111,7 @@ TEST(PlanModel, of_easgd_hides_the_exchange_as_far_as_messages_simulated_one_by_
   for (const double rate : {1e9, 2e8, 5e7}) {
     const PlanNetwork network{.bytes_per_second = rate, .delay_seconds = 1e-4};
     for (const int ranks : {4, 32}) {
-      const PlanMethod method{.name = "easgd", .kind = PlanKind::kElastic, .tau = 4};
+      const PlanMethod method{.name = "easgd", .pattern = ExchangePattern::kHiddenSums, .tau = 4};
       expect_within(predict(basis, network, method, ranks).step_seconds, simulated_elastic(basis, network, ranks, 4),
                     0.03, std::to_string(ranks) + " ranks at " + std::to_string(rate));
     }
@@ -146,7 +146,7 @@ double simulated_center(const PlanBasis& basis, const PlanNetwork& network, int 
 TEST(PlanModel, of_a_full_or_an_idle_center_is_that_of_workers_simulated_one_by_one) {
   const PlanBasis basis = measured(2);
   const PlanNetwork network{.bytes_per_second = 1e9, .delay_seconds = 1e-4};
-  const PlanMethod method{.name = "downpour", .kind = PlanKind::kAsynchronous, .tau = 4, .center_ranks = 1};
+  const PlanMethod method{.name = "downpour", .pattern = ExchangePattern::kRequests, .tau = 4, .center_ranks = 1};
   for (const int workers : {1, 2, 32, 128}) {
     const PlanRow row = predict(basis, network, method, workers + 1);
     expect_within(row.step_seconds, simulated_center(basis, network, workers, 4), 0.03, std::to_string(workers));
@@ -174,7 +174,7 @@ TEST(PlanModel, of_gossip_is_that_of_pairs_simulated_one_by_one) {
       }
     }
   }
-  const PlanMethod method{.name = "gossip", .kind = PlanKind::kPairs, .tau = 2};
+  const PlanMethod method{.name = "gossip", .pattern = ExchangePattern::kPairs, .tau = 2};
   const double simulated = *std::ranges::max_element(at) / kRounds / 2;
   expect_within(predict(basis, network, method, ranks).step_seconds, simulated, 0.03, "16 ranks");
 }
@@ -182,9 +182,9 @@ TEST(PlanModel, of_gossip_is_that_of_pairs_simulated_one_by_one) {
 TEST(PlanModel, of_the_tree_crosses_the_network_less_often) {
   const PlanBasis basis = measured(4);
   PlanNetwork network{.bytes_per_second = 1.25e8, .ranks_per_host = 8};
-  const PlanMethod tree{.name = "easgd-tree", .kind = PlanKind::kTree, .tau = 2, .global_tau = 20};
-  const PlanMethod flat{.name = "easgd", .kind = PlanKind::kElastic, .tau = 2, .sums_by_host = false};
-  const PlanMethod by_host{.name = "easgd", .kind = PlanKind::kElastic, .tau = 2};
+  const PlanMethod tree{.name = "easgd-tree", .pattern = ExchangePattern::kTree, .tau = 2, .global_tau = 20};
+  const PlanMethod flat{.name = "easgd", .pattern = ExchangePattern::kHiddenSums, .tau = 2, .sums_by_host = false};
+  const PlanMethod by_host{.name = "easgd", .pattern = ExchangePattern::kHiddenSums, .tau = 2};
   const PlanRow of_tree = predict(basis, network, tree, 64), of_flat = predict(basis, network, flat, 64),
                 of_host = predict(basis, network, by_host, 64);
   EXPECT_DOUBLE_EQ(of_tree.link_bytes, 2 * 7.0 / 8 * 4e6 / 20);
@@ -220,7 +220,7 @@ TEST(PlanModel, of_the_tree_is_that_of_messages_simulated_one_by_one) {
       }
     }
   }
-  const PlanMethod method{.name = "easgd-tree", .kind = PlanKind::kTree, .tau = 2, .global_tau = 4};
+  const PlanMethod method{.name = "easgd-tree", .pattern = ExchangePattern::kTree, .tau = 2, .global_tau = 4};
   expect_within(predict(basis, network, method, 16).step_seconds, at[0][0] / kRounds / 2, 0.03, "16 ranks");
 }
 
@@ -236,7 +236,7 @@ TEST(PlanModel, of_allreduce_hides_all_but_the_last_bucket_at_most) {
   PlanBasis basis = measured(1);
   basis.step_seconds = {Seconds(100, 0.1)};
   basis.sum_bytes = 8 * 131072.0;  // 8 buckets of 32 Ki values
-  const PlanMethod method{.name = "allreduce", .kind = PlanKind::kAllreduce};
+  const PlanMethod method{.name = "allreduce", .pattern = ExchangePattern::kGradientSums};
   const PlanNetwork fast{.bytes_per_second = 1048576 / 0.04, .delay_seconds = 0, .message_seconds = 0},
       slow{.bytes_per_second = 1048576 / 0.4, .delay_seconds = 0, .message_seconds = 0};
   EXPECT_NEAR(predict(basis, fast, method, 2).step_seconds, 0.1 + 0.04 / 8, 1e-9);
@@ -255,14 +255,16 @@ TEST(PlanModel, of_ranks_that_exchange_for_nothing_is_no_faster_than_ranks_alone
   for (const std::size_t steps : {12u, 40u, 400u}) {
     PlanBasis basis = measured(2, 1.5, steps);
     for (Seconds& seconds : basis.step_seconds) seconds.front() *= 30;
-    for (const PlanKind kind : {PlanKind::kAllreduce, PlanKind::kPeriodic, PlanKind::kElastic, PlanKind::kTree,
-                                PlanKind::kAsynchronous, PlanKind::kPairs}) {
-      const PlanMethod method{.name = "any", .kind = kind, .tau = 10, .global_tau = 100};
+    for (const ExchangePattern kind :
+         {ExchangePattern::kGradientSums, ExchangePattern::kBlockingSums, ExchangePattern::kHiddenSums,
+          ExchangePattern::kTree, ExchangePattern::kRequests, ExchangePattern::kPairs}) {
+      const PlanMethod method{.name = "any", .pattern = kind, .tau = 10, .global_tau = 100};
       for (const int ranks : {2, 3, 4, 64, 512}) {
         const PlanRow row = predict(basis, free, method, ranks);
         EXPECT_LE(row.efficiency, 1) << steps << " steps, " << ranks << " ranks, kind " << static_cast<int>(kind);
         const PeriodTimes times(basis.step_seconds, 1);
-        const bool is_simulated = kind == PlanKind::kElastic || kind == PlanKind::kTree || kind == PlanKind::kPairs;
+        const bool is_simulated =
+            kind == ExchangePattern::kHiddenSums || kind == ExchangePattern::kTree || kind == ExchangePattern::kPairs;
         EXPECT_GE(row.step_seconds * (1 + 1e-9), is_simulated ? times.mean_of_ranks(ranks) : times.mean())
             << steps << " steps, " << ranks << " ranks, kind " << static_cast<int>(kind);
       }
@@ -282,7 +284,7 @@ TEST(PlanTimes, each_step_counts_alike_in_what_is_drawn) {
 
 TEST(PlanModel, names_messages_where_they_cost_more_than_their_bytes) {
   const PlanBasis basis = measured(1);
-  const PlanMethod method{.name = "local-sgd", .kind = PlanKind::kPeriodic};
+  const PlanMethod method{.name = "local-sgd", .pattern = ExchangePattern::kBlockingSums};
   const PlanRow row = predict(basis, {.bytes_per_second = 1.25e9}, method, 4096);
   EXPECT_EQ(row.bound, PlanBound::kMessages);
   EXPECT_NEAR(row.exchange_seconds, 2 * 4095 * 5e-6 + 1e-4, 1e-6);
@@ -290,7 +292,7 @@ TEST(PlanModel, names_messages_where_they_cost_more_than_their_bytes) {
 
 TEST(PlanModel, of_one_rank_and_of_ranks_alone_is_what_was_measured) {
   const PlanBasis basis = measured(1);
-  const PlanMethod alone{.name = "none"}, allreduce{.name = "allreduce", .kind = PlanKind::kAllreduce};
+  const PlanMethod alone{.name = "none"}, allreduce{.name = "allreduce", .pattern = ExchangePattern::kGradientSums};
   const double mean = PeriodTimes(basis.step_seconds, 1).mean();
   EXPECT_DOUBLE_EQ(predict(basis, {}, allreduce, 1).step_seconds, mean);
   const PlanRow many = predict(basis, {}, alone, 4096);

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "base/files/files.h"
+#include "base/files/input_file.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "eave/transport.h"
-#include "report/record/metrics.h"
+#include "report/record/metrics_writer.h"
 
 namespace eave {
 

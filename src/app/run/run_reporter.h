@@ -11,7 +11,7 @@
 #include "eave/recorder.h"
 #include "eave/trainer.h"
 #include "eave/transport.h"
-#include "report/record/metrics.h"
+#include "report/record/metrics_writer.h"
 #include "report/record/stragglers.h"
 #include "report/record/tensorboard.h"
 #include "report/text/progress.h"

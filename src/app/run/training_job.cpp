@@ -12,7 +12,7 @@
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "base/printable.h"
-#include "data/loading/bad_samples.h"
+#include "data/images/bad_images.h"
 #include "eave/compute.h"
 #include "report/text/terminal.h"
 

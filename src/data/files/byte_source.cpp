@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/files/regular_file.h"
+#include "base/files/input_file.h"
 #include "data/files/gzip_reader.h"
 #include "eave/check.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "base/message.h"
+#include "base/printable.h"
 #include "data/files/byte_source.h"
 #include "data/images/image_file.h"
 #include "data/images/image_listing.h"

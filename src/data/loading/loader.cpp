@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/start_thread.h"
+#include "base/thread.h"
 #include "data/loading/read_ahead.h"
 #include "data/loading/thread_pool.h"
 #include "data/sampling/augment.h"

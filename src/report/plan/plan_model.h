@@ -5,17 +5,17 @@
 // summed over the tau steps between two exchanges. E_p[X] is the expected longest of p such times (PeriodTimes). S is
 // the cost of a sum of M bytes (PlanCost). L is the one-way delay, B the rate of a host's link (PlanNetwork).
 //
-// Seconds of tau steps:
+// Seconds of tau steps, by the pattern of a method's exchanges (eave/exchange_pattern.h):
 //
-//   allreduce       tau = 1. E_p[x] + max(S / b, S - w x), with b buckets. All but the last are sent while backward
+//   gradient sums   tau = 1. E_p[x] + max(S / b, S - w x), with b buckets. All but the last are sent while backward
 //                   goes on, behind the share w of a step (as DDP: Li et al. 2020); the last cannot be hidden. Each
 //                   bucket pays its own delays and messages.
-//   periodic        E_p[X] + S: local-sgd, bmuf, slowmo, diloco
-//   elastic         simulate_elastic: the exchange runs behind the next tau steps, and ranks wait for its end after
+//   blocking sums   E_p[X] + S
+//   hidden sums     simulate_elastic: the exchange runs behind the next tau steps, and ranks wait for its end after
 //                   them. If all X are equal, this is max(X, S).
 //   tree            simulate_tree: groups are hosts. There is a sum within a host every tau steps, and a sum among the
 //                   hosts' first ranks every global_tau steps.
-//   asynchronous    With the center in shards on all ranks: X + max(0, 2 L + D - h). The exchange runs behind h, the
+//   requests        With the center in shards on all ranks: X + max(0, 2 L + D - h). The exchange runs behind h, the
 //                   time of hiding_steps steps (one and the pull's delay). D is the time of a host's link for the
 //                   traffic of one period. That is its ranks' own requests, and the replies for the shards that they
 //                   keep: 2 r M (p-r)/p / B if there are enough shards for all. With more than two ranks, half a window
@@ -25,8 +25,8 @@
 //                   the larger of X + R and D, the bounds of a closed queueing network (Denning, Buzen 1978), with
 //                   R = 2 L + M / B - h and D = max((p-K)/K, r) M / B. Near the point where both bounds are equal,
 //                   queues make it slower than either.
-//   pairs           simulate_pairs (gossip): an exchange takes 2 L + r M / B, for any p
-//   alone           mean x
+//   pairs           simulate_pairs: an exchange takes 2 L + r M / B, for any p
+//   none            mean x
 //
 // Not modelled: evaluations, checkpoints, congested switches, memory, and processor time that communication takes from
 // computing beyond what the run measured.
@@ -36,6 +36,7 @@
 #include <string>
 #include <vector>
 
+#include "eave/exchange_pattern.h"
 #include "report/plan/plan_network.h"
 
 namespace eave {
@@ -48,15 +49,13 @@ struct PlanBasis {
   double hidden_share = 0.5;                      // w for allreduce
 };
 
-enum class PlanKind { kAllreduce, kPeriodic, kElastic, kTree, kAsynchronous, kPairs, kAlone };
-
 struct PlanMethod {
   std::string name;
-  PlanKind kind = PlanKind::kAlone;
+  ExchangePattern pattern = ExchangePattern::kNone;
   std::int64_t tau = 1, global_tau = 1;  // global_tau: a multiple of tau
   bool sums_by_host = true;              // true: transport mpi; false: mpi-flat
-  std::int64_t hiding_steps = 0;         // asynchronous: steps behind which its exchange runs, at most tau
-  int center_ranks = 0;                  // asynchronous; 0: the center is in shards on all ranks
+  std::int64_t hiding_steps = 0;         // requests: steps behind which its exchange runs, at most tau
+  int center_ranks = 0;                  // requests; 0: the center is in shards on all ranks
 };
 
 enum class PlanBound { kCompute, kStragglers, kNetwork, kMessages, kCenter };

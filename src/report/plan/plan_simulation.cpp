@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/averages.h"
+#include "base/mean_median.h"
 #include "eave/check.h"
 
 namespace eave {

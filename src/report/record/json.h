@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/formats/json_integer.h"
+#include "base/formats/strict_json.h"
 #include "eave/recorder.h"
 
 namespace eave {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/formats/json_integer.h"
+#include "base/formats/strict_json.h"
 #include "report/read/field_checks.h"
 #include "report/record/json.h"
 
