@@ -160,7 +160,7 @@ void require_times(const RankTimes& times, double seconds) {
 
 }  // namespace
 
-std::span<const FieldRange> ranges_of(const std::string& record) {
+std::span<const FieldRange> ranges_of(std::string_view record) {
   if (record == "header") return kHeader;
   if (record == "step") return kStep;
   if (record == "evaluation") return kEvaluation;

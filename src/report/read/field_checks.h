@@ -24,7 +24,7 @@ struct FieldRange {
 };
 
 // The ranges of a line of metrics.jsonl, named by its type, or of "summary.json". Empty for any other name.
-std::span<const FieldRange> ranges_of(const std::string& record);
+std::span<const FieldRange> ranges_of(std::string_view record);
 
 class OutOfRange : public Json::exception {
  public:

@@ -17,8 +17,15 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 // One block runs at a time, so static variables can hold its shared memory. They lie in one section, which the emulator
-// fills with NaN before a kernel runs.
-#define __shared__ static __attribute__((section("emulated_shared")))
+// fills with NaN before a kernel runs. GCC 14 lets no variable of a template share a section with others. So GCC gets a
+// name of its own for each variable, whose end the assembler reads as a comment.
+#if defined(__GNUC__) && !defined(__clang__)
+#define EMULATED_TEXT(number) #number
+#define EMULATED_SECTION(number) "emulated_shared,\"aw\",%progbits\n# variable " EMULATED_TEXT(number)
+#else
+#define EMULATED_SECTION(number) "emulated_shared"
+#endif
+#define __shared__ static __attribute__((section(EMULATED_SECTION(__COUNTER__))))
 
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;

@@ -61,7 +61,7 @@ TEST(FullDisk, ends_no_training_and_keeps_the_results_that_fit) {
     EXPECT_FALSE(place.read("run/summary.json").empty());
     EXPECT_NE(ended.output.find("test accuracy"), std::string::npos) << ended.output;
     std::istringstream lines(place.read("run/metrics.jsonl"));
-    for (std::string line; std::getline(lines, line);) EXPECT_NO_THROW(nlohmann::json::parse(line)) << line;
+    for (std::string line; std::getline(lines, line);) EXPECT_TRUE(nlohmann::json::accept(line)) << line;
   }
 }
 
