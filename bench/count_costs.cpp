@@ -18,7 +18,9 @@
 #include "bench/trainee.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
+#include "eave/job.h"
 #include "eave/transport.h"
+#include "eave/update_steps.h"
 
 namespace eave::bench {
 namespace {

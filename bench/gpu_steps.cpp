@@ -33,6 +33,7 @@
 #include "bench/trainee.h"
 #include "device/cuda_module.h"
 #include "eave/check.h"
+#include "eave/update_steps.h"
 
 namespace eave::bench {
 namespace {

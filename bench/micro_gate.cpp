@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "eave/update_steps.h"
 #include "kernels/cpu/update.h"
 
 // kernels/cpu/update.cpp, compiled with bench/ungated/kernels/cpu/finite.h.

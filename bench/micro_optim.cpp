@@ -9,6 +9,7 @@
 
 #include "eave/device.h"
 #include "eave/optimizer.h"
+#include "eave/update_steps.h"
 
 namespace eave {
 namespace {

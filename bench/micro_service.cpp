@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "eave/device.h"
+#include "eave/job.h"
 #include "eave/transport.h"
 
 namespace eave {

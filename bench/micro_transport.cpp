@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "eave/device.h"
+#include "eave/job.h"
 #include "eave/random.h"
 #include "eave/transport.h"
 #include "transport/codecs/codec.h"

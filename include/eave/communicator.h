@@ -13,6 +13,7 @@
 #include "eave/options.h"
 #include "eave/slice.h"
 #include "eave/transport.h"
+#include "eave/update_steps.h"
 
 namespace eave {
 

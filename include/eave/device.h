@@ -7,6 +7,7 @@
 #include <string>
 
 #include "eave/slice.h"
+#include "eave/update_steps.h"
 
 namespace eave {
 

@@ -11,6 +11,7 @@
 #include "eave/device.h"
 #include "eave/options.h"
 #include "eave/slice.h"
+#include "eave/update_steps.h"
 
 namespace eave {
 

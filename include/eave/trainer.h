@@ -9,6 +9,7 @@
 #include "eave/checkpoint.h"
 #include "eave/communicator.h"
 #include "eave/dataset.h"
+#include "eave/decorators.h"
 #include "eave/loader.h"
 #include "eave/model.h"
 #include "eave/optimizer.h"

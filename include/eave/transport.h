@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,10 +15,9 @@
 
 namespace eave {
 
-class CallRecord;   // src/transport/core/call_record.h
-class Codec;        // src/transport/codecs/codec.h
-class Operation;    // src/transport/core/operation.h
-class TraceBuffer;  // src/base/trace_buffer.h
+class CallRecord;  // src/transport/core/call_record.h
+class Codec;       // src/transport/codecs/codec.h
+class Operation;   // src/transport/core/operation.h
 
 // A handle to an operation in flight. Move-only. The operation's slices must stay alive and untouched until it is done.
 // After wait() returns, the caller may enqueue work on them in their device's queue.
@@ -235,107 +233,5 @@ class Attachment {
  private:
   Transport& transport_;
 };
-
-// Collective and blocking. Rank 0 calls `combine` with all ranks' rows of numbers, in rank order; every rank gets the
-// row that it returns. If `combine` throws, all ranks throw the same AgreedError. Takes O(log p) messages, and bytes as
-// Transport::gather.
-using Rows = std::vector<std::vector<double>>;
-std::vector<double> combine_over_ranks(Transport& transport, const std::vector<double>& mine,
-                                       const std::function<std::vector<double>(const Rows&)>& combine);
-
-// Collective and blocking, at the cost of combine_over_ranks. Sums in rank order, in double: the same bits on every
-// rank.
-std::vector<double> sum_over_ranks(Transport& transport, const std::vector<double>& mine);
-
-// A failure that all ranks throw, with the same code and the same message. In TransportKind::run rank 0 prints it once
-// for the whole job, and every rank returns its code. No rank needs to be aborted.
-class AgreedError : public Error {
- public:
-  using Error::Error;
-};
-
-// Collective; for set-up, in which a wrong option or file usually fails on all ranks alike. Runs `stage` on every rank.
-// If it throws on any rank, all ranks throw the same AgreedError, with the code and the message of the lowest rank that
-// failed. Unless every rank has the same message, the text also names that rank, its host, and the other ranks that
-// failed. `stage` must not communicate: if one rank failed, the others would wait in it forever.
-void agree(Transport& transport, const std::function<void()>& stage);
-
-// Collective; for checks that rank 0 can make for all ranks. Runs `judge` on rank 0 only. If it throws there, all ranks
-// throw the same AgreedError.
-void let_first_judge(Transport& transport, const std::function<void()>& judge);
-
-// Counts the operations of this rank. `bytes` are those that this rank sends in a bandwidth-optimal algorithm, among p
-// ranks and for values of M bytes:
-//     all-reduce              2(p−1)/p·M; for a compressed sum, M is the size of the encoded values
-//     broadcast, also of text M(p−1)/p
-//     all_gather              (p−1)·M, for a text of M bytes from this rank
-//     gather                  M, for a text of M bytes from this rank; 0 on rank 0
-//     scatter                 M on rank 0, plus 8 for each text
-//     request                 M if it goes to another rank. The reply counts M for the owner, but not as a call.
-struct TransportCounters {
-  std::int64_t calls = 0;
-  std::int64_t bytes = 0;
-  std::int64_t bytes_replied = 0;  // the part of `bytes` that this rank's service sent as replies
-  double seconds = 0;              // seconds during which an operation was carried out, from its start to its end
-};
-
-// Decorators wrap another transport, which must outlive them.
-//
-// `counting` counts the operations that it passes to `inner`. Any thread may call counters(). Make it the outermost
-// decorator, as in counting(shaped(mpi)): then it counts the application's operations, and its seconds include the
-// time on the shaped link.
-class CountingTransport : public Transport {
- public:
-  virtual TransportCounters counters() const = 0;
-};
-// `trace`, if not nullptr, gets the times of each operation. It is lent until everything in flight has ended.
-std::unique_ptr<CountingTransport> make_counting_transport(Transport& inner, TraceBuffer* trace = nullptr);
-
-// `shaped` simulates a link with a one-way delay and a rate (0 = unlimited). An operation ends no earlier than
-// delay + bytes / rate after the last rank joined it, with bytes as in TransportCounters. Operations use the link one
-// after another. Ranks may have different links: an operation takes as long as the slowest link needs. With one rank
-// there is no link. Every rank must decorate its transport; making the decorator is not collective. A device is
-// attached to the decorator, not to `inner`: all values cross the link from host memory, with `nccl` too.
-//
-// With jitter, each call of this rank starts late by a random time of at most jitter_seconds, so other ranks wait.
-struct LinkShape {
-  double delay_seconds = 0;
-  double bytes_per_second = 0;
-  double jitter_seconds = 0;
-  std::uint64_t jitter_seed = 0;
-};
-std::unique_ptr<Transport> make_shaped_transport(Transport& inner, LinkShape shape);
-
-// `nccl`: if each rank has a GPU of its own, NCCL carries out sums and broadcasts of values in GPU memory. All other
-// operations go to `inner`; so does everything until a device is attached. If NCCL cannot be used, attach() throws
-// (kRequired) or passes the device on to `inner` (kWherePossible). Every rank must decorate its transport; making the
-// decorator is not collective. Make it the innermost decorator. Its name is "nccl" if NCCL is used or required,
-// otherwise that of `inner`.
-enum class NcclUse { kRequired, kWherePossible };
-std::unique_ptr<Transport> make_nccl_transport(Transport& inner, NcclUse use);
-
-// A member of the transport family: one file in src/transport and one word in its CMake list.
-struct TransportKind {
-  std::string name;
-  std::string summary;
-  bool is_launched;  // its ranks are processes that an MPI launcher starts
-  // Runs `body` once per rank of this process, each time with its own Transport. Returns the process's exit code when
-  // all ranks have finished. The ranks of this process are:
-  //     loopback           one rank
-  //     threads            `ranks` ranks, each on a thread of its own, rank 0 on the caller's
-  //     launched kinds     the one rank that the launcher made of this process; `ranks` is ignored (pass 0). Such a
-  //                        kind may be run once per process.
-  //
-  // An Error that escapes `body` on some rank is printed to stderr as "eave: rank 1 on host: text" (with one rank:
-  // "eave: text") and ends the job with its code on all ranks. Any other exception ends it with 70, or 71 if memory
-  // has run out. For an AgreedError only rank 0 prints, as "eave: text".
-  int (*run)(int ranks, const std::function<void(Transport&)>& body);
-};
-
-const std::vector<TransportKind>& transport_kinds();
-
-// True if this process was started by a launcher whose ranks find each other by MPI (mpirun, mpiexec, srun --mpi=pmix),
-// also as the only rank. src/transport/job/launchers.h has the details.
-bool started_by_launcher();
 
 }  // namespace eave

@@ -4,6 +4,8 @@
 #include <random>
 
 #include "eave/communicator.h"
+#include "eave/job.h"
+#include "eave/update_steps.h"
 
 void fit(eave::Transport& ranks, const eave::CommunicatorKind& method, eave::Device& device) {
   eave::OptionValues options;  // every option has its default; options.set("tau", "4", "own_loop") changes one

@@ -12,7 +12,9 @@
 // travels as a float.
 #include <string>
 
+#include "eave/agreement.h"
 #include "eave/communicator.h"
+#include "eave/update_steps.h"
 
 namespace {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "eave/update_steps.h"
 #include "kernels/cpu/finite.h"
 #include "kernels/cpu/multiversion.h"
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "eave/slice.h"
+#include "eave/update_steps.h"
 
 namespace eave::cpu {
 

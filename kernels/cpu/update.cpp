@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "eave/update_steps.h"
 #include "kernels/cpu/finite.h"
 #include "kernels/cpu/multiversion.h"
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "eave/slice.h"
+#include "eave/update_steps.h"
 
 namespace eave::cpu {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "eave/slice.h"
+#include "eave/update_steps.h"
 #include "kernels/cuda/support/lanes.h"
 
 namespace eave::cuda {

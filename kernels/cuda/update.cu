@@ -1,3 +1,4 @@
+#include "eave/update_steps.h"
 #include "kernels/cuda/elastic.h"
 #include "kernels/cuda/support/flat_pass.h"
 #include "kernels/cuda/update.h"

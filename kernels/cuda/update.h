@@ -13,6 +13,7 @@
 #pragma once
 
 #include "eave/slice.h"
+#include "eave/update_steps.h"
 #include "kernels/cuda/support/half.h"
 
 namespace eave::cuda {

@@ -9,7 +9,10 @@
 #include "base/printable.h"
 #include "c/job_guard.h"
 #include "c/stderr_message.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
+#include "eave/decorators.h"
+#include "eave/update_steps.h"
 
 namespace eave {
 namespace {

@@ -10,6 +10,8 @@
 #include "c/averager_options.h"
 #include "c/finite_gate.h"
 #include "eave/communicator.h"
+#include "eave/decorators.h"
+#include "eave/update_steps.h"
 #include "guard/replica_comparison.h"
 
 namespace eave {

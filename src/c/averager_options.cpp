@@ -8,6 +8,7 @@
 #include "base/options/option_values.h"
 #include "communicator/support/compression.h"
 #include "communicator/support/plugin.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "eave/optimizer.h"
 

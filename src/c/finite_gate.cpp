@@ -5,6 +5,7 @@
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "c/stderr_message.h"
+#include "eave/agreement.h"
 
 namespace eave {
 namespace {

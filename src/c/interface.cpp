@@ -10,6 +10,8 @@
 #include "c/averager.h"
 #include "c/session.h"
 #include "eave.h"
+#include "eave/agreement.h"
+#include "eave/decorators.h"
 #include "transport/core/failure.h"
 
 struct eave_averager {

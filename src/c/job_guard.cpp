@@ -9,6 +9,7 @@
 
 #include "base/host.h"
 #include "c/stderr_message.h"
+#include "eave/agreement.h"
 #include "eave/options.h"
 
 namespace eave {

@@ -9,6 +9,8 @@
 
 #include "base/options/spelling.h"
 #include "base/thread.h"
+#include "eave/agreement.h"
+#include "eave/job.h"
 #include "transport/job/launchers.h"
 #include "transport/mpi/mpi_library.h"
 

@@ -5,6 +5,7 @@
 
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_transfer.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/host.h"
+#include "eave/agreement.h"
 #include "guard/watchdog_report.h"
 
 namespace eave {

@@ -1,6 +1,7 @@
 // The optimizer of a replica whose communicator moves the parameters itself.
 #include "eave/check.h"
 #include "eave/optimizer.h"
+#include "eave/update_steps.h"
 
 namespace eave {
 namespace {

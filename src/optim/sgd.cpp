@@ -14,6 +14,7 @@
 #include "eave/check.h"
 #include "eave/device.h"
 #include "eave/optimizer.h"
+#include "eave/update_steps.h"
 #include "optim/weight_decay.h"
 
 namespace eave {

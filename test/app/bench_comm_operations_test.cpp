@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "eave/job.h"
 #include "test/transport/decorators/forwarding_transport.h"
 
 namespace eave {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <set>
 
+#include "eave/decorators.h"
 #include "test/temporary_directory.h"
 #include "test/transport/ranks.h"
 

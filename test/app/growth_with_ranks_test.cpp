@@ -11,6 +11,7 @@
 
 #include "app/main/commands.h"
 #include "app/run/training_run.h"
+#include "eave/decorators.h"
 #include "test/temporary_directory.h"
 #include "test/transport/ranks.h"
 

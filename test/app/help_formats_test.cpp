@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "app/main/commands.h"
-#include "eave/transport.h"
+#include "eave/job.h"
 
 namespace eave {
 namespace {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "eave/agreement.h"
 #include "test/c/quadratic_loop.h"
 #include "test/communicator/every_communicator.h"
 #include "test/transport/ranks.h"

@@ -6,6 +6,7 @@
 
 #include <tuple>
 
+#include "eave/agreement.h"
 #include "test/c/averager_loop.h"
 #include "test/communicator/every_communicator.h"
 #include "test/transport/ranks.h"

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "eave/agreement.h"
 #include "test/c/quadratic_loop.h"
 #include "test/transport/ranks.h"
 

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "eave/job.h"
 #include "every_communicator.h"
 #include "test/transport/decorators/forwarding_transport.h"
 #include "test/transport/ranks.h"

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "eave/decorators.h"
 #include "worker.h"
 
 namespace eave {

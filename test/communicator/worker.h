@@ -13,6 +13,7 @@
 #include "communicator/support/compression.h"
 #include "eave/communicator.h"
 #include "eave/optimizer.h"
+#include "eave/update_steps.h"
 #include "problem.h"
 #include "transport/codecs/codec.h"
 

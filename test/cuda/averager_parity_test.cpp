@@ -1,5 +1,7 @@
 // With every communicator, an Averager on vectors in GPU memory gives the results of one on vectors in host memory.
 #include "c/averager.h"
+#include "eave/agreement.h"
+#include "eave/job.h"
 #include "test/c/averager_loop.h"
 #include "test/communicator/every_communicator.h"
 #include "test/cuda/gpu.h"

@@ -1,5 +1,6 @@
 // Whole runs on a GPU end where the same runs on the CPU end, with every communicator. The transport copies through
 // host memory.
+#include "eave/job.h"
 #include "test/cuda/gpu.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"

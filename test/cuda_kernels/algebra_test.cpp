@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "eave/update_steps.h"
 #include "kernels/cpu/center.h"
 #include "kernels/cpu/update.h"
 #include "kernels/cuda/center.h"

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "eave/decorators.h"
 #include "guard/watchdog_report.h"
 #include "test/transport/ranks.h"
 

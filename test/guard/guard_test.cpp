@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "eave/check.h"
+#include "eave/job.h"
 #include "guard/leave.h"
 #include "guard/watchdog.h"
 #include "test/transport/ranks.h"

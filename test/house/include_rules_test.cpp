@@ -36,6 +36,7 @@ const std::map<std::string, Rooms> kFriends = {
 const std::map<std::string, std::string> kHeaderRooms = {
     {"check", "base"},
     {"slice", "base"},
+    {"update_steps", "base"},
     {"random", "base"},
     {"options", "base"},
     {"batch", "base"},
@@ -48,6 +49,9 @@ const std::map<std::string, std::string> kHeaderRooms = {
     {"loader", "data"},
     {"optimizer", "optim"},
     {"transport", "transport"},
+    {"agreement", "transport"},
+    {"decorators", "transport"},
+    {"job", "transport"},
     {"communicator", "communicator"},
     {"checkpoint", "checkpoint"},
     {"trainer", "train"},

@@ -1,4 +1,6 @@
 // A program that ends_test.cpp starts with mpirun to see how jobs end: mpi_job <ending>, a key of kEndings.
+#include "eave/job.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "eave/agreement.h"
 #include "eave/transport.h"
 #include "transport/mpi/mpi_job.h"
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/run/rank_guard.h"
+#include "eave/job.h"
 #include "eave/random.h"
 #include "eave/transport.h"
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "eave/agreement.h"
+#include "eave/job.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

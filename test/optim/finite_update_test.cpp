@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "eave/update_steps.h"
 #include "kernels/cpu/center.h"
 #include "kernels/cpu/update.h"
 #include "optim_fixture.h"

@@ -11,6 +11,7 @@
 #include "eave/check.h"
 #include "eave/optimizer.h"
 #include "eave/random.h"
+#include "eave/update_steps.h"
 
 namespace eave {
 

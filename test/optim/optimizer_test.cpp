@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "eave/update_steps.h"
 #include "optim_fixture.h"
 
 namespace eave {

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "eave/agreement.h"
+#include "eave/decorators.h"
 #include "test/communicator/recording_transport.h"
 #include "test/train/training.h"
 #include "test/transport/ranks.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "eave/update_steps.h"
 #include "test/train/training.h"
 #include "test/transport/ranks.h"
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "eave/job.h"
 #include "test/train/training.h"
 #include "test/transport/ranks.h"
 

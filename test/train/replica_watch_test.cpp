@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "eave/agreement.h"
+#include "eave/job.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"
 #include "test/transport/ranks.h"

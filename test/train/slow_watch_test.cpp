@@ -1,6 +1,7 @@
 // How soon rank 0 learns, during training, that a rank is slow.
 #include <gtest/gtest.h>
 
+#include "eave/decorators.h"
 #include "test/train/training.h"
 #include "test/transport/ranks.h"
 

@@ -6,6 +6,8 @@
 #include <map>
 #include <numeric>
 
+#include "eave/agreement.h"
+#include "eave/job.h"
 #include "test/train/training.h"
 #include "test/transport/ranks.h"
 

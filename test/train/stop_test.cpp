@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "eave/agreement.h"
 #include "test/train/training.h"
 #include "test/transport/ranks.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "eave/decorators.h"
 #include "eave/random.h"
 
 namespace eave {

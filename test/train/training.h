@@ -13,6 +13,7 @@
 
 #include "device/cuda_module.h"
 #include "eave/compute.h"
+#include "eave/decorators.h"
 #include "eave/trainer.h"
 #include "test/communicator/every_communicator.h"
 #include "test/communicator/worker.h"

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <thread>
 
+#include "eave/agreement.h"
 #include "test/allocations.h"
 #include "test/transport/numbers.h"
 #include "test/transport/ranks.h"

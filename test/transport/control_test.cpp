@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "eave/decorators.h"
 #include "test/transport/numbers.h"
 #include "test/transport/ranks.h"
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "eave/decorators.h"
 #include "test/transport/lazy_device.h"
 #include "test/transport/ranks.h"
 

@@ -13,6 +13,7 @@
 
 #include "eave/check.h"
 #include "eave/device.h"
+#include "eave/update_steps.h"
 
 namespace eave {
 

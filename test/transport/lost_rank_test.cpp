@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "eave/job.h"
 #include "test/transport/ranks.h"
 #include "test/transport/services.h"
 

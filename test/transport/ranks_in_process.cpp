@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "eave/job.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

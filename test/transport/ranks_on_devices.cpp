@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "eave/decorators.h"
+#include "eave/job.h"
 #include "test/transport/lazy_device.h"
 #include "test/transport/nccl/lazy_collectives.h"
 #include "test/transport/on_device.h"

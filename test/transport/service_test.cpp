@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "eave/agreement.h"
 #include "test/allocations.h"
 #include "test/transport/numbers.h"
 #include "test/transport/ranks.h"

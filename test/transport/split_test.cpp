@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "eave/decorators.h"
+#include "eave/job.h"
 #include "test/transport/numbers.h"
 #include "test/transport/ranks.h"
 

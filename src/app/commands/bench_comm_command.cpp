@@ -16,6 +16,7 @@
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -9,6 +9,7 @@
 
 #include "base/mean_median.h"
 #include "communicator/center/center_layout.h"
+#include "eave/agreement.h"
 
 namespace eave {
 namespace {

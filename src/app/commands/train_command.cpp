@@ -12,6 +12,7 @@
 #include "app/run/run_settings.h"
 #include "app/run/training_run.h"
 #include "base/printable.h"
+#include "eave/agreement.h"
 
 namespace eave {
 namespace {

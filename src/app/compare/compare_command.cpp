@@ -26,6 +26,7 @@
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "base/printable.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "guard/leave.h"
 #include "report/record/config.h"

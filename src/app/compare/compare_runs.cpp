@@ -17,6 +17,7 @@
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
+#include "eave/agreement.h"
 #include "eave/communicator.h"
 #include "eave/optimizer.h"
 #include "report/read/run_reader.h"

@@ -15,6 +15,7 @@
 #include "app/run/run_settings.h"
 #include "base/host.h"
 #include "base/printable.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
 

@@ -8,7 +8,6 @@
 #include "app/main/devices.h"
 #include "app/run/sample_check.h"
 #include "eave/options.h"
-#include "eave/transport.h"
 
 namespace eave {
 

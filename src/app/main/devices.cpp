@@ -12,6 +12,7 @@
 #include "base/options/option_values.h"
 #include "base/printable.h"
 #include "device/cuda_module.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -10,6 +10,8 @@
 
 #include "app/main/rank_consistency.h"
 #include "base/thread.h"
+#include "eave/agreement.h"
+#include "eave/job.h"
 #include "transport/core/failure.h"
 #include "transport/job/launchers.h"
 

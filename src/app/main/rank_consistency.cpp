@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/options/number_text.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "transport/mpi/mpi_library.h"
 

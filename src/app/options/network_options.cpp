@@ -5,6 +5,8 @@
 #include "app/main/launch.h"
 #include "base/options/quantities.h"
 #include "eave/check.h"
+#include "eave/decorators.h"
+#include "eave/job.h"
 
 namespace eave {
 

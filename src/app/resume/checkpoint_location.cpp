@@ -7,6 +7,7 @@
 #include "app/resume/resumption.h"
 #include "base/files/file_errors.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "report/record/config.h"
 #include "report/record/run_directory.h"

@@ -12,6 +12,7 @@
 #include "app/resume/directory_access.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "report/record/config.h"
 #include "report/record/run_directory.h"

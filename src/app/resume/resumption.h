@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/main/command_line.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "eave/options.h"
 #include "eave/transport.h"

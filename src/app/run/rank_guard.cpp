@@ -10,6 +10,7 @@
 #include "app/main/leave_signals.h"
 #include "base/host.h"
 #include "base/printable.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -7,6 +7,8 @@
 
 #include "app/main/machine.h"
 #include "base/options/number_text.h"
+#include "eave/agreement.h"
+#include "eave/job.h"
 #include "eave/transport.h"
 #include "report/text/terminal.h"
 

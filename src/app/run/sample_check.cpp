@@ -9,6 +9,7 @@
 
 #include "base/options/number_text.h"
 #include "data/images/bad_images.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "report/text/terminal.h"
 

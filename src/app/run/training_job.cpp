@@ -14,6 +14,7 @@
 #include "base/printable.h"
 #include "data/images/bad_images.h"
 #include "eave/compute.h"
+#include "eave/decorators.h"
 #include "report/text/terminal.h"
 
 namespace eave {

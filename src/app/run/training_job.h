@@ -11,6 +11,7 @@
 #include "app/resume/resumption.h"
 #include "app/run/sample_check.h"
 #include "app/run/schedule_length.h"
+#include "eave/decorators.h"
 #include "eave/options.h"
 #include "eave/trainer.h"
 #include "eave/transport.h"

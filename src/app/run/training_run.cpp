@@ -24,6 +24,8 @@
 #include "base/host.h"
 #include "base/printable.h"
 #include "checkpoint/checkpoint_transfer.h"
+#include "eave/agreement.h"
+#include "eave/decorators.h"
 #include "report/record/config.h"
 #include "report/record/run_directory.h"
 #include "report/record/stragglers.h"

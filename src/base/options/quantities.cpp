@@ -11,6 +11,7 @@
 
 #include "base/options/number_text.h"
 #include "base/options/spelling.h"
+#include "eave/agreement.h"
 
 namespace eave {
 namespace {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/options/number_text.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 
 namespace eave {

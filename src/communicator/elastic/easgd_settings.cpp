@@ -7,6 +7,7 @@
 
 #include "base/options/number_text.h"
 #include "communicator/support/local_steps.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -40,6 +40,7 @@
 #include "communicator/support/sync_batch_norm.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
+#include "eave/update_steps.h"
 
 namespace eave {
 namespace {

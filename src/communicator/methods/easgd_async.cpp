@@ -34,6 +34,7 @@
 #include "communicator/elastic/easgd_settings.h"
 #include "communicator/support/local_steps.h"
 #include "eave/check.h"
+#include "eave/update_steps.h"
 #include "kernels/cpu/center.h"
 
 namespace eave {

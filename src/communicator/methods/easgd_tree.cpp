@@ -45,9 +45,11 @@
 #include "communicator/support/checkpointed_numbers.h"
 #include "communicator/support/compression.h"
 #include "communicator/support/local_steps.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
+#include "eave/update_steps.h"
 
 namespace eave {
 namespace {

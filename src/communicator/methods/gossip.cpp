@@ -37,6 +37,7 @@
 #include "communicator/support/weighted_mean.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
+#include "eave/update_steps.h"
 
 namespace eave {
 namespace {

@@ -35,6 +35,7 @@
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
+#include "eave/update_steps.h"
 
 namespace eave {
 namespace {

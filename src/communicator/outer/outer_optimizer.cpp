@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "eave/check.h"
+#include "eave/update_steps.h"
 
 namespace eave {
 

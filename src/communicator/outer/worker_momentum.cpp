@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/options/option_values.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 
 namespace eave {

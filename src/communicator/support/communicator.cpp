@@ -1,7 +1,9 @@
 #include "eave/communicator.h"
 
 #include "base/options/number_text.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
+#include "eave/update_steps.h"
 
 namespace eave {
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/options/number_text.h"
+#include "eave/agreement.h"
 
 namespace eave {
 namespace {

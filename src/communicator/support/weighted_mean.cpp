@@ -1,5 +1,6 @@
 #include "communicator/support/weighted_mean.h"
 
+#include "eave/agreement.h"
 #include "eave/check.h"
 
 namespace eave {

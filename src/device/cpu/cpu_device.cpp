@@ -5,6 +5,7 @@
 #include "device/cpu/flat.h"
 #include "eave/check.h"
 #include "eave/device.h"
+#include "eave/update_steps.h"
 #include "kernels/cpu/center.h"
 #include "kernels/cpu/update.h"
 

@@ -1,5 +1,6 @@
 // CudaDevice's passes over flat arrays. Each call launches one kernel.
 #include "device/cuda/cuda_device.h"
+#include "eave/update_steps.h"
 #include "kernels/cuda/center.h"
 #include "kernels/cuda/flat.h"
 #include "kernels/cuda/update.h"

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "eave/check.h"
+#include "eave/update_steps.h"
 #include "kernels/cuda/flat.h"
 #include "kernels/cuda/update.h"
 

@@ -12,6 +12,7 @@
 #include "device/cuda_module.h"
 #include "device/device_collectives.h"
 #include "eave/device.h"
+#include "eave/update_steps.h"
 #include "kernels/cuda/support/half.h"
 
 namespace eave::cuda {

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "eave/agreement.h"
+
 namespace eave {
 
 BudgetState ask_for_costs(Transport& transport, const TrainingProgress& mine) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "eave/agreement.h"
 #include "eave/trainer.h"
 #include "guard/rank_progress.h"
 #include "train/loop/budget.h"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "eave/trainer.h"
 

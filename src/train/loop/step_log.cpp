@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "eave/decorators.h"
+
 namespace eave {
 namespace {
 

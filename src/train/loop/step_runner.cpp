@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/options/number_text.h"
+#include "eave/agreement.h"
+#include "eave/update_steps.h"
 #include "guard/leave.h"
 #include "transport/core/operation.h"
 

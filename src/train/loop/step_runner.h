@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "eave/trainer.h"
+#include "eave/update_steps.h"
 #include "train/loop/fault_injection.h"
 #include "train/loop/micro_batches.h"
 #include "train/loop/step_log.h"

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "eave/agreement.h"
 #include "guard/leave.h"
 #include "guard/rank_progress.h"
 #include "train/loop/budget.h"

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "base/options/number_text.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "train/saving/checkpoint_load.h"
 #include "train/saving/checkpoint_state.h"

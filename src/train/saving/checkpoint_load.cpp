@@ -6,6 +6,7 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_files.h"
 #include "checkpoint/checkpoint_transfer.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "train/saving/checkpoint_state.h"
 

@@ -9,6 +9,7 @@
 #include "base/host.h"
 #include "base/thread.h"
 #include "checkpoint/checkpoint_transfer.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 
 namespace eave {

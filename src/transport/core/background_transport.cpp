@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/thread.h"
+#include "eave/agreement.h"
 #include "transport/core/backoff.h"
 #include "transport/core/text_routes.h"
 #include "transport/core/transport_base.h"

@@ -12,6 +12,7 @@
 #include "base/host.h"
 #include "base/printable.h"
 #include "base/resource_limits.h"
+#include "eave/agreement.h"
 
 namespace eave {
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/printable.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
-#include "eave/transport.h"
 
 namespace eave {
 

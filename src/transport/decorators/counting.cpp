@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "base/trace_buffer.h"
+#include "eave/decorators.h"
 #include "eave/transport.h"
 #include "transport/core/operation.h"
 #include "transport/core/wire_bytes.h"

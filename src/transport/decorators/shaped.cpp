@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "eave/decorators.h"
 #include "eave/random.h"
 #include "eave/transport.h"
 #include "transport/core/background_transport.h"

@@ -4,6 +4,7 @@
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
+#include "eave/agreement.h"
 #include "eave/transport.h"
 #include "transport/core/failure.h"
 

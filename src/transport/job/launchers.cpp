@@ -20,7 +20,7 @@
 
 #include "base/hash.h"
 #include "base/options/number_text.h"
-#include "eave/transport.h"
+#include "eave/job.h"
 
 namespace eave {
 namespace {

@@ -1,4 +1,5 @@
 // The transport `mpi`: ranks are processes that an MPI launcher started.
+#include "eave/job.h"
 #include "transport/mpi/mpi_job.h"
 
 namespace eave {

@@ -1,4 +1,5 @@
 // The transport `mpi-flat`: as mpi, but sums always add up in rank order, whatever hosts the ranks run on.
+#include "eave/job.h"
 #include "transport/mpi/mpi_job.h"
 
 namespace eave {

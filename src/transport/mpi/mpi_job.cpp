@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "eave/agreement.h"
+#include "eave/job.h"
 #include "transport/core/background_transport.h"
 #include "transport/core/failure.h"
 #include "transport/job/job_timeouts.h"

@@ -1,4 +1,5 @@
 // The transport `mpi-staged`: as mpi, but values in GPU memory always go through host memory.
+#include "eave/job.h"
 #include "transport/mpi/mpi_job.h"
 
 namespace eave {

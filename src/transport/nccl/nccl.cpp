@@ -1,4 +1,6 @@
 // The transport `nccl`: ranks as in `mpi`, each with its own GPU. NCCL carries out the sums, and MPI does all else.
+#include "eave/decorators.h"
+#include "eave/job.h"
 #include "eave/transport.h"
 
 namespace eave {

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "device/device_collectives.h"
+#include "eave/agreement.h"
+#include "eave/decorators.h"
 #include "eave/transport.h"
 #include "transport/core/transport_base.h"
 #include "transport/nccl/nccl_operation.h"

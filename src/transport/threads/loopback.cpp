@@ -1,4 +1,5 @@
 // The transport `loopback`: one rank by itself. There is nothing to exchange, so every operation is done at once.
+#include "eave/job.h"
 #include "eave/transport.h"
 #include "transport/core/failure.h"
 #include "transport/core/text_routes.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/thread.h"
+#include "eave/job.h"
 #include "eave/transport.h"
 #include "transport/core/background_transport.h"
 #include "transport/core/failure.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "eave/decorators.h"
 #include "test/communicator/exchanges.h"
 #include "test/communicator/simulator.h"
 #include "test/transport/ranks.h"

@@ -1,6 +1,8 @@
 // When easgd waits. The links are so slow that every wait shows.
 #include <gtest/gtest.h>
 
+#include "eave/decorators.h"
+#include "eave/job.h"
 #include "test/communicator/exchanges.h"
 #include "test/transport/ranks.h"
 

@@ -6,6 +6,8 @@
 
 #include "communicator/elastic/gossip_settings.h"
 #include "eave/check.h"
+#include "eave/decorators.h"
+#include "eave/job.h"
 #include "test/communicator/exchanges.h"
 #include "test/transport/ranks.h"
 

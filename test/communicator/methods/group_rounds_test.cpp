@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "communicator/elastic/gossip_settings.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
+#include "eave/decorators.h"
 #include "test/communicator/recording_transport.h"
 #include "test/communicator/worker.h"
 #include "test/transport/ranks.h"

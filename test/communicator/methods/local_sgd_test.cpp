@@ -1,6 +1,7 @@
 // local-sgd against a simulator in double, with all treatments of momentum and with adaptive tau.
 #include <cmath>
 
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "test/communicator/averaging_simulator.h"
 #include "test/communicator/recording_transport.h"

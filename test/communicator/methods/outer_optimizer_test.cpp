@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "test/communicator/averaging_simulator.h"
 

@@ -9,6 +9,7 @@
 
 #include "eave/communicator.h"
 #include "eave/dataset.h"
+#include "eave/job.h"
 #include "eave/model.h"
 #include "eave/optimizer.h"
 #include "eave/trainer.h"

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "eave/job.h"
 #include "eave/random.h"
 #include "test/communicator/worker.h"
 #include "test/temporary_directory.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "checkpoint/checkpoint_directory.h"
+#include "eave/job.h"
 #include "test/base/failing_calls.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "checkpoint/checkpoint_directory.h"
+#include "eave/job.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"
 #include "test/transport/ranks.h"

@@ -8,6 +8,8 @@
 
 #include "base/host.h"
 #include "base/printable.h"
+#include "eave/agreement.h"
+#include "eave/job.h"
 #include "eave/transport.h"
 #include "test/transport/ranks.h"
 

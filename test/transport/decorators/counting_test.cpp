@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "eave/decorators.h"
 #include "eave/transport.h"
 #include "test/transport/ranks.h"
 #include "test/transport/sum/codecs.h"

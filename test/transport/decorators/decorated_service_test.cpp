@@ -5,6 +5,7 @@
 #include <limits>
 #include <thread>
 
+#include "eave/decorators.h"
 #include "test/transport/ranks.h"
 #include "test/transport/services.h"
 #include "test/transport/timing.h"

@@ -6,6 +6,8 @@
 #include <limits>
 #include <thread>
 
+#include "eave/agreement.h"
+#include "eave/decorators.h"
 #include "eave/transport.h"
 #include "test/transport/ranks.h"
 #include "test/transport/timing.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "eave/transport.h"
+#include "eave/job.h"
 
 namespace eave {
 namespace {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include "eave/decorators.h"
+#include "eave/job.h"
 #include "test/transport/nccl/lazy_collectives.h"
 #include "test/transport/ranks.h"
 #include "test/transport/services.h"
