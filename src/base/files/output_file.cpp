@@ -33,19 +33,9 @@ class SystemFileCalls final : public FileCalls {
   int remove(const OutputPath& path) override { return remove_output(path); }
 };
 
-// In a row. After more, the cause is not a signal but a file system that does not work.
-constexpr int kMostInterruptions = 1000;
-
 [[noreturn]] void fail(ExitCode code, const std::string& what, const OutputPath& path) {
   const int reason = errno;
   throw Error(code, what + " " + path.string() + ": " + why_not_written(reason, path));
-}
-
-template <class Call>
-auto uninterrupted(Call call) {
-  auto result = call();
-  for (int i = 0; result < 0 && errno == EINTR && i < kMostInterruptions; ++i) result = call();
-  return result;
 }
 
 }  // namespace

@@ -17,14 +17,6 @@ namespace fs = std::filesystem;
 // For directories on the way, the right to search them is enough.
 constexpr int kWay = O_PATH | O_DIRECTORY | O_CLOEXEC;
 
-template <class Call>
-int uninterrupted(Call call) {
-  constexpr int kMostInterruptions = 1000;
-  int result = call();
-  for (int i = 0; result < 0 && errno == EINTR && i < kMostInterruptions; ++i) result = call();
-  return result;
-}
-
 // Returns the directory that contains the last name of `folder`, and that name.
 std::pair<Descriptor, fs::path> way_to(const OutputFolder& folder) {
   if (folder.chosen().empty()) return {Descriptor(AT_FDCWD), folder.named()};

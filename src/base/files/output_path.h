@@ -3,11 +3,22 @@
 // directories. So nobody can exchange a name's file between a check and an open.
 #pragma once
 
+#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace eave {
+
+// Makes a call of the operating system, again if a signal interrupted it. After a thousand times in a row, the cause is
+// not a signal but a file system that does not work.
+template <class Call>
+auto uninterrupted(Call call) {
+  constexpr int kMostInterruptions = 1000;
+  auto result = call();
+  for (int i = 0; result < 0 && errno == EINTR && i < kMostInterruptions; ++i) result = call();
+  return result;
+}
 
 class OutputPath;
 

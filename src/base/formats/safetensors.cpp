@@ -75,7 +75,7 @@ constexpr const char* kRemedyOfArrays =
 }
 
 // Reads exactly `size` bytes; the caller has checked `size` against the file's.
-void read_bytes(std::istream& file, char* bytes, std::uint64_t size, const std::filesystem::path& path) {
+void read_exactly(std::istream& file, char* bytes, std::uint64_t size, const std::filesystem::path& path) {
   file.read(bytes, static_cast<std::streamsize>(size));
   if (!file) throw Error(ExitCode::kInputOutput, "cannot read " + path.string());
 }
@@ -83,7 +83,7 @@ void read_bytes(std::istream& file, char* bytes, std::uint64_t size, const std::
 std::uint64_t read_header_length(std::istream& file, std::uint64_t file_size, const std::filesystem::path& path) {
   if (file_size < 8) refuse_header(path, "is cut off within its first 8 bytes");
   std::array<char, 8> bytes{};
-  read_bytes(file, bytes.data(), bytes.size(), path);
+  read_exactly(file, bytes.data(), bytes.size(), path);
   std::uint64_t length = 0;
   for (std::size_t byte = 8; byte-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[byte]);
   if (length == 0 || length > kHeaderLimitBytes || length > file_size - 8) {
@@ -111,7 +111,7 @@ void read_content(std::istream& file, char* content, std::uint64_t size, const s
   Hasher hasher;
   for (std::uint64_t done = 0; done < size;) {
     const std::uint64_t piece = std::min(kPieceBytes, size - done);
-    read_bytes(file, content + done, piece, path);
+    read_exactly(file, content + done, piece, path);
     if (expected != nullptr) hasher.add({content + done, static_cast<std::size_t>(piece)});
     done += piece;
   }
@@ -175,7 +175,7 @@ namespace {
 
 SafetensorsFile read_stream(std::istream& bytes, std::uint64_t file_size, const std::filesystem::path& path) {
   std::string header(read_header_length(bytes, file_size, path), ' ');
-  read_bytes(bytes, header.data(), header.size(), path);
+  read_exactly(bytes, header.data(), header.size(), path);
   const std::uint64_t content_size = file_size - 8 - header.size();
   // Check the header before allocating memory for the arrays.
   const SafetensorsHeader arrays = read_header(header, content_size, path);
