@@ -22,7 +22,7 @@ OptionValues sample() {
   return values;
 }
 
-std::string message_of(const std::function<void()>& action) {
+std::string refusal_of(const std::function<void()>& action) {
   try {
     action();
   } catch (const Error& error) {
@@ -71,24 +71,24 @@ TEST(Options, a_wrong_value_names_option_value_place_and_what_is_right) {
                                                                                    {"bucket-bytes", "3 parsecs"},
                                                                                    {"delay", "5"},
                                                                                    {"rate", "fast"}}) {
-    const std::string message = message_of([&] { values.set(name, text, "file a.ini"); });
+    const std::string message = refusal_of([&] { values.set(name, text, "file a.ini"); });
     EXPECT_NE(message.find("--" + name), std::string::npos) << message;
     EXPECT_NE(message.find("file a.ini"), std::string::npos) << message;
     EXPECT_NE(message.find("expected"), std::string::npos) << message;
   }
   values.set("batch", "0", "command line");
-  EXPECT_NE(message_of([&] { values.integer("batch", 1); }).find("at least 1"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { values.integer("batch", 1); }).find("at least 1"), std::string::npos);
 }
 
 TEST(Options, a_misspelt_name_or_choice_gets_the_likely_one) {
   OptionValues values = sample();
-  EXPECT_NE(message_of([&] { values.set("bacth", "1", "x"); }).find("did you mean --batch?"), std::string::npos);
-  EXPECT_NE(message_of([&] { values.set("order", "papr", "x"); }).find("did you mean paper?"), std::string::npos);
-  EXPECT_NE(message_of([&] { values.set("order", "AFTRE-STEP", "x"); }).find("did you mean after-step?"),
+  EXPECT_NE(refusal_of([&] { values.set("bacth", "1", "x"); }).find("did you mean --batch?"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { values.set("order", "papr", "x"); }).find("did you mean paper?"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { values.set("order", "AFTRE-STEP", "x"); }).find("did you mean after-step?"),
             std::string::npos);
-  EXPECT_NE(message_of([&] { values.set("order", "aft", "x"); }).find("did you mean after-step?"), std::string::npos);
-  EXPECT_NE(message_of([&] { values.set("learning-rate", "1", "x"); }).find("did you mean --lr?"), std::string::npos);
-  EXPECT_EQ(message_of([&] { values.set("zzzzzz", "1", "x"); }).find("did you mean"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { values.set("order", "aft", "x"); }).find("did you mean after-step?"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { values.set("learning-rate", "1", "x"); }).find("did you mean --lr?"), std::string::npos);
+  EXPECT_EQ(refusal_of([&] { values.set("zzzzzz", "1", "x"); }).find("did you mean"), std::string::npos);
 }
 
 TEST(Options, a_name_that_contains_or_is_contained_in_others_gets_those) {
@@ -97,7 +97,7 @@ TEST(Options, a_name_that_contains_or_is_contained_in_others_gets_those) {
        {"data", "data-dir", "max-steps", "lr-step-epochs", "lr", "tau", "batch", "evaluation-batch"}) {
     values.declare({name, OptionType::kText, "", "", {}});
   }
-  const auto message = [&](const char* name) { return message_of([&] { values.set(name, "1", "x"); }); };
+  const auto message = [&](const char* name) { return refusal_of([&] { values.set(name, "1", "x"); }); };
   EXPECT_NE(message("dataset").find("; did you mean --data?"), std::string::npos) << message("dataset");
   EXPECT_NE(message("steps").find("; did you mean --max-steps?"), std::string::npos) << message("steps");
   EXPECT_NE(message("step").find("; did you mean --max-steps or --lr-step-epochs?"), std::string::npos);
@@ -115,8 +115,8 @@ TEST(Options, a_member_is_found_by_its_name_and_a_wrong_name_is_refused) {
   const std::vector<OptionSpec> kinds = {{"easgd", OptionType::kText, "", ""},
                                          {"allreduce", OptionType::kText, "", ""}};
   EXPECT_EQ(&find_kind(kinds, "allreduce"), &kinds[1]);
-  EXPECT_EQ(message_of([&] { find_kind(kinds, "esgd"); }), "there is no 'esgd'; did you mean easgd?");
-  EXPECT_EQ(message_of([&] { find_kind(kinds, "mean"); }), "there is no 'mean'; expected one of easgd, allreduce");
+  EXPECT_EQ(refusal_of([&] { find_kind(kinds, "esgd"); }), "there is no 'esgd'; did you mean easgd?");
+  EXPECT_EQ(refusal_of([&] { find_kind(kinds, "mean"); }), "there is no 'mean'; expected one of easgd, allreduce");
 }
 
 }  // namespace

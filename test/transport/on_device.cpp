@@ -74,10 +74,10 @@ double OnDevice::Mirrored::wait_until_done() noexcept {
 }
 
 double OnDevice::Mirrored::wait() {
-  const Clock::time_point start = Clock::now();
+  const SteadyClock::time_point start = SteadyClock::now();
   inner_.wait();
   bring_back();
-  return seconds_between(start, Clock::now());
+  return seconds_between(start, SteadyClock::now());
 }
 
 void OnDevice::Mirrored::bring_back() {

@@ -63,7 +63,7 @@ const CommunicatorKind* find_method(const std::string& name) {
   return found == communicator_kinds().end() ? nullptr : &*found;
 }
 
-std::optional<ExchangePattern> pattern_of(const std::string& communicator) {
+std::optional<ExchangePattern> exchange_pattern_of(const std::string& communicator) {
   const CommunicatorKind* const kind = find_method(communicator);
   return kind ? std::optional(kind->traits.exchanges) : std::nullopt;
 }
@@ -244,7 +244,7 @@ Plan plan_of(const PlanMethod& method, const PlanReport& report, const std::vect
 PlanReport make_report(const PlanRequest& request) {
   PlanReport report;
   report.directory = request.directory.string();
-  report.run = read_plan_run(request.directory, pattern_of);
+  report.run = read_plan_run(request.directory, exchange_pattern_of);
   take_from_run(report);
   take_given(request.values, report);
   for (PlanMethod method : request.methods) {

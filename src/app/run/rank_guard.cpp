@@ -92,9 +92,9 @@ void RankGuard::finish() {
   if (!watchdog_) return;
   watchdog_->leave();
   guard_->shorten_period();
-  for (const auto start = Clock::now(); !watchdog_->has_left();) {
+  for (const auto start = SteadyClock::now(); !watchdog_->has_left();) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (limit_ > 0 && Clock::now() - start > std::chrono::duration<double>(limit_))
+    if (limit_ > 0 && SteadyClock::now() - start > std::chrono::duration<double>(limit_))
       throw Error(ExitCode::kPeerLost, "this rank is through, and others have not been for --limit-step");
   }
 }

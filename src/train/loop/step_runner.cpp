@@ -54,10 +54,10 @@ void StepRunner::run(std::int64_t index, bool meets_after) {
   const std::int64_t in_epoch = index % parts_.sampler.steps_per_epoch();
   if (plan_.reset_on_drop && is_first_after_drop(index)) parts_.communicator.reset_to_center(parts_.replica.view());
   const Batch& batch = load(index);
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   const double waited = parts_.communicator.costs().seconds_waiting;
   const auto computing = [&] {
-    return seconds_between(start, Clock::now()) - parts_.communicator.costs().seconds_waiting + waited;
+    return seconds_between(start, SteadyClock::now()) - parts_.communicator.costs().seconds_waiting + waited;
   };
   Step step{index, batch.samples, parts_.sampler.samples_of_all_ranks(in_epoch),
             parts_.schedule.learning_rate(samples_)};

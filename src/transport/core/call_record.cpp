@@ -12,7 +12,7 @@ namespace {
 using Verb = Operation::Verb;
 
 std::int64_t now() noexcept {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(SteadyClock::now().time_since_epoch()).count();
 }
 
 // The rank that all requests go to; -1 if they go to several ranks.

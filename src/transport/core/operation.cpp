@@ -15,11 +15,11 @@ void Operation::reuse(const Request& request) {
   free_.store(false, std::memory_order_relaxed);
 }
 
-void Operation::start() noexcept { started_ = Clock::now(); }
+void Operation::start() noexcept { started_ = SteadyClock::now(); }
 
 void Operation::finish(std::exception_ptr failure) noexcept {
   const std::lock_guard lock(mutex_);
-  seconds_ = seconds_between(started_, Clock::now());
+  seconds_ = seconds_between(started_, SteadyClock::now());
   failure_ = std::move(failure);
   request_.mark.reset();
   if (observer_) observer_->finished(*this, seconds_);
@@ -30,10 +30,10 @@ void Operation::finish(std::exception_ptr failure) noexcept {
 
 double Operation::wait_until_done() noexcept {
   if (Operation::done()) return 0;
-  const Clock::time_point start = Clock::now();
+  const SteadyClock::time_point start = SteadyClock::now();
   std::unique_lock lock(mutex_);
   finished_.wait(lock, [this] { return Operation::done(); });
-  return seconds_between(start, Clock::now());
+  return seconds_between(start, SteadyClock::now());
 }
 
 double Operation::wait() {

@@ -19,9 +19,9 @@ namespace eave {
 
 class Wire;
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
-inline double seconds_between(Clock::time_point start, Clock::time_point end) {
+inline double seconds_between(SteadyClock::time_point start, SteadyClock::time_point end) {
   return std::chrono::duration<double>(end - start).count();
 }
 
@@ -106,7 +106,7 @@ class Operation {
   std::condition_variable finished_;
   std::shared_ptr<OperationObserver> observer_;
   std::exception_ptr failure_;
-  Clock::time_point started_;
+  SteadyClock::time_point started_;
   double seconds_ = 0;
   std::atomic<bool> done_{false};
   std::atomic<bool> free_{true};

@@ -121,12 +121,12 @@ class Counting final : public CountingTransport {
     return count(inner_.broadcast(values, root), {.verb = Operation::Verb::kBroadcast, .values = values});
   }
   std::vector<std::string> texts(const std::string& mine, TextRoute route) override {
-    const Clock::time_point start = Clock::now();
+    const SteadyClock::time_point start = SteadyClock::now();
     std::vector<std::string> all = inner_.texts(mine, route);
     const std::size_t length = route == TextRoute::kFirstToAll ? all.front().size() : mine.size();
     const double bytes = text_wire_bytes(length, rank(), size(), route);
     tally_->called(bytes);
-    tally_->gathered(bytes, seconds_between(start, Clock::now()));
+    tally_->gathered(bytes, seconds_between(start, SteadyClock::now()));
     return all;
   }
   Slice lend(std::size_t size) override { return inner_.lend(size); }

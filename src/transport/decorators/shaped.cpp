@@ -31,14 +31,15 @@ class ShapedWire final : public Wire {
     const int size_of_group = ranks.empty() ? size() : static_cast<int>(ranks.size());
     if (size_of_group == 1) return;
     dawdle();
-    const Clock::time_point end = end_of(all_reduce_wire_bytes(values.size(), size_of_group, compression.codec), ranks);
+    const SteadyClock::time_point end =
+        end_of(all_reduce_wire_bytes(values.size(), size_of_group, compression.codec), ranks);
     inner_.all_reduce_sum(values, ranks, compression).wait();
     std::this_thread::sleep_until(end);
   }
 
   void broadcast(Slice values, int root) override {
     dawdle();
-    const Clock::time_point end = end_of(broadcast_wire_bytes(values.size(), size()));
+    const SteadyClock::time_point end = end_of(broadcast_wire_bytes(values.size(), size()));
     inner_.broadcast(values, root).wait();
     std::this_thread::sleep_until(end);
   }
@@ -51,7 +52,7 @@ class ShapedWire final : public Wire {
   std::vector<std::string> texts(const std::string& mine, TextRoute route) override {
     dawdle();
     const bool is_sent = route != TextRoute::kFirstToAll || rank() == 0;
-    const Clock::time_point end = end_of(text_wire_bytes(is_sent ? mine.size() : 0, rank(), size(), route));
+    const SteadyClock::time_point end = end_of(text_wire_bytes(is_sent ? mine.size() : 0, rank(), size(), route));
     std::vector<std::string> all = inner_.texts(mine, route);
     std::this_thread::sleep_until(end);
     return all;
@@ -69,7 +70,7 @@ class ShapedWire final : public Wire {
 
   void request(std::span<const ServiceRequest> requests) override {
     dawdle();
-    const Clock::duration one_way = one_way_of(requests);
+    const SteadyClock::duration one_way = one_way_of(requests);
     std::this_thread::sleep_for(one_way);
     inner_.request(requests).wait();
     std::this_thread::sleep_for(one_way);
@@ -92,16 +93,16 @@ class ShapedWire final : public Wire {
 
   // Waits until all of `ranks` have joined. Each rank tells the others what the operation costs on its link. Returns
   // when it ends on the slowest link, which is its end on all ranks.
-  Clock::time_point end_of(double bytes, std::span<const int> ranks = {}) {
+  SteadyClock::time_point end_of(double bytes, std::span<const int> ranks = {}) {
     std::ranges::fill(costs_, 0.0f);
     costs_[static_cast<std::size_t>(rank())] = static_cast<float>(shape_.delay_seconds + transfer(bytes, shape_));
     inner_.all_reduce_sum(costs_, ranks).wait();
-    return Clock::now() + duration_of(std::ranges::max(costs_));
+    return SteadyClock::now() + duration_of(std::ranges::max(costs_));
   }
 
   // The seconds of one direction. Requests use the link one after another, each at the pace of the slower of its two
   // links.
-  Clock::duration one_way_of(std::span<const ServiceRequest> requests) const {
+  SteadyClock::duration one_way_of(std::span<const ServiceRequest> requests) const {
     double delay = 0, transfers = 0;
     for (const ServiceRequest& each : requests) {
       if (each.owner == rank() || links_.empty()) continue;
@@ -117,8 +118,8 @@ class ShapedWire final : public Wire {
     return link.bytes_per_second > 0 ? bytes / link.bytes_per_second : 0;
   }
 
-  static Clock::duration duration_of(double seconds) {
-    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  static SteadyClock::duration duration_of(double seconds) {
+    return std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(seconds));
   }
 
   Transport& inner_;

@@ -34,9 +34,9 @@ void NcclOperation::settle() noexcept {
 }
 
 double NcclOperation::wait_until_done() noexcept {
-  const Clock::time_point start = Clock::now();
+  const SteadyClock::time_point start = SteadyClock::now();
   for (const Backoff backoff; !done();) backoff.sleep();
-  return seconds_between(start, Clock::now());
+  return seconds_between(start, SteadyClock::now());
 }
 
 double NcclOperation::wait() {

@@ -20,7 +20,7 @@ class Puppet {
     const Step step{next_++, samples, 100, 1};
     communicator_->before_gradients(step);
     std::ranges::fill(g, gradient);
-    communicator_->before_update(step);
+    static_cast<void>(communicator_->before_update(step));
     for (std::size_t k = 0; k < x.size() && communicator_->updates(step); ++k) x[k] -= g[k];
     communicator_->after_update(step);
   }

@@ -101,7 +101,7 @@ TEST_P(AllReduce, begins_in_backward_also_with_a_small_model) {
       recording.calls.clear();
       worker.communicator().gradient_ready(Slice(worker.g).last(bucket));
       EXPECT_EQ(recording.text(), "sum " + std::to_string(bucket) + "\n");
-      worker.communicator().before_update({0, 1, transport.size(), 0.1});
+      static_cast<void>(worker.communicator().before_update({0, 1, transport.size(), 0.1}));
     }
   });
 }
