@@ -65,7 +65,7 @@ eave::CommunicatorKind describe() {
   return {"sign-vote",
           "each rank votes with the signs of its gradient, and the majority moves all",
           {.averages_gradients = true, .compresses = false, .exchanges_together = true},
-          {{"vote-scale", eave::OptionType::kReal, "0.01", "what a vote counts as gradient"}},
+          {{"vote-scale", eave::OptionType::kReal, "0.01", "size of the gradient that a vote stands for"}},
           [](const eave::CommunicatorContext& context) -> std::unique_ptr<eave::Communicator> {
             return std::make_unique<SignVote>(context.transport, context.values);
           }};

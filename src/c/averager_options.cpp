@@ -49,21 +49,25 @@ const CommunicatorKind& kind_in(const Given& given) {
 }
 
 std::vector<OptionSpec> options_of_loop(const CommunicatorKind& kind) {
-  return {{"communicator", OptionType::kText, kind.name, "the method"},
-          {"plugin", OptionType::kPath, "", "a shared object with a method of one's own"},
-          {"lr", OptionType::kReal, "0.1", "the first step's learning rate"},
-          {"device", OptionType::kText, "cpu", "where the vectors lie", {"cpu", "cuda"}},
-          {"gpu", OptionType::kInteger, "0", "which, as this process counts them"},
-          {"steps", OptionType::kInteger, "0", "of the run; 0: not known"},
-          {"seed", OptionType::kInteger, "1", "of what is drawn by chance"},
-          {"momentum", OptionType::kReal, "0", "of the optimizer: for the log of exchanges"},
-          {"nesterov", OptionType::kFlag, "off", "the parameters are ahead of the iterate, by eave_look_ahead"},
-          {"weight-decay", OptionType::kReal, "0", "for methods that move the parameters themselves"},
-          {"limit-step", OptionType::kSeconds, "10min", "how long a rank waits for another; 0s: for ever"},
-          {"replica-hash-every", OptionType::kInteger, "100", "steps from one comparison to the next; 0: never"},
-          {"on-replica-fault", OptionType::kText, "stop", "a rank that differs", {"stop", "repair"}},
-          {"on-nonfinite", OptionType::kText, "skip", "a step that is not finite", {"skip", "abort"}},
-          {"nonfinite-limit", OptionType::kInteger, "10", "so many in a row end the job"}};
+  return {{"communicator", OptionType::kText, kind.name, "method of averaging"},
+          {"plugin", OptionType::kPath, "", "shared object with a method of your own"},
+          {"lr", OptionType::kReal, "0.1", "learning rate of the first step"},
+          {"device", OptionType::kText, "cpu", "device that holds the vectors", {"cpu", "cuda"}},
+          {"gpu", OptionType::kInteger, "0", "number of the GPU, as this process counts them"},
+          {"steps", OptionType::kInteger, "0", "number of steps of the run; 0: not known"},
+          {"seed", OptionType::kInteger, "1", "seed of all random draws"},
+          {"momentum", OptionType::kReal, "0", "momentum of the optimizer, for the log of exchanges"},
+          {"nesterov", OptionType::kFlag, "off", "the parameters are ahead of the iterate by eave_look_ahead"},
+          {"weight-decay", OptionType::kReal, "0", "weight decay, for methods that move the parameters themselves"},
+          {"limit-step", OptionType::kSeconds, "10min", "longest wait for another rank; 0s: no limit"},
+          {"replica-hash-every", OptionType::kInteger, "100", "steps between comparisons of ranks; 0: none"},
+          {"on-replica-fault",
+           OptionType::kText,
+           "stop",
+           "stop the job, or repair the rank, if a rank differs",
+           {"stop", "repair"}},
+          {"on-nonfinite", OptionType::kText, "skip", "skip a step that is not finite, or abort", {"skip", "abort"}},
+          {"nonfinite-limit", OptionType::kInteger, "10", "number of such steps in a row that ends the job"}};
 }
 
 // Declares only the options of the chosen codec, because those of other codecs have no effect.

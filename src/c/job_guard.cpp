@@ -40,7 +40,7 @@ Section section_of(InterfaceCall::Function function) {
 
 WatchdogLimit limit_from(const std::string& text, const std::string& source) {
   OptionValues values;
-  values.declare({"limit-step", OptionType::kSeconds, "10min", "how long a rank waits for another"});
+  values.declare({"limit-step", OptionType::kSeconds, "10min", "longest wait for another rank"});
   values.set("limit-step", text, source);
   const double seconds = values.seconds("limit-step");
   if (seconds != 0 && seconds < 1)

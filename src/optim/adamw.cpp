@@ -86,9 +86,9 @@ class Adamw final : public Optimizer {
 OptimizerKind describe_optimizer_adamw() {
   return {"adamw",
           "Adam with decoupled weight decay",
-          {{"adam-beta1", OptionType::kReal, "0.9", "share of the mean gradient that is kept per step"},
-           {"adam-beta2", OptionType::kReal, "0.999", "share of the mean squared gradient that is kept per step"},
-           {"adam-epsilon", OptionType::kReal, "1e-8", "added to the root of the mean squared gradient"},
+          {{"adam-beta1", OptionType::kReal, "0.9", "share of the mean gradient that a step keeps"},
+           {"adam-beta2", OptionType::kReal, "0.999", "share of the mean squared gradient that a step keeps"},
+           {"adam-epsilon", OptionType::kReal, "1e-8", "term to add to the square root of the mean squared gradient"},
            weight_decay_option()},
           [](const OptionValues& values, std::int64_t arena_size, Device& device) -> std::unique_ptr<Optimizer> {
             return std::make_unique<Adamw>(read_adamw_settings(values), arena_size, device);

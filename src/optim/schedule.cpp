@@ -44,22 +44,25 @@ double scaling_factor(const OptionValues& values, double scale) {
 }  // namespace
 
 std::vector<OptionSpec> Schedule::options() {
-  return {{"lr", OptionType::kReal, "0.05", "learning rate before scaling; adamw needs its own, 0.001 is usual"},
-          {"lr-schedule",
-           OptionType::kText,
-           "constant",
-           "how the rate falls with the samples seen",
-           {"constant", "step", "cosine"}},
-          {"lr-step-epochs", OptionType::kText, "", "step: epochs at which the rate falls, such as 30,60,80"},
-          {"lr-step-factor", OptionType::kReal, "0.1", "step: the rate is multiplied by this at each"},
-          {"lr-final", OptionType::kReal, "0", "cosine: the rate at the end"},
-          {"lr-scaling",
-           OptionType::kText,
-           "none",
-           "multiply the rate by (total batch / batch per rank), by its root, or not; where gradients are averaged",
-           {"none", "linear", "sqrt"}},
-          {"warmup-epochs", OptionType::kReal, "0", "epochs of gradual warm-up; 0 = none"},
-          {"warmup-from", OptionType::kReal, "1", "warm-up begins at this times --lr and ends at the scaled rate"}};
+  return {
+      {"lr", OptionType::kReal, "0.05", "learning rate before scaling; adamw needs a smaller one, usually 0.001"},
+      {"lr-schedule",
+       OptionType::kText,
+       "constant",
+       "decrease of the learning rate as samples are seen",
+       {"constant", "step", "cosine"}},
+      {"lr-step-epochs", OptionType::kText, "", "step: epochs at which the learning rate falls, such as 30,60,80"},
+      {"lr-step-factor", OptionType::kReal, "0.1",
+       "step: factor on the learning rate at each epoch of --lr-step-epochs"},
+      {"lr-final", OptionType::kReal, "0", "cosine: learning rate at the end"},
+      {"lr-scaling",
+       OptionType::kText,
+       "none",
+       "if gradients are averaged, multiply the learning rate by total batch / batch per rank (linear), by its square "
+       "root (sqrt), or not (none)",
+       {"none", "linear", "sqrt"}},
+      {"warmup-epochs", OptionType::kReal, "0", "epochs of gradual warm-up; 0: no warm-up"},
+      {"warmup-from", OptionType::kReal, "1", "factor on --lr at which warm-up begins; it ends at the scaled rate"}};
 }
 
 Schedule::Schedule(const OptionValues& values, std::int64_t samples_per_epoch, std::int64_t total_samples, double scale)

@@ -95,16 +95,17 @@ class Sgd final : public Optimizer {
 }  // namespace
 
 OptimizerKind describe_optimizer_sgd() {
-  return {"sgd",
-          "stochastic gradient descent with momentum",
-          {{"momentum", OptionType::kReal, "0.9", "share of the last step's velocity that is kept; 0 = none"},
-           {"nesterov", OptionType::kFlag, "off", "Nesterov's momentum"},
-           {"momentum-correction", OptionType::kFlag, "on",
-            "on: a new learning rate applies to the whole velocity; off: only to new gradients"},
-           weight_decay_option()},
-          [](const OptionValues& values, std::int64_t arena_size, Device& device) -> std::unique_ptr<Optimizer> {
-            return std::make_unique<Sgd>(read_sgd_settings(values), arena_size, device);
-          }};
+  return {
+      "sgd",
+      "stochastic gradient descent with momentum",
+      {{"momentum", OptionType::kReal, "0.9", "share of the last step's velocity that a step keeps; 0: no momentum"},
+       {"nesterov", OptionType::kFlag, "off", "use Nesterov's momentum"},
+       {"momentum-correction", OptionType::kFlag, "on",
+        "on: a new learning rate applies to the whole velocity; off: only to new gradients"},
+       weight_decay_option()},
+      [](const OptionValues& values, std::int64_t arena_size, Device& device) -> std::unique_ptr<Optimizer> {
+        return std::make_unique<Sgd>(read_sgd_settings(values), arena_size, device);
+      }};
 }
 
 }  // namespace eave

@@ -8,7 +8,7 @@ namespace eave {
 // Has one meaning for every optimizer that has it.
 inline OptionSpec weight_decay_option() {
   return {"weight-decay", OptionType::kReal, "0",
-          "sgd: adds this times x to the gradient; adamw: shrinks x by lr times this"};
+          "sgd: add this times the parameters to the gradient; adamw: shrink the parameters by lr times this"};
 }
 
 }  // namespace eave

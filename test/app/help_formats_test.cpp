@@ -55,7 +55,8 @@ TEST(HelpFormats, page_of_options_has_every_option_with_default_and_users) {
       for (const auto& [name, summary] : group.members) EXPECT_TRUE(has(section, "\n| `" + name + "` | ")) << name;
     }
   }
-  EXPECT_TRUE(has(page, "| `--outer-rate X` | 0.7 | rho, of the way of the workers' mean | `diloco` |\n"));
+  EXPECT_TRUE(has(
+      page, "| `--outer-rate X` | 0.7 | rho, outer learning rate: factor on each move of the center | `diloco` |\n"));
   EXPECT_TRUE(has(page, " | 10; 500 with diloco | "));
   EXPECT_TRUE(has(page, "| `sgd`; not with `--communicator mdownpour` |\n"));
   EXPECT_TRUE(has(page, "| `--lr-scaling none\\|linear\\|sqrt` |")) << "a bare | would end the cell";
@@ -88,7 +89,8 @@ TEST(HelpFormats, values_are_offered_as_their_option_takes_them) {
   EXPECT_TRUE(has(join_words(option_of("train", "model").words), "lenet"));
   EXPECT_TRUE(has(join_words(option_of("compare", "communicators").words), "easgd"));
   EXPECT_EQ(option_of("compare", "lr-schedule").value, Value::kWords) << "compare takes the options of train";
-  EXPECT_EQ(option_of("compare", "batch").help, "batches, such as 32,128") << "its own comes before that of train";
+  EXPECT_EQ(option_of("compare", "batch").help, "values of --batch to compare, such as 32,128")
+      << "its own comes before that of train";
 }
 
 TEST(HelpFormats, words_that_are_no_options_are_told_from_values) {

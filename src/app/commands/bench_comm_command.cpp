@@ -27,16 +27,16 @@ CommandLine bench_comm_command_line() {
       "prints the columns of nccl-tests.");
   std::vector<CommandLine::Member> operations;
   for (const CommOperation& each : comm_operations()) operations.push_back({each.name, each.summary, {}});
-  line.add_family("What is timed", {"operation", OptionType::kText, "allreduce", "exchange"}, operations);
+  line.add_family("Exchange", {"operation", OptionType::kText, "allreduce", "exchange to time"}, operations);
   line.add_group("Sizes and repetitions",
-                 {{"min-bytes", OptionType::kBytes, "1KiB", "first size, of the float32 values on each rank"},
-                  {"max-bytes", OptionType::kBytes, "16MiB", "no size beyond this one"},
-                  {"factor", OptionType::kInteger, "4", "from one size to the next"},
-                  {"iterations", OptionType::kInteger, "20", "of each size; their median is shown"},
-                  {"warmup", OptionType::kInteger, "3", "iterations before them, not timed"}});
+                 {{"min-bytes", OptionType::kBytes, "1KiB", "smallest size: bytes of float32 values on each rank"},
+                  {"max-bytes", OptionType::kBytes, "16MiB", "upper limit of the sizes"},
+                  {"factor", OptionType::kInteger, "4", "factor from one size to the next"},
+                  {"iterations", OptionType::kInteger, "20", "timed iterations of each size; their median is shown"},
+                  {"warmup", OptionType::kInteger, "3", "untimed iterations of each size, before the timed ones"}});
   add_transport(line);
   line.add_group("Slow networks, for experiments", link_options());
-  line.add_group("Where the values lie", placement_options());
+  line.add_group("Device", placement_options());
   return line;
 }
 

@@ -227,11 +227,12 @@ double median_of_slowest(Transport& transport, const std::vector<double>& mine) 
 
 const std::vector<CommOperation>& comm_operations() {
   static const std::vector<CommOperation> operations = {
-      {"allreduce", "sums over all ranks, as synchronous averaging needs them", "sum", make<AllReduceTrial>},
+      {"allreduce", "sum over all ranks, as in synchronous averaging", "sum", make<AllReduceTrial>},
       {"easgd", "one synchronous elastic exchange: pull and write the difference, allreduce it, move the center", "sum",
        make<ElasticTrial>},
-      {"request", "one asynchronous exchange of every rank at a time: requests to a center in shards on all ranks",
-       "sum", make<RequestTrial>}};
+      {"request",
+       "one asynchronous exchange of all ranks at the same time: requests to a center in shards on all ranks", "sum",
+       make<RequestTrial>}};
   return operations;
 }
 

@@ -38,16 +38,14 @@ CommandLine checkpoint_command_line() {
       "usage: eave checkpoint ls RUN\n"
       "       eave checkpoint verify RUN [--step N]\n"
       "       eave checkpoint export RUN [--step N] --npy DIR | --safetensors FILE [--layout LAYOUT]\n\n"
-      "Looks at the checkpoints of a run. ls lists them, and names those that lack a file or a part of one; verify "
-      "reads\n"
-      "all of each and the run's model.safetensors, and names what is damaged; export writes the model of the newest "
-      "that is\n"
-      "whole, as eave export does.");
-  line.add_group("Which checkpoint",
-                 {{"step", OptionType::kInteger, "", "that of this step alone"},
+      "Lists, verifies or exports the checkpoints of a run. ls lists them, and names those that lack a file or a part "
+      "of one.\nverify reads every file of each checkpoint and the run's model.safetensors, and names damaged files. "
+      "export writes the\nmodel of the newest complete checkpoint, as eave export does.");
+  line.add_group("Choice of checkpoint",
+                 {{"step", OptionType::kInteger, "", "use only the checkpoint of this step"},
                   {"checkpoint-dir", OptionType::kPath, "",
-                   "where the run's checkpoints lie (default: as its config.json says, else RUN/checkpoint)"}});
-  line.add_group("What export writes", export_options());
+                   "directory of the run's checkpoints (default: the one in its config.json, else RUN/checkpoint)"}});
+  line.add_group("Output of export", export_options());
   return line;
 }
 

@@ -12,7 +12,7 @@ CommandLine export_command_line() {
   CommandLine line(
       "usage: eave export MODEL --npy DIR | --safetensors FILE [--layout LAYOUT]\n\n"
       "Writes the model of a run for other programs. MODEL is a run directory, or a model.safetensors.");
-  line.add_group("What is written", export_options());
+  line.add_group("Output", export_options());
   return line;
 }
 

@@ -47,16 +47,15 @@ void write_arrays(const fs::path& directory, const std::vector<NamedArray>& arra
 }  // namespace
 
 std::vector<OptionSpec> export_options() {
-  return {
-      {"npy", OptionType::kPath, "",
-       "a new directory with a file for each array, for numpy.load, and metadata.json, which says how to read them"},
-      {"safetensors", OptionType::kPath, "", "a new file with all arrays"},
-      {"layout",
-       OptionType::kText,
-       "pytorch",
-       "pytorch: names, shapes and order of inputs as PyTorch's modules have them, for images NCHW; eave: as in "
-       "model.safetensors, for images NHWC",
-       {"pytorch", "eave"}}};
+  return {{"npy", OptionType::kPath, "",
+           "new directory for a file per array, for numpy.load, and metadata.json, which says how to read them"},
+          {"safetensors", OptionType::kPath, "", "new file for all arrays"},
+          {"layout",
+           OptionType::kText,
+           "pytorch",
+           "pytorch: names, shapes and order of inputs of PyTorch's modules, for NCHW images; eave: those of "
+           "model.safetensors, for NHWC images",
+           {"pytorch", "eave"}}};
 }
 
 void check_export(const OptionValues& values) {

@@ -24,27 +24,32 @@ namespace eave {
 
 CommandLine plan_command_line() {
   CommandLine line(
-      "usage: eave plan RUN_DIR [options]\n\nPredicts step time, efficiency and bytes of other numbers of ranks and "
-      "other communicators from a short run: from how long\nits ranks computed, what they sent, and the figures of a "
-      "network. RUN_DIR is what --run-dir of eave train has left.");
+      "usage: eave plan RUN_DIR [options]\n\nPredicts step time, efficiency and bytes for other numbers of ranks "
+      "and other communicators from a short run. Uses how long\nthe run's ranks computed, how much they sent, and the "
+      "rates of a network. RUN_DIR is the run's --run-dir.");
   line.add_group(
-      "What is planned",
-      {{"ranks", OptionType::kText, "2,4,8,64,512,4096", "numbers of ranks"},
+      "Predictions",
+      {{"ranks", OptionType::kText, "2,4,8,64,512,4096", "numbers of ranks to predict"},
        {"communicators", OptionType::kText, "allreduce,local-sgd,easgd,easgd-tree,easgd-async,gossip",
-        "which, as eave train has them"},
-       {"tau", OptionType::kInteger, "", "steps from one exchange to the next; else the run's, or the default"},
-       {"global-tau", OptionType::kInteger, "", "of easgd-tree: a multiple of tau [10 tau]"},
-       {"pull-delay", OptionType::kInteger, "", "of easgd-async, below tau; else the run's, or 0"},
-       {"center-ranks", OptionType::kInteger, "0", "of asynchronous methods: ranks that only keep the center"}});
-  line.add_group(
-      "The cluster",
-      {{"ranks-per-host", OptionType::kInteger, "", "they share a link; else as in the run"},
-       {"network-rate", OptionType::kRate, "", "of a host's link; else the run's, or 10gbit"},
-       {"network-delay", OptionType::kSeconds, "", "of a message between hosts, one way; else the run's, or 50us"},
-       {"host-rate", OptionType::kRate, "", "that a rank sends to others of its host; else the run's, or 4GB/s"},
-       {"message-time", OptionType::kSeconds, "5us", "of a processor for each message"}});
+        "methods to predict, by their names in eave train"},
+       {"tau", OptionType::kInteger, "",
+        "number of steps from one exchange to the next (default: the run's, else the method's)"},
+       {"global-tau", OptionType::kInteger, "",
+        "easgd-tree: steps between exchanges with the global center, a multiple of tau (default: 10 tau)"},
+       {"pull-delay", OptionType::kInteger, "",
+        "easgd-async: steps from an exchange to its pull, below tau (default: the run's, else 0)"},
+       {"center-ranks", OptionType::kInteger, "0", "asynchronous methods: number of ranks that only keep the center"}});
+  line.add_group("Cluster",
+                 {{"ranks-per-host", OptionType::kInteger, "",
+                   "ranks on each host, which share its link (default: as in the run)"},
+                  {"network-rate", OptionType::kRate, "", "rate of a host's link (default: the run's, else 10gbit)"},
+                  {"network-delay", OptionType::kSeconds, "",
+                   "one-way delay of a message between hosts (default: the run's, else 50us)"},
+                  {"host-rate", OptionType::kRate, "",
+                   "rate at which a rank sends to ranks of its host (default: the run's, else 4GB/s)"},
+                  {"message-time", OptionType::kSeconds, "5us", "processor time for each message"}});
   line.add_group("Methods of your own", {plugin_option()});
-  line.add_group("Output", {{"json", OptionType::kPath, "", "file for the same as JSON"}});
+  line.add_group("Output", {{"json", OptionType::kPath, "", "file for the predictions as JSON"}});
   return line;
 }
 

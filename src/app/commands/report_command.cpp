@@ -19,18 +19,19 @@ namespace fs = std::filesystem;
 
 CommandLine report_command_line() {
   CommandLine line(
-      "usage: eave report DIR... [options]\n\nPuts runs together: prints tables and says what won, and writes one page "
+      "usage: eave report DIR... [options]\n\nCompares runs: prints tables, names the winner, and writes one HTML page "
       "that opens offline.\nDIR is a run directory (--run-dir of eave train), or a directory of run directories.");
   line.add_group(
-      "Output",
-      {{"html", OptionType::kPath, "",
-        "the page; none: no page; else report.html in the first DIR if that holds runs, or in the current directory"},
-       {"csv", OptionType::kPath, "", "file for the table of variants: runs that differ in nothing but the seed"},
-       {"runs-csv", OptionType::kPath, "", "file for the table of runs"},
-       {"metrics-csv", OptionType::kPath, "", "file for what the runs recorded: evaluations and training loss"},
-       {"target", OptionType::kReal, "",
-        "test accuracy, such as 0.9, until which time, samples and bytes are counted; else the highest that all "
-        "reached"}});
+      "Output", {{"html", OptionType::kPath, "",
+                  "file for the HTML page, or none (default: report.html in the first DIR if that holds runs, else in "
+                  "the current directory)"},
+                 {"csv", OptionType::kPath, "",
+                  "CSV file for the table of variants: groups of runs that differ only in the seed"},
+                 {"runs-csv", OptionType::kPath, "", "CSV file for the table of runs"},
+                 {"metrics-csv", OptionType::kPath, "", "CSV file for the evaluations and training losses of all runs"},
+                 {"target", OptionType::kReal, "",
+                  "test accuracy, such as 0.9, to which time, samples and bytes are counted (default: the highest "
+                  "whole percent that all runs reached)"}});
   return line;
 }
 

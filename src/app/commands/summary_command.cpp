@@ -17,7 +17,7 @@ namespace eave {
 
 CommandLine summary_command_line() {
   CommandLine line("usage: eave summary RUN_DIR... [--json FILE]\n\nPrints one table with a row per run.");
-  line.add_group("Output", {{"json", OptionType::kPath, "", "file for the rows, as an array"}});
+  line.add_group("Output", {{"json", OptionType::kPath, "", "file for the rows as a JSON array"}});
   return line;
 }
 

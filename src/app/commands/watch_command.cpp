@@ -86,13 +86,13 @@ class EndingSignals {
 
 CommandLine watch_command_line() {
   CommandLine line(
-      "usage: eave watch RUN_DIR [options]\n\nFollows a run while it goes on, from what it writes to RUN_DIR: on a "
-      "terminal as a screen, elsewhere in plain lines.\nEnds when the run does, with the code of a run that failed; of "
-      "a directory that holds several runs it follows the newest,\nuntil Ctrl-C.");
-  line.add_group("What is shown",
-                 {{"once", OptionType::kFlag, "off", "show how the run stands, and leave"},
-                  {"plot", OptionType::kText, "loss", "the curve that is drawn", {"loss", "accuracy", "off"}},
-                  {"interval", OptionType::kSeconds, "", "between two screens [0.5s], or two lines [10s]"}});
+      "usage: eave watch RUN_DIR [options]\n\nFollows a run while it goes on, by the files that it writes to RUN_DIR. "
+      "Shows a screen on a terminal, and plain lines elsewhere.\nEnds when the run does, with the run's exit code if "
+      "it failed. If RUN_DIR holds several runs, watch follows the newest until Ctrl-C.");
+  line.add_group("Display", {{"once", OptionType::kFlag, "off", "show the present state of the run, and exit"},
+                             {"plot", OptionType::kText, "loss", "curve to draw", {"loss", "accuracy", "off"}},
+                             {"interval", OptionType::kSeconds, "",
+                              "time between two screens (default: 0.5s) or two lines (default: 10s)"}});
   return line;
 }
 

@@ -38,10 +38,10 @@ CommandLine compare_command_line() {
   CommandLine line(
       "usage: [mpirun -np P] eave compare [options] [options of train]\n\nTrains with each method, number of ranks, "
       "batch, learning rate and seed, one run after another, all else equal,\nand reports which is best. Options of "
-      "train (eave train --help) are those of every run; what only some methods have\nstands behind theirs: "
-      "--communicators allreduce,easgd:tau=10:alpha=0.1. One rank by "
-      "itself (but with a budget of bytes, as it sends none) and allreduce belong to every comparison.");
-  line.add_group("What is compared", compare_options());
+      "train (eave train --help) hold for every run. Append options of one method to its\nname: --communicators "
+      "allreduce,easgd:tau=10:alpha=0.1. Every comparison includes allreduce and one rank alone. (With a budget\nof "
+      "bytes, it leaves out one rank alone, which sends none.)");
+  line.add_group("Comparison", compare_options());
   return line;
 }
 

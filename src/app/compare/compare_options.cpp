@@ -175,28 +175,33 @@ void require_budget_alone(const std::string& budget, const OptionValues& of_run)
 }
 
 std::vector<OptionSpec> compare_options() {
-  return {{"communicators",
-           OptionType::kText,
-           "allreduce,easgd",
-           "methods, each with options of its own: allreduce,easgd:tau=10,local-sgd:tau=10",
-           {},
-           method_names()},
-          {"ranks", OptionType::kText, "", "numbers of ranks, such as 1,2,4,8; else all of the job"},
-          {"batch", OptionType::kText, "32", "batches, such as 32,128"},
-          {"lr", OptionType::kText, "",
-           "learning rates, such as 0.01,0.03,0.1: each method is tuned alike, by a tenth of the training set that is "
-           "held out"},
-          {"seeds", OptionType::kInteger, "3", "runs of each method, at its best learning rate"},
-          {"budget", OptionType::kText, "", "of each run: epochs=5, samples=300000, time=60s or bytes=10GB"},
-          {"output", OptionType::kPath, "runs/compare",
-           "directory with a run directory per run; finished ones in it are kept"},
-          {"part", OptionType::kText, "", "2/10: the second tenth of the groups of runs, for job arrays"},
-          {"side-by-side",
-           OptionType::kText,
-           "auto",
-           "small runs at the same time; auto: where they share no host",
-           {"auto", "off"}},
-          {"dry-run", OptionType::kFlag, "off", "print the runs, and from a few steps of each what they will take"}};
+  return {
+      {"communicators",
+       OptionType::kText,
+       "allreduce,easgd",
+       "methods to compare, each with its own options: allreduce,easgd:tau=10,local-sgd:tau=10",
+       {},
+       method_names()},
+      {"ranks", OptionType::kText, "", "numbers of ranks to compare, such as 1,2,4,8 (default: all ranks of the job)"},
+      {"batch", OptionType::kText, "32", "values of --batch to compare, such as 32,128"},
+      {"lr", OptionType::kText, "",
+       "learning rates to try with each method, such as 0.01,0.03,0.1; the best on a held-out tenth of the training "
+       "set counts"},
+      {"seeds", OptionType::kInteger, "3",
+       "number of runs of each method at its best learning rate, with different seeds"},
+      {"budget", OptionType::kText, "",
+       "length of each run: epochs=5, samples=300000, time=60s or bytes=10GB (default: that of eave train)"},
+      {"output", OptionType::kPath, "runs/compare",
+       "directory for a run directory per run; finished runs in it are kept"},
+      {"part", OptionType::kText, "",
+       "part of the comparison, for job arrays: 2/10 is the second tenth of the groups of runs"},
+      {"side-by-side",
+       OptionType::kText,
+       "auto",
+       "auto: train runs that share no host at the same time; off: one run after another",
+       {"auto", "off"}},
+      {"dry-run", OptionType::kFlag, "off",
+       "print the runs, and estimate their time and bytes from a few steps of each"}};
 }
 
 ComparedWords split_words(const std::vector<std::string>& words) {

@@ -9,14 +9,13 @@
 namespace eave {
 
 CommandLine help_command_line() {
-  CommandLine line("usage: eave help [--format FORMAT]\n\nLists the commands, or writes what they are in other forms.");
-  line.add_group("Output",
-                 {{"format",
-                   OptionType::kText,
-                   "text",
-                   "man: the manual page; markdown: a page of all options; bash, zsh, fish: what completes words "
-                   "in that shell",
-                   {"text", "man", "markdown", "bash", "zsh", "fish"}}});
+  CommandLine line("usage: eave help [--format FORMAT]\n\nLists the commands, or prints their help in another form.");
+  line.add_group("Output", {{"format",
+                             OptionType::kText,
+                             "text",
+                             "text: list of commands; man: manual page; markdown: page of all options; bash, zsh, "
+                             "fish: completions for that shell",
+                             {"text", "man", "markdown", "bash", "zsh", "fish"}}});
   return line;
 }
 

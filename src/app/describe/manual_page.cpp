@@ -21,8 +21,8 @@ eave \- elastic and synchronous averaging of model replicas, one per MPI rank
 .RI [ options ]
 .SH DESCRIPTION
 eave trains one model replica per MPI rank and keeps the replicas in agreement by a communicator that is chosen when the
-job starts. The values of an option's line that stand in brackets are defaults; names in parentheses are those that the
-option belongs to.
+job starts. In the description of an option, brackets hold the default. Names in parentheses are the methods, data sets
+or other choices that use the option; eave refuses it with any other.
 .SH COMMANDS
 )";
 
@@ -31,14 +31,13 @@ constexpr const char* kTail = R"(.SH ENVIRONMENT
 .BI EAVE_ OPTION
 For
 .BR train ,
-a value for an option that the command line does not give: EAVE_BATCH=64 is \-\-batch 64. So too for
 .B compare
-and its runs.
-Variables that Kubernetes or environment modules set for what is called eave are passed over, a probable misspelling of
-an option is refused, and all others are named in one warning.
+and its runs: the value of an option that the command line does not give. EAVE_BATCH=64 is \-\-batch 64.
+eave ignores variables that Kubernetes or environment modules set for a service or module named eave, refuses a probable
+misspelling of an option, and names all other unknown variables in one warning.
 .TP
 .B LIBEAVE_CUDA
-The module for GPUs, where it is not beside the program.
+The path of the module for GPUs, if it is not beside the program.
 .SH EXIT STATUS
 .TS
 tab(|);
@@ -47,31 +46,31 @@ r lx.
 done
 T}
 64|T{
-an option is unknown, contradictory or has no effect
+an option is unknown, has no effect, or contradicts another
 T}
 65|T{
-a data file or checkpoint is damaged or foreign
+a data file or checkpoint is damaged or not of the expected kind
 T}
 66|T{
-an input that was named is not there
+an input file or directory does not exist
 T}
 69|T{
-a peer was lost, or a service is not available
+a rank or host was lost, or not all ranks are there
 T}
 70|T{
-a bug in eave
+a bug in eave, or ranks whose values differ
 T}
 71|T{
-no memory, device or MPI
+memory, a device or MPI is not available
 T}
 73|T{
 an output cannot be created
 T}
 74|T{
-disk full, read or write error
+the disk is full, or a read or write failed
 T}
 75|T{
-left on request: run again with \-\-resume
+the run ended on request: run again with \-\-resume
 T}
 76|T{
 training diverged

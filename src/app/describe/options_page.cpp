@@ -15,8 +15,8 @@ constexpr const char* kPageTop = R"(# Every option of every command
 build/eave help --format markdown > src/app/OPTIONS.md
 ```
 
-An option is given as `--name value` or `--name=value`; of an option that is given twice, the last value holds. If nothing
-stands as default, what happens without the option stands beside it. `--help` prints a command's options and ends it.
+Write an option as `--name value` or `--name=value`. If an option is given twice, the last value holds. If the column "default" is
+empty, and the description names no default, the option is off. `--help` prints a command's options and exits.
 
 | value | how it is written |
 |---|---|
@@ -24,10 +24,12 @@ stands as default, what happens without the option stands beside it. `--help` pr
 
 constexpr const char* kPageSources = R"(
 For `train`, and for the runs of `compare`, values come from defaults, then a file (`--config`), then the environment (`EAVE_BATCH=64` for
-`--batch`), then the command line. The options of `compare` itself come from the environment and the command line.
-Variables `EAVE_…` that Kubernetes or environment modules set are ignored, a
-probable misspelling of an option is refused, and all others are named in one warning. If the column "with" names methods, data sets or
-others, the option works with those alone and is refused otherwise. If the column is empty or missing, the option works always.
+`--batch`), then the command line; the last of these that gives a value counts. The options of `compare` itself come from the environment
+and the command line. eave ignores variables `EAVE_…` that Kubernetes or environment modules set, refuses a probable misspelling of an
+option, and names all other unknown variables in one warning.
+
+If the column "with" names methods, data sets or other choices, the option works only with those, and eave refuses it otherwise. If the
+column is empty or missing, the option always works.
 
 | command | what it does |
 |---|---|
@@ -83,7 +85,7 @@ std::string command_section(const NamedCommand& command) {
   const CommandLine line = command.options();
   std::string text = "\n## eave " + std::string(command.name) + "\n\n" + usage_section(line.usage());
   const std::string other = command.also_takes;
-  if (!other.empty()) text += "\nBeside these it takes the options of [" + other + "](#eave-" + other + ").\n";
+  if (!other.empty()) text += "\nIt also takes the options of [" + other + "](#eave-" + other + ").\n";
   for (const CommandLine::Group& group : line.groups()) text += group_section(line, group);
   return text;
 }

@@ -171,10 +171,12 @@ std::string bash_completion() {
   }
   for (const auto& [words, pattern] : value_patterns) values[pattern] = words;
   return "# Completes the words of eave in bash. Written by: eave help --format bash\n\n_eave_commands() { echo \"" +
-         join_words(names) + " --help --version\"; }\n" + function("Of command $1.", "_eave_options", "$1", options) +
-         function("Of command $1; / stands for a path.", "_eave_first_words", "$1", firsts) +
-         function("The same.", "_eave_other_words", "$1", others) +
-         function("Of option $2 of command $1.", "_eave_values", "$1:$2", values) + kFunctions;
+         join_words(names) + " --help --version\"; }\n" +
+         function("Options of command $1.", "_eave_options", "$1", options) +
+         function("Words that may follow command $1; / stands for a path.", "_eave_first_words", "$1", firsts) +
+         function("Words that may come later; / stands for a path.", "_eave_other_words", "$1", others) +
+         function("Values of option $2 of command $1; / stands for a path.", "_eave_values", "$1:$2", values) +
+         kFunctions;
 }
 
 std::string zsh_completion() {

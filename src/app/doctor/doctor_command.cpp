@@ -23,16 +23,16 @@ namespace eave {
 
 CommandLine doctor_command_line() {
   CommandLine line(
-      "usage: [mpirun -np P] eave doctor [options]\n\nLooks at the ranks, hosts and network of a job as it would be "
-      "trained with, and says what is wrong and what to do.");
+      "usage: [mpirun -np P] eave doctor [options]\n\nChecks the ranks, hosts and network of a job as eave train "
+      "would use them, and says what is wrong and what to do.");
   std::vector<CommandLine::Member> datasets;
   for (const DatasetKind& kind : dataset_kinds()) datasets.push_back({kind.name, kind.summary, kind.options});
-  line.add_group("What is looked at beside them",
-                 {{"run-dir", OptionType::kPath, ".", "the directory that the job is to write to"},
-                  {"check-images", OptionType::kFlag, "off",
-                   "with --data image-folder: decode all images, ranks of a host share them, and name those that are "
-                   "damaged"}});
-  line.add_family("Data", {"data", OptionType::kText, "", "dataset that every host must have; not set: none"},
+  line.add_group(
+      "Further checks",
+      {{"run-dir", OptionType::kPath, ".", "directory that the job will write to"},
+       {"check-images", OptionType::kFlag, "off",
+        "with --data image-folder: decode all images, divided among the ranks of a host, and name the damaged ones"}});
+  line.add_family("Data", {"data", OptionType::kText, "", "dataset that every host must have (default: none)"},
                   datasets);
   add_transport(line);
   line.add_group("Device", placement_options());

@@ -12,19 +12,19 @@ constexpr std::array kCommands = {
                  train_command_line, "", false, "", true},
     NamedCommand{"compare", "trains with several methods, ranks, batches and rates, and says which is best",
                  compare_command, compare_command_line, "", false, "train", true},
-    NamedCommand{"summary", "sets finished runs side by side", summary_command, summary_command_line, "", true},
-    NamedCommand{"report", "puts runs together: tables, one page, and what won", report_command, report_command_line,
-                 "", true},
+    NamedCommand{"summary", "prints a table of finished runs", summary_command, summary_command_line, "", true},
+    NamedCommand{"report", "compares runs in tables and on one page, and names the winner", report_command,
+                 report_command_line, "", true},
     NamedCommand{"watch", "follows a run while it goes on", watch_command, watch_command_line, "", true},
-    NamedCommand{"plan", "predicts step times and bytes of more ranks from a short run", plan_command,
+    NamedCommand{"plan", "predicts step times and bytes for more ranks from a short run", plan_command,
                  plan_command_line, "", true},
     NamedCommand{"bench-comm", "times exchanges between ranks", bench_comm_command, bench_comm_command_line},
     NamedCommand{"checkpoint", "lists and verifies a run's checkpoints, and writes the model of one",
                  checkpoint_command, checkpoint_command_line, "ls verify export", true},
     NamedCommand{"export", "writes a run's model for PyTorch or NumPy", export_command, export_command_line, "", true},
-    NamedCommand{"doctor", "looks at ranks, hosts and network; says what is wrong and what to do", doctor_command,
+    NamedCommand{"doctor", "checks ranks, hosts and network; says what is wrong and what to do", doctor_command,
                  doctor_command_line},
-    NamedCommand{"help", "prints this, the manual page, or what completes words in a shell", help_command,
+    NamedCommand{"help", "prints this list, the manual page, all options or shell completions", help_command,
                  help_command_line},
 };
 
@@ -35,8 +35,9 @@ std::span<const NamedCommand> commands() { return kCommands; }
 std::string usage() {
   std::string text = "usage: eave COMMAND [options]\n\n";
   for (const NamedCommand& command : kCommands) text += format("  %-12s %s\n", command.name, command.summary);
-  return text + "\neave COMMAND --help lists the options of a command; eave --version prints the version.\n"
-                "The guide's glossary, mpi_launch/guide/glossary.md, defines the words of messages and tables.\n";
+  return text +
+         "\neave COMMAND --help lists the options of a command; eave --version prints the version.\n"
+         "The guide's glossary, mpi_launch/guide/glossary.md, defines the words of messages and tables.\n";
 }
 
 }  // namespace eave

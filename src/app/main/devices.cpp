@@ -227,27 +227,29 @@ std::string describe_tuning(const Tuning& tuning) {
 }
 
 std::vector<OptionSpec> placement_options() {
-  return {{"device",
-           OptionType::kText,
-           "auto",
-           "where ranks compute; auto: on GPUs where every rank sees one, else on the CPU",
-           {"auto", "cpu", "cuda"}},
-          {"gpu", OptionType::kInteger, "", "cuda: number of the GPU that each rank takes; else the first one free"},
-          {"share-gpu", OptionType::kFlag, "off", "cuda: several ranks may compute on one GPU"}};
+  return {
+      {"device",
+       OptionType::kText,
+       "auto",
+       "device that ranks compute on; auto: GPUs if every rank sees one, else the CPU",
+       {"auto", "cpu", "cuda"}},
+      {"gpu", OptionType::kInteger, "", "cuda: number of the GPU that each rank takes (default: the first free one)"},
+      {"share-gpu", OptionType::kFlag, "off", "cuda: allow several ranks on one GPU"}};
 }
 
 std::vector<OptionSpec> device_options() {
   std::vector<OptionSpec> options = placement_options();
-  options.push_back({"threads", OptionType::kInteger, "1", "cpu: threads per rank for computing"});
+  options.push_back({"threads", OptionType::kInteger, "1", "cpu: number of threads per rank for computing"});
   options.push_back({"precision",
                      OptionType::kText,
                      "tf32",
-                     "cuda: of products; bf16: of activations too. Parameters are float32 with each",
+                     "cuda: precision of products, with bf16 also of activations; parameters are always float32",
                      {"fp32", "tf32", "bf16"}});
   options.push_back(
-      {"deterministic", OptionType::kFlag, "off", "cuda: only algorithms that give the same bits each time"});
-  options.push_back({"autotune", OptionType::kFlag, "off",
-                     "cuda: time the candidates for each layer, 10 s at most; what is found is kept in ~/.cache/eave"});
+      {"deterministic", OptionType::kFlag, "off", "cuda: use only algorithms that give the same bits each time"});
+  options.push_back(
+      {"autotune", OptionType::kFlag, "off",
+       "cuda: time candidate algorithms for each layer at start, 10 s at most, and keep the choices in ~/.cache/eave"});
   return options;
 }
 

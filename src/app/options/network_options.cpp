@@ -15,23 +15,22 @@ void add_transport(CommandLine& line) {
   for (const TransportKind& kind : transport_kinds()) {
     members.push_back({kind.name, kind.summary, {}});
     if (kind.name == "threads") {
-      members.back().options = {{"ranks", OptionType::kInteger, "2", "ranks of this process"}};
+      members.back().options = {{"ranks", OptionType::kInteger, "2", "number of ranks, as threads of this process"}};
     }
   }
   line.add_family("Ranks and network",
                   {"transport",
                    OptionType::kText,
                    "auto",
-                   "auto: under a launcher nccl where every rank has a GPU of its own, else mpi; without one loopback",
+                   "auto: under a launcher, nccl if every rank has its own GPU, else mpi; without a launcher, loopback",
                    {"auto"}},
                   members);
 }
 
 std::vector<OptionSpec> link_options() {
-  return {
-      {"shape-delay", OptionType::kSeconds, "0s", "added to every exchange, as if the network were this slow"},
-      {"shape-rate", OptionType::kRate, "", "limit of every rank's link, such as 1gbit"},
-      {"shape-jitter", OptionType::kSeconds, "0s", "every rank begins each exchange up to so much later, by chance"}};
+  return {{"shape-delay", OptionType::kSeconds, "0s", "delay to add to every exchange, to imitate a slow network"},
+          {"shape-rate", OptionType::kRate, "", "rate limit of every rank's link, such as 1gbit (default: no limit)"},
+          {"shape-jitter", OptionType::kSeconds, "0s", "largest random delay of a rank before each exchange"}};
 }
 
 int ranks_in_process(const OptionValues& values) {

@@ -54,10 +54,11 @@ WatchdogSettings watchdog_settings(const OptionValues& values, std::vector<std::
 
 std::vector<OptionSpec> guard_options() {
   return {{"limit-setup", OptionType::kSeconds, "10min",
-           "the job ends when, before the first step, ranks wait so long for one that does not answer or not come; 0s: "
-           "they wait for ever"},
-          {"limit-step", OptionType::kSeconds, "10min", "the same for steps and evaluations"},
-          {"limit-checkpoint", OptionType::kSeconds, "10min", "and while a checkpoint is saved"}};
+           "longest wait for a silent or late rank before the first step; then the job ends. 0s: no limit"},
+          {"limit-step", OptionType::kSeconds, "10min",
+           "longest wait for a silent or late rank in a step or evaluation; then the job ends. 0s: no limit"},
+          {"limit-checkpoint", OptionType::kSeconds, "10min",
+           "longest wait for a silent or late rank while a checkpoint is saved; then the job ends. 0s: no limit"}};
 }
 
 RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_part)

@@ -123,8 +123,8 @@ OptionSpec extend_schedule_option() {
   return {kOption,
           OptionType::kText,
           "",
-          "cosine, in a run that is resumed and is to be longer or shorter than before: the schedule of the new length "
-          "(stretch), or the former one and its last rate after its end (hold)",
+          "cosine, if a resumed run gets another length: use the schedule of the new length (stretch), or keep the "
+          "former schedule, and its last rate after its end (hold)",
           {"stretch", "hold"}};
 }
 

@@ -18,12 +18,12 @@ struct Reading {
 
 // The spellings of each kind, for help.
 inline constexpr const char* kSizeForms =
-    "such as 4096, 64k, 4MiB or 1GB: k, M, G, T, Ki, Mi, Gi, Ti and KiB, MiB, GiB, TiB count by 1024, kB, MB, GB, TB "
-    "by 1000, and the letters k, M, G, T may be in either case; a number alone or with B is bytes";
+    "such as 4096, 64k, 4MiB or 1GB: k, M, G, T, Ki, Mi, Gi, Ti and KiB, MiB, GiB, TiB count by 1024; kB, MB, GB, TB "
+    "count by 1000. The letters k, M, G, T may be in either case. A number alone or with B is bytes";
 inline constexpr const char* kTimeForms = "such as 50us, 5ms, 2s, 10m, 10min or 1h: ns, us, ms, s, m or min, h";
 inline constexpr const char* kRateForms =
-    "such as 100mbit, 10Gb/s, 10Gbps or 1.25GB/s: b/s, bps, bit, bits, bit/s and bits/s are bits, B/s and Bps bytes; "
-    "k or K, M, G, T count by 1000, Ki, Mi, Gi, Ti by 1024; letter case matters except with bit";
+    "such as 100mbit, 10Gb/s, 10Gbps or 1.25GB/s: b/s, bps, bit, bits, bit/s and bits/s are bits, B/s and Bps are "
+    "bytes per second; k or K, M, G, T count by 1000, Ki, Mi, Gi, Ti by 1024; letter case matters except in bit";
 
 Reading<bool> read_flag(std::string_view text);  // on or off
 

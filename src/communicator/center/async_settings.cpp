@@ -72,14 +72,16 @@ std::vector<OptionSpec> async_options() {
   return {{"async-order",
            OptionType::kText,
            "free",
-           "free: exchanges at the center as workers come; round-robin: in turns, which makes the run deterministic",
+           "free: workers exchange with the center as they come; round-robin: they take turns, which makes the run "
+           "deterministic",
            {"free", "round-robin"}},
-          {"replay", OptionType::kPath, "", "exchanges.order of a run directory: repeats that run bit for bit"},
+          {"replay", OptionType::kPath, "",
+           "exchanges.order of an earlier run's directory, to repeat that run bit for bit"},
           {"shard-bytes", OptionType::kBytes, "256KiB",
-           "the center is cut into pieces of at most this size, exchanged singly; of less, down to 16KiB, where the "
-           "ranks that keep it would not keep the same. Unless given: 32KiB where links between hosts are slow"},
+           "largest shard of the center, which workers exchange shard by shard; shards get smaller, down to 16KiB, to "
+           "spread the center evenly over its ranks. If links between hosts are slow, the default is 32KiB"},
           {"center-ranks", OptionType::kInteger, "0",
-           "the last so many ranks keep the center and do not train; 0: all keep it"}};
+           "number of ranks that keep the center and do not train (the last ranks); 0: all ranks keep it and train"}};
 }
 
 int center_ranks_in(const OptionValues& values, int ranks) {

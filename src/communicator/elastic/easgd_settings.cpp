@@ -120,35 +120,37 @@ ElasticForce resolve_elastic_force(const OptionValues& values, int workers, doub
 
 std::vector<OptionSpec> elastic_force_options() {
   return {alpha_option(),
-          {"beta", OptionType::kReal, "", "p times alpha; 0.9 unless this, --alpha or --rho is given"},
+          {"beta", OptionType::kReal, "",
+           "p times alpha, with p workers (default: 0.9 if neither --alpha nor --rho is given)"},
           {"rho", OptionType::kReal, "", "alpha divided by the first learning rate"},
           allow_unstable_option()};
 }
 
 OptionSpec alpha_option() {
   return {"alpha", OptionType::kReal, "",
-          "moving rate: x moves by alpha (x - c) per exchange; default beta/p, easgd-tree 0.9/(d+1), gossip 0.45"};
+          "moving rate: an exchange moves worker x towards center c by alpha (x - c) (default: beta/p; easgd-tree: "
+          "0.9/(ranks of a group + 1); gossip: 0.45)"};
 }
 
 OptionSpec allow_unstable_option() {
-  return {"allow-unstable", OptionType::kFlag, "off", "no warning when alpha is beyond the stability bound"};
+  return {"allow-unstable", OptionType::kFlag, "off", "do not warn if alpha is beyond the stability bound"};
 }
 
 OptionSpec overlap_option() {
-  return {"overlap", OptionType::kFlag, "on", "exchange behind the following steps; off: wait at once, same numbers"};
+  return {"overlap", OptionType::kFlag, "on",
+          "exchange during the following steps; off: wait for each exchange, with the same results"};
 }
 
 std::vector<OptionSpec> easgd_options() {
   std::vector<OptionSpec> options = elastic_force_options();
-  const std::vector<OptionSpec> own = {
-      tau_option(),
-      {"order",
-       OptionType::kText,
-       "paper",
-       "paper: pull and step from the same values; after-step: pull after the step; center-first: the center moves "
-       "first, workers follow",
-       {"paper", "after-step", "center-first"}},
-      overlap_option()};
+  const std::vector<OptionSpec> own = {tau_option(),
+                                       {"order",
+                                        OptionType::kText,
+                                        "paper",
+                                        "paper: pull and step start from the same values; after-step: pull after the "
+                                        "step; center-first: move the center first, then the workers",
+                                        {"paper", "after-step", "center-first"}},
+                                       overlap_option()};
   options.insert(options.end(), own.begin(), own.end());
   return options;
 }

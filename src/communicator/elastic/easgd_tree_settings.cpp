@@ -113,10 +113,11 @@ std::vector<OptionSpec> tree_options() {
   return {groups_option(),
           tau_option(),
           {"global-tau", OptionType::kInteger, "",
-           "steps between exchanges of the groups' centers with the global one, a multiple of --tau; 10 times it"},
+           "steps between exchanges of the groups' centers with the global one, a multiple of --tau (default: 10 times "
+           "--tau)"},
           alpha_option(),
           {"global-alpha", OptionType::kReal, "",
-           "moving rate between the groups' centers and the global one; 0.9/(groups + 1)"},
+           "moving rate between the groups' centers and the global one (default: 0.9/(groups + 1))"},
           allow_unstable_option(),
           overlap_option()};
 }

@@ -67,7 +67,7 @@ std::vector<OptionSpec> gossip_options() {
   return {{"gossip",
            OptionType::kText,
            "average",
-           "a pair becomes its mean (average), or is drawn together by --alpha (elastic)",
+           "average: a pair takes its mean; elastic: --alpha pulls the pair together",
            {"average", "elastic"}},
           tau_option(),
           alpha_option(),

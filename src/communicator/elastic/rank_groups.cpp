@@ -107,7 +107,7 @@ std::string describe_group(const std::vector<int>& group) {
 
 OptionSpec groups_option() {
   return {"groups", OptionType::kText, "hosts",
-          "ranks that share a center: hosts (those of one host), a number of equal groups, or a list: 0-3,4-7"};
+          "ranks that share a center: those of one host (hosts), a number of equal groups, or a list such as 0-3,4-7"};
 }
 
 RankGroups resolve_groups(const OptionValues& values, int ranks, const std::vector<std::string>& hosts) {

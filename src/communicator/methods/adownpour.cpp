@@ -14,7 +14,7 @@ namespace eave {
 
 CommunicatorKind describe_communicator_adownpour() {
   return {"adownpour",
-          "downpour; evaluated is the mean of all centers so far",
+          "downpour that evaluates the mean of all centers so far",
           {.exchanges = ExchangePattern::kRequests, .has_center = true},
           downpour_options(),
           [](const CommunicatorContext& context) -> std::unique_ptr<Communicator> {

@@ -254,18 +254,18 @@ std::unique_ptr<Communicator> make_allreduce(const CommunicatorContext& context)
 }
 
 std::vector<OptionSpec> options_of_allreduce() {
-  std::vector<OptionSpec> options = {
-      bucket_bytes_option(),
-      {"reduction",
-       OptionType::kText,
-       "weighted",
-       "weighted: the mean over all samples of a step; mean: each rank's gradient counts alike; sum: they are added up",
-       {"weighted", "mean", "sum"}},
-      {"loss-reduction",
-       OptionType::kText,
-       "mean",
-       "a rank's loss is the mean or the sum over its samples",
-       {"mean", "sum"}}};
+  std::vector<OptionSpec> options = {bucket_bytes_option(),
+                                     {"reduction",
+                                      OptionType::kText,
+                                      "weighted",
+                                      "weighted: mean over all samples of a step; mean: mean of the ranks' gradients; "
+                                      "sum: sum of the ranks' gradients",
+                                      {"weighted", "mean", "sum"}},
+                                     {"loss-reduction",
+                                      OptionType::kText,
+                                      "mean",
+                                      "loss of a rank: the mean or the sum over its samples",
+                                      {"mean", "sum"}}};
   options.push_back(batch_norm_option());
   for (const OptionSpec& option : reproducible_options()) options.push_back(option);
   return options;
@@ -278,9 +278,9 @@ std::unique_ptr<Communicator> make_gradient_averaging(Transport& transport, cons
 }
 
 OptionSpec bucket_bytes_option() {
-  return {
-      "bucket-bytes", OptionType::kBytes, "",
-      "size of the pieces in which gradients are exchanged during backward; else an eighth of them, 128 KiB to 1 MiB"};
+  return {"bucket-bytes", OptionType::kBytes, "",
+          "size of the buckets in which gradients are exchanged during backward (default: an eighth of all gradients, "
+          "from 128KiB to 1MiB)"};
 }
 
 std::int64_t bucket_bytes_in(const OptionValues& values) {
@@ -294,7 +294,7 @@ std::int64_t bucket_bytes_in(const OptionValues& values) {
 
 CommunicatorKind describe_communicator_allreduce() {
   return {"allreduce",
-          "gradients averaged over all ranks in every step",
+          "gradients are averaged over all ranks in every step",
           {.exchanges = ExchangePattern::kGradientSums, .averages_gradients = true, .exchanges_together = true},
           options_of_allreduce(),
           make_allreduce};

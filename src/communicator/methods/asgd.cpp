@@ -18,7 +18,7 @@ namespace eave {
 
 CommunicatorKind describe_communicator_asgd() {
   return {"asgd",
-          "one rank; evaluated is the mean of all iterates so far",
+          "one rank that evaluates the mean of all iterates so far",
           {.exchanges = ExchangePattern::kNone, .has_center = true, .only_one_rank = true, .compresses = false},
           {},
           [](const CommunicatorContext& context) {

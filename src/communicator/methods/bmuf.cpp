@@ -52,18 +52,20 @@ std::unique_ptr<Communicator> make_bmuf(const CommunicatorContext& context) {
 }  // namespace
 
 CommunicatorKind describe_communicator_bmuf() {
-  return {"bmuf",
-          "workers train on their own; every tau steps their mean moves the center with block momentum",
-          {.exchanges = ExchangePattern::kBlockingSums,
-           .has_center = true,
-           .resets_to_center = true,
-           .exchanges_together = true},
-          outer_options("10", {{"block-momentum", OptionType::kReal, "",
-                                "eta_b, of the center from block to block, below 1; not given: 1 - 1/p"},
-                               {"block-rate", OptionType::kReal, "1", "zeta, of the way of the workers' mean"},
-                               {"block-nesterov", OptionType::kFlag, "off",
-                                "workers begin each block where block momentum alone would take the center"}}),
-          make_bmuf};
+  return {
+      "bmuf",
+      "workers train on their own; every tau steps their mean moves the center with block momentum",
+      {.exchanges = ExchangePattern::kBlockingSums,
+       .has_center = true,
+       .resets_to_center = true,
+       .exchanges_together = true},
+      outer_options(
+          "10", {{"block-momentum", OptionType::kReal, "",
+                  "eta_b, momentum of the center from block to block, below 1 (default: 1 - 1/p with p workers)"},
+                 {"block-rate", OptionType::kReal, "1", "zeta, factor on the movement of the workers' mean in a block"},
+                 {"block-nesterov", OptionType::kFlag, "off",
+                  "start each block at the point where block momentum alone would move the center"}}),
+      make_bmuf};
 }
 
 }  // namespace eave

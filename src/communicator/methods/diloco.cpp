@@ -49,14 +49,15 @@ std::unique_ptr<Communicator> make_diloco(const CommunicatorContext& context) {
 
 CommunicatorKind describe_communicator_diloco() {
   return {"diloco",
-          "workers train on their own for long; their mean moves the center by Nesterov's SGD",
+          "workers train on their own for many steps; then their mean moves the center by Nesterov's SGD",
           {.exchanges = ExchangePattern::kBlockingSums,
            .has_center = true,
            .resets_to_center = true,
            .exchanges_together = true},
-          outer_options("500", {{"outer-rate", OptionType::kReal, "0.7", "rho, of the way of the workers' mean"},
+          outer_options("500", {{"outer-rate", OptionType::kReal, "0.7",
+                                 "rho, outer learning rate: factor on each move of the center"},
                                 {"outer-momentum", OptionType::kReal, "0.9",
-                                 "mu, Nesterov's, of the center from exchange to exchange, below 1"}}),
+                                 "mu, Nesterov momentum of the center from exchange to exchange, below 1"}}),
           make_diloco};
 }
 

@@ -28,7 +28,7 @@ namespace eave {
 
 CommunicatorKind describe_communicator_downpour() {
   return {"downpour",
-          "asynchronous pushes: workers add what they moved by to a center and go on from there",
+          "asynchronous pushes: each worker adds its movement to a center and goes on from the center",
           {.exchanges = ExchangePattern::kRequests, .has_center = true, .resets_to_center = true},
           downpour_options(),
           [](const CommunicatorContext& context) -> std::unique_ptr<Communicator> {

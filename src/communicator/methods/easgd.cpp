@@ -185,7 +185,7 @@ std::unique_ptr<Communicator> make_easgd(const CommunicatorContext& context) {
 
 CommunicatorKind describe_communicator_easgd() {
   return {"easgd",
-          "elastic averaging: workers explore on their own, tied to a common center",
+          "elastic averaging: workers train on their own, and exchanges pull them to a common center",
           {.exchanges = ExchangePattern::kHiddenSums,
            .has_center = true,
            .resets_to_center = true,

@@ -181,9 +181,10 @@ std::vector<OptionSpec> easgd_async_options() {
   all.push_back(tau_option());
   for (const OptionSpec& option : async_options()) all.push_back(option);
   all.push_back({"async-overlap", OptionType::kFlag, "on",
-                 "exchange while the gradient is computed; off: after it, same numbers"});
-  all.push_back({"pull-delay", OptionType::kInteger, "0",
-                 "steps, below tau, by which the pull follows its exchange, which hides behind them too"});
+                 "exchange while the gradient is computed; off: exchange afterwards, with the same results"});
+  all.push_back(
+      {"pull-delay", OptionType::kInteger, "0",
+       "number of steps, below tau, from an exchange to its pull; the exchange also overlaps with these steps"});
   return all;
 }
 
@@ -191,7 +192,7 @@ std::vector<OptionSpec> easgd_async_options() {
 
 CommunicatorKind describe_communicator_easgd_async() {
   return {"easgd-async",
-          "elastic averaging without waiting: workers meet a center in shards, each at its own pace",
+          "elastic averaging without waiting: each worker exchanges with a sharded center at its own pace",
           {.exchanges = ExchangePattern::kRequests, .has_center = true, .resets_to_center = true},
           easgd_async_options(),
           make_easgd_async};

@@ -159,7 +159,7 @@ std::unique_ptr<Communicator> make_gossip(const CommunicatorContext& context) {
 
 CommunicatorKind describe_communicator_gossip() {
   return {"gossip",
-          "workers meet in random pairs, there is no center",
+          "workers exchange in random pairs, without a center",
           {.exchanges = ExchangePattern::kPairs, .has_center = true, .resets_to_center = true},
           gossip_options(),
           make_gossip};

@@ -247,16 +247,16 @@ std::unique_ptr<Communicator> make_local_sgd(const CommunicatorContext& context)
 
 CommunicatorKind describe_communicator_local_sgd() {
   return {"local-sgd",
-          "workers train on their own, their parameters are averaged every tau steps",
+          "workers train on their own; every tau steps their parameters are averaged",
           {.exchanges = ExchangePattern::kBlockingSums,
            .has_center = true,
            .resets_to_center = true,
            .exchanges_together = true},
           {tau_option(),
            worker_momentum_option(),
-           {"post-local-at", OptionType::kInteger, "0", "average gradients in the first so many steps"},
+           {"post-local-at", OptionType::kInteger, "0", "average gradients for this many steps at the start"},
            tau_warmup_option(),
-           {"adaptive-tau", OptionType::kFlag, "off", "tau falls with the square root of the training loss"},
+           {"adaptive-tau", OptionType::kFlag, "off", "lower tau with the square root of the training loss"},
            bucket_bytes_option()},
           make_local_sgd};
 }

@@ -94,7 +94,8 @@ class Mdownpour final : public AsyncCenter {
 
 std::vector<OptionSpec> mdownpour_options() {
   std::vector<OptionSpec> all = async_options();
-  all.insert(all.begin(), {"center-momentum", OptionType::kReal, "0.9", "share of the center's velocity that is kept"});
+  all.insert(all.begin(),
+             {"center-momentum", OptionType::kReal, "0.9", "share of the center's velocity that an update keeps"});
   return all;
 }
 

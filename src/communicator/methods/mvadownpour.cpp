@@ -23,7 +23,7 @@ std::vector<OptionSpec> mvadownpour_options() {
 
 CommunicatorKind describe_communicator_mvadownpour() {
   return {"mvadownpour",
-          "downpour; evaluated is a moving average of the center",
+          "downpour that evaluates a moving average of the center",
           {.exchanges = ExchangePattern::kRequests, .has_center = true},
           mvadownpour_options(),
           [](const CommunicatorContext& context) -> std::unique_ptr<Communicator> {

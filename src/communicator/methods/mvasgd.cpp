@@ -13,7 +13,7 @@ namespace eave {
 
 CommunicatorKind describe_communicator_mvasgd() {
   return {"mvasgd",
-          "one rank; evaluated is a moving average of the iterates",
+          "one rank that evaluates a moving average of the iterates",
           {.exchanges = ExchangePattern::kNone, .has_center = true, .only_one_rank = true, .compresses = false},
           {average_rate_option()},
           [](const CommunicatorContext& context) {

@@ -83,9 +83,10 @@ std::unique_ptr<Communicator> make_none(const CommunicatorContext& context) {
 
 CommunicatorKind describe_communicator_none() {
   return {"none",
-          "every rank trains alone: the control of a comparison",
+          "no averaging: every rank trains alone, as the control of a comparison",
           {.exchanges = ExchangePattern::kNone, .has_center = true, .compresses = false},
-          {{"average-at-end", OptionType::kFlag, "off", "the model at the end is the mean of all ranks' workers"}},
+          {{"average-at-end", OptionType::kFlag, "off",
+            "save the mean of all workers as the model at the end; off: rank 0's worker"}},
           make_none};
 }
 

@@ -54,8 +54,9 @@ CommunicatorKind describe_communicator_slowmo() {
            .resets_to_center = true,
            .exchanges_together = true},
           outer_options("10", {{"slowmo-momentum", OptionType::kReal, "0.7",
-                                "beta_s, of the center from exchange to exchange, below 1"},
-                               {"slowmo-rate", OptionType::kReal, "1", "a, of the way of the workers' mean"}}),
+                                "beta_s, momentum of the center from exchange to exchange, below 1"},
+                               {"slowmo-rate", OptionType::kReal, "1",
+                                "a, outer learning rate: factor on each move of the center"}}),
           make_slowmo};
 }
 

@@ -13,8 +13,8 @@ OptionSpec worker_momentum_option() {
   return {"worker-momentum",
           OptionType::kText,
           "local",
-          "at an exchange, the optimizer's vectors are kept (local), averaged too (average) or set to 0 with its count "
-          "of updates (reset)",
+          "treatment of the optimizer's vectors at an exchange: kept (local), averaged too (average), or set to 0 with "
+          "the count of updates (reset)",
           {"local", "average", "reset"}};
 }
 

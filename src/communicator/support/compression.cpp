@@ -71,7 +71,7 @@ OptionSpec compression_option() {
   return {std::string(kOption),
           OptionType::kText,
           "none",
-          "format in which exchanges travel; the start and evaluations are not compressed",
+          "format of values on the network; the start and evaluations are not compressed",
           {"none"}};
 }
 

@@ -34,11 +34,11 @@ constexpr double kLongest = 1e9;  // steps; a limit, because tau of an exploding
 const char* const kLocalRate = "lr is not multiplied by p: each worker steps on its own batch";
 
 OptionSpec tau_option(const std::string& default_text) {
-  return {"tau", OptionType::kInteger, default_text, "steps from one exchange to the next"};
+  return {"tau", OptionType::kInteger, default_text, "number of steps from one exchange to the next"};
 }
 
 OptionSpec tau_warmup_option() {
-  return {"tau-warmup", OptionType::kInteger, "0", "tau = 1 in the first so many steps"};
+  return {"tau-warmup", OptionType::kInteger, "0", "use tau = 1 for this many steps at the start"};
 }
 
 std::int64_t tau_warmup_in(const OptionValues& values) {

@@ -59,7 +59,7 @@ std::string MovingAverage::describe() const {
 
 OptionSpec average_rate_option() {
   return {"average-rate", OptionType::kReal, "0.001",
-          "the evaluated model moves by this share of the way at each update; 1: no averaging"};
+          "each update moves the evaluated model by this share of the way to the newest model; 1: no averaging"};
 }
 
 MovingAverage average_rate_in(const OptionValues& values) {

@@ -42,13 +42,12 @@ std::vector<Pair> pairs_of(int rank, int ranks) {
 }
 
 std::vector<OptionSpec> reproducible_options() {
-  return {
-      {"reproducible", OptionType::kFlag, "off",
-       "the same parameters, bit by bit, whatever the number of ranks, where it divides --micro-batches and the "
-       "batch of all ranks together is the same"},
-      {"micro-batches", OptionType::kInteger, "8",
-       "with --reproducible: parts of a step's batch, of all ranks together, whose gradients are summed in pairs; a "
-       "power of two"}};
+  return {{"reproducible", OptionType::kFlag, "off",
+           "give the same parameters, bit for bit, on every number of ranks that divides --micro-batches, if the batch "
+           "of all ranks together is the same"},
+          {"micro-batches", OptionType::kInteger, "8",
+           "with --reproducible: number of parts of a step's total batch, whose gradients are summed in pairs; a power "
+           "of two"}};
 }
 
 int micro_batches_in(const CommunicatorContext& context) {

@@ -38,8 +38,8 @@ inline OptionSpec batch_norm_option() {
   return {"batch-norm",
           OptionType::kText,
           "per-rank",
-          "per-rank: each rank normalises by the mean and variance of its own batch; sync: by those over the batches "
-          "of all ranks, which meet twice a layer and step for it (CPU only)",
+          "per-rank: normalise by the mean and variance of each rank's own batch; sync: by those over the batches of "
+          "all ranks, for which ranks wait twice per layer and step (CPU only)",
           {"per-rank", "sync"}};
 }
 

@@ -9,10 +9,9 @@ namespace eave {
 namespace fs = std::filesystem;
 
 std::vector<OptionSpec> data_file_options() {
-  return {{"data-dir", OptionType::kPath, "", "directory with the dataset's files (otherwise: the usual places)"},
+  return {{"data-dir", OptionType::kPath, "", "directory with the dataset's files (default: the usual places)"},
           {"stage-to", OptionType::kPath, "",
-           "first copy the dataset's files into this directory, once on each host, and read them there; copies stay, "
-           "and the "
+           "copy the dataset's files into this directory first, once per host, and read the copies; they stay, and the "
            "next run compares their hashes"}};
 }
 

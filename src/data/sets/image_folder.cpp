@@ -203,22 +203,22 @@ DataSplit open_without(const OptionValues& values, const std::vector<BadSample>&
 std::vector<OptionSpec> image_folder_options() {
   std::vector<OptionSpec> options = data_file_options();
   options.push_back({"image-size", OptionType::kInteger, "32",
-                     "height and width in pixels to which images are resized, the centre of what is longer than wide"});
-  options.push_back(
-      {"image-test-share", OptionType::kReal, "0.2",
-       "share of each class to test with, about, where there is no folder test or val; the same for all seeds"});
+                     "height and width in pixels to which the centred square of each image is resized"});
+  options.push_back({"image-test-share", OptionType::kReal, "0.2",
+                     "approximate share of each class to hold out for tests if there is no folder test or val; the "
+                     "same for all seeds"});
   options.push_back({"image-cache", OptionType::kBytes, "256MiB",
-                     "memory of a rank for decoded images, so that they are not decoded again; 0: none are kept"});
-  options.push_back({"on-bad-image",
-                     OptionType::kText,
-                     "refuse",
-                     "refuse: decode all images before training, and end with a list of the damaged ones; skip: leave "
-                     "damaged images out, and list them; late: check headers only, and end at the first damaged image "
-                     "that is read",
-                     {"refuse", "skip", "late"}});
+                     "memory per rank for keeping decoded images, so that they are not decoded again; 0: keep none"});
+  options.push_back(
+      {"on-bad-image",
+       OptionType::kText,
+       "refuse",
+       "refuse: decode all images before training, and end with a list of damaged ones; skip: leave damaged images "
+       "out, and list them; late: check headers only, and end at the first damaged image that training reads",
+       {"refuse", "skip", "late"}});
   options.push_back({"decode-threads", OptionType::kInteger, "",
-                     "threads of each rank that decode images (otherwise: as many as it may use cores, at most 8, not "
-                     "divided among ranks that share them)"});
+                     "threads per rank that decode images (default: one per core that the rank may use, at most 8, "
+                     "even if ranks share these cores)"});
   return options;
 }
 

@@ -22,7 +22,7 @@ class Bf16 final : public Codec {
 
 CodecKind describe_codec_bf16() {
   return {"bf16",
-          "half the bytes: values rounded to 8 bits, with float32's range",
+          "half the bytes: values rounded to 8 significant bits, with float32's range",
           true,
           {},
           [](const OptionValues&) -> std::unique_ptr<Codec> { return std::make_unique<Bf16>(); }};

@@ -46,7 +46,7 @@ class Fp16 final : public Codec {
 
 CodecKind describe_codec_fp16() {
   return {"fp16",
-          "half the bytes: values rounded to 11 bits, scaled so that none overflows",
+          "half the bytes: values rounded to 11 significant bits, scaled so that none overflows",
           true,
           {},
           [](const OptionValues&) -> std::unique_ptr<Codec> { return std::make_unique<Fp16>(); }};

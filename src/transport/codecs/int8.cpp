@@ -45,7 +45,7 @@ class Int8 final : public Codec {
 
 CodecKind describe_codec_int8() {
   return {"int8",
-          "a quarter of the bytes: values rounded to multiples of 1/127 of the largest of 1024",
+          "a quarter of the bytes: values rounded to multiples of 1/127 of the largest in each 1024",
           false,
           {},
           [](const OptionValues&) -> std::unique_ptr<Codec> { return std::make_unique<Int8>(); }};

@@ -72,9 +72,9 @@ std::unique_ptr<Codec> make_top_k(const OptionValues& values) {
 
 CodecKind describe_codec_top_k() {
   return {"top-k",
-          "the largest values alone, with their places",
+          "only the largest values, with their positions",
           false,
-          {{"top-k-share", OptionType::kReal, "0.01", "share of the values that is sent, the largest of every 1024"}},
+          {{"top-k-share", OptionType::kReal, "0.01", "share of the values to send: the largest of every 1024"}},
           make_top_k};
 }
 

@@ -12,7 +12,7 @@ int run_mpi(int, const std::function<void(Transport&)>& body) { return run_mpi_j
 }  // namespace
 
 TransportKind describe_transport_mpi() {
-  return {kMpi, "ranks that mpirun or srun started; sums within each host first, then between hosts", true, run_mpi};
+  return {kMpi, "ranks started by mpirun or srun; they sum within each host first, then between hosts", true, run_mpi};
 }
 
 }  // namespace eave

@@ -14,7 +14,7 @@ int run_mpi_flat(int, const std::function<void(Transport&)>& body) {
 }  // namespace
 
 TransportKind describe_transport_mpi_flat() {
-  return {kMpiFlat, "as mpi, with sums in rank order whatever the hosts", true, run_mpi_flat};
+  return {kMpiFlat, "as mpi, but ranks sum in rank order, regardless of their hosts", true, run_mpi_flat};
 }
 
 }  // namespace eave

@@ -14,8 +14,7 @@ int run_mpi_staged(int, const std::function<void(Transport&)>& body) {
 }  // namespace
 
 TransportKind describe_transport_mpi_staged() {
-  return {kMpiStaged, "as mpi, never with messages from GPU to GPU, also where MPI is CUDA-aware", true,
-          run_mpi_staged};
+  return {kMpiStaged, "as mpi, but GPUs never send to GPUs directly, even if MPI is CUDA-aware", true, run_mpi_staged};
 }
 
 }  // namespace eave

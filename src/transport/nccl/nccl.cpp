@@ -17,7 +17,7 @@ int run_nccl(int ranks, const std::function<void(Transport&)>& body) {
 }  // namespace
 
 TransportKind describe_transport_nccl() {
-  return {"nccl", "as mpi, with sums between the GPUs of the ranks by NCCL", true, run_nccl};
+  return {"nccl", "as mpi, but NCCL sums between the ranks' GPUs", true, run_nccl};
 }
 
 }  // namespace eave

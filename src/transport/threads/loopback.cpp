@@ -54,6 +54,8 @@ int run_loopback(int, const std::function<void(Transport&)>& body) {
 
 }  // namespace
 
-TransportKind describe_transport_loopback() { return {"loopback", "one rank by itself", false, run_loopback}; }
+TransportKind describe_transport_loopback() {
+  return {"loopback", "a single rank, which exchanges nothing", false, run_loopback};
+}
 
 }  // namespace eave
