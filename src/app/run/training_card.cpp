@@ -45,6 +45,7 @@ constexpr const char* kAtDrop =
 
 RunHeader TrainingJob::header() {
   RunHeader header;
+  header.version = EAVE_VERSION;
   header.communicator = values_.text("communicator");
   header.equation = communicator_->equation();
   header.optimizer = optimizer_->equation();

@@ -56,6 +56,7 @@ void MetricsWriter::write_header(const RunHeader& header) {
   for (std::size_t rank = 0; rank < header.ranks.size(); ++rank) ranks.push_back(to_json(header.ranks[rank], rank));
   Json line = {{"type", "header"},
                {"format", kMetricsFormat},
+               {"version", header.version},
                {"config", header.config},
                {"communicator", header.communicator},
                {"equation", header.equation},

@@ -1,7 +1,7 @@
 // metrics.jsonl holds one JSON object per line and is written by rank 0.
 //
-//   {"type": "header", "format": 1, "config": {option: text, …}, "communicator": …, "equation": …, "optimizer": …,
-//    "learning_rate": …, "ranks": [{"rank", "host", "device", "cores", "class_histogram": [samples of each class],
+//   {"type": "header", "format": 1, "version": …, "config": {option: text, …}, "communicator": …, "equation": …,
+//    "optimizer": …, "learning_rate": …, "ranks": [{"rank", "host", "device", "cores", "class_histogram": [samples of each class],
 //    "trains": false if it only keeps a center}, …],
 //    "model": …, "parameters": count, "train_samples", "test_samples", "classes",
 //    "class_names": [name, …] in the order of labels, if the data has them}
@@ -47,6 +47,7 @@ struct RankFacts {
 };
 
 struct RunHeader {
+  std::string version;  // of eave, such as "0.1.0"
   std::map<std::string, std::string> config;
   std::string communicator;
   std::string equation;
