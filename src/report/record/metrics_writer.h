@@ -1,10 +1,9 @@
 // metrics.jsonl holds one JSON object per line and is written by rank 0.
 //
 //   {"type": "header", "format": 1, "version": …, "config": {option: text, …}, "communicator": …, "equation": …,
-//    "optimizer": …, "learning_rate": …, "ranks": [{"rank", "host", "device", "cores", "class_histogram": [samples of each class],
-//    "trains": false if it only keeps a center}, …],
-//    "model": …, "parameters": count, "train_samples", "test_samples", "classes",
-//    "class_names": [name, …] in the order of labels, if the data has them}
+//    "optimizer": …, "learning_rate": …, "ranks": [{"rank", "host", "device", "cores", "class_histogram": [samples of
+//    each class], "trains": false if it only keeps a center}, …], "model": …, "parameters": count, "train_samples",
+//    "test_samples", "classes", "class_names": [name, …] in the order of labels, if the data has them}
 //   {"type": "step", "rank", "step", "samples", "epoch", "loss", "learning_rate", "seconds", "computing", "exchanging",
 //    "waiting", "loading", "bytes"}                     fields as StepRecord; loss is null if the rank had no samples
 //                                                      with a finite loss; "nonfinite" is there if it is not 0
