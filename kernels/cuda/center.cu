@@ -1,5 +1,5 @@
-#include "kernels/cuda/center.h"
 #include "eave/update_steps.h"
+#include "kernels/cuda/center.h"
 #include "kernels/cuda/elastic.h"
 #include "kernels/cuda/support/flat_pass.h"
 

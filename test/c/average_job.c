@@ -52,7 +52,8 @@ int main(int argc, char** argv) {
   int provided = 0;
   const int own = argc > 3;
   if (own)
-    MPI_Init_thread(NULL, NULL, strcmp(argv[3], "own-mpi-single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
+    MPI_Init_thread(NULL, NULL, strcmp(argv[3], "own-mpi-single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE,
+                    &provided);
   if (own && strcmp(argv[3], "own-mpi-of-unknown-launcher") == 0) {
     static char* nothing[] = {NULL};
     environ = nothing;

@@ -1,4 +1,6 @@
 // Sums and broadcasts directly in a device's memory, as with a CUDA-aware MPI, whose messages accept device addresses.
+#include "transport/core/direct_wire.h"
+
 #include <gtest/gtest.h>
 
 #include <map>
@@ -8,7 +10,6 @@
 #include "test/transport/lazy_device.h"
 #include "test/transport/numbers.h"
 #include "transport/core/background_transport.h"
-#include "transport/core/direct_wire.h"
 
 namespace eave {
 namespace {

@@ -14,8 +14,8 @@ struct ReportFiles {
   std::optional<OutputPath> page = {}, variants_csv = {}, runs_csv = {}, metrics_csv = {};
 };
 
-// Prints the tables and the verdict, and writes the files. `target` is as in compare_runs (report/compare/comparison.h). Throws
-// Error: kBadData (no run can be read), kCannotCreate.
+// Prints the tables and the verdict, and writes the files. `target` is as in compare_runs
+// (report/compare/comparison.h). Throws Error: kBadData (no run can be read), kCannotCreate.
 void report_runs(const std::vector<std::filesystem::path>& directories, const ReportFiles& files,
                  std::optional<double> target = std::nullopt);
 
