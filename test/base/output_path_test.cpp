@@ -197,11 +197,11 @@ TEST_F(Outputs, that_cannot_be_made_name_what_is_in_the_way_and_what_to_do) {
 }
 
 TEST_F(Outputs, that_fail_say_what_to_do_about_a_disk_a_quota_and_a_server) {
-  using Kind = FailingCalls::Kind;
-  for (const auto& [kind, words] : {std::pair{Kind::kNoSpace, "No space left on device; make room there"},
-                                    {Kind::kQuota, "uota exceeded; remove files of yours there"},
-                                    {Kind::kStale, "tale file handle; the file server no longer knows this place"},
-                                    {Kind::kInputOutput, "Input/output error; the disk or the way to it fails"}}) {
+  using Failure = FailingCalls::Kind;
+  for (const auto& [kind, words] : {std::pair{Failure::kNoSpace, "No space left on device; make room there"},
+                                    {Failure::kQuota, "uota exceeded; remove files of yours there"},
+                                    {Failure::kStale, "tale file handle; the file server no longer knows this place"},
+                                    {Failure::kInputOutput, "Input/output error; the disk or the way to it fails"}}) {
     for (const int first : {1, 2}) {
       FailingCalls calls({first, kind, true});
       const Error error = failure_of([&] { write_file_atomically(run_ / "file", "x", calls); });

@@ -21,12 +21,12 @@ class Pair {
 
   void pass(double seconds) {
     for (double passed = 0; passed < seconds; passed += 0.05) {
-      for (CallWatch& watch : watches_) watch.look(0.05);
+      for (CallWatch& watch : watches_) watch.tick(0.05);
       for (std::size_t to : {0, 1}) {
         while (!channels_[1 - to].posted.empty()) {
           const ControlMessage message = channels_[1 - to].posted.front();
           channels_[1 - to].posted.pop_front();
-          EXPECT_TRUE(watches_[to].take(static_cast<int>(1 - to), message));
+          EXPECT_TRUE(watches_[to].handle(static_cast<int>(1 - to), message));
         }
       }
     }
