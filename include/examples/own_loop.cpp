@@ -5,7 +5,6 @@
 
 #include "eave/communicator.h"
 #include "eave/job.h"
-#include "eave/update_steps.h"
 
 void fit(eave::Transport& ranks, const eave::CommunicatorKind& method, eave::Device& device) {
   eave::OptionValues options;  // every option has its default; options.set("tau", "4", "own_loop") changes one
@@ -17,12 +16,11 @@ void fit(eave::Transport& ranks, const eave::CommunicatorKind& method, eave::Dev
   communicator->begin({line.slice(), gradient.slice(), {}, {}, &device});
   std::vector<float> on_host(2);  // the model computes in host memory, even if its parameters lie on a GPU
   std::mt19937 random(ranks.rank());
-  std::uniform_real_distribution<float> place(-1, 1), noise(-0.1f, 0.1f);
   for (int i = 0; i < 1000; ++i) {
     const eave::Step step{.index = i, .samples = 1, .samples_everywhere = ranks.size(), .learning_rate = 0.1};
     communicator->before_gradients(step);
     device.read(line.slice(), on_host);
-    const float x = place(random), y = 3 * x + 2 + noise(random);
+    const float x = random() / 0x1p31f - 1, y = 3 * x + 2 + 0.1f * (random() / 0x1p31f - 1);  // with noise
     const float error = communicator->gradient_weight(step) * (on_host[0] * x + on_host[1] - y);
     device.write(gradient.slice(), std::vector<float>{error * x, error});
     const auto pull = communicator->before_update(step);  // waits if gradients are averaged over ranks

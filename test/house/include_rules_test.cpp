@@ -137,11 +137,11 @@ TEST(House, example_of_a_loop_of_ones_own_has_at_most_40_lines) {
   EXPECT_LE(lines, 40);
 }
 
-TEST(House, public_headers_are_at_most_15_and_free_of_vendors) {
+TEST(House, public_headers_are_at_most_21_and_free_of_vendors) {
   const fs::path of_c = fs::path(EAVE_SOURCE_DIR) / "include/eave.h";  // the header for C and other languages
   std::vector<fs::path> headers = sources_under(of_c.parent_path());
   std::erase_if(headers, is_example);
-  EXPECT_LE(headers.size(), 15u + 1);
+  EXPECT_LE(headers.size(), 21u + 1);
   for (const fs::path& header : headers) {
     EXPECT_TRUE(header == of_c || kHeaderRooms.contains(header.stem())) << header;
     for (const std::string& name : included_by(header)) {

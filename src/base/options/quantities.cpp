@@ -11,7 +11,6 @@
 
 #include "base/options/number_text.h"
 #include "base/options/spelling.h"
-#include "eave/agreement.h"
 
 namespace eave {
 namespace {
