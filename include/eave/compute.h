@@ -218,6 +218,14 @@ struct ImagePlacing {
   std::span<const std::array<float, 256>> tables;  // one per channel
 };
 
+// An elementwise activation: a word of kernels/elementwise, whose header gives its formula and says what its parameter
+// is. That folder's list of words defines the enum (kernels/elementwise/words.h).
+enum class Elementwise : int;
+struct Activation {
+  Elementwise word;
+  float parameter = 0;  // without meaning if the word has none
+};
+
 inline constexpr std::int64_t kKeptLosses = 4;  // number of last passes whose loss can be asked for
 
 // Only the thread that made a Compute uses it. Plans belong to the Compute that made them and must not outlive it.
@@ -277,9 +285,11 @@ class Compute {
   virtual void local_response_norm_backward(const LocalResponseShape& shape, ConstSlice input, ConstSlice d_output,
                                             Slice d_input) = 0;
 
-  // In the two relu calls, `output` may be `input`, and `d_input` may be `d_output`.
-  virtual void relu_forward(ConstSlice input, Slice output) = 0;
-  virtual void relu_backward(ConstSlice output, ConstSlice d_output, Slice d_input) = 0;
+  // `output` may be `input`. But backward reads the input of all words except relu, and for relu the output; the other
+  // one may be empty or overwritten by then. `d_input` may be `d_output`.
+  virtual void activation_forward(const Activation& activation, ConstSlice input, Slice output) = 0;
+  virtual void activation_backward(const Activation& activation, ConstSlice input, ConstSlice output,
+                                   ConstSlice d_output, Slice d_input) = 0;
   virtual void dropout_forward(const DropoutShape& shape, ConstSlice input, Slice output) = 0;
   virtual void dropout_backward(const DropoutShape& shape, ConstSlice d_output, Slice d_input) = 0;
   virtual void shortcut_forward(const ShortcutShape& shape, ConstSlice input, Slice output) = 0;

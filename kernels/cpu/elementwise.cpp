@@ -42,15 +42,6 @@ EAVE_INLINE void sum_tile(const float* output, float* d, std::int64_t rows, std:
 
 }  // namespace
 
-EAVE_MULTIVERSION void relu(const float* input, float* output, std::int64_t count) {
-  // NaN passes, so that a diverged run is seen.
-  for (std::int64_t i = 0; i < count; ++i) output[i] = input[i] < 0 ? 0 : input[i];
-}
-
-EAVE_MULTIVERSION void relu_gradient(const float* output, const float* d_output, float* d_input, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) d_input[i] = output[i] > 0 ? d_output[i] : 0;
-}
-
 EAVE_MULTIVERSION void add(const float* a, const float* b, float* sum, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) sum[i] = a[i] + b[i];
 }

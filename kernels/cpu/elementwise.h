@@ -5,9 +5,6 @@
 
 namespace eave::cpu {
 
-void relu(const float* input, float* output, std::int64_t count);
-// d_input = d_output where output > 0, else 0.
-void relu_gradient(const float* output, const float* d_output, float* d_input, std::int64_t count);
 void add(const float* a, const float* b, float* sum, std::int64_t count);
 void add_to_both(float* a, float* b, std::int64_t count);  // both become a + b; they must not overlap
 void fill(float* values, float value, std::int64_t count);

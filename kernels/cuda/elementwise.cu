@@ -1,43 +1,10 @@
+#include "kernels/cuda/activation.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/support/columns.h"
 #include "kernels/cuda/support/flat_pass.h"
 
 namespace eave::cuda {
 namespace {
-
-template <class T>
-struct ReluPass {
-  static constexpr int kWidth = kActivationWidth<T>;
-  const T* input;
-  T* output;
-
-  int before_packet() const { return elements_before_packet(kWidth, input, output); }
-
-  template <int kLanes>
-  __device__ void apply(std::int64_t i) const {
-    auto value = load<kLanes>(input + i);
-    for (int k = 0; k < kLanes; ++k) value.at[k] = value.at[k] < 0 ? 0 : value.at[k];  // NaN passes
-    store(output + i, value);
-  }
-};
-
-template <class T>
-struct ReluGradientPass {
-  static constexpr int kWidth = kActivationWidth<T>;
-  const T* output;
-  const T* d_output;
-  T* d_input;
-
-  int before_packet() const { return elements_before_packet(kWidth, output, d_output, d_input); }
-
-  template <int kLanes>
-  __device__ void apply(std::int64_t i) const {
-    const auto y = load<kLanes>(output + i);
-    auto d = load<kLanes>(d_output + i);
-    for (int k = 0; k < kLanes; ++k) d.at[k] = y.at[k] > 0 ? d.at[k] : 0;
-    store(d_input + i, d);
-  }
-};
 
 template <class T>
 struct AddPass {
@@ -111,16 +78,6 @@ struct FinishBias {
 }  // namespace
 
 template <class T>
-void relu_forward(cudaStream_t stream, const T* input, T* output, std::int64_t count) {
-  enqueue_flat("relu_forward", stream, ReluPass<T>{input, output}, count);
-}
-
-template <class T>
-void relu_backward(cudaStream_t stream, const T* output, const T* d_output, T* d_input, std::int64_t count) {
-  enqueue_flat("relu_backward", stream, ReluGradientPass<T>{output, d_output, d_input}, count);
-}
-
-template <class T>
 void add(cudaStream_t stream, const T* a, const T* b, T* sum, std::int64_t count) {
   enqueue_flat("add", stream, AddPass<T>{a, b, sum}, count);
 }
@@ -139,17 +96,15 @@ template <class T>
 void bias_backward(cudaStream_t stream, const T* output, T* d_output, float* d_bias, std::int64_t rows,
                    std::int64_t columns, double* scratch) {
   if (d_bias == nullptr) {
-    if (output != nullptr) relu_backward(stream, output, d_output, d_output, rows * columns);
+    if (output == nullptr) return;
+    const T* const input = nullptr;
+    activation_backward(stream, Elementwise::kRelu, 0, input, output, d_output, d_output, rows * columns);
     return;
   }
   enqueue_sums("bias_backward", stream, BiasGradient<T>{output, d_output}, FinishBias{d_bias}, rows, columns,
                rows_in_packets(kActivationWidth<T>, columns, output, d_output), scratch);
 }
 
-template void relu_forward(cudaStream_t, const float*, float*, std::int64_t);
-template void relu_forward(cudaStream_t, const Half*, Half*, std::int64_t);
-template void relu_backward(cudaStream_t, const float*, const float*, float*, std::int64_t);
-template void relu_backward(cudaStream_t, const Half*, const Half*, Half*, std::int64_t);
 template void add(cudaStream_t, const float*, const float*, float*, std::int64_t);
 template void add(cudaStream_t, const Half*, const Half*, Half*, std::int64_t);
 template void bias_forward(cudaStream_t, float*, const float*, bool, std::int64_t, std::int64_t);

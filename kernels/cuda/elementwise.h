@@ -7,12 +7,6 @@
 
 namespace eave::cuda {
 
-// output may be input.
-template <class T>
-void relu_forward(cudaStream_t stream, const T* input, T* output, std::int64_t count);
-// d_input = d_output where output > 0, else 0; d_input may be d_output.
-template <class T>
-void relu_backward(cudaStream_t stream, const T* output, const T* d_output, T* d_input, std::int64_t count);
 // sum may be a or b.
 template <class T>
 void add(cudaStream_t stream, const T* a, const T* b, T* sum, std::int64_t count);

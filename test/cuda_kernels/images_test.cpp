@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "data/sampling/augment.h"
+#include "kernels/cpu/activation.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/layers.h"
 #include "kernels/cuda/layers.h"
@@ -115,7 +116,8 @@ TYPED_TEST(CudaImages, bias_relu_and_pool_in_one_are_those_three) {
       std::vector<float> y(outputs(p)), d_x(inputs(p)), masked(outputs(p));
       std::vector<std::uint8_t> winners(outputs(p));
       cpu::max_pool(p, x.data(), y.data(), winners.data());
-      cpu::relu_gradient(y.data(), d.data(), masked.data(), static_cast<std::int64_t>(outputs(p)));
+      cpu::activation_backward(Elementwise::kRelu, 0, nullptr, y.data(), d.data(), masked.data(),
+                               static_cast<std::int64_t>(outputs(p)));
       cpu::max_pool_gradient(p, winners.data(), relu ? masked.data() : d.data(), d_x.data());
       for (std::size_t i = 0; i < winners.size(); ++i) winners[i] = relu && y[i] <= 0 ? cpu::kDead : winners[i];
       expect_rounded(y_there.read(), y);

@@ -26,22 +26,15 @@ struct Extent {
 };
 const std::vector<Extent> kExtents = {{1, 1}, {7, 10}, {33, 6}, {64, 8}, {700, 16}, {1030, 24}, {300, 264}};
 
-TYPED_TEST(CudaLayers, relu_and_add_are_those_of_the_cpu) {
+TYPED_TEST(CudaLayers, add_is_that_of_the_cpu) {
   using T = TypeParam;
   const TestStream stream;
   for (const std::size_t size : {1u, 9u, 4099u}) {
     for (const std::size_t offset : {0u, 1u}) {
       const auto count = static_cast<std::int64_t>(size);
-      auto x = some_numbers<T>(size, 1), y = some_numbers<T>(size, 2);
-      x[0] = 0;
-      OnDevice<T> a(stream, as<T>(x), offset), b(stream, as<T>(y), 0), result(stream, size, offset);
+      const auto x = some_numbers<T>(size, 1), y = some_numbers<T>(size, 2);
+      OnDevice<T> a(stream, as<T>(x), offset), b(stream, as<T>(y), 0);
       std::vector<float> expected(size);
-      relu_forward(stream, a.data(), result.data(), count);
-      cpu::relu(x.data(), expected.data(), count);
-      expect_rounded(result.read(), expected);
-      relu_backward(stream, a.data(), b.data(), result.data(), count);
-      cpu::relu_gradient(x.data(), y.data(), expected.data(), count);
-      expect_rounded(result.read(), expected);
       add(stream, a.data(), b.data(), a.data(), count);
       cpu::add(x.data(), y.data(), expected.data(), count);
       expect_rounded(a.read(), expected);
@@ -100,10 +93,6 @@ TEST(CudaLayersOfFloat, pass_nan_where_the_cpu_does) {
   OnDevice<float> on_device(stream, values), bias_there(stream, bias);
   bias_forward(stream, on_device.data(), bias_there.data(), true, 1, 4);
   EXPECT_TRUE(std::isnan(on_device.read()[0]));
-  OnDevice<float> input(stream, values), output(stream, 4);
-  relu_forward(stream, input.data(), output.data(), 4);
-  EXPECT_TRUE(std::isnan(output.read()[0]));
-  EXPECT_EQ(output.read()[2], 0);
 }
 
 constexpr float kMomentum = 0.1f, kEpsilon = 1e-5f;

@@ -48,8 +48,8 @@ class RecordingCompute final : public Compute {
   void average_pool_backward(const PoolShape&, ConstSlice, Slice) override { refuse(); }
   void local_response_norm_forward(const LocalResponseShape&, ConstSlice, Slice) override { refuse(); }
   void local_response_norm_backward(const LocalResponseShape&, ConstSlice, ConstSlice, Slice) override { refuse(); }
-  void relu_forward(ConstSlice, Slice) override { refuse(); }
-  void relu_backward(ConstSlice, ConstSlice, Slice) override { refuse(); }
+  void activation_forward(const Activation&, ConstSlice, Slice) override { refuse(); }
+  void activation_backward(const Activation&, ConstSlice, ConstSlice, ConstSlice, Slice) override { refuse(); }
   void dropout_forward(const DropoutShape&, ConstSlice, Slice) override { refuse(); }
   void dropout_backward(const DropoutShape&, ConstSlice, Slice) override { refuse(); }
   void shortcut_forward(const ShortcutShape&, ConstSlice, Slice) override { refuse(); }

@@ -10,6 +10,7 @@
 
 #include "eave/compute.h"
 #include "eave/device.h"
+#include "kernels/elementwise/words.h"
 
 namespace eave {
 namespace {
@@ -29,12 +30,17 @@ float first_output(LinearPlan& plan, std::int64_t inputs, std::int64_t weights, 
   return output.front();
 }
 
-TEST(NanOnCpu, passes_relu_by_itself) {
-  for (const std::size_t size : {1, 7, 64, 1000}) {
-    const std::vector<float> input(size, kNotANumber);
-    std::vector<float> output(size);
-    make_cpu_compute(1)->relu_forward(input, output);
-    EXPECT_TRUE(std::ranges::all_of(output, [](float value) { return std::isnan(value); })) << size;
+TEST(NanOnCpu, passes_activations_by_themselves) {
+#define EAVE_WORD(word, Word) Elementwise::k##Word,
+  for (const Elementwise word : {EAVE_EACH_ELEMENTWISE(EAVE_WORD)}) {
+#undef EAVE_WORD
+    for (const std::size_t size : {1, 7, 64, 1000}) {
+      const std::vector<float> input(size, kNotANumber);
+      std::vector<float> output(size);
+      make_cpu_compute(1)->activation_forward({word, 0.1f}, input, output);
+      EXPECT_TRUE(std::ranges::all_of(output, [](float value) { return std::isnan(value); }))
+          << static_cast<int>(word) << ", size " << size;
+    }
   }
 }
 

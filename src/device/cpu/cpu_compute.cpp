@@ -9,6 +9,7 @@
 #include "device/geometry.h"
 #include "device/sync_batch_norm.h"
 #include "eave/check.h"
+#include "kernels/cpu/activation.h"
 #include "kernels/cpu/batch_norm.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/layers.h"
@@ -94,9 +95,13 @@ class CpuCompute final : public Compute {
     cpu::local_response_norm_gradient(geometry(shape), input.data(), d_output.data(), d_input.data());
   }
 
-  void relu_forward(ConstSlice input, Slice output) override { cpu::relu(input.data(), output.data(), count(output)); }
-  void relu_backward(ConstSlice output, ConstSlice d_output, Slice d_input) override {
-    cpu::relu_gradient(output.data(), d_output.data(), d_input.data(), count(d_input));
+  void activation_forward(const Activation& activation, ConstSlice input, Slice output) override {
+    cpu::activation_forward(activation.word, activation.parameter, input.data(), output.data(), count(output));
+  }
+  void activation_backward(const Activation& activation, ConstSlice input, ConstSlice output, ConstSlice d_output,
+                           Slice d_input) override {
+    cpu::activation_backward(activation.word, activation.parameter, address(input), address(output), d_output.data(),
+                             d_input.data(), count(d_input));
   }
   void dropout_forward(const DropoutShape& shape, ConstSlice input, Slice output) override;
   void dropout_backward(const DropoutShape& shape, ConstSlice d_output, Slice d_input) override {

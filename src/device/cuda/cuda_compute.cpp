@@ -9,6 +9,7 @@
 #include "device/cuda/resident_images.h"
 #include "device/geometry.h"
 #include "eave/check.h"
+#include "kernels/cuda/activation.h"
 #include "kernels/cuda/batch_norm.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/flat.h"
@@ -98,12 +99,16 @@ class CudaCompute final : public Compute {
     cuda::local_response_norm_gradient(stream(), geometry(shape), values(input), values(d_output), values(d_input));
   }
 
-  void relu_forward(ConstSlice input, Slice output) override {
-    if (enqueues()) cuda::relu_forward(stream(), values(input), values(output), count(output));
-  }
-  void relu_backward(ConstSlice output, ConstSlice d_output, Slice d_input) override {
+  void activation_forward(const Activation& activation, ConstSlice input, Slice output) override {
     if (!enqueues()) return;
-    cuda::relu_backward(stream(), values(output), values(d_output), values(d_input), count(d_input));
+    cuda::activation_forward(stream(), activation.word, activation.parameter, values(input), values(output),
+                             count(output));
+  }
+  void activation_backward(const Activation& activation, ConstSlice input, ConstSlice output, ConstSlice d_output,
+                           Slice d_input) override {
+    if (!enqueues()) return;
+    cuda::activation_backward(stream(), activation.word, activation.parameter, values(input), values(output),
+                              values(d_output), values(d_input), count(d_input));
   }
   void dropout_forward(const DropoutShape& shape, ConstSlice input, Slice output) override {
     if (!enqueues()) return;

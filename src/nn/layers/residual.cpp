@@ -4,7 +4,7 @@
 // The layers may shrink and widen the image while the shortcut has no layers. Then x is subsampled and gets zero
 // channels, half of them before its own channels and half behind. (This is option A of He et al. 2016, who do not say
 // where the zeros go.)
-#include "nn/layer.h"
+#include "nn/activation_layer.h"
 
 namespace eave {
 namespace {
@@ -15,10 +15,10 @@ class ResidualPlan final : public LayerPlan {
 
   void forward(const ForwardCall& call) override {
     compute_.add(call.input, call.skip, call.output);
-    if (relu_) compute_.relu_forward(call.output, call.output);
+    if (relu_) compute_.activation_forward({Elementwise::kRelu}, call.output, call.output);
   }
   void backward(const BackwardCall& call) override {
-    if (relu_) compute_.relu_backward(call.output, call.d_output, call.d_output);
+    if (relu_) compute_.activation_backward({Elementwise::kRelu}, {}, call.output, call.d_output, call.d_output);
     if (!call.d_input.empty()) compute_.copy(call.d_output, call.d_input);
   }
 

@@ -4,6 +4,7 @@
 
 #include "device/cuda/workspace_layout.h"
 #include "eave/check.h"
+#include "kernels/cuda/activation.h"
 #include "kernels/cuda/elementwise.h"
 
 namespace eave::cuda {
@@ -49,7 +50,7 @@ void CublasDense::forward(const LinearForward& call) {
 template <class T>
 void CublasDense::run_relu(Slice output) {
   T* const values = reinterpret_cast<T*>(output.data());
-  relu_forward(context_.stream, values, values, shape_.samples * shape_.outputs);
+  activation_forward(context_.stream, Elementwise::kRelu, 0, values, values, shape_.samples * shape_.outputs);
 }
 
 template <class T>

@@ -7,6 +7,7 @@
 #include "device/cuda/plans/cublas_dense.h"
 #include "device/cuda/workspace_layout.h"
 #include "eave/check.h"
+#include "kernels/cuda/activation.h"
 #include "kernels/cuda/elementwise.h"
 
 namespace eave::cuda {
@@ -99,7 +100,8 @@ void CudnnConvolution<T>::forward(const LinearForward& call) {
   forward_->run(libraries_.cudnn(), std::span(tensors).first(bias ? 4 : 3), piece(call.scratch, forward_workspace_));
   if (shape_.pool == 0) {
     if (shape_.relu && !forward_->operation().relu)
-      relu_forward(context_.stream, convolved, convolved, shape_.samples * shape_.output().size());
+      activation_forward(context_.stream, Elementwise::kRelu, 0, convolved, convolved,
+                         shape_.samples * shape_.output().size());
     return;
   }
   bias_relu_max_pool(context_.stream, pool_geometry(shape_), convolved, shape_.bias ? call.bias.data() : nullptr,

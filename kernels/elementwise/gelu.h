@@ -1,0 +1,21 @@
+// x · Φ(x), with the normal distribution Φ(x) = (1 + erf(x / √2)) / 2 (Hendrycks, Gimpel 2016, "Gaussian error linear
+// units").
+#pragma once
+
+#include "kernels/elementwise/math.h"
+
+namespace eave::elementwise {
+
+struct Gelu {
+  static constexpr bool kBackwardReadsOutput = false;
+  EAVE_ANY_DEVICE float forward(float x) const {
+    return at_least(-13.5f, x) * normal(x).share;  // the limit for −∞ is 0
+  }
+  EAVE_ANY_DEVICE float backward(float x, float d_output) const {
+    const Normal at = normal(x);
+    const float within = at_most(13.5f, at_least(-13.5f, x));
+    return d_output * (at.share + within * (at.bell * 0.398942280f));  // 1 / √(2π)
+  }
+};
+
+}  // namespace eave::elementwise
