@@ -173,6 +173,9 @@ constexpr const char* kLocalResponseNorm =
     "= "
     "bias";
 constexpr const char* kDropout = "dropout P: nothing in evaluation; in training values that stay are divided by 1 - P";
+constexpr const char* kLeakyRelu = "leaky_relu S: x if x > 0, else S x; S is 0.01 unless given";
+constexpr const char* kGelu = "gelu: x (1 + erf(x / sqrt 2)) / 2";
+constexpr const char* kGeluTanh = "gelu_tanh: x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2";
 
 }  // namespace
 
@@ -218,6 +221,9 @@ std::string conventions_of(const std::string& specification, const Graph& graph,
   if (words.contains("max_pool")) lines.emplace_back(kMaxPool);
   if (words.contains("average_pool")) lines.emplace_back(kAveragePool);
   if (words.contains("local_response_norm")) lines.emplace_back(kLocalResponseNorm);
+  if (words.contains("leaky_relu")) lines.emplace_back(kLeakyRelu);
+  if (words.contains("gelu")) lines.emplace_back(kGelu);
+  if (words.contains("gelu_tanh")) lines.emplace_back(kGeluTanh);
   if (words.contains("dropout")) lines.emplace_back(kDropout);
   if (flattens(graph)) {
     lines.push_back(std::string("images are flattened in the order ") +

@@ -5,6 +5,7 @@
 
 #include "eave/model.h"
 #include "eave/optimizer.h"
+#include "kernels/elementwise/words.h"
 #include "test/communicator/worker.h"
 #include "test/cuda/gpu.h"
 #include "test/nn/fixture.h"
@@ -141,7 +142,8 @@ TEST_F(OnGpu, a_weight_that_is_no_number_shows_in_the_loss) {
   for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
     for (const char* text :
          {"flatten; dense 16; relu; dense classes", "conv2d 8 3x3; relu; max_pool 2; flatten; dense classes",
-          "conv2d 8 3x3; relu; conv2d 8 3x3; relu; flatten; dense classes"}) {
+          "conv2d 8 3x3; relu; conv2d 8 3x3; relu; flatten; dense classes",
+          "flatten; dense 16; gelu; tanh; leaky_relu; dense classes"}) {
       const std::unique_ptr<Compute> gpu = module_->make_compute(*device, {.precision = precision});
       Trainee trainee(text, {13, 11, 3}, *gpu);
       trainee.spoil_first_weight();
@@ -185,6 +187,19 @@ TEST_F(OnGpu, nothing_is_written_for_a_compute_that_is_gone) {
   }
 }
 
+// A model with each word of kernels/elementwise.
+std::string all_activations() {
+  std::string text = "conv2d 8 3x3; ";
+  for (const std::string word : {
+#define EAVE_WORD(word, Word) #word,
+           EAVE_EACH_ELEMENTWISE(EAVE_WORD)
+#undef EAVE_WORD
+       }) {
+    text += "batch_norm; " + word + "; ";
+  }
+  return text + "global_pool; dense classes";
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
@@ -204,6 +219,7 @@ std::vector<Case> cases() {
           "global_pool; dense classes"}) {
       all.push_back({text, {13, 11, 3}, precision});
     }
+    all.push_back({all_activations(), {13, 11, 3}, precision});
   }
   return all;
 }

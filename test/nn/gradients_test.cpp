@@ -6,14 +6,15 @@
 
 #include "central_differences.h"
 #include "fixture.h"
+#include "kernels/elementwise/words.h"
 #include "reference.h"
 
 namespace eave {
 namespace {
 
 struct Case {
-  const char* name;
-  const char* text;
+  std::string name;
+  std::string text;
   ImageShape input;
   int samples;
 };
@@ -44,7 +45,7 @@ TEST_P(Gradients, come_of_the_loss_that_evaluation_finds) {
   const Case& c = GetParam();
   TestModel test(c.text, c.input, kClasses, c.samples);
   const TestBatch data(c.input, kClasses, c.samples, 100, 3);
-  if (test.model.statistics_size() > 0 || std::string(c.text).find("dropout") != std::string::npos) return;
+  if (test.model.statistics_size() > 0 || c.text.find("dropout") != std::string::npos) return;
   EXPECT_NEAR(test.evaluate(data.batch).loss_sum, test.train(data.batch).loss_sum, 1e-5 * c.samples);
 }
 
@@ -135,6 +136,7 @@ const Case kCases[] = {
      4},
     {"shortcut_alone_with_parameters", "residual(relu | conv2d 2 3x3 pad 1); dense classes", {5, 5, 2}, 4},
     {"shortcut_is_view", "conv2d 4 3x3; relu; residual(dense 36 | flatten); relu; dense classes", {5, 5, 2}, 3},
+    {"leaky_relu_of_given_slope", "dense 9; leaky_relu 0.3; dense classes", {1, 1, 6}, 7},
     {"shortcut_nested",
      "conv2d 4 3x3; residual(residual(conv2d 5 3x3 pad 1; batch_norm | conv2d 5 1x1; batch_norm); relu; conv2d 6 1x1 | "
      "residual(conv2d 4 3x3 pad 1; batch_norm); relu; conv2d 6 1x1; batch_norm); dense classes",
@@ -144,6 +146,28 @@ const Case kCases[] = {
 
 INSTANTIATE_TEST_SUITE_P(Layers, Gradients, ::testing::ValuesIn(kCases),
                          [](const auto& which) { return std::string(which.param.name); });
+
+// Each word of kernels/elementwise is a layer of the same name. Here it reads the model's input, a layer's output in
+// training, and the output of a block.
+std::vector<Case> activation_cases() {
+  std::vector<Case> cases;
+  for (const std::string word : {
+#define EAVE_WORD(word, Word) #word,
+           EAVE_EACH_ELEMENTWISE(EAVE_WORD)
+#undef EAVE_WORD
+       }) {
+    cases.push_back({word + "_first", word + "; dense 5; dropout 0.2; " + word + "; dense classes", {1, 1, 6}, 7});
+    cases.push_back({word + "_in_block",
+                     "conv2d 4 3x3; " + word + "; residual(conv2d 4 3x3 pad 1; " + word + "; batch_norm); " + word +
+                         "; max_pool 2; dense classes",
+                     {6, 6, 2},
+                     3});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Activations, Gradients, ::testing::ValuesIn(activation_cases()),
+                         [](const auto& which) { return which.param.name; });
 
 }  // namespace
 }  // namespace eave

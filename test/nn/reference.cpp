@@ -7,6 +7,7 @@
 #include "eave/compute.h"
 #include "kernels/cpu/layers.h"
 #include "nn/specification.h"
+#include "test/device/activation_reference.h"
 
 namespace eave {
 namespace {
@@ -65,10 +66,7 @@ class Reference {
     if (word == "global_pool") return global_pool(x);
     if (word == "local_response_norm") return local_response_norm(x, text);
     if (word == "dropout") return dropout(std::move(x), text);
-    if (word == "relu") {
-      for (double& value : x.values) value = std::max(value, 0.0);
-      return x;
-    }
+    if (const auto* activation = find_activation_reference(word)) return activate(std::move(x), *activation, text);
     if (word == "flatten") {
       x.shape = {1, 1, static_cast<int>(x.shape.size())};
       return x;
@@ -183,6 +181,13 @@ class Reference {
                    factors.data());
       for (std::size_t i = 0; i < size; ++i) x.values[static_cast<std::size_t>(n) * size + i] *= double{factors[i]};
     }
+    return x;
+  }
+
+  static Images activate(Images x, const ActivationReference& activation, const LayerText& text) {
+    const double parameter =
+        text.arguments.empty() ? double{activation.parameter} : double{std::stof(text.arguments[0])};
+    for (double& value : x.values) value = activation.forward(value, parameter);
     return x;
   }
 
