@@ -133,6 +133,5 @@ function makeGlossary() {
           element(
               "dl", {class: "settings"},
               kGlossary.map(
-                  ([word, meaning]) =>
-                      element("div", {}, element("dt", {}, word), element("dd", {}, meaning))))));
+                  ([word, meaning]) => element("div", {}, element("dt", {}, word), element("dd", {}, meaning))))));
 }
