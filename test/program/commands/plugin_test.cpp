@@ -54,7 +54,7 @@ TEST(PluginOfProgram, is_compared_with_others) {
 TEST(PluginOfProgram, is_planned_with_others) {
   const Place place;
   model_by_vote(place, "--epochs 8 --transport threads --ranks 2");
-  const std::string plan = "plan run --ranks 2 --json plan.json --communicators ";
+  const std::string plan = "plan run --ranks 2 --ranks-per-host 1 --json plan.json --communicators ";
   const Ended planned = place.eave(plan + "easgd,sign-vote --plugin " + kSignVote);
   ASSERT_EQ(planned.code, 0) << planned.errors;
   EXPECT_NE(planned.output.find("from the bytes that the run sent"), std::string::npos) << planned.output;
