@@ -69,7 +69,7 @@ def ranks_of(place):
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit() and lab.executable_of(entry.name) == str(place.eave):
             if lab.environment_of(entry.name).get("OMPI_COMM_WORLD_RANK") and lab.is_alive(entry.name):
-                if str(place.run_dir()) in (entry / "cmdline").read_text(errors="replace"):
+                if str(place.run_dir()) in lab.command_of(entry.name):
                     found.append(int(entry.name))
     return found
 

@@ -196,6 +196,13 @@ def executable_of(pid):
         return ""
 
 
+def command_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
+
+
 def is_alive(pid):
     """Zombies are not."""
     try:
