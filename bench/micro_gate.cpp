@@ -6,13 +6,11 @@
 #include <vector>
 
 #include "eave/update_steps.h"
-#include "kernels/cpu/update.h"
+#include "kernels/flat/flat_pass.h"
 
-// kernels/cpu/update.cpp, compiled with bench/ungated/kernels/cpu/finite.h.
+// kernels/cpu/passes.cpp, compiled with bench/ungated/kernels/flat/finite.h.
 namespace eave::ungated {
-bool update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step, const Pull* pull);
-bool update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second, const AdamwStep& step,
-                  const Pull* pull);
+bool run(const FlatPass& pass);
 }  // namespace eave::ungated
 
 namespace eave {
@@ -27,8 +25,9 @@ void sgd(benchmark::State& state, bool is_gated, bool is_elastic) {
   Vectors a(static_cast<std::size_t>(state.range(0)));
   const SgdStep step{.step_scale = 1e-6F, .momentum = 0.9F};
   const Pull pull{a.c, 0.1F, a.d, false};
-  const auto update = is_gated ? cpu::update_sgd : ungated::update_sgd;
-  for (auto _ : state) benchmark::DoNotOptimize(update(a.x, a.g, a.v, step, is_elastic ? &pull : nullptr));
+  const FlatPass pass = {passes::HeavyBall{step}, {a.x, a.g, a.v}, {}, is_elastic ? &pull : nullptr};
+  const auto run = is_gated ? cpu::run : ungated::run;
+  for (auto _ : state) benchmark::DoNotOptimize(run(pass));
 }
 
 void adamw(benchmark::State& state, bool is_gated) {
@@ -40,8 +39,9 @@ void adamw(benchmark::State& state, bool is_gated) {
                        .beta2 = 0.999F,
                        .fresh2 = 1e-3F,
                        .epsilon = 1e-8F};
-  const auto update = is_gated ? cpu::update_adamw : ungated::update_adamw;
-  for (auto _ : state) benchmark::DoNotOptimize(update(a.x, a.g, a.v, a.w, step, nullptr));
+  const FlatPass pass = {passes::Adamw{step}, {a.x, a.g, a.v, a.w}};
+  const auto run = is_gated ? cpu::run : ungated::run;
+  for (auto _ : state) benchmark::DoNotOptimize(run(pass));
 }
 
 // The numbers of parameters of a lenet, a resnet20 and an mlp, and one that fits no cache.

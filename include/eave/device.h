@@ -13,6 +13,8 @@ namespace eave {
 
 enum class DeviceKind { kCpu, kCuda };
 
+struct FlatPass;  // kernels/flat/flat_pass.h
+
 // Owns `size` floats, zeroed. Move-only. It must not outlive the Device that lent its memory.
 class Buffer {
  public:
@@ -102,6 +104,11 @@ class Device {
   virtual double distance(ConstSlice a, ConstSlice b) = 0;                  // norm of a − b
   virtual std::shared_ptr<DeviceAnswer> all_finite(ConstSlice values) = 0;  // does not block
 
+  // Carries out one word of kernels/flat: an expression that moves along vectors. Returns whether every element took
+  // its step if the word is an optimizer's; otherwise the answer may be nullptr. It does not block. The methods below
+  // each run one word.
+  virtual std::shared_ptr<DeviceAnswer> run(const FlatPass& pass) = 0;
+
   // The passes below never write a non-finite value into parameters, optimizer state, a center or an average. If an
   // element's new value would be infinite or NaN, the element keeps its old value, and 0 or the old value is sent for
   // it. So a non-finite value does not spread, and values that are equal on several ranks stay equal. This check moves
@@ -112,43 +119,42 @@ class Device {
   // and its difference is 0. They do not block.
 
   // `velocity` is empty if momentum is 0. 12 bytes, with velocity 20.
-  virtual std::shared_ptr<DeviceAnswer> update_sgd(Slice parameters, ConstSlice gradients, Slice velocity,
-                                                   const SgdStep& step, const Pull* pull) = 0;
+  std::shared_ptr<DeviceAnswer> update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
+                                           const Pull* pull);
   // 28 bytes.
-  virtual std::shared_ptr<DeviceAnswer> update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second,
-                                                     const AdamwStep& step, const Pull* pull) = 0;
+  std::shared_ptr<DeviceAnswer> update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second,
+                                             const AdamwStep& step, const Pull* pull);
 
   // In the passes below, x is the iterate. If the parameters are `ahead` of it, they move by as much as the iterate.
 
   // The pull without an optimizer step. 16 bytes, with center_is_behind 24.
-  virtual void pull_parameters(Slice parameters, const Pull& pull, const Ahead& ahead = {}) = 0;
+  void pull_parameters(Slice parameters, const Pull& pull, const Ahead& ahead = {});
   // difference = factor·(x − center). 12 bytes.
-  virtual void write_difference(Slice difference, ConstSlice parameters, ConstSlice center, float factor,
-                                const Ahead& ahead = {}) = 0;
+  void write_difference(Slice difference, ConstSlice parameters, ConstSlice center, float factor,
+                        const Ahead& ahead = {});
   // center ← center + sum. 12 bytes. A single addition, so that every rank gets the same bits.
-  virtual void move_center(Slice center, ConstSlice sum) = 0;
+  void move_center(Slice center, ConstSlice sum);
   // center ← center + sum;  x ← center + (1 − alpha)·(x − center). With alpha = 1, x becomes the center exactly.
   // 20 bytes.
-  virtual void move_center_and_follow(Slice center, ConstSlice sum, Slice parameters, float alpha,
-                                      const Ahead& ahead = {}) = 0;
+  void move_center_and_follow(Slice center, ConstSlice sum, Slice parameters, float alpha, const Ahead& ahead = {});
   // The step of an outer optimizer, which takes the workers' movement between two exchanges as its gradient; see
   // OuterKernelStep. 24 bytes.
-  virtual void step_outer(Slice center, Slice velocity, Slice mean, const OuterKernelStep& step) = 0;
+  void step_outer(Slice center, Slice velocity, Slice mean, const OuterKernelStep& step);
 
   // average ← (1 − share)·average + share·values. The average is stored as average + rest: `rest` keeps the part of a
   // small share that float32 would drop, because otherwise an average of a million values would stop moving. A share of
   // 1 copies. 20 bytes. If the values are `ahead` of the iterate, the iterate is averaged. 24 bytes.
-  virtual void move_average(Slice average, Slice rest, ConstSlice values, float share, const Ahead& ahead = {}) = 0;
+  void move_average(Slice average, Slice rest, ConstSlice values, float share, const Ahead& ahead = {});
   // into = the iterate of `parameters`. 8 bytes.
-  virtual void write_iterate(Slice into, ConstSlice parameters, const Ahead& ahead) = 0;
+  void write_iterate(Slice into, ConstSlice parameters, const Ahead& ahead);
   // message ← x − message. 12 bytes.
-  virtual void write_displacement(Slice message, ConstSlice parameters, const Ahead& ahead) = 0;
+  void write_displacement(Slice message, ConstSlice parameters, const Ahead& ahead);
   // Sets the parameters to the point that is `ahead` of the given iterate. 8 bytes.
-  virtual void write_parameters(Slice parameters, ConstSlice iterate, const Ahead& ahead) = 0;
+  void write_parameters(Slice parameters, ConstSlice iterate, const Ahead& ahead);
   // into = −rate·(gradient + decay·x). 12 bytes.
-  virtual void write_step(Slice into, ConstSlice parameters, ConstSlice gradients, float rate, float decay) = 0;
+  void write_step(Slice into, ConstSlice parameters, ConstSlice gradients, float rate, float decay);
   // x ← x − difference. 12 bytes.
-  virtual void subtract(Slice parameters, ConstSlice difference) = 0;
+  void subtract(Slice parameters, ConstSlice difference);
 };
 
 // The CPU. It has no state, so any number of ranks and threads may use it at once.

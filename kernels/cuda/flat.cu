@@ -1,10 +1,11 @@
-#include "kernels/cuda/elastic.h"
 #include "kernels/cuda/flat.h"
 #include "kernels/cuda/support/block_sum.h"
 #include "kernels/cuda/support/flat_pass.h"
 
 namespace eave::cuda {
 namespace {
+
+std::int64_t length(ConstSlice values) { return static_cast<std::int64_t>(values.size()); }
 
 struct FillPass {
   static constexpr int kWidth = 4;

@@ -4,8 +4,15 @@
 
 #include "eave/slice.h"
 #include "kernels/cuda/support/half.h"
+#include "kernels/flat/flat_pass.h"
 
 namespace eave::cuda {
+
+// Runs a word of kernels/flat; the twin of cpu::run. Vectors may be empty, or longer than 2^31. Those that are aligned
+// alike (to 16 bytes, or all off by the same) are fastest. `half` gets the new parameters (Use::kParameters) rounded to
+// bfloat16, for 2 bytes more; nullptr: not wanted. `stayed` lies in device memory. A word that answers sets it to 1 if
+// an element kept its values; nullptr: not wanted.
+void run(cudaStream_t stream, const FlatPass& pass, Half* half = nullptr, double* stayed = nullptr);
 
 void fill(cudaStream_t stream, Slice values, float value);
 void scale(cudaStream_t stream, Slice values, float factor);

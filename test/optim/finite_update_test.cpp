@@ -5,8 +5,7 @@
 #include <limits>
 
 #include "eave/update_steps.h"
-#include "kernels/cpu/center.h"
-#include "kernels/cpu/update.h"
+#include "kernels/flat/flat_pass.h"
 #include "optim_fixture.h"
 
 namespace eave {
@@ -68,7 +67,7 @@ TEST_P(FiniteUpdate, of_sgd_keeps_parameter_and_velocity_and_sends_nothing) {
     expect_gate(
         [&](Arena& a) {
           const Pull with = pull(a, arrives());
-          return cpu::update_sgd(a.x, a.g, a.v, step, has_pull() ? &with : nullptr);
+          return cpu_device().update_sgd(a.x, a.g, a.v, step, has_pull() ? &with : nullptr)->get();
         },
         has_pull(), arrives());
   }
@@ -76,7 +75,7 @@ TEST_P(FiniteUpdate, of_sgd_keeps_parameter_and_velocity_and_sends_nothing) {
   expect_gate(
       [&](Arena& a) {
         const Pull with = pull(a, arrives());
-        return cpu::update_sgd(a.x, a.g, {}, plain, has_pull() ? &with : nullptr);
+        return cpu_device().update_sgd(a.x, a.g, {}, plain, has_pull() ? &with : nullptr)->get();
       },
       has_pull(), arrives());
 }
@@ -93,7 +92,7 @@ TEST_P(FiniteUpdate, of_adamw_keeps_parameter_and_moments_and_sends_nothing) {
   expect_gate(
       [&](Arena& a) {
         const Pull with = pull(a, arrives());
-        return cpu::update_adamw(a.x, a.g, a.v, a.w, step, has_pull() ? &with : nullptr);
+        return cpu_device().update_adamw(a.x, a.g, a.v, a.w, step, has_pull() ? &with : nullptr)->get();
       },
       has_pull(), arrives());
 }
@@ -117,21 +116,26 @@ TEST(FiniteCenter, is_left_as_it_was_by_messages_that_are_not_finite) {
         return m;
       };
       using Values = std::vector<float>;
-      EXPECT_TRUE(all_finite(meet([](Values& c, Values&, Values& m) { cpu::meet_elastically(c, m, 0.5f); })));
-      EXPECT_TRUE(all_finite(meet([](Values& c, Values&, Values& m) { cpu::push_and_pull(c, m); })));
-      EXPECT_TRUE(all_finite(meet([](Values& c, Values& v, Values& m) { cpu::push_into_velocity(c, v, m, 0.9f); })));
-      EXPECT_TRUE(all_finite(meet([](Values& c, Values& v, Values& m) {
-        cpu::step_outer(c, v, m, {.momentum = 0.9f, .scale = 1, .carry_left = 0.5f, .step = 2, .ahead = 0.1f});
+      EXPECT_TRUE(all_finite(meet([](Values& c, Values&, Values& m) {
+        cpu::run({passes::MeetElastically{0.5f}, {c, m}});
       })));
-      meet([](Values& c, Values&, Values& m) { cpu::move_center(c, m); });
-      meet([](Values& c, Values& x, Values& m) { cpu::move_center_and_follow(c, m, x, 0.5f); });
-      meet([](Values& c, Values& x, Values& m) { cpu::pull_parameters(x, {c, 0.5f, m, true}); });
-      meet([](Values& c, Values&, Values& m) { cpu::subtract(c, m); });
+      EXPECT_TRUE(all_finite(meet([](Values& c, Values&, Values& m) { cpu::run({passes::PushAndPull{}, {c, m}}); })));
+      EXPECT_TRUE(all_finite(meet([](Values& c, Values& v, Values& m) {
+        cpu::run({passes::PushIntoVelocity{0.9f}, {c, v, m}});
+      })));
+      EXPECT_TRUE(all_finite(meet([](Values& c, Values& v, Values& m) {
+        cpu_device().step_outer(c, v, m, {.momentum = 0.9f, .scale = 1, .carry_left = 0.5f, .step = 2, .ahead = 0.1f});
+      })));
+      meet([](Values& c, Values&, Values& m) { cpu_device().move_center(c, m); });
+      meet([](Values& c, Values& x, Values& m) { cpu_device().move_center_and_follow(c, m, x, 0.5f); });
+      meet([](Values& c, Values& x, Values& m) { cpu_device().pull_parameters(x, {c, 0.5f, m, true}); });
+      meet([](Values& c, Values&, Values& m) { cpu_device().subtract(c, m); });
       meet([](Values& z, Values& rest, Values& m) {
         std::ranges::fill(rest, 0.0f);
-        cpu::move_average(z, rest, m, 0.5f);
+        cpu_device().move_average(z, rest, m, 0.5f);
       });
-      EXPECT_TRUE(all_finite(meet([](Values& c, Values&, Values& m) { cpu::write_step(m, c, Values(m), 2, 0.1f); })));
+      EXPECT_TRUE(
+          all_finite(meet([](Values& c, Values&, Values& m) { cpu_device().write_step(m, c, Values(m), 2, 0.1f); })));
     }
   }
 }

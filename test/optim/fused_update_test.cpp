@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "eave/update_steps.h"
-#include "kernels/cpu/update.h"
 #include "optim_fixture.h"
 
 namespace eave {
@@ -34,7 +33,7 @@ TEST(FusedUpdate, gives_the_bits_of_plain_scalar_arithmetic_at_every_vector_widt
       Arena expected(size), fused(size);
       step_one_by_one(expected, step, 0.3f);
       const Pull pull = fused.pull(0.3f);
-      cpu::update_sgd(fused.x, fused.g, fused.v, step, &pull);
+      cpu_device().update_sgd(fused.x, fused.g, fused.v, step, &pull);
       EXPECT_EQ(fused.x, expected.x) << size;
       EXPECT_EQ(fused.v, expected.v) << size;
       EXPECT_EQ(fused.d, expected.d) << size;
@@ -60,7 +59,7 @@ TEST(FusedUpdate, adamw_gives_the_bits_of_plain_scalar_arithmetic_at_every_vecto
       const float root = std::sqrt(expected.w[i]) * step.root_scale + step.epsilon;
       expected.x[i] = x - (step.decay * x + step.rate * expected.v[i] / root);
     }
-    cpu::update_adamw(fused.x, fused.g, fused.v, fused.w, step, nullptr);
+    cpu_device().update_adamw(fused.x, fused.g, fused.v, fused.w, step, nullptr);
     EXPECT_EQ(fused.x, expected.x) << size;
     EXPECT_EQ(fused.w, expected.w) << size;
   }
@@ -69,8 +68,8 @@ TEST(FusedUpdate, adamw_gives_the_bits_of_plain_scalar_arithmetic_at_every_vecto
 // The reference for the fused pull: it runs as separate passes before and after `update`.
 template <class Update>
 void pull_in_separate_passes(Arena& arena, float alpha, bool center_is_behind, Update update) {
-  if (center_is_behind) cpu::move_center(arena.c, arena.d);
-  cpu::write_difference(arena.d, arena.x, arena.c, alpha);
+  if (center_is_behind) cpu_device().move_center(arena.c, arena.d);
+  cpu_device().write_difference(arena.d, arena.x, arena.c, alpha);
   update();
   for (std::size_t i = 0; i < arena.x.size(); ++i) arena.x[i] -= arena.d[i];
 }
@@ -89,9 +88,9 @@ TEST_P(FusedPull, equals_separate_passes_with_sgd) {
       const SgdStep step{.step_scale = 0.1f, .momentum = 0.9f, .weight_decay = 1e-3f};
       Arena fused(size), separate(size);
       const Pull pull = fused.pull(0.25f, GetParam());
-      cpu::update_sgd(fused.x, fused.g, Slice(fused.v).first(velocity), step, &pull);
+      cpu_device().update_sgd(fused.x, fused.g, Slice(fused.v).first(velocity), step, &pull);
       pull_in_separate_passes(separate, 0.25f, GetParam(), [&] {
-        cpu::update_sgd(separate.x, separate.g, Slice(separate.v).first(velocity), step, nullptr);
+        cpu_device().update_sgd(separate.x, separate.g, Slice(separate.v).first(velocity), step, nullptr);
       });
       expect_same_bits(fused, separate);
     }
@@ -110,9 +109,10 @@ TEST_P(FusedPull, equals_separate_passes_with_adamw) {
                          .decay = 1e-4f};
     Arena fused(size), separate(size);
     const Pull pull = fused.pull(0.25f, GetParam());
-    cpu::update_adamw(fused.x, fused.g, fused.v, fused.w, step, &pull);
-    pull_in_separate_passes(separate, 0.25f, GetParam(),
-                            [&] { cpu::update_adamw(separate.x, separate.g, separate.v, separate.w, step, nullptr); });
+    cpu_device().update_adamw(fused.x, fused.g, fused.v, fused.w, step, &pull);
+    pull_in_separate_passes(separate, 0.25f, GetParam(), [&] {
+      cpu_device().update_adamw(separate.x, separate.g, separate.v, separate.w, step, nullptr);
+    });
     expect_same_bits(fused, separate);
   }
 }
@@ -142,27 +142,27 @@ TEST(FusedUpdate, passes_without_a_step_work_on_the_iterate_that_parameters_are_
   const std::vector<float> velocity = {4, -4};
   const Ahead ahead{velocity, 0.5f};
   std::vector<float> x = {10, 20}, center = {8, 10}, difference = {0, 0};
-  cpu::write_difference(difference, x, center, 0.25f, ahead);
+  cpu_device().write_difference(difference, x, center, 0.25f, ahead);
   EXPECT_EQ(difference, (std::vector<float>{1, 2}));
   cpu_device().pull_parameters(x, {center, 0.25f, difference}, ahead);
   EXPECT_EQ(x, (std::vector<float>{9, 18}));
   EXPECT_EQ(difference, (std::vector<float>{1, 2}));
   const std::vector<float> sum = {3, 6};  // moves the center to 11, 16, which is also the iterate
-  cpu::move_center_and_follow(center, sum, x, 0.25f, ahead);
+  cpu_device().move_center_and_follow(center, sum, x, 0.25f, ahead);
   EXPECT_EQ(center, (std::vector<float>{11, 16}));
   EXPECT_EQ(x, (std::vector<float>{9, 18}));
 }
 
 TEST(FusedUpdate, follows_the_center_exactly_when_alpha_is_one) {
   std::vector<float> center = {1e8f, 0.1f, -3}, sum = {1, 1e-9f, 5}, x = {1e-8f, 12345.678f, 1e20f};
-  cpu::move_center_and_follow(center, sum, x, 1);
+  cpu_device().move_center_and_follow(center, sum, x, 1);
   EXPECT_EQ(x, center);
   EXPECT_EQ(center[2], 2);
 }
 
 TEST(FusedUpdate, follows_the_moved_center) {
   std::vector<float> center = {4, 8}, sum = {4, -8}, x = {0, 16};
-  cpu::move_center_and_follow(center, sum, x, 0.25f);
+  cpu_device().move_center_and_follow(center, sum, x, 0.25f);
   EXPECT_EQ(center, (std::vector<float>{8, 0}));
   EXPECT_EQ(x, (std::vector<float>{2, 12}));
 }

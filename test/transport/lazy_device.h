@@ -13,7 +13,6 @@
 
 #include "eave/check.h"
 #include "eave/device.h"
-#include "eave/update_steps.h"
 
 namespace eave {
 
@@ -113,23 +112,7 @@ class LazyDevice : public Device {
   double norm(ConstSlice) override { return refuse(), 0; }
   double distance(ConstSlice, ConstSlice) override { return refuse(), 0; }
   std::shared_ptr<DeviceAnswer> all_finite(ConstSlice) override { return refuse(), nullptr; }
-  std::shared_ptr<DeviceAnswer> update_sgd(Slice, ConstSlice, Slice, const SgdStep&, const Pull*) override {
-    return refuse(), nullptr;
-  }
-  std::shared_ptr<DeviceAnswer> update_adamw(Slice, ConstSlice, Slice, Slice, const AdamwStep&, const Pull*) override {
-    return refuse(), nullptr;
-  }
-  void pull_parameters(Slice, const Pull&, const Ahead&) override { refuse(); }
-  void write_difference(Slice, ConstSlice, ConstSlice, float, const Ahead&) override { refuse(); }
-  void move_center(Slice, ConstSlice) override { refuse(); }
-  void move_center_and_follow(Slice, ConstSlice, Slice, float, const Ahead&) override { refuse(); }
-  void step_outer(Slice, Slice, Slice, const OuterKernelStep&) override { refuse(); }
-  void move_average(Slice, Slice, ConstSlice, float, const Ahead&) override { refuse(); }
-  void write_iterate(Slice, ConstSlice, const Ahead&) override { refuse(); }
-  void write_displacement(Slice, ConstSlice, const Ahead&) override { refuse(); }
-  void write_parameters(Slice, ConstSlice, const Ahead&) override { refuse(); }
-  void write_step(Slice, ConstSlice, ConstSlice, float, float) override { refuse(); }
-  void subtract(Slice, ConstSlice) override { refuse(); }
+  std::shared_ptr<DeviceAnswer> run(const FlatPass&) override { return refuse(), nullptr; }
 
  protected:
   virtual bool is_busy() { return queue_.is_busy(); }

@@ -8,7 +8,7 @@
 
 #include "base/options/number_text.h"
 #include "communicator/support/local_steps.h"
-#include "kernels/cpu/center.h"
+#include "kernels/flat/flat_pass.h"
 
 namespace eave {
 namespace {
@@ -53,8 +53,8 @@ DownpourWorker::DownpourWorker(const CommunicatorContext& context, const std::op
 
 CenterRule DownpourWorker::rule(const std::optional<MovingAverage>& average) {
   return [average](std::span<const Slice> vectors, Slice message, std::int64_t exchanges) {
-    cpu::push_and_pull(vectors[0], message);
-    if (average) cpu::move_average(vectors[1], vectors[2], vectors[0], average->share(exchanges + 1));
+    cpu::run({passes::PushAndPull{}, {vectors[0], message}});
+    if (average) cpu_device().move_average(vectors[1], vectors[2], vectors[0], average->share(exchanges + 1));
   };
 }
 

@@ -35,7 +35,7 @@
 #include "communicator/support/local_steps.h"
 #include "eave/check.h"
 #include "eave/update_steps.h"
-#include "kernels/cpu/center.h"
+#include "kernels/flat/flat_pass.h"
 
 namespace eave {
 namespace {
@@ -132,8 +132,8 @@ class EasgdAsync final : public AsyncCenter {
   static CenterRule rule(float alpha, const std::shared_ptr<const Codec>& codec) {
     return [alpha, codec](std::span<const Slice> vectors, Slice message, std::int64_t) {
       const Slice center = vectors.front();
-      if (!codec) return cpu::meet_elastically(center, message, alpha);
-      cpu::subtract(message, center);
+      if (!codec) return void(cpu::run({passes::MeetElastically{alpha}, {center, message}}));
+      cpu_device().subtract(message, center);
       cpu_device().scale(message, alpha);
       round_trip(*codec, message);
       cpu_device().add_scaled(center, 1, message);

@@ -24,7 +24,7 @@
 #include "communicator/center/async_center.h"
 #include "communicator/center/downpour_worker.h"
 #include "communicator/support/local_steps.h"
-#include "kernels/cpu/center.h"
+#include "kernels/flat/flat_pass.h"
 
 namespace eave {
 namespace {
@@ -83,7 +83,7 @@ class Mdownpour final : public AsyncCenter {
  private:
   static CenterRule rule(float momentum) {
     return [momentum](std::span<const Slice> vectors, Slice message, std::int64_t) {
-      cpu::push_into_velocity(vectors[0], vectors[1], message, momentum);
+      cpu::run({passes::PushIntoVelocity{momentum}, {vectors[0], vectors[1], message}});
     };
   }
 

@@ -5,9 +5,7 @@
 #include "device/cpu/flat.h"
 #include "eave/check.h"
 #include "eave/device.h"
-#include "eave/update_steps.h"
-#include "kernels/cpu/center.h"
-#include "kernels/cpu/update.h"
+#include "kernels/flat/flat_pass.h"
 
 namespace eave {
 namespace {
@@ -57,46 +55,7 @@ class CpuDevice final : public Device {
   double norm(ConstSlice values) override { return flat::norm(values); }
   double distance(ConstSlice a, ConstSlice b) override { return flat::distance(a, b); }
   std::shared_ptr<DeviceAnswer> all_finite(ConstSlice values) override { return flat::all_finite(values) ? yes_ : no_; }
-
-  std::shared_ptr<DeviceAnswer> update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
-                                           const Pull* pull) override {
-    return cpu::update_sgd(parameters, gradients, velocity, step, pull) ? yes_ : no_;
-  }
-  std::shared_ptr<DeviceAnswer> update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second,
-                                             const AdamwStep& step, const Pull* pull) override {
-    return cpu::update_adamw(parameters, gradients, first, second, step, pull) ? yes_ : no_;
-  }
-  void pull_parameters(Slice parameters, const Pull& pull, const Ahead& ahead) override {
-    cpu::pull_parameters(parameters, pull, ahead);
-  }
-  void write_difference(Slice difference, ConstSlice parameters, ConstSlice center, float factor,
-                        const Ahead& ahead) override {
-    cpu::write_difference(difference, parameters, center, factor, ahead);
-  }
-  void move_center(Slice center, ConstSlice sum) override { cpu::move_center(center, sum); }
-  void move_center_and_follow(Slice center, ConstSlice sum, Slice parameters, float alpha,
-                              const Ahead& ahead) override {
-    cpu::move_center_and_follow(center, sum, parameters, alpha, ahead);
-  }
-  void step_outer(Slice center, Slice velocity, Slice mean, const OuterKernelStep& step) override {
-    cpu::step_outer(center, velocity, mean, step);
-  }
-  void move_average(Slice average, Slice rest, ConstSlice values, float share, const Ahead& ahead) override {
-    cpu::move_average(average, rest, values, share, ahead);
-  }
-  void write_iterate(Slice into, ConstSlice parameters, const Ahead& ahead) override {
-    cpu::write_iterate(into, parameters, ahead);
-  }
-  void write_displacement(Slice message, ConstSlice parameters, const Ahead& ahead) override {
-    cpu::write_displacement(message, parameters, ahead);
-  }
-  void write_parameters(Slice parameters, ConstSlice iterate, const Ahead& ahead) override {
-    cpu::write_parameters(parameters, iterate, ahead);
-  }
-  void write_step(Slice into, ConstSlice parameters, ConstSlice gradients, float rate, float decay) override {
-    cpu::write_step(into, parameters, gradients, rate, decay);
-  }
-  void subtract(Slice parameters, ConstSlice difference) override { cpu::subtract(parameters, difference); }
+  std::shared_ptr<DeviceAnswer> run(const FlatPass& pass) override { return cpu::run(pass) ? yes_ : no_; }
 
  private:
   const std::shared_ptr<DeviceMark> reached_ = std::make_shared<Reached>();

@@ -4,9 +4,7 @@
 #include <string>
 
 #include "eave/check.h"
-#include "eave/update_steps.h"
 #include "kernels/cuda/flat.h"
-#include "kernels/cuda/update.h"
 
 namespace eave::cuda {
 namespace {
@@ -235,29 +233,18 @@ std::shared_ptr<DeviceAnswer> CudaDevice::all_finite(ConstSlice values) {
   return number;
 }
 
-template <class Update>
-std::shared_ptr<DeviceAnswer> CudaDevice::ask_whether_all_moved(Update update) {
+std::shared_ptr<DeviceAnswer> CudaDevice::run(const FlatPass& pass) {
+  Half* const half = begin_writing(pass);
+  const bool answers = std::visit([]<class Word>(const Word&) { return passes::Answers<Word>; }, pass.word);
+  if (!answers) {
+    cuda::run(stream(), pass, half);
+    return nullptr;
+  }
   const std::shared_ptr<Number> number = free_number();
   number->clear(stream());
-  update(number->on_device());
+  cuda::run(stream(), pass, half, number->on_device());
   number->send(stream());
   return number;
-}
-
-std::shared_ptr<DeviceAnswer> CudaDevice::update_sgd(Slice parameters, ConstSlice gradients, Slice velocity,
-                                                     const SgdStep& step, const Pull* pull) {
-  if (pull != nullptr) change(pull->center);
-  return ask_whether_all_moved([&](double* stayed) {
-    cuda::update_sgd(stream(), parameters, gradients, velocity, step, pull, half_of(parameters), stayed);
-  });
-}
-
-std::shared_ptr<DeviceAnswer> CudaDevice::update_adamw(Slice parameters, ConstSlice gradients, Slice first,
-                                                       Slice second, const AdamwStep& step, const Pull* pull) {
-  if (pull != nullptr) change(pull->center);
-  return ask_whether_all_moved([&](double* stayed) {
-    cuda::update_adamw(stream(), parameters, gradients, first, second, step, pull, half_of(parameters), stayed);
-  });
 }
 
 void CudaDevice::copy(Slice into, ConstSlice from) {

@@ -12,7 +12,6 @@
 #include "device/cuda_module.h"
 #include "device/device_collectives.h"
 #include "eave/device.h"
-#include "eave/update_steps.h"
 #include "kernels/cuda/support/half.h"
 
 namespace eave::cuda {
@@ -67,23 +66,7 @@ class CudaDevice final : public Device, public CollectiveDevice {
   double norm(ConstSlice values) override;
   double distance(ConstSlice a, ConstSlice b) override;
   std::shared_ptr<DeviceAnswer> all_finite(ConstSlice values) override;
-
-  std::shared_ptr<DeviceAnswer> update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
-                                           const Pull* pull) override;
-  std::shared_ptr<DeviceAnswer> update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second,
-                                             const AdamwStep& step, const Pull* pull) override;
-  void pull_parameters(Slice parameters, const Pull& pull, const Ahead& ahead) override;
-  void write_difference(Slice difference, ConstSlice parameters, ConstSlice center, float factor,
-                        const Ahead& ahead) override;
-  void move_center(Slice center, ConstSlice sum) override;
-  void move_center_and_follow(Slice center, ConstSlice sum, Slice parameters, float alpha, const Ahead& ahead) override;
-  void step_outer(Slice center, Slice velocity, Slice mean, const OuterKernelStep& step) override;
-  void move_average(Slice average, Slice rest, ConstSlice values, float share, const Ahead& ahead) override;
-  void write_iterate(Slice into, ConstSlice parameters, const Ahead& ahead) override;
-  void write_displacement(Slice message, ConstSlice parameters, const Ahead& ahead) override;
-  void write_parameters(Slice parameters, ConstSlice iterate, const Ahead& ahead) override;
-  void write_step(Slice into, ConstSlice parameters, ConstSlice gradients, float rate, float decay) override;
-  void subtract(Slice parameters, ConstSlice difference) override;
+  std::shared_ptr<DeviceAnswer> run(const FlatPass& pass) override;
 
  private:
   class Mark;
@@ -92,12 +75,11 @@ class CudaDevice final : public Device, public CollectiveDevice {
   void start(const cudaDeviceProp& properties);
   void try_out(const cudaDeviceProp& properties);
   std::string others_memory() const;  // "; other processes held …" if they held much of the memory, else ""
-  // The bfloat16 copy to write together with `parameters`, or nullptr if there is none.
-  Half* half_of(Slice parameters);
+  // Notes what a pass writes. Returns the bfloat16 copy that it has to write too, or nullptr if there is none.
+  Half* begin_writing(const FlatPass& pass);
+  Half* half_of(ConstSlice parameters);
   void change(ConstSlice written);  // called before every other call that writes: the bfloat16 copy may become stale
   std::shared_ptr<Number> free_number();  // a Number that nobody waits for
-  template <class Update>
-  std::shared_ptr<DeviceAnswer> ask_whether_all_moved(Update update);
 
   int index_;
   std::string name_;

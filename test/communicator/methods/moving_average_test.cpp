@@ -1,7 +1,6 @@
 // asgd and mvasgd: SGD on one rank that evaluates an average of its iterates.
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/center.h"
 #include "test/communicator/center/free_runs.h"
 #include "test/communicator/simulator.h"
 
@@ -61,7 +60,7 @@ TEST(SequentialAverage, leaves_the_training_alone) {
 TEST(SequentialAverage, is_the_mean_of_all_iterates_and_of_the_beginning) {
   std::vector<float> z(40), rest(40);
   for (int t = 1; t <= 1000; ++t) {
-    cpu::move_average(z, rest, std::vector<float>(40, static_cast<float>(t)), 1 / static_cast<float>(t + 1));
+    cpu_device().move_average(z, rest, std::vector<float>(40, static_cast<float>(t)), 1 / static_cast<float>(t + 1));
     ASSERT_NEAR(z[17], t / 2.0, 1e-6 * t) << t;
   }
 }
@@ -75,7 +74,7 @@ TEST(SequentialAverage, does_not_stand_still_after_a_million_steps) {
   double exact = 1;
   for (int t = 1'000'000; t < 3'000'000; ++t) {
     const float share = static_cast<float>(1 / (t + 1.0));
-    cpu::move_average(z, rest, x, share);
+    cpu_device().move_average(z, rest, x, share);
     plain = (1 - share) * plain + share * x[0];
     exact += (static_cast<double>(x[0]) - exact) / (t + 1.0);
   }

@@ -1,0 +1,18 @@
+# add_words(<folder> <namespace> <header> <word>...): a header of kernels/<folder>, and the words whose structs it
+# defines. The struct of leaky_relu is LeakyRelu. Appends to the variables that kernels/<folder>/words.h is made from.
+macro(add_words folder namespace header)
+  string(APPEND includes "#include \"kernels/${folder}/${header}.h\"\n")
+  foreach(word ${ARGN})
+    string(REPLACE "_" ";" parts ${word})
+    set(type)
+    foreach(part ${parts})
+      string(SUBSTRING ${part} 0 1 first)
+      string(SUBSTRING ${part} 1 -1 rest)
+      string(TOUPPER ${first} first)
+      string(APPEND type ${first}${rest})
+    endforeach()
+    string(APPEND enumerators "k${type}, ")
+    string(APPEND types ", ${namespace}::${type}")
+    string(APPEND visits " visit(${word}, ${type})")
+  endforeach()
+endmacro()
