@@ -16,8 +16,9 @@ struct MoveAverage {
   EAVE_ANY_DEVICE void operator()(const At& at, float& average, float& rest, float value) const {
     const float step = rest + share * ((at.iterate_of(value) - average) - rest);
     const float sum = average + step;
-    rest = is_finite(sum) ? step - (sum - average) : rest;
-    average = finite_or(sum, average);
+    const Mask moves = mask_of_finite(sum);
+    rest = selected(step - (sum - average), rest, moves);
+    average = selected(sum, average, moves);
   }
 };
 
@@ -80,8 +81,9 @@ struct PushIntoVelocity {
 
   EAVE_ANY_DEVICE void operator()(float& center, float& velocity, float& message) const {
     const float v = momentum * velocity + message, moved = center + v;
-    velocity = is_finite(moved) ? v : velocity;
-    center = finite_or(moved, center);
+    const Mask moves = mask_of_finite(moved);
+    velocity = selected(v, velocity, moves);
+    center = selected(moved, center, moves);
     message = finite_or(center + momentum * velocity, center);
   }
 };

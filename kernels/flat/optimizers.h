@@ -66,7 +66,7 @@ struct Adamw {
     const float m = step.beta1 * first + step.fresh1 * g;
     const float v = step.beta2 * second + step.fresh2 * (g * g);
     const float s = step.decay * x + step.rate * m / (std::sqrt(v) * step.root_scale + step.epsilon);
-    const Mask mask = move(x, x, is_finite(v) ? -s : v);
+    const Mask mask = move(x, x, selected(-s, v, mask_of_finite(v)));
     first = selected(m, first, mask);
     second = selected(v, second, mask);
     return mask;
