@@ -1,5 +1,5 @@
 // Batch normalisation over rows × channels activations. These are the twins of kernels/cpu/batch_norm.h and of the rest
-// of CpuCompute's batch norm.
+// of CpuBatchNorm (src/device/cpu/cpu_batch_norm.cpp).
 //
 // T is float or Half. Arithmetic is in float. Sums over rows are in double and relative to the first row, so nothing
 // cancels if the mean is much larger than the deviation. Parameters, their gradients and statistics are float. An

@@ -65,7 +65,7 @@ struct CudaModule {
   std::unique_ptr<Compute> (*make_compute)(Device& device, const CudaSettings& settings) = nullptr;
 };
 
-inline constexpr int kCudaModuleVersion = 3;
+inline constexpr int kCudaModuleVersion = 4;
 
 // The only symbol that the module exports: a function without arguments that returns a const CudaModule*.
 inline constexpr const char* kCudaModuleEntry = "eave_cuda_module";

@@ -1,10 +1,11 @@
 // Merges batch norm's statistics of one rank's rows with those of all other ranks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "eave/compute.h"
+#include "eave/operations.h"
 
 namespace eave {
 
@@ -17,6 +18,8 @@ namespace eave {
 // the same bits.
 class RankMoments {
  public:
+  explicit RankMoments(std::size_t channels) { mine_.reserve(2 * channels + 1); }
+
   // Collective. On entry, `mean` and `variance` hold this rank's values (with 0 rows, anything); on return, those of
   // all ranks together. Returns n. A rank whose moments are not finite does not count. If no rank counts, n is 0 and
   // all values are NaN.

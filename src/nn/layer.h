@@ -39,15 +39,8 @@ struct BackwardCall {
   MomentExchange* ranks = nullptr;
 };
 
-class LayerPlan {
- public:
-  virtual ~LayerPlan() = default;
-  virtual std::int64_t saved_size() const { return 0; }  // floats
-  virtual std::int64_t scratch_size() const { return 0; }
-  virtual bool goes_back_in_place() const { return false; }  // backward writes d_input over d_output
-  virtual void forward(const ForwardCall& call) = 0;
-  virtual void backward(const BackwardCall& call) = 0;
-};
+// If it goes back in place, backward writes d_input over d_output.
+using LayerPlan = GradientPlan<ForwardCall, BackwardCall>;
 
 // The use for which a layer makes a plan.
 struct LayerUse {

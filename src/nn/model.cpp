@@ -209,7 +209,8 @@ std::int64_t Model::train(const Batch& batch, std::uint64_t seed, ConstSlice par
   const PassKind kind = state.kind(plan, parameters, statistics, gradients, ready ? kTrainingInParts : kTraining);
   const StepCall call{
       compute.begin_pass(kind, inputs), parameters, statistics, statistics, state.arena.slice(), {}, state.ranks};
-  compute.softmax_cross_entropy(state.classes, plan.forward(call), plan.output_gradient(call.arena));
+  plan.forward(call);
+  plan.compute_loss(call);
   if (state.leaves_out && compute.loss_is_not_finite()) {
     state.leave_out_backward(call, gradients, ready);
   } else {
@@ -230,9 +231,9 @@ Score Model::evaluate(const Batch& batch, ConstSlice parameters, ConstSlice stat
   if (batch.samples == 0) return {};
   StepPlan& plan = state.plan(batch.samples, false);
   const PassKind kind = state.kind(plan, parameters, statistics, {}, kEvaluation);
-  const ConstSlice inputs = state.compute->begin_pass(kind, {batch, 0, 0});
-  state.compute->softmax_cross_entropy(state.classes,
-                                       plan.forward({inputs, parameters, statistics, {}, state.arena.slice()}), {});
+  const StepCall call{state.compute->begin_pass(kind, {batch, 0, 0}), parameters, statistics, {}, state.arena.slice()};
+  plan.forward(call);
+  plan.compute_loss(call);
   return score(batch.samples, state.compute->end_pass());
 }
 

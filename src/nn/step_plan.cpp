@@ -40,10 +40,13 @@ StepPlan::StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, b
     const Node& node = graph.nodes[i];
     const bool input_gradient = training && wants_gradient_[static_cast<std::size_t>(node.source)];
     steps_[i].work = node.layer->plan(compute, {samples, training, input_gradient});
+    if (node.has_projection()) steps_[i].projection = compute.plan(node.projection(samples));
     scratch_size_ = std::max(scratch_size_, steps_[i].work->scratch_size());
     wants_gradient_.push_back(node.parameters_size > 0 || wants_gradient_[static_cast<std::size_t>(node.source)] ||
                               wants_gradient_[static_cast<std::size_t>(std::max(node.skip, 0))]);
   }
+  loss_ = compute.plan(LossShape{samples, graph.nodes.back().layer->output().size()});
+  scratch_size_ = std::max(scratch_size_, loss_->scratch_size());
   ArenaPlanner planner;
   scratch_ = planner.take(scratch_size_);
   place_forward(planner);
@@ -61,7 +64,7 @@ std::int64_t StepPlan::output_size(std::size_t node) const {
 void StepPlan::place_forward(ArenaPlanner& planner) {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     Step& step = steps_[i];
-    if (graph_.nodes[i].has_projection()) step.projected = planner.take(output_size(i));
+    if (step.projection) step.projected = planner.take(output_size(i));
     step.output = planner.take(output_size(i));
     const std::int64_t saved = step.work->saved_size();
     if (training_ && saved > 0) step.saved = planner.take(saved);
@@ -97,13 +100,13 @@ void StepPlan::place_backward(ArenaPlanner& planner) {
     }
     const auto skip = static_cast<std::size_t>(std::max(node.skip, 0));
     const bool passes_on = node.skip >= 0 && wants_gradient_[skip];
-    if (passes_on && node.has_projection()) {
+    if (passes_on && step.projection) {
       step.d_projected = planner.take(compute_.activation_size(samples_ * node.skip_shape.size()));
       steps_[skip - 1].d_outputs.push_back(step.d_projected);
     } else if (passes_on) {
       steps_[skip - 1].d_outputs.push_back(step.d_outputs.front());
     }
-    const bool keeps_first = stays || (passes_on && !node.has_projection());
+    const bool keeps_first = stays || (passes_on && !step.projection);
     for (std::size_t k = keeps_first ? 1 : 0; k < step.d_outputs.size(); ++k) planner.release(step.d_outputs[k]);
     planner.release(step.output);
     if (step.saved >= 0) planner.release(step.saved);
@@ -118,9 +121,9 @@ ConstSlice StepPlan::skip(const StepCall& call, std::size_t index) {
   const Node& node = graph_.nodes[index];
   if (node.skip < 0) return {};
   const ConstSlice from = activation(call, static_cast<std::size_t>(node.skip));
-  if (!node.has_projection()) return from;
+  if (!steps_[index].projection) return from;
   const Slice projected = at(call.arena, steps_[index].projected, output_size(index));
-  compute_.shortcut_forward(node.projection(samples_), from, projected);
+  steps_[index].projection->forward({from, projected, {}});
   return projected;
 }
 
@@ -141,8 +144,10 @@ ConstSlice StepPlan::forward(const StepCall& call) {
   return activation(call, steps_.size());
 }
 
-Slice StepPlan::output_gradient(Slice arena) const {
-  return at(arena, steps_.back().d_outputs.front(), output_size(steps_.size() - 1));
+void StepPlan::compute_loss(const StepCall& call) {
+  const std::size_t last = steps_.size();
+  const Slice d_logits = training_ ? at(call.arena, steps_.back().d_outputs.front(), output_size(last - 1)) : Slice();
+  loss_->forward({activation(call, last), d_logits, at(call.arena, scratch_, scratch_size_)});
 }
 
 // Several layers may read this activation. This function adds all parts of its gradient, except the one that the layer
@@ -169,9 +174,8 @@ void StepPlan::run_backward(const StepCall& call, std::size_t index, Slice d_par
                        of_node(call.parameters, node.parameters_at, node.parameters_size), saved, d_output, d_more,
                        d_input, d_parameters, at(call.arena, scratch_, scratch_size_), call.ranks});
   if (step.d_projected >= 0) {
-    compute_.shortcut_backward(
-        node.projection(samples_), d_output,
-        at(call.arena, step.d_projected, compute_.activation_size(samples_ * node.skip_shape.size())));
+    const std::int64_t size = compute_.activation_size(samples_ * node.skip_shape.size());
+    step.projection->backward({{}, {}, {}, d_output, at(call.arena, step.d_projected, size)});
   }
 }
 

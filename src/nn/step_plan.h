@@ -50,16 +50,17 @@ class StepPlan {
   StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, bool training);
 
   std::int64_t arena_size() const { return arena_size_; }
-  ConstSlice forward(const StepCall& call);
-  // The place where backward expects the gradient of forward's result.
-  Slice output_gradient(Slice arena) const;
+  ConstSlice forward(const StepCall& call);  // returns the logits
+  // Follows forward. Computes the loss and, in training, its gradient for backward.
+  void compute_loss(const StepCall& call);
   void backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready);
 
  private:
   struct Step {
     std::unique_ptr<LayerPlan> work;
+    std::unique_ptr<UnaryPlan> projection;  // subsamples and widens the skip; nullptr if it fits
     std::int64_t output = -1, saved = -1;
-    // projected: the subsampled and widened skip. d_projected: the gradient of the skip itself.
+    // projected: the result of `projection`. d_projected: the gradient of the skip itself.
     std::int64_t projected = -1, d_projected = -1;
     std::int64_t d_input = -1;
     std::vector<std::int64_t> d_outputs;  // parts of the output's gradient, in the order in which backward makes them
@@ -81,6 +82,7 @@ class StepPlan {
   std::int64_t samples_;
   bool training_;
   std::vector<Step> steps_;
+  std::unique_ptr<LossShape::Plan> loss_;
   std::vector<bool> wants_gradient_;  // by activation: it depends on parameters
   std::int64_t scratch_ = 0, scratch_size_ = 0;
   std::int64_t arena_size_ = 0;

@@ -97,7 +97,7 @@ TEST(CudaLayersOfFloat, pass_nan_where_the_cpu_does) {
 
 constexpr float kMomentum = 0.1f, kEpsilon = 1e-5f;
 
-// Batch norm from the CPU's kernels, in the order in which CpuCompute calls them.
+// Batch norm from the CPU's kernels, in the order in which CpuBatchNorm calls them.
 struct CpuNorm {
   explicit CpuNorm(const Extent& extent)
       : of(extent),

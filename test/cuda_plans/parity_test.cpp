@@ -220,8 +220,8 @@ class Parity : public testing::TestWithParam<Setting> {
   void compare(const ConvolutionShape& shape) {
     const Problem problem = problem_of(shape);
     const auto cpu = make_cpu_compute(1);
-    const Results expected = run_on_cpu(*cpu->plan_convolution(shape), problem);
-    const auto make = [&](const Context& context) { return make_convolution(context, shape); };
+    const Results expected = run_on_cpu(*cpu->plan(shape), problem);
+    const auto make = [&](const Context& context) { return make_plan(context, shape); };
     expect_same(run_on_gpu(GetParam(), problem, make), expected);
   }
 };
@@ -249,8 +249,8 @@ TEST_P(Parity, of_dense_layers) {
       problem.training = training;
       problem.fill();
       const auto cpu = make_cpu_compute(1);
-      const Results expected = run_on_cpu(*cpu->plan_dense(shape), problem);
-      const auto make = [&](const Context& context) { return make_dense(context, shape); };
+      const Results expected = run_on_cpu(*cpu->plan(shape), problem);
+      const auto make = [&](const Context& context) { return make_plan(context, shape); };
       expect_same(run_on_gpu(GetParam(), problem, make), expected);
     }
   }

@@ -9,9 +9,17 @@
 namespace eave {
 namespace {
 
-class NoPlan final : public LinearPlan {
-  void forward(const LinearForward&) override {}
-  void backward(const LinearBackward&) override {}
+// A plan that is never called.
+template <class Plan>
+class NoPlan;
+template <class Forward>
+class NoPlan<ForwardPlan<Forward>> final : public ForwardPlan<Forward> {
+  void forward(const Forward&) override {}
+};
+template <class Forward, class Backward>
+class NoPlan<GradientPlan<Forward, Backward>> final : public GradientPlan<Forward, Backward> {
+  void forward(const Forward&) override {}
+  void backward(const Backward&) override {}
 };
 
 [[noreturn]] void refuse() { throw std::logic_error("only planning is recorded"); }
@@ -21,11 +29,6 @@ class RecordingCompute final : public Compute {
  public:
   std::vector<ConvolutionShape> convolutions;
 
-  std::unique_ptr<LinearPlan> plan_convolution(const ConvolutionShape& shape) override {
-    convolutions.push_back(shape);
-    return std::make_unique<NoPlan>();
-  }
-  std::unique_ptr<LinearPlan> plan_dense(const DenseShape&) override { return std::make_unique<NoPlan>(); }
   std::int64_t activation_size(std::int64_t values) const override { return values; }
   std::int64_t smallest_part() const override { return 0; }
 
@@ -39,25 +42,19 @@ class RecordingCompute final : public Compute {
   void forget_passes() noexcept override {}
   std::int64_t end_pass() override { refuse(); }
   LossSum loss(std::int64_t) override { refuse(); }
-  void batch_norm_forward(const BatchNormShape&, const BatchNormForward&) override { refuse(); }
-  void batch_norm_backward(const BatchNormShape&, const BatchNormBackward&) override { refuse(); }
-  void batch_norm_evaluate(const BatchNormShape&, const BatchNormEvaluation&) override { refuse(); }
-  void max_pool_forward(const PoolShape&, ConstSlice, Slice, Slice) override { refuse(); }
-  void max_pool_backward(const PoolShape&, ConstSlice, ConstSlice, Slice) override { refuse(); }
-  void average_pool_forward(const PoolShape&, ConstSlice, Slice) override { refuse(); }
-  void average_pool_backward(const PoolShape&, ConstSlice, Slice) override { refuse(); }
-  void local_response_norm_forward(const LocalResponseShape&, ConstSlice, Slice) override { refuse(); }
-  void local_response_norm_backward(const LocalResponseShape&, ConstSlice, ConstSlice, Slice) override { refuse(); }
-  void activation_forward(const Activation&, ConstSlice, Slice) override { refuse(); }
-  void activation_backward(const Activation&, ConstSlice, ConstSlice, ConstSlice, Slice) override { refuse(); }
-  void dropout_forward(const DropoutShape&, ConstSlice, Slice) override { refuse(); }
-  void dropout_backward(const DropoutShape&, ConstSlice, Slice) override { refuse(); }
-  void shortcut_forward(const ShortcutShape&, ConstSlice, Slice) override { refuse(); }
-  void shortcut_backward(const ShortcutShape&, ConstSlice, Slice) override { refuse(); }
   void add(ConstSlice, ConstSlice, Slice) override { refuse(); }
   void copy(ConstSlice, Slice) override { refuse(); }
   void fill(Slice, float) override { refuse(); }
-  void softmax_cross_entropy(std::int64_t, ConstSlice, Slice) override { refuse(); }
+
+ private:
+  std::unique_ptr<OperationPlan> make_plan(const OperationShape& any) override {
+    if (const auto* shape = std::get_if<ConvolutionShape>(&any)) convolutions.push_back(*shape);
+    return std::visit(
+        []<class Shape>(const Shape&) -> std::unique_ptr<OperationPlan> {
+          return std::make_unique<NoPlan<typename Shape::Plan>>();
+        },
+        any);
+  }
 };
 
 // The image shapes of MNIST and Fashion-MNIST, of CIFAR-10, and of ImageNet for models that take images of any size.

@@ -37,7 +37,7 @@ TEST(NanOnCpu, passes_activations_by_themselves) {
     for (const std::size_t size : {1, 7, 64, 1000}) {
       const std::vector<float> input(size, kNotANumber);
       std::vector<float> output(size);
-      make_cpu_compute(1)->activation_forward({word, 0.1f}, input, output);
+      make_cpu_compute(1)->plan(ActivationShape{word, 0.1f})->forward({input, output, {}});
       EXPECT_TRUE(std::ranges::all_of(output, [](float value) { return std::isnan(value); }))
           << static_cast<int>(word) << ", size " << size;
     }
@@ -50,7 +50,7 @@ TEST(NanOnCpu, passes_dense_layers_with_relu) {
     for (const int outputs : {1, 10, 16, 128}) {
       for (const bool training : {true, false}) {
         const DenseShape shape = {samples, 20, outputs, true, training};
-        EXPECT_TRUE(std::isnan(first_output(*cpu->plan_dense(shape), samples * 20, std::int64_t{20} * outputs, outputs,
+        EXPECT_TRUE(std::isnan(first_output(*cpu->plan(shape), samples * 20, std::int64_t{20} * outputs, outputs,
                                             samples * outputs, training)))
             << samples << " samples, " << outputs << " outputs";
       }
@@ -66,7 +66,7 @@ TEST(NanOnCpu, passes_convolutions_with_relu) {
         for (const bool bias : {true, false}) {
           for (const bool training : {true, false}) {
             const ConvolutionShape shape = {3, {7, 6, 5}, {3, 3, 1, 1}, outputs, bias, true, pool, training};
-            const auto plan = cpu->plan_convolution(shape);
+            const auto plan = cpu->plan(shape);
             EXPECT_TRUE(std::isnan(first_output(*plan, 3 * shape.input.size(), std::int64_t{45} * outputs, outputs,
                                                 3 * shape.output().size(), training)))
                 << threads << " threads, pool " << pool << ", " << outputs << " outputs";
@@ -79,11 +79,11 @@ TEST(NanOnCpu, passes_convolutions_with_relu) {
 
 TEST(NanOnCpu, passes_max_pools) {
   const auto cpu = make_cpu_compute(1);
-  const PoolShape shape = {1, {4, 4, 3}, {2, 2, 2, 0}};
+  const auto plan = cpu->plan(MaxPoolShape{{1, {4, 4, 3}, {2, 2, 2, 0}}});
   for (const std::size_t pixel : {0, 1, 4, 5}) {  // the first window
     std::vector<float> input(48, 1.0f), output = zeros(12), winners = zeros(12);
     input[3 * pixel] = kNotANumber;
-    cpu->max_pool_forward(shape, input, output, winners);
+    plan->forward({input, output, winners});
     EXPECT_TRUE(std::isnan(output.front())) << pixel;
   }
 }

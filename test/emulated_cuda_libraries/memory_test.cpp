@@ -74,11 +74,18 @@ TEST_F(MemoryBesideExchanges, is_allocated_for_passes_when_they_have_ended) {
     Buffer values = device_.allocate(1000), arena = device_.allocate(1000);
     expect_undisturbed("a compute", [&] { compute = make_cuda_compute(device_, {.precision = precision}); });
     for (const std::int64_t samples : {2, 5, 3}) expect_undisturbed("a pass", [&] { pass(*compute, samples); });
-    expect_undisturbed("scratch", [&] {
+    expect_undisturbed("a plan and its pass", [&] {
+      const auto plan = compute->plan(FixedNormShape{4, 8});
       pass(*compute, 4, [&] {
         const Slice channels = values.slice().first(8);
-        compute->batch_norm_evaluate({4, 8},
-                                     {values.slice(), {}, channels, channels, channels, channels, arena.slice()});
+        plan->forward({values.slice(),
+                       {},
+                       channels,
+                       channels,
+                       channels,
+                       channels,
+                       arena.slice().first(32),
+                       arena.slice().subspan(32)});
       });
     });
     expect_undisturbed("another arena", [&] {
@@ -95,9 +102,9 @@ TEST_F(MemoryBesideExchanges, is_allocated_for_trials_of_plans_when_they_have_en
     const auto compute = make_cuda_compute(device_, {.autotune = autotune});
     std::unique_ptr<LinearPlan> plan;
     expect_undisturbed("a convolution with relu", [&] {
-      plan = compute->plan_convolution({2, {6, 5, 4}, {3, 3, 1, 1}, 7, true, true, 0});
+      plan = compute->plan(ConvolutionShape{2, {6, 5, 4}, {3, 3, 1, 1}, 7, true, true, 0});
     });
-    expect_undisturbed("a product with relu", [&] { plan = compute->plan_dense({6, 20, 10, true, true}); });
+    expect_undisturbed("a product with relu", [&] { plan = compute->plan(DenseShape{6, 20, 10, true, true}); });
   }
 }
 

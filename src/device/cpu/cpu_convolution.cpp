@@ -22,7 +22,7 @@ void apply_relu(float* values, std::int64_t count) {
 
 }  // namespace
 
-CpuConvolution::CpuConvolution(DnnlContext& context, const ConvolutionShape& shape) : context_(context), shape_(shape) {
+CpuConvolution::CpuConvolution(CpuContext& context, const ConvolutionShape& shape) : context_(context), shape_(shape) {
   plan_forward();
   if (!shape.training) return;
   plan_to_input();

@@ -4,13 +4,11 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_plans.h"
+#include "device/kernel_arguments.h"
 #include "kernels/cpu/elementwise.h"
 
 namespace eave {
 namespace {
-
-const float* start_of(ConstSlice values) { return values.empty() ? nullptr : values.data(); }
-float* start_of(Slice values) { return values.empty() ? nullptr : values.data(); }
 
 // Uses eave's products, which include bias and relu and need no memory of their own.
 class WideDense final : public LinearPlan {
@@ -27,7 +25,7 @@ class WideDense final : public LinearPlan {
   void forward(const LinearForward& call) override { kernels_.multiply(forward_product(call), call.scratch.data()); }
 
   void backward(const LinearBackward& call) override {
-    cpu::add_bias_gradient(s_.relu ? call.output.data() : nullptr, call.d_output.data(), start_of(call.d_bias),
+    cpu::add_bias_gradient(s_.relu ? call.output.data() : nullptr, call.d_output.data(), array<float>(call.d_bias),
                            s_.samples, s_.outputs);
     kernels_.multiply(weights_product(call), call.scratch.data());
     if (!call.d_input.empty()) kernels_.multiply(input_product(call), call.scratch.data());
@@ -35,9 +33,19 @@ class WideDense final : public LinearPlan {
 
  private:
   cpu::Product forward_product(const LinearForward& call) const {
-    return {
-        s_.samples, s_.outputs, s_.inputs,          call.input.data(), s_.inputs,           false,  call.weights.data(),
-        s_.outputs, false,      call.output.data(), s_.outputs,        start_of(call.bias), s_.relu};
+    return {s_.samples,
+            s_.outputs,
+            s_.inputs,
+            call.input.data(),
+            s_.inputs,
+            false,
+            call.weights.data(),
+            s_.outputs,
+            false,
+            call.output.data(),
+            s_.outputs,
+            array<float>(call.bias),
+            s_.relu};
   }
   cpu::Product weights_product(const LinearBackward& call) const {
     return {s_.inputs,
@@ -82,12 +90,12 @@ class DnnlDense final : public LinearPlan {
     check_dnnl(dnnl_sgemm('N', 'N', s_.samples, s_.outputs, s_.inputs, 1, call.input.data(), s_.inputs,
                           call.weights.data(), s_.outputs, 0, call.output.data(), s_.outputs),
                "dense forward");
-    cpu::add_bias(call.output.data(), start_of(call.bias), s_.relu, s_.samples, s_.outputs);
+    cpu::add_bias(call.output.data(), array<float>(call.bias), s_.relu, s_.samples, s_.outputs);
   }
 
   void backward(const LinearBackward& call) override {
     const float* d_output = call.d_output.data();
-    cpu::add_bias_gradient(s_.relu ? call.output.data() : nullptr, call.d_output.data(), start_of(call.d_bias),
+    cpu::add_bias_gradient(s_.relu ? call.output.data() : nullptr, call.d_output.data(), array<float>(call.d_bias),
                            s_.samples, s_.outputs);
     check_dnnl(dnnl_sgemm('T', 'N', s_.inputs, s_.outputs, s_.samples, 1, call.input.data(), s_.inputs, d_output,
                           s_.outputs, 0, call.d_weights.data(), s_.outputs),
@@ -104,8 +112,8 @@ class DnnlDense final : public LinearPlan {
 
 }  // namespace
 
-std::unique_ptr<LinearPlan> make_cpu_dense(const cpu::WideKernels* kernels, const DenseShape& shape) {
-  if (kernels != nullptr) return std::make_unique<WideDense>(*kernels, shape);
+std::unique_ptr<LinearPlan> make_cpu_plan(CpuContext& context, const DenseShape& shape) {
+  if (context.kernels != nullptr) return std::make_unique<WideDense>(*context.kernels, shape);
   return std::make_unique<DnnlDense>(shape);
 }
 

@@ -1,8 +1,10 @@
-// The CPU's dense layers and convolutions as plans, and the factories that cpu_compute.cpp calls.
+// The CPU's plans, one function for each shape of OperationShape. CpuCompute calls them.
 #pragma once
 
+#include <array>
 #include <dnnl.hpp>
 #include <memory>
+#include <optional>
 
 #include "device/cpu/dnnl_operation.h"
 #include "eave/compute.h"
@@ -10,18 +12,38 @@
 
 namespace eave {
 
-// oneDNN's handles. Each CPU Compute owns one set, which outlives its plans.
-struct DnnlContext {
-  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream{engine};
+// The current pass, and the losses of the last ones.
+struct CpuPass {
+  std::optional<PassInputs> inputs;
+  std::int64_t ticket = 0;
+  std::array<LossSum, kKeptLosses> losses{};  // at ticket % kKeptLosses
+
+  LossSum& loss() { return losses[static_cast<std::size_t>(ticket % kKeptLosses)]; }
+  LossSum loss(std::int64_t of_ticket) const { return losses[static_cast<std::size_t>(of_ticket % kKeptLosses)]; }
 };
 
-// If `kernels` is nullptr, the plans use oneDNN's operations instead.
-std::unique_ptr<LinearPlan> make_cpu_dense(const cpu::WideKernels* kernels, const DenseShape& shape);
-std::unique_ptr<LinearPlan> make_cpu_convolution(DnnlContext& context, const cpu::WideKernels* kernels,
-                                                 const ConvolutionShape& shape);
-// A Compute that uses `kernels`. make_cpu_compute chooses the fastest kernels that fit the CPU.
-std::unique_ptr<Compute> make_cpu_compute_with(int threads, const cpu::WideKernels* kernels);
+// The state that the plans of one Compute share. It outlives them.
+struct CpuContext {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  const cpu::WideKernels* kernels = nullptr;  // nullptr: plans use oneDNN's operations instead
+  CpuPass pass;
+};
+
+// cpu_dense.cpp and cpu_pooled_convolution.cpp
+std::unique_ptr<LinearPlan> make_cpu_plan(CpuContext& context, const DenseShape& shape);
+std::unique_ptr<LinearPlan> make_cpu_plan(CpuContext& context, const ConvolutionShape& shape);
+// cpu_batch_norm.cpp
+std::unique_ptr<BatchNormShape::Plan> make_cpu_plan(CpuContext& context, const BatchNormShape& shape);
+std::unique_ptr<FixedNormShape::Plan> make_cpu_plan(CpuContext& context, const FixedNormShape& shape);
+// cpu_kernel_plans.cpp
+std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const MaxPoolShape& shape);
+std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const AveragePoolShape& shape);
+std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const LocalResponseShape& shape);
+std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const ActivationShape& shape);
+std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const DropoutShape& shape);
+std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const ShortcutShape& shape);
+std::unique_ptr<LossShape::Plan> make_cpu_plan(CpuContext& context, const LossShape& shape);
 
 // Throws std::bad_alloc if oneDNN is out of memory, and Error(kInternal) with oneDNN's status for any other failure.
 // `what` names the call, for the message.
@@ -32,7 +54,7 @@ void check_dnnl(dnnl_status_t status, const char* what);
 // into the layout that oneDNN prefers. Images are never repacked.
 class CpuConvolution final : public LinearPlan {
  public:
-  CpuConvolution(DnnlContext& context, const ConvolutionShape& shape);
+  CpuConvolution(CpuContext& context, const ConvolutionShape& shape);
 
   std::int64_t scratch_size() const override { return packed_size_ + working_size_; }
   void forward(const LinearForward& call) override;
@@ -55,7 +77,7 @@ class CpuConvolution final : public LinearPlan {
   void convolve_back_to_weights(const LinearBackward& call, const float* d_convolved);
   void convolve_back_to_input(const LinearBackward& call, const float* d_convolved);
 
-  DnnlContext& context_;
+  CpuContext& context_;
   ConvolutionShape shape_;
   DnnlOperation forward_, to_input_, to_weights_;
   DnnlRepacking pack_forward_, pack_to_input_, unpack_gradient_;

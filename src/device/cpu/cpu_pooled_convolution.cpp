@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "device/cpu/cpu_plans.h"
+#include "device/kernel_arguments.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/layers.h"
 
@@ -30,7 +31,7 @@ cpu::PooledConvolution geometry(const ConvolutionShape& s) {
 
 class CpuPooledConvolution final : public LinearPlan {
  public:
-  CpuPooledConvolution(DnnlContext& context, const cpu::WideKernels* kernels, const ConvolutionShape& shape);
+  CpuPooledConvolution(CpuContext& context, const ConvolutionShape& shape);
   std::int64_t saved_size() const override { return (shape_.samples * shape_.output().size() + 3) / 4; }
   std::int64_t scratch_size() const override { return scratch_size_; }
   void forward(const LinearForward& call) override;
@@ -50,9 +51,9 @@ class CpuPooledConvolution final : public LinearPlan {
   std::int64_t scratch_size_ = 0;
 };
 
-CpuPooledConvolution::CpuPooledConvolution(DnnlContext& context, const cpu::WideKernels* kernels,
-                                           const ConvolutionShape& shape)
-    : shape_(shape), kernels_(kernels != nullptr && shape.outputs % kernels->width == 0 ? kernels : nullptr) {
+CpuPooledConvolution::CpuPooledConvolution(CpuContext& context, const ConvolutionShape& shape)
+    : shape_(shape),
+      kernels_(context.kernels != nullptr && shape.outputs % context.kernels->width == 0 ? context.kernels : nullptr) {
   const std::int64_t convolved = shape.convolved().size();
   group_ = std::clamp<std::int64_t>(kGroupBytes / (4 * convolved), 1, shape.samples);
   of_group_.emplace(context, without_pool(shape, group_, false));
@@ -93,7 +94,7 @@ void CpuPooledConvolution::forward_group(CpuConvolution& group, const LinearForw
   float* convolved = pieces.take(samples * shape_.convolved().size()).data();
   group.convolve(packed, call.bias, call.input.data() + first * shape_.input.size(), convolved, working);
   const std::int64_t at = first * shape_.output().size();
-  auto* winners = call.saved.empty() ? nullptr : reinterpret_cast<std::uint8_t*>(call.saved.data()) + at;
+  auto* winners = call.saved.empty() ? nullptr : array<std::uint8_t>(call.saved) + at;
   float* const output = call.output.data() + at;
   cpu::max_pool(pool(samples), convolved, output, winners);
   if (shape_.relu) cpu::add_bias(output, nullptr, true, 1, samples * shape_.output().size());
@@ -101,22 +102,16 @@ void CpuPooledConvolution::forward_group(CpuConvolution& group, const LinearForw
 
 void CpuPooledConvolution::backward(const LinearBackward& call) {
   const ImageShape out = shape_.output();
-  float* d_bias = call.d_bias.empty() ? nullptr : call.d_bias.data();
   // A pooled value is 0 exactly where relu stopped it, so the pool's output gives relu's mask.
-  cpu::add_bias_gradient(shape_.relu ? call.output.data() : nullptr, call.d_output.data(), d_bias,
+  cpu::add_bias_gradient(shape_.relu ? call.output.data() : nullptr, call.d_output.data(), array<float>(call.d_bias),
                          shape_.samples * out.height * out.width, out.channels);
-  const auto* winners = reinterpret_cast<const std::uint8_t*>(call.saved.data());
+  const auto* winners = array<std::uint8_t>(call.saved);
   kernels_ != nullptr ? backward_winners(call, winners) : backward_everywhere(call, winners);
 }
 
 void CpuPooledConvolution::backward_winners(const LinearBackward& call, const std::uint8_t* winners) {
-  const cpu::PooledGradient gradient{shape_.samples,
-                                     call.input.data(),
-                                     call.weights.data(),
-                                     winners,
-                                     call.d_output.data(),
-                                     call.d_weights.data(),
-                                     call.d_input.empty() ? nullptr : call.d_input.data()};
+  const cpu::PooledGradient gradient{shape_.samples,       call.input.data(),     call.weights.data(),       winners,
+                                     call.d_output.data(), call.d_weights.data(), array<float>(call.d_input)};
   kernels_->pooled_gradient(geometry(shape_), gradient, call.scratch.data());
 }
 
@@ -131,10 +126,9 @@ void CpuPooledConvolution::backward_everywhere(const LinearBackward& call, const
 
 }  // namespace
 
-std::unique_ptr<LinearPlan> make_cpu_convolution(DnnlContext& context, const cpu::WideKernels* kernels,
-                                                 const ConvolutionShape& shape) {
+std::unique_ptr<LinearPlan> make_cpu_plan(CpuContext& context, const ConvolutionShape& shape) {
   if (shape.pool == 0) return std::make_unique<CpuConvolution>(context, shape);
-  return std::make_unique<CpuPooledConvolution>(context, kernels, shape);
+  return std::make_unique<CpuPooledConvolution>(context, shape);
 }
 
 }  // namespace eave

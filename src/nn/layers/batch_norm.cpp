@@ -2,56 +2,73 @@
 // are one operation.
 #include <algorithm>
 
-#include "nn/layer.h"
+#include "eave/check.h"
+#include "nn/operation_layer.h"
 
 namespace eave {
 namespace {
 
-class BatchNormPlan final : public LayerPlan {
- public:
-  BatchNormPlan(Compute& compute, const BatchNormShape& shape, const std::vector<TensorInfo>& parameters,
-                const std::vector<TensorInfo>& statistics)
-      : compute_(compute),
-        shape_(shape),
-        scale_(parameters[0]),
-        shift_(parameters[1]),
-        mean_(statistics[0]),
-        variance_(statistics[1]) {}
+// The places of a batch norm's values in its layer's slices.
+struct BatchNormTensors {
+  TensorInfo scale, shift, mean, variance;
+};
 
-  std::int64_t saved_size() const override { return 2 * shape_.channels; }
-  bool goes_back_in_place() const override { return compute_.norms_in_place() && !shape_.has_skip; }
+// The layer in training. It also measures statistics for an evaluation.
+class BatchNormPlan final : public OperationLayerPlan<BatchNormShape::Plan> {
+ public:
+  BatchNormPlan(Compute& compute, const BatchNormShape& shape, const BatchNormTensors& tensors)
+      : OperationLayerPlan(compute.plan(shape)), compute_(compute), channels_(shape.channels), tensors_(tensors) {}
+
   void forward(const ForwardCall& call) override {
-    const ConstSlice scale = part(call.parameters, scale_);
-    const ConstSlice shift = part(call.parameters, shift_);
+    BatchNormForward forward{call.input,
+                             call.skip,
+                             part(call.parameters, tensors_.scale),
+                             part(call.parameters, tensors_.shift),
+                             call.output,
+                             call.saved,
+                             call.scratch,
+                             {},
+                             {},
+                             {}};
     if (call.training) {
-      BatchNormForward forward{call.input, call.skip, scale, shift, call.output, call.saved, {}, {}, {}};
-      forward.running_mean = part(call.moving_statistics, mean_);
-      forward.running_variance = part(call.moving_statistics, variance_);
+      forward.running_mean = part(call.moving_statistics, tensors_.mean);
+      forward.running_variance = part(call.moving_statistics, tensors_.variance);
       forward.ranks = call.ranks;
       forward.rows_of_ranks = &rows_of_ranks_;
-      compute_.batch_norm_forward(shape_, forward);
-    } else if (!call.measured_statistics.empty()) {
-      BatchNormForward forward{call.input, call.skip, scale, shift, call.output, call.saved, {}, {}, {}};
-      forward.variance = part(call.measured_statistics, variance_);
-      compute_.batch_norm_forward(shape_, forward);
-      compute_.copy(call.saved.first(static_cast<std::size_t>(shape_.channels)), part(call.measured_statistics, mean_));
-    } else {
-      compute_.batch_norm_evaluate(shape_, {call.input, call.skip, scale, shift, part(call.statistics, mean_),
-                                            part(call.statistics, variance_), call.output});
+      return plan_->forward(forward);
     }
+    forward.variance = part(call.measured_statistics, tensors_.variance);
+    plan_->forward(forward);
+    compute_.copy(call.saved.first(static_cast<std::size_t>(channels_)), part(call.measured_statistics, tensors_.mean));
   }
   void backward(const BackwardCall& call) override {
-    compute_.batch_norm_backward(
-        shape_, {call.input, call.output, part(call.parameters, scale_), part(call.parameters, shift_), call.saved,
-                 call.d_output, call.d_more, call.d_input, part(call.d_parameters, scale_),
-                 part(call.d_parameters, shift_), call.ranks, rows_of_ranks_});
+    plan_->backward({call.input, call.output, part(call.parameters, tensors_.scale),
+                     part(call.parameters, tensors_.shift), call.saved, call.d_output, call.d_more, call.d_input,
+                     part(call.d_parameters, tensors_.scale), part(call.d_parameters, tensors_.shift), call.scratch,
+                     call.ranks, rows_of_ranks_});
   }
 
  private:
   Compute& compute_;
-  BatchNormShape shape_;
-  TensorInfo scale_, shift_, mean_, variance_;
+  std::int64_t channels_;
+  BatchNormTensors tensors_;
   double rows_of_ranks_ = 0;  // rows (samples times pixels) of all ranks in the last forward pass
+};
+
+// The layer in evaluation.
+class FixedNormPlan final : public OperationLayerPlan<FixedNormShape::Plan> {
+ public:
+  FixedNormPlan(Compute& compute, const FixedNormShape& shape, const BatchNormTensors& tensors)
+      : OperationLayerPlan(compute.plan(shape)), tensors_(tensors) {}
+  void forward(const ForwardCall& call) override {
+    plan_->forward({call.input, call.skip, part(call.parameters, tensors_.scale), part(call.parameters, tensors_.shift),
+                    part(call.statistics, tensors_.mean), part(call.statistics, tensors_.variance), call.output,
+                    call.scratch});
+  }
+  void backward(const BackwardCall&) override { EAVE_CHECK(false, "evaluation has no backward pass"); }
+
+ private:
+  BatchNormTensors tensors_;
 };
 
 class BatchNorm final : public Layer {
@@ -84,8 +101,10 @@ class BatchNorm final : public Layer {
   bool takes_two_gradients() const override { return true; }
   bool spans_ranks() const override { return true; }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
-    const BatchNormShape shape{use.samples * shape_.height * shape_.width, shape_.channels, relu_, sum_};
-    return std::make_unique<BatchNormPlan>(compute, shape, parameters_, statistics_);
+    const BatchNormTensors tensors{parameters_[0], parameters_[1], statistics_[0], statistics_[1]};
+    const std::int64_t rows = use.samples * shape_.height * shape_.width, channels = shape_.channels;
+    if (!use.training) return std::make_unique<FixedNormPlan>(compute, FixedNormShape{rows, channels, relu_}, tensors);
+    return std::make_unique<BatchNormPlan>(compute, BatchNormShape{rows, channels, relu_, sum_}, tensors);
   }
 
  private:

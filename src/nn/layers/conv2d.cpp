@@ -1,36 +1,13 @@
 // Convolution of NHWC images. The layer absorbs a relu and a max-pool that follow it, so that all are one operation.
 #include <cmath>
 
-#include "nn/layer.h"
+#include "nn/operation_layer.h"
 
 namespace eave {
 namespace {
 
 constexpr int kMostChannels = 1 << 16;
 constexpr int kMostStride = 255;
-
-class ConvolutionLayerPlan final : public LayerPlan {
- public:
-  ConvolutionLayerPlan(std::unique_ptr<LinearPlan> plan, const std::vector<TensorInfo>& tensors)
-      : plan_(std::move(plan)), weights_(tensors[0]), bias_(tensors.back()), has_bias_(tensors.size() == 2) {}
-
-  std::int64_t saved_size() const override { return plan_->saved_size(); }
-  std::int64_t scratch_size() const override { return plan_->scratch_size(); }
-  void forward(const ForwardCall& call) override {
-    plan_->forward({call.input, part(call.parameters, weights_),
-                    has_bias_ ? part(call.parameters, bias_) : ConstSlice(), call.output, call.saved, call.scratch});
-  }
-  void backward(const BackwardCall& call) override {
-    plan_->backward({call.input, part(call.parameters, weights_), call.output, call.saved, call.d_output, call.d_input,
-                     part(call.d_parameters, weights_), has_bias_ ? part(call.d_parameters, bias_) : Slice(),
-                     call.scratch});
-  }
-
- private:
-  std::unique_ptr<LinearPlan> plan_;
-  TensorInfo weights_, bias_;
-  bool has_bias_;
-};
 
 class Convolution final : public Layer {
  public:
@@ -56,7 +33,7 @@ class Convolution final : public Layer {
     shape.samples = use.samples;
     shape.training = use.training;
     shape.input_gradient = use.input_gradient;
-    return std::make_unique<ConvolutionLayerPlan>(compute.plan_convolution(shape), tensors_);
+    return make_linear_layer_plan(compute.plan(shape), tensors_);
   }
 
  private:

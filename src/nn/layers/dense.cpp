@@ -1,33 +1,12 @@
 // y = x·W + b over all values of a sample, in the order in which they are stored: height, width, channel.
 #include <cmath>
 
-#include "nn/layer.h"
+#include "nn/operation_layer.h"
 
 namespace eave {
 namespace {
 
 constexpr int kMostOutputs = 1 << 20;
-
-class DensePlan final : public LayerPlan {
- public:
-  DensePlan(std::unique_ptr<LinearPlan> plan, const std::vector<TensorInfo>& tensors)
-      : plan_(std::move(plan)), weights_(tensors[0]), bias_(tensors[1]) {}
-
-  std::int64_t saved_size() const override { return plan_->saved_size(); }
-  std::int64_t scratch_size() const override { return plan_->scratch_size(); }
-  void forward(const ForwardCall& call) override {
-    plan_->forward({call.input, part(call.parameters, weights_), part(call.parameters, bias_), call.output, call.saved,
-                    call.scratch});
-  }
-  void backward(const BackwardCall& call) override {
-    plan_->backward({call.input, part(call.parameters, weights_), call.output, call.saved, call.d_output, call.d_input,
-                     part(call.d_parameters, weights_), part(call.d_parameters, bias_), call.scratch});
-  }
-
- private:
-  std::unique_ptr<LinearPlan> plan_;
-  TensorInfo weights_, bias_;
-};
 
 class Dense final : public Layer {
  public:
@@ -50,8 +29,8 @@ class Dense final : public Layer {
     return relu_ = true;
   }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
-    return std::make_unique<DensePlan>(
-        compute.plan_dense({use.samples, inputs_, outputs_, relu_, use.training, use.input_gradient}), tensors_);
+    return make_linear_layer_plan(
+        compute.plan(DenseShape{use.samples, inputs_, outputs_, relu_, use.training, use.input_gradient}), tensors_);
   }
 
  private:

@@ -2,26 +2,21 @@
 // ranks.
 #include <sstream>
 
-#include "nn/layer.h"
+#include "nn/operation_layer.h"
 
 namespace eave {
 namespace {
 
-class DropoutPlan final : public LayerPlan {
+class DropoutPlan final : public UnaryLayerPlan {
  public:
-  DropoutPlan(Compute& compute, const DropoutShape& shape) : compute_(compute), shape_(shape) {}
-
+  DropoutPlan(Compute& compute, const DropoutShape& shape) : UnaryLayerPlan(compute.plan(shape)), compute_(compute) {}
   void forward(const ForwardCall& call) override {
-    if (call.training) return compute_.dropout_forward(shape_, call.input, call.output);
+    if (call.training) return UnaryLayerPlan::forward(call);
     compute_.copy(call.input, call.output);
-  }
-  void backward(const BackwardCall& call) override {
-    if (!call.d_input.empty()) compute_.dropout_backward(shape_, call.d_output, call.d_input);
   }
 
  private:
   Compute& compute_;
-  DropoutShape shape_;
 };
 
 class Dropout final : public Layer {

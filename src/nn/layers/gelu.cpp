@@ -1,5 +1,5 @@
 // y = x · Φ(x), with the normal distribution Φ (Hendrycks, Gimpel 2016).
-#include "nn/activation_layer.h"
+#include "nn/operation_layer.h"
 
 namespace eave {
 

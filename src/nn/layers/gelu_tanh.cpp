@@ -1,5 +1,5 @@
 // y = x · (1 + tanh(√(2/π) · (x + 0.044715 · x³))) / 2, an approximation of gelu (Hendrycks, Gimpel 2016).
-#include "nn/activation_layer.h"
+#include "nn/operation_layer.h"
 
 namespace eave {
 

@@ -1,5 +1,5 @@
 // y = x where x is positive, otherwise slope · x (Maas et al. 2013).
-#include "nn/activation_layer.h"
+#include "nn/operation_layer.h"
 
 namespace eave {
 namespace {

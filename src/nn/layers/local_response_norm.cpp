@@ -2,44 +2,10 @@
 // (Krizhevsky et al. 2012, section 3.3, whose constants are the defaults). PyTorch's LocalResponseNorm takes the
 // window's number of channels, 2 · radius + 1, and divides alpha by it.
 #include "kernels/cpu/layers.h"
-#include "nn/layer.h"
+#include "nn/operation_layer.h"
 
 namespace eave {
 namespace {
-
-class LocalResponseNormPlan final : public LayerPlan {
- public:
-  LocalResponseNormPlan(Compute& compute, const LocalResponseShape& shape) : compute_(compute), shape_(shape) {}
-  void forward(const ForwardCall& call) override {
-    compute_.local_response_norm_forward(shape_, call.input, call.output);
-  }
-  void backward(const BackwardCall& call) override {
-    if (!call.d_input.empty()) compute_.local_response_norm_backward(shape_, call.input, call.d_output, call.d_input);
-  }
-
- private:
-  Compute& compute_;
-  LocalResponseShape shape_;
-};
-
-class LocalResponseNorm final : public Layer {
- public:
-  LocalResponseNorm(const LayerText& text, ImageShape image, const LocalResponseShape& shape)
-      : text_(text.text()), image_(image), shape_(shape) {}
-  std::string describe() const override { return text_; }
-  ImageShape output() const override { return image_; }
-  bool reads_neighbours() const override { return true; }
-  std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
-    LocalResponseShape shape = shape_;
-    shape.rows = use.samples * image_.height * image_.width;
-    return std::make_unique<LocalResponseNormPlan>(compute, shape);
-  }
-
- private:
-  std::string text_;
-  ImageShape image_;
-  LocalResponseShape shape_;
-};
 
 std::unique_ptr<Layer> make_local_response_norm(const LayerContext& context) {
   ArgumentReader arguments(context.text);
@@ -59,7 +25,13 @@ std::unique_ptr<Layer> make_local_response_norm(const LayerContext& context) {
     }
   }
   arguments.finish();
-  return std::make_unique<LocalResponseNorm>(context.text, context.input, shape);
+  const ImageShape image = context.input;
+  const auto plan = [shape, pixels = std::int64_t{image.height} * image.width](Compute& compute, std::int64_t samples) {
+    LocalResponseShape planned = shape;
+    planned.rows = samples * pixels;
+    return compute.plan(planned);
+  };
+  return make_unary_layer({context.text.text(), image, plan, true});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // y = max(x, 0). In most models the layer before it absorbs it.
-#include "nn/activation_layer.h"
+#include "nn/operation_layer.h"
 
 namespace eave {
 

@@ -4,27 +4,29 @@
 // The layers may shrink and widen the image while the shortcut has no layers. Then x is subsampled and gets zero
 // channels, half of them before its own channels and half behind. (This is option A of He et al. 2016, who do not say
 // where the zeros go.)
-#include "nn/activation_layer.h"
+#include "nn/operation_layer.h"
 
 namespace eave {
 namespace {
 
 class ResidualPlan final : public LayerPlan {
  public:
-  ResidualPlan(Compute& compute, bool relu) : compute_(compute), relu_(relu) {}
+  ResidualPlan(Compute& compute, bool relu) : compute_(compute) {
+    if (relu) relu_ = compute.plan(ActivationShape{Elementwise::kRelu});
+  }
 
   void forward(const ForwardCall& call) override {
     compute_.add(call.input, call.skip, call.output);
-    if (relu_) compute_.activation_forward({Elementwise::kRelu}, call.output, call.output);
+    if (relu_) relu_->forward({call.output, call.output, {}});
   }
   void backward(const BackwardCall& call) override {
-    if (relu_) compute_.activation_backward({Elementwise::kRelu}, {}, call.output, call.d_output, call.d_output);
+    if (relu_) relu_->backward({{}, call.output, {}, call.d_output, call.d_output});
     if (!call.d_input.empty()) compute_.copy(call.d_output, call.d_input);
   }
 
  private:
   Compute& compute_;
-  bool relu_;
+  std::unique_ptr<UnaryPlan> relu_;  // nullptr: the layer has none
 };
 
 class Residual final : public Layer {

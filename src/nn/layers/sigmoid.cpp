@@ -1,5 +1,5 @@
 // y = 1 / (1 + e^−x).
-#include "nn/activation_layer.h"
+#include "nn/operation_layer.h"
 
 namespace eave {
 

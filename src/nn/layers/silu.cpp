@@ -1,5 +1,5 @@
 // y = x / (1 + e^−x) (Elfwing, Uchibe, Doya 2018).
-#include "nn/activation_layer.h"
+#include "nn/operation_layer.h"
 
 namespace eave {
 

@@ -1,5 +1,5 @@
 // y = tanh(x).
-#include "nn/activation_layer.h"
+#include "nn/operation_layer.h"
 
 namespace eave {
 

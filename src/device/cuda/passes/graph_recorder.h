@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/cuda/cuda_handles.h"
+#include "device/kernel_plan.h"
 #include "eave/compute.h"
 
 namespace eave::cuda {
@@ -23,8 +24,6 @@ class GraphRecorder {
   void begin(const Key& key);
   // Compute asks this before each call. True: enqueue the call. False: it is part of a graph already.
   bool enqueues();
-  // Whether the caller may allocate memory: not while a pass is being recorded.
-  bool allocates() const { return state_ != State::kRecording; }
   void cut();
   void end();
   // Drops all recordings, because memory that they use has moved. Only between passes.
@@ -52,24 +51,26 @@ class GraphRecorder {
   bool is_capturing_ = false;  // true from a part's first call on: calls of others between parts belong to no part
 };
 
-// A layer's plan inside passes that are recorded and replayed.
-// Calls the plan only if the pass is not being replayed: in a replay, the plan's work is already part of a graph.
-class ReplayedPlan final : public LinearPlan {
- public:
-  ReplayedPlan(GraphRecorder& recorder, std::unique_ptr<LinearPlan> plan)
-      : recorder_(recorder), plan_(std::move(plan)) {}
-  std::int64_t saved_size() const override { return plan_->saved_size(); }
-  std::int64_t scratch_size() const override { return plan_->scratch_size(); }
-  void forward(const LinearForward& call) override {
-    if (recorder_.enqueues()) plan_->forward(call);
-  }
-  void backward(const LinearBackward& call) override {
-    if (recorder_.enqueues()) plan_->backward(call);
-  }
-
- private:
-  GraphRecorder& recorder_;
-  std::unique_ptr<LinearPlan> plan_;
-};
+// Plans inside passes that are recorded and replayed. A call reaches `plan` only if the pass is not being replayed: in
+// a replay, the plan's work is already part of a graph.
+template <class Forward>
+std::unique_ptr<ForwardPlan<Forward>> make_replayed(GraphRecorder& recorder,
+                                                    std::shared_ptr<ForwardPlan<Forward>> plan) {
+  const auto forward = [=, &recorder](const Forward& call) {
+    if (recorder.enqueues()) plan->forward(call);
+  };
+  return make_plan_of<Forward>(forward, {plan->saved_size(), plan->scratch_size()});
+}
+template <class Forward, class Backward>
+std::unique_ptr<GradientPlan<Forward, Backward>> make_replayed(GraphRecorder& recorder,
+                                                               std::shared_ptr<GradientPlan<Forward, Backward>> plan) {
+  const auto forward = [=, &recorder](const Forward& call) {
+    if (recorder.enqueues()) plan->forward(call);
+  };
+  const auto backward = [=, &recorder](const Backward& call) {
+    if (recorder.enqueues()) plan->backward(call);
+  };
+  return make_plan_of<Forward, Backward>(forward, backward, {plan->saved_size(), plan->scratch_size()});
+}
 
 }  // namespace eave::cuda

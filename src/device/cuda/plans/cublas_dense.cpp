@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device/cuda/workspace_layout.h"
+#include "device/kernel_arguments.h"
 #include "eave/check.h"
 #include "kernels/cuda/activation.h"
 #include "kernels/cuda/elementwise.h"
@@ -49,17 +50,17 @@ void CublasDense::forward(const LinearForward& call) {
 
 template <class T>
 void CublasDense::run_relu(Slice output) {
-  T* const values = reinterpret_cast<T*>(output.data());
+  T* const values = array<T>(output);
   activation_forward(context_.stream, Elementwise::kRelu, 0, values, values, shape_.samples * shape_.outputs);
 }
 
 template <class T>
 void CublasDense::run_back_through_relu_and_bias(const LinearBackward& call) {
-  const T* output = shape_.relu ? reinterpret_cast<const T*>(call.output.data()) : nullptr;
-  float* d_bias = call.d_bias.empty() ? nullptr : call.d_bias.data();
+  const T* output = shape_.relu ? array<T>(call.output) : nullptr;
+  float* d_bias = array<float>(call.d_bias);
   if (output == nullptr && d_bias == nullptr) return;
-  bias_backward(context_.stream, output, reinterpret_cast<T*>(call.d_output.data()), d_bias, shape_.samples,
-                shape_.outputs, piece<double>(call.scratch, 0));
+  bias_backward(context_.stream, output, array<T>(call.d_output), d_bias, shape_.samples, shape_.outputs,
+                piece<double>(call.scratch, 0));
 }
 
 void CublasDense::backward(const LinearBackward& call) {
@@ -77,7 +78,7 @@ void CublasDense::backward(const LinearBackward& call) {
       {context_.weights(call.weights), call.d_output.data(), nullptr, call.d_input.data(), piece(call.scratch, 0)});
 }
 
-std::unique_ptr<LinearPlan> make_dense(const Context& context, const DenseShape& shape) {
+std::unique_ptr<LinearPlan> make_plan(const Context& context, const DenseShape& shape) {
   return std::make_unique<CublasDense>(context, shape, true);
 }
 

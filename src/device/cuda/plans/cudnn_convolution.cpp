@@ -6,6 +6,7 @@
 
 #include "device/cuda/plans/cublas_dense.h"
 #include "device/cuda/workspace_layout.h"
+#include "device/kernel_arguments.h"
 #include "eave/check.h"
 #include "kernels/cuda/activation.h"
 #include "kernels/cuda/elementwise.h"
@@ -15,15 +16,6 @@ namespace {
 
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, Half>;
-
-template <class T>
-const T* activations(ConstSlice values) {
-  return reinterpret_cast<const T*>(values.data());
-}
-template <class T>
-T* activations(Slice values) {
-  return reinterpret_cast<T*>(values.data());
-}
 
 std::int64_t sums_bytes(const ConvolutionShape& shape) {
   const ImageShape out = shape.output();
@@ -92,7 +84,7 @@ template <class T>
 void CudnnConvolution<T>::forward(const LinearForward& call) {
   T* const packed = call.saved.empty() ? piece<T>(call.scratch, packed_) : piece<T>(call.saved, saved_filter_);
   pack_filter(context_.stream, filter_, static_cast<const T*>(context_.weights(call.weights)), packed);
-  T* const convolved = shape_.pool > 0 ? piece<T>(call.scratch, convolved_) : activations<T>(call.output);
+  T* const convolved = shape_.pool > 0 ? piece<T>(call.scratch, convolved_) : array<T>(call.output);
   std::array<NamedAddress, 4> tensors = {
       {{kInput, call.input.data()}, {kFilter, packed}, {kOutput, convolved}, {kBias, nullptr}}};
   const bool bias = shape_.bias && shape_.pool == 0;
@@ -105,16 +97,16 @@ void CudnnConvolution<T>::forward(const LinearForward& call) {
     return;
   }
   bias_relu_max_pool(context_.stream, pool_geometry(shape_), convolved, shape_.bias ? call.bias.data() : nullptr,
-                     shape_.relu, activations<T>(call.output), piece<std::uint8_t>(call.saved, saved_winners_));
+                     shape_.relu, array<T>(call.output), piece<std::uint8_t>(call.saved, saved_winners_));
 }
 
 // Goes back through the pool and relu, and writes the bias gradient. Returns the gradient of the convolution's output.
 template <class T>
 T* CudnnConvolution<T>::run_back_through_pool(const LinearBackward& call) {
   const ImageShape out = shape_.output();
-  const T* output = shape_.relu ? activations<T>(call.output) : nullptr;
-  float* d_bias = call.d_bias.empty() ? nullptr : call.d_bias.data();
-  T* const d_output = activations<T>(call.d_output);
+  const T* output = shape_.relu ? array<T>(call.output) : nullptr;
+  float* d_bias = array<float>(call.d_bias);
+  T* const d_output = array<T>(call.d_output);
   // With a pool, only the bias gradient needs relu's mask: winners that are kDead stop the other gradients.
   if (d_bias != nullptr || (output != nullptr && shape_.pool == 0)) {
     bias_backward(context_.stream, output, d_output, d_bias, shape_.samples * out.height * out.width, out.channels,
@@ -150,7 +142,7 @@ void CudnnConvolution<T>::backward(const LinearBackward& call) {
 template class CudnnConvolution<float>;
 template class CudnnConvolution<Half>;
 
-std::unique_ptr<LinearPlan> make_convolution(const Context& context, const ConvolutionShape& shape) {
+std::unique_ptr<LinearPlan> make_plan(const Context& context, const ConvolutionShape& shape) {
   if (is_product(shape)) {
     const std::int64_t pixels = shape.samples * shape.input.height * shape.input.width;
     return std::make_unique<CublasDense>(

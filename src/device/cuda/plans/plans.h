@@ -1,6 +1,6 @@
-// Makes the dense layers and convolutions of CudaCompute, by cuBLASLt and cuDNN. A plan enqueues all its work on the
-// context's stream, and the work may be captured into a CUDA graph. Once made, a plan allocates nothing, does not
-// synchronise and makes no host callbacks.
+// Makes the plans of CudaCompute, one function for each shape of OperationShape: dense layers and convolutions by
+// cuBLASLt and cuDNN, the rest by kernels/cuda. A plan enqueues all its work on the context's stream, and the work may
+// be captured into a CUDA graph. Once made, a plan allocates nothing, does not synchronise and makes no host callbacks.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,6 +12,8 @@
 #include "eave/compute.h"
 
 namespace eave::cuda {
+
+class PassMemory;
 
 // The libraries' handles, one set per stream. An opaque base class: only library_handles.cpp knows the libraries.
 class Libraries {
@@ -30,6 +32,7 @@ struct Context {
   Libraries* libraries = nullptr;
   // CudaDevice::finish_all. A plan may be made in the middle of training, and finding one allocates memory.
   std::function<void()> finish_all = {};
+  const PassMemory* pass = nullptr;  // read by dropout and the loss
   // Only in a pass with kBf16: the pass's parameters and their copy in bfloat16, element by element.
   const float* parameters = nullptr;
   const void* half_parameters = nullptr;
@@ -40,7 +43,18 @@ struct Context {
 };
 
 // `context` must outlive the plan.
-std::unique_ptr<LinearPlan> make_dense(const Context& context, const DenseShape& shape);
-std::unique_ptr<LinearPlan> make_convolution(const Context& context, const ConvolutionShape& shape);
+std::unique_ptr<LinearPlan> make_plan(const Context& context, const DenseShape& shape);        // cublas_dense.cpp
+std::unique_ptr<LinearPlan> make_plan(const Context& context, const ConvolutionShape& shape);  // cudnn_convolution.cpp
+// batch_norm_plans.cpp
+std::unique_ptr<BatchNormShape::Plan> make_plan(const Context& context, const BatchNormShape& shape);
+std::unique_ptr<FixedNormShape::Plan> make_plan(const Context& context, const FixedNormShape& shape);
+// kernel_plans.cpp
+std::unique_ptr<UnaryPlan> make_plan(const Context& context, const MaxPoolShape& shape);
+std::unique_ptr<UnaryPlan> make_plan(const Context& context, const AveragePoolShape& shape);
+std::unique_ptr<UnaryPlan> make_plan(const Context& context, const LocalResponseShape& shape);
+std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ActivationShape& shape);
+std::unique_ptr<UnaryPlan> make_plan(const Context& context, const DropoutShape& shape);
+std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ShortcutShape& shape);
+std::unique_ptr<LossShape::Plan> make_plan(const Context& context, const LossShape& shape);
 
 }  // namespace eave::cuda

@@ -1,15 +1,30 @@
-// Converts the shapes of Compute to the geometry types that the kernels of every device take.
+// Converts the arguments of operations to the types that the kernels of every device take.
 #pragma once
 
-#include "eave/compute.h"
+#include "eave/operations.h"
 #include "kernels/cpu/layers.h"
 
 namespace eave {
+
+// The numbers of type T that a slice holds. nullptr if the slice is empty.
+template <class T>
+T* array(Slice values) {
+  return values.empty() ? nullptr : reinterpret_cast<T*>(values.data());
+}
+template <class T>
+const T* array(ConstSlice values) {
+  return values.empty() ? nullptr : reinterpret_cast<const T*>(values.data());
+}
 
 inline cpu::PoolGeometry geometry(const PoolShape& s) {
   const ImageShape out = s.output();
   return {s.samples, s.input.height,  s.input.width,  s.input.channels, out.height,
           out.width, s.window.height, s.window.width, s.window.stride,  s.window.pad};
+}
+
+// The floats in which a max-pool saves the byte of each output's winner.
+inline std::int64_t pool_winners_size(const PoolShape& shape) {
+  return (shape.samples * shape.output().size() + 3) / 4;
 }
 
 inline cpu::ShortcutGeometry geometry(const ShortcutShape& s) {

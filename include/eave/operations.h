@@ -1,0 +1,255 @@
+// The operations of layers: their shapes, and the plans that Compute::plan makes of them. All images are NHWC.
+//
+// A new operation is a shape with the name of its plan, an entry of OperationShape, and one function per device that
+// makes the plan (make_cpu_plan of src/device/cpu/cpu_plans.h, make_plan of src/device/cuda/plans/plans.h).
+//
+// A slice that is passed to a plan is as long as the shape says; slices of an arena may be longer. Slices must not
+// overlap unless the comment allows it. Inputs, outputs and their gradients are activations (eave/compute.h), unless
+// the comment says float32.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "eave/batch.h"
+#include "eave/slice.h"
+
+namespace eave {
+
+// An operation of one shape. Its calls may be made only between Compute::begin_pass and end_pass.
+class OperationPlan {
+ public:
+  virtual ~OperationPlan() = default;
+  virtual std::int64_t saved_size() const { return 0; }      // floats that forward saves for backward
+  virtual std::int64_t scratch_size() const { return 0; }    // floats of working memory
+  virtual bool goes_back_in_place() const { return false; }  // backward accepts d_output as d_input
+};
+
+// The arguments of forward and backward differ between kinds of operations. The caller lends all memory: `saved` is
+// kept from forward to backward, and empty in evaluation; the content of `scratch` has no meaning before or after a
+// call.
+template <class Forward>
+class ForwardPlan : public OperationPlan {
+ public:
+  virtual void forward(const Forward& call) = 0;
+};
+template <class Forward, class Backward>
+class GradientPlan : public ForwardPlan<Forward> {
+ public:
+  virtual void backward(const Backward& call) = 0;
+};
+
+// Dense layers and convolutions. Weights are [inputs, outputs] or [height, width, in, out]. An empty bias means that
+// there is none. backward overwrites the gradients; it does not add to them.
+struct LinearForward {
+  ConstSlice input, weights, bias;
+  Slice output;
+  Slice saved, scratch;
+};
+struct LinearBackward {
+  ConstSlice input, weights, output, saved;
+  Slice d_output;  // overwritten: its content has no meaning afterwards
+  Slice d_input;   // empty if not wanted
+  Slice d_weights, d_bias;
+  Slice scratch;
+};
+using LinearPlan = GradientPlan<LinearForward, LinearBackward>;
+
+struct DenseShape {
+  using Plan = LinearPlan;
+  std::int64_t samples = 0;
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 0;
+  bool relu = false;
+  bool training = true;        // backward will be called
+  bool input_gradient = true;  // backward computes d_input too
+};
+
+struct Window {
+  int height = 1;
+  int width = 1;
+  int stride = 1;
+  int pad = 0;  // zeros on each side
+  // Number of window positions along an image side of `size`. 0 or less means that the window does not fit.
+  int rows(int size) const { return size + 2 * pad < height ? 0 : (size + 2 * pad - height) / stride + 1; }
+  int columns(int size) const { return size + 2 * pad < width ? 0 : (size + 2 * pad - width) / stride + 1; }
+};
+
+// A convolution, then optionally relu, then optionally a max-pool of `pool` × `pool` without overlap (0: no pooling).
+struct ConvolutionShape {
+  using Plan = LinearPlan;
+  std::int64_t samples = 0;
+  ImageShape input;
+  Window window;
+  int outputs = 0;  // channels
+  bool bias = true;
+  bool relu = false;
+  int pool = 0;
+  bool training = true;        // backward will be called
+  bool input_gradient = true;  // backward computes d_input too
+  ImageShape convolved() const { return {window.rows(input.height), window.columns(input.width), outputs}; }
+  // After pooling. Incomplete windows at the right and bottom are dropped.
+  ImageShape output() const {
+    const ImageShape full = convolved();
+    return pool == 0 ? full : ImageShape{full.height / pool, full.width / pool, full.channels};
+  }
+};
+
+// Combines the moments that batch norm measures on the batches of all ranks. Collective: every rank, also one without
+// rows, calls the same methods in the same order with as many values. Each call blocks. Values lie in host memory.
+class MomentExchange {
+ public:
+  virtual ~MomentExchange() = default;
+  virtual ConstSlice gather(ConstSlice mine) = 0;  // every rank's values, in rank order; valid until the next call
+  virtual void sum(Slice values) = 0;              // in place; sums over ranks, with the same bits on all
+};
+
+struct BatchNormForward {
+  ConstSlice input, skip, scale, shift;
+  Slice output;
+  Slice saved;  // 2 × channels, float32: mean, 1/deviation. Also needed if backward is not called.
+  Slice scratch;
+  // Moved towards this batch's moments by kBatchNormMomentum; empty if not wanted. A channel keeps its old values if a
+  // new one would not be finite.
+  Slice running_mean, running_variance;
+  Slice variance;  // set to this batch's biased variance; empty if not wanted
+
+  // If not nullptr, the batches of all ranks together form the batch, also if this rank has 0 rows. All ranks move the
+  // running averages alike. A rank whose own moments are not finite counts as a rank without rows. CPU only.
+  MomentExchange* ranks = nullptr;
+  double* rows_of_ranks = nullptr;  // with `ranks`: set to the number of rows that were counted
+};
+struct BatchNormBackward {
+  ConstSlice input, output, scale, shift, saved;
+  Slice d_output;     // with a skip, set to the gradient of relu's input, which is also the gradient of the skip
+  ConstSlice d_more;  // added to d_output first; may be empty
+  Slice d_input;      // empty if not wanted; may be d_output if goes_back_in_place()
+  Slice d_scale, d_shift;
+  Slice scratch;
+
+  // As in BatchNormForward. d_scale and d_shift are those of this rank's rows. d_input is computed from their sums over
+  // all ranks; a rank where they are not finite counts as 0 in these sums.
+  MomentExchange* ranks = nullptr;
+  double rows_of_ranks = 0;  // the number that forward returned
+};
+
+// Batch norm (Ioffe and Szegedy 2015): normalises each channel over all rows (samples × height × width), applies scale
+// and shift, adds `skip` if there is one, then applies relu. It normalises by the biased variance, and puts the
+// unbiased variance into the running average. Parameters and statistics are float32.
+struct BatchNormShape {
+  using Plan = GradientPlan<BatchNormForward, BatchNormBackward>;
+  std::int64_t rows = 0;  // may be 0 only if BatchNormForward::ranks is given; then no pass has to be begun
+  std::int64_t channels = 0;
+  bool relu = false;
+  bool has_skip = false;  // adds `skip` before relu
+};
+
+inline constexpr float kBatchNormMomentum = 0.1f;
+inline constexpr float kBatchNormEpsilon = 1e-5f;
+
+struct FixedNormForward {
+  ConstSlice input, skip, scale, shift, mean, variance;
+  Slice output;
+  Slice scratch;
+};
+
+// Batch norm in evaluation: normalises by given statistics.
+struct FixedNormShape {
+  using Plan = ForwardPlan<FixedNormForward>;
+  std::int64_t rows = 0;
+  std::int64_t channels = 0;
+  bool relu = false;
+};
+
+// Operations of one activation. backward reads only what the comment of the shape names; the rest may be empty or
+// overwritten by then.
+struct UnaryForward {
+  ConstSlice input;
+  Slice output;
+  Slice saved;
+};
+struct UnaryBackward {
+  ConstSlice input, output, saved;
+  ConstSlice d_output;
+  Slice d_input;
+};
+using UnaryPlan = GradientPlan<UnaryForward, UnaryBackward>;
+
+struct PoolShape {
+  std::int64_t samples = 0;
+  ImageShape input;
+  Window window;
+  ImageShape output() const { return {window.rows(input.height), window.columns(input.width), input.channels}; }
+};
+
+// backward reads `saved`.
+struct MaxPoolShape : PoolShape {
+  using Plan = UnaryPlan;
+};
+
+// The mean includes the zeros of the padding.
+struct AveragePoolShape : PoolShape {
+  using Plan = UnaryPlan;
+};
+
+// Local response normalisation (Krizhevsky et al. 2012, section 3.3, with its constants) of rows × channels values;
+// each row is a pixel. output = input / s^beta, with s = bias + alpha · Σ input². The sum runs over the channels of the
+// same pixel that are at most `radius` away. backward reads `input`.
+struct LocalResponseShape {
+  using Plan = UnaryPlan;
+  std::int64_t rows = 0;
+  std::int64_t channels = 0;
+  int radius = 2;  // 1 … cpu::kLargestRadius of the kernels
+  float alpha = 1e-4f;
+  float beta = 0.75f;
+  float bias = 2;  // more than 0
+};
+
+// An elementwise activation of any number of values: a word of kernels/elementwise, whose header gives its formula and
+// says what its parameter is. That folder's list of words defines the enum (kernels/elementwise/words.h). `output` may
+// be `input`, and `d_input` may be `d_output`. backward reads `input`, but `output` for relu.
+enum class Elementwise : int;
+struct ActivationShape {
+  using Plan = UnaryPlan;
+  Elementwise word;
+  float parameter = 0;  // without meaning if the word has none
+};
+
+// Zeroes each value with probability `rate` and scales the others by 1/(1 − rate). The choice depends only on (seed,
+// layer, step, dataset index of the sample, position). Seed, step and indices come from the pass (PassInputs).
+struct DropoutShape {
+  using Plan = UnaryPlan;
+  std::int64_t samples = 0;
+  std::int64_t size = 0;  // values per sample
+  float rate = 0;
+  std::uint32_t layer = 0;
+};
+
+// A shortcut without parameters around layers that shrink the image and add channels (He et al. 2016, option A). It
+// takes every stride-th pixel and adds zero channels on both sides.
+struct ShortcutShape {
+  using Plan = UnaryPlan;
+  std::int64_t samples = 0;
+  ImageShape input, output;
+  int stride = 1;
+};
+
+struct LossForward {
+  ConstSlice logits;
+  Slice d_logits;  // set to the gradient times the pass's loss_factor; empty if not wanted
+  Slice scratch;
+};
+
+// Softmax cross-entropy with the labels of the pass, summed over its batch. Compute::loss returns the sum. A sample
+// counts as correct if its label's logit is the largest. If several logits are the largest, the first one counts.
+struct LossShape {
+  using Plan = ForwardPlan<LossForward>;
+  std::int64_t samples = 0;  // of the pass
+  std::int64_t classes = 0;
+};
+
+using OperationShape =
+    std::variant<DenseShape, ConvolutionShape, BatchNormShape, FixedNormShape, MaxPoolShape, AveragePoolShape,
+                 LocalResponseShape, ActivationShape, DropoutShape, ShortcutShape, LossShape>;
+
+}  // namespace eave
