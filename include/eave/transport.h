@@ -128,8 +128,6 @@ class Transport {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string name() const = 0;  // "mpi", or "shaped(counting(mpi))"
-  // Whether values may lie in the memory of such a device: always for the CPU, for others once one is attached.
-  virtual bool reaches(DeviceKind device) const = 0;
 
   // Collective, with nothing in flight. Each rank passes its own device, from the device's thread. The device and its
   // memory are lent until detach(). Allocates staging memory: 24 MiB here, and later, for requests, as much as the

@@ -59,10 +59,6 @@ BackgroundTransport::~BackgroundTransport() {
   thread_.join();
 }
 
-bool BackgroundTransport::reaches(DeviceKind device) const {
-  return device == DeviceKind::kCpu || (device_ && device_->kind() == device);
-}
-
 void BackgroundTransport::attach(Device& device) {
   const bool has_own_memory = device.kind() != DeviceKind::kCpu;
   if (size() == 1 && has_own_memory) alone_.attach(device);

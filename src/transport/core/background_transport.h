@@ -30,7 +30,6 @@ class BackgroundTransport final : public Transport {
   int rank() const override { return wire_->rank(); }
   int size() const override { return wire_->size(); }
   std::string name() const override { return wire_->name(); }
-  bool reaches(DeviceKind device) const override;
   void attach(Device& device) override;
   void detach() noexcept override;
 

@@ -108,7 +108,6 @@ class Counting final : public CountingTransport {
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   std::string name() const override { return "counting(" + inner_.name() + ")"; }
-  bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
   void attach(Device& device) override { inner_.attach(device); }
   void detach() noexcept override { inner_.detach(); }
 

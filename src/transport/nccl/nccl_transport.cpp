@@ -27,7 +27,6 @@ class NcclTransport final : public Transport {
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   std::string name() const override { return use_ == NcclUse::kRequired || collectives_ ? "nccl" : inner_.name(); }
-  bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
   void attach(Device& device) override;
   void detach() noexcept override;
 

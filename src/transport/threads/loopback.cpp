@@ -13,7 +13,6 @@ class LoopbackTransport final : public Transport {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::string name() const override { return "loopback"; }
-  bool reaches(DeviceKind) const override { return true; }
   void attach(Device& device) override { service_.attach(device); }
   void detach() noexcept override { service_.detach(); }
 

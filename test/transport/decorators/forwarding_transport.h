@@ -16,7 +16,6 @@ class ForwardingTransport : public Transport {
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   std::string name() const override { return inner_.name(); }
-  bool reaches(DeviceKind device) const override { return inner_.reaches(device); }
   void attach(Device& device) override { inner_.attach(device); }
   void detach() noexcept override { inner_.detach(); }
   Pending all_reduce_sum(Slice values, std::span<const int> ranks = {}, const Compression& compression = {}) override {
