@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "eave/job.h"
-#include "test/transport/decorators/forwarding_transport.h"
+#include "transport/decorators/forwarding.h"
 
 namespace eave {
 namespace {

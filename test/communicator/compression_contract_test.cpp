@@ -9,7 +9,7 @@
 
 #include "eave/job.h"
 #include "every_communicator.h"
-#include "test/transport/decorators/forwarding_transport.h"
+#include "transport/decorators/forwarding.h"
 #include "test/transport/ranks.h"
 #include "worker.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "test/transport/decorators/forwarding_transport.h"
+#include "transport/decorators/forwarding.h"
 
 namespace eave {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "test/train/training.h"
-#include "test/transport/decorators/forwarding_transport.h"
 #include "test/transport/ranks.h"
+#include "transport/decorators/forwarding.h"
 
 namespace eave {
 namespace {

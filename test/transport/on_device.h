@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "eave/device.h"
-#include "test/transport/decorators/forwarding_transport.h"
+#include "transport/decorators/forwarding.h"
 #include "transport/core/operation.h"
 
 namespace eave {

@@ -7,6 +7,7 @@
 #include "eave/transport.h"
 #include "transport/core/operation.h"
 #include "transport/core/wire_bytes.h"
+#include "transport/decorators/forwarding.h"
 
 namespace eave {
 namespace {
@@ -96,20 +97,16 @@ class CountingService final : public Service {
   Tally& tally_;
 };
 
-class Counting final : public CountingTransport {
+class Counting final : public Forwarding<CountingTransport> {
  public:
   Counting(Transport& inner, TraceBuffer* trace)
-      : inner_(inner), tally_(std::make_shared<Tally>(inner.rank(), inner.size(), trace)) {}
+      : Forwarding(inner), tally_(std::make_shared<Tally>(inner.rank(), inner.size(), trace)) {}
   Counting(const Counting&) = delete;
   Counting& operator=(const Counting&) = delete;
   ~Counting() override {
     if (service_) inner_.withdraw();
   }
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
   std::string name() const override { return "counting(" + inner_.name() + ")"; }
-  void attach(Device& device) override { inner_.attach(device); }
-  void detach() noexcept override { inner_.detach(); }
 
   Pending all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression) override {
     return count(
@@ -128,8 +125,6 @@ class Counting final : public CountingTransport {
     tally_->gathered(bytes, seconds_between(start, SteadyClock::now()));
     return all;
   }
-  Slice lend(std::size_t size) override { return inner_.lend(size); }
-  std::size_t bytes_of_others() const override { return inner_.bytes_of_others(); }
   void serve(Service* service) override {
     std::unique_ptr<CountingService> next;
     if (service) next = std::make_unique<CountingService>(*service, rank(), *tally_);
@@ -139,11 +134,6 @@ class Counting final : public CountingTransport {
   Pending request(std::span<const ServiceRequest> requests) override {
     return count(inner_.request(requests), {.verb = Operation::Verb::kRequest, .requests = requests});
   }
-  std::size_t request_length() const override { return inner_.request_length(); }
-  void withdraw() noexcept override { inner_.withdraw(); }
-  ControlChannel* control() override { return inner_.control(); }
-  const CallRecord* calls() const override { return inner_.calls(); }
-  void abort(ExitCode code) noexcept override { inner_.abort(code); }
   TransportCounters counters() const override { return tally_->counters(); }
 
  private:
@@ -153,7 +143,6 @@ class Counting final : public CountingTransport {
     return pending;
   }
 
-  Transport& inner_;
   std::shared_ptr<Tally> tally_;
   std::unique_ptr<CountingService> service_;
 };

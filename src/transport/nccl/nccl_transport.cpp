@@ -9,23 +9,22 @@
 #include "eave/decorators.h"
 #include "eave/transport.h"
 #include "transport/core/transport_base.h"
+#include "transport/decorators/forwarding.h"
 #include "transport/nccl/nccl_operation.h"
 #include "transport/nccl/nccl_support.h"
 
 namespace eave {
 namespace {
 
-class NcclTransport final : public Transport {
+class NcclTransport final : public ForwardingTransport {
  public:
-  NcclTransport(Transport& inner, NcclUse use) : inner_(inner), use_(use) {}
+  NcclTransport(Transport& inner, NcclUse use) : ForwardingTransport(inner), use_(use) {}
   NcclTransport(const NcclTransport&) = delete;
   NcclTransport& operator=(const NcclTransport&) = delete;
   ~NcclTransport() override {
     if (device_) detach();
   }
 
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
   std::string name() const override { return use_ == NcclUse::kRequired || collectives_ ? "nccl" : inner_.name(); }
   void attach(Device& device) override;
   void detach() noexcept override;
@@ -33,13 +32,8 @@ class NcclTransport final : public Transport {
   Pending all_reduce_sum(Slice values, std::span<const int> ranks, const Compression& compression) override;
   Pending broadcast(Slice values, int root) override;
   std::vector<std::string> texts(const std::string& mine, TextRoute route) override;
-  void serve(Service* service) override { inner_.serve(service); }
+  Slice lend(std::size_t) override { return {}; }
   Pending request(std::span<const ServiceRequest> requests) override;
-  std::size_t request_length() const override { return inner_.request_length(); }
-  void withdraw() noexcept override { inner_.withdraw(); }
-  ControlChannel* control() override { return inner_.control(); }
-  const CallRecord* calls() const override { return inner_.calls(); }
-  void abort(ExitCode code) noexcept override { inner_.abort(code); }
 
  private:
   struct Group {
@@ -57,7 +51,6 @@ class NcclTransport final : public Transport {
   Pending sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression);
   void wait_for_requests();
 
-  Transport& inner_;
   const NcclUse use_;
   Device* device_ = nullptr;
   std::unique_ptr<DeviceCollectives> collectives_;

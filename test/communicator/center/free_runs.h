@@ -16,7 +16,7 @@
 #include "communicator/center/exchange_log.h"
 #include "eave/random.h"
 #include "test/communicator/worker.h"
-#include "test/transport/decorators/forwarding_transport.h"
+#include "transport/decorators/forwarding.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

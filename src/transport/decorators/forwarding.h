@@ -1,4 +1,4 @@
-// The base of transports in tests: they override single calls, and pass all others on to a real transport.
+// The base of transports that override single calls, and pass all others on to another transport.
 #pragma once
 
 #include <string>
@@ -8,10 +8,12 @@
 
 namespace eave {
 
-// Passes every call on to `inner`, which must outlive it. Like all decorators it does not pass on split().
-class ForwardingTransport : public Transport {
+// Passes every call on to `inner`, which must outlive it. Like all decorators it does not pass on split(). `Kind` is
+// Transport, or an interface derived from it.
+template <class Kind>
+class Forwarding : public Kind {
  public:
-  explicit ForwardingTransport(Transport& inner) : inner_(inner) {}
+  explicit Forwarding(Transport& inner) : inner_(inner) {}
 
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
@@ -35,8 +37,10 @@ class ForwardingTransport : public Transport {
   const CallRecord* calls() const override { return inner_.calls(); }
   void abort(ExitCode code) noexcept override { inner_.abort(code); }
 
- private:
+ protected:
   Transport& inner_;
 };
+
+using ForwardingTransport = Forwarding<Transport>;
 
 }  // namespace eave
