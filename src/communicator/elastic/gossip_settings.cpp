@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/options/number_text.h"
 #include "communicator/elastic/easgd_settings.h"
 #include "communicator/support/local_steps.h"
 #include "eave/random.h"
+#include "transport/core/transport_base.h"
 
 namespace eave {
 namespace {
@@ -47,12 +47,6 @@ void shuffle(std::vector<int>& ranks, RandomStream random) {
   for (std::size_t i = ranks.size(); i > 1; --i) {
     std::swap(ranks[i - 1], ranks[random.below(static_cast<std::uint32_t>(i))]);
   }
-}
-
-std::vector<int> all_ranks(int ranks) {
-  std::vector<int> all(static_cast<std::size_t>(ranks));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
 }
 
 int pausing_rank(std::uint64_t seed, std::int64_t round, int ranks) {

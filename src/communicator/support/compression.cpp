@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <compare>
 #include <map>
-#include <numeric>
 #include <span>
 #include <string>
 
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "eave/check.h"
+#include "transport/core/transport_base.h"
 
 namespace eave {
 namespace {
@@ -76,9 +76,7 @@ OptionSpec compression_option() {
 }
 
 std::shared_ptr<const Codec> codec_in(const CommunicatorContext& context) {
-  std::vector<int> all(static_cast<std::size_t>(context.transport.size()));
-  std::iota(all.begin(), all.end(), 0);
-  return codec_in(context, {all});
+  return codec_in(context, {all_ranks(context.transport.size())});
 }
 
 std::shared_ptr<const Codec> codec_in(const CommunicatorContext& context, const std::vector<std::vector<int>>& sums) {

@@ -1,7 +1,8 @@
 #include "transport/core/direct_wire.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "transport/core/transport_base.h"
 
 namespace eave {
 namespace {
@@ -11,9 +12,12 @@ constexpr int kNobody = -1;
 }  // namespace
 
 DirectWire::DirectWire(ByteExchanger& messages, Device& device, int rank, int size, std::size_t part)
-    : messages_(messages), device_(device), rank_(rank), part_(part), sums_(device.make_copy_queue()) {
-  all_.resize(static_cast<std::size_t>(size));
-  std::iota(all_.begin(), all_.end(), 0);
+    : messages_(messages),
+      device_(device),
+      rank_(rank),
+      part_(part),
+      sums_(device.make_copy_queue()),
+      all_(all_ranks(size)) {
   received_ = device.allocate(2 * part_ * (all_.size() - 1));
   for (auto& of_phase : exchanges_)
     for (Exchange& each : of_phase) each.outgoing.resize(all_.size()), each.incoming.resize(all_.size());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <string>
 
 #include "eave/check.h"
@@ -15,6 +16,12 @@ namespace {
 }
 
 }  // namespace
+
+std::vector<int> all_ranks(int size) {
+  std::vector<int> all(static_cast<std::size_t>(size));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
 
 void check_group(std::span<const int> ranks, int rank, int size) {
   if (ranks.empty()) return;

@@ -6,7 +6,7 @@
 #include "eave/decorators.h"
 #include "eave/transport.h"
 #include "transport/core/operation.h"
-#include "transport/core/wire_bytes.h"
+#include "transport/core/transport_base.h"
 #include "transport/decorators/forwarding.h"
 
 namespace eave {

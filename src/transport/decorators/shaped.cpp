@@ -10,7 +10,7 @@
 #include "eave/random.h"
 #include "eave/transport.h"
 #include "transport/core/background_transport.h"
-#include "transport/core/wire_bytes.h"
+#include "transport/core/transport_base.h"
 
 namespace eave {
 namespace {

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
-#include <numeric>
 #include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "transport/core/transport_base.h"
 #include "transport/mpi/mpi_library.h"
 #include "transport/mpi/mpi_topology.h"
 
@@ -49,8 +49,7 @@ MpiWire::MpiWire(MPI_Comm communicator, MpiWireSettings settings)
                        : MpiChunkSizes{settings_.part, fast_link_chunks().in_flight_bytes, fast_link_chunks().request}},
       texts_(messages_, kTexts, [this](Requests& requests) { wait_for(requests); }),
       compressed_(*this, rank(), size()) {
-  all_.resize(static_cast<std::size_t>(size()));
-  std::iota(all_.begin(), all_.end(), 0);
+  all_ = all_ranks(size());
   slots_.resize(kSlots);
   if (!settings_.hosts.empty()) share_memory();
   if (settings_.sums_by_host && !settings_.hosts.empty()) hierarchical_sum_.emplace(settings_.hosts, rank());

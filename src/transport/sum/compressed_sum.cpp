@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+
+#include "transport/core/transport_base.h"
 
 namespace eave {
 namespace {
@@ -23,9 +24,7 @@ void write_rest(Slice rest, ConstSlice whole, ConstSlice sent) {
 }  // namespace
 
 CompressedSum::CompressedSum(ByteExchanger& exchanger, int rank, int size)
-    : exchanger_(exchanger), rank_(rank), all_(static_cast<std::size_t>(size)) {
-  std::iota(all_.begin(), all_.end(), 0);
-}
+    : exchanger_(exchanger), rank_(rank), all_(all_ranks(size)) {}
 
 // Each segment passes through three phases. Other segments have their turns between two phases of one segment.
 void CompressedSum::run(Slice values, std::span<const int> ranks, const Compression& compression) {

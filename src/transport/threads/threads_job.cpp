@@ -1,18 +1,16 @@
 #include "transport/threads/threads_job.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
 #include "eave/check.h"
+#include "transport/core/transport_base.h"
 
 namespace eave {
 
 ThreadsJob::ThreadsJob(int size) : services_(static_cast<std::size_t>(size)), controls_(services_.size()) {
   for (int rank = 0; rank < size; ++rank) controls_[static_cast<std::size_t>(rank)].connect(rank, controls_);
-  std::vector<int> all(services_.size());
-  std::iota(all.begin(), all.end(), 0);
-  barriers_.push_back(std::make_unique<ThreadBarrier>(std::move(all), lost_));
+  barriers_.push_back(std::make_unique<ThreadBarrier>(all_ranks(size), lost_));
 }
 
 ThreadBarrier& ThreadsJob::barrier_of(std::span<const int> ranks) {
