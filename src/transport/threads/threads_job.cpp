@@ -2,13 +2,40 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 
+#include "base/thread.h"
 #include "eave/check.h"
+#include "transport/core/background_transport.h"
+#include "transport/core/failure.h"
 #include "transport/core/transport_base.h"
+#include "transport/threads/threads_wire.h"
 
 namespace eave {
+namespace {
 
-ThreadsJob::ThreadsJob(int size) : services_(static_cast<std::size_t>(size)), controls_(services_.size()) {
+// The job's outcome is that of the first rank that failed. The others fail only because they lose it.
+struct Outcome {
+  std::mutex mutex;
+  int code = 0;
+};
+
+void run_rank(ThreadsJob& job, int rank, const std::function<void(Transport&)>& body, Outcome& outcome) noexcept {
+  const std::optional<Failure> failure = failure_of([&] {
+    BackgroundTransport transport(std::make_unique<ThreadsWire>(job, rank));
+    body(transport);
+  });
+  if (!failure) return;
+  const std::lock_guard lock(outcome.mutex);
+  const bool first = job.lose(rank);
+  if (first) outcome.code = static_cast<int>(failure->code);
+  if (failure->agreed ? rank == 0 : first) print_failure(*failure, rank, job.size());
+}
+
+}  // namespace
+
+ThreadsJob::ThreadsJob(int size, std::string name)
+    : name_(std::move(name)), services_(static_cast<std::size_t>(size)), controls_(services_.size()) {
   for (int rank = 0; rank < size; ++rank) controls_[static_cast<std::size_t>(rank)].connect(rank, controls_);
   barriers_.push_back(std::make_unique<ThreadBarrier>(all_ranks(size), lost_));
 }
@@ -27,14 +54,14 @@ std::shared_ptr<ThreadsJob> ThreadsJob::part_of(const std::vector<int>& ranks) {
   const std::lock_guard lock(barriers_mutex_);
   std::weak_ptr<ThreadsJob>& place = parts_[ranks];
   std::shared_ptr<ThreadsJob> part = place.lock();
-  if (!part) place = part = std::make_shared<ThreadsJob>(static_cast<int>(ranks.size()));
+  if (!part) place = part = std::make_shared<ThreadsJob>(static_cast<int>(ranks.size()), name_);
   if (lost_ >= 0) part->lose(lost_);
   return part;
 }
 
 bool ThreadsJob::lose(int rank) noexcept {
   int nobody = -1;
-  const bool first = lost_.compare_exchange_strong(nobody, rank);
+  const bool first = lost_.compare_exchange_strong(nobody, rank) || nobody == rank;
   for (ThreadsControl& control : controls_) control.tell_loss(rank);
   {
     const std::lock_guard lock(barriers_mutex_);
@@ -117,6 +144,28 @@ bool ThreadsControl::poll(ControlMessage& message, int& from) {
   message = come_.front().second;
   come_.pop_front();
   return true;
+}
+
+int run_threads_job(int ranks, const std::string& name, const std::function<void(Transport&)>& body) {
+  ThreadsJob job(std::max(ranks, 1), name);
+  Outcome outcome;
+  std::vector<std::thread> threads;
+  const std::optional<Failure> failure = failure_of([&] {
+    if (ranks < 1) throw Error(ExitCode::kUsage, "the number of ranks must be 1 or more, not " + std::to_string(ranks));
+    for (int rank = 1; rank < ranks; ++rank) {
+      threads.push_back(
+          start_thread("for rank " + std::to_string(rank), [&, rank] { run_rank(job, rank, body, outcome); }));
+    }
+  });
+  if (failure) {
+    print_failure(*failure, 0, 1);
+    outcome.code = static_cast<int>(failure->code);
+    job.lose(0);
+  } else {
+    run_rank(job, 0, body, outcome);
+  }
+  for (std::thread& thread : threads) thread.join();
+  return outcome.code;
 }
 
 }  // namespace eave

@@ -4,10 +4,12 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,7 +43,8 @@ class ThreadsControl final : public ControlChannel {
 // The barriers, control channels and services of the ranks of one process.
 class ThreadsJob {
  public:
-  explicit ThreadsJob(int size);
+  ThreadsJob(int size, std::string name);
+  const std::string& name() const { return name_; }  // of the transport
   int size() const { return static_cast<int>(services_.size()); }
 
   // The barrier of these ranks (empty: all ranks). It is made at its first use.
@@ -53,7 +56,7 @@ class ThreadsJob {
   ControlChannel* control(int rank) { return &controls_[static_cast<std::size_t>(rank)]; }
 
   // Reports that a rank is lost, and wakes all that wait, also in parts of this job. Returns whether it is the first
-  // lost rank.
+  // rank that was lost, whether by this call or by an earlier one.
   bool lose(int rank) noexcept;
 
   // Call it while no rank sends requests.
@@ -74,6 +77,7 @@ class ThreadsJob {
   };
   void count_answer();
 
+  const std::string name_;
   LostRank lost_{-1};
   std::vector<RankService> services_;
   std::vector<ThreadsControl> controls_;
@@ -85,5 +89,8 @@ class ThreadsJob {
   std::int64_t answers_ = 0;
   int waiting_ = 0;
 };
+
+// TransportKind::run for transports whose ranks are threads of this process.
+int run_threads_job(int ranks, const std::string& name, const std::function<void(Transport&)>& body);
 
 }  // namespace eave

@@ -21,7 +21,7 @@ class ThreadsWire final : public Wire, private ByteExchanger {
   ThreadsWire(std::shared_ptr<ThreadsJob> part, int rank) : ThreadsWire(*part, rank) { part_ = std::move(part); }
   int rank() const override { return rank_; }
   int size() const override { return job_.size(); }
-  std::string name() const override { return "threads"; }
+  std::string name() const override { return job_.name(); }
 
   void all_reduce_sum(Slice values, std::span<const int> ranks = {}) override;
   void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) override;
