@@ -101,7 +101,7 @@ Pending BackgroundTransport::broadcast(Slice values, int root) {
 std::vector<std::string> BackgroundTransport::texts(const std::string& mine, TextRoute route) {
   if (size() == 1) return route == TextRoute::kFirstToEach ? unpack_texts(mine) : std::vector{mine};
   std::vector<std::string> all;
-  enqueue({.verb = verb_of(route), .mine = &mine, .all = &all}).wait();
+  enqueue({.verb = verb_of(route), .mine = &mine, .route = route, .all = &all}).wait();
   return all;
 }
 
@@ -303,16 +303,10 @@ void BackgroundTransport::carry_out(Operation& operation) {
     case Operation::Verb::kBroadcast:
       return broadcast(request);
     case Operation::Verb::kAllGather:
-      *request.all = wire_->texts(*request.mine, TextRoute::kAllToAll);
-      return;
     case Operation::Verb::kGather:
-      *request.all = wire_->texts(*request.mine, TextRoute::kAllToFirst);
-      return;
     case Operation::Verb::kBroadcastText:
-      *request.all = wire_->texts(*request.mine, TextRoute::kFirstToAll);
-      return;
     case Operation::Verb::kScatter:
-      *request.all = wire_->texts(*request.mine, TextRoute::kFirstToEach);
+      *request.all = wire_->texts(*request.mine, request.route);
       return;
     case Operation::Verb::kLend:
       *request.lent = wire_->lend(request.size);

@@ -11,6 +11,21 @@ namespace {
 
 using Verb = Operation::Verb;
 
+// In the order of Operation::Verb.
+constexpr std::array kNames = {"sum",
+                               "broadcast",
+                               "gathering of texts",
+                               "gathering of texts on rank 0",
+                               "broadcast of a text",
+                               "scattering of texts of rank 0",
+                               "lending of memory",
+                               "split",
+                               "change of service",
+                               "request",
+                               "exchange",
+                               "nothing"};
+static_assert(kNames.size() == static_cast<std::size_t>(Verb::kNothing) + 1);
+
 std::int64_t now() noexcept {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(SteadyClock::now().time_since_epoch()).count();
 }
@@ -30,35 +45,7 @@ std::int64_t continue_history(std::int64_t history, const Call& call) noexcept {
 
 }  // namespace
 
-const char* name_of(Verb verb) noexcept {
-  switch (verb) {
-    case Verb::kAllReduceSum:
-      return "sum";
-    case Verb::kBroadcast:
-      return "broadcast";
-    case Verb::kAllGather:
-      return "gathering of texts";
-    case Verb::kGather:
-      return "gathering of texts on rank 0";
-    case Verb::kBroadcastText:
-      return "broadcast of a text";
-    case Verb::kScatter:
-      return "scattering of texts of rank 0";
-    case Verb::kLend:
-      return "lending of memory";
-    case Verb::kSplit:
-      return "split";
-    case Verb::kServe:
-      return "change of service";
-    case Verb::kRequest:
-      return "request";
-    case Verb::kExchange:
-      return "exchange";
-    case Verb::kNothing:
-      break;
-  }
-  return "nothing";
-}
+const char* name_of(Verb verb) noexcept { return kNames[static_cast<std::size_t>(verb)]; }
 
 bool in_step(const Call& mine, const Call& theirs) noexcept {
   if (mine.verb != theirs.verb) return false;

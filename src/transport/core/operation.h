@@ -58,8 +58,9 @@ class Operation {
     Verb verb = Verb::kAllReduceSum;
     Slice values{};
     int root = 0;
-    // The verbs of texts: the text of this rank. The texts that this rank gets go to `all`.
+    // The verbs of texts: the text of this rank, and its route. The texts that this rank gets go to `all`.
     const std::string* mine = nullptr;
+    TextRoute route = TextRoute::kAllToAll;
     std::vector<std::string>* all = nullptr;
     std::span<const int> ranks{};  // the group; empty: all ranks
     Compression compression{};
