@@ -2,9 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <vector>
+#include <utility>
 
 #include "device/device_collectives.h"
+#include "transport/core/backoff.h"
 #include "transport/core/operation.h"
 
 namespace eave {
@@ -34,5 +35,52 @@ class NcclOperation final : public Operation {
   double seconds_ = 0;
   bool is_settled_ = true;
 };
+
+inline void NcclOperation::set_out(const Request& request) {
+  reuse(request);
+  seconds_ = 0;
+  is_settled_ = false;
+}
+
+inline bool NcclOperation::done() noexcept {
+  if (is_settled_) return true;
+  try {
+    if (ticket_->reached()) {
+      seconds_ = ticket_->seconds();
+      settle();
+    } else if (collectives_.has_failed()) {
+      settle();
+    }
+  } catch (...) {  // the device has failed; its next call reports that
+    settle();
+  }
+  return is_settled_;
+}
+
+inline void NcclOperation::settle() noexcept {
+  is_settled_ = true;
+  if (observer_) observer_->finished(*this, seconds_);
+  observer_.reset();
+}
+
+inline double NcclOperation::wait_until_done() noexcept {
+  const SteadyClock::time_point start = SteadyClock::now();
+  for (const Backoff backoff; !done();) backoff.sleep();
+  return seconds_between(start, SteadyClock::now());
+}
+
+inline double NcclOperation::wait() {
+  collectives_.check();
+  if (!is_settled_) ticket_->hold_up_device();
+  return 0;
+}
+
+inline void NcclOperation::observe(std::shared_ptr<OperationObserver> observer) {
+  if (done()) {
+    observer->finished(*this, seconds_);
+  } else {
+    observer_ = std::move(observer);
+  }
+}
 
 }  // namespace eave
