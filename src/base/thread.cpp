@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
 
 #include "eave/check.h"
 
@@ -27,6 +29,14 @@ void refuse_thread(const std::string& purpose, const std::system_error& error, c
                                        limit_text("ulimit -v", RLIMIT_AS, 1024) + "; " +
                                        limit_text("ulimit -u", RLIMIT_NPROC, 1) +
                                        "; or pids.max of the control group), or " + remedy);
+}
+
+bool stops_within(const std::stop_token& stop, std::chrono::nanoseconds time) {
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  std::unique_lock lock(mutex);
+  changed.wait_for(lock, stop, time, [] { return false; });
+  return stop.stop_requested();
 }
 
 ThreadDelay::ThreadDelay() noexcept : descriptor_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}

@@ -1,8 +1,11 @@
-// Starts threads, and measures how long one waited for a core. If the system has no thread left, the message says what
-// to do.
+// Starts threads, ends them, and measures how long one waited for a core. If the system has no thread left, the message
+// says what to do.
 #pragma once
 
+#include <chrono>
+#include <csignal>
 #include <future>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -16,10 +19,10 @@ namespace eave {
                                 const std::string& remedy = "start fewer ranks on this machine");
 
 // Runs `body` in a new thread. `purpose` completes the sentence "no thread … could be had", such as "for rank 1".
-template <class Body>
-std::thread start_thread(const std::string& purpose, Body&& body) {
+template <class Thread = std::thread, class Body>
+Thread start_thread(const std::string& purpose, Body&& body) {
   try {
-    return std::thread(std::forward<Body>(body));
+    return Thread(std::forward<Body>(body));
   } catch (const std::system_error& error) {
     refuse_thread(purpose, error);
   }
@@ -34,6 +37,24 @@ auto start_task(const std::string& purpose, Body&& body) {
     refuse_thread(purpose, error);
   }
 }
+
+// Starts a thread by `start`, so that the new thread takes no signals: they reach the threads that expect them.
+template <class Start>
+void start_without_signals(Start&& start) {
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    start();
+  } catch (...) {
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// Whether a std::jthread is asked to stop within this time. Sleeps until then.
+bool stops_within(const std::stop_token& stop, std::chrono::nanoseconds time);
 
 // How long a thread waited for a core.
 //

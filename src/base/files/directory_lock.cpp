@@ -9,12 +9,9 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -114,34 +111,17 @@ std::optional<LockOwner> read_lock_owner(const std::string& text) {
 
 class DirectoryLock::Touching {
  public:
-  // Blocks all signals in the new thread, so that they reach the threads that expect them.
   explicit Touching(int descriptor) {
-    sigset_t all, before;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = start_thread("to keep the lock of the directory", [this, descriptor] { touch(descriptor); });
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
-  ~Touching() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_over_ = true;
-    }
-    over_.notify_one();
-    thread_.join();
+    start_without_signals([&] {
+      thread_ =
+          start_thread<std::jthread>("to keep the lock of the directory", [descriptor](const std::stop_token& stop) {
+            while (!stops_within(stop, kBetweenTouches)) static_cast<void>(::futimens(descriptor, nullptr));
+          });
+    });
   }
 
  private:
-  void touch(int descriptor) {
-    std::unique_lock lock(mutex_);
-    while (!over_.wait_for(lock, kBetweenTouches, [this] { return is_over_; })) {
-      static_cast<void>(::futimens(descriptor, nullptr));
-    }
-  }
-  std::mutex mutex_;
-  std::condition_variable over_;
-  bool is_over_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 class DirectoryLock::File {

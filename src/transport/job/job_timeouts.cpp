@@ -11,6 +11,7 @@
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
+#include "base/thread.h"
 #include "transport/core/failure.h"
 
 namespace eave {
@@ -34,30 +35,16 @@ std::string describe_wait(const PromisedRanks& promised, std::chrono::millisecon
 
 EndTimeout::EndTimeout(int rank, int code, std::chrono::milliseconds limit) : rank_(rank), code_(code), limit_(limit) {
   try {
-    thread_ = std::thread([this] { watch(); });
+    thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
   } catch (const std::system_error&) {
     // No thread could be started: the job ends without a limit.
   }
 }
 
-EndTimeout::~EndTimeout() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_over_ = true;
-    changed_.notify_one();
-  }
-  if (thread_.joinable()) thread_.join();
-}
-
-bool EndTimeout::ends_within(std::chrono::nanoseconds time) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, time, [this] { return is_over_; });
-}
-
-void EndTimeout::watch() {
-  if (ends_within(limit_)) return;
+void EndTimeout::watch(const std::stop_token& stop) {
+  if (stops_within(stop, limit_)) return;
   std::signal(SIGTERM, SIG_DFL);  // the launcher ends this rank by SIGTERM once another has printed
-  if (ends_within(kLauncherNeeds * std::min(rank_, kMostRanksAhead))) return;
+  if (stops_within(stop, kLauncherNeeds * std::min(rank_, kMostRanksAhead))) return;
   print_failure({ExitCode::kPeerLost, "the job is done and its files are written, but " + std::string(call_) +
                                           " has not come back for " + std::to_string(limit_.count() / 1000) +
                                           " s: another rank or the launcher stands still; ended without it"},
@@ -67,34 +54,16 @@ void EndTimeout::watch() {
 
 StartTimeout::StartTimeout(const std::optional<PromisedRanks>& promised, std::chrono::milliseconds limit) {
   if (!promised || promised->ranks < 2) return;
-  sigset_t all, before;
-  sigfillset(&all);
-  if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return;
   try {
-    thread_ = std::thread([this, promised = *promised, limit] { watch(promised, limit); });
+    start_without_signals([&] {
+      thread_ = std::jthread([promised = *promised, limit](const std::stop_token& stop) {
+        if (stops_within(stop, limit) || !speaks_for_host(promised, "start") || stop.stop_requested()) return;
+        std::fprintf(stderr, "eave: warning: %s\n", printable(describe_wait(promised, limit)).c_str());
+      });
+    });
   } catch (const std::system_error&) {
     // No thread could be started: the rank waits without a warning.
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-StartTimeout::~StartTimeout() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_over_ = true;
-    changed_.notify_one();
-  }
-  if (thread_.joinable()) thread_.join();
-}
-
-void StartTimeout::watch(const PromisedRanks& promised, std::chrono::milliseconds limit) {
-  std::unique_lock lock(mutex_);
-  if (changed_.wait_for(lock, limit, [this] { return is_over_; })) return;
-  lock.unlock();
-  if (!speaks_for_host(promised, "start")) return;
-  lock.lock();
-  if (is_over_) return;
-  std::fprintf(stderr, "eave: warning: %s\n", printable(describe_wait(promised, limit)).c_str());
 }
 
 }  // namespace eave

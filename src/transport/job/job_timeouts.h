@@ -3,9 +3,8 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <thread>
 
 #include "transport/job/launchers.h"
@@ -18,17 +17,9 @@ namespace eave {
 class StartTimeout {
  public:
   StartTimeout(const std::optional<PromisedRanks>& promised, std::chrono::milliseconds limit);
-  StartTimeout(const StartTimeout&) = delete;
-  StartTimeout& operator=(const StartTimeout&) = delete;
-  ~StartTimeout();
 
  private:
-  void watch(const PromisedRanks& promised, std::chrono::milliseconds limit);
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_over_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 // Watches the last calls of a rank, which wait for other ranks and for the launcher, when no watchdog runs any more.
@@ -38,23 +29,16 @@ class EndTimeout {
  public:
   // `rank`: if several ranks hang, they print one after another in rank order. `code`: the job's exit code.
   EndTimeout(int rank, int code, std::chrono::milliseconds limit = std::chrono::minutes(1));
-  EndTimeout(const EndTimeout&) = delete;
-  EndTimeout& operator=(const EndTimeout&) = delete;
-  ~EndTimeout();
 
   void enter(const char* call) { call_ = call; }
 
  private:
-  void watch();
-  bool ends_within(std::chrono::nanoseconds time);
+  void watch(const std::stop_token& stop);
 
   const int rank_, code_;
   const std::chrono::milliseconds limit_;
   std::atomic<const char*> call_ = "";
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_over_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace eave
