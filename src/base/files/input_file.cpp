@@ -37,42 +37,13 @@ std::string describe_absence(const fs::path& path) {
   return "there is no directory " + directory.string() + "; check the path";
 }
 
-// Uses no stream: most files are short, and setting up a stream takes longer than reading them.
-class ReadableFile {
- public:
-  explicit ReadableFile(const std::filesystem::path& path) : path_(path) {
-    file_ = open_regular(path);
-    if (file_ < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP && errno != ENAMETOOLONG) fail(errno);
-    if (file_ < 0) throw Error(ExitCode::kInputMissing, "no file " + path.string() + ": " + describe_absence(path));
-    struct stat status {};
-    if (::fstat(file_, &status) != 0) fail(errno);
-    size_ = static_cast<std::size_t>(status.st_size);
-  }
-  ReadableFile(const ReadableFile&) = delete;
-  ReadableFile& operator=(const ReadableFile&) = delete;
-  ~ReadableFile() { close(); }
+[[noreturn]] void refuse_reading(const fs::path& path, const std::string& reason) {
+  throw Error(ExitCode::kInputOutput, "cannot read " + path.string() + ": " + reason);
+}
 
-  std::size_t size() const { return size_; }
-  // Reads up to `most` bytes; 0 only at the end.
-  std::size_t read(char* into, std::size_t most) const {
-    while (true) {
-      const ssize_t count = ::read(file_, into, most);
-      if (count >= 0) return static_cast<std::size_t>(count);
-      if (errno != EINTR) fail(errno);
-    }
-  }
-
- private:
-  [[noreturn]] void fail(int reason) const {
-    throw Error(ExitCode::kInputOutput, "cannot read " + path_.string() + ": " + std::strerror(reason));
-  }
-  void close() const {
-    if (file_ >= 0) ::close(file_);
-  }
-  const std::filesystem::path& path_;
-  int file_ = -1;
-  std::size_t size_ = 0;
-};
+bool is_absent(int reason) {
+  return reason == ENOENT || reason == ENOTDIR || reason == ELOOP || reason == ENAMETOOLONG;
+}
 
 }  // namespace
 
@@ -97,29 +68,28 @@ int open_regular(const fs::path& path, int flags) {
   refuse_kind(path, kind_of(status.st_mode));
 }
 
-InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
-  file_ = open_regular(path, O_NOFOLLOW);
-  if (file_ < 0) {
+std::size_t read_some(const Descriptor& file, char* into, std::size_t most, const fs::path& path) {
+  const ssize_t count = file.is_open() ? uninterrupted([&] { return ::read(file.number(), into, most); }) : -1;
+  if (count < 0) refuse_reading(path, std::strerror(errno));
+  return static_cast<std::size_t>(count);
+}
+
+InputFile::InputFile(const std::filesystem::path& path) : path_(path), file_(open_regular(path, O_NOFOLLOW)) {
+  if (!file_.is_open()) {
     const std::string reason = errno == ELOOP ? "it is a symbolic link" : std::strerror(errno);
     throw Error(ExitCode::kInputMissing, "cannot open " + path.string() + ": " + reason);
   }
   struct stat status {};
-  if (::fstat(file_, &status) != 0) status.st_size = 0;
+  if (::fstat(file_.number(), &status) != 0) status.st_size = 0;
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
-InputFile::~InputFile() { ::close(file_); }
-
 void InputFile::read(char* into, std::uint64_t count) {
   while (count > 0) {
-    const ssize_t taken = ::read(file_, into, count);
-    if (taken < 0 && errno == EINTR) continue;
-    if (taken <= 0) {
-      throw Error(ExitCode::kInputOutput,
-                  "cannot read " + path_.string() + ": " + (taken == 0 ? "it ends too early" : std::strerror(errno)));
-    }
+    const std::size_t taken = read_some(file_, into, count, path_);
+    if (taken == 0) refuse_reading(path_, "it ends too early");
     into += taken;
-    count -= static_cast<std::uint64_t>(taken);
+    count -= taken;
   }
 }
 
@@ -133,17 +103,22 @@ std::string InputFile::read_whole(std::uint64_t limit) {
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes) {
-  const ReadableFile file(path);
-  if (file.size() > limit_bytes) {
+  const Descriptor file(open_regular(path));
+  if (!file.is_open() && is_absent(errno))
+    throw Error(ExitCode::kInputMissing, "no file " + path.string() + ": " + describe_absence(path));
+  struct stat status {};
+  if (!file.is_open() || ::fstat(file.number(), &status) != 0) refuse_reading(path, std::strerror(errno));
+  const auto expected = static_cast<std::size_t>(status.st_size);
+  if (expected > limit_bytes) {
     throw Error(ExitCode::kBadData, path.string() + " is larger than " + count_text(limit_bytes, "byte"));
   }
-  std::string content(file.size(), '\0');
+  std::string content(expected, '\0');
   std::size_t size = 0;
-  while (const std::size_t count = file.read(content.data() + size, content.size() - size)) size += count;
+  while (const std::size_t count = read_some(file, content.data() + size, expected - size, path)) size += count;
   content.resize(size);
   // Files of the system, such as those in /proc, report a size of 0.
   std::array<char, 4096> more;
-  while (const std::size_t count = file.read(more.data(), more.size())) content.append(more.data(), count);
+  while (const std::size_t count = read_some(file, more.data(), more.size(), path)) content.append(more.data(), count);
   return content;
 }
 

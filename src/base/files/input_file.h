@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/files/output_path.h"
+
 namespace eave {
 
 // A sequence of bytes of known length.
@@ -16,14 +18,15 @@ class ByteStream {
   virtual void read(char* into, std::uint64_t count) = 0;
 };
 
+// Reads up to `most` bytes; 0 only at the end. Throws Error(kInputOutput), which names `path`; if `file` is not open,
+// with the errno of now.
+std::size_t read_some(const Descriptor& file, char* into, std::size_t most, const std::filesystem::path& path);
+
 // Opens a plain file for reading. Accepts no symbolic link, and no device that would block. Throws Error:
 // kInputMissing; kBadData if it is another kind of file.
 class InputFile final : public ByteStream {
  public:
   explicit InputFile(const std::filesystem::path& path);
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-  ~InputFile() override;
 
   std::uint64_t size() override { return size_; }
   void read(char* into, std::uint64_t count) override;
@@ -32,7 +35,7 @@ class InputFile final : public ByteStream {
 
  private:
   const std::filesystem::path path_;
-  int file_ = -1;
+  Descriptor file_;
   std::uint64_t size_ = 0;
 };
 

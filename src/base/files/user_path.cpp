@@ -90,8 +90,7 @@ Target find_target(fs::path path) {
 
 void write_all(int file, std::string_view bytes, const fs::path& path) {
   while (!bytes.empty()) {
-    const ssize_t count = ::write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count = uninterrupted([&] { return ::write(file, bytes.data(), bytes.size()); });
     if (count == 0) errno = ENOSPC;
     if (count <= 0) throw Error(ExitCode::kInputOutput, "cannot write " + path.string() + ": " + words_of_error(errno));
     bytes.remove_prefix(static_cast<std::size_t>(count));
@@ -149,16 +148,13 @@ std::string read_named_file(const fs::path& path, std::size_t limit_bytes) {
   const Descriptor file = stream ? Descriptor(::fcntl(*stream, F_DUPFD_CLOEXEC, 0)) : open_named(path, O_RDONLY);
   std::string content;
   std::array<char, 1 << 16> piece;
-  while (true) {
-    const ssize_t count = file.is_open() ? ::read(file.number(), piece.data(), piece.size()) : -1;
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw Error(ExitCode::kInputOutput, "cannot read " + path.string() + ": " + std::strerror(errno));
-    if (count == 0) return content;
-    content.append(piece.data(), static_cast<std::size_t>(count));
+  while (const std::size_t count = read_some(file, piece.data(), piece.size(), path)) {
+    content.append(piece.data(), count);
     if (content.size() > limit_bytes)
       throw Error(ExitCode::kBadData,
                   path.string() + " is larger than " + count_text(static_cast<std::int64_t>(limit_bytes), "byte"));
   }
+  return content;
 }
 
 bool may_be_new(const fs::path& path) {
